@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Copyright The Clusterhub Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# Regenerates deepcopies, defaults, conversions, OpenAPI, model names and the clients in pkg/generated.
+set -o errexit -o nounset -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD
+module=github.com/clusterhub/clusterhub
+
+# The generators are those of the k8s.io modules in go.mod; they are built into _output, not into the user's GOBIN.
+export GOBIN="$root/_output/tools"
+mkdir -p "$GOBIN"
+codegen=$(go list -m -f '{{.Dir}}' k8s.io/code-generator)
+if [ -z "$codegen" ]; then
+  go mod download k8s.io/code-generator
+  codegen=$(go list -m -f '{{.Dir}}' k8s.io/code-generator)
+fi
+# shellcheck source=/dev/null
+source "$codegen/kube_codegen.sh"
+
+kube::codegen::gen_helpers --boilerplate hack/boilerplate.go.txt pkg/apis
+
+kube::codegen::gen_openapi \
+  --output-dir pkg/generated/openapi \
+  --output-pkg "$module/pkg/generated/openapi" \
+  --report-filename hack/api-violations.list \
+  ${UPDATE_API_VIOLATIONS:+--update-report} \
+  --output-model-name-file zz_generated.model_name.go \
+  --boilerplate hack/boilerplate.go.txt \
+  pkg/apis
+
+schema=$(mktemp)
+trap 'rm -f "$schema"' EXIT
+go run ./hack/models-schema >"$schema"
+kube::codegen::gen_client \
+  --with-watch \
+  --with-applyconfig \
+  --applyconfig-openapi-schema "$schema" \
+  --output-dir pkg/generated \
+  --output-pkg "$module/pkg/generated" \
+  --boilerplate hack/boilerplate.go.txt \
+  pkg/apis

@@ -1,0 +1,57 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +genclient
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ManagedClusterSetBinding lets a namespace use a cluster set. Making one takes the permission
+// "create managedclustersets/bind" on the set.
+type ManagedClusterSetBinding struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata. The name is the name of the set.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec names the set.
+	// +optional
+	Spec ManagedClusterSetBindingSpec `json:"spec"`
+	// status is what the hub observes of the binding.
+	// +optional
+	Status ManagedClusterSetBindingStatus `json:"status,omitempty"`
+}
+
+// ManagedClusterSetBindingSpec names the set of a binding.
+type ManagedClusterSetBindingSpec struct {
+	// clusterSet is the name of the set, and the name of the binding. It cannot be changed.
+	ClusterSet string `json:"clusterSet"`
+}
+
+// ManagedClusterSetBindingStatus is what the hub observes of a binding.
+type ManagedClusterSetBindingStatus struct {
+	// conditions tell whether the set exists (Bound).
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions"`
+}
+
+// ClusterSetBindingBoundType is the condition that is True when the bound set exists.
+const ClusterSetBindingBoundType = "Bound"
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ManagedClusterSetBindingList is a list of ManagedClusterSetBinding.
+type ManagedClusterSetBindingList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the bindings.
+	Items []ManagedClusterSetBinding `json:"items"`
+}

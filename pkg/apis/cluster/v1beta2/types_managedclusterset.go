@@ -1,0 +1,102 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +genclient
+// +genclient:nonNamespaced
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ManagedClusterSet groups ManagedClusters by their labels. Who is in it:
+// kubectl get clustersetmembers --field-selector spec.clusterSet=<name>.
+type ManagedClusterSet struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says which clusters are in the set.
+	// +optional
+	Spec ManagedClusterSetSpec `json:"spec"`
+	// status is what the hub observes of the set.
+	// +optional
+	Status ManagedClusterSetStatus `json:"status,omitempty"`
+}
+
+// ManagedClusterSetSpec says which clusters are in a set.
+type ManagedClusterSetSpec struct {
+	// clusterSelector selects the set's clusters.
+	// +optional
+	ClusterSelector ManagedClusterSelector `json:"clusterSelector,omitempty"`
+	// managedNamespaces are namespaces that every cluster of the set is asked to have.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	ManagedNamespaces []ManagedNamespaceConfig `json:"managedNamespaces,omitempty"`
+}
+
+// ManagedNamespaceConfig is a namespace that every cluster of a set is asked to have.
+type ManagedNamespaceConfig struct {
+	// name of the namespace, a DNS label.
+	Name string `json:"name"`
+}
+
+// SelectorType is the way in which a set selects its clusters.
+// +enum
+type SelectorType string
+
+const (
+	// ExclusiveClusterSetLabel selects the clusters whose label cluster.open-cluster-management.io/clusterset is
+	// the name of the set. An empty type and LegacyClusterSetLabel mean the same.
+	ExclusiveClusterSetLabel SelectorType = "ExclusiveClusterSetLabel"
+	// LegacyClusterSetLabel is the v1beta1 name of ExclusiveClusterSetLabel; it is accepted and shown as that.
+	LegacyClusterSetLabel SelectorType = "LegacyClusterSetLabel"
+	// LabelSelector selects the clusters that a label selector matches. Such sets may overlap.
+	LabelSelector SelectorType = "LabelSelector"
+)
+
+// ManagedClusterSelector selects the clusters of a set.
+type ManagedClusterSelector struct {
+	// selectorType is the way in which the set selects its clusters. ExclusiveClusterSetLabel (the default):
+	// by label cluster.open-cluster-management.io/clusterset=<set name>. LabelSelector: by labelSelector.
+	// +optional
+	// +default="ExclusiveClusterSetLabel"
+	SelectorType SelectorType `json:"selectorType,omitempty"`
+	// labelSelector selects clusters by their labels: an empty one selects all, none selects nothing.
+	// Only for selectorType LabelSelector.
+	// +optional
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+}
+
+// SelectorAnnotation carries the v1beta1 selector of a set that v1beta2 cannot express. It is made by the server
+// and holds JSON. A v1beta2 client that writes the selector back unchanged keeps the v1beta1 selector; one that
+// changes the selector replaces it.
+const SelectorAnnotation = "clusterhub.dev/v1beta1-cluster-selector"
+
+// ManagedClusterSetStatus is what the hub observes of a set.
+type ManagedClusterSetStatus struct {
+	// conditions tell whether the set is empty (ClusterSetEmpty); its message names the number of clusters.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions"`
+}
+
+// ManagedClusterSetConditionEmpty is True when no cluster is in the set.
+const ManagedClusterSetConditionEmpty = "ClusterSetEmpty"
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ManagedClusterSetList is a list of ManagedClusterSet.
+type ManagedClusterSetList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the sets.
+	Items []ManagedClusterSet `json:"items"`
+}
