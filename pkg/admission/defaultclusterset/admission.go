@@ -1,0 +1,78 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package defaultclusterset puts a cluster that names no set into the set "default".
+package defaultclusterset
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/component-base/featuregate"
+
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+)
+
+const (
+	// PluginName is the name of the plugin in flags and metrics.
+	PluginName = "DefaultClusterSet"
+	// Feature is the gate that turns it off.
+	Feature featuregate.Feature = "DefaultClusterSet"
+)
+
+// Register adds the plugin.
+func Register(plugins *admission.Plugins) {
+	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
+}
+
+// Plugin adds the label in the mutating phase, so that the permission for it is asked for like for any other.
+type Plugin struct {
+	*admission.Handler
+	enabled bool
+}
+
+var (
+	_ admission.MutationInterface = &Plugin{}
+	_ initializer.WantsFeatures   = &Plugin{}
+)
+
+// New returns the plugin, which does nothing before it has seen the feature gates.
+func New() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
+}
+
+// InspectFeatureGates implements initializer.WantsFeatures.
+func (p *Plugin) InspectFeatureGates(gates featuregate.FeatureGate) {
+	p.enabled = gates.Enabled(Feature)
+}
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (p *Plugin) ValidateInitialization() error { return nil }
+
+// Admit implements admission.MutationInterface. As upstream, a cluster is in a set for ever: a label that is removed
+// becomes "default".
+func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if !p.enabled || !permission.Is(a, cluster.Resource("managedclusters")) || a.GetSubresource() == "status" || a.GetSubresource() == "accept" {
+		return nil
+	}
+	c, ok := a.GetObject().(*cluster.ManagedCluster)
+	if !ok {
+		return apierrors.NewInternalError(fmt.Errorf("%s got a %T", PluginName, a.GetObject()))
+	}
+	if c.Labels[cluster.ClusterSetLabel] != "" {
+		return nil
+	}
+	labelled := maps.Clone(c.Labels)
+	if labelled == nil {
+		labelled = map[string]string{}
+	}
+	labelled[cluster.ClusterSetLabel] = cluster.DefaultSet
+	c.Labels = labelled
+	return nil
+}

@@ -1,0 +1,122 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package managedclusteraccept guards spec.hubAcceptsClient, by which the hub lets a cluster in.
+package managedclusteraccept
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+)
+
+// PluginName is the name of the plugin in flags and metrics.
+const PluginName = "ManagedClusterAccept"
+
+// Register adds the plugin.
+func Register(plugins *admission.Plugins) {
+	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
+}
+
+// Plugin refuses to accept or deny a cluster for users who may not.
+type Plugin struct {
+	*admission.Handler
+	authorizer authorizer.Authorizer
+	client     kubernetes.Interface
+}
+
+var (
+	_ admission.ValidationInterface          = &Plugin{}
+	_ admission.InitializationValidator      = &Plugin{}
+	_ initializer.WantsAuthorizer            = &Plugin{}
+	_ initializer.WantsExternalKubeClientSet = &Plugin{}
+)
+
+// New returns the plugin, to be given an authorizer and a client.
+func New() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
+}
+
+// SetAuthorizer implements initializer.WantsAuthorizer.
+func (p *Plugin) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
+
+// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
+func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	if p.authorizer == nil || p.client == nil {
+		return errors.New(PluginName + " needs an authorizer and a client of the hub")
+	}
+	return nil
+}
+
+// Validate implements admission.ValidationInterface. It looks at every subresource: what changes counts, not the path
+// by which.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if !permission.Is(a, cluster.Resource("managedclusters")) {
+		return nil
+	}
+	updated, ok := a.GetObject().(*cluster.ManagedCluster)
+	if !ok {
+		return apierrors.NewInternalError(fmt.Errorf("%s got a %T", PluginName, a.GetObject()))
+	}
+	accepted := false
+	if a.GetOperation() == admission.Update {
+		old, ok := a.GetOldObject().(*cluster.ManagedCluster)
+		if !ok {
+			return apierrors.NewInternalError(fmt.Errorf("%s got an old %T", PluginName, a.GetOldObject()))
+		}
+		accepted = old.Spec.HubAcceptsClient
+	}
+	if updated.Spec.HubAcceptsClient == accepted {
+		return nil
+	}
+	rule := func(group, subresource string) permission.Rule {
+		return permission.Rule{Verb: "update", Group: group, Resource: "managedclusters", Subresource: subresource, Name: updated.Name}
+	}
+	accept := rule(cluster.GroupName, "accept")
+	rules := []permission.Rule{accept, rule(permission.RegisterGroup, "accept")}
+	what := "accept the cluster " + updated.Name + " (spec.hubAcceptsClient)"
+	if !updated.Spec.HubAcceptsClient {
+		what = "deny the cluster " + updated.Name + " (spec.hubAcceptsClient)"
+		// The right of a cluster's own agent: to leave, and never to come back by itself.
+		rules = append(rules, rule(cluster.GroupName, "leave"))
+	}
+	if held, err := permission.Holds(ctx, p.authorizer, a.GetUserInfo(), rules...); held == nil {
+		denied := permission.For(a.GetUserInfo())
+		denied.Lacks(what, accept, err)
+		return denied.Error(a)
+	}
+	if !updated.Spec.HubAcceptsClient {
+		return nil
+	}
+	return p.checkNamespace(ctx, a, updated.Name)
+}
+
+// checkNamespace refuses a cluster whose namespace on the hub is on its way out, as upstream does: what would be put
+// there for the cluster would be lost.
+func (p *Plugin) checkNamespace(ctx context.Context, a admission.Attributes, name string) error {
+	namespace, err := p.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return admission.NewForbidden(a, fmt.Errorf("cluster namespace %q cannot be read, so the cluster is not accepted: %w", name, err))
+	case namespace.Status.Phase == corev1.NamespaceTerminating || namespace.DeletionTimestamp != nil:
+		return admission.NewForbidden(a, fmt.Errorf("cluster namespace %q is terminating: accept the cluster once the namespace is gone", name))
+	}
+	return nil
+}

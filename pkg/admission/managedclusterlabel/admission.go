@@ -1,0 +1,144 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package managedclusterlabel guards the labels by which clusters come into sets: each needs a permission of its own,
+// asked for here because every path that writes a cluster comes by.
+package managedclusterlabel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/warning"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+)
+
+// PluginName is the name of the plugin in flags and metrics.
+const PluginName = "ManagedClusterLabel"
+
+// Register adds the plugin.
+func Register(plugins *admission.Plugins) {
+	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
+}
+
+// Plugin refuses changes of reserved labels by users who do not hold them.
+type Plugin struct {
+	*admission.Handler
+	authorizer authorizer.Authorizer
+}
+
+var (
+	_ admission.ValidationInterface     = &Plugin{}
+	_ admission.InitializationValidator = &Plugin{}
+	_ initializer.WantsAuthorizer       = &Plugin{}
+)
+
+// New returns the plugin, to be given an authorizer.
+func New() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
+}
+
+// SetAuthorizer implements initializer.WantsAuthorizer.
+func (p *Plugin) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	if p.authorizer == nil {
+		return errors.New(PluginName + " needs an authorizer")
+	}
+	return nil
+}
+
+// Validate implements admission.ValidationInterface. It looks at every subresource: what changes counts, not the path
+// by which.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if !permission.Is(a, cluster.Resource("managedclusters")) {
+		return nil
+	}
+	updated, ok := a.GetObject().(*cluster.ManagedCluster)
+	if !ok {
+		return apierrors.NewInternalError(fmt.Errorf("%s got a %T", PluginName, a.GetObject()))
+	}
+	var before map[string]string
+	if a.GetOperation() == admission.Update {
+		old, ok := a.GetOldObject().(*cluster.ManagedCluster)
+		if !ok {
+			return apierrors.NewInternalError(fmt.Errorf("%s got an old %T", PluginName, a.GetOldObject()))
+		}
+		before = old.Labels
+	}
+	denied := permission.For(a.GetUserInfo())
+	for _, change := range changes(before, updated.Labels) {
+		if err := p.check(ctx, a, change); err != nil {
+			denied.Lacks(change.String(), labelRule(change.key+":"+change.value), err.cause)
+		}
+	}
+	return denied.Error(a)
+}
+
+// refusal says that a change is not allowed, and why the authorizer could not be asked if it could not.
+type refusal struct{ cause error }
+
+func (p *Plugin) check(ctx context.Context, a admission.Attributes, c change) *refusal {
+	held, err := permission.Holds(ctx, p.authorizer, a.GetUserInfo(),
+		labelRule(c.key+":"+c.value), labelRule(c.key+":*"), labelRule("*"))
+	if held != nil {
+		return nil
+	}
+	if c.key == cluster.ClusterSetLabel {
+		join := permission.Rule{Verb: "create", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "join", Name: c.value}
+		joins, joinErr := permission.Holds(ctx, p.authorizer, a.GetUserInfo(), join)
+		if joins != nil {
+			warning.AddWarning(ctx, "", fmt.Sprintf("the RBAC rule %s is deprecated: use %s", join, labelRule(c.key+":"+c.value)))
+			return nil
+		}
+		err = errors.Join(err, joinErr)
+	}
+	return &refusal{err}
+}
+
+func labelRule(name string) permission.Rule {
+	return permission.Rule{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label", Name: name}
+}
+
+// change is a reserved label that comes or goes.
+type change struct {
+	verb, key, value string
+}
+
+func (c change) String() string { return fmt.Sprintf("%s the label %s=%s", c.verb, c.key, c.value) }
+
+// changes lists the reserved labels that differ, ordered by key; of a changed value, the one that goes comes first.
+func changes(before, after map[string]string) []change {
+	var result []change
+	keys := slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(after)))
+	slices.Sort(keys)
+	for _, key := range slices.Compact(keys) {
+		if !cluster.IsReservedLabel(key) {
+			continue
+		}
+		was, had := before[key]
+		is, has := after[key]
+		if had && has && was == is {
+			continue
+		}
+		if had {
+			result = append(result, change{"remove", key, was})
+		}
+		if has {
+			result = append(result, change{"add", key, is})
+		}
+	}
+	return result
+}

@@ -1,0 +1,91 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package permission asks whether a user holds a right that is a name under a resource, and says which RBAC rule
+// would grant it.
+package permission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+)
+
+// RegisterGroup is the API group under which upstream's roles grant managedclusters/accept.
+const RegisterGroup = "register.open-cluster-management.io"
+
+// Rule is one right: a verb on the names of a subresource.
+type Rule struct {
+	Verb, Group, Resource, Subresource, Name string
+}
+
+// String is the rule as it stands in a ClusterRole.
+func (r Rule) String() string {
+	return fmt.Sprintf("{apiGroups: [%q], resources: [%q], resourceNames: [%q], verbs: [%q]}",
+		r.Group, r.Resource+"/"+r.Subresource, r.Name, r.Verb)
+}
+
+// Holds asks the authorizer for each rule in turn and returns the first one that the user holds. The authorizer
+// compares names literally, so a rule for many names is asked for under each of its spellings. Whoever cannot be
+// asked about is not allowed: the error tells, and no rule is returned.
+func Holds(ctx context.Context, a authorizer.Authorizer, who user.Info, rules ...Rule) (*Rule, error) {
+	var failures []error
+	for i := range rules {
+		r := &rules[i]
+		decision, _, err := a.Authorize(ctx, authorizer.AttributesRecord{
+			User: who, Verb: r.Verb, APIGroup: r.Group, APIVersion: "v1",
+			Resource: r.Resource, Subresource: r.Subresource, Name: r.Name, ResourceRequest: true,
+		})
+		if decision == authorizer.DecisionAllow {
+			return r, nil
+		}
+		if err != nil {
+			failures = append(failures, err)
+		}
+	}
+	return nil, errors.Join(failures...)
+}
+
+// Denied collects what a user lacks for one request.
+type Denied struct {
+	who      user.Info
+	what     []string
+	rules    []string
+	failures []error
+}
+
+// For starts the collection for a user.
+func For(who user.Info) *Denied { return &Denied{who: who} }
+
+// Lacks notes what is refused and the rule that would allow it.
+func (d *Denied) Lacks(what string, rule Rule, err error) {
+	d.what = append(d.what, what)
+	d.rules = append(d.rules, rule.String())
+	if err != nil {
+		d.failures = append(d.failures, err)
+	}
+}
+
+// Error is nil, or one 403 that names every missing rule.
+func (d *Denied) Error(a admission.Attributes) error {
+	if len(d.what) == 0 {
+		return nil
+	}
+	message := fmt.Sprintf("user %q cannot %s: this needs the RBAC rule %s",
+		d.who.GetName(), strings.Join(d.what, " or "), strings.Join(d.rules, " and "))
+	if len(d.failures) > 0 {
+		message += fmt.Sprintf(" (the authorizer could not be asked, so nothing is allowed: %v)", errors.Join(d.failures...))
+	}
+	return admission.NewForbidden(a, errors.New(message))
+}
+
+// Is tells whether a request is about a resource of ours, whatever its version and subresource.
+func Is(a admission.Attributes, resource schema.GroupResource) bool {
+	return a.GetResource().GroupResource() == resource
+}

@@ -1,0 +1,131 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package validation says which objects of cluster.open-cluster-management.io are right, and what would be right
+// about those that are not.
+package validation
+
+import (
+	"net/url"
+	"regexp"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+)
+
+// The limits of upstream's CustomResourceDefinition of managedclusters.
+const (
+	maxTaintKey   = 316
+	maxTaintValue = 1024
+	maxClaimName  = 253
+	maxClaimValue = 1024
+)
+
+var (
+	taintKey     = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`)
+	taintEffects = []cluster.TaintEffect{cluster.TaintEffectNoSelect, cluster.TaintEffectPreferNoSelect, cluster.TaintEffectNoSelectIfNew}
+)
+
+// ValidateManagedCluster checks a new cluster.
+func ValidateManagedCluster(c *cluster.ManagedCluster) field.ErrorList {
+	// A cluster's name is the name of its namespace on the hub, and has no dot in the name of a member.
+	errs := apivalidation.ValidateObjectMeta(&c.ObjectMeta, false, apivalidation.NameIsDNSLabel, field.NewPath("metadata"))
+	return append(errs, validateManagedClusterSpec(&c.Spec, field.NewPath("spec"))...)
+}
+
+// ValidateManagedClusterUpdate checks a change of a cluster.
+func ValidateManagedClusterUpdate(c, old *cluster.ManagedCluster) field.ErrorList {
+	errs := apivalidation.ValidateObjectMetaUpdate(&c.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	errs = append(errs, metav1validation.ValidateLabels(c.Labels, field.NewPath("metadata", "labels"))...)
+	errs = append(errs, validateManagedClusterSpec(&c.Spec, field.NewPath("spec"))...)
+	return append(errs, validateTaintTimes(c.Spec.Taints, old.Spec.Taints, field.NewPath("spec", "taints"))...)
+}
+
+func validateManagedClusterSpec(spec *cluster.ManagedClusterSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, config := range spec.ManagedClusterClientConfigs {
+		at := path.Child("managedClusterClientConfigs").Index(i).Child("url")
+		if u, err := url.Parse(config.URL); err != nil || u.Scheme != "https" || u.Host == "" {
+			errs = append(errs, field.Invalid(at, config.URL, "must be an https URL, such as https://api.example.com:6443"))
+		}
+	}
+	if spec.LeaseDurationSeconds < 0 {
+		errs = append(errs, field.Invalid(path.Child("leaseDurationSeconds"), spec.LeaseDurationSeconds, "must be a number of seconds above 0"))
+	}
+	for i := range spec.Taints {
+		errs = append(errs, validateTaint(&spec.Taints[i], path.Child("taints").Index(i))...)
+	}
+	return errs
+}
+
+func validateTaint(t *cluster.Taint, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	switch {
+	case t.Key == "":
+		errs = append(errs, field.Required(path.Child("key"), "a taint needs a name"))
+	case len(t.Key) > maxTaintKey:
+		errs = append(errs, field.TooLong(path.Child("key"), t.Key, maxTaintKey))
+	case !taintKey.MatchString(t.Key):
+		errs = append(errs, field.Invalid(path.Child("key"), t.Key, "must be a qualified name, with an optional DNS subdomain and '/' before it"))
+	}
+	if len(t.Value) > maxTaintValue {
+		errs = append(errs, field.TooLong(path.Child("value"), t.Value, maxTaintValue))
+	}
+	switch t.Effect {
+	case "":
+		errs = append(errs, field.Required(path.Child("effect"), "must be NoSelect, PreferNoSelect or NoSelectIfNew"))
+	case cluster.TaintEffectNoSelect, cluster.TaintEffectPreferNoSelect, cluster.TaintEffectNoSelectIfNew:
+	default:
+		errs = append(errs, field.NotSupported(path.Child("effect"), t.Effect, taintEffects))
+	}
+	return errs
+}
+
+// ValidateManagedClusterStatusUpdate checks a change of a cluster's status.
+func ValidateManagedClusterStatusUpdate(c, old *cluster.ManagedCluster) field.ErrorList {
+	path := field.NewPath("status")
+	errs := apivalidation.ValidateObjectMetaUpdate(&c.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	errs = append(errs, validateConditions(c.Status.Conditions, path.Child("conditions"))...)
+	for i, claim := range c.Status.ClusterClaims {
+		at := path.Child("clusterClaims").Index(i)
+		errs = append(errs, validateLength(claim.Name, maxClaimName, at.Child("name"))...)
+		errs = append(errs, validateLength(claim.Value, maxClaimValue, at.Child("value"))...)
+	}
+	seen := sets.New[[2]string]()
+	for i, n := range c.Status.ManagedNamespaces {
+		at := path.Child("managedNamespaces").Index(i)
+		for _, message := range validation.IsDNS1123Label(n.Name) {
+			errs = append(errs, field.Invalid(at.Child("name"), n.Name, message))
+		}
+		if n.ClusterSet == "" {
+			errs = append(errs, field.Required(at.Child("clusterSet"), "must name the set that asks for the namespace"))
+		}
+		if key := [2]string{n.ClusterSet, n.Name}; seen.Has(key) {
+			errs = append(errs, field.Duplicate(at, key))
+		} else {
+			seen.Insert(key)
+		}
+		errs = append(errs, validateConditions(n.Conditions, at.Child("conditions"))...)
+	}
+	return errs
+}
+
+func validateLength(value string, longest int, path *field.Path) field.ErrorList {
+	switch {
+	case value == "":
+		return field.ErrorList{field.Required(path, "must not be empty")}
+	case len(value) > longest:
+		return field.ErrorList{field.TooLong(path, value, longest)}
+	}
+	return nil
+}
+
+func validateConditions(conditions []metav1.Condition, path *field.Path) field.ErrorList {
+	return metav1validation.ValidateConditions(conditions, path)
+}

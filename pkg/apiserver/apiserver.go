@@ -1,0 +1,97 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"net/http"
+
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
+
+	"github.com/clusterhub/clusterhub/pkg/admission/clustersetdeletion"
+	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclustersetbinding"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
+)
+
+// Config is what the server is made from.
+type Config struct {
+	Generic *genericapiserver.RecommendedConfig
+	// SetCounter is told how to count what hangs on a set, once there is something that can.
+	SetCounter func(clustersetdeletion.Counter)
+}
+
+// CompletedConfig can only be made by Config.Complete.
+type CompletedConfig struct {
+	generic genericapiserver.CompletedConfig
+	config  *Config
+}
+
+// Server is hub-apiserver.
+type Server struct {
+	Generic *genericapiserver.GenericAPIServer
+}
+
+// Complete fills in what has to be there.
+func (c *Config) Complete() CompletedConfig {
+	c.Generic.RESTOptionsGetter = restOptions{c.Generic.RESTOptionsGetter}
+	return CompletedConfig{generic: c.Generic.Complete(), config: c}
+}
+
+// New makes the server. It does not serve before it is run.
+func (c CompletedConfig) New() (*Server, error) {
+	generic, err := c.generic.New("hub-apiserver", genericapiserver.NewEmptyDelegate())
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.stores()
+	if err != nil {
+		return nil, err
+	}
+	if err := generic.InstallAPIGroups(s.clusterGroup(), s.viewGroup()); err != nil {
+		return nil, err
+	}
+	if c.config.SetCounter != nil {
+		c.config.SetCounter(usage{s})
+	}
+	err = generic.AddPostStartHook("follow-rbac-rules", func(hook genericapiserver.PostStartHookContext) error {
+		go func() {
+			if err := s.members.Run(hook); err != nil {
+				// It fails only on handlers that an informer refuses because it has been stopped.
+				return
+			}
+		}()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = generic.AddReadyzChecks(healthz.NamedCheck("clustersetmembers", func(*http.Request) error {
+		return s.members.Ready()
+	}))
+	return &Server{Generic: generic}, err
+}
+
+func (c CompletedConfig) stores() (s stores, err error) {
+	options := c.generic.RESTOptionsGetter
+	if s.clusters, err = managedcluster.NewStorage(Scheme, options); err != nil {
+		return s, err
+	}
+	if s.sets, err = managedclusterset.NewStorage(Scheme, options); err != nil {
+		return s, err
+	}
+	if s.bindings, err = managedclustersetbinding.NewStorage(Scheme, options); err != nil {
+		return s, err
+	}
+	s.members, err = clustersetmember.New(clustersetmember.Config{
+		RESTOptions: options,
+		ViewCodec:   Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion),
+		AccessCodec: accessCodec,
+		Authorizer:  c.generic.Authorization.Authorizer,
+		RBAC:        c.generic.SharedInformerFactory.Rbac().V1(),
+	})
+	return s, err
+}

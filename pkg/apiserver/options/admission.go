@@ -1,0 +1,98 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
+	mutatingadmissionpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	validatingadmissionpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
+	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/discovery"
+	"k8s.io/klog/v2"
+
+	"github.com/clusterhub/clusterhub/pkg/admission/clustersetbinding"
+	"github.com/clusterhub/clusterhub/pkg/admission/clustersetdeletion"
+	"github.com/clusterhub/clusterhub/pkg/admission/defaultclusterset"
+	"github.com/clusterhub/clusterhub/pkg/admission/managedclusteraccept"
+	"github.com/clusterhub/clusterhub/pkg/admission/managedclusterlabel"
+)
+
+// registerAdmission adds our plugins. The mutating ones run before any permission is checked, whoever they belong to;
+// the order within each phase does not matter for what is refused.
+func registerAdmission(o *genericoptions.AdmissionOptions) {
+	for _, register := range []func(*admission.Plugins){
+		defaultclusterset.Register, managedclusterlabel.Register, managedclusteraccept.Register,
+		clustersetbinding.Register, clustersetdeletion.Register,
+	} {
+		register(o.Plugins)
+	}
+	o.RecommendedPluginOrder = []string{
+		lifecycle.PluginName,
+		defaultclusterset.PluginName,
+		mutatingadmissionpolicy.PluginName,
+		mutatingwebhook.PluginName,
+		managedclusterlabel.PluginName,
+		managedclusteraccept.PluginName,
+		clustersetbinding.PluginName,
+		clustersetdeletion.PluginName,
+		validatingadmissionpolicy.PluginName,
+		validatingwebhook.PluginName,
+	}
+}
+
+// disableMissingPlugins turns off the plugin for MutatingAdmissionPolicies on a hub whose version does not have them:
+// it would wait for them for ever, and refuse every write until then. It waits up to a minute for the hub to answer.
+func disableMissingPlugins(ctx context.Context, hub discovery.DiscoveryInterface, o *genericoptions.AdmissionOptions) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, time.Second, time.Minute, true, func(context.Context) (bool, error) {
+		resources, err := hub.ServerResourcesForGroupVersion("admissionregistration.k8s.io/v1")
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			last = err
+			return false, nil
+		default:
+			for _, r := range resources.APIResources {
+				if r.Name == "mutatingadmissionpolicies" {
+					return true, nil
+				}
+			}
+		}
+		klog.InfoS("The hub has no mutatingadmissionpolicies in admissionregistration.k8s.io/v1: the admission plugin for them is off")
+		o.DisablePlugins = append(o.DisablePlugins, mutatingadmissionpolicy.PluginName)
+		return true, nil
+	})
+	if err != nil && last != nil {
+		return fmt.Errorf("the hub's kube-apiserver does not answer, check --kubeconfig: %w", last)
+	}
+	return err
+}
+
+// counterInitializer hands the counter to the plugins that want it, once the server that can count is there.
+type counterInitializer struct {
+	wanting []clustersetdeletion.WantsCounter
+}
+
+// Initialize implements admission.PluginInitializer.
+func (i *counterInitializer) Initialize(plugin admission.Interface) {
+	if w, ok := plugin.(clustersetdeletion.WantsCounter); ok {
+		i.wanting = append(i.wanting, w)
+	}
+}
+
+// SetCounter passes the counter on.
+func (i *counterInitializer) SetCounter(c clustersetdeletion.Counter) {
+	for _, w := range i.wanting {
+		w.SetCounter(c)
+	}
+}

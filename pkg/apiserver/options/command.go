@@ -1,0 +1,63 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/term"
+	"k8s.io/component-base/version/verflag"
+)
+
+// NewCommand returns the command hub-apiserver, which runs until the context ends.
+func NewCommand(ctx context.Context) *cobra.Command {
+	o := NewOptions()
+	cmd := &cobra.Command{
+		Use:   "hub-apiserver",
+		Short: "Serve the cluster sets of a hub and their members",
+		Long: "hub-apiserver is an aggregated API server: it serves cluster.open-cluster-management.io and " +
+			"view.clusterhub.dev behind the hub's kube-apiserver. Without --etcd-servers it runs its own etcd in --data-dir.",
+		SilenceUsage: true,
+		Args:         cobra.NoArgs,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			return o.ServerRun.ComponentGlobalsRegistry.Set()
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			verflag.PrintAndExitIfRequested()
+			logs.InitLogs()
+			if err := logsapi.ValidateAndApply(o.Logs, utilfeature.DefaultFeatureGate); err != nil {
+				return err
+			}
+			if err := o.Validate(); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	cmd.SetContext(ctx)
+	flags := o.Flags()
+	verflag.AddFlags(flags.FlagSet("global"))
+	for _, set := range flags.FlagSets {
+		cmd.Flags().AddFlagSet(set)
+	}
+	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
+	cliflag.SetUsageAndHelpFunc(cmd, flags, columns)
+	return cmd
+}
+
+func inCluster() bool {
+	return os.Getenv("KUBERNETES_SERVICE_HOST") != ""
+}
+
+// explain makes one clear line of an error at start.
+func explain(what string, err error) error {
+	return fmt.Errorf("hub-apiserver cannot start: %s: %w", what, err)
+}

@@ -1,0 +1,116 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package options turns hub-apiserver's flags into its configuration.
+package options
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/featuregate"
+	logsapi "k8s.io/component-base/logs/api/v1"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/clusterhub/clusterhub/pkg/admission/defaultclusterset"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/apiserver"
+	"github.com/clusterhub/clusterhub/pkg/etcd"
+)
+
+// DefaultEtcdPrefix is the directory of all our keys.
+const DefaultEtcdPrefix = "/registry/clusterhub.dev"
+
+func init() {
+	utilruntime.Must(utilfeature.DefaultMutableFeatureGate.Add(map[featuregate.Feature]featuregate.FeatureSpec{
+		defaultclusterset.Feature: {Default: true, PreRelease: featuregate.Alpha},
+	}))
+	utilruntime.Must(logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
+}
+
+// Options are hub-apiserver's flags.
+type Options struct {
+	Recommended  *genericoptions.RecommendedOptions
+	ServerRun    *genericoptions.ServerRunOptions
+	EmbeddedEtcd *etcd.Options
+	Logs         *logsapi.LoggingConfiguration
+
+	// ServiceNamespace and ServiceName are the Service that our APIServices name.
+	ServiceNamespace, ServiceName string
+}
+
+// NewOptions returns the defaults.
+func NewOptions() *Options {
+	o := &Options{
+		Recommended: genericoptions.NewRecommendedOptions(DefaultEtcdPrefix,
+			apiserver.Codecs.LegacyCodec(v1beta1.SchemeGroupVersion)),
+		ServerRun:        genericoptions.NewServerRunOptions(),
+		EmbeddedEtcd:     etcd.NewOptions(),
+		Logs:             logsapi.NewLoggingConfiguration(),
+		ServiceNamespace: "clusterhub-system",
+		ServiceName:      "hub-apiserver",
+	}
+	// Without servers in the flags, etcd runs inside this process.
+	o.Recommended.Etcd.StorageConfig.Transport.ServerList = nil
+	o.Recommended.SecureServing.BindPort = 8443
+	// Our own certificate is made by pkg/servingcert, not written to a directory.
+	o.Recommended.SecureServing.ServerCert.CertDirectory = ""
+	registerAdmission(o.Recommended.Admission)
+	return o
+}
+
+// Flags returns the flags, grouped for --help.
+func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
+	o.ServerRun.AddUniversalFlags(fss.FlagSet("generic"))
+	o.Recommended.AddFlags(fss.FlagSet("recommended"))
+	o.EmbeddedEtcd.AddFlags(fss.FlagSet("embedded etcd"))
+	logsapi.AddFlags(o.Logs, fss.FlagSet("logs"))
+	o.addServiceFlags(fss.FlagSet("service"))
+	return fss
+}
+
+func (o *Options) addServiceFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.ServiceNamespace, "service-namespace", o.ServiceNamespace,
+		"Namespace of the Service that our APIServices name; the CA of the serving certificate is kept in a Secret there.")
+	fs.StringVar(&o.ServiceName, "service-name", o.ServiceName,
+		"Name of the Service that our APIServices name; the serving certificate is made for it.")
+}
+
+// embedded says that etcd runs inside this process.
+func (o *Options) embedded() bool {
+	return len(o.Recommended.Etcd.StorageConfig.Transport.ServerList) == 0
+}
+
+// ownCertificate says that no certificate was provided.
+func (o *Options) ownCertificate() bool {
+	return o.Recommended.SecureServing.ServerCert.CertKey.CertFile == "" &&
+		o.Recommended.SecureServing.ServerCert.CertKey.KeyFile == ""
+}
+
+// Validate returns every error of the flags at once.
+func (o *Options) Validate() error {
+	errs := append([]error{}, o.ServerRun.Validate()...)
+	if o.embedded() {
+		errs = append(errs, o.EmbeddedEtcd.Validate()...)
+		for _, err := range o.Recommended.Validate() {
+			if err.Error() != "--etcd-servers must be specified" {
+				errs = append(errs, err)
+			}
+		}
+	} else {
+		errs = append(errs, o.Recommended.Validate()...)
+	}
+	if o.ServiceNamespace == "" || o.ServiceName == "" {
+		errs = append(errs, errors.New("--service-namespace and --service-name must not be empty"))
+	}
+	if o.Recommended.CoreAPI.CoreAPIKubeconfigPath == "" && !inCluster() {
+		errs = append(errs, fmt.Errorf("--kubeconfig must name the kubeconfig of the hub's kube-apiserver when hub-apiserver runs outside of a cluster"))
+	}
+	return utilerrors.NewAggregate(errs)
+}

@@ -1,0 +1,116 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"context"
+
+	"k8s.io/apiserver/pkg/endpoints/openapi"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	aggregatorclient "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/clusterhub/clusterhub/pkg/apiserver"
+	"github.com/clusterhub/clusterhub/pkg/etcd"
+	generatedopenapi "github.com/clusterhub/clusterhub/pkg/generated/openapi"
+	"github.com/clusterhub/clusterhub/pkg/servingcert"
+)
+
+// Run serves until the context ends, and then shuts down gracefully. The embedded etcd goes last.
+func (o *Options) Run(ctx context.Context) error {
+	front, err := o.frontConfig()
+	if err != nil {
+		return explain("reading --kubeconfig", err)
+	}
+	client, err := kubernetes.NewForConfig(front)
+	if err != nil {
+		return explain("client of the hub's kube-apiserver", err)
+	}
+	var store *etcd.Server
+	if o.embedded() {
+		if store, err = etcd.Start(ctx, *o.EmbeddedEtcd); err != nil {
+			return explain("embedded etcd", err)
+		}
+		defer store.Stop()
+		transport := store.Transport()
+		target := &o.Recommended.Etcd.StorageConfig.Transport
+		target.ServerList, target.CertFile, target.KeyFile, target.TrustedCAFile =
+			transport.ServerList, transport.CertFile, transport.KeyFile, transport.TrustedCAFile
+	}
+	if err := disableMissingPlugins(ctx, client.Discovery(), o.Recommended.Admission); err != nil {
+		return explain("asking the hub's kube-apiserver for its admission policies", err)
+	}
+	config, certificates, err := o.config(ctx, front, client)
+	if err != nil {
+		return err
+	}
+	if store != nil {
+		config.Generic.AddReadyzChecks(store.HealthCheck())
+	}
+	server, err := config.Complete().New()
+	if err != nil {
+		return explain("assembling the server", err)
+	}
+	if certificates != nil {
+		err := server.Generic.AddPostStartHook("serving-certificate", func(hook genericapiserver.PostStartHookContext) error {
+			go certificates.Run(hook)
+			return nil
+		})
+		if err != nil {
+			return explain("serving certificate", err)
+		}
+	}
+	return server.Generic.PrepareRun().RunWithContext(ctx)
+}
+
+// frontConfig is how we reach the hub's kube-apiserver.
+func (o *Options) frontConfig() (*rest.Config, error) {
+	if path := o.Recommended.CoreAPI.CoreAPIKubeconfigPath; path != "" {
+		return clientcmd.BuildConfigFromFlags("", path)
+	}
+	return rest.InClusterConfig()
+}
+
+// config makes the server's configuration, and its own certificate when none is provided.
+func (o *Options) config(ctx context.Context, front *rest.Config, client kubernetes.Interface) (*apiserver.Config, *servingcert.Manager, error) {
+	generic := genericapiserver.NewRecommendedConfig(apiserver.Codecs)
+	namer := openapi.NewDefinitionNamer(apiserver.Scheme)
+	generic.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(generatedopenapi.GetOpenAPIDefinitions, namer)
+	generic.OpenAPIConfig.Info.Title = "Clusterhub"
+	generic.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(generatedopenapi.GetOpenAPIDefinitions, namer)
+	generic.OpenAPIV3Config.Info.Title = "Clusterhub"
+	if err := o.ServerRun.ApplyTo(&generic.Config); err != nil {
+		return nil, nil, explain("server options", err)
+	}
+
+	var certificates *servingcert.Manager
+	if o.ownCertificate() {
+		aggregator, err := aggregatorclient.NewForConfig(front)
+		if err != nil {
+			return nil, nil, explain("client of the hub's APIServices", err)
+		}
+		certificates, err = servingcert.New(ctx, servingcert.Config{
+			Namespace: o.ServiceNamespace, Service: o.ServiceName, Kubernetes: client, Aggregator: aggregator,
+		})
+		if err != nil {
+			return nil, nil, explain("serving certificate", err)
+		}
+		o.Recommended.SecureServing.ServerCert.GeneratedCert = certificates
+	}
+	config := &apiserver.Config{Generic: generic}
+	o.Recommended.ExtraAdmissionInitializers = func(*genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
+		counter := &counterInitializer{}
+		config.SetCounter = counter.SetCounter
+		return []admission.PluginInitializer{counter}, nil
+	}
+	o.Recommended.FeatureGate = generic.FeatureGate
+	if err := o.Recommended.ApplyTo(generic); err != nil {
+		return nil, nil, explain("options", err)
+	}
+	return config, certificates, nil
+}

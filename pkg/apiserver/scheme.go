@@ -1,0 +1,56 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apiserver puts hub-apiserver together: the scheme, the route tables of its groups, and the server.
+package apiserver
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/access"
+	clusterinstall "github.com/clusterhub/clusterhub/pkg/apis/cluster/install"
+	viewinstall "github.com/clusterhub/clusterhub/pkg/apis/view/install"
+)
+
+var (
+	// Scheme knows every kind that is served or stored.
+	Scheme = runtime.NewScheme()
+	// Codecs encode and decode them.
+	Codecs = serializer.NewCodecFactory(Scheme)
+)
+
+func init() {
+	clusterinstall.Install(Scheme)
+	viewinstall.Install(Scheme)
+	utilruntime.Must(access.AddToScheme(Scheme))
+
+	// What the generic server needs of the unnamed group: options, and the kinds of discovery and errors.
+	metav1.AddToGroupVersion(Scheme, schema.GroupVersion{Version: "v1"})
+	Scheme.AddUnversionedTypes(schema.GroupVersion{Version: "v1"},
+		&metav1.Status{},
+		&metav1.APIVersions{},
+		&metav1.APIGroupList{},
+		&metav1.APIGroup{},
+		&metav1.APIResourceList{},
+	)
+}
+
+// withoutProtobuf serves our kinds in the formats that they have: a client that prefers protobuf gets its second
+// choice rather than an error.
+type withoutProtobuf struct {
+	runtime.NegotiatedSerializer
+}
+
+func (s withoutProtobuf) SupportedMediaTypes() []runtime.SerializerInfo {
+	var kept []runtime.SerializerInfo
+	for _, info := range s.NegotiatedSerializer.SupportedMediaTypes() {
+		if info.MediaType != runtime.ContentTypeProtobuf {
+			kept = append(kept, info)
+		}
+	}
+	return kept
+}

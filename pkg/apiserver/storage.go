@@ -1,0 +1,56 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/generic"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/access"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
+)
+
+// storageVersions is the version in which each resource is written to etcd: one that can express all of it.
+var storageVersions = map[schema.GroupResource]schema.GroupVersion{
+	cluster.Resource("managedclusters"):           v1.SchemeGroupVersion,
+	cluster.Resource("managedclustersets"):        v1beta1.SchemeGroupVersion,
+	cluster.Resource("managedclustersetbindings"): v1beta1.SchemeGroupVersion,
+}
+
+// accessCodec writes access revisions and reads everything that is stored beside them.
+var accessCodec = Codecs.LegacyCodec(access.SchemeGroupVersion)
+
+// restOptions says where and how each resource is stored.
+type restOptions struct {
+	generic.RESTOptionsGetter
+}
+
+func (g restOptions) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	options, err := g.RESTOptionsGetter.GetRESTOptions(resource, example)
+	if err != nil {
+		return options, err
+	}
+	if version, ok := storageVersions[resource]; ok {
+		config := *options.StorageConfig
+		config.Codec = Codecs.LegacyCodec(version)
+		config.EncodeVersioner = version
+		options.StorageConfig = &config
+	}
+	switch resource {
+	case cluster.Resource("managedclusters"), cluster.Resource("managedclustersets"):
+		// Members are computed from what is under this one directory.
+		options.ResourcePrefix = strings.TrimPrefix(clustersetmember.FleetPrefix, "/") + "/" + resource.Resource
+	}
+	if resource == cluster.Resource("managedclustersets") {
+		options.Decorator = managedclusterset.Decorator()
+	}
+	return options, nil
+}

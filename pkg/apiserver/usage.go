@@ -1,0 +1,35 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/clusterhub/clusterhub/pkg/admission/clustersetdeletion"
+)
+
+// usage counts what hangs on a set.
+type usage struct{ stores }
+
+var _ clustersetdeletion.Counter = usage{}
+
+// Uses implements clustersetdeletion.Counter.
+func (u usage) Uses(ctx context.Context, set string) (members, bindings int, err error) {
+	if members, err = u.members.Count(ctx, set); err != nil {
+		return 0, 0, err
+	}
+	list, err := u.bindings.ManagedClusterSetBinding.List(request.WithNamespace(ctx, ""), &internalversion.ListOptions{
+		FieldSelector:   fields.OneTermEqualSelector("spec.clusterSet", set),
+		ResourceVersion: "0",
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	return members, meta.LenList(list), nil
+}

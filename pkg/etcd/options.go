@@ -1,0 +1,64 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package etcd runs the etcd server that hub-apiserver keeps its objects in when no --etcd-servers is given:
+// one member inside the process, reachable over mutual TLS on loopback only.
+package etcd
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+)
+
+const (
+	// DefaultDataDir is the default of --data-dir.
+	DefaultDataDir = "/var/lib/hub-apiserver"
+	// DefaultQuotaBackendBytes is the default of --embedded-etcd-quota-backend-bytes: 8 GiB, the most that etcd advises.
+	DefaultQuotaBackendBytes int64 = 8 << 30
+	// minQuotaBackendBytes catches a number meant as GiB or MiB. An empty database already needs tens of KiB.
+	minQuotaBackendBytes int64 = 1 << 20
+
+	quotaFlag = "embedded-etcd-quota-backend-bytes"
+)
+
+// Options says where the embedded etcd keeps its data and how much of it.
+type Options struct {
+	// DataDir is the directory of everything that must survive a restart. The database is in DataDir/etcd, the
+	// certificates of this run in DataDir/pki, and DataDir/lock keeps a second process out.
+	DataDir string
+	// QuotaBackendBytes is the size in bytes that the database may reach before etcd refuses writes.
+	QuotaBackendBytes int64
+	// UnsafeNoFsync lets etcd acknowledge writes that a crash of the machine would lose. For tests only.
+	UnsafeNoFsync bool
+}
+
+// NewOptions returns the defaults.
+func NewOptions() *Options {
+	return &Options{DataDir: DefaultDataDir, QuotaBackendBytes: DefaultQuotaBackendBytes}
+}
+
+// AddFlags adds the flags of the embedded etcd to fs, with the present values as their defaults.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.DataDir, "data-dir", o.DataDir,
+		"Directory of the embedded etcd, used when --etcd-servers is not set. Only one process can use it at a time.")
+	fs.Int64Var(&o.QuotaBackendBytes, quotaFlag, o.QuotaBackendBytes,
+		"Size in bytes that the database of the embedded etcd may reach before writes are refused. "+
+			"Above 8 GiB etcd gets slower.")
+	fs.BoolVar(&o.UnsafeNoFsync, "embedded-etcd-unsafe-no-fsync", o.UnsafeNoFsync,
+		"For tests only: the embedded etcd does not wait for the disk, and a crash of the machine loses acknowledged writes.")
+}
+
+// Validate returns one error for each option that Start could not work with.
+func (o *Options) Validate() []error {
+	var errs []error
+	if o.DataDir == "" {
+		errs = append(errs, errors.New("--data-dir must name a directory when --etcd-servers is not set"))
+	}
+	if o.QuotaBackendBytes < minQuotaBackendBytes {
+		errs = append(errs, fmt.Errorf("--%s is %d, but must be at least %d: it counts bytes",
+			quotaFlag, o.QuotaBackendBytes, minQuotaBackendBytes))
+	}
+	return errs
+}

@@ -1,0 +1,46 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rbac
+
+import (
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// Attributes is the request whose names are computed: a verb on a cluster-scoped resource (not on a subresource).
+type Attributes struct {
+	Verb     string
+	Group    string
+	Resource string
+}
+
+// namesOf is what a ClusterRole grants for the attributes: the union of its rules.
+func (a Attributes) namesOf(role *rbacv1.ClusterRole) Names {
+	var names []string
+	for i := range role.Rules {
+		rule := &role.Rules[i]
+		if !a.match(rule) {
+			continue
+		}
+		if len(rule.ResourceNames) == 0 {
+			return Names{All: true}
+		}
+		// Names are literal: upstream's ResourceNameMatches knows no wildcard, so "*" is the object named "*".
+		names = append(names, rule.ResourceNames...)
+	}
+	return newNames(names)
+}
+
+// match is upstream's RuleAllows without the name. A rule's resource is compared as a whole, so that "sets/status" and
+// "*/status", which speak of a subresource, do not match "sets".
+func (a Attributes) match(rule *rbacv1.PolicyRule) bool {
+	return matches(rule.Verbs, rbacv1.VerbAll, a.Verb) &&
+		matches(rule.APIGroups, rbacv1.APIGroupAll, a.Group) &&
+		matches(rule.Resources, rbacv1.ResourceAll, a.Resource)
+}
+
+func matches(listed []string, wildcard, wanted string) bool {
+	return slices.Contains(listed, wildcard) || slices.Contains(listed, wanted)
+}

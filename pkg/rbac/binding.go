@@ -1,0 +1,66 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rbac
+
+import (
+	"cmp"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+)
+
+// subject is one thing a request can be recognised by: the name of its user or the name of one of his groups.
+type subject struct {
+	group bool
+	name  string
+}
+
+func compareSubjects(a, b subject) int {
+	if a.group != b.group {
+		if b.group {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(a.name, b.name)
+}
+
+// binding is what remains of a ClusterRoleBinding: a role and the subjects that it is given to, ascending and
+// distinct. The zero value binds nobody.
+type binding struct {
+	role     string
+	subjects []subject
+}
+
+// bindingOf leaves out whatever the authorizer never grants anything for: a roleRef to a kind other than ClusterRole
+// (upstream's GetRoleReferenceRules finds no Role without a namespace), subjects of an unknown kind and service
+// accounts without a namespace (upstream's appliesToUser).
+func bindingOf(object *rbacv1.ClusterRoleBinding) binding {
+	if object.RoleRef.Kind != "ClusterRole" {
+		return binding{}
+	}
+	var subjects []subject
+	for _, s := range object.Subjects {
+		switch s.Kind {
+		case rbacv1.UserKind:
+			subjects = append(subjects, subject{name: s.Name})
+		case rbacv1.GroupKind:
+			// This group has everything before any rule is read: to give it more changes nothing.
+			if s.Name != user.SystemPrivilegedGroup {
+				subjects = append(subjects, subject{group: true, name: s.Name})
+			}
+		case rbacv1.ServiceAccountKind:
+			if s.Namespace != "" {
+				subjects = append(subjects, subject{name: serviceaccount.MakeUsername(s.Namespace, s.Name)})
+			}
+		}
+	}
+	if len(subjects) == 0 {
+		return binding{}
+	}
+	slices.SortFunc(subjects, compareSubjects)
+	return binding{role: object.RoleRef.Name, subjects: slices.Compact(subjects)}
+}

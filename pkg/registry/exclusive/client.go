@@ -1,0 +1,136 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package exclusive lets an object claim a name that no other object may have at the same time. The claim is a key
+// in etcd that is written and deleted in the same transaction as the object, so that of two racing writers exactly
+// one wins, through whatever replica, and no crash leaves a claim without its object.
+package exclusive
+
+import (
+	"context"
+	"fmt"
+	"path"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
+)
+
+// ClaimedError says that another object holds the claim.
+type ClaimedError struct {
+	Claim, Holder string
+}
+
+func (e *ClaimedError) Error() string {
+	return fmt.Sprintf("%q is claimed by %q", e.Claim, e.Holder)
+}
+
+// transition is what one write of an object does to its claims. It travels in the context from the storage, which
+// knows the object, to the client, which writes it.
+type transition struct {
+	holder           string
+	release, acquire string
+}
+
+type transitionKey struct{}
+
+func withTransition(ctx context.Context, t *transition) context.Context {
+	return context.WithValue(ctx, transitionKey{}, t)
+}
+
+// client adds the claims of a transition to the transaction that writes the object.
+type client struct {
+	kubernetes.Interface
+	kv clientv3.KV
+	// prefix is the directory of the claims. It lies outside of what is watched for objects, so that an etcd revision
+	// has one event there at most.
+	prefix string
+}
+
+var _ kubernetes.Interface = &client{}
+
+// OptimisticPut implements kubernetes.Interface. It fails with a ClaimedError when another object holds the claim.
+func (c *client) OptimisticPut(ctx context.Context, key string, value []byte, expectedRevision int64, opts kubernetes.PutOptions) (resp kubernetes.PutResponse, err error) {
+	t, _ := ctx.Value(transitionKey{}).(*transition)
+	if t == nil || t.release == t.acquire {
+		return c.Interface.OptimisticPut(ctx, key, value, expectedRevision, opts)
+	}
+	compares := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(key), "=", expectedRevision)}
+	writes := []clientv3.Op{clientv3.OpPut(key, string(value), clientv3.WithLease(opts.LeaseID))}
+	reads := []clientv3.Op{clientv3.OpGet(key)}
+	if t.release != "" {
+		writes = append(writes, c.releaseOp(t))
+	}
+	if t.acquire != "" {
+		claim := path.Join(c.prefix, t.acquire)
+		compares = append(compares, clientv3.Compare(clientv3.CreateRevision(claim), "=", 0))
+		writes = append(writes, clientv3.OpPut(claim, t.holder))
+		reads = append(reads, clientv3.OpGet(claim))
+	}
+	txn, err := c.kv.Txn(ctx).If(compares...).Then(writes...).Else(reads...).Commit()
+	if err != nil {
+		return resp, err
+	}
+	resp.Succeeded = txn.Succeeded
+	resp.Revision = txn.Header.Revision
+	if txn.Succeeded {
+		return resp, nil
+	}
+	object := first(txn, 0)
+	if t.acquire != "" && modRevision(object) == expectedRevision {
+		// The object is as expected, so it was the claim that failed. A holder of our own name is the object of that
+		// name that was there before; its claim goes with it, in the same revision as the object.
+		if claim := first(txn, 1); claim != nil {
+			return resp, &ClaimedError{Claim: t.acquire, Holder: string(claim.Value)}
+		}
+	}
+	if opts.GetOnFailure {
+		resp.KV = object
+	}
+	return resp, nil
+}
+
+// OptimisticDelete implements kubernetes.Interface.
+func (c *client) OptimisticDelete(ctx context.Context, key string, expectedRevision int64, opts kubernetes.DeleteOptions) (resp kubernetes.DeleteResponse, err error) {
+	t, _ := ctx.Value(transitionKey{}).(*transition)
+	if t == nil || t.release == "" {
+		return c.Interface.OptimisticDelete(ctx, key, expectedRevision, opts)
+	}
+	txn, err := c.kv.Txn(ctx).
+		If(clientv3.Compare(clientv3.ModRevision(key), "=", expectedRevision)).
+		Then(clientv3.OpDelete(key), c.releaseOp(t)).
+		Else(clientv3.OpGet(key)).
+		Commit()
+	if err != nil {
+		return resp, err
+	}
+	resp.Succeeded = txn.Succeeded
+	resp.Revision = txn.Header.Revision
+	if !txn.Succeeded && opts.GetOnFailure {
+		resp.KV = first(txn, 0)
+	}
+	return resp, nil
+}
+
+// releaseOp deletes a claim if it is the holder's.
+func (c *client) releaseOp(t *transition) clientv3.Op {
+	claim := path.Join(c.prefix, t.release)
+	return clientv3.OpTxn(
+		[]clientv3.Cmp{clientv3.Compare(clientv3.Value(claim), "=", t.holder)},
+		[]clientv3.Op{clientv3.OpDelete(claim)},
+		nil)
+}
+
+func first(txn *clientv3.TxnResponse, i int) *mvccpb.KeyValue {
+	if kvs := txn.Responses[i].GetResponseRange().GetKvs(); len(kvs) > 0 {
+		return kvs[0]
+	}
+	return nil
+}
+
+func modRevision(kv *mvccpb.KeyValue) int64 {
+	if kv == nil {
+		return 0
+	}
+	return kv.ModRevision
+}

@@ -1,0 +1,377 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustersetmember
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/storage"
+	rbacinformers "k8s.io/client-go/informers/rbac/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	accessapi "github.com/clusterhub/clusterhub/pkg/apis/access"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
+)
+
+const (
+	// settle is how long a change of the rules waits for others, so that a bulk of them takes effect as one.
+	settle = 20 * time.Millisecond
+	// catchUp is how long the stream of members waits for this replica's informers to see what another replica saw.
+	catchUp = 250 * time.Millisecond
+	// keptEpochs and keptSnapshots bound how far back a watch can be resumed across changes of the rules.
+	keptEpochs    = 256
+	keptSnapshots = 256
+	// insistAfter is how long this replica yields to an access revision that it cannot catch up with.
+	insistAfter = 2 * time.Minute
+)
+
+// epoch is a state of the rules and the version of the members from which on it holds. rules is nil while this replica
+// does not know the state: then nobody but system:masters is shown anything.
+type epoch struct {
+	version uint64
+	digest  string
+	rules   *rbac.Snapshot
+}
+
+// names are the sets that a user may get.
+func (e epoch) names(who user.Info) (rbac.Names, bool) {
+	if slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup) {
+		return rbac.Names{All: true}, true
+	}
+	if e.rules == nil {
+		return rbac.Names{}, false
+	}
+	return e.rules.NamesFor(who), true
+}
+
+// access knows which sets a user may get, at any version of the members that is still kept. The RBAC rules live in
+// the front's etcd; to order their changes with those of the members, the replica that first sees a change writes an
+// AccessRevision to our etcd, and all replicas let the change take effect at that revision.
+type access struct {
+	store     storage.Interface
+	informers rbacinformers.Interface
+
+	mu    sync.Mutex
+	index *rbac.Index
+	// epochs are ordered by version. They are replaced, never changed, so that readers may keep them.
+	epochs []epoch
+	// snapshots are the latest states that the informers went through, the newest last.
+	snapshots []*rbac.Snapshot
+	// changed is closed and replaced when a snapshot or an epoch is added.
+	changed chan struct{}
+	// dirty wakes Run.
+	dirty chan struct{}
+	// synced says that the informers have delivered all rules.
+	synced bool
+	// roles and bindings are how far this replica has followed the two kinds.
+	roles, bindings progress
+	// proposed is the digest that this replica has written last: it is not written again when others disagree.
+	proposed string
+	// behindSince is since when this replica yields. Only Run's goroutine uses it.
+	behindSince time.Time
+}
+
+// progress is how far a replica has followed one kind of rules, in resource versions of the front.
+type progress struct {
+	// known is up to where nothing can have been missed, changed is the latest change seen.
+	known, changed uint64
+}
+
+func (p *progress) saw(version string) {
+	if v, err := strconv.ParseUint(version, 10, 64); err == nil {
+		p.changed = max(p.changed, v)
+		p.known = max(p.known, v)
+	}
+}
+
+var _ accessObserver = &access{}
+
+func newAccess(store storage.Interface, informers rbacinformers.Interface) *access {
+	return &access{
+		store:     store,
+		informers: informers,
+		index: rbac.NewIndex(rbac.Attributes{
+			Verb: "get", Group: cluster.GroupName, Resource: "managedclustersets",
+		}),
+		changed: make(chan struct{}),
+		dirty:   make(chan struct{}, 1),
+	}
+}
+
+// Run follows the rules until the context ends.
+func (a *access) Run(ctx context.Context) error {
+	roles, err := a.informers.ClusterRoles().Informer().AddEventHandler(handler(a, &a.roles,
+		func(i *rbac.Index, r *rbacv1.ClusterRole) bool { return i.SetClusterRole(r) },
+		func(i *rbac.Index, name string) bool { return i.DeleteClusterRole(name) }))
+	if err != nil {
+		return err
+	}
+	bindings, err := a.informers.ClusterRoleBindings().Informer().AddEventHandler(handler(a, &a.bindings,
+		func(i *rbac.Index, b *rbacv1.ClusterRoleBinding) bool { return i.SetClusterRoleBinding(b) },
+		func(i *rbac.Index, name string) bool { return i.DeleteClusterRoleBinding(name) }))
+	if err != nil {
+		return err
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), roles.HasSynced, bindings.HasSynced) {
+		return nil
+	}
+	a.mu.Lock()
+	a.synced = true
+	// A list is complete up to its own version, also in what it does not have any more.
+	for informer, p := range map[cache.SharedIndexInformer]*progress{
+		a.informers.ClusterRoles().Informer(): &a.roles, a.informers.ClusterRoleBindings().Informer(): &a.bindings,
+	} {
+		if v, err := strconv.ParseUint(informer.LastSyncResourceVersion(), 10, 64); err == nil {
+			p.known = max(p.known, v)
+		}
+	}
+	a.mu.Unlock()
+	a.noteSnapshot()
+	wait.UntilWithContext(ctx, a.follow, time.Second)
+	return nil
+}
+
+// handler feeds the index from an informer.
+func handler[T interface {
+	metav1.Object
+	runtime.Object
+}](a *access, p *progress, set func(*rbac.Index, T) bool, remove func(*rbac.Index, string) bool) cache.ResourceEventHandler {
+	update := func(version string, change func() bool) {
+		a.mu.Lock()
+		p.saw(version)
+		changed := change()
+		a.mu.Unlock()
+		if changed {
+			select {
+			case a.dirty <- struct{}{}:
+			default:
+			}
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			update(obj.(T).GetResourceVersion(), func() bool { return set(a.index, obj.(T)) })
+		},
+		UpdateFunc: func(_, obj any) {
+			update(obj.(T).GetResourceVersion(), func() bool { return set(a.index, obj.(T)) })
+		},
+		DeleteFunc: func(obj any) {
+			version := "" // of a deletion that was missed, nothing but the name is sure
+			if object, ok := obj.(T); ok {
+				version = object.GetResourceVersion()
+			}
+			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
+				update(version, func() bool { return remove(a.index, name) })
+			}
+		},
+	}
+}
+
+// follow turns changes of the rules into access revisions. It returns when one could not be written, to be called
+// again.
+func (a *access) follow(ctx context.Context) {
+	for {
+		a.noteSnapshot()
+		switch err := a.propose(ctx); {
+		case errors.Is(err, errBehind):
+			if a.behindSince.IsZero() {
+				a.behindSince = time.Now()
+			}
+			return
+		case err != nil:
+			klog.ErrorS(err, "Cannot write the access revision; changes of what users may see take effect later")
+			return
+		}
+		a.behindSince = time.Time{}
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.dirty:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(settle):
+		}
+	}
+}
+
+// noteSnapshot remembers the present state of the rules, and resolves an epoch that was waiting for it.
+func (a *access) noteSnapshot() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.synced {
+		return
+	}
+	now := a.index.Snapshot()
+	if n := len(a.snapshots); n > 0 && a.snapshots[n-1].Hash() == now.Hash() {
+		return
+	}
+	a.snapshots = append(slices.Clip(a.snapshots[max(0, len(a.snapshots)+1-keptSnapshots):]), now)
+	if n := len(a.epochs); n > 0 && a.epochs[n-1].rules == nil && a.epochs[n-1].digest == now.Hash() {
+		a.epochs = slices.Clone(a.epochs)
+		a.epochs[n-1].rules = now
+	}
+	a.broadcast()
+}
+
+func (a *access) broadcast() {
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// propose writes the digest of the rules that this replica sees, unless it is what counts already.
+func (a *access) propose(ctx context.Context) error {
+	a.mu.Lock()
+	if len(a.snapshots) == 0 {
+		a.mu.Unlock()
+		return nil
+	}
+	digest := a.snapshots[len(a.snapshots)-1].Hash()
+	mine := a.proposed == digest
+	roles, bindings := a.roles, a.bindings
+	a.mu.Unlock()
+	if mine {
+		return nil
+	}
+	// A front that was restored from a backup counts from an earlier version again.
+	insist := !a.behindSince.IsZero() && time.Since(a.behindSince) > insistAfter
+	err := a.store.GuaranteedUpdate(ctx, accessKey, &accessapi.AccessRevision{}, true, nil,
+		storage.SimpleUpdate(func(in runtime.Object) (runtime.Object, error) {
+			revision := in.(*accessapi.AccessRevision)
+			if revision.Digest == digest {
+				return revision, nil
+			}
+			behind := revision.ClusterRoles > roles.known || revision.ClusterRoleBindings > bindings.known
+			if behind && !insist {
+				return nil, errBehind
+			}
+			revision.Name = accessapi.Name
+			revision.Digest = digest
+			revision.ClusterRoles, revision.ClusterRoleBindings = roles.changed, bindings.changed
+			return revision, nil
+		}), nil)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	a.proposed = digest
+	a.mu.Unlock()
+	return nil
+}
+
+// reset implements accessObserver.
+func (a *access) reset(_ context.Context, version uint64, digest string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.epochs = []epoch{{version: version, digest: digest, rules: a.find(digest)}}
+	a.broadcast()
+}
+
+// observe implements accessObserver.
+func (a *access) observe(ctx context.Context, version uint64, digest string) {
+	timeout := time.NewTimer(catchUp)
+	defer timeout.Stop()
+	for {
+		a.mu.Lock()
+		if digest != a.proposed {
+			// Another state counts now. Should this replica come to see its own again, that is news.
+			a.proposed = ""
+		}
+		rules, changed := a.find(digest), a.changed
+		late := false
+		if rules == nil {
+			select {
+			case <-timeout.C:
+				late = true
+			default:
+			}
+		}
+		if rules != nil || late || ctx.Err() != nil {
+			if rules == nil {
+				klog.InfoS("The RBAC rules that another replica sees have not arrived here; members are withheld until they have", "version", version)
+			}
+			a.epochs = append(slices.Clip(a.epochs[max(0, len(a.epochs)+1-keptEpochs):]), epoch{version, digest, rules})
+			a.broadcast()
+			a.mu.Unlock()
+			return
+		}
+		a.mu.Unlock()
+		select {
+		case <-changed:
+		case <-timeout.C:
+			timeout.Reset(0)
+		case <-ctx.Done():
+		}
+	}
+}
+
+// find returns the state of the rules with a digest, if the informers have been there. It is called with the lock.
+func (a *access) find(digest string) *rbac.Snapshot {
+	for _, s := range slices.Backward(a.snapshots) {
+		if s.Hash() == digest {
+			return s
+		}
+	}
+	return nil
+}
+
+var errBehind = errors.New("another replica has seen later RBAC rules")
+
+var errUnknownRules = errors.New("which sets you may see is not known yet, because RBAC rules have just changed: try again")
+
+// now returns the epoch that counts, and waits a moment when this replica does not know its rules.
+func (a *access) now(ctx context.Context, who user.Info) (epoch, rbac.Names, error) {
+	timeout := time.NewTimer(10 * catchUp)
+	defer timeout.Stop()
+	for {
+		a.mu.Lock()
+		var current epoch
+		if n := len(a.epochs); n > 0 {
+			current = a.epochs[n-1]
+		}
+		changed := a.changed
+		a.mu.Unlock()
+		if names, known := current.names(who); known {
+			return current, names, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return epoch{}, rbac.Names{}, ctx.Err()
+		case <-timeout.C:
+			err := apierrors.NewServiceUnavailable(errUnknownRules.Error())
+			err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
+			return epoch{}, rbac.Names{}, err
+		}
+	}
+}
+
+// at returns the epoch that holds at a version, or false when it is not kept or not known.
+func (a *access) at(version uint64) (epoch, bool) {
+	a.mu.Lock()
+	epochs := a.epochs
+	a.mu.Unlock()
+	i := len(epochs) - 1
+	for i >= 0 && epochs[i].version > version {
+		i--
+	}
+	if i < 0 {
+		return epoch{}, false
+	}
+	return epochs[i], true
+}

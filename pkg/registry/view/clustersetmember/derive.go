@@ -1,0 +1,223 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustersetmember
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"google.golang.org/grpc/metadata"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/klog/v2"
+
+	accessapi "github.com/clusterhub/clusterhub/pkg/apis/access"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/view"
+	"github.com/clusterhub/clusterhub/pkg/membership"
+)
+
+// derived is the storage of the members: computed from the clusters and sets in etcd, and read by one reader, the
+// cacher, which serves everybody else. It follows one etcd watch over the directory that holds both, so that it sees
+// their changes in the order of their revisions.
+type derived struct {
+	// source is a storage whose watch yields clusters, sets and access revisions alike.
+	source storage.Interface
+	// sourcePrefix is the directory that is watched, prefix the one that the members appear to have.
+	sourcePrefix, prefix string
+	access               accessObserver
+
+	mu sync.Mutex
+	// current is what the last list built, for the watch that follows on it.
+	current *generation
+}
+
+// accessObserver is told of the access revisions in their place among the other changes.
+type accessObserver interface {
+	// reset starts anew at version, with the digest of the last access revision, if there is one.
+	reset(ctx context.Context, version uint64, digest string)
+	// observe tells of a new access revision. It may wait a little for the replica's own informers.
+	observe(ctx context.Context, version uint64, digest string)
+}
+
+// generation is one unbroken run of the source's watch.
+type generation struct {
+	index  *membership.Index
+	events watch.Interface
+	// at is the version from which a watch can go on, "" while one is under way or was broken off.
+	at string
+	// last is the version up to which the present watch has delivered everything.
+	last string
+	// clock is the member that stands for the access revision among the members: see clock.go.
+	clock *view.ClusterSetMember
+}
+
+var _ storage.Interface = &derived{}
+
+var errReadOnly = errors.New("clustersetmembers are computed from clusters and sets and cannot be written")
+
+func (d *derived) Versioner() storage.Versioner { return storage.APIObjectVersioner{} }
+
+func (d *derived) Create(context.Context, string, runtime.Object, runtime.Object, uint64) error {
+	return errReadOnly
+}
+
+func (d *derived) Delete(context.Context, string, runtime.Object, *storage.Preconditions, storage.ValidateObjectFunc, runtime.Object, storage.DeleteOptions) error {
+	return errReadOnly
+}
+
+func (d *derived) GuaranteedUpdate(context.Context, string, runtime.Object, bool, *storage.Preconditions, storage.UpdateFunc, runtime.Object) error {
+	return errReadOnly
+}
+
+// Get is not reached: the registry reads through the cacher.
+func (d *derived) Get(context.Context, string, storage.GetOptions, runtime.Object) error {
+	return storage.NewInternalError(errors.New("members are read through their cache"))
+}
+
+func (d *derived) Stats(ctx context.Context) (storage.Stats, error) { return storage.Stats{}, nil }
+
+func (d *derived) ReadinessCheck() error { return d.source.ReadinessCheck() }
+
+func (d *derived) EnableResourceSizeEstimation(storage.KeysFunc) error { return nil }
+
+// CompactRevision is 0: the cacher's own history bounds how far back a member can be read.
+func (d *derived) CompactRevision() int64 { return 0 }
+
+// RequestWatchProgress makes etcd tell how far the source's watch is, which Watch passes on as a bookmark.
+func (d *derived) RequestWatchProgress(ctx context.Context) error {
+	return d.source.RequestWatchProgress(sourceContext(ctx))
+}
+
+// GetCurrentResourceVersion is the end of etcd's current revision: a list at this version has every write that was
+// acknowledged before, by any replica.
+func (d *derived) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
+	revision, err := d.source.GetCurrentResourceVersion(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return pack(revision, maxPosition), nil
+}
+
+// GetList builds the members anew. Only the cacher asks for it; what it cannot serve from its history is gone.
+func (d *derived) GetList(ctx context.Context, key string, opts storage.ListOptions, listObj runtime.Object) error {
+	if key != d.prefix || opts.ResourceVersion != "" {
+		return apierrors.NewResourceExpired("the requested version of the members is no longer kept: list them anew")
+	}
+	list := listObj.(*view.ClusterSetMemberList)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.current != nil {
+		d.current.events.Stop()
+		d.current = nil
+	}
+	g, err := d.build(ctx, list)
+	if err != nil {
+		return err
+	}
+	d.current = g
+	list.ResourceVersion = g.at
+	return nil
+}
+
+// build reads all clusters and sets and leaves the watch open for what comes after.
+func (d *derived) build(ctx context.Context, list *view.ClusterSetMemberList) (*generation, error) {
+	yes := true
+	events, err := d.source.Watch(sourceContext(context.WithoutCancel(ctx)), d.sourcePrefix, storage.ListOptions{
+		Recursive:         true,
+		ProgressNotify:    true,
+		SendInitialEvents: &yes,
+		Predicate:         everything(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	g := &generation{index: membership.New(), events: events}
+	var digest string
+	sets := map[string]uint64{}
+	clusters := map[string]uint64{}
+	for event := range events.ResultChan() {
+		if event.Type == watch.Error {
+			events.Stop()
+			return nil, apierrors.FromObject(event.Object)
+		}
+		version, err := d.Versioner().ObjectResourceVersion(event.Object)
+		if err != nil {
+			events.Stop()
+			return nil, err
+		}
+		switch obj := event.Object.(type) {
+		case *cluster.ManagedCluster:
+			if event.Type != watch.Bookmark {
+				g.index.SetCluster(obj)
+				clusters[obj.Name] = version
+				continue
+			}
+		case *cluster.ManagedClusterSet:
+			g.index.SetSet(obj)
+			sets[obj.Name] = version
+			continue
+		case *accessapi.AccessRevision:
+			digest = obj.Digest
+			g.clock = newClock(pack(version, 0))
+			continue
+		default:
+			events.Stop()
+			return nil, fmt.Errorf("unexpected %T under %s", obj, d.sourcePrefix)
+		}
+		// The bookmark that ends the initial events.
+		now := pack(version, maxPosition)
+		g.at = strconv.FormatUint(now, 10)
+		g.index.Members(func(m *view.ClusterSetMember) {
+			// Which of the two moved it last is not known any more; the end of the later one's revision is no less
+			// than any version that was handed out for it.
+			setVersion(m, pack(max(clusters[m.Spec.Cluster], sets[m.Spec.ClusterSet]), maxPosition))
+			list.Items = append(list.Items, *m)
+		})
+		if g.clock != nil {
+			d.access.reset(ctx, pack(version, maxPosition), digest)
+			list.Items = append(list.Items, *g.clock)
+		} else {
+			d.access.reset(ctx, now, "")
+		}
+		klog.V(2).InfoS("Computed the members of all cluster sets", "members", len(list.Items), "clusters", len(clusters), "sets", len(sets), "revision", version)
+		return g, nil
+	}
+	return nil, errors.New("the watch of clusters and sets ended before it began")
+}
+
+// Watch translates what happens to clusters and sets, from where the last list or watch left off.
+func (d *derived) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	g := d.current
+	if key != d.prefix || g == nil || g.at == "" || opts.ResourceVersion != g.at {
+		return nil, apierrors.NewResourceExpired("the members have to be computed anew")
+	}
+	g.at, g.last = "", g.at
+	t := &translation{derived: d, generation: g, result: make(chan watch.Event, 100), stop: make(chan struct{})}
+	go t.run(ctx)
+	return t, nil
+}
+
+func everything() storage.SelectionPredicate {
+	p := storage.Everything
+	p.AllowWatchBookmarks = true
+	return p
+}
+
+// sourceContext makes the watch and the requests for its progress share one stream to etcd, and keeps that stream
+// apart from the watches of others.
+func sourceContext(ctx context.Context) context.Context {
+	return metadata.NewOutgoingContext(ctx, metadata.Pairs("source", "members"))
+}
+
+func setVersion(m *view.ClusterSetMember, version uint64) {
+	m.ResourceVersion = strconv.FormatUint(version, 10)
+}

@@ -1,0 +1,76 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustersetmember
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/clusterhub/clusterhub/pkg/rbac"
+)
+
+// watch opens a watch of the members that a user may see.
+func (r *REST) watch(ctx context.Context, who user.Info, options *internalversion.ListOptions) (watch.Interface, error) {
+	s := selectionOf(options)
+	if isPrivileged(who) {
+		// No rule changes what he sees, so there is no need to follow them.
+		key, recursive := s.key()
+		s.options.Recursive = recursive
+		return r.members.Watch(ctx, key, s.options)
+	}
+	visible, err := r.visibleFrom(ctx, who, s)
+	if err != nil {
+		return nil, err
+	}
+	// The clock has to get through to the watch, whatever the client selects; and no name in the request may narrow
+	// the watch to one key.
+	s.options.Predicate.Label = labelsOrClock{s.predicate.Label}
+	s.options.Predicate.Field = fieldsOrClock{s.predicate.Field}
+	s.options.Predicate.IndexFields = nil
+	source, err := r.members.Watch(request.WithRequestInfo(ctx, &request.RequestInfo{}), keyRoot+"/", s.options)
+	if err != nil {
+		return nil, err
+	}
+	w := &visibleWatch{
+		source:    source,
+		who:       who,
+		visible:   visible,
+		epochAt:   r.access.at,
+		membersAt: r.membersAt(s),
+		bookmarks: s.predicate.AllowWatchBookmarks,
+		result:    make(chan watch.Event),
+		stop:      make(chan struct{}),
+	}
+	go w.run(ctx)
+	return w, nil
+}
+
+// visibleFrom is what the user could see at the version that the watch starts from.
+func (r *REST) visibleFrom(ctx context.Context, who user.Info, s selection) (rbac.Names, error) {
+	_, names, err := r.access.now(ctx, who)
+	if err != nil {
+		return rbac.Names{}, err
+	}
+	version, err := versioner.ParseResourceVersion(s.options.ResourceVersion)
+	if err != nil {
+		return rbac.Names{}, apierrors.NewBadRequest(err.Error())
+	}
+	initial := s.options.SendInitialEvents != nil && *s.options.SendInitialEvents
+	if version == 0 || initial {
+		return names, nil
+	}
+	then, ok := r.access.at(version)
+	if ok {
+		names, ok = then.names(who)
+	}
+	if !ok {
+		return rbac.Names{}, apierrors.NewResourceExpired("what you could see at this version is not kept: list the members anew")
+	}
+	return names, nil
+}

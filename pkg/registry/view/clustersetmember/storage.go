@@ -1,0 +1,279 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clustersetmember is the registry of clustersetmembers, a virtual resource: it is computed from the clusters
+// and sets in etcd (derive.go), kept and served by the cacher of k8s.io/apiserver, and shown to each user as far as
+// he may get the sets (access.go, watch.go).
+package clustersetmember
+
+import (
+	"context"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/cacher"
+	rbacinformers "k8s.io/client-go/informers/rbac/v1"
+	"k8s.io/client-go/tools/cache"
+
+	accessapi "github.com/clusterhub/clusterhub/pkg/apis/access"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/view"
+)
+
+// FleetPrefix is the directory of what the members are computed from. Clusters, sets and access revisions are stored
+// under it so that one watch sees the changes of all, in order.
+const FleetPrefix = "/fleet"
+
+const accessKey = FleetPrefix + "/accessrevisions/" + accessapi.Name
+
+var versioner = storage.APIObjectVersioner{}
+
+// Config is what the registry needs.
+type Config struct {
+	// RESTOptions tells where clusters are stored.
+	RESTOptions generic.RESTOptionsGetter
+	// ViewCodec encodes members, for the cacher's checks; nothing is stored with it.
+	ViewCodec runtime.Codec
+	// AccessCodec encodes access revisions and decodes all that is under FleetPrefix.
+	AccessCodec runtime.Codec
+	Authorizer  authorizer.Authorizer
+	// RBAC are the informers of the hub's rules.
+	RBAC rbacinformers.Interface
+}
+
+// REST serves clustersetmembers.
+type REST struct {
+	rest.TableConvertor
+	members    storage.Interface
+	cacher     *cacher.Cacher
+	access     *access
+	authorizer authorizer.Authorizer
+	destroy    func()
+}
+
+var (
+	_ rest.Getter               = &REST{}
+	_ rest.Lister               = &REST{}
+	_ rest.Watcher              = &REST{}
+	_ rest.Scoper               = &REST{}
+	_ rest.ShortNamesProvider   = &REST{}
+	_ rest.SingularNameProvider = &REST{}
+)
+
+// New makes the registry. Run has to be called to keep it up to date with the RBAC rules.
+func New(config Config) (*REST, error) {
+	options, err := config.RESTOptions.GetRESTOptions(cluster.Resource("managedclusters"), &cluster.ManagedCluster{})
+	if err != nil {
+		return nil, err
+	}
+	source := *options.StorageConfig
+	source.Codec = config.AccessCodec
+	raw, destroyRaw, err := generic.NewRawStorage(&source,
+		func() runtime.Object { return &cluster.ManagedCluster{} },
+		func() runtime.Object { return &cluster.ManagedClusterList{} }, FleetPrefix)
+	if err != nil {
+		return nil, err
+	}
+	revisions, destroyRevisions, err := generic.NewRawStorage(&source,
+		func() runtime.Object { return &accessapi.AccessRevision{} },
+		func() runtime.Object { return &accessapi.AccessRevisionList{} }, FleetPrefix+"/accessrevisions")
+	if err != nil {
+		destroyRaw()
+		return nil, err
+	}
+	access := newAccess(revisions, config.RBAC)
+	members := &derived{source: raw, sourcePrefix: FleetPrefix, prefix: keyRoot, access: access}
+	cached, err := cacher.NewCacherFromConfig(cacher.Config{
+		Storage:             members,
+		Versioner:           versioner,
+		GroupResource:       view.Resource("clustersetmembers"),
+		EventsHistoryWindow: source.EventsHistoryWindow,
+		ResourcePrefix:      keyRoot,
+		KeyFunc:             keyOf,
+		NewFunc:             newMemberObject,
+		NewListFunc:         newMemberList,
+		GetAttrsFunc:        getAttrs,
+		IndexerFuncs:        storage.IndexerFuncs{"spec.clusterSet": triggerSet},
+		Indexers: &cache.Indexers{storage.FieldIndex("spec.cluster"): func(obj any) ([]string, error) {
+			return []string{obj.(*view.ClusterSetMember).Spec.Cluster}, nil
+		}},
+		Codec: config.ViewCodec,
+	})
+	if err != nil {
+		destroyRevisions()
+		destroyRaw()
+		return nil, err
+	}
+	delegator := cacher.NewCacheDelegator(cached, members)
+	var once sync.Once
+	return &REST{
+		TableConvertor: tableConvertor,
+		members:        delegator,
+		cacher:         cached,
+		access:         access,
+		authorizer:     config.Authorizer,
+		destroy: func() {
+			once.Do(func() {
+				delegator.Stop()
+				cached.Stop()
+				destroyRevisions()
+				destroyRaw()
+			})
+		},
+	}, nil
+}
+
+func newMemberObject() runtime.Object { return &view.ClusterSetMember{} }
+func newMemberList() runtime.Object   { return &view.ClusterSetMemberList{} }
+func triggerSet(obj runtime.Object) string {
+	return obj.(*view.ClusterSetMember).Spec.ClusterSet
+}
+
+// Run follows the RBAC rules until the context ends.
+func (r *REST) Run(ctx context.Context) error { return r.access.Run(ctx) }
+
+// Ready says whether members can be served.
+func (r *REST) Ready() error { return r.members.ReadinessCheck() }
+
+// Count returns the number of clusters in a set, as far as this replica has seen.
+func (r *REST) Count(ctx context.Context, setName string) (int, error) {
+	list := &view.ClusterSetMemberList{}
+	err := r.members.GetList(ctx, setKey(setName), storage.ListOptions{Recursive: true, ResourceVersion: "0", Predicate: storage.Everything}, list)
+	return len(list.Items), err
+}
+
+// New implements rest.Storage.
+func (r *REST) New() runtime.Object { return newMemberObject() }
+
+// NewList implements rest.Lister.
+func (r *REST) NewList() runtime.Object { return newMemberList() }
+
+// Destroy implements rest.Storage.
+func (r *REST) Destroy() { r.destroy() }
+
+// NamespaceScoped implements rest.Scoper.
+func (r *REST) NamespaceScoped() bool { return false }
+
+// GetSingularName implements rest.SingularNameProvider.
+func (r *REST) GetSingularName() string { return "clustersetmember" }
+
+// ShortNames implements rest.ShortNamesProvider.
+func (r *REST) ShortNames() []string { return []string{"csm"} }
+
+// Get implements rest.Getter. Who may not get the set gets the same answer whether or not the member exists.
+func (r *REST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	clusterName, setName, ok := splitName(name)
+	if !ok {
+		return nil, apierrors.NewNotFound(view.Resource("clustersetmembers"), name)
+	}
+	if err := r.mayGet(ctx, name, setName); err != nil {
+		return nil, err
+	}
+	list := &view.ClusterSetMemberList{}
+	err := r.members.GetList(ctx, memberKey(clusterName, setName), storage.ListOptions{
+		ResourceVersion: options.ResourceVersion, Predicate: storage.Everything,
+	}, list)
+	if err != nil {
+		return nil, err
+	}
+	if len(list.Items) == 0 {
+		return nil, apierrors.NewNotFound(view.Resource("clustersetmembers"), name)
+	}
+	return &list.Items[0], nil
+}
+
+func (r *REST) mayGet(ctx context.Context, name, setName string) error {
+	who, ok := request.UserFrom(ctx)
+	if !ok {
+		return apierrors.NewInternalError(errNoUser)
+	}
+	decision, _, err := r.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User: who, Verb: "get", APIGroup: cluster.GroupName, APIVersion: "v1beta2",
+		Resource: "managedclustersets", Name: setName, ResourceRequest: true,
+	})
+	if decision == authorizer.DecisionAllow {
+		return nil
+	}
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	return apierrors.NewForbidden(view.Resource("clustersetmembers"), name, &needsSetError{who.GetName(), setName})
+}
+
+// List implements rest.Lister.
+func (r *REST) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
+	who, ok := request.UserFrom(ctx)
+	if !ok {
+		return nil, apierrors.NewInternalError(errNoUser)
+	}
+	return r.list(ctx, who, options)
+}
+
+// Watch implements rest.Watcher.
+func (r *REST) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
+	who, ok := request.UserFrom(ctx)
+	if !ok {
+		return nil, apierrors.NewInternalError(errNoUser)
+	}
+	return r.watch(ctx, who, options)
+}
+
+// selection is what a request selects.
+type selection struct {
+	predicate storage.SelectionPredicate
+	options   storage.ListOptions
+}
+
+func selectionOf(options *internalversion.ListOptions) selection {
+	s := selection{predicate: storage.SelectionPredicate{
+		Label: labels.Everything(), Field: fields.Everything(), GetAttrs: getAttrs,
+		IndexFields: []string{"spec.clusterSet", "spec.cluster"},
+	}}
+	if options == nil {
+		options = &internalversion.ListOptions{}
+	}
+	if options.LabelSelector != nil {
+		s.predicate.Label = options.LabelSelector
+	}
+	if options.FieldSelector != nil {
+		s.predicate.Field = options.FieldSelector
+	}
+	s.predicate.Limit, s.predicate.Continue = options.Limit, options.Continue
+	s.predicate.AllowWatchBookmarks = options.AllowWatchBookmarks
+	s.options = storage.ListOptions{
+		ResourceVersion:      options.ResourceVersion,
+		ResourceVersionMatch: options.ResourceVersionMatch,
+		SendInitialEvents:    options.SendInitialEvents,
+		Recursive:            true,
+		Predicate:            s.predicate,
+	}
+	return s
+}
+
+// key is the smallest range that holds all that is selected.
+func (s selection) key() (key string, recursive bool) {
+	if name, ok := s.predicate.Field.RequiresExactMatch("metadata.name"); ok {
+		if clusterName, setName, ok := splitName(name); ok {
+			return memberKey(clusterName, setName), false
+		}
+	}
+	set, hasSet := s.predicate.Field.RequiresExactMatch("spec.clusterSet")
+	if !hasSet || set == "" {
+		return keySets + "/", true
+	}
+	if clusterName, ok := s.predicate.Field.RequiresExactMatch("spec.cluster"); ok && clusterName != "" {
+		return memberKey(clusterName, set), false
+	}
+	return setKey(set), true
+}

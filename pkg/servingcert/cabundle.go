@@ -1,0 +1,152 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package servingcert
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	aggregatorinformers "k8s.io/kube-aggregator/pkg/client/informers/externalversions"
+	aggregatorlisters "k8s.io/kube-aggregator/pkg/client/listers/apiregistration/v1"
+)
+
+// resyncInterval is how often every APIService of ours is looked at without a reason.
+const resyncInterval = 10 * time.Minute
+
+// caBundles keeps spec.caBundle right in the APIServices that name our service, and touches nothing else.
+type caBundles struct {
+	manager *Manager
+	lister  aggregatorlisters.APIServiceLister
+	queue   workqueue.TypedRateLimitingInterface[string]
+}
+
+func (m *Manager) runCABundle(ctx context.Context) {
+	factory := aggregatorinformers.NewSharedInformerFactory(m.config.Aggregator, resyncInterval)
+	apiServices := factory.Apiregistration().V1().APIServices()
+	c := &caBundles{
+		manager: m,
+		lister:  apiServices.Lister(),
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetry, maxRetry)),
+	}
+	_, err := apiServices.Informer().AddEventHandler(cache.FilteringResourceEventHandler{
+		FilterFunc: func(obj any) bool {
+			apiService, ok := obj.(*apiregistrationv1.APIService)
+			return ok && m.isOurs(apiService)
+		},
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(obj any) { c.queue.Add(obj.(*apiregistrationv1.APIService).Name) },
+			UpdateFunc: func(_, obj any) { c.queue.Add(obj.(*apiregistrationv1.APIService).Name) },
+		},
+	})
+	if err != nil { // only for an informer that was stopped, and this one was not even started
+		klog.FromContext(ctx).Error(err, "The caBundles of our APIServices are not kept up to date")
+		return
+	}
+	factory.Start(ctx.Done())
+	defer factory.Shutdown()
+
+	var wg sync.WaitGroup
+	wg.Go(func() { c.work(ctx) })
+	wg.Go(func() { c.enqueueOnChange(ctx) })
+	<-ctx.Done()
+	c.queue.ShutDown()
+	wg.Wait()
+}
+
+// enqueueOnChange queues our APIServices whenever the bundle has changed.
+func (c *caBundles) enqueueOnChange(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.manager.bundleChanged:
+		}
+		all, err := c.lister.List(labels.Everything())
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "Cannot list APIServices")
+		}
+		for _, apiService := range all {
+			if c.manager.isOurs(apiService) {
+				c.queue.Add(apiService.Name)
+			}
+		}
+	}
+}
+
+func (c *caBundles) work(ctx context.Context) {
+	for {
+		name, shutdown := c.queue.Get()
+		if shutdown {
+			return
+		}
+		if err := c.reconcile(ctx, name); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "The caBundle of an APIService could not be set, trying again", "apiService", name)
+			c.queue.AddRateLimited(name)
+		} else {
+			c.queue.Forget(name)
+		}
+		c.queue.Done(name)
+	}
+}
+
+// reconcile sets the caBundle of one APIService if it is ours and differs.
+func (c *caBundles) reconcile(ctx context.Context, name string) error {
+	apiService, err := c.lister.Get(name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !c.manager.isOurs(apiService) || bytes.Equal(apiService.Spec.CABundle, c.manager.CABundle()) {
+		return nil
+	}
+	// Perhaps another replica has just rotated the CA and written this bundle: what we know may be the old one. Only a
+	// Secret that is there and broken leaves us with nothing better.
+	if fresh, err := c.manager.sync(ctx); !fresh && !errors.Is(err, ErrInvalidSecret) {
+		return err
+	}
+	bundle := c.manager.CABundle()
+	if bytes.Equal(apiService.Spec.CABundle, bundle) {
+		return nil
+	}
+	if apiService.Spec.InsecureSkipTLSVerify {
+		// The kube-apiserver refuses a caBundle beside it, and whoever set it must be the one to remove it.
+		klog.FromContext(ctx).Info("An APIService of ours has insecureSkipTLSVerify, so it gets no caBundle: "+
+			"remove spec.insecureSkipTLSVerify from it", "apiService", name)
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		// With the version that was read, an APIService that was pointed to another service meanwhile is left alone.
+		"metadata": map[string]any{"resourceVersion": apiService.ResourceVersion},
+		"spec":     map[string]any{"caBundle": bundle},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = c.manager.config.Aggregator.ApiregistrationV1().APIServices().
+		Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: managedBy})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func (m *Manager) isOurs(apiService *apiregistrationv1.APIService) bool {
+	service := apiService.Spec.Service
+	return service != nil && service.Namespace == m.config.Namespace && service.Name == m.config.Service
+}
