@@ -7,6 +7,7 @@ package options
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -59,6 +60,8 @@ func NewOptions() *Options {
 	// Without servers in the flags, etcd runs inside this process.
 	o.Recommended.Etcd.StorageConfig.Transport.ServerList = nil
 	o.Recommended.SecureServing.BindPort = 8443
+	// Open watches are told to end at a shutdown; without it they would hold it up for a minute.
+	o.ServerRun.ShutdownWatchTerminationGracePeriod = 10 * time.Second
 	// Our own certificate is made by pkg/servingcert, not written to a directory.
 	o.Recommended.SecureServing.ServerCert.CertDirectory = ""
 	registerAdmission(o.Recommended.Admission)

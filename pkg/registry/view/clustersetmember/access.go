@@ -101,6 +101,9 @@ func (p *progress) saw(version string) {
 var _ accessObserver = &access{}
 
 func newAccess(store storage.Interface, informers rbacinformers.Interface) *access {
+	// Asked for now, the informers are started with all others; later would be too late.
+	informers.ClusterRoles().Informer()
+	informers.ClusterRoleBindings().Informer()
 	return &access{
 		store:     store,
 		informers: informers,

@@ -5,9 +5,11 @@ package clustersetmember
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/authentication/user"
 
@@ -47,24 +49,35 @@ func (w *visibleWatch) run(ctx context.Context) {
 	defer close(w.result)
 	defer w.source.Stop()
 	for event := range w.source.ResultChan() {
-		member, ok := event.Object.(*view.ClusterSetMember)
-		switch {
-		case !ok || event.Type == watch.Bookmark || event.Type == watch.Error:
-			ok = w.send(event)
-		case isClock(member):
-			ok = w.tick(ctx, member)
-		case w.visible.Has(member.Spec.ClusterSet):
-			ok = w.send(event)
-		}
-		if !ok {
+		if !w.show(ctx, event) {
 			return
 		}
 	}
 }
 
+// show passes an event on if the user may see it. Of an object it reads the metadata only: the cacher wraps objects that
+// go to several watches, so that each is encoded once, and the wrapping stays. What has no name is not shown.
+func (w *visibleWatch) show(ctx context.Context, event watch.Event) bool {
+	switch event.Type {
+	case watch.Bookmark, watch.Error:
+		return w.send(event)
+	}
+	member, ok := event.Object.(metav1.Object)
+	if !ok {
+		return w.fail(apierrors.NewInternalError(fmt.Errorf("unexpected %T among the members", event.Object)))
+	}
+	if member.GetName() == clockMark {
+		return w.tick(ctx, member.GetResourceVersion())
+	}
+	if _, set, ok := splitName(member.GetName()); ok && w.visible.Has(set) {
+		return w.send(event)
+	}
+	return true
+}
+
 // tick lets a change of the rules take effect.
-func (w *visibleWatch) tick(ctx context.Context, clock *view.ClusterSetMember) bool {
-	version, err := versioner.ObjectResourceVersion(clock)
+func (w *visibleWatch) tick(ctx context.Context, resourceVersion string) bool {
+	version, err := versioner.ParseResourceVersion(resourceVersion)
 	if err != nil {
 		return w.fail(apierrors.NewInternalError(err))
 	}
