@@ -93,7 +93,10 @@ func (c *caBundles) work(ctx context.Context) {
 		if shutdown {
 			return
 		}
-		if err := c.reconcile(ctx, name); err != nil && ctx.Err() == nil {
+		if err := c.reconcile(ctx, name); apierrors.IsConflict(err) {
+			// Somebody else wrote at the same time, as the front does when an APIService is new: that is no error.
+			c.queue.AddRateLimited(name)
+		} else if err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "The caBundle of an APIService could not be set, trying again", "apiService", name)
 			c.queue.AddRateLimited(name)
 		} else {

@@ -1,0 +1,74 @@
+# Copyright The Clusterhub Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# `make help` lists the targets. Everything that is made goes to _output.
+OUTPUT   := _output
+BIN      := $(OUTPUT)/bin
+KUBE     := v1.37.1
+VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0)
+LDFLAGS  := -s -w -X k8s.io/component-base/version.gitVersion=$(VERSION) \
+            -X k8s.io/component-base/version.gitCommit=$(shell git rev-parse HEAD 2>/dev/null)
+KUBE_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBE) -X k8s.io/component-base/version.gitMajor=1 \
+            -X k8s.io/component-base/version.gitMinor=37 -X k8s.io/component-base/version.gitTreeState=clean
+# The front's binaries are built anew when what they are built from changes.
+KUBE_STAMP := $(BIN)/.kube-$(shell cat hack/kube/go.mod hack/kube/go.sum hack/kube/etcd/main.go | cksum | cut -d' ' -f1)
+FLEET    ?= 10000
+
+.DEFAULT_GOAL := help
+.PHONY: help up down status clean build kube test verify lint generate bench images tools-check
+
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+up: build kube ## Start a hub on this machine, with an example fleet in it.
+	@$(BIN)/localhub up
+
+down: ## Stop the hub; its data is kept.
+	@if [ -x $(BIN)/localhub ]; then $(BIN)/localhub down; else echo "The hub does not run: nothing has been built."; fi
+
+status: ## Say which processes of the hub run.
+	@if [ -x $(BIN)/localhub ]; then $(BIN)/localhub status; else echo "The hub does not run: nothing has been built."; fi
+
+clean: ## Stop the hub and remove its data; the binaries stay.
+	@if [ -x $(BIN)/localhub ]; then $(BIN)/localhub clean; fi
+
+tools-check:
+	@command -v go >/dev/null || { echo "go is missing: install the version that go.mod names, or a later one (https://go.dev/dl)"; exit 1; }
+
+build: tools-check ## Build our binaries.
+	@mkdir -p $(BIN)
+	@echo "  Building hub-apiserver, hub-controller-manager and localhub …"
+	@go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/... ./hack/localhub
+
+kube: $(KUBE_STAMP) ## Build etcd, kube-apiserver, kube-controller-manager and kubectl.
+
+$(KUBE_STAMP): | tools-check
+	@mkdir -p $(BIN)
+	@rm -f $(BIN)/.kube-*
+	@i=0; for p in ./etcd k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager k8s.io/kubernetes/cmd/kubectl; do \
+	  i=$$((i+1)); echo "  Building $$(basename $$p) ($$i of 4; together about ten minutes on two cores, once) …"; \
+	  (cd hack/kube && go build -trimpath -ldflags '$(KUBE_LDFLAGS)' -o ../../$(BIN)/ $$p) || exit 1; \
+	done
+	@touch $@
+
+test: build kube ## Run the unit, integration and end-to-end tests.
+	hack/test.sh
+
+verify: tools-check ## Check that generated code is up to date, and lint.
+	hack/verify.sh
+
+lint: tools-check ## Run golangci-lint.
+	hack/lint.sh
+
+generate: tools-check ## Generate clients, deep copies, conversions and OpenAPI.
+	hack/update-codegen.sh
+
+bench: build kube ## Measure against the same clusters as custom resources; FLEET=10000 clusters by default.
+	go run ./test/bench --fleet=$(FLEET) --bin-dir=$(BIN) --output=$(OUTPUT)/bench
+
+images: tools-check ## Build the container images.
+	@tool=$$(command -v docker || command -v podman) || { echo "Building images needs docker or podman, and neither is installed."; exit 1; }; \
+	  for c in hub-apiserver hub-controller-manager; do \
+	    CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags '$(LDFLAGS)' -o $(OUTPUT)/images/$$c ./cmd/$$c && \
+	    $$tool build --build-arg COMPONENT=$$c -t clusterhub/$$c:$(VERSION) -f hack/Dockerfile $(OUTPUT)/images || exit 1; \
+	  done

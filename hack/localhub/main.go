@@ -1,0 +1,147 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command localhub runs a hub in the background, as `make up` and `make down` do.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterhub/clusterhub/test/localhub"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := command().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "localhub:", err)
+		os.Exit(1)
+	}
+}
+
+func command() *cobra.Command {
+	config := localhub.Config{Detach: true, Log: say}
+	root := &cobra.Command{
+		Use: "localhub", Short: "Run a hub on this machine, in the background",
+		SilenceUsage: true, SilenceErrors: true,
+	}
+	root.PersistentFlags().StringVar(&config.Dir, "dir", "_output/hub", "Directory of the hub: its data, kubeconfigs and logs.")
+	root.PersistentFlags().StringVar(&config.BinDir, "bin-dir", "_output/bin", "Directory of the binaries.")
+	root.PersistentFlags().StringVar(&config.Root, "root", ".", "Directory of the repository.")
+	root.AddCommand(
+		&cobra.Command{Use: "up", Short: "Start what does not run, and load an example at the first time", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return up(cmd.Context(), config) }},
+		&cobra.Command{Use: "down", Short: "Stop the hub and keep its data", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return down(config) }},
+		&cobra.Command{Use: "clean", Short: "Stop the hub and remove its data", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return clean(config) }},
+		&cobra.Command{Use: "status", Short: "Say what runs", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return status(config) }},
+	)
+	return root
+}
+
+func say(format string, args ...any) { fmt.Printf("  "+format+" …\n", args...) }
+
+func up(ctx context.Context, config localhub.Config) error {
+	hub, err := localhub.Start(ctx, config)
+	if err != nil {
+		return err
+	}
+	if err := loadFleet(ctx, hub, config.Root); err != nil {
+		return err
+	}
+	table, err := membersTable(ctx, hub)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n%s\nThe hub is up. Its logs are in %s; `make down` stops it and keeps its data. Next:\n\n"+
+		"  export KUBECONFIG=%s PATH=%s:$PATH\n  kubectl get clustersetmembers --as dana --as-group dev-team\n",
+		table, filepath.Join(config.Dir, "logs"), hub.AdminKubeconfig(), filepath.Dir(hub.Kubectl(ctx).Path))
+	return nil
+}
+
+// loadFleet applies the example once: what a user has made of it since is his.
+func loadFleet(ctx context.Context, hub *localhub.Hub, root string) error {
+	loaded := filepath.Join(hub.Dir(), "fleet-loaded")
+	if _, err := os.Stat(loaded); err == nil {
+		return nil
+	}
+	say("Loading artifacts/examples/fleet")
+	fleet := filepath.Join(root, "artifacts", "examples", "fleet")
+	for _, args := range [][]string{
+		{"apply", "--server-side", "-f", fleet},
+		{"apply", "--server-side", "--subresource=status", "-f", filepath.Join(fleet, "status")},
+	} {
+		if out, err := hub.Kubectl(ctx, args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s cannot be loaded: %w: %s", fleet, err, strings.TrimSpace(string(out)))
+		}
+	}
+	return os.WriteFile(loaded, nil, 0o600)
+}
+
+func membersTable(ctx context.Context, hub *localhub.Hub) (string, error) {
+	out, err := hub.Kubectl(ctx, "get", "clustersetmembers").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("kubectl get clustersetmembers: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return string(out), nil
+}
+
+func down(config localhub.Config) error {
+	hub, err := localhub.Open(config)
+	if err != nil {
+		return err
+	}
+	if len(hub.PIDs()) == 0 {
+		fmt.Println("The hub does not run.")
+		return nil
+	}
+	say("Stopping the hub")
+	hub.Stop()
+	fmt.Printf("The hub is down. Its data is kept in %s: `make up` starts it again, `make clean` removes it.\n", config.Dir)
+	return nil
+}
+
+func clean(config localhub.Config) error {
+	if _, err := os.Stat(config.Dir); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	hub, err := localhub.Open(config)
+	if err != nil {
+		return err
+	}
+	hub.Stop()
+	return os.RemoveAll(config.Dir)
+}
+
+func status(config localhub.Config) error {
+	hub, err := localhub.Open(config)
+	if err != nil {
+		return err
+	}
+	pids := hub.PIDs()
+	if len(pids) == 0 {
+		fmt.Println("The hub does not run: start it with `make up`.")
+		return nil
+	}
+	names := make([]string, 0, len(pids))
+	for name := range pids {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		fmt.Printf("%-24s runs, process %d\n", name, pids[name])
+	}
+	return nil
+}

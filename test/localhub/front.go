@@ -1,0 +1,208 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localhub
+
+import (
+	"context"
+	"crypto/x509/pkix"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+)
+
+// startTimeout bounds how long one process may take until it serves.
+const startTimeout = 90 * time.Second
+
+const systemNamespace = "clusterhub-system"
+
+// open makes the directories, takes the lock and finds the processes that run.
+func open(config Config) (*Hub, error) {
+	for _, dir := range []*string{&config.Dir, &config.BinDir, &config.Root} {
+		absolute, err := filepath.Abs(*dir)
+		if err != nil {
+			return nil, err
+		}
+		*dir = absolute
+	}
+	for _, dir := range []string{"", "logs", "run", "pki"} {
+		if err := os.MkdirAll(filepath.Join(config.Dir, dir), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	lock, err := os.OpenFile(filepath.Join(config.Dir, "lock"), os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = lock.Close()
+		return nil, fmt.Errorf("the hub in %s is being started or stopped by another command: wait for it", config.Dir)
+	}
+	h := &Hub{config: config, procs: map[string]*process{}, lock: lock}
+	if h.ports, err = readPorts(h.path("ports.json")); err != nil {
+		h.unlock()
+		return nil, err
+	}
+	files, err := filepath.Glob(h.path("run", "*.pid"))
+	if err != nil {
+		h.unlock()
+		return nil, err
+	}
+	for _, file := range files {
+		name := filepath.Base(file[:len(file)-len(".pid")])
+		if p := findProcess(config.Dir, name); p != nil {
+			h.procs[name] = p
+		}
+	}
+	return h, nil
+}
+
+func (h *Hub) unlock() {
+	if h.lock != nil {
+		_ = h.lock.Close()
+		h.lock = nil
+	}
+}
+
+// run starts a process unless it runs, and waits until it is ready.
+func (h *Hub) run(ctx context.Context, name, bin string, args, env []string, ready func(context.Context) bool) error {
+	if !h.running(name) {
+		p, err := startProcess(name, h.config.Dir, h.bin(bin), args, env, h.config.Detach)
+		if err != nil {
+			return err
+		}
+		h.procs[name] = p
+	}
+	p := h.procs[name]
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
+		if err := p.ended(); err != nil {
+			return false, err
+		}
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		return ready(ctx), nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("%s is not ready after %s: %s; its log is %s", name, startTimeout, lastComplaint(p.log), p.log)
+	}
+	return err
+}
+
+// certificates makes all that the processes prove who they are with.
+func (h *Hub) certificates() error {
+	p := pki{h.path("pki")}
+	ca, err := p.authority("ca")
+	if err != nil {
+		return err
+	}
+	frontProxy, err := p.authority("front-proxy-ca")
+	if err != nil {
+		return err
+	}
+	if err := p.signingKey("service-accounts"); err != nil {
+		return err
+	}
+	if err := p.leaf(frontProxy, "front-proxy", pkix.Name{CommonName: "front-proxy"}); err != nil {
+		return err
+	}
+	serviceAccount := func(name string) pkix.Name {
+		return pkix.Name{
+			CommonName:   "system:serviceaccount:" + systemNamespace + ":" + name,
+			Organization: []string{"system:serviceaccounts", "system:serviceaccounts:" + systemNamespace},
+		}
+	}
+	clients := map[string]pkix.Name{
+		"admin":           {CommonName: "admin", Organization: []string{"system:masters"}},
+		procKCM:           {CommonName: "system:kube-controller-manager"},
+		procHubAPIServer:  serviceAccount(procHubAPIServer),
+		procHubController: serviceAccount(procHubController),
+		"etcd":            {CommonName: "etcd"},
+	}
+	for name, subject := range clients {
+		if err := p.leaf(ca, name, subject); err != nil {
+			return err
+		}
+	}
+	if err := p.leaf(ca, procFront, pkix.Name{CommonName: procFront}, "kubernetes", "kubernetes.default", "kubernetes.default.svc"); err != nil {
+		return err
+	}
+	server := fmt.Sprintf("https://127.0.0.1:%d", h.ports[procFront])
+	for _, name := range []string{"admin", procKCM, procHubAPIServer, procHubController} {
+		if err := p.kubeconfig(h.path(name+".kubeconfig"), server, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *Hub) pki(name string) string { return h.path("pki", name) }
+
+// etcdArgs are those of an etcd that proves itself to its clients and asks them to do the same.
+func (h *Hub) etcdArgs(name string) []string {
+	client, peer := fmt.Sprintf("https://127.0.0.1:%d", h.ports[name]), fmt.Sprintf("https://127.0.0.1:%d", h.ports[name+peerPort])
+	args := []string{
+		"--name=local", "--data-dir=" + h.path(name), "--log-level=warn",
+		"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
+		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=local=" + peer,
+		"--client-cert-auth", "--cert-file=" + h.pki("etcd.crt"), "--key-file=" + h.pki("etcd.key"), "--trusted-ca-file=" + h.pki("ca.crt"),
+		"--peer-client-cert-auth", "--peer-cert-file=" + h.pki("etcd.crt"), "--peer-key-file=" + h.pki("etcd.key"), "--peer-trusted-ca-file=" + h.pki("ca.crt"),
+		"--quota-backend-bytes=8589934592",
+	}
+	if h.config.UnsafeNoFsync {
+		args = append(args, "--unsafe-no-fsync")
+	}
+	return args
+}
+
+func (h *Hub) etcdFlags(name string) []string {
+	return []string{
+		fmt.Sprintf("--etcd-servers=https://127.0.0.1:%d", h.ports[name]),
+		"--etcd-cafile=" + h.pki("ca.crt"), "--etcd-certfile=" + h.pki("etcd.crt"), "--etcd-keyfile=" + h.pki("etcd.key"),
+	}
+}
+
+func (h *Hub) startFront(ctx context.Context) error {
+	if err := h.certificates(); err != nil {
+		return err
+	}
+	etcds := []string{procEtcd}
+	if h.config.ExternalEtcd {
+		etcds = append(etcds, procHubEtcd)
+	}
+	for _, name := range etcds {
+		listens := func(ctx context.Context) bool { return dials(ctx, h.ports[name]) }
+		if err := h.run(ctx, name, "etcd", h.etcdArgs(name), nil, listens); err != nil {
+			return err
+		}
+	}
+	issuer := "https://kubernetes.default.svc"
+	args := append([]string{
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", h.ports[procFront]),
+		"--tls-cert-file=" + h.pki("kube-apiserver.crt"), "--tls-private-key-file=" + h.pki("kube-apiserver.key"),
+		"--client-ca-file=" + h.pki("ca.crt"),
+		"--service-account-issuer=" + issuer,
+		"--service-account-key-file=" + h.pki("service-accounts.key"),
+		"--service-account-signing-key-file=" + h.pki("service-accounts.key"),
+		"--authorization-mode=RBAC",
+		// The front tells aggregated API servers who asks in these headers, and proves itself with this certificate.
+		"--requestheader-client-ca-file=" + h.pki("front-proxy-ca.crt"), "--requestheader-allowed-names=front-proxy",
+		"--requestheader-username-headers=X-Remote-User", "--requestheader-uid-headers=X-Remote-Uid",
+		"--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file=" + h.pki("front-proxy.crt"), "--proxy-client-key-file=" + h.pki("front-proxy.key"),
+		// There are no nodes and no network of services.
+		"--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
+	}, h.etcdFlags(procEtcd)...)
+	return h.run(ctx, procFront, "kube-apiserver", append(args, h.config.FrontArgs...), nil, func(ctx context.Context) bool {
+		client, err := kubernetes.NewForConfig(h.AdminConfig())
+		if err != nil {
+			return false
+		}
+		_, err = client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		return err == nil
+	})
+}

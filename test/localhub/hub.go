@@ -1,0 +1,252 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localhub
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	aggregatorclient "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+)
+
+// The Service has no cluster network to stand in: it names this machine, and the APIServices carry the port.
+const localService = `
+apiVersion: v1
+kind: Service
+metadata:
+  name: hub-apiserver
+  namespace: clusterhub-system
+spec:
+  type: ExternalName
+  externalName: localhost
+`
+
+// deploy applies artifacts/deploy as far as it has a meaning without nodes.
+func (h *Hub) deploy(ctx context.Context) error {
+	var manifests bytes.Buffer
+	for _, name := range []string{"namespace.yaml", "rbac.yaml"} {
+		data, err := os.ReadFile(h.manifest(name))
+		if err != nil {
+			return err
+		}
+		manifests.WriteString("---\n")
+		manifests.Write(data)
+	}
+	manifests.WriteString("---" + localService)
+	apiServices, err := h.apiServices()
+	if err != nil {
+		return err
+	}
+	for _, s := range apiServices {
+		s.Spec.Service.Port = new(int32(h.ports[replicaName(0)]))
+		data, err := json.Marshal(map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+			"metadata": map[string]any{"name": s.Name}, "spec": s.Spec})
+		if err != nil {
+			return err
+		}
+		manifests.WriteString("\n---\n")
+		manifests.Write(data)
+	}
+	return h.apply(ctx, &manifests)
+}
+
+// apply applies manifests as the hub's admin.
+func (h *Hub) apply(ctx context.Context, manifests io.Reader) error {
+	cmd := h.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "--field-manager=localhub", "-f", "-")
+	cmd.Stdin = manifests
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("the manifests of artifacts/deploy cannot be applied: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+func (h *Hub) manifest(name string) string {
+	return h.config.Root + "/artifacts/deploy/base/" + name
+}
+
+func (h *Hub) apiServices() ([]apiregistrationv1.APIService, error) {
+	file, err := os.Open(h.manifest("apiservices.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var all []apiregistrationv1.APIService
+	for decoder := yaml.NewYAMLOrJSONDecoder(file, 4096); ; {
+		var s apiregistrationv1.APIService
+		if err := decoder.Decode(&s); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+}
+
+// startHub starts our servers and waits until the front serves what they do.
+func (h *Hub) startHub(ctx context.Context) error {
+	for i := range h.config.Replicas {
+		if err := h.StartHubAPIServer(ctx, i); err != nil {
+			return err
+		}
+	}
+	if !h.config.WithoutKubeControllerManager {
+		kubeconfig := h.path(procKCM + ".kubeconfig")
+		args := []string{
+			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", h.ports[procKCM]),
+			"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+			"--leader-elect=false", "--use-service-account-credentials",
+			"--service-account-private-key-file=" + h.pki("service-accounts.key"), "--root-ca-file=" + h.pki("ca.crt"),
+			"--cluster-signing-cert-file=" + h.pki("ca.crt"), "--cluster-signing-key-file=" + h.pki("ca.key"),
+			"--cert-dir=" + h.path(procKCM),
+		}
+		if err := h.run(ctx, procKCM, procKCM, args, nil, func(ctx context.Context) bool { return dials(ctx, h.ports[procKCM]) }); err != nil {
+			return err
+		}
+	}
+	if err := h.RouteFront(ctx, 0); err != nil {
+		return err
+	}
+	if h.config.WithoutHubControllerManager {
+		return nil
+	}
+	return h.StartHubControllerManager(ctx)
+}
+
+// StartHubAPIServer starts a replica of hub-apiserver and waits until it is ready.
+func (h *Hub) StartHubAPIServer(ctx context.Context, replica int) error {
+	name := replicaName(replica)
+	kubeconfig := h.path(procHubAPIServer + ".kubeconfig")
+	args := []string{
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", h.ports[name]),
+		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+	}
+	if h.config.ExternalEtcd {
+		args = append(args, h.etcdFlags(procHubEtcd)...)
+	} else {
+		args = append(args, "--data-dir="+h.path(name))
+		if h.config.UnsafeNoFsync {
+			args = append(args, "--embedded-etcd-unsafe-no-fsync")
+		}
+	}
+	return h.run(ctx, name, procHubAPIServer, append(args, h.config.HubAPIServerArgs...), nil, func(ctx context.Context) bool {
+		if len(h.servingCA()) == 0 {
+			return false
+		}
+		client, err := kubernetes.NewForConfig(h.HubAPIServerConfig(replica))
+		if err != nil {
+			return false
+		}
+		_, err = client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		return err == nil
+	})
+}
+
+// StartHubControllerManager starts hub-controller-manager and waits until it is ready.
+func (h *Hub) StartHubControllerManager(ctx context.Context) error {
+	health, metrics := h.ports[procHubController+healthPort], h.ports[procHubController+metricsPort]
+	args := append([]string{
+		"--kubeconfig=" + h.path(procHubController+".kubeconfig"),
+		fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", health),
+		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", metrics),
+	}, h.config.HubControllerManagerArgs...)
+	return h.run(ctx, procHubController, procHubController, args, nil, func(ctx context.Context) bool { return dials(ctx, health) })
+}
+
+// KillHubAPIServer ends a replica with SIGKILL.
+func (h *Hub) KillHubAPIServer(replica int) { h.procs[replicaName(replica)].kill() }
+
+// StopHubAPIServer ends a replica gracefully.
+func (h *Hub) StopHubAPIServer(replica int) { h.procs[replicaName(replica)].stop() }
+
+// StopHubControllerManager ends hub-controller-manager gracefully.
+func (h *Hub) StopHubControllerManager() { h.procs[procHubController].stop() }
+
+// RouteFront makes the front use one replica of hub-apiserver, and waits until all our APIServices are available.
+func (h *Hub) RouteFront(ctx context.Context, replica int) error {
+	client, err := aggregatorclient.NewForConfig(h.AdminConfig())
+	if err != nil {
+		return err
+	}
+	ours, err := h.apiServices()
+	if err != nil {
+		return err
+	}
+	patch := fmt.Appendf(nil, `{"spec":{"service":{"port":%d}}}`, h.ports[replicaName(replica)])
+	for _, s := range ours {
+		_, err := client.ApiregistrationV1().APIServices().Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "localhub"})
+		if err != nil {
+			return err
+		}
+	}
+	last := ""
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
+		for _, s := range ours {
+			if ok, why := served(ctx, client, s); !ok {
+				last = why
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("kube-apiserver does not serve what hub-apiserver does: %s", last)
+	}
+	return nil
+}
+
+// served says whether the front has found an APIService available and answers requests for it.
+func served(ctx context.Context, client aggregatorclient.Interface, want apiregistrationv1.APIService) (bool, string) {
+	s, err := client.ApiregistrationV1().APIServices().Get(ctx, want.Name, metav1.GetOptions{})
+	if err != nil {
+		return false, err.Error()
+	}
+	for _, c := range s.Status.Conditions {
+		if c.Type == apiregistrationv1.Available && c.Status != apiregistrationv1.ConditionTrue {
+			return false, fmt.Sprintf("APIService %s: %s", s.Name, c.Message)
+		}
+	}
+	_, err = client.Discovery().ServerResourcesForGroupVersion(want.Spec.Group + "/" + want.Spec.Version)
+	if err != nil {
+		return false, err.Error()
+	}
+	return true, ""
+}
+
+// servingCA is the CA of hub-apiserver's certificate, as the front has it; nil while it has none.
+func (h *Hub) servingCA() []byte {
+	client, err := aggregatorclient.NewForConfig(h.AdminConfig())
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	s, err := client.ApiregistrationV1().APIServices().Get(ctx, "v1alpha1.view.clusterhub.dev", metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return s.Spec.CABundle
+}
+
+func dials(ctx context.Context, port int) bool {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}

@@ -1,0 +1,87 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localhub
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+)
+
+// ports are the ports of the processes, by name. They stay the same from one start to the next, so that a kubeconfig
+// that was copied stays good.
+type ports map[string]int
+
+// A process with several ports has them under its name and one of these.
+const (
+	portSeparator = "/"
+	peerPort      = portSeparator + "peer"
+	healthPort    = portSeparator + "health"
+	metricsPort   = portSeparator + "metrics"
+)
+
+// portNames are all that the hub may listen on.
+func portNames(replicas int) []string {
+	names := []string{procEtcd, procEtcd + peerPort, procFront, procKCM, procHubEtcd, procHubEtcd + peerPort,
+		procHubController + healthPort, procHubController + metricsPort}
+	for i := range replicas {
+		names = append(names, replicaName(i))
+	}
+	return names
+}
+
+func readPorts(file string) (ports, error) {
+	p := ports{}
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return p, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, fmt.Errorf("%s is damaged, delete it and start again: %w", file, err)
+	}
+	return p, nil
+}
+
+// choose adds the ports that are missing and checks that those of processes that do not run are free.
+func (p ports) choose(file string, replicas int, running func(name string) bool) error {
+	var held []net.Listener
+	defer func() {
+		for _, l := range held {
+			_ = l.Close()
+		}
+	}()
+	for name, port := range p {
+		process, _, _ := strings.Cut(name, portSeparator)
+		if running(process) {
+			continue
+		}
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			return fmt.Errorf("port %d of %s is taken by another process: end that process, or delete %s to let the hub choose other ports", port, name, file)
+		}
+		held = append(held, l)
+	}
+	for _, name := range portNames(replicas) {
+		if p[name] != 0 {
+			continue
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return fmt.Errorf("no free port on 127.0.0.1: %w", err)
+		}
+		held = append(held, l)
+		p[name] = l.Addr().(*net.TCPAddr).Port
+	}
+	data, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, data, 0o600)
+}

@@ -1,0 +1,173 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localhub
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// stopGrace is how long a process may take to end by itself.
+const stopGrace = 30 * time.Second
+
+// process is one process of the hub. What is exported is kept in its pid file.
+type process struct {
+	PID int `json:"pid"`
+	// Started tells the process from a later one with the same id; its unit is the system's own.
+	Started string `json:"started"`
+
+	name, pidFile, log string
+	// done is closed when a process that this one started has ended; nil for one that was found running.
+	done chan struct{}
+	mu   sync.Mutex
+	err  error
+}
+
+// startProcess starts a process whose output goes to the log.
+func startProcess(name, dir, bin string, args, env []string, detach bool) (*process, error) {
+	log := filepath.Join(dir, "logs", name+".log")
+	_ = os.Rename(log, log+".previous")
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	cmd := exec.Command(bin, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := spawn(cmd, detach); err != nil {
+		return nil, fmt.Errorf("%s cannot be started: %w", name, err)
+	}
+	p := &process{PID: cmd.Process.Pid, Started: startTime(cmd.Process.Pid), name: name, log: log,
+		pidFile: pidFile(dir, name), done: make(chan struct{})}
+	go func() {
+		err := cmd.Wait()
+		p.mu.Lock()
+		p.err = err
+		p.mu.Unlock()
+		close(p.done)
+	}()
+	data, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	return p, os.WriteFile(p.pidFile, data, 0o600)
+}
+
+func pidFile(dir, name string) string { return filepath.Join(dir, "run", name+".pid") }
+
+// findProcess returns the process of a pid file if it still runs.
+func findProcess(dir, name string) *process {
+	data, err := os.ReadFile(pidFile(dir, name))
+	if err != nil {
+		return nil
+	}
+	p := &process{name: name, pidFile: pidFile(dir, name), log: filepath.Join(dir, "logs", name+".log")}
+	if json.Unmarshal(data, p) != nil || !p.alive() {
+		return nil
+	}
+	return p
+}
+
+func (p *process) alive() bool {
+	if p.done != nil {
+		select {
+		case <-p.done:
+			return false
+		default:
+			return true
+		}
+	}
+	return p.PID > 0 && syscall.Kill(p.PID, 0) == nil && startTime(p.PID) == p.Started
+}
+
+// ended returns an error of one line if the process does not run any more.
+func (p *process) ended() error {
+	if p.alive() {
+		return nil
+	}
+	p.mu.Lock()
+	err := p.err
+	p.mu.Unlock()
+	how := ""
+	if err != nil {
+		how = " (" + err.Error() + ")"
+	}
+	return fmt.Errorf("%s has ended%s: %s; its log is %s", p.name, how, lastComplaint(p.log), p.log)
+}
+
+// stop ends the process, at the latest after stopGrace.
+func (p *process) stop() { p.end(syscall.SIGTERM) }
+
+// kill ends the process without letting it know.
+func (p *process) kill() { p.end(syscall.SIGKILL) }
+
+func (p *process) end(signal syscall.Signal) {
+	if p.alive() {
+		_ = syscall.Kill(p.PID, signal)
+		deadline := time.Now().Add(stopGrace)
+		for p.alive() {
+			if time.Now().After(deadline) {
+				_ = syscall.Kill(p.PID, syscall.SIGKILL)
+				deadline = time.Now().Add(stopGrace)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	_ = os.Remove(p.pidFile)
+}
+
+// lastComplaint is the line of a log that most likely says why a process ended: the last error, or else the last line.
+func lastComplaint(log string) string {
+	data, err := os.ReadFile(log)
+	if err != nil {
+		return err.Error()
+	}
+	last, complaint := "it said nothing", ""
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" {
+			continue
+		}
+		last = line
+		if strings.HasPrefix(line, "Error:") || strings.HasPrefix(line, "E") && strings.Contains(line, "] ") ||
+			strings.HasPrefix(line, "panic:") || strings.Contains(line, `"level":"fatal"`) {
+			complaint = line
+		}
+	}
+	if complaint != "" {
+		last = complaint
+	}
+	if len(last) > 500 {
+		last = last[:500] + "…"
+	}
+	return last
+}
+
+// startTime is when a process was started, as the system counts it; "" when that cannot be told.
+func startTime(pid int) string {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if errors.Is(err, os.ErrNotExist) {
+		return "" // gone, or a system without /proc
+	}
+	// The name, in parentheses, may have spaces; 22nd is the start time, 3rd (the state) comes right after the name.
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+	if len(fields) < 20 || fields[0] == "Z" {
+		return ""
+	}
+	return fields[19]
+}
