@@ -6,8 +6,8 @@ OUTPUT   := _output
 BIN      := $(OUTPUT)/bin
 KUBE     := v1.37.1
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0)
-LDFLAGS  := -s -w -X k8s.io/component-base/version.gitVersion=$(VERSION) \
-            -X k8s.io/component-base/version.gitCommit=$(shell git rev-parse HEAD 2>/dev/null)
+# gitVersion stays what it is: component-base takes it for the version of Kubernetes whose features are on.
+LDFLAGS  := -s -w -X k8s.io/component-base/version.gitCommit=$(shell git rev-parse HEAD 2>/dev/null)
 KUBE_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBE) -X k8s.io/component-base/version.gitMajor=1 \
             -X k8s.io/component-base/version.gitMinor=37 -X k8s.io/component-base/version.gitTreeState=clean
 # The front's binaries are built anew when what they are built from changes.

@@ -53,16 +53,25 @@ func (p *Plugin) SetCounter(c Counter) { p.counter = c }
 
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if p.counter == nil || !permission.Is(a, cluster.Resource("managedclustersets")) || a.GetName() == "" {
+	if p.counter == nil || !permission.Is(a, cluster.Resource("managedclustersets")) {
+		return nil
+	}
+	name := a.GetName()
+	if old, ok := a.GetOldObject().(*cluster.ManagedClusterSet); ok {
+		// A request that deletes a collection names none, and comes by once for each set in it.
+		name = old.Name
+	}
+	if name == "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	members, bindings, err := p.counter.Uses(ctx, a.GetName())
+	members, bindings, err := p.counter.Uses(ctx, name)
 	if err != nil || members+bindings == 0 {
 		return nil //nolint:nilerr // a warning that cannot be made does not keep anybody from deleting
 	}
-	warning.AddWarning(ctx, "", fmt.Sprintf("the ManagedClusterSet %q has %d member(s) and %d binding(s): the clusters stay, but are no longer in the set",
-		a.GetName(), members, bindings))
+	warning.AddWarning(ctx, "", fmt.Sprintf(
+		"the ManagedClusterSet %q has %d member(s) and %d binding(s): the clusters stay, but are no longer in the set",
+		name, members, bindings))
 	return nil
 }

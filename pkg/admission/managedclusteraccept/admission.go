@@ -88,14 +88,18 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return permission.Rule{Verb: "update", Group: group, Resource: "managedclusters", Subresource: subresource, Name: updated.Name}
 	}
 	accept := rule(cluster.GroupName, "accept")
-	rules := []permission.Rule{accept, rule(permission.RegisterGroup, "accept")}
+	held, err := permission.Holds(ctx, p.authorizer, a.GetUserInfo(), accept, rule(permission.RegisterGroup, "accept"))
 	what := "accept the cluster " + updated.Name + " (spec.hubAcceptsClient)"
 	if !updated.Spec.HubAcceptsClient {
 		what = "deny the cluster " + updated.Name + " (spec.hubAcceptsClient)"
-		// The right of a cluster's own agent: to leave, and never to come back by itself.
-		rules = append(rules, rule(cluster.GroupName, "leave"))
+		if held == nil {
+			// The right of a cluster's own agent: to leave, and never to come back by itself.
+			var leaveErr error
+			held, leaveErr = permission.Holds(ctx, p.authorizer, a.GetUserInfo(), rule(cluster.GroupName, "leave"))
+			err = errors.Join(err, leaveErr)
+		}
 	}
-	if held, err := permission.Holds(ctx, p.authorizer, a.GetUserInfo(), rules...); held == nil {
+	if held == nil {
 		denied := permission.For(a.GetUserInfo())
 		denied.Lacks(what, accept, err)
 		return denied.Error(a)

@@ -80,32 +80,29 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	denied := permission.For(a.GetUserInfo())
 	for _, change := range changes(before, updated.Labels) {
-		if err := p.check(ctx, a, change); err != nil {
-			denied.Lacks(change.String(), labelRule(change.key+":"+change.value), err.cause)
+		if allowed, err := p.allowed(ctx, a, change); !allowed {
+			denied.Lacks(change.String(), labelRule(change.key+":"+change.value), err)
 		}
 	}
 	return denied.Error(a)
 }
 
-// refusal says that a change is not allowed, and why the authorizer could not be asked if it could not.
-type refusal struct{ cause error }
-
-func (p *Plugin) check(ctx context.Context, a admission.Attributes, c change) *refusal {
-	held, err := permission.Holds(ctx, p.authorizer, a.GetUserInfo(),
-		labelRule(c.key+":"+c.value), labelRule(c.key+":*"), labelRule("*"))
-	if held != nil {
-		return nil
-	}
+// allowed tells whether the user may make a change; the error says why the authorizer could not be asked.
+func (p *Plugin) allowed(ctx context.Context, a admission.Attributes, c change) (bool, error) {
+	rules := []permission.Rule{labelRule(c.key + ":" + c.value), labelRule(c.key + ":*"), labelRule("*")}
 	if c.key == cluster.ClusterSetLabel {
-		join := permission.Rule{Verb: "create", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "join", Name: c.value}
-		joins, joinErr := permission.Holds(ctx, p.authorizer, a.GetUserInfo(), join)
-		if joins != nil {
-			warning.AddWarning(ctx, "", fmt.Sprintf("the RBAC rule %s is deprecated: use %s", join, labelRule(c.key+":"+c.value)))
-			return nil
-		}
-		err = errors.Join(err, joinErr)
+		rules = append(rules, permission.Rule{
+			Verb: "create", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "join", Name: c.value,
+		})
 	}
-	return &refusal{err}
+	held, err := permission.Holds(ctx, p.authorizer, a.GetUserInfo(), rules...)
+	if held == nil {
+		return false, err
+	}
+	if held.Subresource == "join" {
+		warning.AddWarning(ctx, "", fmt.Sprintf("the RBAC rule %s is deprecated: use %s", held, rules[0]))
+	}
+	return true, nil
 }
 
 func labelRule(name string) permission.Rule {

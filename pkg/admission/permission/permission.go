@@ -32,24 +32,26 @@ func (r Rule) String() string {
 }
 
 // Holds asks the authorizer for each rule in turn and returns the first one that the user holds. The authorizer
-// compares names literally, so a rule for many names is asked for under each of its spellings. Whoever cannot be
-// asked about is not allowed: the error tells, and no rule is returned.
+// compares names literally, so a rule for many names is asked for under each of its spellings: the rules of one call
+// are spellings of one right, and an explicit denial of one ends the search. Whoever cannot be asked about is not
+// allowed: the error tells, and no rule is returned.
 func Holds(ctx context.Context, a authorizer.Authorizer, who user.Info, rules ...Rule) (*Rule, error) {
-	var failures []error
 	for i := range rules {
 		r := &rules[i]
-		decision, _, err := a.Authorize(ctx, authorizer.AttributesRecord{
+		decision, reason, err := a.Authorize(ctx, authorizer.AttributesRecord{
 			User: who, Verb: r.Verb, APIGroup: r.Group, APIVersion: "v1",
 			Resource: r.Resource, Subresource: r.Subresource, Name: r.Name, ResourceRequest: true,
 		})
-		if decision == authorizer.DecisionAllow {
+		switch {
+		case decision == authorizer.DecisionAllow:
 			return r, nil
-		}
-		if err != nil {
-			failures = append(failures, err)
+		case err != nil:
+			return nil, fmt.Errorf("the authorizer could not be asked, so nothing is allowed: %w", err)
+		case decision == authorizer.DecisionDeny:
+			return nil, fmt.Errorf("an authorizer denies %s: %s", r, reason)
 		}
 	}
-	return nil, errors.Join(failures...)
+	return nil, nil
 }
 
 // Denied collects what a user lacks for one request.
@@ -80,7 +82,7 @@ func (d *Denied) Error(a admission.Attributes) error {
 	message := fmt.Sprintf("user %q cannot %s: this needs the RBAC rule %s",
 		d.who.GetName(), strings.Join(d.what, " or "), strings.Join(d.rules, " and "))
 	if len(d.failures) > 0 {
-		message += fmt.Sprintf(" (the authorizer could not be asked, so nothing is allowed: %v)", errors.Join(d.failures...))
+		message += fmt.Sprintf(" (%v)", errors.Join(d.failures...))
 	}
 	return admission.NewForbidden(a, errors.New(message))
 }

@@ -44,6 +44,11 @@ func Convert_cluster_ManagedClusterSet_To_v1beta2_ManagedClusterSet(in *cluster.
 	}
 	label := in.Spec.ClusterSelector.ExclusiveLabel
 	if in.Spec.ClusterSelector.SelectorType != cluster.ExclusiveLabel || label == nil {
+		// One that a v1beta1 client made up would turn the set into another when a v1beta2 client writes it back.
+		if _, madeUp := in.Annotations[SelectorAnnotation]; madeUp {
+			out.Annotations = maps.Clone(in.Annotations)
+			delete(out.Annotations, SelectorAnnotation)
+		}
 		return nil
 	}
 	data, err := json.Marshal(v1beta1.ManagedClusterSelector{

@@ -195,6 +195,8 @@ func (a *access) follow(ctx context.Context) {
 				a.behindSince = time.Now()
 			}
 			return
+		case ctx.Err() != nil:
+			return
 		case err != nil:
 			klog.ErrorS(err, "Cannot write the access revision; changes of what users may see take effect later")
 			return

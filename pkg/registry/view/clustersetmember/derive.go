@@ -147,6 +147,7 @@ func (d *derived) build(ctx context.Context, list *view.ClusterSetMemberList) (*
 	}
 	g := &generation{index: membership.New(), events: events}
 	var digest string
+	var ruled uint64
 	sets := map[string]uint64{}
 	clusters := map[string]uint64{}
 	for event := range events.ResultChan() {
@@ -171,8 +172,8 @@ func (d *derived) build(ctx context.Context, list *view.ClusterSetMemberList) (*
 			sets[obj.Name] = version
 			continue
 		case *accessapi.AccessRevision:
-			digest = obj.Digest
-			g.clock = newClock(pack(version, 0))
+			digest, ruled = obj.Digest, pack(version, 0)
+			g.clock = newClock(ruled)
 			continue
 		default:
 			events.Stop()
@@ -188,7 +189,8 @@ func (d *derived) build(ctx context.Context, list *view.ClusterSetMemberList) (*
 			list.Items = append(list.Items, *m)
 		})
 		if g.clock != nil {
-			d.access.reset(ctx, pack(version, maxPosition), digest)
+			// The rules hold from the revision of the clock on, which initial events show to a watch.
+			d.access.reset(ctx, ruled, digest)
 			list.Items = append(list.Items, *g.clock)
 		} else {
 			d.access.reset(ctx, now, "")

@@ -137,7 +137,8 @@ func (r *REST) listSets(ctx context.Context, s selection, names rbac.Names, resu
 			}
 			more = key
 		case s.predicate.Limit > 0 && int64(len(result.Items)) >= s.predicate.Limit && i+1 < len(sets):
-			more = setKey(sets[i+1])
+			// Before the set's first member; a token cannot end with the slash alone.
+			more = setKey(sets[i+1]) + "\x00"
 		}
 		if more != "" {
 			result.Continue, err = storage.EncodeContinue(more, keySets+"/", version)

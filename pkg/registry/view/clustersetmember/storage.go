@@ -261,19 +261,23 @@ func selectionOf(options *internalversion.ListOptions) selection {
 	return s
 }
 
-// key is the smallest range that holds all that is selected.
+// key is the smallest range that holds all that is selected. The cache keeps past versions of ranges only, so that a
+// single member is read as such at the latest version and as one of its set at any other.
 func (s selection) key() (key string, recursive bool) {
+	set, _ := s.predicate.Field.RequiresExactMatch("spec.clusterSet")
+	clusterName, _ := s.predicate.Field.RequiresExactMatch("spec.cluster")
 	if name, ok := s.predicate.Field.RequiresExactMatch("metadata.name"); ok {
-		if clusterName, setName, ok := splitName(name); ok {
-			return memberKey(clusterName, setName), false
+		if ofCluster, ofSet, ok := splitName(name); ok {
+			clusterName, set = ofCluster, ofSet
 		}
 	}
-	set, hasSet := s.predicate.Field.RequiresExactMatch("spec.clusterSet")
-	if !hasSet || set == "" {
+	latest := s.options.ResourceVersion == "" && s.predicate.Continue == ""
+	switch {
+	case set == "":
 		return keySets + "/", true
-	}
-	if clusterName, ok := s.predicate.Field.RequiresExactMatch("spec.cluster"); ok && clusterName != "" {
+	case clusterName == "" || !latest:
+		return setKey(set), true
+	default:
 		return memberKey(clusterName, set), false
 	}
-	return setKey(set), true
 }

@@ -1,0 +1,201 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package admissiontest holds what the tests of the admission plugins share: an authorizer that grants exact rules and
+// records what it is asked, and requests as the API server makes them.
+package admissiontest
+
+import (
+	"context"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/warning"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+)
+
+// User is who makes the requests. Another user holds nothing.
+var User = &user.DefaultInfo{
+	Name: "ann", UID: "4711", Groups: []string{"team"}, Extra: map[string][]string{"example.com/scope": {"a"}},
+}
+
+// Authorizer grants User the rules that it has, comparing names literally as RBAC does.
+type Authorizer struct {
+	// Grants are the rules that User holds.
+	Grants []permission.Rule
+	// Denials are refused explicitly, where RBAC would have no opinion.
+	Denials []permission.Rule
+	// Err is what asking for anything that is not granted fails with.
+	Err error
+	// Asked is what was asked for, in order.
+	Asked []permission.Rule
+	// Odd are requests that no RBAC rule for an API resource can match.
+	Odd []authorizer.Attributes
+}
+
+// Authorize implements authorizer.Authorizer.
+func (f *Authorizer) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	rule := permission.Rule{
+		Verb: a.GetVerb(), Group: a.GetAPIGroup(), Resource: a.GetResource(), Subresource: a.GetSubresource(), Name: a.GetName(),
+	}
+	f.Asked = append(f.Asked, rule)
+	if !a.IsResourceRequest() || a.GetNamespace() != "" || a.GetUser() != user.Info(User) {
+		f.Odd = append(f.Odd, a)
+		return authorizer.DecisionNoOpinion, "", nil
+	}
+	switch {
+	case slices.Contains(f.Grants, rule):
+		return authorizer.DecisionAllow, "", nil
+	case slices.Contains(f.Denials, rule):
+		return authorizer.DecisionDeny, "the policy says so", nil
+	}
+	return authorizer.DecisionNoOpinion, "", f.Err
+}
+
+// ConditionsAwareAuthorize implements authorizer.Authorizer.
+func (f *Authorizer) ConditionsAwareAuthorize(ctx context.Context, a authorizer.Attributes) authorizer.ConditionsAwareDecision {
+	return authorizer.ConditionsAwareDecisionFromParts(f.Authorize(ctx, a))
+}
+
+// EvaluateConditions implements authorizer.Authorizer: RBAC knows no conditions.
+func (f *Authorizer) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData) (authorizer.Decision, string, error) {
+	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
+}
+
+// Names are the names of what was asked for.
+func (f *Authorizer) Names() []string {
+	var names []string
+	for _, r := range f.Asked {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// Label is the permission on a label of clusters.
+func Label(name string) permission.Rule {
+	return permission.Rule{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label", Name: name}
+}
+
+// Labels are the permissions on labels of clusters.
+func Labels(names ...string) []permission.Rule {
+	var rules []permission.Rule
+	for _, name := range names {
+		rules = append(rules, Label(name))
+	}
+	return rules
+}
+
+// Join is the older permission on a set's label.
+func Join(set string) permission.Rule {
+	return permission.Rule{Verb: "create", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "join", Name: set}
+}
+
+// Cluster returns a cluster with labels, written key, value, key, value.
+func Cluster(name string, labels ...string) *cluster.ManagedCluster {
+	c := &cluster.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	for i := 0; i < len(labels); i += 2 {
+		metav1.SetMetaDataLabel(&c.ObjectMeta, labels[i], labels[i+1])
+	}
+	return c
+}
+
+// Request is a request as the API server hands it to admission. Without an old object it is a create.
+type Request struct {
+	Object, Old runtime.Object
+	Resource    string
+	Version     string
+	Subresource string
+	DryRun      bool
+}
+
+// Attributes are what a plugin gets.
+func (r Request) Attributes() admission.Attributes {
+	if r.Version == "" {
+		r.Version = "v1"
+	}
+	if r.Resource == "" {
+		r.Resource = "managedclusters"
+	}
+	gv := schema.GroupVersion{Group: cluster.GroupName, Version: r.Version}
+	kind := map[string]string{
+		"managedclusters": "ManagedCluster", "managedclustersets": "ManagedClusterSet",
+		"managedclustersetbindings": "ManagedClusterSetBinding",
+	}[r.Resource]
+	operation, options := admission.Update, runtime.Object(&metav1.UpdateOptions{})
+	if r.Old == nil {
+		operation, options = admission.Create, &metav1.CreateOptions{}
+	}
+	m, err := meta.Accessor(r.Object)
+	if err != nil {
+		panic(err)
+	}
+	return admission.NewAttributesRecord(r.Object, r.Old, gv.WithKind(kind), m.GetNamespace(), m.GetName(),
+		gv.WithResource(r.Resource), r.Subresource, operation, options, r.DryRun, User)
+}
+
+// Warnings records what is warned of.
+type Warnings []string
+
+// AddWarning implements warning.Recorder.
+func (w *Warnings) AddWarning(_, text string) { *w = append(*w, text) }
+
+// Validate runs a plugin's validation and returns its warnings.
+func Validate(t *testing.T, plugin admission.ValidationInterface, a admission.Attributes) (Warnings, error) {
+	t.Helper()
+	var warnings Warnings
+	if !plugin.Handles(a.GetOperation()) {
+		return nil, nil
+	}
+	before := a.GetObject().DeepCopyObject()
+	err := plugin.Validate(warning.WithWarningRecorder(t.Context(), &warnings), a, nil)
+	if !sameLabels(before, a.GetObject()) {
+		t.Error("validation changed the labels of what it validates")
+	}
+	return warnings, err
+}
+
+func sameLabels(a, b runtime.Object) bool {
+	ma, _ := meta.Accessor(a)
+	mb, _ := meta.Accessor(b)
+	return maps.Equal(ma.GetLabels(), mb.GetLabels())
+}
+
+var ruleText = regexp.MustCompile(`\{apiGroups: [^}]*\}`)
+
+// MissingRules returns the rules that a 403 names, read as what they are: YAML for a ClusterRole.
+func MissingRules(t *testing.T, err error) []permission.Rule {
+	t.Helper()
+	if !apierrors.IsForbidden(err) {
+		t.Fatalf("got %v, want a 403", err)
+	}
+	var rules []permission.Rule
+	for _, text := range ruleText.FindAllString(err.Error(), -1) {
+		var rule rbacv1.PolicyRule
+		if err := yaml.UnmarshalStrict([]byte(text), &rule); err != nil {
+			t.Fatalf("%s is no rule: %v", text, err)
+		}
+		if len(rule.APIGroups) != 1 || len(rule.Resources) != 1 || len(rule.Verbs) != 1 || len(rule.ResourceNames) != 1 {
+			t.Fatalf("%s names not exactly one right", text)
+		}
+		resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
+		rules = append(rules, permission.Rule{
+			Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource, Subresource: subresource, Name: rule.ResourceNames[0],
+		})
+	}
+	return rules
+}

@@ -1,0 +1,137 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustersetbinding
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+)
+
+func bind(set string) permission.Rule {
+	return permission.Rule{
+		Verb: "create", Group: "cluster.open-cluster-management.io", Resource: "managedclustersets", Subresource: "bind", Name: set,
+	}
+}
+
+func pluginFor(a *at.Authorizer) *Plugin {
+	p := New()
+	p.SetAuthorizer(a)
+	return p
+}
+
+func binding(set string) *cluster.ManagedClusterSetBinding {
+	return &cluster.ManagedClusterSetBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: set},
+		Spec:       cluster.ManagedClusterSetBindingSpec{ClusterSet: set},
+	}
+}
+
+// requests are the ways to make a binding. A server-side apply of what does not exist is handed over as a create.
+func requests(set string) map[string]at.Request {
+	result := map[string]at.Request{}
+	for _, version := range []string{"v1beta1", "v1beta2"} {
+		r := at.Request{Object: binding(set), Resource: "managedclustersetbindings", Version: version}
+		result[version] = r
+		r.DryRun = true
+		result[version+" dry run"] = r
+	}
+	return result
+}
+
+func TestValidate_WhoMayBind(t *testing.T) {
+	for who, c := range map[string]struct {
+		grants  []permission.Rule
+		allowed bool
+	}{
+		"nothing":                {},
+		"bind":                   {grants: []permission.Rule{bind("dev")}, allowed: true},
+		"bind of another set":    {grants: []permission.Rule{bind("qa"), bind("*"), bind("ns"), bind("")}},
+		"join":                   {grants: []permission.Rule{at.Join("dev")}},
+		"get":                    {grants: []permission.Rule{{Verb: "get", Group: cluster.GroupName, Resource: "managedclustersets", Name: "dev"}}},
+		"update instead":         {grants: []permission.Rule{{Verb: "update", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "bind", Name: "dev"}}},
+		"bind in another group":  {grants: []permission.Rule{{Verb: "create", Group: permission.RegisterGroup, Resource: "managedclustersets", Subresource: "bind", Name: "dev"}}},
+		"creation of the object": {grants: []permission.Rule{{Verb: "create", Group: cluster.GroupName, Resource: "managedclustersetbindings", Name: "dev"}}},
+	} {
+		for how, request := range requests("dev") {
+			t.Run(who+"/"+how, func(t *testing.T) {
+				a := &at.Authorizer{Grants: c.grants}
+				_, err := at.Validate(t, pluginFor(a), request.Attributes())
+				if c.allowed && err != nil || !c.allowed && !apierrors.IsForbidden(err) {
+					t.Fatalf("got %v, want allowed: %t", err, c.allowed)
+				}
+				if want := []permission.Rule{bind("dev")}; !slices.Equal(a.Asked, want) || len(a.Odd) > 0 {
+					t.Errorf("asked for %v, want %v; odd: %v", a.Asked, want, a.Odd)
+				}
+			})
+		}
+	}
+}
+
+func TestValidate_TheSetCountsAndNotTheNameOfTheBinding(t *testing.T) {
+	b := binding("dev")
+	b.Name = "mine"
+	r := at.Request{Object: b, Resource: "managedclustersetbindings", Version: "v1beta2"}
+	if _, err := at.Validate(t, pluginFor(&at.Authorizer{Grants: []permission.Rule{bind("mine")}}), r.Attributes()); !apierrors.IsForbidden(err) {
+		t.Fatalf("got %v, want a 403", err)
+	}
+}
+
+func TestValidate_TheRefusalNamesTheRuleToAskFor(t *testing.T) {
+	for how, request := range requests("dev") {
+		_, err := at.Validate(t, pluginFor(&at.Authorizer{}), request.Attributes())
+		if rules := at.MissingRules(t, err); !slices.Equal(rules, []permission.Rule{bind("dev")}) {
+			t.Errorf("%s: %v asks for %v", how, err, rules)
+		}
+		if !strings.Contains(err.Error(), `user "ann" cannot bind the cluster set dev`) {
+			t.Errorf("%s: %v does not say who cannot do what", how, err)
+		}
+	}
+}
+
+func TestValidate_NothingIsAllowedWhenTheAuthorizerCannotBeAsked(t *testing.T) {
+	for how, request := range requests("dev") {
+		_, err := at.Validate(t, pluginFor(&at.Authorizer{Err: errors.New("connection refused")}), request.Attributes())
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "connection refused") {
+			t.Errorf("%s: got %v, want a 403 that says why", how, err)
+		}
+	}
+}
+
+func TestValidate_ABindingThatIsThereCanBeUpdatedByWhoMayNotBind(t *testing.T) {
+	r := at.Request{Object: binding("dev"), Old: binding("dev"), Resource: "managedclustersetbindings", Version: "v1beta2"}
+	if _, err := at.Validate(t, pluginFor(&at.Authorizer{}), r.Attributes()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestValidate_OtherResourcesAreLeftAlone(t *testing.T) {
+	if _, err := at.Validate(t, pluginFor(&at.Authorizer{}), at.Request{Object: at.Cluster("c1")}.Attributes()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestValidate_WhatIsNoBindingIsAnErrorRatherThanAllowed(t *testing.T) {
+	r := at.Request{Object: at.Cluster("c1"), Resource: "managedclustersetbindings"}
+	if _, err := at.Validate(t, pluginFor(&at.Authorizer{}), r.Attributes()); !apierrors.IsInternalError(err) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestValidateInitialization_NeedsAnAuthorizer(t *testing.T) {
+	if New().ValidateInitialization() == nil {
+		t.Error("a plugin that can ask nobody is ready")
+	}
+	if err := pluginFor(&at.Authorizer{}).ValidateInitialization(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,64 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"math/rand"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	"k8s.io/apimachinery/pkg/api/apitesting/roundtrip"
+	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/randfill"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	clusterfuzzer "github.com/clusterhub/clusterhub/pkg/apis/cluster/fuzzer"
+)
+
+func schemeAndFiller() (*runtime.Scheme, serializer.CodecFactory, *randfill.Filler) {
+	scheme := runtime.NewScheme()
+	Install(scheme)
+	codecs := serializer.NewCodecFactory(scheme)
+	return scheme, codecs, fuzzer.FuzzerFor(
+		fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, clusterfuzzer.Funcs), rand.NewSource(rand.Int63()), codecs)
+}
+
+func TestEveryKindSurvivesTheWayThroughEveryVersion(t *testing.T) {
+	roundtrip.RoundTripTestForAPIGroup(t, Install, clusterfuzzer.Funcs)
+}
+
+func TestEveryServedKindSurvivesItsWireFormat(t *testing.T) {
+	scheme, codecs, filler := schemeAndFiller()
+	roundtrip.RoundTripExternalTypesWithoutProtobuf(t, scheme, codecs, filler, nil)
+}
+
+func TestEveryServedKindIsTheSameUnstructured(t *testing.T) {
+	scheme, _, filler := schemeAndFiller()
+	roundtrip.RoundtripToUnstructured(t, scheme, filler, roundtrip.GlobalNonRoundTrippableTypes(), nil)
+}
+
+func TestInstall_ServesEveryKindInItsVersions(t *testing.T) {
+	scheme := runtime.NewScheme()
+	Install(scheme)
+	for kind, versions := range map[string][]string{
+		"ManagedCluster":           {"v1"},
+		"ManagedClusterSet":        {"v1beta2", "v1beta1"},
+		"ManagedClusterSetBinding": {"v1beta2", "v1beta1"},
+	} {
+		var got []string
+		for _, gv := range scheme.VersionsForGroupKind(schema.GroupKind{Group: cluster.GroupName, Kind: kind}) {
+			got = append(got, gv.Version)
+			if !scheme.Recognizes(gv.WithKind(kind + "List")) {
+				t.Errorf("%s has no list of %s", gv, kind)
+			}
+		}
+		if len(got) != len(versions) || !sets.New(got...).HasAll(versions...) || got[0] != versions[0] {
+			t.Errorf("%s is in %q, want %q", kind, got, versions)
+		}
+	}
+}

@@ -1,0 +1,44 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"math/rand"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	"k8s.io/apimachinery/pkg/api/apitesting/roundtrip"
+	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+)
+
+func TestEveryKindSurvivesTheWayThroughEveryVersion(t *testing.T) {
+	roundtrip.RoundTripTestForAPIGroup(t, Install, nil)
+}
+
+func TestEveryServedKindSurvivesItsWireFormat(t *testing.T) {
+	scheme := runtime.NewScheme()
+	Install(scheme)
+	codecs := serializer.NewCodecFactory(scheme)
+	filler := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(rand.Int63()), codecs)
+	roundtrip.RoundTripExternalTypesWithoutProtobuf(t, scheme, codecs, filler, nil)
+	roundtrip.RoundtripToUnstructured(t, scheme, filler, roundtrip.GlobalNonRoundTrippableTypes(), nil)
+}
+
+func TestFieldSelectors_OfMembers(t *testing.T) {
+	scheme := runtime.NewScheme()
+	Install(scheme)
+	gvk := v1alpha1.SchemeGroupVersion.WithKind("ClusterSetMember")
+	for _, label := range []string{"metadata.name", "spec.clusterSet", "spec.cluster"} {
+		if l, v, err := scheme.ConvertFieldLabel(gvk, label, "x"); err != nil || l != label || v != "x" {
+			t.Errorf("%s: got %q, %q, %v", label, l, v, err)
+		}
+	}
+	if _, _, err := scheme.ConvertFieldLabel(gvk, "status.joined", "True"); err == nil {
+		t.Error("status.joined: is a field selector")
+	}
+}
