@@ -4,11 +4,17 @@
 package managedclusterset
 
 import (
+	"context"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/util/dryrun"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/selector"
@@ -34,7 +40,29 @@ func claim(obj runtime.Object) string {
 }
 
 func conflict(name string, err *exclusive.ClaimedError) error {
+	slash := strings.LastIndexByte(err.Claim, '/')
 	return apierrors.NewConflict(cluster.Resource("managedclustersets"), name, fmt.Errorf(
-		"the label %s is already claimed by the ManagedClusterSet %q: exclusive sets cannot share a label, choose another one or a LabelSelector",
-		err.Claim, err.Holder))
+		"the label %s=%s is already claimed by the ManagedClusterSet %q: exclusive sets cannot share a label, choose another one or a LabelSelector",
+		err.Claim[:slash], err.Claim[slash+1:], err.Holder))
 }
+
+// checkDryRun says of a dry run what the claim would say of the real request, which writes it.
+func checkDryRun(ctx context.Context, store *genericregistry.Store, obj runtime.Object, dryRun []string) (genericregistry.FinishFunc, error) {
+	wanted := claim(obj)
+	if !dryrun.IsDryRun(dryRun) || wanted == "" {
+		return finished, nil
+	}
+	list, err := store.ListPredicate(ctx, storage.Everything, &internalversion.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	name := obj.(*cluster.ManagedClusterSet).Name
+	for _, other := range list.(*cluster.ManagedClusterSetList).Items {
+		if other.Name != name && claim(&other) == wanted {
+			return nil, conflict(name, &exclusive.ClaimedError{Claim: wanted, Holder: other.Name})
+		}
+	}
+	return finished, nil
+}
+
+func finished(context.Context, bool) {}

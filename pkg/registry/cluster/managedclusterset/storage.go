@@ -4,6 +4,9 @@
 package managedclusterset
 
 import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
@@ -33,6 +36,12 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*
 		DeleteStrategy:            main,
 		ResetFieldsStrategy:       main,
 		TableConvertor:            tableConvertor,
+	}
+	store.BeginCreate = func(ctx context.Context, obj runtime.Object, options *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
+		return checkDryRun(ctx, store, obj, options.DryRun)
+	}
+	store.BeginUpdate = func(ctx context.Context, obj, _ runtime.Object, options *metav1.UpdateOptions) (genericregistry.FinishFunc, error) {
+		return checkDryRun(ctx, store, obj, options.DryRun)
 	}
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: optsGetter, AttrFunc: getAttrs}); err != nil {
 		return nil, err

@@ -1,0 +1,164 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterhub/clusterhub/test/localhub"
+)
+
+// user is the one of roles.yaml.
+const user = "bench"
+
+var (
+	//go:embed peer.yaml
+	peerManifest []byte
+	//go:embed roles.yaml
+	rolesManifest []byte
+)
+
+// bench is a run of the benchmark.
+type bench struct {
+	options options
+	config  localhub.Config
+	hub     *localhub.Hub
+	report  *report
+	steps   progress
+	creates [2]*rates // ours and the peer's
+	status  [2]*rates
+}
+
+// start starts the hub that is measured.
+func start(ctx context.Context, o options) (*bench, error) {
+	b := &bench{options: o, report: newReport(o)}
+	for i := range b.creates {
+		b.creates[i], b.status[i] = &rates{}, &rates{}
+	}
+	if err := os.MkdirAll(o.output, 0o755); err != nil {
+		return nil, err
+	}
+	if o.profileDir != "" {
+		if err := os.MkdirAll(o.profileDir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	dir, err := os.MkdirTemp(o.output, "hub-")
+	if err != nil {
+		return nil, err
+	}
+	bin := o.binDir
+	if o.hubBinDir != "" {
+		if bin, err = mergedBin(dir, o.binDir, o.hubBinDir); err != nil {
+			return nil, err
+		}
+	}
+	b.config = localhub.Config{
+		Dir: dir, BinDir: bin, Root: o.root, ExternalEtcd: o.externalEtcd, UnsafeNoFsync: o.noFsync,
+		WithoutKubeControllerManager: o.serversOnly, WithoutHubControllerManager: o.serversOnly,
+		Log: func(format string, args ...any) { b.steps.step(format, args...) },
+	}
+	if b.hub, err = localhub.Start(ctx, b.config); err != nil {
+		if !o.keep {
+			_ = os.RemoveAll(dir)
+		}
+		return nil, err
+	}
+	return b, nil
+}
+
+// mergedBin makes a directory with the binaries of both, those of ours first.
+func mergedBin(dir, all, ours string) (string, error) {
+	merged := filepath.Join(dir, "bin")
+	if err := os.MkdirAll(merged, 0o755); err != nil {
+		return "", err
+	}
+	for _, from := range []string{ours, all} {
+		from, err := filepath.Abs(from)
+		if err != nil {
+			return "", err
+		}
+		entries, err := os.ReadDir(from)
+		if err != nil {
+			return "", err
+		}
+		for _, e := range entries {
+			err := os.Symlink(filepath.Join(from, e.Name()), filepath.Join(merged, e.Name()))
+			if err != nil && !errors.Is(err, os.ErrExist) {
+				return "", err
+			}
+		}
+	}
+	return merged, nil
+}
+
+// stop ends everything that was started.
+func (b *bench) stop() {
+	b.steps.step("Stopping the hub")
+	b.hub.Stop()
+	if !b.options.keep {
+		_ = os.RemoveAll(b.config.Dir)
+	}
+	b.steps.end()
+}
+
+// front is how the user reaches the front.
+func (b *bench) front() *rest.Config { return b.hub.UserConfig(user) }
+
+// direct is how the user reaches hub-apiserver past the front.
+func (b *bench) direct() *rest.Config { return b.hub.HubAPIServerUserConfig(0, user) }
+
+// prepare makes the custom resource definition, the user's role and all sets.
+func (b *bench) prepare(ctx context.Context) error {
+	b.steps.step("Making the peer's CustomResourceDefinition and the user's role")
+	cmd := b.hub.Kubectl(ctx, "apply", "--server-side", "-f", "-")
+	cmd.Stdin = bytes.NewReader(bytes.Join([][]byte{peerManifest, rolesManifest}, []byte("\n---\n")))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("kubectl apply: %w: %s", err, bytes.TrimSpace(out))
+	}
+	front, err := newClient(b.front())
+	if err != nil {
+		return err
+	}
+	for _, path := range []string{peerClusters, ourClusters, ourSets, ourMembers} {
+		if err := eventually(ctx, func() error {
+			_, err := front.list(ctx, path)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	sets := b.options.fleet / setSize
+	b.steps.step("Making %d sets", sets)
+	for i := range sets {
+		if err := front.do(ctx, http.MethodPost, ourSets, "application/json", setBody(i), &bytes.Buffer{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eventually waits until f succeeds, at most a minute, and returns its last error otherwise.
+func eventually(ctx context.Context, f func() error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		last = f()
+		return last == nil, nil
+	})
+	if err != nil && last != nil {
+		return fmt.Errorf("%w: %w", err, last)
+	}
+	return err
+}

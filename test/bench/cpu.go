@@ -1,0 +1,72 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// cpuTimes are the processor times that the hub's processes have used, by name. They tell what a request costs also
+// while other programs keep the machine busy.
+type cpuTimes map[string]time.Duration
+
+// cpuNow reads the times; it is empty on systems without /proc.
+func (b *bench) cpuNow() cpuTimes {
+	times := cpuTimes{}
+	for name, pid := range b.hub.PIDs() {
+		// /proc/<pid>/stat counts in hundredths of a second, this in nanoseconds, by thread.
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+		for _, task := range tasks {
+			data, err := os.ReadFile(task)
+			if err != nil {
+				continue
+			}
+			used, _, _ := strings.Cut(string(data), " ")
+			ns, _ := strconv.ParseInt(used, 10, 64)
+			times[name] += time.Duration(ns)
+		}
+	}
+	return times
+}
+
+func (t cpuTimes) since(before cpuTimes) cpuTimes {
+	used := cpuTimes{}
+	for name, v := range t {
+		used[name] = max(0, v-before[name])
+	}
+	return used
+}
+
+func (t *cpuTimes) add(other cpuTimes) {
+	if *t == nil {
+		*t = cpuTimes{}
+	}
+	for name, v := range other {
+		(*t)[name] += v
+	}
+}
+
+// per is the time that each process used for one of n requests, in milliseconds.
+func (t cpuTimes) per(n int) map[string]float64 {
+	result := map[string]float64{}
+	for name, v := range t {
+		if each := round(milliseconds(v)/float64(n), 3); each >= 0.01 {
+			result[name] = each
+		}
+	}
+	return result
+}
+
+func (t cpuTimes) total() time.Duration {
+	var total time.Duration
+	for _, v := range t {
+		total += v
+	}
+	return total
+}

@@ -1,0 +1,127 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// setSize is the number of clusters in a set.
+const setSize = 100
+
+// stageSize is the fleet at which lists are also measured on the way to a larger one, to compare our own times.
+const stageSize = 10_000
+
+// kind is ours or the peer's.
+type kind struct {
+	name, apiVersion, path string
+}
+
+var (
+	ours = kind{"ours", clusterGroup + "/v1", ourClusters}
+	peer = kind{"peer", "bench.clusterhub.dev/v1", peerClusters}
+)
+
+func clusterName(i int) string { return fmt.Sprintf("cluster-%06d", i) }
+func setName(i int) string     { return fmt.Sprintf("set-%04d", i) }
+
+// setOf is the set of a cluster: the sets are filled one after the other, so that a part of the fleet has full sets.
+func setOf(i int) string { return setName(i / setSize) }
+
+func bySetField(set string) string {
+	return url.Values{"fieldSelector": {"spec.clusterSet=" + set}}.Encode()
+}
+
+func bySetLabel(set string) string {
+	return url.Values{"labelSelector": {setLabel + "=" + set}}.Encode()
+}
+
+// order is the order in which the clusters from (inclusive) to (exclusive) are created: neighbours go into different
+// sets, as when clusters of many teams join at the same time.
+func order(from, to int) []int {
+	result := make([]int, 0, to-from)
+	for offset := range setSize {
+		for i := from + offset; i < to; i += setSize {
+			result = append(result, i)
+		}
+	}
+	return result
+}
+
+// caBundle has the size of one PEM certificate.
+var caBundle = base64.StdEncoding.EncodeToString([]byte(
+	"-----BEGIN CERTIFICATE-----\n" + strings.Repeat(strings.Repeat("MIIDBTCCAe2g", 5)+"abcd\n", 16) +
+		"-----END CERTIFICATE-----\n"))
+
+// clusterBody is a cluster as an agent or an importer creates it.
+func clusterBody(k kind, i int) []byte {
+	return mustJSON(map[string]any{
+		"apiVersion": k.apiVersion, "kind": "ManagedCluster",
+		"metadata": map[string]any{
+			"name": clusterName(i),
+			"labels": map[string]string{
+				setLabel: setOf(i), "vendor": "OpenShift", "cloud": pick(i, "Amazon", "Azure", "Google", "BareMetal"),
+				"region": pick(i/7, "eu-west-1", "us-east-1", "ap-northeast-1"), "env": pick(i/3, "production", "staging"),
+				"name": clusterName(i),
+			},
+			"annotations": map[string]string{"open-cluster-management.io/created-via": "other"},
+		},
+		"spec": map[string]any{
+			"leaseDurationSeconds": 60,
+			"managedClusterClientConfigs": []any{map[string]any{
+				"url": fmt.Sprintf("https://api.%s.example.com:6443", clusterName(i)), "caBundle": caBundle,
+			}},
+		},
+	})
+}
+
+// statusBody is a merge patch with what an agent and the hub's controllers report of a cluster.
+func statusBody(i int) []byte {
+	condition := func(kind, reason, message string) map[string]any {
+		return map[string]any{"type": kind, "status": "True", "reason": reason, "message": message,
+			"lastTransitionTime": "2026-01-12T08:00:00Z"}
+	}
+	resources := map[string]string{"cpu": fmt.Sprint(8 + i%64), "memory": fmt.Sprintf("%dKi", 32_000_000+i), "pods": "750"}
+	return mustJSON(map[string]any{"status": map[string]any{
+		"conditions": []any{
+			condition("HubAcceptedManagedCluster", "HubClusterAdminAccepted", "Accepted by hub cluster admin"),
+			condition("ManagedClusterJoined", "ManagedClusterJoined", "Managed cluster joined"),
+			condition("ManagedClusterConditionAvailable", "ManagedClusterAvailable", "Managed cluster is available"),
+		},
+		"capacity": resources, "allocatable": resources,
+		"version": map[string]any{"kubernetes": pick(i, "v1.37.1", "v1.36.4")},
+		"clusterClaims": []any{
+			map[string]any{"name": "id.k8s.io", "value": clusterName(i)},
+			map[string]any{"name": "platform.open-cluster-management.io", "value": "AWS"},
+			map[string]any{"name": "product.open-cluster-management.io", "value": "OpenShift"},
+		},
+	}})
+}
+
+func setBody(i int) []byte {
+	return mustJSON(map[string]any{"apiVersion": clusterGroup + "/v1beta2", "kind": "ManagedClusterSet",
+		"metadata": map[string]any{"name": setName(i)}, "spec": map[string]any{}})
+}
+
+// labelPatch is a merge patch that moves a cluster into a set.
+func labelPatch(set string) []byte {
+	return mustJSON(map[string]any{"metadata": map[string]any{"labels": map[string]string{setLabel: set}}})
+}
+
+func pick(i int, values ...string) string { return values[i%len(values)] }
+
+func mustJSON(v any) []byte {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		panic(err) // strings and maps only
+	}
+	return bytes.TrimSpace(buffer.Bytes())
+}

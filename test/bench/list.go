@@ -1,0 +1,162 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// listing is one way to list a set.
+type listing struct {
+	name   string
+	client *client
+	path   func(set string) string
+
+	latency samples
+	bytes   int
+	cpu     cpuTimes
+	// perRound has the median of each round.
+	perRound []float64
+}
+
+// Names of the listings in the report.
+const (
+	listMembersDirect = "members, direct"
+	listMembersFront  = "members, through the front"
+	listLabelDirect   = "clusters by label, direct"
+	listLabelFront    = "clusters by label, through the front"
+	listPeer          = "peer: custom resources by label"
+)
+
+// lists measures all ways to list a set, in turns. The whole body is read and not decoded, in JSON for all. Bodies over
+// 128 KiB come compressed, as every client gets them that does not ask otherwise.
+func (b *bench) lists(ctx context.Context, fleet int, last bool) error {
+	b.steps.step("Listing one set of %d at %d clusters, %d rounds", setSize, fleet, b.options.rounds)
+	listings, err := b.listings()
+	if err != nil {
+		return err
+	}
+	sets := fleet / setSize
+	for _, l := range listings {
+		if err := l.check(ctx); err != nil {
+			return err
+		}
+		for range 5 {
+			if _, err := l.once(ctx, sets); err != nil {
+				return err
+			}
+		}
+	}
+	for round := range b.options.rounds {
+		for i := range listings {
+			l := listings[(i+round)%len(listings)]
+			cpu := b.cpuNow()
+			var latency samples
+			for range b.options.lists {
+				took, err := l.once(ctx, sets)
+				if err != nil {
+					return err
+				}
+				latency = append(latency, took)
+			}
+			l.cpu.add(b.cpuNow().since(cpu))
+			l.latency = append(l.latency, latency...)
+			l.perRound = append(l.perRound, milliseconds(latency.median()))
+		}
+		b.steps.at(round+1, b.options.rounds)
+	}
+	b.report.addLists(fleet, listings)
+	if last && b.options.profileDir != "" {
+		return b.profileLists(ctx, listings, sets)
+	}
+	return nil
+}
+
+func (b *bench) listings() ([]*listing, error) {
+	front, err := newClient(b.front())
+	if err != nil {
+		return nil, err
+	}
+	direct, err := newClient(b.direct())
+	if err != nil {
+		return nil, err
+	}
+	version := ""
+	if b.options.resourceVersion != "" {
+		version = "&resourceVersion=" + b.options.resourceVersion
+	}
+	members := func(set string) string { return ourMembers + "?" + bySetField(set) + version }
+	label := func(set string) string { return ourClusters + "?" + bySetLabel(set) + version }
+	peers := func(set string) string { return peerClusters + "?" + bySetLabel(set) + version }
+	return []*listing{
+		{name: listMembersDirect, client: direct, path: members},
+		{name: listMembersFront, client: front, path: members},
+		{name: listLabelDirect, client: direct, path: label},
+		{name: listLabelFront, client: front, path: label},
+		{name: listPeer, client: front, path: peers},
+	}, nil
+}
+
+// check makes sure that the answer is the right one: a set's own clusters and no others.
+func (l *listing) check(ctx context.Context) error {
+	var want []string
+	for i := range setSize {
+		want = append(want, clusterName(i))
+	}
+	// The clusters that were written last may still be on their way into a cache that is asked for any version.
+	return eventually(ctx, func() error {
+		got, err := l.client.list(ctx, l.path(setName(0)))
+		if err != nil {
+			return err
+		}
+		var names []string
+		for _, item := range got.Items {
+			name, _, _ := strings.Cut(item.Metadata.Name, ".")
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		if !slices.Equal(names, want) {
+			return fmt.Errorf("%s: %s has %d clusters, want %d", l.name, setName(0), len(names), len(want))
+		}
+		return nil
+	})
+}
+
+// once lists a set and returns how long it took.
+func (l *listing) once(ctx context.Context, sets int) (time.Duration, error) {
+	path := l.path(setName(rand.IntN(sets)))
+	var answer bytes.Buffer
+	answer.Grow(2 * l.bytes)
+	begun := time.Now()
+	err := l.client.get(ctx, path, &answer)
+	took := time.Since(begun)
+	l.bytes = answer.Len()
+	return took, err
+}
+
+// profileLists lists under a profile of hub-apiserver, apart from what is measured.
+func (b *bench) profileLists(ctx context.Context, listings []*listing, sets int) error {
+	const seconds = 10
+	for _, l := range listings {
+		if l.name != listMembersDirect && l.name != listLabelDirect {
+			continue
+		}
+		b.steps.step("Profiling lists of %s", l.name)
+		name := "list-" + strings.ReplaceAll(strings.ReplaceAll(l.name, ",", ""), " ", "-")
+		profiled := b.cpuProfile(ctx, name, seconds)
+		for begun := time.Now(); time.Since(begun) < seconds*time.Second; {
+			if _, err := l.once(ctx, sets); err != nil {
+				return err
+			}
+		}
+		profiled()
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command bench measures a hub against the same clusters as custom resources in the same kube-apiserver. It starts a
+// hub of its own, prints a table and writes the same as JSON:
+//
+//	(a) lists of one set: its members, and its clusters by label, through the front and directly
+//	(b) creates with 32 writers, by a user who passes the check of the label
+//	(c) memory per cluster
+//	(d) the time from a write of a label to the event of the member, with 1,000 watches open
+//	(e) the time from the start of hub-apiserver until it is ready
+//
+// Ours and the peer take turns, so that what else the machine does hits both.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+type options struct {
+	fleet, rounds, lists, writers, watchers, moves, restarts int
+
+	only, binDir, hubBinDir, output, root, profileDir, resourceVersion string
+
+	externalEtcd, noFsync, status, serversOnly, keep bool
+	timeout                                          time.Duration
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.fleet, "fleet", 10_000, "Number of clusters, a multiple of 100: each set has 100.")
+	flag.IntVar(&o.rounds, "rounds", 10, "Rounds in which ours and the peer take turns.")
+	flag.IntVar(&o.lists, "lists", 30, "Lists of each kind in a round.")
+	flag.IntVar(&o.writers, "writers", 32, "Writers that create clusters at the same time.")
+	flag.IntVar(&o.watchers, "watchers", 1000, "Watches of one set each that are open at the same time.")
+	flag.IntVar(&o.moves, "moves", 200, "Label writes that are timed until their events.")
+	flag.IntVar(&o.restarts, "restarts", 3, "Restarts of hub-apiserver.")
+	flag.StringVar(&o.only, "only", "a,b,c,d,e", "What to measure.")
+	flag.StringVar(&o.binDir, "bin-dir", "_output/bin", "Directory of the binaries.")
+	flag.StringVar(&o.hubBinDir, "hub-bin-dir", "", "Directory of our binaries, if they are not in --bin-dir.")
+	flag.StringVar(&o.output, "output", "_output/bench", "Directory of the results, and of the hub while it runs.")
+	flag.StringVar(&o.root, "root", ".", "Directory of the repository.")
+	flag.StringVar(&o.profileDir, "profile-dir", "", "Directory for profiles of hub-apiserver. They slow it down a little.")
+	flag.StringVar(&o.resourceVersion, "resource-version", "", `resourceVersion of the lists: "" is the latest, 0 any.`)
+	flag.BoolVar(&o.externalEtcd, "external-etcd", false, "Give hub-apiserver an etcd outside of its process.")
+	flag.BoolVar(&o.noFsync, "no-fsync", false, "Let no etcd wait for the disk, neither the peer's nor ours.")
+	flag.BoolVar(&o.status, "status", true, "Give each cluster the status that agents report.")
+	flag.BoolVar(&o.serversOnly, "servers-only", false, "Leave out both controller managers.")
+	flag.BoolVar(&o.keep, "keep", false, "Keep the hub's directory, with its logs.")
+	flag.DurationVar(&o.timeout, "timeout", 90*time.Minute, "The longest that everything may take.")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	if err := run(ctx, o); err != nil {
+		if ctx.Err() != nil {
+			err = errors.New("stopped before the end: " + context.Cause(ctx).Error())
+		}
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func (o *options) validate() error {
+	if o.fleet < setSize || o.fleet%setSize != 0 || o.fleet > 1_000_000 {
+		return fmt.Errorf("--fleet=%d has to be a multiple of %d, at most 1,000,000", o.fleet, setSize)
+	}
+	if o.wants("d") && o.fleet < 2*setSize {
+		return fmt.Errorf("(d) moves clusters between sets and needs --fleet=%d or more", 2*setSize)
+	}
+	for name, v := range map[string]int{"rounds": o.rounds, "lists": o.lists, "writers": o.writers,
+		"watchers": o.watchers, "moves": o.moves, "restarts": o.restarts} {
+		if v < 1 {
+			return fmt.Errorf("--%s has to be at least 1", name)
+		}
+	}
+	for part := range strings.SplitSeq(o.only, ",") {
+		if len(part) != 1 || !strings.Contains("abcde", part) {
+			return fmt.Errorf("--only=%s has to be some of a,b,c,d,e", o.only)
+		}
+	}
+	return nil
+}
+
+// wants says whether a part is to be measured.
+func (o *options) wants(part string) bool { return strings.Contains(o.only, part) }
+
+func run(ctx context.Context, o options) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	b, err := start(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer b.stop()
+	if err := b.measure(ctx); err != nil {
+		return err
+	}
+	b.report.judge()
+	b.report.print(os.Stdout)
+	file := filepath.Join(o.output, fmt.Sprintf("bench-%d.json", o.fleet))
+	if err := b.report.write(file); err != nil {
+		return err
+	}
+	fmt.Println("\nThe figures are in", file)
+	return nil
+}
+
+// measure does everything in order. Clusters are there from the first step on, whatever is to be measured of them.
+func (b *bench) measure(ctx context.Context) error {
+	if err := b.prepare(ctx); err != nil {
+		return err
+	}
+	var empty memory
+	var err error
+	if b.options.wants("c") {
+		if empty, err = b.settledMemory(ctx, "empty"); err != nil {
+			return err
+		}
+	}
+	for _, stage := range b.stages() {
+		if err := b.fill(ctx, stage.from, stage.to); err != nil {
+			return err
+		}
+		last := stage.to == b.options.fleet
+		if last && b.options.wants("c") {
+			full, err := b.settledMemory(ctx, "full")
+			if err != nil {
+				return err
+			}
+			b.report.addMemory(empty, full, b.options.fleet)
+		}
+		if b.options.wants("a") {
+			if err := b.lists(ctx, stage.to, last); err != nil {
+				return err
+			}
+		}
+	}
+	b.finishCreates()
+	if b.options.wants("d") {
+		if err := b.watches(ctx); err != nil {
+			return err
+		}
+	}
+	if b.options.wants("e") {
+		return b.restarts(ctx)
+	}
+	return nil
+}
+
+type stage struct{ from, to int }
+
+// stages are the parts in which the fleet is made.
+func (b *bench) stages() []stage {
+	if b.options.fleet > stageSize && b.options.wants("a") {
+		return []stage{{0, stageSize}, {stageSize, b.options.fleet}}
+	}
+	return []stage{{0, b.options.fleet}}
+}

@@ -1,0 +1,127 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// settleStep, settleShare and settleLongest say when memory has come to rest: when no process has given back more
+	// than a share of it in a step.
+	settleStep    = 10 * time.Second
+	settleShare   = 0.01
+	settleLongest = 2 * time.Minute
+)
+
+// memory is what the processes use, in KiB, by name.
+type memory map[string]usage
+
+type usage struct {
+	// RSS is all resident memory, Anon of it what is not backed by a file: an etcd maps its database.
+	RSS, Anon int
+	// Heap is what is alive on the Go heap, for API servers.
+	Heap int
+}
+
+// settledMemory collects garbage in the API servers and waits until memory has come to rest.
+func (b *bench) settledMemory(ctx context.Context, name string) (memory, error) {
+	b.steps.step("Letting the memory of the servers settle")
+	if b.options.profileDir != "" {
+		if err := b.saveProfile(ctx, "heap-"+name, "/debug/pprof/heap?gc=1"); err != nil {
+			return nil, err
+		}
+	}
+	begun := time.Now()
+	last := memory{}
+	for {
+		now, err := b.memory(ctx)
+		if err != nil {
+			return nil, err
+		}
+		atRest := len(last) > 0
+		for name, u := range now {
+			if float64(last[name].RSS-u.RSS) > settleShare*float64(u.RSS) {
+				atRest = false
+			}
+		}
+		if atRest || time.Since(begun) > settleLongest {
+			return now, nil
+		}
+		last = now
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(settleStep):
+		}
+		b.steps.at(int(time.Since(begun).Seconds()), int(settleLongest.Seconds()))
+	}
+}
+
+// memory collects garbage and reads what the processes use.
+func (b *bench) memory(ctx context.Context) (memory, error) {
+	heaps := map[string]int{}
+	for name, config := range map[string]*rest.Config{
+		"kube-apiserver": b.hub.AdminConfig(), "hub-apiserver": b.hub.HubAPIServerConfig(0),
+	} {
+		heap, err := liveHeap(ctx, config)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		heaps[name] = heap
+	}
+	result := memory{}
+	for name, pid := range b.hub.PIDs() {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			return nil, err
+		}
+		result[name] = usage{RSS: field(status, "VmRSS:"), Anon: field(status, "RssAnon:"), Heap: heaps[name]}
+	}
+	return result, nil
+}
+
+// liveHeap makes a server collect its garbage twice, the second time for what finalizers have freed, and returns what is
+// left, in KiB.
+func liveHeap(ctx context.Context, config *rest.Config) (int, error) {
+	admin, err := newClient(config)
+	if err != nil {
+		return 0, err
+	}
+	var answer bytes.Buffer
+	for range 2 {
+		if err := admin.get(ctx, "/debug/pprof/heap?gc=1&debug=1", &answer); err != nil {
+			return 0, err
+		}
+	}
+	lines := bufio.NewScanner(&answer)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if value, ok := strings.CutPrefix(lines.Text(), "# HeapAlloc = "); ok {
+			bytes, err := strconv.Atoi(value)
+			return bytes / 1024, err
+		}
+	}
+	return 0, fmt.Errorf("the heap's profile does not tell its size: %w", lines.Err())
+}
+
+// field is a value in KiB of /proc/<pid>/status.
+func field(status []byte, name string) int {
+	for line := range strings.Lines(string(status)) {
+		if value, ok := strings.CutPrefix(line, name); ok {
+			kib, _ := strconv.Atoi(strings.Fields(value)[0])
+			return kib
+		}
+	}
+	return 0
+}

@@ -1,0 +1,41 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// cpuProfile begins a CPU profile of hub-apiserver if profiles are wanted. The function that it returns waits for it.
+func (b *bench) cpuProfile(ctx context.Context, name string, seconds int) func() {
+	if b.options.profileDir == "" {
+		return func() {}
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- b.saveProfile(ctx, "cpu-"+name, fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds))
+	}()
+	return func() {
+		if err := <-done; err != nil {
+			fmt.Println("    no profile:", err)
+		}
+	}
+}
+
+// saveProfile keeps what hub-apiserver answers to an admin.
+func (b *bench) saveProfile(ctx context.Context, name, path string) error {
+	admin, err := newClient(b.hub.HubAPIServerConfig(0))
+	if err != nil {
+		return err
+	}
+	var profile bytes.Buffer
+	if err := admin.get(ctx, path, &profile); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(b.options.profileDir, name+".pprof"), profile.Bytes(), 0o644)
+}

@@ -1,0 +1,47 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// progress says what is being done and how long it took.
+type progress struct {
+	mu     sync.Mutex
+	begun  time.Time
+	text   string
+	spoken time.Time
+}
+
+// step begins a step and ends the one before.
+func (p *progress) step(format string, args ...any) {
+	p.end()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.text, p.begun, p.spoken = fmt.Sprintf(format, args...), time.Now(), time.Now()
+	fmt.Printf("  %s …\n", p.text)
+}
+
+// at tells how far the step is, at most every five seconds.
+func (p *progress) at(done, all int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.spoken) > 5*time.Second {
+		p.spoken = time.Now()
+		fmt.Printf("    %d of %d, %.0f s\n", done, all, time.Since(p.begun).Seconds())
+	}
+}
+
+// end tells what the step took, if it was long.
+func (p *progress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if took := time.Since(p.begun); p.text != "" && took > 2*time.Second {
+		fmt.Printf("    took %.1f s\n", took.Seconds())
+	}
+	p.text = ""
+}

@@ -1,0 +1,71 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/clusterhub/clusterhub/test/localhub"
+)
+
+// restartTimes are how long things take from the start of a process.
+type restartTimes struct {
+	// ready is until hub-apiserver says that it is, served until the front lists members again, stopped the time that
+	// hub-apiserver takes to end.
+	ready, served, stopped samples
+	// peer is from the start of etcd and kube-apiserver until the custom resources are listed.
+	peer samples
+}
+
+// restarts stops and starts hub-apiserver, and at last everything, to see the peer do the same.
+func (b *bench) restarts(ctx context.Context) error {
+	var times restartTimes
+	front, err := newClient(b.front())
+	if err != nil {
+		return err
+	}
+	listsSet := func(path string) error {
+		_, err := front.list(ctx, path)
+		return err
+	}
+	members := ourMembers + "?" + bySetField(setName(0))
+	for i := range b.options.restarts {
+		b.steps.step("Restarting hub-apiserver, %d of %d", i+1, b.options.restarts)
+		begun := time.Now()
+		b.hub.StopHubAPIServer(0)
+		times.stopped = append(times.stopped, time.Since(begun))
+
+		begun = time.Now()
+		if err := b.hub.StartHubAPIServer(ctx, 0); err != nil {
+			return err
+		}
+		times.ready = append(times.ready, time.Since(begun))
+		if err := eventually(ctx, func() error { return listsSet(members) }); err != nil {
+			return err
+		}
+		times.served = append(times.served, time.Since(begun))
+	}
+	b.steps.step("Restarting everything")
+	b.hub.Stop()
+	begun := time.Now()
+	started := make(chan error, 1)
+	go func() {
+		hub, err := localhub.Start(ctx, b.config)
+		if err == nil {
+			b.hub = hub
+		}
+		started <- err
+	}()
+	err = eventually(ctx, func() error { return listsSet(peerClusters + "?" + bySetLabel(setName(0))) })
+	times.peer = append(times.peer, time.Since(begun))
+	if startErr := <-started; startErr != nil {
+		return startErr
+	}
+	if err != nil {
+		return err
+	}
+	b.report.addRestarts(times)
+	return nil
+}

@@ -1,0 +1,85 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "fmt"
+
+// target is something to reach.
+type target struct {
+	Part    string `json:"part"`
+	What    string `json:"what"`
+	Want    string `json:"want"`
+	Got     string `json:"got"`
+	Reached bool   `json:"reached"`
+}
+
+// largeFleet is the fleet from which on the harder targets hold.
+const largeFleet = 100_000
+
+func (r *report) reach(part, what, want, got string, reached bool) {
+	r.Targets = append(r.Targets, target{part, what, want, got, reached})
+}
+
+func (r *report) atLeast(part, what string, want, got float64) {
+	r.reach(part, what, fmt.Sprintf("at least %.1fx", want), fmt.Sprintf("%.1fx", got), got >= want)
+}
+
+func (r *report) atMost(part, what, unit string, want, got float64) {
+	r.reach(part, what, fmt.Sprintf("at most %.2f%s", want, unit), fmt.Sprintf("%.2f%s", got, unit), got <= want)
+}
+
+// judge holds what was measured against the targets. Those of lists begin at 10,000 clusters.
+func (r *report) judge() {
+	for _, l := range r.Lists {
+		want := 10.0
+		if l.Fleet >= largeFleet {
+			want = 50
+		}
+		if l.Fleet < stageSize || l.Fleet != stageSize && l.Fleet != r.Conditions.Fleet {
+			continue
+		}
+		switch l.Name {
+		case listMembersDirect:
+			r.atLeast("a", fmt.Sprintf("%s, at %d clusters: faster than the peer", l.Name, l.Fleet), want, l.Factor)
+		case listLabelDirect:
+			r.atLeast("a", fmt.Sprintf("%s, at %d clusters: faster than the peer", l.Name, l.Fleet), want/2, l.Factor)
+		}
+	}
+	for _, name := range []string{listMembersDirect, listLabelDirect} {
+		small, large := r.list(stageSize, name), r.list(r.Conditions.Fleet, name)
+		if small != nil && large != nil && large.Fleet >= largeFleet {
+			r.atMost("a", fmt.Sprintf("%s: time at %d to that at %d", name, large.Fleet, small.Fleet), "x", 1.3,
+				ratio(large.Median, small.Median))
+		}
+	}
+	if len(r.Writes) >= 2 {
+		r.atLeast("b", "creates per second, to the peer", 1, round(ratio(r.Writes[0].PerSecond, r.Writes[1].PerSecond), 2))
+	}
+	if m := r.Memory; m != nil {
+		own := m.rss("hub-apiserver", "hub-etcd")
+		r.atMost("c", "hub-apiserver with its etcd, to kube-apiserver alone", "", 1.0/3, ratio(own, m.rss("kube-apiserver")))
+		r.atMost("c", "hub-apiserver with its etcd, to kube-apiserver with its etcd", "", 1.0/3,
+			ratio(own, m.rss("kube-apiserver", "etcd")))
+	}
+	for _, w := range r.Watches {
+		if w.Name != watchPeer {
+			r.atMost("d", w.Name+": p99", " ms", 100, w.P99)
+			if w.Lost > 0 {
+				r.reach("d", w.Name+": events lost", "none", fmt.Sprint(w.Lost), false)
+			}
+		}
+	}
+	if r.Restarts != nil {
+		r.atMost("e", "start of hub-apiserver to ready, the longest", " s", 30, r.Restarts.Worst/1000)
+	}
+}
+
+func (r *report) list(fleet int, name string) *listResult {
+	for i := range r.Lists {
+		if l := &r.Lists[i]; l.Fleet == fleet && l.Name == name {
+			return l
+		}
+	}
+	return nil
+}

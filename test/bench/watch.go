@@ -1,0 +1,238 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// watchConnections are the HTTP/2 connections that the watches share.
+	watchConnections = 8
+	// eventTimeout is when an event counts as lost.
+	eventTimeout = 10 * time.Second
+)
+
+// watching is one way to watch sets.
+type watching struct {
+	name string
+	// kind is what the label writes go to.
+	kind kind
+	// list and watch are the paths for a set.
+	list, watch func(set string) string
+	config      *rest.Config
+
+	events, writes samples
+	lost, moved    int
+}
+
+// Names of the ways to watch in the report.
+const (
+	watchMembersFront  = "members, through the front"
+	watchMembersDirect = "members, direct"
+	watchPeer          = "peer: custom resources by label"
+)
+
+// arrival is an event at a watcher.
+type arrival struct {
+	set, name string
+	at        time.Time
+	err       error
+}
+
+// watches measures the time from the answer to a write of a label until the events at all that watch the set that the
+// cluster leaves or the one that it joins.
+func (b *bench) watches(ctx context.Context) error {
+	members := func(set string) string { return ourMembers + "?" + bySetField(set) }
+	peers := func(set string) string { return peerClusters + "?" + bySetLabel(set) }
+	all := []*watching{
+		{name: watchMembersFront, kind: ours, list: members, watch: members, config: b.front()},
+		{name: watchMembersDirect, kind: ours, list: members, watch: members, config: b.direct()},
+		{name: watchPeer, kind: peer, list: peers, watch: peers, config: b.front()},
+	}
+	homes := [][]string{b.homes(), nil, b.homes()}
+	homes[1] = homes[0] // the same clusters are moved on
+	for i, w := range all {
+		if err := b.watchOne(ctx, w, homes[i]); err != nil {
+			return fmt.Errorf("%s: %w", w.name, err)
+		}
+	}
+	b.report.addWatches(b.options.watchers, all)
+	return nil
+}
+
+// homes are the sets of the clusters, by number.
+func (b *bench) homes() []string {
+	homes := make([]string, b.options.fleet)
+	for i := range homes {
+		homes[i] = setOf(i)
+	}
+	return homes
+}
+
+func (b *bench) watchOne(ctx context.Context, w *watching, homes []string) error {
+	b.steps.step("Opening %d watches of %s", b.options.watchers, w.name)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	sets := min(len(homes)/setSize, b.options.watchers)
+	arrivals := make(chan arrival, 10*b.options.watchers)
+	watchers, err := b.openWatches(ctx, w, sets, arrivals)
+	if err != nil {
+		return err
+	}
+	writer, err := newClient(b.front())
+	if err != nil {
+		return err
+	}
+	b.steps.step("Writing the labels of %d clusters", b.options.moves)
+	profiled := b.cpuProfile(ctx, "watch-"+w.kind.name+"-"+map[bool]string{true: "direct", false: "front"}[w.name == watchMembersDirect], 5)
+	defer profiled()
+	// The first writes are not counted: they fill the caches of permissions.
+	const warm = 5
+	for move := range b.options.moves + warm {
+		i := rand.IntN(sets * setSize)
+		from, to := homes[i], setName(rand.IntN(sets))
+		if sets > 1 && from == to {
+			continue
+		}
+		sent := time.Now()
+		err := writer.do(ctx, http.MethodPatch, w.kind.path+"/"+clusterName(i), "application/merge-patch+json", labelPatch(to), &bytes.Buffer{})
+		if err != nil {
+			return err
+		}
+		answered := time.Now()
+		homes[i] = to
+		events, lost, err := await(ctx, arrivals, clusterName(i), watchers[from]+watchers[to], answered)
+		if err != nil {
+			return err
+		}
+		if move >= warm {
+			w.writes = append(w.writes, answered.Sub(sent))
+			w.events = append(w.events, events...)
+			w.lost += lost
+			w.moved++
+		}
+		b.steps.at(move, b.options.moves)
+	}
+	return nil
+}
+
+// await collects the events of one cluster.
+func await(ctx context.Context, arrivals <-chan arrival, name string, count int, since time.Time) (samples, int, error) {
+	timeout := time.NewTimer(eventTimeout)
+	defer timeout.Stop()
+	var events samples
+	for len(events) < count {
+		select {
+		case a := <-arrivals:
+			if a.err != nil {
+				return nil, 0, fmt.Errorf("the watch of %s ended: %w", a.set, a.err)
+			}
+			if a.name == name {
+				// An event may well be there before the answer to the write is.
+				events = append(events, max(0, a.at.Sub(since)))
+			}
+		case <-timeout.C:
+			return events, count - len(events), nil
+		case <-ctx.Done():
+			return nil, 0, ctx.Err()
+		}
+	}
+	return events, 0, nil
+}
+
+// openWatches opens all watches, from now on, and returns how many there are of each set.
+func (b *bench) openWatches(ctx context.Context, w *watching, sets int, arrivals chan<- arrival) (map[string]int, error) {
+	clients, err := newClients(w.config, watchConnections)
+	if err != nil {
+		return nil, err
+	}
+	now, err := clients[0].list(ctx, w.list(setName(0)))
+	if err != nil {
+		return nil, err
+	}
+	watchers := map[string]int{}
+	failed := make(chan error, b.options.watchers)
+	slots := make(chan struct{}, 50) // that many are opened at a time
+	var opening sync.WaitGroup
+	for n := range b.options.watchers {
+		set := setName(n % sets)
+		watchers[set]++
+		opening.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			path := w.watch(set) + "&watch=true&resourceVersion=" + now.Metadata.ResourceVersion
+			response, err := clients[n%len(clients)].open(ctx, http.MethodGet, path, "", nil)
+			if err != nil {
+				failed <- err
+				return
+			}
+			go follow(ctx, set, response, arrivals)
+		})
+	}
+	opening.Wait()
+	select {
+	case err := <-failed:
+		return nil, err
+	default:
+		return watchers, nil
+	}
+}
+
+// follow passes the events of a watch on. The time is taken before the event is decoded.
+func follow(ctx context.Context, set string, response *http.Response, arrivals chan<- arrival) {
+	defer response.Body.Close()
+	lines := bufio.NewReader(response.Body)
+	for {
+		line, err := lines.ReadBytes('\n')
+		at := time.Now()
+		var event struct {
+			Type   string `json:"type"`
+			Object struct {
+				Metadata struct {
+					Labels map[string]string `json:"labels"`
+					Name   string            `json:"name"`
+				} `json:"metadata"`
+				Spec struct {
+					Cluster string `json:"cluster"`
+				} `json:"spec"`
+				Message string `json:"message"`
+			} `json:"object"`
+		}
+		if err == nil {
+			err = json.Unmarshal(line, &event)
+		}
+		if err == nil && event.Type == "ERROR" {
+			err = fmt.Errorf("%s", event.Object.Message)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		name := event.Object.Metadata.Name
+		if event.Object.Spec.Cluster != "" {
+			name = event.Object.Spec.Cluster // of a member
+		}
+		if err == nil && event.Type != "ADDED" && event.Type != "DELETED" {
+			continue
+		}
+		select {
+		case arrivals <- arrival{set, name, at, err}:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
