@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
@@ -62,6 +63,14 @@ func must[T any](v T, err error) func(*testing.T) T {
 func ours(t *testing.T, config *rest.Config) versioned.Interface {
 	t.Helper()
 	return must(versioned.NewForConfig(config))(t)
+}
+
+func clientConfig(kubeconfig string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err == nil {
+		config.QPS = -1
+	}
+	return config, err
 }
 
 func kube(t *testing.T, config *rest.Config) kubernetes.Interface {

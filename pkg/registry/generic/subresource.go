@@ -6,7 +6,11 @@ package generic
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
@@ -55,7 +59,7 @@ func (r *SubresourceREST) Get(ctx context.Context, name string, options *metav1.
 
 // Update implements rest.Updater. A subresource never creates its object, not even by server-side apply.
 func (r *SubresourceREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return r.store.Update(ctx, name, objInfo, createValidation, updateValidation, false, options)
+	return r.store.Update(ctx, name, checked(objInfo), createValidation, updateValidation, false, options)
 }
 
 // GetResetFields implements rest.ResetFieldsStrategy.
@@ -74,7 +78,30 @@ type Storage struct {
 	Short []string
 }
 
-var _ rest.ShortNamesProvider = &Storage{}
+var (
+	_ rest.ShortNamesProvider = &Storage{}
+	_ rest.Updater            = &Storage{}
+)
 
 // ShortNames implements rest.ShortNamesProvider.
 func (s *Storage) ShortNames() []string { return s.Short }
+
+// Update implements rest.Updater.
+func (s *Storage) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return s.Store.Update(ctx, name, checked(objInfo), createValidation, updateValidation, forceAllowCreate, options)
+}
+
+// checked refuses a resource version that is none. The store would take it for a failure of its own.
+func checked(objInfo rest.UpdatedObjectInfo) rest.UpdatedObjectInfo {
+	return rest.WrapUpdatedObjectInfo(objInfo, func(_ context.Context, updated, _ runtime.Object) (runtime.Object, error) {
+		object, err := meta.Accessor(updated)
+		if err != nil {
+			return nil, err
+		}
+		version := object.GetResourceVersion()
+		if _, err := strconv.ParseUint(version, 10, 64); version != "" && err != nil {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("metadata.resourceVersion: %q is no version that this server has given out", version))
+		}
+		return updated, nil
+	})
+}
