@@ -1,0 +1,18 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command hub-controller-manager runs the controllers of a hub.
+package main
+
+import (
+	"os"
+
+	"k8s.io/component-base/cli"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/clusterhub/clusterhub/pkg/controllers/manager"
+)
+
+func main() {
+	os.Exit(cli.Run(manager.NewCommand(ctrl.SetupSignalHandler())))
+}

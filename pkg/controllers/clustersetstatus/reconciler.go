@@ -1,0 +1,156 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clustersetstatus writes the status of every ManagedClusterSet: the condition ClusterSetEmpty, whose message
+// has the number of the set's clusters.
+//
+// The API server knows who is in which set and serves it as clustersetmembers. The controller follows that resource
+// instead of evaluating selectors again, so that the number is the one that a list of the members shows, and one
+// change costs work in proportion to the sets that it touches.
+//
+// A fleet that joins moves the numbers of its sets thousands of times. A status is therefore written one Interval
+// after it was first found out of date, with what is true by then: whatever happens, a set costs at most one write
+// per Interval. The controller keeps nothing that it could not learn anew; killed at any line, its successor
+// compares every set with its members and writes what differs.
+package clustersetstatus
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+)
+
+const (
+	// Interval is the least time between two writes of the status of one set.
+	Interval = time.Second
+
+	// Upstream's reasons of the condition ClusterSetEmpty.
+	reasonNoClusterMatched = "NoClusterMatched"
+	reasonClustersSelected = "ClustersSelected"
+
+	// longestBackoff bounds how late a status is after the server was away.
+	longestBackoff = 30 * time.Second
+	// workers write the status of as many sets at a time.
+	workers = 4
+)
+
+// Reconciler brings the status of one set up to date.
+type Reconciler struct {
+	client client.Client
+	count  func(set string) int
+	clock  clock.PassiveClock
+
+	mu sync.Mutex
+	// due says when the status of a set may be written, for those that were out of date when last looked at.
+	due map[string]time.Time
+}
+
+var _ reconcile.Reconciler = &Reconciler{}
+
+// SetupWithManager adds the controller.
+func SetupWithManager(mgr ctrl.Manager) error {
+	metadataClient, err := metadata.NewForConfig(mgr.GetConfig())
+	if err != nil {
+		return err
+	}
+	members := newMembers(listWatchMembers(metadataClient))
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("clustersetstatus").
+		For(&clusterv1beta2.ManagedClusterSet{}).
+		WatchesRawSource(members).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+				Interval, longestBackoff),
+		}).
+		Complete(newReconciler(mgr.GetClient(), members.count, clock.RealClock{}))
+}
+
+func newReconciler(c client.Client, count func(string) int, clock clock.PassiveClock) *Reconciler {
+	return &Reconciler{client: c, count: count, clock: clock, due: map[string]time.Time{}}
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	set := &clusterv1beta2.ManagedClusterSet{}
+	if err := r.client.Get(ctx, request.NamespacedName, set); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.upToDate(request.Name)
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, err
+	}
+	before := set.DeepCopy()
+	changed := meta.SetStatusCondition(&set.Status.Conditions, r.condition(set))
+	if !changed || !set.DeletionTimestamp.IsZero() {
+		r.upToDate(set.Name)
+		return reconcile.Result{}, nil
+	}
+	if wait := r.claim(set.Name); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	// The lock keeps the conditions of others: a merge patch replaces the whole list.
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := r.client.Status().Patch(ctx, set, patch)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		// Somebody else has changed or deleted the set. That comes as an event, and with it the next try.
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+func (r *Reconciler) condition(set *clusterv1beta2.ManagedClusterSet) metav1.Condition {
+	condition := metav1.Condition{
+		Type:               clusterv1beta2.ManagedClusterSetConditionEmpty,
+		Status:             metav1.ConditionTrue,
+		Reason:             reasonNoClusterMatched,
+		Message:            "No ManagedCluster selected",
+		ObservedGeneration: set.Generation,
+		LastTransitionTime: metav1.NewTime(r.clock.Now()),
+	}
+	if n := r.count(set.Name); n > 0 {
+		condition.Status = metav1.ConditionFalse
+		condition.Reason = reasonClustersSelected
+		condition.Message = fmt.Sprintf("%d ManagedClusters selected", n)
+	}
+	return condition
+}
+
+// claim returns how long the status of a set has to wait, or 0 when it may be written now: then the next write has to
+// wait for one Interval, also when this one fails.
+func (r *Reconciler) claim(set string) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.clock.Now()
+	due, ok := r.due[set]
+	if ok && !now.Before(due) {
+		r.due[set] = now.Add(Interval)
+		return 0
+	}
+	if !ok {
+		due = now.Add(Interval)
+		r.due[set] = due
+	}
+	return due.Sub(now)
+}
+
+// upToDate forgets a set whose status needs no write. The next one that it needs waits for a whole Interval again.
+func (r *Reconciler) upToDate(set string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.due, set)
+}

@@ -1,0 +1,127 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package defaultclusterset keeps the sets "default" and "global" as every hub is expected to have them: "default"
+// has the clusters that were put into no other set, "global" has all.
+//
+// A set that is missing is made, and its selector is set back when somebody changes it; labels, annotations and
+// managedNamespaces belong to the users. Who wants another selector says so with the annotation AutoUpdateAnnotation.
+package defaultclusterset
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+)
+
+const (
+	// AutoUpdateAnnotation with the value "false" keeps a set as its users have changed it.
+	AutoUpdateAnnotation = "cluster.open-cluster-management.io/autoupdate"
+
+	firstBackoff   = 100 * time.Millisecond
+	longestBackoff = 30 * time.Second
+)
+
+// Reconciler keeps one of the sets.
+type Reconciler struct {
+	client client.Client
+}
+
+var _ reconcile.Reconciler = &Reconciler{}
+
+// SetupWithManager adds the controller.
+func SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("defaultclusterset").
+		For(&clusterv1beta2.ManagedClusterSet{}, builder.WithPredicates(predicate.NewPredicateFuncs(kept))).
+		// No event tells that a set has been missing from the beginning.
+		WatchesRawSource(source.Func(requestAll)).
+		WithOptions(controller.Options{
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+				firstBackoff, longestBackoff),
+		}).
+		Complete(&Reconciler{client: mgr.GetClient()})
+}
+
+func kept(set client.Object) bool {
+	_, ok := selectorOf(set.GetName())
+	return ok
+}
+
+func requestAll(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	for _, name := range []string{cluster.DefaultSet, cluster.GlobalSet} {
+		queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+	}
+	return nil
+}
+
+// selectorOf returns the selector that a set is kept with. ok is false for the sets that are not kept.
+func selectorOf(name string) (selector clusterv1beta2.ManagedClusterSelector, ok bool) {
+	switch name {
+	case cluster.DefaultSet:
+		return clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveClusterSetLabel}, true
+	case cluster.GlobalSet:
+		// An empty selector selects everything; none would select nothing.
+		return clusterv1beta2.ManagedClusterSelector{
+			SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{},
+		}, true
+	}
+	return clusterv1beta2.ManagedClusterSelector{}, false
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	wanted, ok := selectorOf(request.Name)
+	if !ok {
+		return reconcile.Result{}, nil
+	}
+	set := &clusterv1beta2.ManagedClusterSet{}
+	err := r.client.Get(ctx, request.NamespacedName, set)
+	switch {
+	case apierrors.IsNotFound(err):
+		return reconcile.Result{}, r.create(ctx, request.Name, wanted)
+	case err != nil:
+		return reconcile.Result{}, err
+	}
+	if !set.DeletionTimestamp.IsZero() || set.Annotations[AutoUpdateAnnotation] == "false" ||
+		equality.Semantic.DeepEqual(set.Spec.ClusterSelector, wanted) {
+		return reconcile.Result{}, nil
+	}
+	// The lock is for the annotation: whoever sets it together with a selector keeps both.
+	patch := client.MergeFromWithOptions(set.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	set.Spec.ClusterSelector = wanted
+	if err := r.client.Patch(ctx, set, patch); err != nil {
+		// Conflicts too are tried again: another set may hold the label of "default", until it is deleted.
+		return reconcile.Result{}, fmt.Errorf("setting back the selector of set %q: %w", request.Name, err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Set back the selector of a set", "clusterSet", request.Name)
+	return reconcile.Result{}, nil
+}
+
+func (r *Reconciler) create(ctx context.Context, name string, selector clusterv1beta2.ManagedClusterSelector) error {
+	err := r.client.Create(ctx, &clusterv1beta2.ManagedClusterSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: selector},
+	})
+	if err != nil {
+		return fmt.Errorf("creating set %q: %w", name, err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Created a set", "clusterSet", name)
+	return nil
+}

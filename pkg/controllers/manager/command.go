@@ -1,0 +1,51 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/term"
+	"k8s.io/component-base/version/verflag"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// NewCommand returns the command hub-controller-manager, which runs until the context ends.
+func NewCommand(ctx context.Context) *cobra.Command {
+	o := NewOptions()
+	cmd := &cobra.Command{
+		Use:   "hub-controller-manager",
+		Short: "Run the controllers of a hub",
+		Long: "hub-controller-manager keeps the sets \"default\" and \"global\", and writes the status of cluster " +
+			"sets and of their bindings. Several may run: one acts, the others stand by.",
+		SilenceUsage: true,
+		Args:         cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			verflag.PrintAndExitIfRequested()
+			logs.InitLogs()
+			if err := logsapi.ValidateAndApply(o.Logs, o.FeatureGate); err != nil {
+				return err
+			}
+			ctrl.SetLogger(klog.Background())
+			if err := o.Validate(); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	cmd.SetContext(ctx)
+	flags := o.Flags()
+	verflag.AddFlags(flags.FlagSet("global"))
+	for _, set := range flags.FlagSets {
+		cmd.Flags().AddFlagSet(set)
+	}
+	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
+	cliflag.SetUsageAndHelpFunc(cmd, flags, columns)
+	return cmd
+}

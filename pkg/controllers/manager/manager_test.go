@@ -1,0 +1,188 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+)
+
+// served answers discovery with what is served at the time: errors by group version, or resources.
+type served struct {
+	discovery.ServerResourcesInterface
+	answers func() (map[string][]string, error)
+}
+
+func (s served) ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error) {
+	groups, err := s.answers()
+	if err != nil {
+		return nil, err
+	}
+	names, ok := groups[groupVersion]
+	if !ok {
+		return nil, apierrors.NewNotFound(schema.GroupResource{}, groupVersion)
+	}
+	list := &metav1.APIResourceList{GroupVersion: groupVersion}
+	for _, name := range names {
+		list.APIResources = append(list.APIResources, metav1.APIResource{Name: name})
+	}
+	return list, nil
+}
+
+const (
+	clusters = "cluster.open-cluster-management.io/v1beta2"
+	view     = "view.clusterhub.dev/v1alpha1"
+)
+
+func all() map[string][]string {
+	return map[string][]string{
+		clusters: {"managedclustersets", "managedclustersets/status", "managedclustersetbindings"},
+		view:     {"clustersetmembers"},
+	}
+}
+
+func TestMissing_SaysWhatIsNotServed(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(map[string][]string)
+		err    error
+		want   string
+	}{
+		"everything is served": {change: func(map[string][]string) {}},
+		"no APIService": {
+			change: func(g map[string][]string) { delete(g, view) },
+			want:   view + " is not served: is its APIService registered?",
+		},
+		"a version without a resource": {
+			change: func(g map[string][]string) { g[clusters] = g[clusters][:1] },
+			want:   clusters + " has no managedclustersetbindings",
+		},
+		"the server behind the APIService is away": {
+			err:  apierrors.NewServiceUnavailable("no endpoints"),
+			want: clusters + ": no endpoints",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			groups := all()
+			if test.change != nil {
+				test.change(groups)
+			}
+			answers := func() (map[string][]string, error) { return groups, test.err }
+			if got := missing(served{answers: answers}, needed); got != test.want {
+				t.Errorf("missing %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestWaitUntilServed_OutlastsAServerThatIsNotThereYet(t *testing.T) {
+	asked := 0
+	answers := func() (map[string][]string, error) {
+		asked++
+		switch {
+		case asked < 5:
+			return nil, errors.New("connection refused")
+		case asked < 10:
+			return nil, apierrors.NewServiceUnavailable("away")
+		case asked < 15:
+			return map[string][]string{}, nil
+		}
+		return all(), nil
+	}
+	if err := waitUntilServed(t.Context(), served{answers: answers}, needed, time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	never := func() (map[string][]string, error) { return nil, errors.New("connection refused") }
+	if err := waitUntilServed(ended, served{answers: never}, needed, time.Millisecond); err == nil {
+		t.Error("want an error when the context ends")
+	}
+}
+
+func TestValidate_NamesTheFlag(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	for name, test := range map[string]struct {
+		change func(*Options)
+		want   string
+	}{
+		"defaults with a kubeconfig": {change: func(*Options) {}},
+		"no kubeconfig":              {change: func(o *Options) { o.Kubeconfig = "" }, want: "--kubeconfig must"},
+		"no requests":                {change: func(o *Options) { o.QPS = 0 }, want: "--kube-api-qps"},
+		"no burst":                   {change: func(o *Options) { o.Burst = -1 }, want: "--kube-api-burst"},
+		"no namespace": {
+			change: func(o *Options) { o.LeaderElection.Namespace = "" }, want: "--leader-elect-namespace",
+		},
+		"no retry": {
+			change: func(o *Options) { o.LeaderElection.RetryPeriod = 0 }, want: "--leader-elect-retry-period",
+		},
+		"a deadline before the second try": {
+			change: func(o *Options) { o.LeaderElection.RenewDeadline = 2 * time.Second },
+			want:   "--leader-elect-renew-deadline must be above 2.4s",
+		},
+		"a lease that ends before the deadline": {
+			change: func(o *Options) { o.LeaderElection.LeaseDuration = 10 * time.Second },
+			want:   "--leader-elect-lease-duration must be above the renew deadline of 10s",
+		},
+		"no leader election, whatever its flags": {
+			change: func(o *Options) { o.LeaderElection = LeaderElectionOptions{} },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := NewOptions()
+			o.Kubeconfig = "kubeconfig"
+			test.change(o)
+			err := o.Validate()
+			switch {
+			case test.want == "" && err != nil:
+				t.Error(err)
+			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
+				t.Errorf("error %v, want %q in it", err, test.want)
+			}
+		})
+	}
+}
+
+func TestFlags_TurnTheFeatureOff(t *testing.T) {
+	o := NewOptions()
+	if !o.FeatureGate.Enabled(DefaultClusterSet) {
+		t.Error("DefaultClusterSet is off by default")
+	}
+	set := o.Flags()
+	if err := set.FlagSet("features").Parse([]string{"--feature-gates=DefaultClusterSet=false"}); err != nil {
+		t.Fatal(err)
+	}
+	if o.FeatureGate.Enabled(DefaultClusterSet) {
+		t.Error("DefaultClusterSet cannot be turned off")
+	}
+}
+
+func TestRun_FailsWithOneLine(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "broken")
+	if err := os.WriteFile(broken, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range map[string]string{
+		"no kubeconfig": filepath.Join(t.TempDir(), "missing"), "a broken kubeconfig": broken,
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := NewOptions()
+			o.Kubeconfig = path
+			err := o.Run(t.Context())
+			if err == nil || strings.Contains(err.Error(), "\n") ||
+				!strings.HasPrefix(err.Error(), "hub-controller-manager cannot start: reading --kubeconfig: ") {
+				t.Errorf("error %q", err)
+			}
+		})
+	}
+}

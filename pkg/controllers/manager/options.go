@@ -1,0 +1,153 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manager assembles hub-controller-manager: its flags, leader election, health and metrics endpoints, and the
+// controllers.
+//
+// The controllers start once the process leads and the API server serves what they watch. Until then the process
+// waits and says what for, so that hub-apiserver and hub-controller-manager can be started in any order.
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/featuregate"
+	logsapi "k8s.io/component-base/logs/api/v1"
+)
+
+const (
+	// DefaultClusterSet is the feature gate of the sets "default" and "global".
+	DefaultClusterSet featuregate.Feature = "DefaultClusterSet"
+
+	// leaseName is the Lease that the leader holds.
+	leaseName = "hub-controller-manager"
+)
+
+// Options are hub-controller-manager's flags.
+type Options struct {
+	Kubeconfig string
+	QPS        float32
+	Burst      int
+
+	LeaderElection LeaderElectionOptions
+
+	HealthAddress  string
+	MetricsAddress string
+
+	FeatureGate featuregate.MutableVersionedFeatureGate
+	Logs        *logsapi.LoggingConfiguration
+}
+
+// LeaderElectionOptions say how one of several processes is chosen to act.
+type LeaderElectionOptions struct {
+	Enabled       bool
+	Namespace     string
+	LeaseDuration time.Duration
+	RenewDeadline time.Duration
+	RetryPeriod   time.Duration
+}
+
+// NewOptions returns the defaults.
+func NewOptions() *Options {
+	gate := featuregate.NewFeatureGate()
+	utilruntime.Must(gate.Add(map[featuregate.Feature]featuregate.FeatureSpec{
+		DefaultClusterSet: {Default: true, PreRelease: featuregate.Alpha},
+	}))
+	utilruntime.Must(logsapi.AddFeatureGates(gate))
+	return &Options{
+		QPS:   50,
+		Burst: 100,
+		LeaderElection: LeaderElectionOptions{
+			Enabled:       true,
+			Namespace:     "clusterhub-system",
+			LeaseDuration: 15 * time.Second,
+			RenewDeadline: 10 * time.Second,
+			RetryPeriod:   2 * time.Second,
+		},
+		HealthAddress:  "127.0.0.1:8081",
+		MetricsAddress: "127.0.0.1:8080",
+		FeatureGate:    gate,
+		Logs:           logsapi.NewLoggingConfiguration(),
+	}
+}
+
+// Flags returns the flags, grouped for --help.
+func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
+	o.addClientFlags(fss.FlagSet("client"))
+	o.LeaderElection.addFlags(fss.FlagSet("leader election"))
+	o.addEndpointFlags(fss.FlagSet("endpoints"))
+	o.FeatureGate.AddFlag(fss.FlagSet("features"))
+	logsapi.AddFlags(o.Logs, fss.FlagSet("logs"))
+	return fss
+}
+
+func (o *Options) addClientFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
+		"Path of the kubeconfig of the hub's kube-apiserver. Inside a cluster, the default is that cluster and the "+
+			"pod's service account.")
+	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "Requests per second that the controllers may send.")
+	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "Requests that the controllers may send at once.")
+}
+
+func (o *LeaderElectionOptions) addFlags(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.Enabled, "leader-elect", o.Enabled,
+		"Act only while holding the Lease "+leaseName+". Turn it off only where a single process ever runs.")
+	fs.StringVar(&o.Namespace, "leader-elect-namespace", o.Namespace, "Namespace of the Lease. It has to exist.")
+	fs.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration,
+		"How long the others wait, after the leader was last heard of, before one takes over.")
+	fs.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline,
+		"How long the leader tries to renew the Lease before it gives up and the process ends. Must be less than "+
+			"the lease duration.")
+	fs.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod,
+		"Time between two tries to acquire or renew the Lease. Must be less than the renew deadline.")
+}
+
+func (o *Options) addEndpointFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress,
+		"Address of /healthz and /readyz, plain HTTP. Port 0 is any free port, the address 0 is none.")
+	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress,
+		"Address of /metrics, plain HTTP for whoever reaches it. Port 0 is any free port, the address 0 is none.")
+}
+
+// Validate returns every error of the flags at once.
+func (o *Options) Validate() error {
+	var errs []error
+	if o.Kubeconfig == "" && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
+		errs = append(errs, errors.New("--kubeconfig must name the kubeconfig of the hub's kube-apiserver when "+
+			"hub-controller-manager runs outside of a cluster"))
+	}
+	if o.QPS <= 0 || o.Burst <= 0 {
+		errs = append(errs, fmt.Errorf("--kube-api-qps and --kube-api-burst must be above 0, not %v and %d",
+			o.QPS, o.Burst))
+	}
+	if o.LeaderElection.Enabled {
+		errs = append(errs, o.LeaderElection.validate()...)
+	}
+	return utilerrors.NewAggregate(errs)
+}
+
+func (o *LeaderElectionOptions) validate() (errs []error) {
+	if o.Namespace == "" {
+		errs = append(errs, errors.New("--leader-elect-namespace must not be empty"))
+	}
+	if o.RetryPeriod <= 0 {
+		errs = append(errs, fmt.Errorf("--leader-elect-retry-period must be above 0, not %s", o.RetryPeriod))
+	}
+	// Retries are spread by a jitter of up to 1.2 periods.
+	if jittered := o.RetryPeriod * 12 / 10; o.RenewDeadline <= jittered {
+		errs = append(errs, fmt.Errorf("--leader-elect-renew-deadline must be above %s, 1.2 times the retry period, "+
+			"not %s", jittered, o.RenewDeadline))
+	}
+	if o.LeaseDuration <= o.RenewDeadline {
+		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration must be above the renew deadline of %s, not %s",
+			o.RenewDeadline, o.LeaseDuration))
+	}
+	return errs
+}

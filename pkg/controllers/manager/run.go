@@ -1,0 +1,186 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	"github.com/clusterhub/clusterhub/pkg/controllers/clustersetbinding"
+	"github.com/clusterhub/clusterhub/pkg/controllers/clustersetstatus"
+	"github.com/clusterhub/clusterhub/pkg/controllers/defaultclusterset"
+)
+
+const (
+	// cacheSyncTimeout is for ever: a server that is away for long is no reason to start anew. Health and log say
+	// that it is waited for.
+	cacheSyncTimeout = 100 * 365 * 24 * time.Hour
+	// gracefulShutdown is how long running reconciliations may take to end. The Lease is released after them.
+	gracefulShutdown = 10 * time.Second
+)
+
+// Run runs the controllers until the context ends, and then releases the Lease, so that another process takes over at
+// once. It returns an error when leadership is lost: what is under way then must not go on.
+func (o *Options) Run(ctx context.Context) error {
+	restConfig, err := o.restConfig()
+	if err != nil {
+		return explain("reading --kubeconfig", err)
+	}
+	mgr, err := ctrlmanager.New(restConfig, o.managerOptions())
+	if err != nil {
+		return explain("assembling the manager", err)
+	}
+	discoveryClient, err := discovery.NewDiscoveryClientForConfig(restConfig)
+	if err != nil {
+		return explain("client of the hub's kube-apiserver", err)
+	}
+	c := &controllers{manager: mgr, served: discoveryClient, defaultSets: o.FeatureGate.Enabled(DefaultClusterSet)}
+	if err := errors.Join(mgr.Add(c), mgr.AddHealthzCheck("ping", healthz.Ping),
+		mgr.AddReadyzCheck("controllers", c.ready)); err != nil {
+		return explain("assembling the manager", err)
+	}
+	return mgr.Start(ctx)
+}
+
+// explain makes one clear line of an error at start.
+func explain(what string, err error) error {
+	return fmt.Errorf("hub-controller-manager cannot start: %s: %w", what, err)
+}
+
+// restConfig is how we reach the hub's kube-apiserver.
+func (o *Options) restConfig() (restConfig *rest.Config, err error) {
+	if o.Kubeconfig != "" {
+		restConfig, err = clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	} else {
+		restConfig, err = rest.InClusterConfig()
+	}
+	if err != nil {
+		return nil, err
+	}
+	restConfig.QPS, restConfig.Burst = o.QPS, o.Burst
+	return rest.AddUserAgent(restConfig, "hub-controller-manager"), nil
+}
+
+func (o *Options) managerOptions() ctrlmanager.Options {
+	scheme := runtime.NewScheme()
+	if err := clusterv1beta2.AddToScheme(scheme); err != nil {
+		panic(err) // two types of one name: a mistake in the program
+	}
+	graceful := gracefulShutdown
+	return ctrlmanager.Options{
+		Scheme: scheme,
+		Cache: cache.Options{
+			// A read must not start a watch that nobody has asked for.
+			ReaderFailOnMissingInformer: true,
+			DefaultTransform:            cache.TransformStripManagedFields(),
+		},
+		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
+		HealthProbeBindAddress:        o.HealthAddress,
+		LeaderElection:                o.LeaderElection.Enabled,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       o.LeaderElection.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &o.LeaderElection.LeaseDuration,
+		RenewDeadline:                 &o.LeaderElection.RenewDeadline,
+		RetryPeriod:                   &o.LeaderElection.RetryPeriod,
+		GracefulShutdownTimeout:       &graceful,
+		Controller: config.Controller{
+			CacheSyncTimeout: cacheSyncTimeout,
+			// Names need to be unique in a manager only; a process may have several, one after the other.
+			SkipNameValidation: new(true),
+		},
+	}
+}
+
+// controllers is what the leader runs.
+type controllers struct {
+	manager     ctrl.Manager
+	served      discovery.ServerResourcesInterface
+	defaultSets bool
+
+	started atomic.Bool
+}
+
+var _ ctrlmanager.LeaderElectionRunnable = &controllers{}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (c *controllers) NeedLeaderElection() bool { return true }
+
+// Start implements manager.Runnable: it adds the controllers once what they watch is served.
+func (c *controllers) Start(ctx context.Context) error {
+	if err := waitUntilServed(ctx, c.served, needed, pollInterval); err != nil {
+		return nil // the context has ended
+	}
+	assembly := &held{Manager: c.manager}
+	if err := c.setup(ctx, assembly); err != nil {
+		return explain("assembling the controllers", err)
+	}
+	if err := assembly.release(); err != nil {
+		return explain("starting the controllers", err)
+	}
+	c.started.Store(true)
+	return nil
+}
+
+func (c *controllers) setup(ctx context.Context, mgr ctrl.Manager) error {
+	if c.defaultSets {
+		if err := defaultclusterset.SetupWithManager(mgr); err != nil {
+			return err
+		}
+	}
+	if err := clustersetbinding.SetupWithManager(ctx, mgr); err != nil {
+		return err
+	}
+	return clustersetstatus.SetupWithManager(mgr)
+}
+
+// held is a manager that keeps what is added to it until it is released. A manager that runs already would start a
+// controller before the builder has told it what to watch: it would not wait for those watches, and reconcile from a
+// part of what there is, or from nothing.
+type held struct {
+	ctrl.Manager
+	runnables []ctrlmanager.Runnable
+}
+
+// Add implements manager.Manager.
+func (h *held) Add(runnable ctrlmanager.Runnable) error {
+	h.runnables = append(h.runnables, runnable)
+	return nil
+}
+
+func (h *held) release() error {
+	var errs []error
+	for _, runnable := range h.runnables {
+		errs = append(errs, h.Manager.Add(runnable))
+	}
+	return errors.Join(errs...)
+}
+
+// ready is the readiness of a process that stands by, or whose controllers have started.
+func (c *controllers) ready(*http.Request) error {
+	select {
+	case <-c.manager.Elected():
+		if !c.started.Load() {
+			return errors.New("waiting for hub-apiserver to serve its APIs")
+		}
+	default:
+	}
+	return nil
+}

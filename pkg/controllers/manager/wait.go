@@ -1,0 +1,78 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/klog/v2"
+
+	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+)
+
+const (
+	pollInterval = time.Second
+	// remindAfter is how often the log says again what is still waited for.
+	remindAfter = 30
+)
+
+// needed is what the controllers watch.
+var needed = []schema.GroupVersionResource{
+	clusterv1beta2.SchemeGroupVersion.WithResource("managedclustersets"),
+	clusterv1beta2.SchemeGroupVersion.WithResource("managedclustersetbindings"),
+	viewv1alpha1.SchemeGroupVersion.WithResource("clustersetmembers"),
+}
+
+// waitUntilServed returns once all resources are served, or with an error when the context ends. The log has a line
+// whenever the reason to wait changes.
+func waitUntilServed(ctx context.Context, served discovery.ServerResourcesInterface,
+	resources []schema.GroupVersionResource, interval time.Duration) error {
+	logger := klog.FromContext(ctx)
+	last, repeated := "", 0
+	err := wait.PollUntilContextCancel(ctx, interval, true, func(context.Context) (bool, error) {
+		reason := missing(served, resources)
+		if reason == "" {
+			return true, nil
+		}
+		if reason != last || repeated == remindAfter {
+			logger.Info("Waiting for hub-apiserver to serve its APIs", "reason", reason)
+			last, repeated = reason, 0
+		}
+		repeated++
+		return false, nil
+	})
+	if err == nil && last != "" {
+		logger.Info("hub-apiserver serves its APIs")
+	}
+	return err
+}
+
+// missing says which resource is not served and why, or "" when all are.
+func missing(served discovery.ServerResourcesInterface, resources []schema.GroupVersionResource) string {
+	for _, resource := range resources {
+		groupVersion := resource.GroupVersion().String()
+		list, err := served.ServerResourcesForGroupVersion(groupVersion)
+		switch {
+		case apierrors.IsNotFound(err):
+			return fmt.Sprintf("%s is not served: is its APIService registered?", groupVersion)
+		case err != nil:
+			return fmt.Sprintf("%s: %s", groupVersion, strings.TrimSpace(err.Error()))
+		case !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
+			return r.Name == resource.Resource
+		}):
+			return fmt.Sprintf("%s has no %s", groupVersion, resource.Resource)
+		}
+	}
+	return ""
+}
