@@ -22,7 +22,7 @@ func (r *report) reach(part, what, want, got string, reached bool) {
 }
 
 func (r *report) atLeast(part, what string, want, got float64) {
-	r.reach(part, what, fmt.Sprintf("at least %.1fx", want), fmt.Sprintf("%.1fx", got), got >= want)
+	r.reach(part, what, fmt.Sprintf("at least %.4gx", want), fmt.Sprintf("%.4gx", got), got >= want)
 }
 
 func (r *report) atMost(part, what, unit string, want, got float64) {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -164,7 +165,18 @@ func (h *Hub) StartHubControllerManager(ctx context.Context) error {
 		fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", health),
 		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", metrics),
 	}, h.config.HubControllerManagerArgs...)
-	return h.run(ctx, procHubController, procHubController, args, nil, func(ctx context.Context) bool { return dials(ctx, health) })
+	return h.run(ctx, procHubController, procHubController, args, nil, func(ctx context.Context) bool {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/readyz", health), nil)
+		if err != nil {
+			return false
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return false
+		}
+		_ = response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	})
 }
 
 // KillHubAPIServer ends a replica with SIGKILL.

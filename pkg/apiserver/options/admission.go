@@ -11,11 +11,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 	mutatingadmissionpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	validatingadmissionpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+	quota "k8s.io/apiserver/pkg/quota/v1/generic"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/discovery"
 	"k8s.io/klog/v2"
@@ -32,7 +35,7 @@ import (
 func registerAdmission(o *genericoptions.AdmissionOptions) {
 	for _, register := range []func(*admission.Plugins){
 		defaultclusterset.Register, managedclusterlabel.Register, managedclusteraccept.Register,
-		clustersetbinding.Register, clustersetdeletion.Register,
+		clustersetbinding.Register, clustersetdeletion.Register, resourcequota.Register,
 	} {
 		register(o.Plugins)
 	}
@@ -47,6 +50,8 @@ func registerAdmission(o *genericoptions.AdmissionOptions) {
 		clustersetdeletion.PluginName,
 		validatingadmissionpolicy.PluginName,
 		validatingwebhook.PluginName,
+		// Last, so that nothing that is refused counts.
+		resourcequota.PluginName,
 	}
 }
 
@@ -78,20 +83,24 @@ func disableMissingPlugins(ctx context.Context, hub discovery.DiscoveryInterface
 	return err
 }
 
-// counterInitializer hands the counter to the plugins that want it, once the server that can count is there.
-type counterInitializer struct {
+// pluginInitializer hands plugins what the generic server's initializer does not have: the counter, once the server that
+// can count is there, and what quotas are counted by, which for all our kinds is the number of objects.
+type pluginInitializer struct {
 	wanting []clustersetdeletion.WantsCounter
 }
 
 // Initialize implements admission.PluginInitializer.
-func (i *counterInitializer) Initialize(plugin admission.Interface) {
+func (i *pluginInitializer) Initialize(plugin admission.Interface) {
 	if w, ok := plugin.(clustersetdeletion.WantsCounter); ok {
 		i.wanting = append(i.wanting, w)
+	}
+	if w, ok := plugin.(initializer.WantsQuotaConfiguration); ok {
+		w.SetQuotaConfiguration(quota.NewConfiguration(nil, nil))
 	}
 }
 
 // SetCounter passes the counter on.
-func (i *counterInitializer) SetCounter(c clustersetdeletion.Counter) {
+func (i *pluginInitializer) SetCounter(c clustersetdeletion.Counter) {
 	for _, w := range i.wanting {
 		w.SetCounter(c)
 	}

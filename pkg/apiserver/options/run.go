@@ -104,9 +104,9 @@ func (o *Options) config(ctx context.Context, front *rest.Config, client kuberne
 	}
 	config := &apiserver.Config{Generic: generic}
 	o.Recommended.ExtraAdmissionInitializers = func(*genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
-		counter := &counterInitializer{}
-		config.SetCounter = counter.SetCounter
-		return []admission.PluginInitializer{counter}, nil
+		plugins := &pluginInitializer{}
+		config.SetCounter = plugins.SetCounter
+		return []admission.PluginInitializer{plugins}, nil
 	}
 	o.Recommended.FeatureGate = generic.FeatureGate
 	if err := o.Recommended.ApplyTo(generic); err != nil {
