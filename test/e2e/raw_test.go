@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -46,4 +47,22 @@ func (c rawClient) do(t *testing.T, r badRequest) (code int, answer string) {
 		t.Fatal(err)
 	}
 	return response.StatusCode, string(body)
+}
+
+// synced is a buffer that can be read while it is written.
+type synced struct {
+	mu  sync.Mutex
+	buf strings.Builder
+}
+
+func (s *synced) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.Write(p)
+}
+
+func (s *synced) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.String()
 }

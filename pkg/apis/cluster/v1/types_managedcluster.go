@@ -100,7 +100,7 @@ type ManagedClusterStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
-	Conditions []metav1.Condition `json:"conditions"`
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// capacity is the sum of the resources of the cluster's nodes.
 	// +optional
 	Capacity ResourceList `json:"capacity,omitempty"`

@@ -38,7 +38,7 @@ type ManagedClusterSetBindingStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
-	Conditions []metav1.Condition `json:"conditions"`
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // ClusterSetBindingBoundType is the condition that is True when the bound set exists.

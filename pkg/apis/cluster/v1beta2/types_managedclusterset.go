@@ -83,7 +83,7 @@ type ManagedClusterSetStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
-	Conditions []metav1.Condition `json:"conditions"`
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // ManagedClusterSetConditionEmpty is True when no cluster is in the set.
