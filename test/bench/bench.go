@@ -39,6 +39,7 @@ type bench struct {
 	steps   progress
 	creates [2]*rates // ours and the peer's
 	status  [2]*rates
+	empty   memory
 }
 
 // start starts the hub that is measured.
@@ -153,10 +154,11 @@ func (b *bench) prepare(ctx context.Context) error {
 // eventually waits until f succeeds, at most a minute, and returns its last error otherwise.
 func eventually(ctx context.Context, f func() error) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	try := func(context.Context) (bool, error) {
 		last = f()
 		return last == nil, nil
-	})
+	}
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, try)
 	if err != nil && last != nil {
 		return fmt.Errorf("%w: %w", err, last)
 	}

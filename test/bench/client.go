@@ -27,6 +27,8 @@ const (
 	peerClusters = "/apis/bench.clusterhub.dev/v1/managedclusters"
 )
 
+const mergePatch = "application/merge-patch+json"
+
 // client sends requests as they are and reads answers whole. It decodes nothing while it measures.
 type client struct {
 	http *http.Client

@@ -51,7 +51,7 @@ func (b *bench) fill(ctx context.Context, from, to int) error {
 	for i, k := range []kind{ours, peer} {
 		creates = append(creates, write{k, http.MethodPost, "application/json",
 			func(int) string { return k.path }, func(i int) []byte { return clusterBody(k, i) }, b.creates[i]})
-		statuses = append(statuses, write{k, http.MethodPatch, "application/merge-patch+json",
+		statuses = append(statuses, write{k, http.MethodPatch, mergePatch,
 			func(i int) string { return k.path + "/" + clusterName(i) + "/status" }, statusBody, b.status[i]})
 	}
 	b.steps.step("Creating %d clusters and as many custom resources, %d writers", to-from, b.options.writers)
@@ -106,8 +106,8 @@ func (b *bench) writeAll(ctx context.Context, clients []*client, w write, part [
 					return
 				}
 				sent := time.Now()
-				err := clients[writer%len(clients)].do(ctx, w.method, w.path(part[n]), w.contentType, bodies[n], &answer)
-				if err != nil {
+				c := clients[writer%len(clients)]
+				if err := c.do(ctx, w.method, w.path(part[n]), w.contentType, bodies[n], &answer); err != nil {
 					cancel(err)
 					return
 				}

@@ -67,8 +67,8 @@ func clusterBody(k kind, i int) []byte {
 			"name": clusterName(i),
 			"labels": map[string]string{
 				setLabel: setOf(i), "vendor": "OpenShift", "cloud": pick(i, "Amazon", "Azure", "Google", "BareMetal"),
-				"region": pick(i/7, "eu-west-1", "us-east-1", "ap-northeast-1"), "env": pick(i/3, "production", "staging"),
-				"name": clusterName(i),
+				"region": pick(i/7, "eu-west-1", "us-east-1", "ap-northeast-1"), "name": clusterName(i),
+				"env": pick(i/3, "production", "staging"),
 			},
 			"annotations": map[string]string{"open-cluster-management.io/created-via": "other"},
 		},
@@ -87,7 +87,9 @@ func statusBody(i int) []byte {
 		return map[string]any{"type": kind, "status": "True", "reason": reason, "message": message,
 			"lastTransitionTime": "2026-01-12T08:00:00Z"}
 	}
-	resources := map[string]string{"cpu": fmt.Sprint(8 + i%64), "memory": fmt.Sprintf("%dKi", 32_000_000+i), "pods": "750"}
+	resources := map[string]string{
+		"cpu": fmt.Sprint(8 + i%64), "memory": fmt.Sprintf("%dKi", 32_000_000+i), "pods": "750",
+	}
 	return mustJSON(map[string]any{"status": map[string]any{
 		"conditions": []any{
 			condition("HubAcceptedManagedCluster", "HubClusterAdminAccepted", "Accepted by hub cluster admin"),

@@ -49,7 +49,7 @@ func main() {
 	flag.StringVar(&o.hubBinDir, "hub-bin-dir", "", "Directory of our binaries, if they are not in --bin-dir.")
 	flag.StringVar(&o.output, "output", "_output/bench", "Directory of the results, and of the hub while it runs.")
 	flag.StringVar(&o.root, "root", ".", "Directory of the repository.")
-	flag.StringVar(&o.profileDir, "profile-dir", "", "Directory for profiles of hub-apiserver. They slow it down a little.")
+	flag.StringVar(&o.profileDir, "profile-dir", "", "Directory for profiles of hub-apiserver, which they slow down.")
 	flag.StringVar(&o.resourceVersion, "resource-version", "", `resourceVersion of the lists: "" is the latest, 0 any.`)
 	flag.BoolVar(&o.externalEtcd, "external-etcd", false, "Give hub-apiserver an etcd outside of its process.")
 	flag.BoolVar(&o.noFsync, "no-fsync", false, "Let no etcd wait for the disk, neither the peer's nor ours.")
@@ -123,24 +123,18 @@ func (b *bench) measure(ctx context.Context) error {
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
-	var empty memory
-	var err error
-	if b.options.wants("c") {
-		if empty, err = b.settledMemory(ctx, "empty"); err != nil {
-			return err
-		}
+	if err := b.measureMemory(ctx, "empty"); err != nil {
+		return err
 	}
 	for _, stage := range b.stages() {
 		if err := b.fill(ctx, stage.from, stage.to); err != nil {
 			return err
 		}
 		last := stage.to == b.options.fleet
-		if last && b.options.wants("c") {
-			full, err := b.settledMemory(ctx, "full")
-			if err != nil {
+		if last {
+			if err := b.measureMemory(ctx, memoryFilled); err != nil {
 				return err
 			}
-			b.report.addMemory(empty, full, b.options.fleet)
 		}
 		if b.options.wants("a") {
 			if err := b.lists(ctx, stage.to, last); err != nil {
@@ -154,10 +148,13 @@ func (b *bench) measure(ctx context.Context) error {
 			return err
 		}
 	}
-	if b.options.wants("e") {
-		return b.restarts(ctx)
+	if !b.options.wants("e") {
+		return nil
 	}
-	return nil
+	if err := b.restarts(ctx); err != nil {
+		return err
+	}
+	return b.measureMemory(ctx, memoryRestarted)
 }
 
 type stage struct{ from, to int }

@@ -34,6 +34,29 @@ type usage struct {
 	Heap int
 }
 
+// When memory is measured, after it was measured empty.
+const (
+	memoryFilled    = "filled"
+	memoryRestarted = "restarted"
+)
+
+// measureMemory reports what the fleet takes over what the empty servers took, which has to be measured first.
+func (b *bench) measureMemory(ctx context.Context, when string) error {
+	if !b.options.wants("c") {
+		return nil
+	}
+	now, err := b.settledMemory(ctx, when)
+	if err != nil {
+		return err
+	}
+	if b.empty == nil {
+		b.empty = now
+		return nil
+	}
+	b.report.addMemory(when, b.empty, now, b.options.fleet)
+	return nil
+}
+
 // settledMemory collects garbage in the API servers and waits until memory has come to rest.
 func (b *bench) settledMemory(ctx context.Context, name string) (memory, error) {
 	b.steps.step("Letting the memory of the servers settle")
@@ -91,8 +114,8 @@ func (b *bench) memory(ctx context.Context) (memory, error) {
 	return result, nil
 }
 
-// liveHeap makes a server collect its garbage twice, the second time for what finalizers have freed, and returns what is
-// left, in KiB.
+// liveHeap makes a server collect its garbage twice, the second time for what finalizers have freed, and returns what
+// is left, in KiB.
 func liveHeap(ctx context.Context, config *rest.Config) (int, error) {
 	admin, err := newClient(config)
 	if err != nil {

@@ -41,7 +41,8 @@ func (r *report) print(out io.Writer) {
 	}
 	var rows [][]string
 	for _, t := range r.Targets {
-		rows = append(rows, []string{"(" + t.Part + ") " + t.What, t.Want, t.Got, yes(t.Reached, "reached", "FALLS SHORT")})
+		verdict := yes(t.Reached, "reached", "FALLS SHORT")
+		rows = append(rows, []string{"(" + t.Part + ") " + t.What, t.Want, t.Got, verdict})
 	}
 	table(out, "Targets", []string{"", "wanted", "got", ""}, rows)
 }
@@ -62,20 +63,24 @@ func (r *report) printWrites(out io.Writer) {
 	var rows [][]string
 	for _, w := range r.Writes {
 		rows = append(rows, []string{
-			w.Name + ", " + w.Of, fmt.Sprintf("%.0f", w.PerSecond), fmt.Sprintf("%.1f", w.Median), fmt.Sprintf("%.1f", w.P99),
-			fmt.Sprintf("%.2f", w.CPUTotal), each(w.CPU),
+			w.Name + ", " + w.Of, fmt.Sprintf("%.0f", w.PerSecond), fmt.Sprintf("%.2fx", w.Factor),
+			fmt.Sprintf("%.1f", w.Median), fmt.Sprintf("%.1f", w.P99), fmt.Sprintf("%.2f", w.CPUTotal), each(w.CPU),
 		})
 	}
-	table(out, "(b) writes through the front", []string{"", "per s", "median ms", "p99 ms", "CPU ms each", "of which"}, rows)
+	table(out, "(b) writes through the front",
+		[]string{"", "per s", "to the peer", "median ms", "p99 ms", "CPU ms each", "of which"}, rows)
 }
 
 func (r *report) printMemory(out io.Writer) {
-	if r.Memory == nil {
-		return
+	for _, m := range r.Memory {
+		m.print(out)
 	}
+}
+
+func (m *memoryResult) print(out io.Writer) {
 	var rows [][]string
 	for _, name := range []string{"hub-apiserver", "hub-etcd", "kube-apiserver", "etcd", "hub-controller-manager"} {
-		each, ok := r.Memory.PerCluster[name]
+		each, ok := m.PerCluster[name]
 		if !ok {
 			continue
 		}
@@ -83,10 +88,13 @@ func (r *report) printMemory(out io.Writer) {
 		for _, v := range []float64{each.RSS, each.Anon, each.Heap} {
 			row = append(row, fmt.Sprintf("%.1f", v))
 		}
-		row = append(row, fmt.Sprintf("%.0f", float64(r.Memory.Empty[name].RSS)/1024), fmt.Sprintf("%.0f", float64(r.Memory.Full[name].RSS)/1024))
+		for _, u := range []usage{m.Empty[name], m.Full[name]} {
+			row = append(row, fmt.Sprintf("%.0f", float64(u.RSS)/1024))
+		}
 		rows = append(rows, row)
 	}
-	table(out, "(c) memory", []string{"", "RSS KiB/cluster", "not of files", "live heap", "RSS MiB empty", "full"}, rows)
+	table(out, "(c) memory, "+m.When,
+		[]string{"", "RSS KiB/cluster", "not of files", "live heap", "RSS MiB empty", "full"}, rows)
 }
 
 func (r *report) printWatches(out io.Writer) {

@@ -16,14 +16,14 @@ import (
 
 // report is what was measured. It is written as JSON; times are in milliseconds, memory in KiB.
 type report struct {
-	Begun      time.Time     `json:"begun"`
-	Conditions conditions    `json:"conditions"`
-	Lists      []listResult  `json:"lists,omitempty"`
-	Writes     []writeResult `json:"writes,omitempty"`
-	Memory     *memoryResult `json:"memory,omitempty"`
-	Watches    []watchResult `json:"watches,omitempty"`
-	Restarts   *restarted    `json:"restarts,omitempty"`
-	Targets    []target      `json:"targets"`
+	Begun      time.Time      `json:"begun"`
+	Conditions conditions     `json:"conditions"`
+	Lists      []listResult   `json:"lists,omitempty"`
+	Writes     []writeResult  `json:"writes,omitempty"`
+	Memory     []memoryResult `json:"memory,omitempty"`
+	Watches    []watchResult  `json:"watches,omitempty"`
+	Restarts   *restarted     `json:"restarts,omitempty"`
+	Targets    []target       `json:"targets"`
 }
 
 // conditions are what the figures depend on.
@@ -62,9 +62,13 @@ type writeResult struct {
 	P99       float64            `json:"p99Milliseconds"`
 	CPU       map[string]float64 `json:"cpuMillisecondsEach"`
 	CPUTotal  float64            `json:"cpuMillisecondsEachOfAll"`
+	// Factor is the rate to the peer's, by rounds.
+	Factor float64 `json:"timesFasterThanPeer"`
 }
 
+// memoryResult is what the fleet takes in memory at one time.
 type memoryResult struct {
+	When  string `json:"when"`
 	Empty memory `json:"emptyKiB"`
 	Full  memory `json:"fullKiB"`
 	// PerCluster is the difference, divided by the number of clusters.
@@ -113,12 +117,13 @@ func (r *report) write(file string) error {
 }
 
 func (r *report) addLists(fleet int, listings []*listing) {
-	peerMedian := milliseconds(listings[slices.IndexFunc(listings, func(l *listing) bool { return l.name == listPeer })].latency.median())
+	isPeer := func(l *listing) bool { return l.name == listPeer }
+	peers := listings[slices.IndexFunc(listings, isPeer)].perRound
 	for _, l := range listings {
-		own := milliseconds(l.latency.median())
 		r.Lists = append(r.Lists, listResult{
-			Fleet: fleet, Name: l.name, Count: len(l.latency), Median: own, P99: milliseconds(l.latency.p99()),
-			PerRound: l.perRound, Bytes: l.bytes, Factor: round(ratio(peerMedian, own), 1), CPU: l.cpu.per(len(l.latency)),
+			Fleet: fleet, Name: l.name, Count: len(l.latency),
+			Median: milliseconds(l.latency.median()), P99: milliseconds(l.latency.p99()), PerRound: l.perRound,
+			Bytes: l.bytes, Factor: round(pairedRatio(peers, l.perRound), 1), CPU: l.cpu.per(len(l.latency)),
 		})
 	}
 }
@@ -127,9 +132,11 @@ func (r *report) addWrites(name string, both [2]*rates) {
 	for i, of := range []string{ours.name, peer.name} {
 		w := both[i]
 		r.Writes = append(r.Writes, writeResult{
-			Name: name, Of: of, Count: w.count, PerSecond: round(median(w.perSecond), 0), PerRound: roundAll(w.perSecond),
+			Name: name, Of: of, Count: w.count,
+			PerSecond: round(median(w.perSecond), 0), PerRound: roundAll(w.perSecond),
 			Median: milliseconds(w.latency.median()), P99: milliseconds(w.latency.p99()),
-			CPU: w.cpu.per(w.count), CPUTotal: round(milliseconds(w.cpu.total())/float64(w.count), 3),
+			Factor: round(pairedRatio(w.perSecond, both[1].perSecond), 2),
+			CPU:    w.cpu.per(w.count), CPUTotal: round(milliseconds(w.cpu.total())/float64(w.count), 3),
 		})
 	}
 }
@@ -142,14 +149,14 @@ func roundAll(values []float64) []float64 {
 	return rounded
 }
 
-func (r *report) addMemory(empty, full memory, clusters int) {
-	m := &memoryResult{Empty: empty, Full: full, PerCluster: map[string]perCluster{}}
+func (r *report) addMemory(when string, empty, full memory, clusters int) {
+	m := memoryResult{When: when, Empty: empty, Full: full, PerCluster: map[string]perCluster{}}
 	each := func(after, before int) float64 { return round(float64(after-before)/float64(clusters), 1) }
 	for name, u := range full {
 		before := empty[name]
 		m.PerCluster[name] = perCluster{each(u.RSS, before.RSS), each(u.Anon, before.Anon), each(u.Heap, before.Heap)}
 	}
-	r.Memory = m
+	r.Memory = append(r.Memory, m)
 }
 
 // rss is the resident memory per cluster of several processes.
@@ -165,15 +172,17 @@ func (r *report) addWatches(watchers int, all []*watching) {
 	for _, w := range all {
 		r.Watches = append(r.Watches, watchResult{
 			Name: w.name, Watchers: watchers, Writes: w.moved, Events: len(w.events), Lost: w.lost,
-			Median: milliseconds(w.events.median()), P99: milliseconds(w.events.p99()), Write: milliseconds(w.writes.median()),
+			Median: milliseconds(w.events.median()), P99: milliseconds(w.events.p99()),
+			Write: milliseconds(w.writes.median()),
 		})
 	}
 }
 
 func (r *report) addRestarts(t restartTimes) {
 	r.Restarts = &restarted{
-		Ready: milliseconds(t.ready.median()), Served: milliseconds(t.served.median()), Stop: milliseconds(t.stopped.median()),
-		Peer: milliseconds(t.peer.median()), Worst: milliseconds(t.ready.quantile(1)),
+		Ready: milliseconds(t.ready.median()), Worst: milliseconds(t.ready.quantile(1)),
+		Served: milliseconds(t.served.median()), Stop: milliseconds(t.stopped.median()),
+		Peer: milliseconds(t.peer.median()),
 	}
 }
 

@@ -44,6 +44,15 @@ func round(v float64, digits int) float64 {
 	return math.Round(v*scale) / scale
 }
 
+// pairedRatio is the median of the ratios of what was measured in the same rounds: what slows a round down slows both.
+func pairedRatio(a, b []float64) float64 {
+	var ratios []float64
+	for i := range min(len(a), len(b)) {
+		ratios = append(ratios, ratio(a[i], b[i]))
+	}
+	return median(ratios)
+}
+
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0

@@ -54,13 +54,12 @@ func (r *report) judge() {
 		}
 	}
 	if len(r.Writes) >= 2 {
-		r.atLeast("b", "creates per second, to the peer", 1, round(ratio(r.Writes[0].PerSecond, r.Writes[1].PerSecond), 2))
+		r.atLeast("b", "creates per second, to the peer", 1, r.Writes[0].Factor)
 	}
-	if m := r.Memory; m != nil {
-		own := m.rss("hub-apiserver", "hub-etcd")
-		r.atMost("c", "hub-apiserver with its etcd, to kube-apiserver alone", "", 1.0/3, ratio(own, m.rss("kube-apiserver")))
-		r.atMost("c", "hub-apiserver with its etcd, to kube-apiserver with its etcd", "", 1.0/3,
-			ratio(own, m.rss("kube-apiserver", "etcd")))
+	for _, m := range r.Memory {
+		own, what := m.rss("hub-apiserver", "hub-etcd"), m.When+": hub-apiserver with its etcd, to kube-apiserver"
+		r.atMost("c", what+" alone", "", 1.0/3, ratio(own, m.rss("kube-apiserver")))
+		r.atMost("c", what+" with its etcd", "", 1.0/3, ratio(own, m.rss("kube-apiserver", "etcd")))
 	}
 	for _, w := range r.Watches {
 		if w.Name != watchPeer {

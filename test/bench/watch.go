@@ -61,10 +61,9 @@ func (b *bench) watches(ctx context.Context) error {
 		{name: watchMembersDirect, kind: ours, list: members, watch: members, config: b.direct()},
 		{name: watchPeer, kind: peer, list: peers, watch: peers, config: b.front()},
 	}
-	homes := [][]string{b.homes(), nil, b.homes()}
-	homes[1] = homes[0] // the same clusters are moved on
-	for i, w := range all {
-		if err := b.watchOne(ctx, w, homes[i]); err != nil {
+	homes := map[string][]string{ours.name: b.homes(), peer.name: b.homes()}
+	for _, w := range all {
+		if err := b.watchOne(ctx, w, homes[w.kind.name]); err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
 	}
@@ -96,8 +95,9 @@ func (b *bench) watchOne(ctx context.Context, w *watching, homes []string) error
 		return err
 	}
 	b.steps.step("Writing the labels of %d clusters", b.options.moves)
-	profiled := b.cpuProfile(ctx, "watch-"+w.kind.name+"-"+map[bool]string{true: "direct", false: "front"}[w.name == watchMembersDirect], 5)
-	defer profiled()
+	if w.name == watchMembersFront {
+		defer b.cpuProfile(ctx, "watch", 5)()
+	}
 	// The first writes are not counted: they fill the caches of permissions.
 	const warm = 5
 	for move := range b.options.moves + warm {
@@ -107,7 +107,8 @@ func (b *bench) watchOne(ctx context.Context, w *watching, homes []string) error
 			continue
 		}
 		sent := time.Now()
-		err := writer.do(ctx, http.MethodPatch, w.kind.path+"/"+clusterName(i), "application/merge-patch+json", labelPatch(to), &bytes.Buffer{})
+		path := w.kind.path + "/" + clusterName(i)
+		err := writer.do(ctx, http.MethodPatch, path, mergePatch, labelPatch(to), &bytes.Buffer{})
 		if err != nil {
 			return err
 		}
@@ -129,10 +130,11 @@ func (b *bench) watchOne(ctx context.Context, w *watching, homes []string) error
 }
 
 // await collects the events of one cluster.
-func await(ctx context.Context, arrivals <-chan arrival, name string, count int, since time.Time) (samples, int, error) {
+func await(
+	ctx context.Context, arrivals <-chan arrival, name string, count int, since time.Time,
+) (events samples, lost int, err error) {
 	timeout := time.NewTimer(eventTimeout)
 	defer timeout.Stop()
-	var events samples
 	for len(events) < count {
 		select {
 		case a := <-arrivals:
@@ -153,7 +155,9 @@ func await(ctx context.Context, arrivals <-chan arrival, name string, count int,
 }
 
 // openWatches opens all watches, from now on, and returns how many there are of each set.
-func (b *bench) openWatches(ctx context.Context, w *watching, sets int, arrivals chan<- arrival) (map[string]int, error) {
+func (b *bench) openWatches(
+	ctx context.Context, w *watching, sets int, arrivals chan<- arrival,
+) (map[string]int, error) {
 	clients, err := newClients(w.config, watchConnections)
 	if err != nil {
 		return nil, err
