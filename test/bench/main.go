@@ -105,8 +105,10 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer b.stop()
-	if err := b.measure(ctx); err != nil {
-		return err
+	// What was measured before something failed is worth seeing, and so is what failed.
+	failed := b.measure(ctx)
+	if failed != nil {
+		b.report.Failed = failed.Error()
 	}
 	b.report.judge()
 	b.report.print(os.Stdout)
@@ -115,7 +117,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	fmt.Println("\nThe figures are in", file)
-	return nil
+	return failed
 }
 
 // measure does everything in order. Clusters are there from the first step on, whatever is to be measured of them.

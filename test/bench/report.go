@@ -23,7 +23,9 @@ type report struct {
 	Memory     []memoryResult `json:"memory,omitempty"`
 	Watches    []watchResult  `json:"watches,omitempty"`
 	Restarts   *restarted     `json:"restarts,omitempty"`
-	Targets    []target       `json:"targets"`
+	// Failed is why not everything was measured.
+	Failed  string   `json:"failed,omitempty"`
+	Targets []target `json:"targets"`
 }
 
 // conditions are what the figures depend on.
