@@ -51,7 +51,8 @@ type Authorizer struct {
 // Authorize implements authorizer.Authorizer.
 func (f *Authorizer) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	rule := permission.Rule{
-		Verb: a.GetVerb(), Group: a.GetAPIGroup(), Resource: a.GetResource(), Subresource: a.GetSubresource(), Name: a.GetName(),
+		Verb: a.GetVerb(), Group: a.GetAPIGroup(),
+		Resource: a.GetResource(), Subresource: a.GetSubresource(), Name: a.GetName(),
 	}
 	f.Asked = append(f.Asked, rule)
 	if !a.IsResourceRequest() || a.GetNamespace() != "" || a.GetUser() != user.Info(User) {
@@ -73,7 +74,9 @@ func (f *Authorizer) ConditionsAwareAuthorize(ctx context.Context, a authorizer.
 }
 
 // EvaluateConditions implements authorizer.Authorizer: RBAC knows no conditions.
-func (f *Authorizer) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData) (authorizer.Decision, string, error) {
+func (f *Authorizer) EvaluateConditions(
+	context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData,
+) (authorizer.Decision, string, error) {
 	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
 }
 
@@ -86,9 +89,15 @@ func (f *Authorizer) Names() []string {
 	return names
 }
 
+// Rule is the permission on one name of a resource, or of a subresource written resource/subresource.
+func Rule(verb, group, resource, name string) permission.Rule {
+	resource, subresource, _ := strings.Cut(resource, "/")
+	return permission.Rule{Verb: verb, Group: group, Resource: resource, Subresource: subresource, Name: name}
+}
+
 // Label is the permission on a label of clusters.
 func Label(name string) permission.Rule {
-	return permission.Rule{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label", Name: name}
+	return Rule("create", cluster.GroupName, "managedclusters/label", name)
 }
 
 // Labels are the permissions on labels of clusters.
@@ -102,7 +111,7 @@ func Labels(names ...string) []permission.Rule {
 
 // Join is the older permission on a set's label.
 func Join(set string) permission.Rule {
-	return permission.Rule{Verb: "create", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "join", Name: set}
+	return Rule("create", cluster.GroupName, "managedclustersets/join", set)
 }
 
 // Cluster returns a cluster with labels, written key, value, key, value.
@@ -192,10 +201,7 @@ func MissingRules(t *testing.T, err error) []permission.Rule {
 		if len(rule.APIGroups) != 1 || len(rule.Resources) != 1 || len(rule.Verbs) != 1 || len(rule.ResourceNames) != 1 {
 			t.Fatalf("%s names not exactly one right", text)
 		}
-		resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
-		rules = append(rules, permission.Rule{
-			Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource, Subresource: subresource, Name: rule.ResourceNames[0],
-		})
+		rules = append(rules, Rule(rule.Verbs[0], rule.APIGroups[0], rule.Resources[0], rule.ResourceNames[0]))
 	}
 	return rules
 }

@@ -18,9 +18,7 @@ import (
 )
 
 func bind(set string) permission.Rule {
-	return permission.Rule{
-		Verb: "create", Group: "cluster.open-cluster-management.io", Resource: "managedclustersets", Subresource: "bind", Name: set,
-	}
+	return at.Rule("create", "cluster.open-cluster-management.io", "managedclustersets/bind", set)
 }
 
 func pluginFor(a *at.Authorizer) *Plugin {
@@ -57,10 +55,10 @@ func TestValidate_WhoMayBind(t *testing.T) {
 		"bind":                   {grants: []permission.Rule{bind("dev")}, allowed: true},
 		"bind of another set":    {grants: []permission.Rule{bind("qa"), bind("*"), bind("ns"), bind("")}},
 		"join":                   {grants: []permission.Rule{at.Join("dev")}},
-		"get":                    {grants: []permission.Rule{{Verb: "get", Group: cluster.GroupName, Resource: "managedclustersets", Name: "dev"}}},
-		"update instead":         {grants: []permission.Rule{{Verb: "update", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "bind", Name: "dev"}}},
-		"bind in another group":  {grants: []permission.Rule{{Verb: "create", Group: permission.RegisterGroup, Resource: "managedclustersets", Subresource: "bind", Name: "dev"}}},
-		"creation of the object": {grants: []permission.Rule{{Verb: "create", Group: cluster.GroupName, Resource: "managedclustersetbindings", Name: "dev"}}},
+		"get":                    {grants: []permission.Rule{at.Rule("get", cluster.GroupName, "managedclustersets", "dev")}},
+		"update instead":         {grants: []permission.Rule{at.Rule("update", cluster.GroupName, "managedclustersets/bind", "dev")}},
+		"bind in another group":  {grants: []permission.Rule{at.Rule("create", permission.RegisterGroup, "managedclustersets/bind", "dev")}},
+		"creation of the object": {grants: []permission.Rule{at.Rule("create", cluster.GroupName, "managedclustersetbindings", "dev")}},
 	} {
 		for how, request := range requests("dev") {
 			t.Run(who+"/"+how, func(t *testing.T) {
@@ -81,7 +79,8 @@ func TestValidate_TheSetCountsAndNotTheNameOfTheBinding(t *testing.T) {
 	b := binding("dev")
 	b.Name = "mine"
 	r := at.Request{Object: b, Resource: "managedclustersetbindings", Version: "v1beta2"}
-	if _, err := at.Validate(t, pluginFor(&at.Authorizer{Grants: []permission.Rule{bind("mine")}}), r.Attributes()); !apierrors.IsForbidden(err) {
+	if _, err := at.Validate(t, pluginFor(&at.Authorizer{Grants: []permission.Rule{bind("mine")}}),
+		r.Attributes()); !apierrors.IsForbidden(err) {
 		t.Fatalf("got %v, want a 403", err)
 	}
 }
@@ -115,7 +114,8 @@ func TestValidate_ABindingThatIsThereCanBeUpdatedByWhoMayNotBind(t *testing.T) {
 }
 
 func TestValidate_OtherResourcesAreLeftAlone(t *testing.T) {
-	if _, err := at.Validate(t, pluginFor(&at.Authorizer{}), at.Request{Object: at.Cluster("c1")}.Attributes()); err != nil {
+	if _, err := at.Validate(t, pluginFor(&at.Authorizer{}),
+		at.Request{Object: at.Cluster("c1")}.Attributes()); err != nil {
 		t.Fatal(err)
 	}
 }

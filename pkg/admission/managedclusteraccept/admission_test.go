@@ -80,7 +80,7 @@ func TestValidate_WhoMayAcceptAndDeny(t *testing.T) {
 		"update of the cluster":       {grants: []permission.Rule{right(cluster.GroupName, "", "c1")}},
 		"update of its status":        {grants: []permission.Rule{right(cluster.GroupName, "status", "c1")}},
 		"accept in a third group":     {grants: []permission.Rule{right("", "accept", "c1"), right("view.clusterhub.dev", "accept", "c1")}},
-		"another verb on accept":      {grants: []permission.Rule{{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "accept", Name: "c1"}}},
+		"another verb on accept":      {grants: []permission.Rule{at.Rule("create", cluster.GroupName, "managedclusters/accept", "c1")}},
 		"every label of the clusters": {grants: at.Labels("*")},
 	}
 	for who, r := range rights {
@@ -149,7 +149,8 @@ func TestValidate_AllThatARefusalAsksForIsEnough(t *testing.T) {
 				if !slices.Equal(rules, []permission.Rule{accept}) {
 					t.Fatalf("%v\nasks for %v", err, rules)
 				}
-				if !strings.Contains(err.Error(), `user "ann" cannot `+map[bool]string{true: "accept", false: "deny"}[to]+" the cluster c1") {
+				verb := map[bool]string{true: "accept", false: "deny"}[to]
+				if !strings.Contains(err.Error(), `user "ann" cannot `+verb+" the cluster c1") {
 					t.Errorf("%v\ndoes not say who cannot do what", err)
 				}
 				try(t, rules, request, true)
@@ -209,7 +210,8 @@ func TestValidate_AClusterIsNotAcceptedWhileItsNamespaceGoes(t *testing.T) {
 			}
 		}
 		for how, request := range requestsOf(true, false) {
-			if _, err := at.Validate(t, pluginFor(&at.Authorizer{Grants: []permission.Rule{leave}}, c.hub), request.Attributes()); err != nil {
+			if _, err := at.Validate(t, pluginFor(&at.Authorizer{Grants: []permission.Rule{leave}}, c.hub),
+				request.Attributes()); err != nil {
 				t.Errorf("%s, deny by %s: %v", name, how, err)
 			}
 		}

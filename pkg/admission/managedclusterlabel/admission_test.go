@@ -47,15 +47,17 @@ type labelChange struct {
 // changesOf lists every kind of change for one key.
 func changesOf(key string) map[string]labelChange {
 	return map[string]labelChange{
-		"add":                {nil, []string{key, "a"}, []label{{key, "a"}}},
-		"add with no value":  {nil, []string{key, ""}, []label{{key, ""}}},
-		"change":             {[]string{key, "a"}, []string{key, "b"}, []label{{key, "a"}, {key, "b"}}},
-		"empty the value":    {[]string{key, "a"}, []string{key, ""}, []label{{key, "a"}, {key, ""}}},
-		"remove":             {[]string{key, "a"}, nil, []label{{key, "a"}}},
-		"remove the empty":   {[]string{key, ""}, nil, []label{{key, ""}}},
-		"swap with another":  {[]string{key, "a", key + "2", "b"}, []string{key, "b", key + "2", "a"}, []label{{key, "a"}, {key, "b"}, {key + "2", "b"}, {key + "2", "a"}}},
-		"move to another":    {[]string{key, "a"}, []string{key + "2", "a"}, []label{{key, "a"}, {key + "2", "a"}}},
-		"among free changes": {[]string{"env", "x", "gone", "y"}, []string{"env", "z", "new", "w", key, "a"}, []label{{key, "a"}}},
+		"add":               {nil, []string{key, "a"}, []label{{key, "a"}}},
+		"add with no value": {nil, []string{key, ""}, []label{{key, ""}}},
+		"change":            {[]string{key, "a"}, []string{key, "b"}, []label{{key, "a"}, {key, "b"}}},
+		"empty the value":   {[]string{key, "a"}, []string{key, ""}, []label{{key, "a"}, {key, ""}}},
+		"remove":            {[]string{key, "a"}, nil, []label{{key, "a"}}},
+		"remove the empty":  {[]string{key, ""}, nil, []label{{key, ""}}},
+		"swap with another": {[]string{key, "a", key + "2", "b"},
+			[]string{key, "b", key + "2", "a"}, []label{{key, "a"}, {key, "b"}, {key + "2", "b"}, {key + "2", "a"}}},
+		"move to another": {[]string{key, "a"}, []string{key + "2", "a"}, []label{{key, "a"}, {key + "2", "a"}}},
+		"among free changes": {[]string{"env", "x", "gone", "y"},
+			[]string{"env", "z", "new", "w", key, "a"}, []label{{key, "a"}}},
 	}
 }
 
@@ -164,20 +166,21 @@ func TestValidate_OtherPermissionsDoNotHelp(t *testing.T) {
 		"a prefix of the value":    at.Labels(teamKey+":", teamKey, teamKey+"::a", "*:a", "*:*"),
 		"the name of the cluster":  at.Labels("c1"),
 		"no name":                  at.Labels(""),
-		"the verb update":          {{Verb: "update", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label", Name: teamKey + ":a"}},
-		"the verb *, literally":    {{Verb: "*", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label", Name: teamKey + ":a"}},
-		"another subresource":      {{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "labels", Name: teamKey + ":a"}},
-		"the resource itself":      {{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Name: teamKey + ":a"}},
-		"another group":            {{Verb: "create", Group: permission.RegisterGroup, Resource: "managedclusters", Subresource: "label", Name: teamKey + ":a"}},
+		"the verb update":          {at.Rule("update", cluster.GroupName, "managedclusters/label", teamKey+":a")},
+		"the verb *, literally":    {at.Rule("*", cluster.GroupName, "managedclusters/label", teamKey+":a")},
+		"another subresource":      {at.Rule("create", cluster.GroupName, "managedclusters/labels", teamKey+":a")},
+		"the resource itself":      {at.Rule("create", cluster.GroupName, "managedclusters", teamKey+":a")},
+		"another group":            {at.Rule("create", permission.RegisterGroup, "managedclusters/label", teamKey+":a")},
 		"join, for another key":    {at.Join("a"), at.Join("*"), at.Join("")},
-		"accepting the cluster":    {{Verb: "update", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "accept", Name: "c1"}},
+		"accepting the cluster":    {at.Rule("update", cluster.GroupName, "managedclusters/accept", "c1")},
 		"the label in upper case":  at.Labels(strings.ToUpper(teamKey) + ":a"),
 		"the value in another way": at.Labels(teamKey+"=a", teamKey+": a"),
 	}
 	for what, grants := range others {
 		t.Run(what, func(t *testing.T) {
 			r := at.Request{Object: at.Cluster("c1", teamKey, "a"), Old: at.Cluster("c1")}
-			if _, err := at.Validate(t, pluginFor(&at.Authorizer{Grants: grants}), r.Attributes()); !apierrors.IsForbidden(err) {
+			if _, err := at.Validate(t, pluginFor(&at.Authorizer{Grants: grants}),
+				r.Attributes()); !apierrors.IsForbidden(err) {
 				t.Fatalf("got %v, want a 403", err)
 			}
 		})
@@ -250,15 +253,24 @@ func TestValidate_JoinStillMovesAClusterBetweenSetsButWarns(t *testing.T) {
 		warnings []string
 		refused  bool
 	}{
-		"into a set, at create":          {request: at.Request{Object: in("dev")}, grants: []permission.Rule{at.Join("dev")}, warnings: []string{"dev"}},
-		"into a set":                     {request: at.Request{Object: in("dev"), Old: out}, grants: []permission.Rule{at.Join("dev")}, warnings: []string{"dev"}},
-		"out of a set":                   {request: at.Request{Object: out, Old: in("dev")}, grants: []permission.Rule{at.Join("dev")}, warnings: []string{"dev"}},
-		"between sets":                   {request: at.Request{Object: in("qa"), Old: in("dev")}, grants: []permission.Rule{at.Join("dev"), at.Join("qa")}, warnings: []string{"dev", "qa"}},
-		"between sets, mixed":            {request: at.Request{Object: in("qa"), Old: in("dev")}, grants: []permission.Rule{at.Join("dev"), at.Label(setKey + ":qa")}, warnings: []string{"dev"}},
-		"the label permission is better": {request: at.Request{Object: in("dev"), Old: out}, grants: []permission.Rule{at.Join("dev"), at.Label(setKey + ":*")}},
-		"into another set":               {request: at.Request{Object: in("dev"), Old: out}, grants: []permission.Rule{at.Join("qa"), at.Join("*")}, refused: true},
-		"stolen from a set":              {request: at.Request{Object: in("qa"), Old: in("dev")}, grants: []permission.Rule{at.Join("qa")}, refused: true, warnings: []string{"qa"}},
-		"given away":                     {request: at.Request{Object: in("qa"), Old: in("dev")}, grants: []permission.Rule{at.Join("dev")}, refused: true, warnings: []string{"dev"}},
+		"into a set, at create": {request: at.Request{Object: in("dev")}, grants: []permission.Rule{at.Join("dev")},
+			warnings: []string{"dev"}},
+		"into a set": {request: at.Request{Object: in("dev"), Old: out}, grants: []permission.Rule{at.Join("dev")},
+			warnings: []string{"dev"}},
+		"out of a set": {request: at.Request{Object: out, Old: in("dev")}, grants: []permission.Rule{at.Join("dev")},
+			warnings: []string{"dev"}},
+		"between sets": {request: at.Request{Object: in("qa"), Old: in("dev")}, grants: []permission.Rule{at.Join("dev"), at.Join("qa")},
+			warnings: []string{"dev", "qa"}},
+		"between sets, mixed": {request: at.Request{Object: in("qa"), Old: in("dev")}, grants: []permission.Rule{at.Join("dev"), at.Label(setKey + ":qa")},
+			warnings: []string{"dev"}},
+		"the label permission is better": {request: at.Request{Object: in("dev"), Old: out},
+			grants: []permission.Rule{at.Join("dev"), at.Label(setKey + ":*")}},
+		"into another set": {request: at.Request{Object: in("dev"), Old: out}, grants: []permission.Rule{at.Join("qa"), at.Join("*")},
+			refused: true},
+		"stolen from a set": {request: at.Request{Object: in("qa"), Old: in("dev")}, grants: []permission.Rule{at.Join("qa")}, refused: true,
+			warnings: []string{"qa"}},
+		"given away": {request: at.Request{Object: in("qa"), Old: in("dev")}, grants: []permission.Rule{at.Join("dev")}, refused: true,
+			warnings: []string{"dev"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			warnings, err := at.Validate(t, pluginFor(&at.Authorizer{Grants: c.grants}), c.request.Attributes())
@@ -294,7 +306,8 @@ func TestValidate_ADenialOfOneSpellingIsNotGoneAroundByAnother(t *testing.T) {
 		Grants:  append(at.Labels(setKey+":*", "*"), at.Join("dev")),
 	}
 	r := at.Request{Object: at.Cluster("c1", setKey, "dev"), Old: at.Cluster("c1")}
-	if _, err := at.Validate(t, pluginFor(a), r.Attributes()); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "the policy says so") {
+	if _, err := at.Validate(t, pluginFor(a), r.Attributes()); !apierrors.IsForbidden(err) ||
+		!strings.Contains(err.Error(), "the policy says so") {
 		t.Fatalf("got %v, want a 403 that says why", err)
 	}
 	r = at.Request{Object: at.Cluster("c1", setKey, "qa"), Old: at.Cluster("c1")}

@@ -20,9 +20,9 @@ func ResetFields(versions []string, paths ...fieldpath.Path) map[fieldpath.APIVe
 // KeepMeta makes the metadata of an update that of the old object, except for the record of who manages which field.
 func KeepMeta(updated, old *metav1.ObjectMeta) {
 	managed := updated.ManagedFields
-	// The version is the client's precondition, not a field that it changes.
-	version := updated.ResourceVersion
+	// The version and the UID are the client's preconditions, not fields that it changes.
+	version, uid := updated.ResourceVersion, updated.UID
 	old.DeepCopyInto(updated)
 	updated.ManagedFields = managed
-	updated.ResourceVersion = version
+	updated.ResourceVersion, updated.UID = version, uid
 }

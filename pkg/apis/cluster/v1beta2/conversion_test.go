@@ -179,7 +179,8 @@ func TestV1beta2_AClientThatChangesTheSelectorWinsOverTheAnnotation(t *testing.T
 func TestV1beta2_AClientThatDropsTheAnnotationMakesTheSetWhatItSees(t *testing.T) {
 	seen := inV1beta2(t, exclusive("apac", regionKey, "apac"))
 	delete(seen.Annotations, annotation)
-	if got := write(t, withKind(seen)).Spec.ClusterSelector; got.SelectorType != cluster.LabelSelector || got.ExclusiveLabel != nil {
+	if got := write(t,
+		withKind(seen)).Spec.ClusterSelector; got.SelectorType != cluster.LabelSelector || got.ExclusiveLabel != nil {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -217,7 +218,8 @@ func TestV1beta2_DoesNotShowAnAnnotationThatAV1beta1ClientMadeUp(t *testing.T) {
 	if _, shown := seen.Annotations[annotation]; shown || seen.Annotations["note"] != "mine" {
 		t.Errorf("shows %v", seen.Annotations)
 	}
-	if got := write(t, withKind(seen)).Spec.ClusterSelector; !equality.Semantic.DeepEqual(got, stored.Spec.ClusterSelector) {
+	if got := write(t, withKind(seen)).Spec.ClusterSelector; !equality.Semantic.DeepEqual(got,
+		stored.Spec.ClusterSelector) {
 		t.Errorf("became %+v", got)
 	}
 }

@@ -42,9 +42,8 @@ func ValidateManagedCluster(c *cluster.ManagedCluster) field.ErrorList {
 // ValidateManagedClusterUpdate checks a change of a cluster.
 func ValidateManagedClusterUpdate(c, old *cluster.ManagedCluster) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&c.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	errs = append(errs, metav1validation.ValidateLabels(c.Labels, field.NewPath("metadata", "labels"))...)
 	errs = append(errs, validateManagedClusterSpec(&c.Spec, field.NewPath("spec"))...)
-	return append(errs, validateTaintTimes(c.Spec.Taints, old.Spec.Taints, field.NewPath("spec", "taints"))...)
+	return append(errs, validateTaintTimes(c.Spec.Taints, field.NewPath("spec", "taints"))...)
 }
 
 func validateManagedClusterSpec(spec *cluster.ManagedClusterSpec, path *field.Path) field.ErrorList {

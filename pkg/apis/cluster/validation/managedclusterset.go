@@ -4,8 +4,6 @@
 package validation
 
 import (
-	"strings"
-
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -81,11 +79,15 @@ func validateExclusiveLabel(l *cluster.ManagedClusterLabel, path *field.Path) fi
 	if l == nil {
 		return field.ErrorList{field.Required(path, "selectorType ExclusiveLabel needs the label that selects the set's clusters")}
 	}
-	errs := metav1validation.ValidateLabelName(l.Key, path.Child("key"))
-	if !cluster.IsReservedLabel(l.Key) {
+	var errs field.ErrorList
+	switch {
+	case l.Key == "":
+		errs = append(errs, field.Required(path.Child("key"), "an exclusive label needs a key"))
+	case !cluster.IsReservedLabel(l.Key):
 		errs = append(errs, field.Invalid(path.Child("key"), l.Key, "must start with "+
-			strings.Join([]string{cluster.ReservedLabelPrefixCluster, cluster.ReservedLabelPrefixInfo}, " or ")+
-			": only such labels are protected"))
+			cluster.ReservedLabelPrefixCluster+" or "+cluster.ReservedLabelPrefixInfo+": only such labels are protected"))
+	default:
+		errs = append(errs, metav1validation.ValidateLabelName(l.Key, path.Child("key"))...)
 	}
 	if l.Value == "" {
 		errs = append(errs, field.Required(path.Child("value"), "an exclusive label needs a value"))

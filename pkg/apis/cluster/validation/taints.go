@@ -6,6 +6,7 @@ package validation
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -13,60 +14,59 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-// PrepareTaints sets when each taint was added: now for those that are new or changed, as before for the others, when
-// the client left it empty. On a new cluster (old is nil) what the client says does not count. Taints are matched by
-// key, as upstream's webhook does.
+// forged stands in for a time that a client made up, until validation refuses it. Between the two the present is
+// filled in for the times that clients left out, and a made-up present would look the same.
+var forged = metav1.Unix(-1<<40, 0)
+
+// PrepareNewTaints sets when the taints of a new cluster were added: now. What the client says does not count.
+func PrepareNewTaints(taints []cluster.Taint, now metav1.Time) {
+	for i := range taints {
+		taints[i].TimeAdded = toWire(now)
+	}
+}
+
+// PrepareTaints sets when each taint of a changed cluster was added, where the client left it out: as before for those
+// that are unchanged, now for the others. A taint whose value or effect changes counts as new, as in upstream's
+// webhook. ValidateManagedClusterUpdate refuses the other times that the client gave.
 func PrepareTaints(taints, old []cluster.Taint, now metav1.Time) {
-	now = metav1.NewTime(now.Truncate(1e9)) // as precise as the wire format
 	for i := range taints {
 		t := &taints[i]
-		before := taintByKey(old, t.Key)
+		before := findTaint(old, t)
 		switch {
-		case old == nil:
-			t.TimeAdded = now
-		case !t.TimeAdded.IsZero():
-		case before != nil && sameTaint(t, before):
+		case before != nil && (t.TimeAdded.IsZero() || t.TimeAdded.Unix() == before.TimeAdded.Unix()):
 			t.TimeAdded = before.TimeAdded
+		case before == nil && t.TimeAdded.IsZero():
+			t.TimeAdded = toWire(now)
 		default:
-			t.TimeAdded = now
+			t.TimeAdded = forged
 		}
 	}
 }
 
-// validateTaintTimes refuses times that a client made up.
-func validateTaintTimes(taints, old []cluster.Taint, path *field.Path) field.ErrorList {
-	var forged []string
+// toWire makes a time as precise as the wire format.
+func toWire(t metav1.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
+
+// validateTaintTimes refuses the times that PrepareTaints found to be made up.
+func validateTaintTimes(taints []cluster.Taint, path *field.Path) field.ErrorList {
+	var keys []string
 	for i := range taints {
-		t := &taints[i]
-		before := taintByKey(old, t.Key)
-		if before != nil && t.TimeAdded.Unix() == before.TimeAdded.Unix() {
-			continue
+		if taints[i].TimeAdded.Equal(&forged) {
+			keys = append(keys, taints[i].Key)
 		}
-		// PrepareTaints has filled in the present where the client left the time empty; a client cannot know it.
-		if (before == nil || !sameTaint(t, before)) && justNow(t.TimeAdded) {
-			continue
-		}
-		forged = append(forged, t.Key)
 	}
-	if len(forged) == 0 {
+	if len(keys) == 0 {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
-		"It is not allowed to set TimeAdded of Taint %q. Leave timeAdded out: the server sets it.", strings.Join(forged, ",")))}
+		"It is not allowed to set TimeAdded of Taint %q. Leave timeAdded out: the server sets it.", strings.Join(keys, ",")))}
 }
 
-func justNow(t metav1.Time) bool {
-	age := metav1.Now().Sub(t.Time)
-	return age > -1e9 && age < 60e9
-}
-
-func taintByKey(taints []cluster.Taint, key string) *cluster.Taint {
+// findTaint returns the same taint. Several taints of one key are told apart by their values and effects.
+func findTaint(taints []cluster.Taint, t *cluster.Taint) *cluster.Taint {
 	for i := range taints {
-		if taints[i].Key == key {
-			return &taints[i]
+		if o := &taints[i]; o.Key == t.Key && o.Value == t.Value && o.Effect == t.Effect {
+			return o
 		}
 	}
 	return nil
 }
-
-func sameTaint(a, b *cluster.Taint) bool { return a.Value == b.Value && a.Effect == b.Effect }

@@ -58,7 +58,7 @@ func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	c := obj.(*cluster.ManagedCluster)
 	c.Status = cluster.ManagedClusterStatus{}
 	c.Generation = 1
-	validation.PrepareTaints(c.Spec.Taints, nil, metav1.Now())
+	validation.PrepareNewTaints(c.Spec.Taints, metav1.Now())
 }
 
 func (strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
