@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Copyright The Clusterhub Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs golangci-lint over the whole module, with .golangci.yml. Takes golangci-lint's flags and packages, for example
+# `hack/lint.sh --fix ./pkg/...`.
+set -o errexit -o nounset -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+tools=$PWD/_output/tools
+# Its results are kept with everything else that is made.
+export GOLANGCI_LINT_CACHE=$PWD/_output/golangci-lint-cache
+
+# A linter reads only code that its own Go version knows, so a new Go builds a new linter.
+stamp=$tools/.golangci-lint-$({ cat hack/golangci/go.mod hack/golangci/go.sum; go env GOVERSION; } | cksum | cut -d' ' -f1)
+if [ ! -e "$stamp" ] || [ ! -x "$tools/golangci-lint" ]; then
+  echo "  Building golangci-lint (some minutes, once) …"
+  mkdir -p "$tools"
+  rm -f "$tools"/.golangci-lint-*
+  (cd hack/golangci && go build -trimpath -ldflags '-s -w' -o "$tools/" github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
+  touch "$stamp"
+fi
+
+exec "$tools/golangci-lint" run "$@"

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Copyright The Clusterhub Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs the tests: hack/test.sh [unit|e2e] [flags of go test]. Without unit or e2e it runs both.
+# The end-to-end tests need the binaries of `make build kube`.
+set -o errexit -o nounset -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+which=all
+case "${1:-}" in
+  unit | e2e)
+    which=$1
+    shift
+    ;;
+  "" | -*) ;;
+  *)
+    echo "hack/test.sh: \"$1\" is neither unit nor e2e nor a flag of go test" >&2
+    exit 2
+    ;;
+esac
+
+export TEST_BIN_DIR=$PWD/_output/bin
+# A cached object that a test or the code under it changes panics, and so does an informer whose watch delivers other
+# objects than a list.
+export KUBE_CACHE_MUTATION_DETECTOR=true
+export KUBE_WATCHLIST_INCONSISTENCY_DETECTOR=true
+
+# tested prints the packages below the given folders that have tests; a folder that does not exist has none.
+tested() {
+  local folder patterns=()
+  for folder in "$@"; do
+    if [ -d "$folder" ]; then
+      patterns+=("./$folder/...")
+    fi
+  done
+  if [ ${#patterns[@]} -gt 0 ]; then
+    go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "${patterns[@]}"
+  fi
+}
+
+# run TITLE PACKAGES FLAGS... runs go test and says how long it took.
+run() {
+  local title=$1 packages=$2 started=$SECONDS result=passed
+  shift 2
+  if [ -z "$packages" ]; then
+    echo "=== $title: none"
+    return
+  fi
+  echo "=== $title"
+  # shellcheck disable=SC2086 # one word per package
+  go test "$@" $packages || result=FAILED
+  echo "=== $title: $result ($((SECONDS - started)) s)"
+  [ "$result" = passed ] || failed+=("$title")
+}
+
+failed=()
+if [ "$which" != e2e ]; then
+  packages=$(tested pkg cmd)
+  run "Unit tests" "$packages" -race -timeout 20m "$@"
+fi
+if [ "$which" != unit ]; then
+  packages=$(tested test/e2e examples)
+  for binary in etcd kube-apiserver kubectl hub-apiserver; do
+    if [ -n "$packages" ] && [ ! -x "$TEST_BIN_DIR/$binary" ]; then
+      echo "hack/test.sh: $binary is not in _output/bin; run 'make build kube'" >&2
+      exit 1
+    fi
+  done
+  # One package at a time, as each starts hubs; never from go's cache, which does not know the binaries under test.
+  run "End-to-end tests" "$packages" -p 1 -count 1 -timeout 40m "$@"
+fi
+
+if [ ${#failed[@]} -gt 0 ]; then
+  printf "%s failed: the lines above with FAIL say where.\n" "${failed[@]}" >&2
+  exit 1
+fi

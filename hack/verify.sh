@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# Copyright The Clusterhub Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# Checks what no test checks: hack/verify.sh [step ...]. Without a step it runs them all, also after one has failed. It
+# looks at the tree as it is, whether committed or not, and changes nothing in it.
+set -o errexit -o nounset -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+steps=(format headers length scripts names modules generated vet lint)
+
+# files prints the tree's files that match the given patterns: all but deleted and ignored ones.
+files() {
+  git -c core.quotePath=off ls-files --cached --others --exclude-standard -- "$@" | while IFS= read -r file; do
+    [ ! -f "$file" ] || echo "$file"
+  done
+}
+
+# over runs a command with the names that it reads appended.
+over() { tr '\n' '\0' | xargs -0 -r "$@"; }
+
+# over_each runs it once for each name.
+over_each() { tr '\n' '\0' | xargs -0 -r -n 1 "$@"; }
+
+# none fails when there are findings. It prints them and what to do.
+none() {
+  if [ -n "$1" ]; then
+    printf '%s\n' "$1"
+    echo "  → $2"
+    return 1
+  fi
+}
+
+# The findings are assigned before they are looked at: the result of a command in an argument is lost.
+
+step_format() {
+  found=$(files '*.go' | over gofmt -l)
+  none "$found" "run 'gofmt -w' on these files"
+}
+
+step_headers() {
+  # The header of a generated file comes after its build constraint.
+  found=$(files '*.go' '*.sh' '*.yaml' '*.yml' '*Makefile' '*Dockerfile' .ci ':!*testdata/*' | over awk '
+    function report() { if (name != "" && lines < 2) print name }
+    FNR == 1 { report(); name = FILENAME; lines = 0 }
+    FNR <= 6 && /(#|\/\/) Copyright The Clusterhub Authors\.$/ { lines++ }
+    FNR <= 6 && /(#|\/\/) SPDX-License-Identifier: Apache-2\.0$/ { lines++ }
+    END { report() }')
+  none "$found" "begin these files with the two lines of hack/boilerplate.go.txt"
+}
+
+step_length() {
+  found=$(files '*.go' ':!*zz_generated*' ':!pkg/generated' | over awk 'FNR == 401 { print FILENAME }')
+  none "$found" "a Go file is about one thing and has at most 400 lines: split these"
+}
+
+# scripts prints the shell scripts, also those without the ending.
+scripts() { { files '*.sh'; files | over grep -lIE -m1 '^#!.*[/ ]bash$' || true; } | sort -u; }
+
+step_scripts() {
+  found=$(scripts | over_each bash -n 2>&1 || true)
+  none "$found" "put right what bash says"
+  found=$(scripts | while IFS= read -r script; do [ -x "$script" ] || echo "$script"; done)
+  none "$found" "run 'chmod +x' on these scripts"
+}
+
+step_names() {
+  # The brackets keep the patterns from finding themselves.
+  local paths='(^|[^[:alnum:]_.~$}/-])/(home|root|work|Users)/[[:alnum:]]'
+  local hosts='(docker|quay|ghcr|gcr|mcr)[.](io|com)|(registry|proxy|goproxy)[.][a-z0-9-]+[.](io|com|org|net|dev)'
+  found=$(files ':!LICENSE' ':!*go.sum' | over grep -nIE "$paths|(^|[^[:alnum:].-])($hosts)" || true)
+  none "$found" "no path of one machine and no registry host belongs in the tree: take a relative path, or let the user say it"
+}
+
+step_modules() {
+  local module difference failed=0
+  for module in $(files '*go.mod' ':!*testdata/*'); do
+    module=$(dirname "$module")
+    if ! difference=$(cd "$module" && go mod tidy -diff 2>&1); then
+      printf '%s\n' "$difference" | sed -e '/^go: downloading /d' | head -n 40 || true
+      echo "  → run 'go mod tidy' in $module"
+      failed=1
+    fi
+  done
+  found=$(grep -E '^(require )?[[:space:]]*k8s\.io/kubernetes ' go.mod || true)
+  none "$found" "the product does not require k8s.io/kubernetes: whoever imports it would inherit its replace lines" || failed=1
+  return $failed
+}
+
+step_generated() {
+  # Generating deletes files before it writes them, so it is done on a copy: a build that runs meanwhile, and what has
+  # not been committed, are safe.
+  local copy=$PWD/_output/verify
+  rm -rf "$copy"
+  mkdir -p "$copy/before" "$copy/after/_output" _output/tools
+  cp -R go.mod go.sum hack pkg "$copy/before/"
+  cp -R "$copy/before/." "$copy/after/"
+  ln -s "$PWD/_output/tools" "$copy/after/_output/tools"
+  if ! "$copy/after/hack/update-codegen.sh" >"$copy/log" 2>&1; then
+    tail -n 30 "$copy/log"
+    echo "  → hack/update-codegen.sh fails; put right what it says above, then run 'make generate'"
+    return 1
+  fi
+  rm -rf "$copy/after/_output"
+  if ! (cd "$copy" && diff -ruN before after >diff); then
+    head -n 60 "$copy/diff"
+    (cd "$copy" && diff -rqN before after) | awk '{ sub("before/", "", $2); print "  differs: " $2 }'
+    echo "  → run 'make generate' (all that differs: _output/verify/diff)"
+    return 1
+  fi
+  rm -rf "$copy"
+}
+
+step_vet() {
+  go vet ./... || { echo "  → put right what go vet says above" && return 1; }
+}
+
+step_lint() {
+  hack/lint.sh || { echo "  → put right what golangci-lint says above; 'hack/lint.sh --fix' does some of it" && return 1; }
+}
+
+# A step is a process of its own: bash ignores errexit in a function whose result is looked at.
+if [ "${1:-}" = --one ]; then
+  "step_$2"
+  exit
+fi
+
+git rev-parse --is-inside-work-tree >/dev/null || { echo "hack/verify.sh: it asks git which files there are" >&2 && exit 1; }
+failed=()
+for step in "${@:-${steps[@]}}"; do
+  if [[ " ${steps[*]} " != *" $step "* ]]; then
+    echo "hack/verify.sh: there is no step \"$step\"; the steps are: ${steps[*]}" >&2
+    exit 2
+  fi
+  started=$SECONDS result=passed
+  echo "=== $step"
+  "$BASH" hack/verify.sh --one "$step" || { result=FAILED && failed+=("$step"); }
+  echo "=== $step: $result ($((SECONDS - started)) s)"
+done
+
+if [ ${#failed[@]} -gt 0 ]; then
+  echo "Failed: ${failed[*]}. Do what the lines with → say, then run 'hack/verify.sh ${failed[*]}'." >&2
+  exit 1
+fi
