@@ -51,12 +51,6 @@ func warned(config *rest.Config) (*rest.Config, *warnings) {
 	return config, w
 }
 
-func setLabels(c *clusterv1.ManagedCluster, labels map[string]string) *clusterv1.ManagedCluster {
-	c = c.DeepCopy()
-	c.Labels = labels
-	return c
-}
-
 func TestPermissions_EachSpellingOfALabelAllows(t *testing.T) {
 	for _, right := range []string{setLabel + ":mine", setLabel + ":*", "*"} {
 		who := user(t, rule("create", "managedclusters"), labelRight(right))

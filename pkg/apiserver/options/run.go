@@ -112,5 +112,8 @@ func (o *Options) config(ctx context.Context, front *rest.Config, client kuberne
 	if err := o.Recommended.ApplyTo(generic); err != nil {
 		return nil, nil, explain("options", err)
 	}
+	if err := holdBackClientCA(ctx, client, &generic.Config); err != nil {
+		return nil, nil, explain("client CAs", err)
+	}
 	return config, certificates, nil
 }

@@ -1,0 +1,103 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"context"
+	"crypto/x509"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+// partialCA is what has been loaded so far.
+type partialCA struct{ content string }
+
+func (p *partialCA) Name() string                                      { return "partial" }
+func (p *partialCA) CurrentCABundleContent() []byte                    { return []byte(p.content) }
+func (p *partialCA) VerifyOptions() (x509.VerifyOptions, bool)         { return x509.VerifyOptions{}, true }
+func (p *partialCA) AddListener(listener dynamiccertificates.Listener) {}
+
+type counter struct{ n int }
+
+func (c *counter) Enqueue() { c.n++ }
+
+func heldBack(t *testing.T, data map[string]string, ca *partialCA, headers *[]string) *completeCA {
+	t.Helper()
+	hub := fake.NewClientset(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: authenticationNamespace, Name: authenticationConfigMap}, Data: data,
+	})
+	config := &genericapiserver.Config{SecureServing: &genericapiserver.SecureServingInfo{ClientCA: ca}}
+	config.Authentication.RequestHeaderConfig = &authenticatorfactory.RequestHeaderConfig{
+		UsernameHeaders: headerrequest.StringSliceProviderFunc(func() []string { return *headers }),
+	}
+	if err := holdBackClientCA(t.Context(), hub, config); err != nil {
+		t.Fatal(err)
+	}
+	return config.SecureServing.ClientCA.(*completeCA)
+}
+
+var both = map[string]string{"client-ca-file": "USERS\n", "requestheader-client-ca-file": "FRONT\n"}
+
+func TestClientCA_IsHeldBackUntilAllOfItIsThere(t *testing.T) {
+	loaded, headers := &partialCA{}, []string{}
+	ca := heldBack(t, both, loaded, &headers)
+	for _, step := range []struct {
+		content string
+		headers []string
+		want    string
+	}{
+		{"", nil, ""},
+		{"FRONT", []string{"X-Remote-User"}, ""},
+		{"USERS", []string{"X-Remote-User"}, ""},
+		{"USERS\nFRONT", nil, ""},
+		{"USERS\nFRONT", []string{"X-Remote-User"}, "USERS\nFRONT"},
+		// Once complete, a rotation comes as it comes.
+		{"NEW\nFRONT", []string{"X-Remote-User"}, "NEW\nFRONT"},
+	} {
+		loaded.content, headers = step.content, step.headers
+		_, ok := ca.VerifyOptions()
+		if got := string(ca.CurrentCABundleContent()); got != step.want || ok != (step.want != "") {
+			t.Errorf("with %q and %v: got %q, %t, want %q", step.content, step.headers, got, ok, step.want)
+		}
+	}
+}
+
+func TestClientCA_IsNotHeldBackForWhatTheFrontDoesNotPublish(t *testing.T) {
+	headers := []string{}
+	ca := heldBack(t, map[string]string{"client-ca-file": "USERS"}, &partialCA{content: "USERS"}, &headers)
+	if got := string(ca.CurrentCABundleContent()); got != "USERS" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestClientCA_ListenersAreToldAtLastOfWhatThereIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		headers := []string{}
+		ca := heldBack(t, both, &partialCA{content: "USERS"}, &headers)
+		told := &counter{}
+		ca.AddListener(told)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go ca.Run(ctx, 1)
+		time.Sleep(caTimeout / 2)
+		synctest.Wait()
+		if told.n != 0 || len(ca.CurrentCABundleContent()) != 0 {
+			t.Fatal("an incomplete CA has been given out early")
+		}
+		time.Sleep(caTimeout)
+		synctest.Wait()
+		if told.n != 1 || string(ca.CurrentCABundleContent()) != "USERS" {
+			t.Errorf("told %d times of %q", told.n, ca.CurrentCABundleContent())
+		}
+	})
+}
