@@ -28,7 +28,8 @@ func anchorOf(s labels.Selector) anchor {
 	for _, r := range requirements {
 		switch r.Operator() {
 		case selection.Equals, selection.DoubleEquals, selection.In:
-			return anchor{key: r.Key(), values: slices.Sorted(slices.Values(r.ValuesUnsorted()))}
+			// A selector may name a value twice.
+			return anchor{key: r.Key(), values: slices.Compact(slices.Sorted(slices.Values(r.ValuesUnsorted())))}
 		case selection.Exists, selection.GreaterThan, selection.LessThan:
 			if exists.key == "" {
 				exists.key = r.Key()

@@ -292,6 +292,8 @@ func (a *access) observe(ctx context.Context, version uint64, digest string) {
 	timeout := time.NewTimer(catchUp)
 	defer timeout.Stop()
 	for {
+		// Run may be held up by a write, with the rules long here.
+		a.noteSnapshot()
 		a.mu.Lock()
 		if digest != a.proposed {
 			// Another state counts now. Should this replica come to see its own again, that is news.

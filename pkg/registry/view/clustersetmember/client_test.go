@@ -225,7 +225,7 @@ func (s *stream) expect(want ...string) []change {
 	return got
 }
 
-// expectInOrderOfSets takes as many events as are wanted, whatever their order.
+// expectUnordered takes as many events as are wanted, whatever their order.
 func (s *stream) expectUnordered(want ...string) []change {
 	s.t.Helper()
 	var got []change

@@ -91,6 +91,7 @@ func newHub(t *testing.T) *hub { return newHubOn(t, sharedEtcd) }
 
 func newHubOn(t *testing.T, server *etcd.Server) *hub {
 	t.Helper()
+	t.Parallel() // Each has a prefix of its own, and most of the time is spent waiting.
 	h := &hub{t: t, front: newFront(t)}
 	h.config = storagebackend.NewDefaultConfig(fmt.Sprintf("/test-%d", prefixes.Add(1)), nil)
 	h.config.Transport = server.Transport()
@@ -105,7 +106,8 @@ func newHubOn(t *testing.T, server *etcd.Server) *hub {
 	return h
 }
 
-func (h *hub) store(resource string, codec runtime.Codec, newFunc, newListFunc func() runtime.Object) storage.Interface {
+func (h *hub) store(resource string, codec runtime.Codec, newFunc,
+	newListFunc func() runtime.Object) storage.Interface {
 	h.t.Helper()
 	config := *h.config
 	config.Codec = codec
@@ -160,7 +162,8 @@ func (h *hub) stoppableReplica() (*REST, func()) {
 	return r, stop
 }
 
-func (h *hub) cluster(name string, labels map[string]string, change ...func(*cluster.ManagedCluster)) *cluster.ManagedCluster {
+func (h *hub) cluster(name string, labels map[string]string,
+	change ...func(*cluster.ManagedCluster)) *cluster.ManagedCluster {
 	h.t.Helper()
 	h.uids++
 	c := &cluster.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
@@ -247,7 +250,8 @@ func (h *hub) eventually(what string, condition func() (done bool, state string)
 func eventually(t *testing.T, what string, condition func() (done bool, state string)) {
 	t.Helper()
 	var last string
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, func(context.Context) (bool,
+		error) {
 		done, state := condition()
 		last = state
 		return done, nil

@@ -4,6 +4,7 @@
 package clustersetmember
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -11,6 +12,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
@@ -35,8 +38,8 @@ func TestList_ShowsEveryMemberOrderedBySetAndCluster(t *testing.T) {
 }
 
 func TestList_ShowsAnEmptyHub(t *testing.T) {
-	list := newHub(t)
-	got := list.client(list.replica(), admin).list()
+	h := newHub(t)
+	got := h.client(h.replica(), admin).list()
 	if len(got.Items) != 0 || got.ResourceVersion == "" || got.Continue != "" {
 		t.Errorf("got %d items at version %q, want none, at a version", len(got.Items), got.ResourceVersion)
 	}
@@ -47,9 +50,11 @@ func TestList_AMemberShowsTheClusterAndTheSet(t *testing.T) {
 	set := h.set("s", labelled("region=apac"))
 	c := h.cluster("c", labelled("region=apac", "stage=prod"), func(c *cluster.ManagedCluster) {
 		c.Spec.HubAcceptsClient = true
-		c.Spec.Taints = []cluster.Taint{{Key: "gpu", Value: "true", Effect: cluster.TaintEffectNoSelect}, {Key: "x", Effect: cluster.TaintEffectPreferNoSelect}}
+		c.Spec.Taints = []cluster.Taint{{Key: "gpu", Value: "true", Effect: cluster.TaintEffectNoSelect}, {Key: "x",
+			Effect: cluster.TaintEffectPreferNoSelect}}
 		c.Status.Version.Kubernetes = "v1.37.1"
-		c.Status.Conditions = []metav1.Condition{{Type: cluster.ManagedClusterConditionAvailable, Status: metav1.ConditionFalse}}
+		c.Status.Conditions = []metav1.Condition{{Type: cluster.ManagedClusterConditionAvailable,
+			Status: metav1.ConditionFalse}}
 	})
 	m := h.client(h.replica(), admin).list().Items[0]
 	if m.Name != "c.s" || m.Namespace != "" || m.UID == "" || m.ResourceVersion == "" || m.CreationTimestamp.IsZero() {
@@ -92,7 +97,8 @@ func TestList_SelectsByFieldsAndLabels(t *testing.T) {
 		{"by a set that is not", []option{byFields("spec.clusterSet=z")}, nil, nil},
 		{"by a prefix of a set's name", []option{byFields("spec.clusterSet=")}, nil, nil},
 		{"by label", []option{byLabels("stage=prod")}, []string{"c1.a", "c1.b", "c4.b"}, []string{"c1.a"}},
-		{"by label and set", []option{byLabels("stage=prod"), byFields("spec.clusterSet=a")}, []string{"c1.a"}, []string{"c1.a"}},
+		{"by label and set", []option{byLabels("stage=prod"), byFields("spec.clusterSet=a")}, []string{"c1.a"},
+			[]string{"c1.a"}},
 		{"by no label", []option{byLabels("!region")}, []string{"c4.b"}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -129,6 +135,57 @@ func TestList_HasEveryAcknowledgedWrite_ThroughAnyReplica(t *testing.T) {
 	if took := time.Since(start); took > writes*time.Second {
 		t.Errorf("%d writes and lists took %s", writes, took)
 	}
+}
+
+// A write of something else moves etcd's revision too, and a list has to wait for word that no member was changed by it.
+// Progress is asked for: etcd itself tells of it only every few seconds.
+func TestList_AfterAnUnrelatedWriteIsPrompt(t *testing.T) {
+	server := ownEtcd(t)
+	h := newHubOn(t, server)
+	r := h.replica()
+	h.awaitAccess(r)
+	etcd := etcdClient(t, server)
+	start := time.Now()
+	const writes = 5
+	for i := range writes {
+		_, err := etcd.Put(t.Context(), "/elsewhere", fmt.Sprint(i))
+		must(t, err)
+		h.client(r, admin).list()
+	}
+	if took := time.Since(start); took > writes*time.Second {
+		t.Errorf("%d writes and lists took %s", writes, took)
+	}
+}
+
+// betweenLists does something after the first range that a request reads.
+type betweenLists struct {
+	storage.Interface
+	once func()
+}
+
+func (s *betweenLists) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
+	err := s.Interface.GetList(ctx, key, opts, list)
+	if f := s.once; f != nil {
+		s.once = nil
+		f()
+	}
+	return err
+}
+
+func TestList_OfSeveralSetsIsOfOneVersion(t *testing.T) {
+	h := twoSets(t)
+	h.front.allow("ann", "a", "b")
+	r := h.replica()
+	ann := h.client(r, someone("ann"))
+	ann.awaitNames("c1.a", "c2.a", "c1.b", "c4.b")
+	direct := r.members
+	r.members = &betweenLists{direct, func() {
+		h.deleteCluster("c1")
+		expectNames(t, h.client(&REST{members: direct, access: r.access}, admin).names(), "c2.a", "c4.b")
+	}}
+	list := ann.list()
+	expectNames(t, namesOf(list), "c1.a", "c2.a", "c1.b", "c4.b")
+	ann.watch(version(list.ResourceVersion)).expect("DELETED c1.a", "DELETED c1.b")
 }
 
 // The version of a list is that of etcd's, so it is the same on every replica and after a restart.

@@ -11,7 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/storage"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/view"
 	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
@@ -24,7 +26,7 @@ func (r *REST) watch(ctx context.Context, who user.Info, options *internalversio
 		s.options.Recursive = recursive
 		return r.members.Watch(ctx, key, s.options)
 	}
-	visible, err := r.visibleFrom(ctx, who, s)
+	visible, err := r.visibleFrom(ctx, who, &s)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +54,7 @@ func (r *REST) watch(ctx context.Context, who user.Info, options *internalversio
 }
 
 // visibleFrom is what the user could see at the version that the watch starts from.
-func (r *REST) visibleFrom(ctx context.Context, who user.Info, s selection) (rbac.Names, error) {
+func (r *REST) visibleFrom(ctx context.Context, who user.Info, s *selection) (rbac.Names, error) {
 	_, names, err := r.access.now(ctx, who)
 	if err != nil {
 		return rbac.Names{}, err
@@ -61,9 +63,22 @@ func (r *REST) visibleFrom(ctx context.Context, who user.Info, s selection) (rba
 	if err != nil {
 		return rbac.Names{}, apierrors.NewBadRequest(err.Error())
 	}
-	initial := s.options.SendInitialEvents != nil && *s.options.SendInitialEvents
-	if version == 0 || initial {
+	if initial := s.options.SendInitialEvents; (initial == nil && version == 0) || (initial != nil && *initial) {
+		// The clock is among the initial events.
 		return names, nil
+	}
+	// The replica that the version comes from may be ahead of this one, and "now" is the version of etcd. The rules that
+	// hold there are known here once the cache has come as far; the watch itself would not wait for it.
+	opts := storage.ListOptions{ResourceVersion: s.options.ResourceVersion, Recursive: true, Predicate: storage.Everything}
+	reached := &view.ClusterSetMemberList{}
+	if err := r.listRange(ctx, opts, setKey(""), "", 0, reached); err != nil {
+		return rbac.Names{}, err
+	}
+	if version == 0 {
+		s.options.ResourceVersion = reached.ResourceVersion
+		if version, err = versioner.ParseResourceVersion(reached.ResourceVersion); err != nil {
+			return rbac.Names{}, err
+		}
 	}
 	then, ok := r.access.at(version)
 	if ok {

@@ -80,7 +80,8 @@ func TestWatch_ResumesInsideABatch(t *testing.T) {
 	h.client(replicas[0], someone("ann")).awaitNames(root.names()...)
 	h.client(replicas[1], someone("ann")).awaitNames(root.names()...)
 	before := root.list().ResourceVersion
-	full := []string{"DELETED c0.s", "ADDED c1.s", "DELETED c2.s", "ADDED c3.s", "DELETED c4.s", "ADDED c5.s", "DELETED c6.s", "ADDED c7.s"}
+	full := []string{"DELETED c0.s", "ADDED c1.s", "DELETED c2.s", "ADDED c3.s", "DELETED c4.s", "ADDED c5.s",
+		"DELETED c6.s", "ADDED c7.s"}
 	end := []string{"MODIFIED c7.s"}
 
 	live := root.watch(version(before))
@@ -165,7 +166,8 @@ func TestWatch_AReplicaThatComesLaterGoesOnWithTheSameVersions(t *testing.T) {
 			t.Errorf("%s: UID %s there, %s here", one.Items[i].Name, one.Items[i].UID, two.Items[i].UID)
 		}
 	}
-	a, b := h.client(first, admin).watch(version(one.ResourceVersion)), h.client(second, admin).watch(version(two.ResourceVersion))
+	a, b := h.client(first, admin).watch(version(one.ResourceVersion)), h.client(second,
+		admin).watch(version(two.ResourceVersion))
 	h.changeSet("a", labelled("region=apac"))
 	for range 4 {
 		if x, y := a.nextChange(), b.nextChange(); x.String() != y.String() || x.Version != y.Version {
@@ -234,7 +236,8 @@ func TestWatch_WithoutAVersionBeginsWithWhatThereIs(t *testing.T) {
 	h.awaitAccess(second)
 	for _, r := range []*REST{first, second} {
 		for _, at := range []string{"", "0"} {
-			h.client(r, admin).watch(version(at)).expectUnordered("ADDED c1.a", "ADDED c2.a", "ADDED c1.b", "ADDED c4.b")
+			h.client(r, admin).watch(version(at)).expectUnordered("ADDED c1.a", "ADDED c2.a", "ADDED c1.b",
+				"ADDED c4.b")
 			w := h.client(r, someone("ann")).watch(version(at))
 			w.expect("ADDED c1.a", "ADDED c2.a")
 		}
