@@ -8,6 +8,7 @@ import (
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
+	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/clustersetdeletion"
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
@@ -86,12 +87,17 @@ func (c CompletedConfig) stores() (s stores, err error) {
 	if s.bindings, err = managedclustersetbinding.NewStorage(Scheme, options); err != nil {
 		return s, err
 	}
+	front, err := rbacclient.NewForConfig(c.config.Generic.ClientConfig)
+	if err != nil {
+		return s, err
+	}
 	s.members, err = clustersetmember.New(clustersetmember.Config{
 		RESTOptions: options,
 		ViewCodec:   Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion),
 		AccessCodec: accessCodec,
 		Authorizer:  c.generic.Authorization.Authorizer,
 		RBAC:        c.generic.SharedInformerFactory.Rbac().V1(),
+		Front:       front,
 	})
 	return s, err
 }

@@ -127,7 +127,7 @@ func (b *bench) writeAll(ctx context.Context, clients []*client, w write, part [
 	return nil
 }
 
-func (b *bench) finishCreates() {
+func (b *bench) reportWrites() {
 	if !b.options.wants("b") {
 		return
 	}

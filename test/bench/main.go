@@ -134,6 +134,7 @@ func (b *bench) measure(ctx context.Context) error {
 		}
 		last := stage.to == b.options.fleet
 		if last {
+			b.reportWrites()
 			if err := b.measureMemory(ctx, memoryFilled); err != nil {
 				return err
 			}
@@ -144,7 +145,6 @@ func (b *bench) measure(ctx context.Context) error {
 			}
 		}
 	}
-	b.finishCreates()
 	if b.options.wants("d") {
 		if err := b.watches(ctx); err != nil {
 			return err

@@ -27,6 +27,9 @@ func (r *report) print(out io.Writer) {
 	if c.Profiled {
 		fmt.Fprintln(out, "hub-apiserver was profiled, which slows it down a little.")
 	}
+	if r.Failed != "" {
+		fmt.Fprintln(out, "Not everything was measured:", r.Failed)
+	}
 	r.printLists(out)
 	r.printWrites(out)
 	r.printMemory(out)

@@ -103,7 +103,7 @@ func (b *bench) watchOne(ctx context.Context, w *watching, homes []string) error
 	for move := range b.options.moves + warm {
 		i := rand.IntN(sets * setSize)
 		from, to := homes[i], setName(rand.IntN(sets))
-		if sets > 1 && from == to {
+		if from == to {
 			continue
 		}
 		sent := time.Now()

@@ -12,11 +12,9 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/storage"
 	rbacinformers "k8s.io/client-go/informers/rbac/v1"
 	"k8s.io/client-go/tools/cache"
@@ -35,28 +33,10 @@ const (
 	// keptEpochs and keptSnapshots bound how far back a watch can be resumed across changes of the rules.
 	keptEpochs    = 256
 	keptSnapshots = 256
-	// insistAfter is how long this replica yields to an access revision that it cannot catch up with.
-	insistAfter = 2 * time.Minute
+	// askAfter is how long this replica yields to an access revision that it cannot catch up with before it asks the
+	// front whether it ever will.
+	askAfter = 10 * time.Second
 )
-
-// epoch is a state of the rules and the version of the members from which on it holds. rules is nil while this replica
-// does not know the state: then nobody but system:masters is shown anything.
-type epoch struct {
-	version uint64
-	digest  string
-	rules   *rbac.Snapshot
-}
-
-// names are the sets that a user may get.
-func (e epoch) names(who user.Info) (rbac.Names, bool) {
-	if slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup) {
-		return rbac.Names{All: true}, true
-	}
-	if e.rules == nil {
-		return rbac.Names{}, false
-	}
-	return e.rules.NamesFor(who), true
-}
 
 // access knows which sets a user may get, at any version of the members that is still kept. The RBAC rules live in
 // the front's etcd; to order their changes with those of the members, the replica that first sees a change writes an
@@ -64,6 +44,8 @@ func (e epoch) names(who user.Info) (rbac.Names, bool) {
 type access struct {
 	store     storage.Interface
 	informers rbacinformers.Interface
+	// frontAt returns the versions that the front's cluster roles and bindings are at.
+	frontAt func(context.Context) (roles, bindings uint64, err error)
 
 	mu    sync.Mutex
 	index *rbac.Index
@@ -71,6 +53,8 @@ type access struct {
 	epochs []epoch
 	// snapshots are the latest states that the informers went through, the newest last.
 	snapshots []*rbac.Snapshot
+	// snapshotRoles and snapshotBindings are how far the two kinds had been followed at the newest of them.
+	snapshotRoles, snapshotBindings progress
 	// changed is closed and replaced when a snapshot or an epoch is added.
 	changed chan struct{}
 	// dirty wakes Run.
@@ -100,13 +84,14 @@ func (p *progress) saw(version string) {
 
 var _ accessObserver = &access{}
 
-func newAccess(store storage.Interface, informers rbacinformers.Interface) *access {
+func newAccess(store storage.Interface, informers rbacinformers.Interface, frontAt func(context.Context) (roles, bindings uint64, err error)) *access {
 	// Asked for now, the informers are started with all others; later would be too late.
 	informers.ClusterRoles().Informer()
 	informers.ClusterRoleBindings().Informer()
 	return &access{
 		store:     store,
 		informers: informers,
+		frontAt:   frontAt,
 		index: rbac.NewIndex(rbac.Attributes{
 			Verb: "get", Group: cluster.GroupName, Resource: "managedclustersets",
 		}),
@@ -223,6 +208,7 @@ func (a *access) noteSnapshot() {
 		return
 	}
 	now := a.index.Snapshot()
+	a.snapshotRoles, a.snapshotBindings = a.roles, a.bindings
 	if n := len(a.snapshots); n > 0 && a.snapshots[n-1].Hash() == now.Hash() {
 		return
 	}
@@ -248,21 +234,23 @@ func (a *access) propose(ctx context.Context) error {
 	}
 	digest := a.snapshots[len(a.snapshots)-1].Hash()
 	mine := a.proposed == digest
-	roles, bindings := a.roles, a.bindings
+	roles, bindings := a.snapshotRoles, a.snapshotBindings
 	a.mu.Unlock()
 	if mine {
 		return nil
 	}
-	// A front that was restored from a backup counts from an earlier version again.
-	insist := !a.behindSince.IsZero() && time.Since(a.behindSince) > insistAfter
-	err := a.store.GuaranteedUpdate(ctx, accessKey, &accessapi.AccessRevision{}, true, nil,
+	insist, err := a.frontWentBack(ctx)
+	if err != nil {
+		return err
+	}
+	err = a.store.GuaranteedUpdate(ctx, accessKey, &accessapi.AccessRevision{}, true, nil,
 		storage.SimpleUpdate(func(in runtime.Object) (runtime.Object, error) {
 			revision := in.(*accessapi.AccessRevision)
 			if revision.Digest == digest {
 				return revision, nil
 			}
 			behind := revision.ClusterRoles > roles.known || revision.ClusterRoleBindings > bindings.known
-			if behind && !insist {
+			if behind && !insist(revision) {
 				return nil, errBehind
 			}
 			revision.Name = accessapi.Name
@@ -277,6 +265,22 @@ func (a *access) propose(ctx context.Context) error {
 	a.proposed = digest
 	a.mu.Unlock()
 	return nil
+}
+
+// frontWentBack tells of an access revision that this replica will never catch up with, because the front was restored
+// from a backup and counts from an earlier version again. A replica that is merely late goes on yielding: its rules
+// are old ones, and what they allow may have been revoked.
+func (a *access) frontWentBack(ctx context.Context) (func(*accessapi.AccessRevision) bool, error) {
+	if a.behindSince.IsZero() || time.Since(a.behindSince) < askAfter {
+		return func(*accessapi.AccessRevision) bool { return false }, nil
+	}
+	roles, bindings, err := a.frontAt(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *accessapi.AccessRevision) bool {
+		return r.ClusterRoles > roles || r.ClusterRoleBindings > bindings
+	}, nil
 }
 
 // reset implements accessObserver.
@@ -311,6 +315,12 @@ func (a *access) observe(ctx context.Context, version uint64, digest string) {
 		if rules != nil || late || ctx.Err() != nil {
 			if rules == nil {
 				klog.InfoS("The RBAC rules that another replica sees have not arrived here; members are withheld until they have", "version", version)
+				// They may never arrive, if that replica is gone and the rules have moved on. Should this one have seen
+				// more, it says so.
+				select {
+				case a.dirty <- struct{}{}:
+				default:
+				}
 			}
 			a.epochs = append(slices.Clip(a.epochs[max(0, len(a.epochs)+1-keptEpochs):]), epoch{version, digest, rules})
 			a.broadcast()
@@ -338,47 +348,3 @@ func (a *access) find(digest string) *rbac.Snapshot {
 }
 
 var errBehind = errors.New("another replica has seen later RBAC rules")
-
-var errUnknownRules = errors.New("which sets you may see is not known yet, because RBAC rules have just changed: try again")
-
-// now returns the epoch that counts, and waits a moment when this replica does not know its rules.
-func (a *access) now(ctx context.Context, who user.Info) (epoch, rbac.Names, error) {
-	timeout := time.NewTimer(10 * catchUp)
-	defer timeout.Stop()
-	for {
-		a.mu.Lock()
-		var current epoch
-		if n := len(a.epochs); n > 0 {
-			current = a.epochs[n-1]
-		}
-		changed := a.changed
-		a.mu.Unlock()
-		if names, known := current.names(who); known {
-			return current, names, nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return epoch{}, rbac.Names{}, ctx.Err()
-		case <-timeout.C:
-			err := apierrors.NewServiceUnavailable(errUnknownRules.Error())
-			err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
-			return epoch{}, rbac.Names{}, err
-		}
-	}
-}
-
-// at returns the epoch that holds at a version, or false when it is not kept or not known.
-func (a *access) at(version uint64) (epoch, bool) {
-	a.mu.Lock()
-	epochs := a.epochs
-	a.mu.Unlock()
-	i := len(epochs) - 1
-	for i >= 0 && epochs[i].version > version {
-		i--
-	}
-	if i < 0 {
-		return epoch{}, false
-	}
-	return epochs[i], true
-}

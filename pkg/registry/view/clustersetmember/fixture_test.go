@@ -140,6 +140,7 @@ func (h *hub) stoppableReplica() (*REST, func()) {
 		AccessCodec: codecs.LegacyCodec(accessapi.SchemeGroupVersion),
 		Authorizer:  authorizer.AuthorizerFunc(h.front.authorize),
 		RBAC:        informers.Rbac().V1(),
+		Front:       h.front.clientset.RbacV1(),
 	})
 	must(h.t, err)
 	informers.Start(ctx.Done())

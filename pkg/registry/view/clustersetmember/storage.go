@@ -24,6 +24,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/cacher"
 	rbacinformers "k8s.io/client-go/informers/rbac/v1"
+	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/tools/cache"
 
 	accessapi "github.com/clusterhub/clusterhub/pkg/apis/access"
@@ -48,8 +49,10 @@ type Config struct {
 	// AccessCodec encodes access revisions and decodes all that is under FleetPrefix.
 	AccessCodec runtime.Codec
 	Authorizer  authorizer.Authorizer
-	// RBAC are the informers of the hub's rules.
+	// RBAC are the informers of the front's rules.
 	RBAC rbacinformers.Interface
+	// Front asks the front itself.
+	Front rbacclient.RbacV1Interface
 }
 
 // REST serves clustersetmembers.
@@ -92,7 +95,7 @@ func New(config Config) (*REST, error) {
 		destroyRaw()
 		return nil, err
 	}
-	access := newAccess(revisions, config.RBAC)
+	access := newAccess(revisions, config.RBAC, frontAt(config.Front))
 	members := &derived{source: raw, sourcePrefix: FleetPrefix, prefix: keyRoot, access: access}
 	cached, err := cacher.NewCacherFromConfig(cacher.Config{
 		Storage:             members,
@@ -132,6 +135,26 @@ func New(config Config) (*REST, error) {
 			})
 		},
 	}, nil
+}
+
+// frontAt reads the versions of a list of one object of each kind, which is that of the whole list.
+func frontAt(client rbacclient.RbacV1Interface) func(context.Context) (roles, bindings uint64, err error) {
+	return func(ctx context.Context) (roles, bindings uint64, err error) {
+		one := metav1.ListOptions{Limit: 1}
+		roleList, err := client.ClusterRoles().List(ctx, one)
+		if err != nil {
+			return 0, 0, err
+		}
+		bindingList, err := client.ClusterRoleBindings().List(ctx, one)
+		if err != nil {
+			return 0, 0, err
+		}
+		if roles, err = versioner.ParseResourceVersion(roleList.ResourceVersion); err != nil {
+			return 0, 0, err
+		}
+		bindings, err = versioner.ParseResourceVersion(bindingList.ResourceVersion)
+		return roles, bindings, err
+	}
 }
 
 func newMemberObject() runtime.Object { return &view.ClusterSetMember{} }
