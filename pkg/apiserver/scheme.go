@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/utils/lru"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/access"
 	clusterinstall "github.com/clusterhub/clusterhub/pkg/apis/cluster/install"
@@ -39,13 +40,19 @@ func init() {
 	)
 }
 
-// withoutProtobuf serves our kinds in the formats that they have: a client that prefers protobuf gets its second
-// choice rather than an error.
-type withoutProtobuf struct {
+// negotiated serves our kinds in the formats that they have: a client that prefers protobuf, which they do not have,
+// gets its second choice rather than an error. It remembers the items of short JSON lists.
+type negotiated struct {
 	runtime.NegotiatedSerializer
+	items *lru.Cache
 }
 
-func (s withoutProtobuf) SupportedMediaTypes() []runtime.SerializerInfo {
+func newNegotiated(s runtime.NegotiatedSerializer) negotiated {
+	return negotiated{s, lru.New(rememberedItems)}
+}
+
+// SupportedMediaTypes implements runtime.NegotiatedSerializer.
+func (s negotiated) SupportedMediaTypes() []runtime.SerializerInfo {
 	var kept []runtime.SerializerInfo
 	for _, info := range s.NegotiatedSerializer.SupportedMediaTypes() {
 		if info.MediaType != runtime.ContentTypeProtobuf {
@@ -53,4 +60,19 @@ func (s withoutProtobuf) SupportedMediaTypes() []runtime.SerializerInfo {
 		}
 	}
 	return kept
+}
+
+// EncoderForVersion implements runtime.NegotiatedSerializer.
+func (s negotiated) EncoderForVersion(serializer runtime.Encoder, gv runtime.GroupVersioner) runtime.Encoder {
+	encoder := s.NegotiatedSerializer.EncoderForVersion(serializer, gv)
+	version, ok := gv.(schema.GroupVersion)
+	if !ok {
+		return encoder
+	}
+	for _, info := range s.NegotiatedSerializer.SupportedMediaTypes() {
+		if info.MediaType == runtime.ContentTypeJSON && info.Serializer == serializer {
+			return &listEncoder{Encoder: encoder, version: version, items: s.items}
+		}
+	}
+	return encoder
 }
