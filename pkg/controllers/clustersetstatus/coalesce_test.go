@@ -49,13 +49,13 @@ func (q *queue) drain() {
 func checkSpacing(t *testing.T, writes []time.Time) {
 	t.Helper()
 	for i := 1; i < len(writes); i++ {
-		if gap := writes[i].Sub(writes[i-1]); gap < Interval {
-			t.Fatalf("writes %d and %d are %s apart, want at least %s", i-1, i, gap, Interval)
+		if gap := writes[i].Sub(writes[i-1]); gap < Spacing {
+			t.Fatalf("writes %d and %d are %s apart, want at least %s", i-1, i, gap, Spacing)
 		}
 	}
 }
 
-func TestCoalescing_TenThousandJoinsCostOneWritePerSecond(t *testing.T) {
+func TestCoalescing_TenThousandJoinsCostOneWritePerSpacing(t *testing.T) {
 	const joins, duration = 10_000, 20 * time.Second
 	q := &queue{fixture: newFixture(t, newSet("s", 1)), after: map[string]time.Time{}}
 	for range joins {
@@ -65,8 +65,8 @@ func TestCoalescing_TenThousandJoinsCostOneWritePerSecond(t *testing.T) {
 	}
 	q.drain()
 	checkSpacing(t, q.writesOf["s"])
-	if most := int(duration/Interval) + 1; len(q.writes) > most || len(q.writes) < most/2 {
-		t.Errorf("%d writes in %s, want about one per second", len(q.writes), duration)
+	if most := int(duration/Spacing) + 2; len(q.writes) > most || len(q.writes) < most/2 {
+		t.Errorf("%d writes in %s, want about one per %s", len(q.writes), duration, Spacing)
 	}
 	if got := q.conditions("s"); len(got) != 1 || got[0].Message != "10000 ManagedClusters selected" {
 		t.Errorf("at the end the status is %v", got)

@@ -9,8 +9,8 @@
 // change costs work in proportion to the sets that it touches.
 //
 // A fleet that joins moves the numbers of its sets thousands of times. A status is therefore written one Interval
-// after it was first found out of date, with what is true by then: whatever happens, a set costs at most one write
-// per Interval. The controller keeps nothing that it could not learn anew; killed at any line, its successor
+// after it was first found out of date, with what is true by then, and not before one Spacing has passed since the last
+// write. The controller keeps nothing that it could not learn anew; killed at any line, its successor
 // compares every set with its members and writes what differs.
 package clustersetstatus
 
@@ -35,8 +35,10 @@ import (
 )
 
 const (
-	// Interval is the least time between two writes of the status of one set.
+	// Interval is how long after it was first found out of date a status is written.
 	Interval = time.Second
+	// Spacing is the least time between two writes of the status of one set: what a set that changes all the time costs.
+	Spacing = 3 * time.Second
 
 	// Upstream's reasons of the condition ClusterSetEmpty.
 	reasonNoClusterMatched = "NoClusterMatched"
@@ -55,8 +57,16 @@ type Reconciler struct {
 	clock  clock.PassiveClock
 
 	mu sync.Mutex
-	// due says when the status of a set may be written, for those that were out of date when last looked at.
-	due map[string]time.Time
+	// paces are those of sets that were out of date when last looked at, or written to a short while ago.
+	paces map[string]pace
+}
+
+// pace says when the status of a set may be written.
+type pace struct {
+	// due is when the write that is waited for may be made; zero when there is none.
+	due time.Time
+	// next is the earliest time of the one after it.
+	next time.Time
 }
 
 var _ reconcile.Reconciler = &Reconciler{}
@@ -81,7 +91,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 }
 
 func newReconciler(c client.Client, count func(string) int, clock clock.PassiveClock) *Reconciler {
-	return &Reconciler{client: c, count: count, clock: clock, due: map[string]time.Time{}}
+	return &Reconciler{client: c, count: count, clock: clock, paces: map[string]pace{}}
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -89,7 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	set := &clusterv1beta2.ManagedClusterSet{}
 	if err := r.client.Get(ctx, request.NamespacedName, set); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.upToDate(request.Name)
+			r.forget(request.Name)
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, err
@@ -131,26 +141,40 @@ func (r *Reconciler) condition(set *clusterv1beta2.ManagedClusterSet) metav1.Con
 }
 
 // claim returns how long the status of a set has to wait, or 0 when it may be written now: then the next write has to
-// wait for one Interval, also when this one fails.
+// wait for one Spacing, also when this one fails.
 func (r *Reconciler) claim(set string) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.clock.Now()
-	due, ok := r.due[set]
-	if ok && !now.Before(due) {
-		r.due[set] = now.Add(Interval)
-		return 0
+	p := r.paces[set]
+	if p.due.IsZero() {
+		p.due = now.Add(Interval)
+		if p.due.Before(p.next) {
+			p.due = p.next
+		}
 	}
-	if !ok {
-		due = now.Add(Interval)
-		r.due[set] = due
+	wait := p.due.Sub(now)
+	if wait <= 0 {
+		p = pace{next: now.Add(Spacing)}
 	}
-	return due.Sub(now)
+	r.paces[set] = p
+	return max(wait, 0)
 }
 
-// upToDate forgets a set whose status needs no write. The next one that it needs waits for a whole Interval again.
+// upToDate forgets the write that a set waited for. The next one that it needs waits for a whole Interval again.
 func (r *Reconciler) upToDate(set string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.due, set)
+	if p, ok := r.paces[set]; ok && r.clock.Now().Before(p.next) {
+		r.paces[set] = pace{next: p.next}
+		return
+	}
+	delete(r.paces, set)
+}
+
+// forget drops all that is known of a set that is gone.
+func (r *Reconciler) forget(set string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.paces, set)
 }

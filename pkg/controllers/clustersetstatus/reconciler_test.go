@@ -193,8 +193,8 @@ func TestReconcile_LeavesASetAloneThatIsGoing(t *testing.T) {
 	}
 	f.settle("s")
 	f.settle("gone")
-	if len(f.writes) != 0 || len(f.due) != 0 {
-		t.Errorf("%d writes and %d sets remembered, want none", len(f.writes), len(f.due))
+	if len(f.writes) != 0 || len(f.paces) != 0 {
+		t.Errorf("%d writes and %d sets remembered, want none", len(f.writes), len(f.paces))
 	}
 }
 
@@ -202,19 +202,19 @@ func TestReconcile_ForgetsASetThatIsDeletedWhileItsWriteWaits(t *testing.T) {
 	set := newSet("s", 1)
 	f := newFixture(t, set)
 	if wait := f.reconcile("s"); wait != Interval {
-		t.Fatalf("the write waits for %s, want %s", wait, Interval)
+		t.Fatalf("the write waits for %s, want %s", wait, Spacing)
 	}
 	if err := f.client.Delete(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}
 	f.settle("s")
-	if len(f.writes) != 0 || len(f.due) != 0 {
-		t.Errorf("%d writes and %d sets remembered, want none", len(f.writes), len(f.due))
+	if len(f.writes) != 0 || len(f.paces) != 0 {
+		t.Errorf("%d writes and %d sets remembered, want none", len(f.writes), len(f.paces))
 	}
 }
 
 // A refused write is an error, which the queue tries again later and later; what else happens to the set meanwhile
-// does not make it faster than one write per Interval.
+// does not make it faster than one write per Spacing.
 func TestReconcile_TriesAgainAfterTheServerWasAway(t *testing.T) {
 	f := newFixture(t, newSet("s", 1))
 	f.refuse = apierrors.NewServiceUnavailable("the server is away")
@@ -222,8 +222,8 @@ func TestReconcile_TriesAgainAfterTheServerWasAway(t *testing.T) {
 	if _, err := f.Reconcile(t.Context(), request("s")); !errors.Is(err, f.refuse) {
 		t.Fatalf("error %v, want %v", err, f.refuse)
 	}
-	if wait := f.reconcile("s"); wait != Interval {
-		t.Errorf("the next write waits for %s, want %s", wait, Interval)
+	if wait := f.reconcile("s"); wait != Spacing {
+		t.Errorf("the next write waits for %s, want %s", wait, Spacing)
 	}
 	f.refuse = nil
 	f.advance(Interval)
