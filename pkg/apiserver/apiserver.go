@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/admission/clustersetdeletion"
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/registry/backend"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclustersetbinding"
@@ -21,6 +22,8 @@ import (
 // Config is what the server is made from.
 type Config struct {
 	Generic *genericapiserver.RecommendedConfig
+	// Connect makes the clients of etcd, by dialling when nil.
+	Connect backend.Connect
 	// SetCounter is told how to count what hangs on a set, once there is something that can.
 	SetCounter func(clustersetdeletion.Counter)
 }
@@ -38,7 +41,7 @@ type Server struct {
 
 // Complete fills in what has to be there.
 func (c *Config) Complete() CompletedConfig {
-	c.Generic.RESTOptionsGetter = restOptions{c.Generic.RESTOptionsGetter}
+	c.Generic.RESTOptionsGetter = restOptions{c.Generic.RESTOptionsGetter, c.Connect}
 	return CompletedConfig{generic: c.Generic.Complete(), config: c}
 }
 
@@ -93,6 +96,7 @@ func (c CompletedConfig) stores() (s stores, err error) {
 	}
 	s.members, err = clustersetmember.New(clustersetmember.Config{
 		RESTOptions: options,
+		Connect:     c.config.Connect,
 		ViewCodec:   Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion),
 		AccessCodec: accessCodec,
 		Authorizer:  c.generic.Authorization.Authorizer,

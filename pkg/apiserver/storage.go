@@ -14,6 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/registry/backend"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
 )
@@ -31,6 +32,7 @@ var accessCodec = Codecs.LegacyCodec(access.SchemeGroupVersion)
 // restOptions says where and how each resource is stored.
 type restOptions struct {
 	generic.RESTOptionsGetter
+	connect backend.Connect
 }
 
 func (g restOptions) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
@@ -50,7 +52,9 @@ func (g restOptions) GetRESTOptions(resource schema.GroupResource, example runti
 		options.ResourcePrefix = strings.TrimPrefix(clustersetmember.FleetPrefix, "/") + "/" + resource.Resource
 	}
 	if resource == cluster.Resource("managedclustersets") {
-		options.Decorator = managedclusterset.Decorator()
+		options.Decorator = managedclusterset.Decorator(g.connect)
+	} else {
+		options.Decorator = backend.Options{Connect: g.connect}.Decorator()
 	}
 	return options, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"google.golang.org/grpc"
@@ -218,6 +219,14 @@ func (s *Server) Transport() storagebackend.TransportConfig {
 	t := s.transport
 	t.ServerList = append([]string(nil), t.ServerList...)
 	return t
+}
+
+// Connect returns a client that calls the server in this process: nothing is encoded, encrypted, or sent over a socket.
+// Whoever gets it closes it, at the latest before Stop.
+func (s *Server) Connect(storagebackend.TransportConfig) (*kubernetes.Client, error) {
+	client := &kubernetes.Client{Client: v3client.New(s.etcd.Server)}
+	client.Kubernetes = client
+	return client, nil
 }
 
 // Done is closed when the server has stopped, by Stop or by a failure.

@@ -50,6 +50,7 @@ func (o *Options) Run(ctx context.Context) error {
 		return err
 	}
 	if store != nil {
+		config.Connect = store.Connect
 		config.Generic.AddReadyzChecks(store.HealthCheck())
 	}
 	server, err := config.Complete().New()

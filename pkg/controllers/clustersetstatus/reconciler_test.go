@@ -202,7 +202,7 @@ func TestReconcile_ForgetsASetThatIsDeletedWhileItsWriteWaits(t *testing.T) {
 	set := newSet("s", 1)
 	f := newFixture(t, set)
 	if wait := f.reconcile("s"); wait != Interval {
-		t.Fatalf("the write waits for %s, want %s", wait, Spacing)
+		t.Fatalf("the write waits for %s, want %s", wait, Interval)
 	}
 	if err := f.client.Delete(t.Context(), set); err != nil {
 		t.Fatal(err)

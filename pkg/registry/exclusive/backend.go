@@ -4,152 +4,30 @@
 package exclusive
 
 import (
-	"context"
-	"fmt"
-	"net"
-	"net/url"
 	"path"
-	"strings"
-	"sync"
-	"time"
 
-	"go.etcd.io/etcd/client/pkg/v3/transport"
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
-	"google.golang.org/grpc"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/generic"
-	"k8s.io/apiserver/pkg/server/egressselector"
 	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/apiserver/pkg/storage/cacher"
-	"k8s.io/apiserver/pkg/storage/etcd3"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
-	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
-	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/component-base/tracing"
-)
 
-const (
-	// The figures of k8s.io/apiserver's own etcd client.
-	dialTimeout      = 20 * time.Second
-	keepaliveTime    = 30 * time.Second
-	keepaliveTimeout = 10 * time.Second
+	"github.com/clusterhub/clusterhub/pkg/registry/backend"
 )
 
 // Decorator makes the cached storage of a resource whose objects hold claims. directory names the claims within the
 // storage's prefix.
-func Decorator(directory string, claim ClaimFunc, conflict ConflictFunc) generic.StorageDecorator {
-	return func(config *storagebackend.ConfigForResource, resourcePrefix string,
-		keyFunc func(runtime.Object) (string, error), newFunc, newListFunc func() runtime.Object,
-		getAttrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers,
-	) (storage.Interface, factory.DestroyFunc, error) {
-		raw, destroyRaw, err := newRaw(config, resourcePrefix, directory, newFunc, newListFunc)
-		if err != nil {
-			return nil, nil, err
-		}
-		claims := &claiming{Interface: raw, claim: claim, conflict: conflict}
-		cached, err := cacher.NewCacherFromConfig(cacher.Config{
-			Storage:             claims,
-			Versioner:           storage.APIObjectVersioner{},
-			GroupResource:       config.GroupResource,
-			EventsHistoryWindow: config.EventsHistoryWindow,
-			ResourcePrefix:      resourcePrefix,
-			KeyFunc:             keyFunc,
-			NewFunc:             newFunc,
-			NewListFunc:         newListFunc,
-			GetAttrsFunc:        getAttrs,
-			IndexerFuncs:        triggers,
-			Indexers:            indexers,
-			Codec:               config.Codec,
-		})
-		if err != nil {
-			destroyRaw()
-			return nil, nil, err
-		}
-		delegator := cacher.NewCacheDelegator(cached, claims)
-		var once sync.Once
-		return delegator, func() {
-			once.Do(func() {
-				delegator.Stop()
-				cached.Stop()
-				destroyRaw()
-			})
-		}, nil
-	}
-}
-
-// newRaw makes an etcd storage like factory.Create's, on a client that writes claims. Compaction is left to the
-// storages of the other resources, which share the etcd.
-func newRaw(config *storagebackend.ConfigForResource, resourcePrefix, directory string, newFunc, newListFunc func() runtime.Object) (storage.Interface, factory.DestroyFunc, error) {
-	etcd, err := newClient(config.Transport)
-	if err != nil {
-		return nil, nil, fmt.Errorf("etcd client for %s: %w", config.GroupResource, err)
-	}
-	etcd.KV = etcd3.NewETCDLatencyTracker(etcd.KV)
-	etcd.Kubernetes = &client{
-		Interface: etcd.Kubernetes,
-		kv:        etcd.KV,
-		prefix:    path.Join("/", config.Prefix, directory),
-	}
-	transformer := config.Transformer
-	if transformer == nil {
-		transformer = identity.NewEncryptCheckTransformer()
-	}
-	versioner := storage.APIObjectVersioner{}
-	store, err := etcd3.New(etcd, nil, config.Codec, newFunc, newListFunc, config.Prefix, resourcePrefix,
-		config.GroupResource, transformer, config.LeaseManagerConfig, etcd3.NewDefaultDecoder(config.Codec, versioner), versioner)
-	if err != nil {
-		_ = etcd.Close()
-		return nil, nil, err
-	}
-	var once sync.Once
-	return store, func() {
-		once.Do(func() {
-			store.Close()
-			_ = etcd.Close()
-		})
-	}, nil
-}
-
-// newClient connects to etcd in the way of k8s.io/apiserver's storage factory, which does not export it.
-func newClient(config storagebackend.TransportConfig) (*kubernetes.Client, error) {
-	cfg := clientv3.Config{
-		Endpoints:            config.ServerList,
-		DialTimeout:          dialTimeout,
-		DialKeepAliveTime:    keepaliveTime,
-		DialKeepAliveTimeout: keepaliveTimeout,
-		DialOptions: []grpc.DialOption{grpc.WithStatsHandler(otelgrpc.NewClientHandler(
-			otelgrpc.WithPropagators(tracing.Propagators()),
-			otelgrpc.WithTracerProvider(config.TracerProvider)))},
-	}
-	if config.CertFile != "" || config.KeyFile != "" || config.TrustedCAFile != "" {
-		tlsConfig, err := transport.TLSInfo{
-			CertFile: config.CertFile, KeyFile: config.KeyFile, TrustedCAFile: config.TrustedCAFile,
-		}.ClientConfig()
-		if err != nil {
-			return nil, err
-		}
-		cfg.TLS = tlsConfig
-	}
-	if config.EgressLookup != nil {
-		dial, err := config.EgressLookup(egressselector.Etcd.AsNetworkContext())
-		if err != nil {
-			return nil, err
-		}
-		if dial != nil {
-			cfg.DialOptions = append(cfg.DialOptions, grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
-				if strings.Contains(addr, "//") {
-					u, err := url.Parse(addr)
-					if err != nil {
-						return nil, err
-					}
-					addr = u.Host
-				}
-				return dial(ctx, "tcp", addr)
-			}))
-		}
-	}
-	return kubernetes.New(cfg)
+func Decorator(connect backend.Connect, directory string, claim ClaimFunc, conflict ConflictFunc) generic.StorageDecorator {
+	return backend.Options{
+		Connect: connect,
+		AdaptClient: func(config *storagebackend.ConfigForResource, etcd *kubernetes.Client) {
+			etcd.Kubernetes = &client{
+				Interface: etcd.Kubernetes,
+				kv:        etcd.KV,
+				prefix:    path.Join("/", config.Prefix, directory),
+			}
+		},
+		AdaptStorage: func(s storage.Interface) storage.Interface {
+			return &claiming{Interface: s, claim: claim, conflict: conflict}
+		},
+	}.Decorator()
 }

@@ -98,7 +98,7 @@ func (h *hub) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (g
 	return generic.RESTOptions{
 		StorageConfig:  h.config.ForResource(resource),
 		ResourcePrefix: "sets",
-		Decorator:      managedclusterset.Decorator(),
+		Decorator:      managedclusterset.Decorator(nil),
 	}, nil
 }
 

@@ -18,12 +18,13 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/selector"
+	"github.com/clusterhub/clusterhub/pkg/registry/backend"
 	"github.com/clusterhub/clusterhub/pkg/registry/exclusive"
 )
 
 // Decorator makes the storage of managedclustersets, in which no two sets claim the same label.
-func Decorator() generic.StorageDecorator {
-	return exclusive.Decorator("exclusive-labels", claim, conflict)
+func Decorator(connect backend.Connect) generic.StorageDecorator {
+	return exclusive.Decorator(connect, "exclusive-labels", claim, conflict)
 }
 
 // claim is the label that puts a cluster into an exclusive set. A value has no slash, so the path names one pair.

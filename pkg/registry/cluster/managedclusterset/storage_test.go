@@ -33,7 +33,7 @@ func newStorage(t *testing.T) *Storage {
 	_, etcd := etcd3testing.NewUnsecuredEtcd3TestClientServer(t)
 	scheme := registrytest.Scheme()
 	options := registrytest.Options(etcd.Transport, scheme, v1beta1.SchemeGroupVersion, "managedclustersets")
-	options.Decorator = Decorator()
+	options.Decorator = Decorator(nil)
 	s, err := NewStorage(scheme, options)
 	if err != nil {
 		t.Fatal(err)

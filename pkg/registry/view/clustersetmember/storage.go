@@ -30,6 +30,7 @@ import (
 	accessapi "github.com/clusterhub/clusterhub/pkg/apis/access"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
+	"github.com/clusterhub/clusterhub/pkg/registry/backend"
 )
 
 // FleetPrefix is the directory of what the members are computed from. Clusters, sets and access revisions are stored
@@ -44,6 +45,8 @@ var versioner = storage.APIObjectVersioner{}
 type Config struct {
 	// RESTOptions tells where clusters are stored.
 	RESTOptions generic.RESTOptionsGetter
+	// Connect makes the client of etcd that the fleet is followed with, by dialling when nil.
+	Connect backend.Connect
 	// ViewCodec encodes members, for the cacher's checks; nothing is stored with it.
 	ViewCodec runtime.Codec
 	// AccessCodec encodes access revisions and decodes all that is under FleetPrefix.
@@ -82,12 +85,13 @@ func New(config Config) (*REST, error) {
 	}
 	source := *options.StorageConfig
 	source.Codec = config.AccessCodec
-	raw, destroyRaw, err := generic.NewRawStorage(&source,
+	raw, destroyRaw, err := backend.Options{Connect: config.Connect}.NewRaw(&source, FleetPrefix,
 		func() runtime.Object { return &cluster.ManagedCluster{} },
-		func() runtime.Object { return &cluster.ManagedClusterList{} }, FleetPrefix)
+		func() runtime.Object { return &cluster.ManagedClusterList{} })
 	if err != nil {
 		return nil, err
 	}
+	// This storage is written to seldom. It is the one that factory.Create makes, and so compacts etcd for all.
 	revisions, destroyRevisions, err := generic.NewRawStorage(&source,
 		func() runtime.Object { return &accessapi.AccessRevision{} },
 		func() runtime.Object { return &accessapi.AccessRevisionList{} }, FleetPrefix+"/accessrevisions")
