@@ -59,6 +59,6 @@ func (s stores) viewGroup() *genericapiserver.APIGroupInfo {
 
 func newGroup(name string) *genericapiserver.APIGroupInfo {
 	info := genericapiserver.NewDefaultAPIGroupInfo(name, Scheme, runtime.NewParameterCodec(Scheme), Codecs)
-	info.NegotiatedSerializer = newNegotiated(info.NegotiatedSerializer)
+	info.NegotiatedSerializer = negotiated{info.NegotiatedSerializer}
 	return &info
 }

@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/utils/lru"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/access"
 	clusterinstall "github.com/clusterhub/clusterhub/pkg/apis/cluster/install"
 	viewinstall "github.com/clusterhub/clusterhub/pkg/apis/view/install"
+	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 )
 
 var (
@@ -41,14 +41,9 @@ func init() {
 }
 
 // negotiated serves our kinds in the formats that they have: a client that prefers protobuf, which they do not have,
-// gets its second choice rather than an error. It remembers the items of short JSON lists.
+// gets its second choice rather than an error.
 type negotiated struct {
 	runtime.NegotiatedSerializer
-	items *lru.Cache
-}
-
-func newNegotiated(s runtime.NegotiatedSerializer) negotiated {
-	return negotiated{s, lru.New(rememberedItems)}
 }
 
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.
@@ -65,13 +60,12 @@ func (s negotiated) SupportedMediaTypes() []runtime.SerializerInfo {
 // EncoderForVersion implements runtime.NegotiatedSerializer.
 func (s negotiated) EncoderForVersion(serializer runtime.Encoder, gv runtime.GroupVersioner) runtime.Encoder {
 	encoder := s.NegotiatedSerializer.EncoderForVersion(serializer, gv)
-	version, ok := gv.(schema.GroupVersion)
-	if !ok {
+	if gv != runtime.GroupVersioner(viewv1alpha1.SchemeGroupVersion) {
 		return encoder
 	}
 	for _, info := range s.NegotiatedSerializer.SupportedMediaTypes() {
 		if info.MediaType == runtime.ContentTypeJSON && info.Serializer == serializer {
-			return &listEncoder{Encoder: encoder, version: version, items: s.items}
+			return memberListEncoder{encoder}
 		}
 	}
 	return encoder

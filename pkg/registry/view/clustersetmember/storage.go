@@ -84,7 +84,7 @@ func New(config Config) (*REST, error) {
 		return nil, err
 	}
 	source := *options.StorageConfig
-	source.Codec = config.AccessCodec
+	source.Codec = fleetCodec{config.AccessCodec}
 	raw, destroyRaw, err := backend.Options{Connect: config.Connect}.NewRaw(&source, FleetPrefix,
 		func() runtime.Object { return &cluster.ManagedCluster{} },
 		func() runtime.Object { return &cluster.ManagedClusterList{} })
