@@ -108,14 +108,10 @@ func (d *derived) GetCurrentResourceVersion(ctx context.Context) (uint64, error)
 // IsWatchListSemanticsUnSupported makes the cacher list before it watches: a watch alone cannot begin a generation.
 func (d *derived) IsWatchListSemanticsUnSupported() bool { return true }
 
-// GetList builds the members anew. Only the cacher asks for it; what it cannot serve from its history is gone.
+// GetList builds the members anew. Only the cacher asks for it.
 func (d *derived) GetList(ctx context.Context, key string, opts storage.ListOptions, listObj runtime.Object) error {
-	if key != d.prefix && opts.ResourceVersion == "" && opts.Predicate.Continue == "" {
-		// The cacher passes on lists with a limit while it is not ready. Clients try this again by themselves.
-		return apierrors.NewTooManyRequests("the members of all cluster sets are being computed: try again", 1)
-	}
 	if key != d.prefix || opts.ResourceVersion != "" {
-		return apierrors.NewResourceExpired("the requested version of the members is no longer kept: list them anew")
+		return storage.NewInternalError(errors.New("members are read through their cache"))
 	}
 	list := listObj.(*view.ClusterSetMemberList)
 	d.mu.Lock()

@@ -159,12 +159,12 @@ func TestList_AfterAnUnrelatedWriteIsPrompt(t *testing.T) {
 
 // betweenLists does something after the first range that a request reads.
 type betweenLists struct {
-	storage.Interface
+	reader
 	once func()
 }
 
 func (s *betweenLists) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
-	err := s.Interface.GetList(ctx, key, opts, list)
+	err := s.reader.GetList(ctx, key, opts, list)
 	if f := s.once; f != nil {
 		s.once = nil
 		f()

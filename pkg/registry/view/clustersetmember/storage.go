@@ -8,6 +8,7 @@ package clustersetmember
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -61,8 +62,7 @@ type Config struct {
 // REST serves clustersetmembers.
 type REST struct {
 	rest.TableConvertor
-	members    storage.Interface
-	cacher     *cacher.Cacher
+	members    reader
 	access     *access
 	authorizer authorizer.Authorizer
 	destroy    func()
@@ -122,17 +122,14 @@ func New(config Config) (*REST, error) {
 		destroyRaw()
 		return nil, err
 	}
-	delegator := cacher.NewCacheDelegator(cached, members)
 	var once sync.Once
 	return &REST{
 		TableConvertor: tableConvertor,
-		members:        delegator,
-		cacher:         cached,
+		members:        memberCache{cached},
 		access:         access,
 		authorizer:     config.Authorizer,
 		destroy: func() {
 			once.Do(func() {
-				delegator.Stop()
 				cached.Stop()
 				destroyRevisions()
 				destroyRaw()
@@ -171,7 +168,12 @@ func triggerSet(obj runtime.Object) string {
 func (r *REST) Run(ctx context.Context) error { return r.access.Run(ctx) }
 
 // Ready says whether members can be served.
-func (r *REST) Ready() error { return r.members.ReadinessCheck() }
+func (r *REST) Ready() error {
+	if !r.members.Ready() {
+		return errors.New("the members of all cluster sets are being computed")
+	}
+	return nil
+}
 
 // Count returns the number of clusters in a set, as far as this replica has seen.
 func (r *REST) Count(ctx context.Context, setName string) (int, error) {
