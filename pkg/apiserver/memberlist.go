@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -146,16 +145,23 @@ func appendField(out []byte, name, value string) []byte {
 	return appendString(out, value)
 }
 
+// quoted are the bytes that encoding/json does not write as they are, and all that is not ASCII.
+var quoted = func() (table [256]bool) {
+	for c := range table {
+		table[c] = c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&'
+	}
+	return table
+}()
+
 // appendString appends a string as encoding/json does, to which it leaves all but plain ASCII.
 func appendString(out []byte, s string) []byte {
 	for i := range len(s) {
-		switch c := s[i]; {
-		case c < ' ' || c >= utf8.RuneSelf || c == 0x7f, c == '"', c == '\\', c == '<', c == '>', c == '&':
-			quoted, err := json.Marshal(s)
+		if quoted[s[i]] {
+			encoded, err := json.Marshal(s)
 			if err != nil {
 				return append(out, `""`...) // a string always marshals
 			}
-			return append(out, quoted...)
+			return append(out, encoded...)
 		}
 	}
 	out = append(out, '"')
