@@ -6,6 +6,7 @@ package main
 
 import (
 	"os"
+	"runtime/debug"
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/component-base/cli"
@@ -14,5 +15,9 @@ import (
 )
 
 func main() {
-	os.Exit(cli.Run(options.NewCommand(genericapiserver.SetupSignalContext())))
+	cmd := options.NewCommand(genericapiserver.SetupSignalContext())
+	if info, ok := debug.ReadBuildInfo(); ok {
+		cmd.Version = info.Main.Version
+	}
+	os.Exit(cli.Run(cmd))
 }

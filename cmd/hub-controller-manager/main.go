@@ -6,6 +6,7 @@ package main
 
 import (
 	"os"
+	"runtime/debug"
 
 	"k8s.io/component-base/cli"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -14,5 +15,9 @@ import (
 )
 
 func main() {
-	os.Exit(cli.Run(manager.NewCommand(ctrl.SetupSignalHandler())))
+	cmd := manager.NewCommand(ctrl.SetupSignalHandler())
+	if info, ok := debug.ReadBuildInfo(); ok {
+		cmd.Version = info.Main.Version
+	}
+	os.Exit(cli.Run(cmd))
 }

@@ -123,6 +123,7 @@ func appendMember(out []byte, m *view.ClusterSetMember) ([]byte, bool) {
 
 // plainMeta says that an object has no other metadata than what a member is made with.
 func plainMeta(m *metav1.ObjectMeta) bool {
+	//nolint:staticcheck // SelfLink is not set any more, but would be written.
 	return m.GenerateName == "" && m.Namespace == "" && m.SelfLink == "" && m.Generation == 0 &&
 		m.DeletionTimestamp == nil && m.DeletionGracePeriodSeconds == nil && len(m.Annotations) == 0 &&
 		len(m.OwnerReferences) == 0 && len(m.Finalizers) == 0 && len(m.ManagedFields) == 0

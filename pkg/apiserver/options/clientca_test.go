@@ -6,6 +6,7 @@ package options
 import (
 	"context"
 	"crypto/x509"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,9 +28,9 @@ func (p *partialCA) CurrentCABundleContent() []byte                    { return 
 func (p *partialCA) VerifyOptions() (x509.VerifyOptions, bool)         { return x509.VerifyOptions{}, true }
 func (p *partialCA) AddListener(listener dynamiccertificates.Listener) {}
 
-type counter struct{ n int }
+type counter struct{ atomic.Int32 }
 
-func (c *counter) Enqueue() { c.n++ }
+func (c *counter) Enqueue() { c.Add(1) }
 
 func heldBack(t *testing.T, data map[string]string, ca *partialCA, headers *[]string) *completeCA {
 	t.Helper()
@@ -91,13 +92,13 @@ func TestClientCA_ListenersAreToldAtLastOfWhatThereIs(t *testing.T) {
 		go ca.Run(ctx, 1)
 		time.Sleep(caTimeout / 2)
 		synctest.Wait()
-		if told.n != 0 || len(ca.CurrentCABundleContent()) != 0 {
+		if told.Load() != 0 || len(ca.CurrentCABundleContent()) != 0 {
 			t.Fatal("an incomplete CA has been given out early")
 		}
 		time.Sleep(caTimeout)
 		synctest.Wait()
-		if told.n != 1 || string(ca.CurrentCABundleContent()) != "USERS" {
-			t.Errorf("told %d times of %q", told.n, ca.CurrentCABundleContent())
+		if told.Load() != 1 || string(ca.CurrentCABundleContent()) != "USERS" {
+			t.Errorf("told %d times of %q", told.Load(), ca.CurrentCABundleContent())
 		}
 	})
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/term"
-	"k8s.io/component-base/version/verflag"
 )
 
 // NewCommand returns the command hub-apiserver, which runs until the context ends.
@@ -31,7 +30,6 @@ func NewCommand(ctx context.Context) *cobra.Command {
 			return o.ServerRun.ComponentGlobalsRegistry.Set()
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			verflag.PrintAndExitIfRequested()
 			logs.InitLogs()
 			if err := logsapi.ValidateAndApply(o.Logs, utilfeature.DefaultFeatureGate); err != nil {
 				return err
@@ -44,7 +42,6 @@ func NewCommand(ctx context.Context) *cobra.Command {
 	}
 	cmd.SetContext(ctx)
 	flags := o.Flags()
-	verflag.AddFlags(flags.FlagSet("global"))
 	for _, set := range flags.FlagSets {
 		cmd.Flags().AddFlagSet(set)
 	}

@@ -5,6 +5,7 @@ package options
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -34,7 +35,7 @@ func (o *Options) Run(ctx context.Context) error {
 	var store *etcd.Server
 	if o.embedded() {
 		if store, err = etcd.Start(ctx, *o.EmbeddedEtcd); err != nil {
-			return explain("embedded etcd", err)
+			return fmt.Errorf("hub-apiserver cannot start: %w", err)
 		}
 		defer store.Stop()
 		transport := store.Transport()

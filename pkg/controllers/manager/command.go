@@ -11,7 +11,6 @@ import (
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/term"
-	"k8s.io/component-base/version/verflag"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 )
@@ -27,7 +26,6 @@ func NewCommand(ctx context.Context) *cobra.Command {
 		SilenceUsage: true,
 		Args:         cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			verflag.PrintAndExitIfRequested()
 			logs.InitLogs()
 			if err := logsapi.ValidateAndApply(o.Logs, o.FeatureGate); err != nil {
 				return err
@@ -41,7 +39,6 @@ func NewCommand(ctx context.Context) *cobra.Command {
 	}
 	cmd.SetContext(ctx)
 	flags := o.Flags()
-	verflag.AddFlags(flags.FlagSet("global"))
 	for _, set := range flags.FlagSets {
 		cmd.Flags().AddFlagSet(set)
 	}
