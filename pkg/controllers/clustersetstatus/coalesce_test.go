@@ -127,3 +127,24 @@ func TestCoalescing_HoldsForEverySetWhateverHappens(t *testing.T) {
 		})
 	}
 }
+
+// While a write waits, what happens to its set costs nothing; from the moment at which it may be made, all counts.
+func TestCoalescing_ASetThatWaitsIsNotAskedForAgain(t *testing.T) {
+	f := newFixture(t, newSet("s", 1))
+	if f.waits("s") {
+		t.Error("a set that nobody has looked at waits")
+	}
+	f.counts["s"] = 1
+	f.reconcile("s")
+	if !f.waits("s") || f.waits("other") {
+		t.Errorf("after the first look, s waits: %t, another set: %t", f.waits("s"), f.waits("other"))
+	}
+	f.advance(Interval)
+	if f.waits("s") {
+		t.Error("a set whose write is due is not asked for")
+	}
+	f.reconcile("s")
+	if len(f.writes) != 1 || f.waits("s") {
+		t.Errorf("%d writes; after it the set waits: %t", len(f.writes), f.waits("s"))
+	}
+}

@@ -37,6 +37,8 @@ type members struct {
 	sets map[string]map[unique.Handle[string]]struct{}
 	// changed is told the name of a set whose number has changed. It must not block.
 	changed func(set string)
+	// waits says that a set will be reconciled without being asked for. It may be nil.
+	waits func(set string) bool
 
 	synced     chan struct{}
 	syncedOnce sync.Once
@@ -74,7 +76,9 @@ func listWatchMembers(client metadata.Interface) cache.ListerWatcher {
 func (m *members) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	m.mu.Lock()
 	m.changed = func(set string) {
-		queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: set}})
+		if m.waits == nil || !m.waits(set) {
+			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: set}})
+		}
 	}
 	m.mu.Unlock()
 	reflector := cache.NewReflectorWithOptions(m.listWatch, &metav1.PartialObjectMetadata{}, m,

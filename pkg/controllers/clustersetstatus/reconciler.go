@@ -78,6 +78,8 @@ func SetupWithManager(mgr ctrl.Manager) error {
 		return err
 	}
 	members := newMembers(listWatchMembers(metadataClient))
+	reconciler := newReconciler(mgr.GetClient(), members.count, clock.RealClock{})
+	members.waits = reconciler.waits
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("clustersetstatus").
 		For(&clusterv1beta2.ManagedClusterSet{}).
@@ -87,7 +89,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
 				Interval, longestBackoff),
 		}).
-		Complete(newReconciler(mgr.GetClient(), members.count, clock.RealClock{}))
+		Complete(reconciler)
 }
 
 func newReconciler(c client.Client, count func(string) int, clock clock.PassiveClock) *Reconciler {
@@ -159,6 +161,13 @@ func (r *Reconciler) claim(set string) time.Duration {
 	}
 	r.paces[set] = p
 	return max(wait, 0)
+}
+
+// waits says that a set is going to be looked at anyway: what happens to it until then needs no reconciliation.
+func (r *Reconciler) waits(set string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.clock.Now().Before(r.paces[set].due)
 }
 
 // upToDate forgets the write that a set waited for. The next one that it needs waits for a whole Interval again.
