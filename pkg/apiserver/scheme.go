@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/access"
 	clusterinstall "github.com/clusterhub/clusterhub/pkg/apis/cluster/install"
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	viewinstall "github.com/clusterhub/clusterhub/pkg/apis/view/install"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 )
@@ -60,12 +61,14 @@ func (s negotiated) SupportedMediaTypes() []runtime.SerializerInfo {
 // EncoderForVersion implements runtime.NegotiatedSerializer.
 func (s negotiated) EncoderForVersion(serializer runtime.Encoder, gv runtime.GroupVersioner) runtime.Encoder {
 	encoder := s.NegotiatedSerializer.EncoderForVersion(serializer, gv)
-	if gv != runtime.GroupVersioner(viewv1alpha1.SchemeGroupVersion) {
+	switch gv {
+	case clusterv1.SchemeGroupVersion, viewv1alpha1.SchemeGroupVersion:
+	default:
 		return encoder
 	}
 	for _, info := range s.NegotiatedSerializer.SupportedMediaTypes() {
 		if info.MediaType == runtime.ContentTypeJSON && info.Serializer == serializer {
-			return memberListEncoder{encoder}
+			return listEncoder{encoder}
 		}
 	}
 	return encoder

@@ -1,0 +1,411 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/view"
+)
+
+// listEncoder writes lists of clusters and of members to JSON directly. They are what the product is asked for most, and
+// with reflection encoding was most of what they cost. What it writes is what the encoder that it wraps writes, to which
+// it leaves all other objects.
+type listEncoder struct{ runtime.Encoder }
+
+// Encode implements runtime.Encoder.
+func (e listEncoder) Encode(obj runtime.Object, w io.Writer) error {
+	switch list := obj.(type) {
+	case *cluster.ManagedClusterList:
+		return encodeList(w, `{"kind":"ManagedClusterList","apiVersion":"cluster.open-cluster-management.io/v1","metadata":`,
+			&list.ListMeta, list.Items, appendCluster)
+	case *view.ClusterSetMemberList:
+		return encodeList(w, `{"kind":"ClusterSetMemberList","apiVersion":"view.clusterhub.dev/v1alpha1","metadata":`,
+			&list.ListMeta, list.Items, appendMember)
+	}
+	return e.Encoder.Encode(obj, w)
+}
+
+// chunk is the size from which on what is encoded is written. It is more than what a response begins to be compressed
+// at, which the size of the first write decides, and it bounds the memory that a list of the whole fleet takes.
+const chunk = 256 << 10
+
+var chunks = sync.Pool{New: func() any {
+	buffer := make([]byte, 0, chunk+chunk/8)
+	return &buffer
+}}
+
+func encodeList[T any](w io.Writer, begin string, meta *metav1.ListMeta, items []T, appendItem func([]byte, *T) ([]byte, error)) error {
+	buffer := chunks.Get().(*[]byte)
+	defer chunks.Put(buffer)
+	metadata, err := json.Marshal(meta)
+	if err != nil {
+		return err
+	}
+	out := append((*buffer)[:0], begin...)
+	out = append(out, metadata...)
+	out = append(out, `,"items":`...)
+	if items == nil {
+		out = append(out, "null"...)
+	} else {
+		out = append(out, '[')
+		for i := range items {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			if out, err = appendItem(out, &items[i]); err != nil {
+				return err
+			}
+			if len(out) > chunk {
+				if _, err := w.Write(out); err != nil {
+					return err
+				}
+				out = out[:0]
+			}
+		}
+		out = append(out, ']')
+	}
+	_, err = w.Write(append(out, "}\n"...))
+	return err
+}
+
+// appendCluster appends a cluster of a list as its version v1.
+func appendCluster(out []byte, c *cluster.ManagedCluster) ([]byte, error) {
+	out = append(out, '{')
+	out = appendField(out, `"kind":`, c.Kind)
+	out = appendField(out, `"apiVersion":`, c.APIVersion)
+	out, err := appendMeta(append(separate(out), `"metadata":`...), &c.ObjectMeta)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, `,"spec":{`...)
+	if len(c.Spec.ManagedClusterClientConfigs) > 0 {
+		out = append(out, `"managedClusterClientConfigs":[`...)
+		for i := range c.Spec.ManagedClusterClientConfigs {
+			config := &c.Spec.ManagedClusterClientConfigs[i]
+			out = append(separate(out), `{"url":`...)
+			out = appendString(out, config.URL)
+			if len(config.CABundle) > 0 {
+				out = append(out, `,"caBundle":"`...)
+				out = base64.StdEncoding.AppendEncode(out, config.CABundle)
+				out = append(out, '"')
+			}
+			out = append(out, '}')
+		}
+		out = append(out, ']')
+	}
+	out = append(separate(out), `"hubAcceptsClient":`...)
+	out = strconv.AppendBool(out, c.Spec.HubAcceptsClient)
+	if c.Spec.LeaseDurationSeconds != 0 {
+		out = append(out, `,"leaseDurationSeconds":`...)
+		out = strconv.AppendInt(out, int64(c.Spec.LeaseDurationSeconds), 10)
+	}
+	if len(c.Spec.Taints) > 0 {
+		out = append(out, `,"taints":[`...)
+		for i := range c.Spec.Taints {
+			taint := &c.Spec.Taints[i]
+			out = append(separate(out), `{"key":`...)
+			out = appendString(out, taint.Key)
+			out = appendField(out, `"value":`, taint.Value)
+			out = append(out, `,"effect":`...)
+			out = appendString(out, string(taint.Effect))
+			out = append(out, `,"timeAdded":`...)
+			out = appendTime(out, &taint.TimeAdded)
+			out = append(out, '}')
+		}
+		out = append(out, ']')
+	}
+	out = append(out, `},"status":{`...)
+	if out, err = appendStatus(out, &c.Status); err != nil {
+		return nil, err
+	}
+	return append(out, "}}"...), nil
+}
+
+func appendStatus(out []byte, s *cluster.ManagedClusterStatus) ([]byte, error) {
+	out = appendConditions(out, s.Conditions)
+	var err error
+	if out, err = appendResources(out, `"capacity":{`, s.Capacity); err != nil {
+		return nil, err
+	}
+	if out, err = appendResources(out, `"allocatable":{`, s.Allocatable); err != nil {
+		return nil, err
+	}
+	out = append(separate(out), `"version":{`...)
+	out = appendField(out, `"kubernetes":`, s.Version.Kubernetes)
+	out = append(out, '}')
+	if len(s.ClusterClaims) > 0 {
+		out = append(out, `,"clusterClaims":[`...)
+		for i := range s.ClusterClaims {
+			out = append(separate(out), '{')
+			out = appendField(out, `"name":`, s.ClusterClaims[i].Name)
+			out = appendField(out, `"value":`, s.ClusterClaims[i].Value)
+			out = append(out, '}')
+		}
+		out = append(out, ']')
+	}
+	if len(s.ManagedNamespaces) > 0 {
+		out = append(out, `,"managedNamespaces":[`...)
+		for i := range s.ManagedNamespaces {
+			namespace := &s.ManagedNamespaces[i]
+			out = append(separate(out), `{"name":`...)
+			out = appendString(out, namespace.Name)
+			out = append(out, `,"clusterSet":`...)
+			out = appendString(out, namespace.ClusterSet)
+			out = appendConditions(out, namespace.Conditions)
+			out = append(out, '}')
+		}
+		out = append(out, ']')
+	}
+	return out, nil
+}
+
+func appendConditions(out []byte, conditions []metav1.Condition) []byte {
+	if len(conditions) == 0 {
+		return out
+	}
+	out = append(separate(out), `"conditions":[`...)
+	for i := range conditions {
+		c := &conditions[i]
+		out = append(separate(out), `{"type":`...)
+		out = appendString(out, c.Type)
+		out = append(out, `,"status":`...)
+		out = appendString(out, string(c.Status))
+		if c.ObservedGeneration != 0 {
+			out = append(out, `,"observedGeneration":`...)
+			out = strconv.AppendInt(out, c.ObservedGeneration, 10)
+		}
+		out = append(out, `,"lastTransitionTime":`...)
+		out = appendTime(out, &c.LastTransitionTime)
+		out = append(out, `,"reason":`...)
+		out = appendString(out, c.Reason)
+		out = append(out, `,"message":`...)
+		out = appendString(out, c.Message)
+		out = append(out, '}')
+	}
+	return append(out, ']')
+}
+
+func appendResources(out []byte, name string, resources cluster.ResourceList) ([]byte, error) {
+	if len(resources) == 0 {
+		return out, nil
+	}
+	out = append(separate(out), name...)
+	for _, key := range sortedKeys(resources, nil) {
+		value, err := resources[key].MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		out = appendString(separate(out), string(key))
+		out = append(append(out, ':'), value...)
+	}
+	return append(out, '}'), nil
+}
+
+// appendMeta appends the metadata of an object.
+func appendMeta(out []byte, m *metav1.ObjectMeta) ([]byte, error) {
+	out = append(out, '{')
+	out = appendField(out, `"name":`, m.Name)
+	out = appendField(out, `"generateName":`, m.GenerateName)
+	out = appendField(out, `"namespace":`, m.Namespace)
+	out = appendField(out, `"selfLink":`, m.SelfLink) //nolint:staticcheck // It is not set any more, but would be written.
+	out = appendField(out, `"uid":`, string(m.UID))
+	out = appendField(out, `"resourceVersion":`, m.ResourceVersion)
+	if m.Generation != 0 {
+		out = append(separate(out), `"generation":`...)
+		out = strconv.AppendInt(out, m.Generation, 10)
+	}
+	if !m.CreationTimestamp.IsZero() {
+		out = append(separate(out), `"creationTimestamp":`...)
+		out = appendTime(out, &m.CreationTimestamp)
+	}
+	if m.DeletionTimestamp != nil {
+		out = append(separate(out), `"deletionTimestamp":`...)
+		out = appendTime(out, m.DeletionTimestamp)
+	}
+	if m.DeletionGracePeriodSeconds != nil {
+		out = append(separate(out), `"deletionGracePeriodSeconds":`...)
+		out = strconv.AppendInt(out, *m.DeletionGracePeriodSeconds, 10)
+	}
+	out = appendStringMap(out, `"labels":{`, m.Labels)
+	out = appendStringMap(out, `"annotations":{`, m.Annotations)
+	if len(m.OwnerReferences) > 0 {
+		owners, err := json.Marshal(m.OwnerReferences)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(separate(out), `"ownerReferences":`...), owners...)
+	}
+	out = appendStrings(out, `"finalizers":[`, m.Finalizers)
+	if len(m.ManagedFields) > 0 {
+		out = append(separate(out), `"managedFields":[`...)
+		for i := range m.ManagedFields {
+			var err error
+			if out, err = appendManagedFields(append(separate(out), '{'), &m.ManagedFields[i]); err != nil {
+				return nil, err
+			}
+			out = append(out, '}')
+		}
+		out = append(out, ']')
+	}
+	return append(out, '}'), nil
+}
+
+func appendManagedFields(out []byte, f *metav1.ManagedFieldsEntry) ([]byte, error) {
+	out = appendField(out, `"manager":`, f.Manager)
+	out = appendField(out, `"operation":`, string(f.Operation))
+	out = appendField(out, `"apiVersion":`, f.APIVersion)
+	if f.Time != nil {
+		out = append(separate(out), `"time":`...)
+		out = appendTime(out, f.Time)
+	}
+	out = appendField(out, `"fieldsType":`, f.FieldsType)
+	if f.FieldsV1 != nil {
+		out = append(separate(out), `"fieldsV1":`...)
+		if raw := f.FieldsV1.Raw; len(raw) > 0 && !slices.ContainsFunc(raw, func(c byte) bool { return loose[c] }) {
+			out = append(out, raw...)
+		} else {
+			compact, err := json.Marshal(f.FieldsV1)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, compact...)
+		}
+	}
+	return appendField(out, `"subresource":`, f.Subresource), nil
+}
+
+// loose are the bytes of which encoding/json, or one of them, would rewrite a value that is JSON already: what it
+// escapes in strings, and white space.
+var loose = func() (table [256]bool) {
+	for c := range table {
+		table[c] = c <= ' ' || c >= 0x7f || c == '<' || c == '>' || c == '&'
+	}
+	return table
+}()
+
+// appendMember appends a member of a list.
+func appendMember(out []byte, m *view.ClusterSetMember) ([]byte, error) {
+	out = append(out, '{')
+	out = appendField(out, `"kind":`, m.Kind)
+	out = appendField(out, `"apiVersion":`, m.APIVersion)
+	out, err := appendMeta(append(separate(out), `"metadata":`...), &m.ObjectMeta)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, `,"spec":{"clusterSet":`...)
+	out = appendString(out, m.Spec.ClusterSet)
+	out = append(out, `,"cluster":`...)
+	out = appendString(out, m.Spec.Cluster)
+	out = append(out, `},"status":{"accepted":`...)
+	out = strconv.AppendBool(out, m.Status.Accepted)
+	out = append(out, `,"joined":`...)
+	out = appendString(out, string(m.Status.Joined))
+	out = append(out, `,"available":`...)
+	out = appendString(out, string(m.Status.Available))
+	out = appendField(out, `"kubernetesVersion":`, m.Status.KubernetesVersion)
+	out = append(out, `,"selectedBy":{"type":`...)
+	out = appendString(out, m.Status.SelectedBy.Type)
+	out = appendField(out, `"selector":`, m.Status.SelectedBy.Selector)
+	out = append(out, '}')
+	out = appendStrings(out, `"taints":[`, m.Status.Taints)
+	return append(out, "}}"...), nil
+}
+
+// separate appends a comma unless an object or a list has just begun.
+func separate(out []byte) []byte {
+	if last := out[len(out)-1]; last == '{' || last == '[' {
+		return out
+	}
+	return append(out, ',')
+}
+
+// appendField appends a field that is left out when it is empty.
+func appendField(out []byte, name, value string) []byte {
+	if value == "" {
+		return out
+	}
+	out = append(separate(out), name...)
+	return appendString(out, value)
+}
+
+// appendStrings appends a field that is left out when it is empty.
+func appendStrings(out []byte, name string, values []string) []byte {
+	if len(values) == 0 {
+		return out
+	}
+	out = append(separate(out), name...)
+	for _, value := range values {
+		out = appendString(separate(out), value)
+	}
+	return append(out, ']')
+}
+
+// appendStringMap appends a field that is left out when it is empty.
+func appendStringMap(out []byte, name string, values map[string]string) []byte {
+	if len(values) == 0 {
+		return out
+	}
+	out = append(separate(out), name...)
+	var few [16]string
+	for _, key := range sortedKeys(values, few[:0]) {
+		out = appendString(separate(out), key)
+		out = append(out, ':')
+		out = appendString(out, values[key])
+	}
+	return append(out, '}')
+}
+
+// sortedKeys appends the keys of a map to keys.
+func sortedKeys[K cmp.Ordered, V any](values map[K]V, keys []K) []K {
+	for key := range values {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// appendTime appends a time as its MarshalJSON does.
+func appendTime(out []byte, t *metav1.Time) []byte {
+	if t.IsZero() {
+		return append(out, "null"...)
+	}
+	out = t.UTC().AppendFormat(append(out, '"'), time.RFC3339)
+	return append(out, '"')
+}
+
+// quoted are the bytes that encoding/json does not write as they are, and all that is not ASCII.
+var quoted = func() (table [256]bool) {
+	for c := range table {
+		table[c] = c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&'
+	}
+	return table
+}()
+
+// appendString appends a string as encoding/json does, to which it leaves all but plain ASCII.
+func appendString(out []byte, s string) []byte {
+	for i := range len(s) {
+		if quoted[s[i]] {
+			encoded, err := json.Marshal(s)
+			if err != nil {
+				return append(out, `""`...) // a string always marshals
+			}
+			return append(out, encoded...)
+		}
+	}
+	out = append(out, '"')
+	out = append(out, s...)
+	return append(out, '"')
+}
