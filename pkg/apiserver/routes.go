@@ -28,6 +28,9 @@ type stores struct {
 	members  *clustersetmember.REST
 }
 
+// Groups are the API groups that hub-apiserver serves.
+func Groups() []string { return []string{cluster.GroupName, view.GroupName} }
+
 // clusterGroup is the route table of cluster.open-cluster-management.io.
 func (s stores) clusterGroup() *genericapiserver.APIGroupInfo {
 	group := newGroup(cluster.GroupName)

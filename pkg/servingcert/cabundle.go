@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,6 +46,10 @@ func (m *Manager) runCABundle(ctx context.Context) {
 	_, err := apiServices.Informer().AddEventHandler(cache.FilteringResourceEventHandler{
 		FilterFunc: func(obj any) bool {
 			apiService, ok := obj.(*apiregistrationv1.APIService)
+			if ok && m.isShadowed(apiService) {
+				klog.FromContext(ctx).Info("The hub serves a version of our API group from CustomResourceDefinitions: what is "+
+					"stored in those and what is stored here are two worlds", "apiService", apiService.Name)
+			}
 			return ok && m.isOurs(apiService)
 		},
 		Handler: cache.ResourceEventHandlerFuncs{
@@ -147,6 +152,11 @@ func (c *caBundles) reconcile(ctx context.Context, name string) error {
 		return nil
 	}
 	return err
+}
+
+// isShadowed says that the hub serves a version of a group of ours itself.
+func (m *Manager) isShadowed(apiService *apiregistrationv1.APIService) bool {
+	return apiService.Spec.Service == nil && slices.Contains(m.config.Groups, apiService.Spec.Group)
 }
 
 func (m *Manager) isOurs(apiService *apiregistrationv1.APIService) bool {

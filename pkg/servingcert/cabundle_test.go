@@ -198,3 +198,20 @@ func TestRun_ARotationReachesTheAPIServicesAndAStaleReplicaDoesNotUndoIt(t *test
 		sawNew = sawNew || bytes.Equal(fields.Spec.CABundle, after)
 	}
 }
+
+func TestIsShadowed_OnlyOurGroupsThatTheHubServesItself(t *testing.T) {
+	m := &Manager{config: Config{Namespace: testNamespace, Service: testService, Groups: []string{"ours.example.com"}}}
+	for _, test := range []struct {
+		group, service string
+		want           bool
+	}{
+		{"ours.example.com", "", true}, {"ours.example.com", testService, false}, {"ours.example.com", "another", false},
+		{"other.example.com", "", false}, {"", "", false},
+	} {
+		s := apiService("v1."+test.group, testNamespace, test.service)
+		s.Spec.Group = test.group
+		if got := m.isShadowed(s); got != test.want {
+			t.Errorf("group %q, service %q: %t", test.group, test.service, got)
+		}
+	}
+}

@@ -40,6 +40,8 @@ type Config struct {
 	Namespace string
 	// Service is the name that APIServices give in spec.service.name.
 	Service string
+	// Groups are the API groups that the server serves: where the hub takes one from elsewhere, the log says so.
+	Groups []string
 	// Kubernetes reads and writes the Secret.
 	Kubernetes kubernetes.Interface
 	// Aggregator watches and patches the APIServices.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
@@ -21,6 +22,7 @@ import (
 	quota "k8s.io/apiserver/pkg/quota/v1/generic"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/informers"
 	"k8s.io/klog/v2"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/clustersetbinding"
@@ -84,9 +86,11 @@ func disableMissingPlugins(ctx context.Context, hub discovery.DiscoveryInterface
 }
 
 // pluginInitializer hands plugins what the generic server's initializer does not have: the counter, once the server that
-// can count is there, and what quotas are counted by, which for all our kinds is the number of objects.
+// can count is there, what quotas are counted by, which for all our kinds is the number of objects, and the informers of
+// policies.
 type pluginInitializer struct {
-	wanting []clustersetdeletion.WantsCounter
+	informers informers.SharedInformerFactory
+	wanting   []clustersetdeletion.WantsCounter
 }
 
 // Initialize implements admission.PluginInitializer.
@@ -97,6 +101,24 @@ func (i *pluginInitializer) Initialize(plugin admission.Interface) {
 	if w, ok := plugin.(initializer.WantsQuotaConfiguration); ok {
 		w.SetQuotaConfiguration(quota.NewConfiguration(nil, nil))
 	}
+	switch w := plugin.(type) {
+	case *validatingadmissionpolicy.Plugin:
+		w.SetExternalKubeInformerFactory(policyInformers{i.informers})
+	case *mutatingadmissionpolicy.Plugin:
+		w.SetExternalKubeInformerFactory(policyInformers{i.informers})
+	}
+}
+
+// policyInformers has no informers for the parameters of policies, so that a policy's plugin makes one of its own for
+// each kind of them. One of the server's would be waited for by its readiness, for ever where we may not list the kind,
+// whatever it is that the policy is about.
+type policyInformers struct {
+	informers.SharedInformerFactory
+}
+
+// ForResource implements informers.SharedInformerFactory.
+func (policyInformers) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
+	return nil, fmt.Errorf("no shared informer for %s", resource)
 }
 
 // SetCounter passes the counter on.

@@ -97,7 +97,8 @@ func (o *Options) config(ctx context.Context, front *rest.Config, client kuberne
 			return nil, nil, explain("client of the hub's APIServices", err)
 		}
 		certificates, err = servingcert.New(ctx, servingcert.Config{
-			Namespace: o.ServiceNamespace, Service: o.ServiceName, Kubernetes: client, Aggregator: aggregator,
+			Namespace: o.ServiceNamespace, Service: o.ServiceName, Groups: apiserver.Groups(),
+			Kubernetes: client, Aggregator: aggregator,
 		})
 		if err != nil {
 			return nil, nil, explain("serving certificate", err)
@@ -105,8 +106,8 @@ func (o *Options) config(ctx context.Context, front *rest.Config, client kuberne
 		o.Recommended.SecureServing.ServerCert.GeneratedCert = certificates
 	}
 	config := &apiserver.Config{Generic: generic}
-	o.Recommended.ExtraAdmissionInitializers = func(*genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
-		plugins := &pluginInitializer{}
+	o.Recommended.ExtraAdmissionInitializers = func(c *genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
+		plugins := &pluginInitializer{informers: c.SharedInformerFactory}
 		config.SetCounter = plugins.SetCounter
 		return []admission.PluginInitializer{plugins}, nil
 	}
