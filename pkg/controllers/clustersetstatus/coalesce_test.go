@@ -148,3 +148,26 @@ func TestCoalescing_ASetThatWaitsIsNotAskedForAgain(t *testing.T) {
 		t.Errorf("%d writes; after it the set waits: %t", len(f.writes), f.waits("s"))
 	}
 }
+
+// What happens while a set is being looked at may be too late for this look, so it must lead to another.
+func TestCoalescing_AnEventDuringALookIsNotDropped(t *testing.T) {
+	f := newFixture(t, newSet("s", 1, empty(1, metav1.NewTime(start))))
+	f.counts["s"] = 1
+	f.reconcile("s")
+	if !f.waits("s") {
+		t.Fatal("no write waits")
+	}
+	// The member has left again when the next look begins, and another joins right after it has counted.
+	looked := false
+	f.count = func(string) int {
+		looked = true
+		if f.waits("s") {
+			t.Error("an event would be dropped while the set is being looked at")
+		}
+		return 0
+	}
+	f.reconcile("s")
+	if !looked || f.waits("s") {
+		t.Errorf("looked: %t; a set that is up to date waits: %t", looked, f.waits("s"))
+	}
+}

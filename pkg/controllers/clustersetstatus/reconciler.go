@@ -106,13 +106,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, err
 	}
+	// From here on an event counts again: it may be about something that the condition does not show yet.
+	due := r.begin(set.Name)
 	before := set.DeepCopy()
 	changed := meta.SetStatusCondition(&set.Status.Conditions, r.condition(set))
 	if !changed || !set.DeletionTimestamp.IsZero() {
 		r.upToDate(set.Name)
 		return reconcile.Result{}, nil
 	}
-	if wait := r.claim(set.Name); wait > 0 {
+	if wait := r.claim(set.Name, due); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	// The lock keeps the conditions of others: a merge patch replaces the whole list.
@@ -142,14 +144,25 @@ func (r *Reconciler) condition(set *clusterv1beta2.ManagedClusterSet) metav1.Con
 	return condition
 }
 
+// begin ends the wait for a write, and returns when it was due; zero when there was none.
+func (r *Reconciler) begin(set string) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, ok := r.paces[set]
+	if ok {
+		r.paces[set] = pace{next: p.next}
+	}
+	return p.due
+}
+
 // claim returns how long the status of a set has to wait, or 0 when it may be written now: then the next write has to
-// wait for one Spacing, also when this one fails.
-func (r *Reconciler) claim(set string) time.Duration {
+// wait for one Spacing, also when this one fails. The time is due when it has been waited for already.
+func (r *Reconciler) claim(set string, due time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.clock.Now()
 	p := r.paces[set]
-	if p.due.IsZero() {
+	if p.due = due; due.IsZero() {
 		p.due = now.Add(Interval)
 		if p.due.Before(p.next) {
 			p.due = p.next
