@@ -40,7 +40,7 @@ func (s *Server) alarmError(alarm etcdserverpb.AlarmType) error {
 	switch alarm {
 	case etcdserverpb.AlarmType_NOSPACE:
 		return fmt.Errorf("the embedded etcd is full (NOSPACE) and refuses writes: its database has %d of %d bytes, %d of them in use; "+
-			"delete objects or raise --%s, then restart hub-apiserver, which defragments the database as it starts",
+			"restart hub-apiserver, which compacts and defragments the database as it starts, with a higher --%s if that is not enough",
 			s.etcd.Server.Backend().Size(), s.opts.QuotaBackendBytes, s.etcd.Server.Backend().SizeInUse(), quotaFlag)
 	case etcdserverpb.AlarmType_CORRUPT:
 		return fmt.Errorf("the data of the embedded etcd is damaged (CORRUPT): stop hub-apiserver and restore %s from a backup",

@@ -7,28 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/klog/v2"
 )
-
-// Snapshot writes a consistent copy of the database, in the format of "etcdctl snapshot save" (with its checksum at
-// the end, so "etcdutl snapshot restore --data-dir <data-dir>/etcd" takes it). An error means that what was written
-// is not a snapshot.
-func (s *Server) Snapshot(ctx context.Context, w io.Writer) error {
-	reader, err := s.client.Snapshot(ctx)
-	if err != nil {
-		return fmt.Errorf("embedded etcd: no snapshot: %w", err)
-	}
-	defer reader.Close()
-	if _, err := io.Copy(w, reader); err != nil {
-		return fmt.Errorf("embedded etcd: the snapshot is incomplete: %w", err)
-	}
-	return nil
-}
 
 // reclaimSpace ends the NOSPACE alarm of an earlier run where it can: etcd keeps the alarm until it is told, also
 // after the quota was raised. It compacts and defragments, which no client is there yet to be disturbed by, and disarms

@@ -4,19 +4,14 @@
 package etcd
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"go.etcd.io/bbolt"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"k8s.io/apiserver/pkg/server/healthz"
@@ -128,55 +123,5 @@ func TestHealthCheck_ReportsAServerThatStoppedByItself(t *testing.T) {
 	<-server.Done()
 	if err := server.check(); err == nil || !strings.Contains(err.Error(), "stopped") {
 		t.Errorf("the check says %v", err)
-	}
-}
-
-func TestSnapshot_IsACompleteDatabaseWithItsChecksum(t *testing.T) {
-	server := startServer(t, testOptions(t.TempDir()))
-	if _, err := server.client.Put(t.Context(), "saved", "the value that was saved"); err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	if err := server.Snapshot(t.Context(), &out); err != nil {
-		t.Fatal(err)
-	}
-	database, sum := out.Bytes()[:out.Len()-sha256.Size], out.Bytes()[out.Len()-sha256.Size:]
-	if want := sha256.Sum256(database); !bytes.Equal(sum, want[:]) {
-		t.Error("the checksum at the end is not that of the database")
-	}
-	file := filepath.Join(t.TempDir(), "db")
-	if err := os.WriteFile(file, database, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	db, err := bbolt.Open(file, 0o600, &bbolt.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	found := false
-	err = db.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte("key")).ForEach(func(_, value []byte) error {
-			found = found || bytes.Contains(value, []byte("the value that was saved"))
-			return nil
-		})
-	})
-	if err != nil || !found {
-		t.Errorf("the object is not in the snapshot (%v)", err)
-	}
-}
-
-type brokenWriter struct{}
-
-func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("disk full") }
-
-func TestSnapshot_TellsOfAFailedWriteAndAnEndedContext(t *testing.T) {
-	server := startServer(t, testOptions(t.TempDir()))
-	if err := server.Snapshot(t.Context(), brokenWriter{}); err == nil || !strings.Contains(err.Error(), "disk full") {
-		t.Errorf("with a broken writer: %v", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := server.Snapshot(ctx, &bytes.Buffer{}); err == nil {
-		t.Error("with an ended context: no error")
 	}
 }
