@@ -6,14 +6,12 @@ package clustersetbinding
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
@@ -30,8 +28,7 @@ func Register(plugins *admission.Plugins) {
 // Plugin refuses bindings by users who may not bind the set. A binding's set never changes, so its creation is all
 // that has to be guarded.
 type Plugin struct {
-	*admission.Handler
-	authorizer authorizer.Authorizer
+	permission.Guard
 }
 
 var (
@@ -41,18 +38,7 @@ var (
 )
 
 // New returns the plugin, to be given an authorizer.
-func New() *Plugin { return &Plugin{Handler: admission.NewHandler(admission.Create)} }
-
-// SetAuthorizer implements initializer.WantsAuthorizer.
-func (p *Plugin) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
-
-// ValidateInitialization implements admission.InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	if p.authorizer == nil {
-		return errors.New(PluginName + " needs an authorizer")
-	}
-	return nil
-}
+func New() *Plugin { return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create)} }
 
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
@@ -66,7 +52,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	bind := permission.Rule{
 		Verb: "create", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "bind", Name: binding.Spec.ClusterSet,
 	}
-	held, err := permission.Holds(ctx, p.authorizer, a.GetUserInfo(), bind)
+	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), bind)
 	if held != nil {
 		return nil
 	}

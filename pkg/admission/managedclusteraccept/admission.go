@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
@@ -32,9 +31,8 @@ func Register(plugins *admission.Plugins) {
 
 // Plugin refuses to accept or deny a cluster for users who may not.
 type Plugin struct {
-	*admission.Handler
-	authorizer authorizer.Authorizer
-	client     kubernetes.Interface
+	permission.Guard
+	client kubernetes.Interface
 }
 
 var (
@@ -46,21 +44,18 @@ var (
 
 // New returns the plugin, to be given an authorizer and a client.
 func New() *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
+	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update)}
 }
-
-// SetAuthorizer implements initializer.WantsAuthorizer.
-func (p *Plugin) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
 
 // SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
 func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
 
 // ValidateInitialization implements admission.InitializationValidator.
 func (p *Plugin) ValidateInitialization() error {
-	if p.authorizer == nil || p.client == nil {
-		return errors.New(PluginName + " needs an authorizer and a client of the hub")
+	if p.client == nil {
+		return errors.New(PluginName + " needs a client of the hub")
 	}
-	return nil
+	return p.Guard.ValidateInitialization()
 }
 
 // Validate implements admission.ValidationInterface. It looks at every subresource: what changes counts, not the path
@@ -88,14 +83,14 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return permission.Rule{Verb: "update", Group: group, Resource: "managedclusters", Subresource: subresource, Name: updated.Name}
 	}
 	accept := rule(cluster.GroupName, "accept")
-	held, err := permission.Holds(ctx, p.authorizer, a.GetUserInfo(), accept, rule(permission.RegisterGroup, "accept"))
+	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), accept, rule(permission.RegisterGroup, "accept"))
 	what := "accept the cluster " + updated.Name + " (spec.hubAcceptsClient)"
 	if !updated.Spec.HubAcceptsClient {
 		what = "deny the cluster " + updated.Name + " (spec.hubAcceptsClient)"
 		if held == nil {
 			// The right of a cluster's own agent: to leave, and never to come back by itself.
 			var leaveErr error
-			held, leaveErr = permission.Holds(ctx, p.authorizer, a.GetUserInfo(), rule(cluster.GroupName, "leave"))
+			held, leaveErr = permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), rule(cluster.GroupName, "leave"))
 			err = errors.Join(err, leaveErr)
 		}
 	}

@@ -263,7 +263,7 @@ func TestValidate_WhatIsNoClusterIsAnErrorRatherThanAllowed(t *testing.T) {
 func TestValidateInitialization_NeedsAnAuthorizerAndAClient(t *testing.T) {
 	for name, p := range map[string]*Plugin{
 		"nothing":       New(),
-		"no client":     {authorizer: &at.Authorizer{}},
+		"no client":     {Guard: permission.Guard{Authorizer: &at.Authorizer{}}},
 		"no authorizer": {client: fake.NewClientset()},
 	} {
 		if p.ValidateInitialization() == nil {

@@ -7,7 +7,6 @@ package managedclusterlabel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -15,7 +14,6 @@ import (
 
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/warning"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,8 +32,7 @@ func Register(plugins *admission.Plugins) {
 
 // Plugin refuses changes of reserved labels by users who do not hold them.
 type Plugin struct {
-	*admission.Handler
-	authorizer authorizer.Authorizer
+	permission.Guard
 }
 
 var (
@@ -46,18 +43,7 @@ var (
 
 // New returns the plugin, to be given an authorizer.
 func New() *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
-}
-
-// SetAuthorizer implements initializer.WantsAuthorizer.
-func (p *Plugin) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
-
-// ValidateInitialization implements admission.InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	if p.authorizer == nil {
-		return errors.New(PluginName + " needs an authorizer")
-	}
-	return nil
+	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update)}
 }
 
 // Validate implements admission.ValidationInterface. It looks at every subresource: what changes counts, not the path
@@ -95,7 +81,7 @@ func (p *Plugin) allowed(ctx context.Context, a admission.Attributes, c change) 
 			Verb: "create", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "join", Name: c.value,
 		})
 	}
-	held, err := permission.Holds(ctx, p.authorizer, a.GetUserInfo(), rules...)
+	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), rules...)
 	if held == nil {
 		return false, err
 	}

@@ -4,8 +4,6 @@
 package v1beta1
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -38,32 +36,8 @@ func Convert_cluster_ManagedClusterSelector_To_v1beta1_ManagedClusterSelector(in
 }
 
 func addFieldLabelConversions(scheme *runtime.Scheme) error {
-	if err := scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("ManagedClusterSet"), setFieldLabel); err != nil {
+	if err := scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("ManagedClusterSet"), cluster.SetFieldLabel); err != nil {
 		return err
 	}
-	return scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("ManagedClusterSetBinding"),
-		func(label, value string) (string, string, error) {
-			switch label {
-			case "metadata.name", "metadata.namespace", "spec.clusterSet":
-				return label, value, nil
-			}
-			return "", "", fmt.Errorf("%q is no field selector of managedclustersetbindings: use metadata.name, metadata.namespace or spec.clusterSet", label)
-		})
-}
-
-// setFieldLabel maps the field selectors of sets to the internal form. The key of the label that puts a cluster
-// into the set is spec.clusterSelector.exclusiveLabel.key for every exclusive set, whatever its selectorType, so
-// that one watch can follow all sets that are exclusive on a key.
-func setFieldLabel(label, value string) (string, string, error) {
-	switch label {
-	case "metadata.name", "spec.clusterSelector.exclusiveLabel.key":
-		return label, value, nil
-	case "spec.clusterSelector.selectorType":
-		switch value {
-		case "", "LegacyClusterSetLabel":
-			value = string(cluster.ExclusiveClusterSetLabel)
-		}
-		return label, value, nil
-	}
-	return "", "", fmt.Errorf("%q is no field selector of managedclustersets: use metadata.name, spec.clusterSelector.selectorType or spec.clusterSelector.exclusiveLabel.key", label)
+	return scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("ManagedClusterSetBinding"), cluster.BindingFieldLabel)
 }

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
@@ -26,7 +25,7 @@ type Storage struct {
 // NewStorage makes the store of managedclusters. It indexes the label that puts a cluster into an exclusive set,
 // by which upstream's clients list a set.
 func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*Storage, error) {
-	main := strategy{scheme, names.SimpleNameGenerator}
+	main := strategy{hubgeneric.NewStrategy(scheme)}
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &cluster.ManagedCluster{} },
 		NewListFunc:               func() runtime.Object { return &cluster.ManagedClusterList{} },

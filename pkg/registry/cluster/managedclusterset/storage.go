@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
-	"k8s.io/apiserver/pkg/storage/names"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
@@ -24,7 +23,7 @@ type Storage struct {
 
 // NewStorage makes the store of managedclustersets, which all served versions share.
 func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*Storage, error) {
-	main := strategy{scheme, names.SimpleNameGenerator}
+	main := strategy{hubgeneric.NewStrategy(scheme)}
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &cluster.ManagedClusterSet{} },
 		NewListFunc:               func() runtime.Object { return &cluster.ManagedClusterSetList{} },

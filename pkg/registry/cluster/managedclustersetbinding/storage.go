@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
-	"k8s.io/apiserver/pkg/storage/names"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
@@ -21,7 +20,7 @@ type Storage struct {
 
 // NewStorage makes the store of managedclustersetbindings, which all served versions share.
 func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*Storage, error) {
-	main := strategy{scheme, names.SimpleNameGenerator}
+	main := strategy{hubgeneric.NewStrategy(scheme)}
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &cluster.ManagedClusterSetBinding{} },
 		NewListFunc:               func() runtime.Object { return &cluster.ManagedClusterSetBindingList{} },

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
@@ -29,10 +28,7 @@ var versions = []string{
 }
 
 // strategy is how managedclustersetbindings themselves are created and updated.
-type strategy struct {
-	runtime.ObjectTyper
-	names.NameGenerator
-}
+type strategy struct{ hubgeneric.Strategy }
 
 var (
 	_ rest.RESTCreateStrategy  = strategy{}
@@ -41,14 +37,7 @@ var (
 	_ rest.ResetFieldsStrategy = strategy{}
 )
 
-func (strategy) NamespaceScoped() bool                                     { return true }
-func (strategy) AllowCreateOnUpdate(context.Context) bool                  { return false }
-func (strategy) AllowUnconditionalUpdate(context.Context) bool             { return false }
-func (strategy) Canonicalize(runtime.Object)                               {}
-func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
-func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
-}
+func (strategy) NamespaceScoped() bool { return true }
 
 func (strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return hubgeneric.ResetFields(versions, fieldpath.MakePathOrDie("status"))

@@ -1,0 +1,32 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import "fmt"
+
+// SetFieldLabel maps the field selectors of sets, in any version, to the internal form. The key of the label that puts a
+// cluster into the set is spec.clusterSelector.exclusiveLabel.key for every exclusive set, whatever its selectorType, so
+// that one watch can follow all sets that are exclusive on a key.
+func SetFieldLabel(label, value string) (string, string, error) {
+	switch label {
+	case "metadata.name", "spec.clusterSelector.exclusiveLabel.key":
+		return label, value, nil
+	case "spec.clusterSelector.selectorType":
+		switch value {
+		case "", "LegacyClusterSetLabel":
+			value = string(ExclusiveClusterSetLabel)
+		}
+		return label, value, nil
+	}
+	return "", "", fmt.Errorf("%q is no field selector of managedclustersets: use metadata.name, spec.clusterSelector.selectorType or spec.clusterSelector.exclusiveLabel.key", label)
+}
+
+// BindingFieldLabel maps the field selectors of bindings, in any version, to the internal form.
+func BindingFieldLabel(label, value string) (string, string, error) {
+	switch label {
+	case "metadata.name", "metadata.namespace", "spec.clusterSet":
+		return label, value, nil
+	}
+	return "", "", fmt.Errorf("%q is no field selector of managedclustersetbindings: use metadata.name, metadata.namespace or spec.clusterSet", label)
+}
