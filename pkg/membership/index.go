@@ -23,6 +23,7 @@ import (
 
 // Change is what happened to one member. The member of a deletion is as the cluster is now.
 type Change struct {
+	// Type is Added, Modified or Deleted.
 	Type   watch.EventType
 	Member *view.ClusterSetMember
 }

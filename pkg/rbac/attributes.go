@@ -11,6 +11,7 @@ import (
 
 // Attributes is the request whose names are computed: a verb on a cluster-scoped resource (not on a subresource).
 type Attributes struct {
+	// Verb, Group and Resource are as in a PolicyRule: lower case, the plural of the resource, no wildcards.
 	Verb     string
 	Group    string
 	Resource string

@@ -32,12 +32,15 @@ const (
 
 // Options are hub-controller-manager's flags.
 type Options struct {
+	// Kubeconfig is the file with the way to the hub; the pod's own identity is used when it is empty.
 	Kubeconfig string
-	QPS        float32
-	Burst      int
+	// QPS is how many requests per second are sent to the hub in the long run, Burst how many at once.
+	QPS   float32
+	Burst int
 
 	LeaderElection LeaderElectionOptions
 
+	// HealthAddress and MetricsAddress are host:port of plain HTTP; "0" turns one off.
 	HealthAddress  string
 	MetricsAddress string
 
@@ -47,8 +50,11 @@ type Options struct {
 
 // LeaderElectionOptions say how one of several processes is chosen to act.
 type LeaderElectionOptions struct {
-	Enabled       bool
-	Namespace     string
+	Enabled bool
+	// Namespace is that of the Lease; the pod's own when it is empty.
+	Namespace string
+	// LeaseDuration is how long the others wait for a leader that is silent, RenewDeadline how long a leader goes on
+	// without having renewed, RetryPeriod how often all of them try: each has to be longer than the next.
 	LeaseDuration time.Duration
 	RenewDeadline time.Duration
 	RetryPeriod   time.Duration

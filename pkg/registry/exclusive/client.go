@@ -18,6 +18,7 @@ import (
 
 // ClaimedError says that another object holds the claim.
 type ClaimedError struct {
+	// Claim is what was asked for, Holder the name of the object that has it.
 	Claim, Holder string
 }
 
