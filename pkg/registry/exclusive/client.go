@@ -3,13 +3,16 @@
 
 // Package exclusive lets an object claim a name that no other object may have at the same time. The claim is a key
 // in etcd that is written and deleted in the same transaction as the object, so that of two racing writers exactly
-// one wins, through whatever replica, and no crash leaves a claim without its object.
+// one wins, through whatever replica, and no crash leaves a claim without its object. A claim that lost its object in
+// another way can be had by the next one.
 package exclusive
 
 import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
+	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -31,6 +34,9 @@ func (e *ClaimedError) Error() string {
 type transition struct {
 	holder           string
 	release, acquire string
+	// holds says whether another object has the claim to acquire, and at which revision it was read, 0 when it is not
+	// there.
+	holds func(ctx context.Context, name string) (has bool, revision int64)
 }
 
 type transitionKey struct{}
@@ -59,36 +65,67 @@ func (c *client) OptimisticPut(ctx context.Context, key string, value []byte, ex
 	compares := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(key), "=", expectedRevision)}
 	writes := []clientv3.Op{clientv3.OpPut(key, string(value), clientv3.WithLease(opts.LeaseID))}
 	reads := []clientv3.Op{clientv3.OpGet(key)}
+	var free []clientv3.Cmp
 	if t.release != "" {
 		writes = append(writes, c.releaseOp(t))
 	}
 	if t.acquire != "" {
 		claim := path.Join(c.prefix, t.acquire)
-		compares = append(compares, clientv3.Compare(clientv3.CreateRevision(claim), "=", 0))
+		free = unclaimed(claim)
 		writes = append(writes, clientv3.OpPut(claim, t.holder))
 		reads = append(reads, clientv3.OpGet(claim))
 	}
-	txn, err := c.kv.Txn(ctx).If(compares...).Then(writes...).Else(reads...).Commit()
-	if err != nil {
-		return resp, err
-	}
-	resp.Succeeded = txn.Succeeded
-	resp.Revision = txn.Header.Revision
-	if txn.Succeeded {
-		return resp, nil
-	}
-	object := first(txn, 0)
-	if t.acquire != "" && modRevision(object) == expectedRevision {
-		// The object is as expected, so it was the claim that failed. A holder of our own name is the object of that
-		// name that was there before; its claim goes with it, in the same revision as the object.
-		if claim := first(txn, 1); claim != nil {
-			return resp, &ClaimedError{Claim: t.acquire, Holder: string(claim.Value)}
+	for {
+		txn, err := c.kv.Txn(ctx).If(slices.Concat(compares, free)...).Then(writes...).Else(reads...).Commit()
+		if err != nil {
+			return resp, err
+		}
+		resp.Succeeded = txn.Succeeded
+		resp.Revision = txn.Header.Revision
+		if txn.Succeeded {
+			return resp, nil
+		}
+		object := first(txn, 0)
+		if t.acquire == "" || modRevision(object) != expectedRevision {
+			if opts.GetOnFailure {
+				resp.KV = object
+			}
+			return resp, nil
+		}
+		// The object is as expected, so it was the claim that failed. A further attempt fails only by another's write.
+		if free, err = c.free(ctx, key, t, first(txn, 1)); err != nil {
+			return resp, err
 		}
 	}
-	if opts.GetOnFailure {
-		resp.KV = object
+}
+
+// free is the condition under which a claim can be had, or a ClaimedError. A claim outlives its object when that is deleted
+// undecoded, or is lost in a restored etcd.
+func (c *client) free(ctx context.Context, key string, t *transition, held *mvccpb.KeyValue) ([]clientv3.Cmp, error) {
+	claim := path.Join(c.prefix, t.acquire)
+	if held == nil {
+		return unclaimed(claim), nil
 	}
-	return resp, nil
+	unchanged := clientv3.Compare(clientv3.ModRevision(claim), "=", held.ModRevision)
+	holder := string(held.Value)
+	if holder == t.holder {
+		// Left by an earlier object of this name: the one that is written does not have it yet.
+		return []clientv3.Cmp{unchanged}, nil
+	}
+	has, revision := t.holds(ctx, holder)
+	if has {
+		return nil, &ClaimedError{Claim: t.acquire, Holder: holder}
+	}
+	return []clientv3.Cmp{unchanged, clientv3.Compare(clientv3.ModRevision(sibling(key, holder)), "=", revision)}, nil
+}
+
+func unclaimed(claim string) []clientv3.Cmp {
+	return []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(claim), "=", 0)}
+}
+
+// sibling is the key of another object beside the one at key.
+func sibling(key, name string) string {
+	return key[:strings.LastIndexByte(key, '/')+1] + name
 }
 
 // OptimisticDelete implements kubernetes.Interface.

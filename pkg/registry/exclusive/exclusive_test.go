@@ -32,6 +32,7 @@ import (
 	clusterinstall "github.com/clusterhub/clusterhub/pkg/apis/cluster/install"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/etcd"
+	"github.com/clusterhub/clusterhub/pkg/registry/backend"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
 )
 
@@ -73,6 +74,8 @@ type hub struct {
 	t      *testing.T
 	config *storagebackend.Config
 	etcd   *clientv3.Client
+	// connect is how the next replica reaches etcd.
+	connect backend.Connect
 }
 
 func newHub(t *testing.T) *hub {
@@ -90,7 +93,7 @@ func newHub(t *testing.T) *hub {
 	client, err := clientv3.New(clientv3.Config{Endpoints: config.Transport.ServerList, TLS: tls})
 	must(t, err)
 	t.Cleanup(func() { _ = client.Close() })
-	return &hub{t: t, config: config, etcd: client}
+	return &hub{t: t, config: config, etcd: client, connect: backend.Dial}
 }
 
 // GetRESTOptions implements generic.RESTOptionsGetter.
@@ -98,7 +101,7 @@ func (h *hub) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (g
 	return generic.RESTOptions{
 		StorageConfig:  h.config.ForResource(resource),
 		ResourcePrefix: "sets",
-		Decorator:      managedclusterset.Decorator(nil),
+		Decorator:      managedclusterset.Decorator(h.connect),
 	}, nil
 }
 

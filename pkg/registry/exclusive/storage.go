@@ -5,6 +5,7 @@ package exclusive
 
 import (
 	"context"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,7 +28,8 @@ type claiming struct {
 
 func (s *claiming) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
 	name := nameOf(obj)
-	ctx = withTransition(ctx, &transition{holder: name, acquire: s.claim(obj)})
+	claim := s.claim(obj)
+	ctx = withTransition(ctx, &transition{holder: name, acquire: claim, holds: s.holds(key, claim, obj)})
 	return s.explain(name, s.Interface.Create(ctx, key, obj, out, ttl))
 }
 
@@ -38,7 +40,8 @@ func (s *claiming) GuaranteedUpdate(ctx context.Context, key string, destination
 		before := s.claim(input)
 		output, ttl, err := tryUpdate(input, res)
 		if err == nil {
-			*t = transition{holder: nameOf(output), release: before, acquire: s.claim(output)}
+			after := s.claim(output)
+			*t = transition{holder: nameOf(output), release: before, acquire: after, holds: s.holds(key, after, output)}
 		}
 		return output, ttl, err
 	}
@@ -53,6 +56,19 @@ func (s *claiming) Delete(ctx context.Context, key string, out runtime.Object, p
 		return validateDeletion(ctx, obj)
 	}
 	return s.Interface.Delete(withTransition(ctx, t), key, out, preconditions, validate, cachedExistingObject, opts)
+}
+
+// holds looks for a claim at the objects beside key, which are of the type of the one that is like them. What cannot be
+// read keeps its claim.
+func (s *claiming) holds(key, claim string, like runtime.Object) func(context.Context, string) (bool, int64) {
+	return func(ctx context.Context, name string) (bool, int64) {
+		object := reflect.New(reflect.TypeOf(like).Elem()).Interface().(runtime.Object)
+		if err := s.Get(ctx, sibling(key, name), storage.GetOptions{IgnoreNotFound: true}, object); err != nil {
+			return true, 0
+		}
+		revision, err := s.Versioner().ObjectResourceVersion(object)
+		return err != nil || revision != 0 && s.claim(object) == claim, int64(revision)
+	}
 }
 
 func (s *claiming) explain(name string, err error) error {

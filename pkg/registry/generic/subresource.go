@@ -6,13 +6,11 @@ package generic
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -54,6 +52,9 @@ func (r *SubresourceREST) Destroy() {}
 
 // Get implements rest.Getter.
 func (r *SubresourceREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	if err := CheckVersion("resourceVersion", options.ResourceVersion); err != nil {
+		return nil, err
+	}
 	return r.store.Get(ctx, name, options)
 }
 
@@ -72,36 +73,54 @@ func (r *SubresourceREST) ConvertToTable(ctx context.Context, object, tableOptio
 	return r.store.ConvertToTable(ctx, object, tableOptions)
 }
 
-// Storage is a main resource with its short names.
+// Storage is a main resource with its short names. It answers requests at versions that are none, which the store does not
+// take for faults of the client.
 type Storage struct {
 	*genericregistry.Store
 	Short []string
 }
 
 var (
+	_ rest.StandardStorage    = &Storage{}
 	_ rest.ShortNamesProvider = &Storage{}
-	_ rest.Updater            = &Storage{}
 )
 
 // ShortNames implements rest.ShortNamesProvider.
 func (s *Storage) ShortNames() []string { return s.Short }
 
+// Get implements rest.Getter.
+func (s *Storage) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	if err := CheckVersion("resourceVersion", options.ResourceVersion); err != nil {
+		return nil, err
+	}
+	return s.Store.Get(ctx, name, options)
+}
+
+// List implements rest.Lister.
+func (s *Storage) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
+	if err := checkList(options); err != nil {
+		return nil, err
+	}
+	return s.Store.List(ctx, options)
+}
+
+// Watch implements rest.Watcher.
+func (s *Storage) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
+	if err := checkList(options); err != nil {
+		return nil, err
+	}
+	return s.Store.Watch(ctx, options)
+}
+
+// Create implements rest.Creater.
+func (s *Storage) Create(ctx context.Context, obj runtime.Object, createValidation rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	if err := checkNew(obj); err != nil {
+		return nil, err
+	}
+	return s.Store.Create(ctx, obj, createValidation, options)
+}
+
 // Update implements rest.Updater.
 func (s *Storage) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return s.Store.Update(ctx, name, checked(objInfo), createValidation, updateValidation, forceAllowCreate, options)
-}
-
-// checked refuses a resource version that is none. The store would take it for a failure of its own.
-func checked(objInfo rest.UpdatedObjectInfo) rest.UpdatedObjectInfo {
-	return rest.WrapUpdatedObjectInfo(objInfo, func(_ context.Context, updated, _ runtime.Object) (runtime.Object, error) {
-		object, err := meta.Accessor(updated)
-		if err != nil {
-			return nil, err
-		}
-		version := object.GetResourceVersion()
-		if _, err := strconv.ParseUint(version, 10, 64); version != "" && err != nil {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("metadata.resourceVersion: %q is no version that this server has given out", version))
-		}
-		return updated, nil
-	})
 }

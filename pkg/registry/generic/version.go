@@ -1,0 +1,55 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generic
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+)
+
+var versioner = storage.APIObjectVersioner{}
+
+// CheckVersion refuses a resource version that is none, by the name of the parameter or field that has it. The store would
+// take most of them for failures of its own.
+func CheckVersion(name, version string) error {
+	if _, err := versioner.ParseResourceVersion(version); err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s: %q is no version that this server has given out", name, version))
+	}
+	return nil
+}
+
+func checkList(options *internalversion.ListOptions) error {
+	if options == nil {
+		return nil
+	}
+	return CheckVersion("resourceVersion", options.ResourceVersion)
+}
+
+// checkNew refuses an object to be created that has a version, such as one that was exported. The store would take it for a
+// failure of its own, and ignore it in a dry run.
+func checkNew(obj runtime.Object) error {
+	if version, err := versioner.ObjectResourceVersion(obj); err != nil || version != 0 {
+		return apierrors.NewBadRequest(storage.ErrResourceVersionSetOnCreate.Error() +
+			": remove metadata.resourceVersion, or update the object that has it")
+	}
+	return nil
+}
+
+// checked refuses an update at a version that is none.
+func checked(objInfo rest.UpdatedObjectInfo) rest.UpdatedObjectInfo {
+	return rest.WrapUpdatedObjectInfo(objInfo, func(_ context.Context, updated, _ runtime.Object) (runtime.Object, error) {
+		object, err := meta.Accessor(updated)
+		if err != nil {
+			return nil, err
+		}
+		return updated, CheckVersion("metadata.resourceVersion", object.GetResourceVersion())
+	})
+}

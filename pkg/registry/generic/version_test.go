@@ -1,0 +1,166 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generic_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	registry "k8s.io/apiserver/pkg/registry/generic"
+	genericregistrytest "k8s.io/apiserver/pkg/registry/generic/testing"
+	"k8s.io/apiserver/pkg/registry/rest"
+	etcd3testing "k8s.io/apiserver/pkg/storage/etcd3/testing"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclustersetbinding"
+	"github.com/clusterhub/clusterhub/pkg/registry/generic"
+	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
+)
+
+// resource is one of those that are stored, with an object named "dev" that can be created in it.
+type resource struct {
+	*generic.Storage
+	subresources []rest.Getter
+	object       runtime.Object
+	ctx          context.Context
+}
+
+func resources(t *testing.T) map[string]resource {
+	t.Helper()
+	_, etcd := etcd3testing.NewUnsecuredEtcd3TestClientServer(t)
+	scheme := registrytest.Scheme()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	options := func(gv schema.GroupVersion, name string) registry.RESTOptions {
+		return registrytest.Options(etcd.Transport, scheme, gv, name)
+	}
+	clusters, err := managedcluster.NewStorage(scheme, options(v1.SchemeGroupVersion, "managedclusters"))
+	must(err)
+	setOptions := options(v1beta1.SchemeGroupVersion, "managedclustersets")
+	setOptions.Decorator = managedclusterset.Decorator(nil)
+	sets, err := managedclusterset.NewStorage(scheme, setOptions)
+	must(err)
+	bindings, err := managedclustersetbinding.NewStorage(scheme, options(v1beta1.SchemeGroupVersion, "managedclustersetbindings"))
+	must(err)
+	meta := metav1.ObjectMeta{Name: "dev"}
+	result := map[string]resource{
+		"managedclusters": {
+			Storage: clusters.ManagedCluster, subresources: []rest.Getter{clusters.Status, clusters.Label, clusters.Accept},
+			object: &cluster.ManagedCluster{ObjectMeta: meta},
+			ctx:    genericregistrytest.NewClusterScopeContext(clusters.ManagedCluster.Store),
+		},
+		"managedclustersets": {
+			Storage: sets.ManagedClusterSet, subresources: []rest.Getter{sets.Status},
+			object: &cluster.ManagedClusterSet{ObjectMeta: meta, Spec: cluster.ManagedClusterSetSpec{
+				ClusterSelector: cluster.ManagedClusterSelector{SelectorType: cluster.ExclusiveClusterSetLabel},
+			}},
+			ctx: genericregistrytest.NewClusterScopeContext(sets.ManagedClusterSet.Store),
+		},
+		"managedclustersetbindings": {
+			Storage: bindings.ManagedClusterSetBinding, subresources: []rest.Getter{bindings.Status},
+			object: &cluster.ManagedClusterSetBinding{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "dev"},
+				Spec:       cluster.ManagedClusterSetBindingSpec{ClusterSet: "dev"},
+			},
+			ctx: genericregistrytest.NewNamespaceScopeContext(bindings.ManagedClusterSetBinding.Store, "ns"),
+		},
+	}
+	for _, r := range result {
+		t.Cleanup(r.Destroy)
+		registrytest.WaitUntilReady(t, r.Store)
+	}
+	return result
+}
+
+func expectBadRequest(t *testing.T, what string, err error, says string) {
+	t.Helper()
+	if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), says) {
+		t.Errorf("%s: got %v, want a 400 that says %q", what, err, says)
+	}
+}
+
+// kubectl create of what kubectl get has written.
+func TestCreate_OfAnObjectWithAVersionIsABadRequest(t *testing.T) {
+	const says = "resourceVersion should not be set on objects to be created: remove metadata.resourceVersion"
+	for name, r := range resources(t) {
+		for _, version := range []string{"7", "x"} {
+			for _, dryRun := range [][]string{nil, {metav1.DryRunAll}} {
+				exported := r.object.DeepCopyObject()
+				registrytest.Meta(exported).SetResourceVersion(version)
+				_, err := r.Create(r.ctx, exported, rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
+				expectBadRequest(t, fmt.Sprintf("%s at %s, dry run %v", name, version, dryRun), err, says)
+			}
+		}
+		if _, err := r.Get(r.ctx, "dev", &metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("%s: got %v for what was refused", name, err)
+		}
+		// As in Kubernetes, 0 is no version.
+		zero := r.object.DeepCopyObject()
+		registrytest.Meta(zero).SetResourceVersion("0")
+		registrytest.Create(t, r.ctx, r, zero)
+	}
+}
+
+func TestReads_AtAVersionThatIsNoneAreBadRequests(t *testing.T) {
+	for name, r := range resources(t) {
+		created := registrytest.Create(t, r.ctx, r, r.object)
+		for _, version := range []string{"x", "-1", "1.5", "99999999999999999999"} {
+			says := fmt.Sprintf("resourceVersion: %q", version)
+			for i, getter := range append(r.subresources, r) {
+				_, err := getter.Get(r.ctx, "dev", &metav1.GetOptions{ResourceVersion: version})
+				expectBadRequest(t, fmt.Sprintf("%s %d get at %s", name, i, version), err, says)
+			}
+			_, err := r.Watch(r.ctx, &internalversion.ListOptions{ResourceVersion: version})
+			expectBadRequest(t, name+" watch at "+version, err, says)
+			_, err = r.List(r.ctx, &internalversion.ListOptions{ResourceVersion: version})
+			expectBadRequest(t, name+" list at "+version, err, says)
+		}
+		for _, version := range []string{"", "0", registrytest.Meta(created).GetResourceVersion()} {
+			for i, getter := range append(r.subresources, r) {
+				if _, err := getter.Get(r.ctx, "dev", &metav1.GetOptions{ResourceVersion: version}); err != nil {
+					t.Errorf("%s %d get at %q: %v", name, i, version, err)
+				}
+			}
+			w, err := r.Watch(r.ctx, &internalversion.ListOptions{ResourceVersion: version})
+			if err != nil {
+				t.Errorf("%s watch at %q: %v", name, version, err)
+				continue
+			}
+			w.Stop()
+			if _, err := r.List(r.ctx, &internalversion.ListOptions{ResourceVersion: version}); err != nil {
+				t.Errorf("%s list at %q: %v", name, version, err)
+			}
+		}
+	}
+}
+
+func TestUpdate_AtAVersionThatIsNoneIsABadRequest(t *testing.T) {
+	for name, r := range resources(t) {
+		changed := registrytest.Create(t, r.ctx, r, r.object).DeepCopyObject()
+		registrytest.Meta(changed).SetResourceVersion("x")
+		updaters := []rest.Updater{r}
+		for _, s := range r.subresources {
+			updaters = append(updaters, s.(rest.Updater))
+		}
+		for i, u := range updaters {
+			_, err := registrytest.Update(r.ctx, u, changed)
+			expectBadRequest(t, fmt.Sprintf("%s %d", name, i), err, `metadata.resourceVersion: "x"`)
+		}
+	}
+}
