@@ -25,6 +25,9 @@ import (
 // PluginName is the name of the plugin in flags and metrics.
 const PluginName = "ManagedClusterLabel"
 
+// maxChanges bounds what one request makes the front be asked for.
+const maxChanges = 64
+
 // Register adds the plugin.
 func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
@@ -64,8 +67,13 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		}
 		before = old.Labels
 	}
+	moved := changes(before, updated.Labels)
+	if len(moved) > maxChanges {
+		return apierrors.NewBadRequest(fmt.Sprintf("metadata.labels: %d reserved labels come or go, and each needs a permission "+
+			"to be asked for: make at most %d such changes in one request", len(moved), maxChanges))
+	}
 	denied := permission.For(a.GetUserInfo())
-	for _, change := range changes(before, updated.Labels) {
+	for _, change := range moved {
 		if allowed, err := p.allowed(ctx, a, change); !allowed {
 			denied.Lacks(change.String(), labelRule(change.key+":"+change.value), err)
 		}

@@ -360,3 +360,26 @@ func TestValidateInitialization_NeedsAnAuthorizer(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Each change asks the front, so that one request must not make many thousands.
+func TestValidate_ARequestMakesABoundedNumberOfChanges(t *testing.T) {
+	labels := func(n int) (pairs []string) {
+		for i := range n {
+			pairs = append(pairs, fmt.Sprintf("%s-%d", regionKey, i), "x")
+		}
+		return pairs
+	}
+	all := &at.Authorizer{Grants: []permission.Rule{labelRule("*")}}
+	most, tooMany := at.Cluster("c1", labels(maxChanges)...), at.Cluster("c1", labels(maxChanges+1)...)
+	if _, err := at.Validate(t, pluginFor(all), at.Request{Object: most}.Attributes()); err != nil {
+		t.Errorf("%d changes: %v", maxChanges, err)
+	}
+	asked := len(all.Asked)
+	if _, err := at.Validate(t, pluginFor(all), at.Request{Object: tooMany}.Attributes()); !apierrors.IsBadRequest(err) || len(all.Asked) > asked {
+		t.Errorf("%d changes: %v, want 400 without asking", maxChanges+1, err)
+	}
+	// What is there already does not count.
+	if _, err := at.Validate(t, pluginFor(all), at.Request{Object: tooMany, Old: most}.Attributes()); err != nil {
+		t.Errorf("one change among many labels: %v", err)
+	}
+}
