@@ -6,9 +6,11 @@ package apiserver
 import (
 	"net/http"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/clustersetdeletion"
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
@@ -62,12 +64,7 @@ func (c CompletedConfig) New() (*Server, error) {
 		c.config.SetCounter(usage{s})
 	}
 	err = generic.AddPostStartHook("follow-rbac-rules", func(hook genericapiserver.PostStartHookContext) error {
-		go func() {
-			if err := s.members.Run(hook); err != nil {
-				// It fails only on handlers that an informer refuses because it has been stopped.
-				return
-			}
-		}()
+		go s.members.Run(hook)
 		return nil
 	})
 	if err != nil {
@@ -90,7 +87,9 @@ func (c CompletedConfig) stores() (s stores, err error) {
 	if s.bindings, err = managedclustersetbinding.NewStorage(Scheme, options); err != nil {
 		return s, err
 	}
-	front, err := rbacclient.NewForConfig(c.config.Generic.ClientConfig)
+	frontConfig := rest.CopyConfig(c.config.Generic.ClientConfig)
+	frontConfig.ContentType = runtime.ContentTypeProtobuf
+	front, err := rbacclient.NewForConfig(frontConfig)
 	if err != nil {
 		return s, err
 	}
@@ -100,7 +99,6 @@ func (c CompletedConfig) stores() (s stores, err error) {
 		ViewCodec:   Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion),
 		AccessCodec: accessCodec,
 		Authorizer:  c.generic.Authorization.Authorizer,
-		RBAC:        c.generic.SharedInformerFactory.Rbac().V1(),
 		Front:       front,
 	})
 	return s, err

@@ -37,6 +37,15 @@ func (n Names) Has(name string) bool {
 	return found
 }
 
+// Includes says whether every name of the other set is in this one.
+func (n Names) Includes(other Names) bool {
+	if n.All || other.All {
+		return n.All
+	}
+	_, missing := difference(other.sorted, n.sorted, cmp.Compare[string])
+	return len(missing) == 0
+}
+
 // Empty says whether no name is in the set.
 func (n Names) Empty() bool { return !n.All && len(n.sorted) == 0 }
 

@@ -7,17 +7,13 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/storage"
-	rbacinformers "k8s.io/client-go/informers/rbac/v1"
-	"k8s.io/client-go/tools/cache"
+	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/klog/v2"
 
 	accessapi "github.com/clusterhub/clusterhub/pkg/apis/access"
@@ -28,7 +24,7 @@ import (
 const (
 	// settle is how long a change of the rules waits for others, so that a bulk of them takes effect as one.
 	settle = 20 * time.Millisecond
-	// catchUp is how long the stream of members waits for this replica's informers to see what another replica saw.
+	// catchUp is how long the stream of members waits for this replica to see the rules that another replica saw.
 	catchUp = 250 * time.Millisecond
 	// keptEpochs and keptSnapshots bound how far back a watch can be resumed across changes of the rules.
 	keptEpochs    = 256
@@ -42,8 +38,8 @@ const (
 // the front's etcd; to order their changes with those of the members, the replica that first sees a change writes an
 // AccessRevision to our etcd, and all replicas let the change take effect at that revision.
 type access struct {
-	store     storage.Interface
-	informers rbacinformers.Interface
+	store storage.Interface
+	front rbacclient.RbacV1Interface
 	// frontAt returns the versions that the front's cluster roles and bindings are at.
 	frontAt func(context.Context) (roles, bindings uint64, err error)
 
@@ -51,7 +47,7 @@ type access struct {
 	index *rbac.Index
 	// epochs are ordered by version. They are replaced, never changed, so that readers may keep them.
 	epochs []epoch
-	// snapshots are the latest states that the informers went through, the newest last.
+	// snapshots are the latest states that this replica went through, the newest last.
 	snapshots []*rbac.Snapshot
 	// snapshotRoles and snapshotBindings are how far the two kinds had been followed at the newest of them.
 	snapshotRoles, snapshotBindings progress
@@ -59,8 +55,6 @@ type access struct {
 	changed chan struct{}
 	// dirty wakes Run.
 	dirty chan struct{}
-	// synced says that the informers have delivered all rules.
-	synced bool
 	// roles and bindings are how far this replica has followed the two kinds.
 	roles, bindings progress
 	// proposed is the digest that this replica has written last: it is not written again when others disagree.
@@ -69,29 +63,13 @@ type access struct {
 	behindSince time.Time
 }
 
-// progress is how far a replica has followed one kind of rules, in resource versions of the front.
-type progress struct {
-	// known is up to where nothing can have been missed, changed is the latest change seen.
-	known, changed uint64
-}
-
-func (p *progress) saw(version string) {
-	if v, err := strconv.ParseUint(version, 10, 64); err == nil {
-		p.changed = max(p.changed, v)
-		p.known = max(p.known, v)
-	}
-}
-
 var _ accessObserver = &access{}
 
-func newAccess(store storage.Interface, informers rbacinformers.Interface, frontAt func(context.Context) (roles, bindings uint64, err error)) *access {
-	// Asked for now, the informers are started with all others; later would be too late.
-	informers.ClusterRoles().Informer()
-	informers.ClusterRoleBindings().Informer()
+func newAccess(store storage.Interface, front rbacclient.RbacV1Interface) *access {
 	return &access{
-		store:     store,
-		informers: informers,
-		frontAt:   frontAt,
+		store:   store,
+		front:   front,
+		frontAt: frontAt(front),
 		index: rbac.NewIndex(rbac.Attributes{
 			Verb: "get", Group: cluster.GroupName, Resource: "managedclustersets",
 		}),
@@ -101,71 +79,23 @@ func newAccess(store storage.Interface, informers rbacinformers.Interface, front
 }
 
 // Run follows the rules until the context ends.
-func (a *access) Run(ctx context.Context) error {
-	roles, err := a.informers.ClusterRoles().Informer().AddEventHandler(handler(a, &a.roles,
-		func(i *rbac.Index, r *rbacv1.ClusterRole) bool { return i.SetClusterRole(r) },
-		func(i *rbac.Index, name string) bool { return i.DeleteClusterRole(name) }))
-	if err != nil {
-		return err
-	}
-	bindings, err := a.informers.ClusterRoleBindings().Informer().AddEventHandler(handler(a, &a.bindings,
-		func(i *rbac.Index, b *rbacv1.ClusterRoleBinding) bool { return i.SetClusterRoleBinding(b) },
-		func(i *rbac.Index, name string) bool { return i.DeleteClusterRoleBinding(name) }))
-	if err != nil {
-		return err
-	}
-	if !cache.WaitForCacheSync(ctx.Done(), roles.HasSynced, bindings.HasSynced) {
-		return nil
-	}
-	a.mu.Lock()
-	a.synced = true
-	// A list is complete up to its own version, also in what it does not have any more.
-	for informer, p := range map[cache.SharedIndexInformer]*progress{
-		a.informers.ClusterRoles().Informer(): &a.roles, a.informers.ClusterRoleBindings().Informer(): &a.bindings,
-	} {
-		if v, err := strconv.ParseUint(informer.LastSyncResourceVersion(), 10, 64); err == nil {
-			p.known = max(p.known, v)
-		}
-	}
-	a.mu.Unlock()
-	a.noteSnapshot()
+func (a *access) Run(ctx context.Context) {
+	a.followRules(ctx)
 	wait.UntilWithContext(ctx, a.follow, time.Second)
-	return nil
 }
 
-// handler feeds the index from an informer.
-func handler[T interface {
-	metav1.Object
-	runtime.Object
-}](a *access, p *progress, set func(*rbac.Index, T) bool, remove func(*rbac.Index, string) bool) cache.ResourceEventHandler {
-	update := func(version string, change func() bool) {
-		a.mu.Lock()
-		p.saw(version)
-		changed := change()
-		a.mu.Unlock()
-		if changed {
-			select {
-			case a.dirty <- struct{}{}:
-			default:
-			}
-		}
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			update(obj.(T).GetResourceVersion(), func() bool { return set(a.index, obj.(T)) })
-		},
-		UpdateFunc: func(_, obj any) {
-			update(obj.(T).GetResourceVersion(), func() bool { return set(a.index, obj.(T)) })
-		},
-		DeleteFunc: func(obj any) {
-			version := "" // of a deletion that was missed, nothing but the name is sure
-			if object, ok := obj.(T); ok {
-				version = object.GetResourceVersion()
-			}
-			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
-				update(version, func() bool { return remove(a.index, name) })
-			}
-		},
+// synced says that all rules are here.
+func (a *access) synced() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.snapshots) > 0
+}
+
+// wake makes Run look at the rules again.
+func (a *access) wake() {
+	select {
+	case a.dirty <- struct{}{}:
+	default:
 	}
 }
 
@@ -204,7 +134,7 @@ func (a *access) follow(ctx context.Context) {
 func (a *access) noteSnapshot() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.synced {
+	if !a.roles.listed || !a.bindings.listed {
 		return
 	}
 	now := a.index.Snapshot()
@@ -317,10 +247,10 @@ func (a *access) observe(ctx context.Context, version uint64, digest string) {
 				klog.InfoS("The RBAC rules that another replica sees have not arrived here; members are withheld until they have", "version", version)
 				// They may never arrive, if that replica is gone and the rules have moved on. Should this one have seen
 				// more, it says so.
-				select {
-				case a.dirty <- struct{}{}:
-				default:
-				}
+				a.wake()
+			} else if rules != a.snapshots[len(a.snapshots)-1] {
+				// What holds now is not the latest that this replica has seen: perhaps it knows better.
+				a.wake()
 			}
 			a.epochs = append(slices.Clip(a.epochs[max(0, len(a.epochs)+1-keptEpochs):]), epoch{version, digest, rules})
 			a.broadcast()
@@ -337,7 +267,7 @@ func (a *access) observe(ctx context.Context, version uint64, digest string) {
 	}
 }
 
-// find returns the state of the rules with a digest, if the informers have been there. It is called with the lock.
+// find returns the state of the rules with a digest, if this replica has been there. It is called with the lock.
 func (a *access) find(digest string) *rbac.Snapshot {
 	for _, s := range slices.Backward(a.snapshots) {
 		if s.Hash() == digest {

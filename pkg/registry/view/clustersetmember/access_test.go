@@ -153,8 +153,8 @@ func TestAccess_AWatchResumesInsideAGrant(t *testing.T) {
 	h.awaitAccess(replicas...)
 	ann := h.client(replicas[0], someone("ann"))
 	w := ann.watch(version(ann.list().ResourceVersion), bookmarks)
-	h.front.allow("ann", "b")
-	gained := []string{"DELETED c1.a", "DELETED c2.a", "ADDED c1.b", "ADDED c4.b"}
+	h.front.allow("ann", "a", "b")
+	gained := []string{"ADDED c1.b", "ADDED c4.b"}
 	events := w.expectUnordered(slices.Clone(gained)...)
 	end, ok := w.next()
 	if !ok || end.Type != watch.Bookmark {
@@ -173,6 +173,71 @@ func TestAccess_AWatchResumesInsideAGrant(t *testing.T) {
 		t.Run(fmt.Sprintf("replica %d, after the bookmark", i), func(t *testing.T) {
 			client{t, r, someone("ann")}.watch(version(end.Version)).expect("DELETED c4.b")
 		})
+	}
+}
+
+// A right that was taken away opens no watch at a version from before, whatever was granted in between: it would tell of
+// the set by the rules of that time.
+func TestAccess_ARevokedRightReadsNoHistory(t *testing.T) {
+	h := twoSets(t)
+	h.front.allow("ann", "a")
+	replicas := []*REST{h.replica(), h.replica()}
+	h.awaitAccess(replicas...)
+	ann := h.client(replicas[0], someone("ann"))
+	before := ann.list().ResourceVersion
+	w := ann.watch(version(before), bookmarks)
+	h.front.allow("ann", "a", "b")
+	events := w.expectUnordered("ADDED c1.b", "ADDED c4.b")
+	granted, _ := w.next() // the bookmark
+	h.relabel("c4", labelled("stage=prod", "secret=yes"))
+	w.expect("MODIFIED c4.b")
+	h.front.allow("ann", "a")
+	w.expectUnordered("DELETED c1.b", "DELETED c4.b")
+	revoked, _ := w.next()
+	for i, r := range replicas {
+		ann := client{t, r, someone("ann")}
+		ann.awaitNames("c1.a", "c2.a")
+		for _, past := range []string{before, events[0].Version, granted.Version} {
+			if w, err := ann.tryWatch(t.Context(), version(past)); !apierrors.IsResourceExpired(err) {
+				t.Errorf("replica %d: a watch from %s opens (%v, %v), want 410", i, past, w, err)
+			}
+			if list, err := ann.tryList(exactly(past)); err == nil {
+				for _, name := range namesOf(list) {
+					if strings.HasSuffix(name, ".b") {
+						t.Errorf("replica %d: a list at %s shows %s", i, past, name)
+					}
+				}
+			}
+		}
+		ann.watch(version(revoked.Version))
+	}
+}
+
+// Pages of one list are shown by the same rules, which are those of its version: else a watch from there would never
+// tell of what a later page had too much.
+func TestAccess_APageAfterAGrantIsNoneOfTheSameList(t *testing.T) {
+	h := twoSets(t)
+	h.front.allow("ann", "a")
+	r := h.replica()
+	ann := h.client(r, someone("ann"))
+	ann.awaitNames("c1.a", "c2.a")
+	for _, change := range [][]string{{"a", "b"}, {"b"}, {"*"}} {
+		first := ann.list(limit(1))
+		want := ann.names()
+		if _, err := ann.tryList(limit(1), continued(first.Continue)); err != nil {
+			t.Fatalf("the next page under the same rules: %v", err)
+		}
+		h.front.allow("ann", change...)
+		h.eventually("the rules have changed", func() (bool, string) {
+			got := ann.names()
+			return !slices.Equal(got, want), fmt.Sprint(got)
+		})
+		if _, err := ann.tryList(limit(1), continued(first.Continue)); !apierrors.IsResourceExpired(err) {
+			t.Errorf("the next page after a grant of %v: %v, want 410", change, err)
+		}
+		if _, err := ann.tryList(exactly(first.ResourceVersion)); !apierrors.IsResourceExpired(err) {
+			t.Errorf("a list at the old version after a grant of %v: %v, want 410", change, err)
+		}
 	}
 }
 

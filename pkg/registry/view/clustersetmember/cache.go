@@ -5,6 +5,7 @@ package clustersetmember
 
 import (
 	"context"
+	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,6 +22,10 @@ type reader interface {
 	Ready() bool
 }
 
+// errNoProgress says why nothing can be read at the latest version.
+var errNoProgress = errors.New("etcd has not said yet that it answers progress requests, by which members are read at " +
+	"their latest version: it does from 3.4.31 and 3.5.13 on")
+
 // memberCache is all that there is of members. Stored resources have cacher.CacheDelegator, which asks etcd for what the
 // cache does not have, and compares the two from time to time: for members there is nobody else to ask.
 type memberCache struct{ *cacher.Cacher }
@@ -33,6 +38,9 @@ func (c memberCache) GetList(ctx context.Context, key string, opts storage.ListO
 	answer, err := delegator.ShouldDelegateList(opts, c)
 	if err != nil {
 		return err
+	}
+	if answer.ShouldDelegate && answer.ConsistentRead {
+		return unavailable(errNoProgress)
 	}
 	if answer.ShouldDelegate {
 		return apierrors.NewResourceExpired("the requested version of the members is no longer kept: list them anew")

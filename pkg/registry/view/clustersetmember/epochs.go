@@ -35,6 +35,9 @@ func (e epoch) names(who user.Info) (rbac.Names, bool) {
 	return e.rules.NamesFor(who), true
 }
 
+// errRulesNotKept makes clients list anew, by the rules of now.
+var errRulesNotKept = apierrors.NewResourceExpired("what you may see has changed since this version: list the members anew")
+
 var errUnknownRules = errors.New("which sets you may see is not known yet, because RBAC rules have just changed: try again")
 
 // now returns the epoch that counts, and waits a moment when this replica does not know its rules.
@@ -57,15 +60,28 @@ func (a *access) now(ctx context.Context, who user.Info) (epoch, rbac.Names, err
 		case <-ctx.Done():
 			return epoch{}, rbac.Names{}, ctx.Err()
 		case <-timeout.C:
-			err := apierrors.NewServiceUnavailable(errUnknownRules.Error())
-			err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
-			return epoch{}, rbac.Names{}, err
+			return epoch{}, rbac.Names{}, unavailable(errUnknownRules)
 		}
 	}
 }
 
+// unavailable is a 503 that asks the client to try again in a second.
+func unavailable(reason error) error {
+	err := apierrors.NewServiceUnavailable(reason.Error())
+	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
+	return err
+}
+
 // at returns the epoch that holds at a version, or false when it is not kept or not known.
 func (a *access) at(version uint64) (epoch, bool) {
+	if epochs := a.since(version); len(epochs) > 0 {
+		return epochs[0], true
+	}
+	return epoch{}, false
+}
+
+// since returns the epoch that holds at a version and all after it, or none when it is not kept or not known.
+func (a *access) since(version uint64) []epoch {
 	a.mu.Lock()
 	epochs := a.epochs
 	a.mu.Unlock()
@@ -74,7 +90,7 @@ func (a *access) at(version uint64) (epoch, bool) {
 		i--
 	}
 	if i < 0 {
-		return epoch{}, false
+		return nil
 	}
-	return epochs[i], true
+	return epochs[i:]
 }

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/value"
 
 	accessapi "github.com/clusterhub/clusterhub/pkg/apis/access"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
@@ -80,6 +81,7 @@ func startEtcd(dir string) (*etcd.Server, error) {
 
 // hub is an etcd with clusters and sets in it, and the RBAC rules of a front.
 type hub struct {
+	transformers   map[string]value.Transformer
 	t              *testing.T
 	config         *storagebackend.Config
 	clusters, sets storage.Interface
@@ -89,10 +91,13 @@ type hub struct {
 
 func newHub(t *testing.T) *hub { return newHubOn(t, sharedEtcd) }
 
-func newHubOn(t *testing.T, server *etcd.Server) *hub {
+func newHubOn(t *testing.T, server *etcd.Server) *hub { return newEncryptedHubOn(t, server, nil) }
+
+// newEncryptedHubOn is a hub whose encryption configuration has transformers for resources.
+func newEncryptedHubOn(t *testing.T, server *etcd.Server, transformers map[string]value.Transformer) *hub {
 	t.Helper()
 	t.Parallel() // Each has a prefix of its own, and most of the time is spent waiting.
-	h := &hub{t: t, front: newFront(t)}
+	h := &hub{t: t, front: newFront(t), transformers: transformers}
 	h.config = storagebackend.NewDefaultConfig(fmt.Sprintf("/test-%d", prefixes.Add(1)), nil)
 	h.config.Transport = server.Transport()
 	h.config.Transport.TracerProvider = noopoteltrace.NewTracerProvider()
@@ -109,9 +114,9 @@ func newHubOn(t *testing.T, server *etcd.Server) *hub {
 func (h *hub) store(resource string, codec runtime.Codec, newFunc,
 	newListFunc func() runtime.Object) storage.Interface {
 	h.t.Helper()
-	config := *h.config
+	config := *h.configOf(cluster.Resource(resource))
 	config.Codec = codec
-	store, destroy, err := generic.NewRawStorage(config.ForResource(cluster.Resource(resource)), newFunc, newListFunc,
+	store, destroy, err := generic.NewRawStorage(&config, newFunc, newListFunc,
 		FleetPrefix+"/"+resource)
 	must(h.t, err)
 	h.t.Cleanup(destroy)
@@ -120,7 +125,13 @@ func (h *hub) store(resource string, codec runtime.Codec, newFunc,
 
 // GetRESTOptions implements generic.RESTOptionsGetter.
 func (h *hub) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
-	return generic.RESTOptions{StorageConfig: h.config.ForResource(resource)}, nil
+	return generic.RESTOptions{StorageConfig: h.configOf(resource)}, nil
+}
+
+func (h *hub) configOf(resource schema.GroupResource) *storagebackend.ConfigForResource {
+	config := h.config.ForResource(resource)
+	config.Transformer = h.transformers[resource.Resource]
+	return config
 }
 
 // replica starts a registry of the members, as one more replica of the API server has it.
@@ -133,21 +144,19 @@ func (h *hub) replica() *REST {
 func (h *hub) stoppableReplica() (*REST, func()) {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(h.t.Context())
-	informers, ready := h.front.informers(ctx)
+	rules, ready := h.front.client()
 	r, err := New(Config{
 		RESTOptions: h,
 		ViewCodec:   codecs.LegacyCodec(v1alpha1.SchemeGroupVersion),
 		AccessCodec: codecs.LegacyCodec(accessapi.SchemeGroupVersion),
 		Authorizer:  authorizer.AuthorizerFunc(h.front.authorize),
-		RBAC:        informers.Rbac().V1(),
-		Front:       h.front.clientset.RbacV1(),
+		Front:       rules,
 	})
 	must(h.t, err)
-	informers.Start(ctx.Done())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = r.Run(ctx)
+		r.Run(ctx)
 	}()
 	stop := func() {
 		cancel()

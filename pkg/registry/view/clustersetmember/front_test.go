@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
@@ -37,9 +37,9 @@ func newFront(t *testing.T) *front {
 	return &front{t: t, clientset: fake.NewClientset(), rules: map[string][]string{}}
 }
 
-// informers are one replica's. ready waits until they hear of every change: the fake forgets those between its list
-// and its watch.
-func (f *front) informers(ctx context.Context) (factory informers.SharedInformerFactory, ready func(*testing.T)) {
+// client is one replica's. ready waits until it hears of every change: the fake forgets those between its list and its
+// watch.
+func (f *front) client() (rules rbacclient.RbacV1Interface, ready func(*testing.T)) {
 	client := fake.NewClientset()
 	var watches atomic.Int32
 	tracker := f.clientset.Tracker()
@@ -53,14 +53,18 @@ func (f *front) informers(ctx context.Context) (factory informers.SharedInformer
 		watches.Add(1)
 		return true, w, err
 	})
-	factory = informers.NewSharedInformerFactory(client, 0)
-	return factory, func(t *testing.T) {
+	return fakeRules{client.RbacV1()}, func(t *testing.T) {
 		t.Helper()
-		eventually(t, "the RBAC informers watch", func() (bool, string) {
+		eventually(t, "the RBAC rules are watched", func() (bool, string) {
 			return watches.Load() >= 2, strconv.Itoa(int(watches.Load())) + " watches"
 		})
 	}
 }
+
+// fakeRules tells reflectors what a fake client cannot do.
+type fakeRules struct{ rbacclient.RbacV1Interface }
+
+func (fakeRules) IsWatchListSemanticsUnSupported() bool { return true }
 
 // allow lets a user (or, when the name starts with "group:", a group) get the named sets, and no others; "*" stands for
 // all sets.

@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 
 	accessapi "github.com/clusterhub/clusterhub/pkg/apis/access"
@@ -22,8 +21,8 @@ import (
 func TestAccess_OnlyAFrontThatWentBackLetsAReplicaInsist(t *testing.T) {
 	asked := 0
 	var failure error
-	a := newAccess(nil, informers.NewSharedInformerFactory(fake.NewClientset(), 0).Rbac().V1(),
-		func(context.Context) (uint64, uint64, error) { asked++; return 5, 7, failure })
+	a := newAccess(nil, fake.NewClientset().RbacV1())
+	a.frontAt = func(context.Context) (uint64, uint64, error) { asked++; return 5, 7, failure }
 	insists := func(roles, bindings uint64) bool {
 		t.Helper()
 		insist, err := a.frontWentBack(t.Context())

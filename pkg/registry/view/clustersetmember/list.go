@@ -34,12 +34,20 @@ func (e *needsSetError) Error() string {
 // splitName takes the name of a member apart. A cluster's name has no dot; a set's may have.
 func splitName(name string) (clusterName, setName string, ok bool) {
 	clusterName, setName, ok = strings.Cut(name, ".")
-	return clusterName, setName, ok && clusterName != "" && setName != ""
+	return clusterName, setName, ok && possible(clusterName) && possible(setName)
+}
+
+// possible says that something may have this name: it can be a part of a key. Names of clusters and sets begin and end
+// with a letter or a digit, and have no slash.
+func possible(name string) bool {
+	edge := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
+	return name != "" && edge(name[0]) && edge(name[len(name)-1]) && !strings.Contains(name, "/")
 }
 
 // list returns the members that a user may see. A user who may see few sets costs those sets, never the fleet.
 func (r *REST) list(ctx context.Context, who user.Info, options *internalversion.ListOptions) (*view.ClusterSetMemberList, error) {
 	s := selectionOf(options)
+	pinned := s.pinned()
 	for {
 		epoch, names, err := r.access.now(ctx, who)
 		if err != nil {
@@ -57,13 +65,25 @@ func (r *REST) list(ctx context.Context, who user.Info, options *internalversion
 		if err != nil {
 			return nil, err
 		}
+		if isPrivileged(who) {
+			return result, nil
+		}
 		// The list has to be shown by the rules of its own version, or a watch from there would miss a change.
 		version, err := versioner.ParseResourceVersion(result.ResourceVersion)
 		if err != nil {
 			return nil, err
 		}
-		if held, ok := r.access.at(version); !ok || held.version <= epoch.version || names.All && isPrivileged(who) {
-			return result, nil
+		if then, ok := r.access.at(version); ok {
+			if held, known := then.names(who); known && held.Equal(names) {
+				return result, nil
+			}
+		}
+		switch {
+		case pinned:
+			return nil, errRulesNotKept
+		case version < epoch.version:
+			s.options.ResourceVersion = strconv.FormatUint(epoch.version, 10)
+			s.options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 		}
 	}
 }
@@ -74,10 +94,10 @@ func isPrivileged(who user.Info) bool {
 
 // listSets lists the members of the named sets, in the order and with the continuation of a list of all.
 func (r *REST) listSets(ctx context.Context, s selection, names rbac.Names, result *view.ClusterSetMemberList) error {
-	sets := names.Sorted()
+	sets := slices.DeleteFunc(names.Sorted(), func(set string) bool { return !possible(set) })
 	if set, ok := s.predicate.Field.RequiresExactMatch("spec.clusterSet"); ok && set != "" {
 		sets = nil
-		if names.Has(set) {
+		if names.Has(set) && possible(set) {
 			sets = []string{set}
 		}
 	}

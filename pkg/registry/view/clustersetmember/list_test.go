@@ -37,6 +37,36 @@ func TestList_ShowsEveryMemberOrderedBySetAndCluster(t *testing.T) {
 	expectNames(t, h.client(h.replica(), admin).names(), "c1.a", "c2.a", "c1.b", "c4.b")
 }
 
+// Names that nothing can have are the names of nothing; in a key they would be steps in a path.
+func TestList_NamesThatNothingCanHaveSelectNothing(t *testing.T) {
+	h := twoSets(t)
+	h.front.allow("ann", "a", ".", "..", "a/c1", "a/", "")
+	r := h.replica()
+	ann := h.client(r, someone("ann"))
+	ann.awaitNames("c1.a", "c2.a")
+	for _, who := range []client{ann, h.client(r, admin)} {
+		for _, selector := range []string{
+			"spec.clusterSet=..", "spec.clusterSet=.", "spec.clusterSet=a/c1", "spec.clusterSet=a/", "spec.clusterSet=A",
+			"spec.clusterSet=a,spec.cluster=..", "spec.clusterSet=a,spec.cluster=.", "spec.cluster=..",
+			"metadata.name=a...", "metadata.name=a..", "metadata.name=..", "metadata.name=c1", "metadata.name=c1.",
+		} {
+			expectNames(t, who.names(byFields(selector)))
+			expectNames(t, who.names(byFields(selector), version("0")))
+			if _, err := who.tryWatch(t.Context(), byFields(selector)); err != nil {
+				t.Errorf("watch of %s: %v", selector, err)
+			}
+		}
+		for _, name := range []string{"a...", "a..", "..", "...", "c1.a/", "c1/.a"} {
+			if _, err := r.Get(as(t.Context(), who.who), name, &metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				t.Errorf("get %q: %v, want 404", name, err)
+			}
+		}
+		if _, err := who.tryWatch(t.Context(), version("x")); !apierrors.IsBadRequest(err) {
+			t.Errorf("a watch from version x: %v, want 400", err)
+		}
+	}
+}
+
 func TestList_ShowsAnEmptyHub(t *testing.T) {
 	h := newHub(t)
 	got := h.client(h.replica(), admin).list()

@@ -6,7 +6,6 @@ package clustersetmember
 import (
 	"context"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -15,18 +14,26 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 	"github.com/clusterhub/clusterhub/pkg/rbac"
+	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
 )
 
 // watch opens a watch of the members that a user may see.
 func (r *REST) watch(ctx context.Context, who user.Info, options *internalversion.ListOptions) (watch.Interface, error) {
 	s := selectionOf(options)
+	if err := hubgeneric.CheckVersion("resourceVersion", s.options.ResourceVersion); err != nil {
+		return nil, err
+	}
+	version, err := versioner.ParseResourceVersion(s.options.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
 	if isPrivileged(who) {
 		// No rule changes what he sees, so there is no need to follow them.
 		key, recursive := s.key()
 		s.options.Recursive = recursive
 		return r.members.Watch(ctx, key, s.options)
 	}
-	visible, err := r.visibleFrom(ctx, who, &s)
+	visible, err := r.visibleFrom(ctx, who, &s, version)
 	if err != nil {
 		return nil, err
 	}
@@ -53,15 +60,11 @@ func (r *REST) watch(ctx context.Context, who user.Info, options *internalversio
 	return w, nil
 }
 
-// visibleFrom is what the user could see at the version that the watch starts from.
-func (r *REST) visibleFrom(ctx context.Context, who user.Info, s *selection) (rbac.Names, error) {
+// visibleFrom is what the user could see at the version that the watch starts from, if he may see all of it still.
+func (r *REST) visibleFrom(ctx context.Context, who user.Info, s *selection, version uint64) (rbac.Names, error) {
 	_, names, err := r.access.now(ctx, who)
 	if err != nil {
 		return rbac.Names{}, err
-	}
-	version, err := versioner.ParseResourceVersion(s.options.ResourceVersion)
-	if err != nil {
-		return rbac.Names{}, apierrors.NewBadRequest(err.Error())
 	}
 	if initial := s.options.SendInitialEvents; (initial == nil && version == 0) || (initial != nil && *initial) {
 		// The clock is among the initial events.
@@ -80,12 +83,21 @@ func (r *REST) visibleFrom(ctx context.Context, who user.Info, s *selection) (rb
 			return rbac.Names{}, err
 		}
 	}
-	then, ok := r.access.at(version)
-	if ok {
-		names, ok = then.names(who)
+	epochs := r.access.since(version)
+	if len(epochs) == 0 {
+		return rbac.Names{}, errRulesNotKept
 	}
-	if !ok {
-		return rbac.Names{}, apierrors.NewResourceExpired("what you could see at this version is not kept: list the members anew")
+	now, known := epochs[len(epochs)-1].names(who)
+	if !known {
+		return rbac.Names{}, errRulesNotKept
 	}
-	return names, nil
+	// What happened since is told by the rules of its time. None of it may be about a set that was taken away meanwhile:
+	// whoever comes back after that lists what is left.
+	for _, epoch := range epochs {
+		if then, known := epoch.names(who); !known || !now.Includes(then) {
+			return rbac.Names{}, errRulesNotKept
+		}
+	}
+	then, _ := epochs[0].names(who)
+	return then, nil
 }

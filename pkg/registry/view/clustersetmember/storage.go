@@ -9,6 +9,7 @@ package clustersetmember
 import (
 	"context"
 	"errors"
+	"path"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,7 +25,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/cacher"
-	rbacinformers "k8s.io/client-go/informers/rbac/v1"
+	"k8s.io/apiserver/pkg/storage/cacher/delegator"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -53,9 +54,7 @@ type Config struct {
 	// AccessCodec encodes access revisions and decodes all that is under FleetPrefix.
 	AccessCodec runtime.Codec
 	Authorizer  authorizer.Authorizer
-	// RBAC are the informers of the front's rules.
-	RBAC rbacinformers.Interface
-	// Front asks the front itself.
+	// Front has the RBAC rules.
 	Front rbacclient.RbacV1Interface
 }
 
@@ -84,6 +83,13 @@ func New(config Config) (*REST, error) {
 		return nil, err
 	}
 	source := *options.StorageConfig
+	sets, err := config.RESTOptions.GetRESTOptions(cluster.Resource("managedclustersets"), &cluster.ManagedClusterSet{})
+	if err != nil {
+		return nil, err
+	}
+	source.Transformer = fleetTransformer{
+		clusters: source.Transformer, sets: sets.StorageConfig.Transformer, setPrefix: path.Join("/", source.Prefix, FleetPrefix, "managedclustersets") + "/",
+	}
 	source.Codec = fleetCodec{config.AccessCodec}
 	raw, destroyRaw, err := backend.Options{Connect: config.Connect}.NewRaw(&source, FleetPrefix,
 		func() runtime.Object { return &cluster.ManagedCluster{} },
@@ -99,7 +105,7 @@ func New(config Config) (*REST, error) {
 		destroyRaw()
 		return nil, err
 	}
-	access := newAccess(revisions, config.RBAC, frontAt(config.Front))
+	access := newAccess(revisions, config.Front)
 	members := &derived{source: raw, sourcePrefix: FleetPrefix, prefix: keyRoot, access: access}
 	cached, err := cacher.NewCacherFromConfig(cacher.Config{
 		Storage:             members,
@@ -165,12 +171,18 @@ func triggerSet(obj runtime.Object) string {
 }
 
 // Run follows the RBAC rules until the context ends.
-func (r *REST) Run(ctx context.Context) error { return r.access.Run(ctx) }
+func (r *REST) Run(ctx context.Context) { r.access.Run(ctx) }
 
 // Ready says whether members can be served.
 func (r *REST) Ready() error {
 	if !r.members.Ready() {
 		return errors.New("the members of all cluster sets are being computed")
+	}
+	if !delegator.ConsistentReadSupported() {
+		return errNoProgress
+	}
+	if !r.access.synced() {
+		return errors.New("the RBAC rules of the hub have not been listed yet")
 	}
 	return nil
 }
@@ -290,15 +302,27 @@ func selectionOf(options *internalversion.ListOptions) selection {
 	return s
 }
 
+// pinned says that the list is wanted at one version.
+func (s selection) pinned() bool {
+	version := s.options.ResourceVersion
+	return s.predicate.Continue != "" || s.options.ResourceVersionMatch == metav1.ResourceVersionMatchExact ||
+		s.options.ResourceVersionMatch == "" && s.predicate.Limit > 0 && version != "" && version != "0"
+}
+
+// nobody is no name of a set.
+const nobody = "_"
+
 // key is the smallest range that holds all that is selected. The cache keeps past versions of ranges only, so that a
 // single member is read as such at the latest version and as one of its set at any other.
 func (s selection) key() (key string, recursive bool) {
-	set, _ := s.predicate.Field.RequiresExactMatch("spec.clusterSet")
-	clusterName, _ := s.predicate.Field.RequiresExactMatch("spec.cluster")
+	set, bySet := s.predicate.Field.RequiresExactMatch("spec.clusterSet")
+	clusterName, byCluster := s.predicate.Field.RequiresExactMatch("spec.cluster")
 	if name, ok := s.predicate.Field.RequiresExactMatch("metadata.name"); ok {
-		if ofCluster, ofSet, ok := splitName(name); ok {
-			clusterName, set = ofCluster, ofSet
-		}
+		clusterName, set, _ = splitName(name)
+		bySet, byCluster = true, true
+	}
+	if bySet && !possible(set) || byCluster && !possible(clusterName) {
+		return setKey(nobody), true
 	}
 	latest := s.options.ResourceVersion == "" && s.predicate.Continue == ""
 	switch {

@@ -60,17 +60,17 @@ func (w *visibleWatch) run(ctx context.Context) {
 func (w *visibleWatch) show(ctx context.Context, event watch.Event) bool {
 	switch event.Type {
 	case watch.Bookmark, watch.Error:
-		return w.send(event)
+		return w.send(ctx, event)
 	}
 	member, ok := event.Object.(metav1.Object)
 	if !ok {
-		return w.fail(apierrors.NewInternalError(fmt.Errorf("unexpected %T among the members", event.Object)))
+		return w.fail(ctx, apierrors.NewInternalError(fmt.Errorf("unexpected %T among the members", event.Object)))
 	}
 	if member.GetName() == clockMark {
 		return w.tick(ctx, member.GetResourceVersion())
 	}
 	if _, set, ok := splitName(member.GetName()); ok && w.visible.Has(set) {
-		return w.send(event)
+		return w.send(ctx, event)
 	}
 	return true
 }
@@ -79,7 +79,7 @@ func (w *visibleWatch) show(ctx context.Context, event watch.Event) bool {
 func (w *visibleWatch) tick(ctx context.Context, resourceVersion string) bool {
 	version, err := versioner.ParseResourceVersion(resourceVersion)
 	if err != nil {
-		return w.fail(apierrors.NewInternalError(err))
+		return w.fail(ctx, apierrors.NewInternalError(err))
 	}
 	now, known := w.epochAt(version)
 	var after rbac.Names
@@ -87,7 +87,7 @@ func (w *visibleWatch) tick(ctx context.Context, resourceVersion string) bool {
 		after, known = now.names(w.who)
 	}
 	if !known {
-		return w.fail(apierrors.NewResourceExpired(errUnknownRules.Error()))
+		return w.fail(ctx, apierrors.NewResourceExpired(errUnknownRules.Error()))
 	}
 	before := w.visible
 	if after.Equal(before) {
@@ -101,7 +101,7 @@ func (w *visibleWatch) tick(ctx context.Context, resourceVersion string) bool {
 	}
 	members, err := w.membersAt(ctx, version, sets)
 	if err != nil {
-		return w.fail(apierrors.NewResourceExpired("what you may see has changed: list the members anew"))
+		return w.fail(ctx, apierrors.NewResourceExpired("what you may see has changed: list the members anew"))
 	}
 	for i := range members {
 		m := &members[i]
@@ -115,7 +115,7 @@ func (w *visibleWatch) tick(ctx context.Context, resourceVersion string) bool {
 		if was {
 			kind = watch.Deleted
 		}
-		if !w.send(watch.Event{Type: kind, Object: m}) {
+		if !w.send(ctx, watch.Event{Type: kind, Object: m}) {
 			return false
 		}
 	}
@@ -124,20 +124,23 @@ func (w *visibleWatch) tick(ctx context.Context, resourceVersion string) bool {
 	}
 	done := &view.ClusterSetMember{}
 	setVersion(done, version)
-	return w.send(watch.Event{Type: watch.Bookmark, Object: done})
+	return w.send(ctx, watch.Event{Type: watch.Bookmark, Object: done})
 }
 
-func (w *visibleWatch) fail(err *apierrors.StatusError) bool {
+func (w *visibleWatch) fail(ctx context.Context, err *apierrors.StatusError) bool {
 	status := err.Status()
-	w.send(watch.Event{Type: watch.Error, Object: &status})
+	w.send(ctx, watch.Event{Type: watch.Error, Object: &status})
 	return false
 }
 
-func (w *visibleWatch) send(event watch.Event) bool {
+// send waits for the client. The context ends with the request, also where its handler leaves without stopping the watch.
+func (w *visibleWatch) send(ctx context.Context, event watch.Event) bool {
 	select {
 	case w.result <- event:
 		return true
 	case <-w.stop:
+		return false
+	case <-ctx.Done():
 		return false
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/view"
+	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
 func TestWatch_FromTheVersionOfAListTellsEverythingAfterIt(t *testing.T) {
@@ -361,6 +363,19 @@ func TestWatch_EndsWithItsContext(t *testing.T) {
 			t.Errorf("got %v, want the end", c)
 		}
 	}
+}
+
+// A handler may give a watch up without stopping it, and without having read anything: its context is all that ends.
+func TestWatch_ThatNobodyReadsEndsWithItsContext(t *testing.T) {
+	source := watch.NewFake()
+	w := &visibleWatch{
+		source: source, who: someone("ann"), visible: rbac.Names{All: true}, result: make(chan watch.Event), stop: make(chan struct{}),
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go w.run(ctx)
+	source.Add(&view.ClusterSetMember{ObjectMeta: metav1.ObjectMeta{Name: "c1.a"}}) // returns when run has taken it
+	cancel()
+	eventually(t, "the watch of the cache is stopped", func() (bool, string) { return source.IsStopped(), "it goes on" })
 }
 
 func TestWatch_TheClockIsNeverShown(t *testing.T) {
