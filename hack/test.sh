@@ -57,12 +57,12 @@ run() {
 
 failed=()
 if [ "$which" != e2e ]; then
-  packages=$(tested pkg cmd)
+  packages=$(tested pkg cmd hack test/localhub test/bench)
   run "Unit tests" "$packages" -race -timeout 20m "$@"
 fi
 if [ "$which" != unit ]; then
   packages=$(tested test/e2e examples)
-  for binary in etcd kube-apiserver kubectl hub-apiserver; do
+  for binary in etcd kube-apiserver kubectl hub-apiserver localhub; do
     if [ -n "$packages" ] && [ ! -x "$TEST_BIN_DIR/$binary" ]; then
       echo "hack/test.sh: $binary is not in _output/bin; run 'make build kube'" >&2
       exit 1

@@ -33,13 +33,13 @@ func command() *cobra.Command {
 	config := localhub.Config{Detach: true, Log: say}
 	root := &cobra.Command{
 		Use: "localhub", Short: "Run a hub on this machine, in the background",
-		SilenceUsage: true, SilenceErrors: true,
+		SilenceUsage: true, SilenceErrors: true, DisableSuggestions: true, // an error is one line
 	}
 	root.PersistentFlags().StringVar(&config.Dir, "dir", "_output/hub", "Directory of the hub: its data, kubeconfigs and logs.")
 	root.PersistentFlags().StringVar(&config.BinDir, "bin-dir", "_output/bin", "Directory of the binaries.")
 	root.PersistentFlags().StringVar(&config.Root, "root", ".", "Directory of the repository.")
 	root.AddCommand(
-		&cobra.Command{Use: "up", Short: "Start what does not run, and load an example at the first time", Args: cobra.NoArgs,
+		&cobra.Command{Use: "up", Short: "Start what does not run or has changed, and load an example at the first time", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return up(cmd.Context(), config) }},
 		&cobra.Command{Use: "down", Short: "Stop the hub and keep its data", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return down(config) }},
@@ -98,12 +98,24 @@ func membersTable(ctx context.Context, hub *localhub.Hub) (string, error) {
 	return string(out), nil
 }
 
+// open returns the hub in the directory. When there is none it returns nil, and makes none.
+func open(config localhub.Config) (*localhub.Hub, error) {
+	if _, err := os.Stat(config.Dir); errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	// Whatever else the directory may be, `clean` must not remove it.
+	if _, err := os.Stat(filepath.Join(config.Dir, localhub.LockFile)); errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s holds no hub", config.Dir)
+	}
+	return localhub.Open(config)
+}
+
 func down(config localhub.Config) error {
-	hub, err := localhub.Open(config)
+	hub, err := open(config)
 	if err != nil {
 		return err
 	}
-	if len(hub.PIDs()) == 0 {
+	if hub == nil || len(hub.PIDs()) == 0 {
 		fmt.Println("The hub does not run.")
 		return nil
 	}
@@ -114,11 +126,8 @@ func down(config localhub.Config) error {
 }
 
 func clean(config localhub.Config) error {
-	if _, err := os.Stat(config.Dir); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	hub, err := localhub.Open(config)
-	if err != nil {
+	hub, err := open(config)
+	if err != nil || hub == nil {
 		return err
 	}
 	hub.Stop()
@@ -126,15 +135,15 @@ func clean(config localhub.Config) error {
 }
 
 func status(config localhub.Config) error {
-	hub, err := localhub.Open(config)
+	hub, err := open(config)
 	if err != nil {
 		return err
 	}
-	pids := hub.PIDs()
-	if len(pids) == 0 {
+	if hub == nil || len(hub.PIDs()) == 0 {
 		fmt.Println("The hub does not run: start it with `make up`.")
 		return nil
 	}
+	pids := hub.PIDs()
 	names := make([]string, 0, len(pids))
 	for name := range pids {
 		names = append(names, name)

@@ -21,6 +21,9 @@ const startTimeout = 90 * time.Second
 
 const systemNamespace = "clusterhub-system"
 
+// LockFile is in the directory of every hub: whoever holds it may start and stop its processes.
+const LockFile = "lock"
+
 // open makes the directories, takes the lock and finds the processes that run.
 func open(config Config) (*Hub, error) {
 	for _, dir := range []*string{&config.Dir, &config.BinDir, &config.Root} {
@@ -35,7 +38,7 @@ func open(config Config) (*Hub, error) {
 			return nil, err
 		}
 	}
-	lock, err := os.OpenFile(filepath.Join(config.Dir, "lock"), os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
+	lock, err := os.OpenFile(filepath.Join(config.Dir, LockFile), os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +72,22 @@ func (h *Hub) unlock() {
 	}
 }
 
-// run starts a process unless it runs, and waits until it is ready.
+// run starts a process unless it runs, and waits until it is ready. One of our servers that runs with another binary or
+// other flags is restarted.
 func (h *Hub) run(ctx context.Context, name, bin string, args, env []string, ready func(context.Context) bool) error {
+	if h.running(name) {
+		runs, err := fingerprint(h.bin(bin), args, env)
+		switch {
+		case err != nil:
+			return err
+		case runs == h.procs[name].Runs:
+		case bin == procHubAPIServer || bin == procHubController:
+			h.config.Log("Restarting %s, whose binary or flags have changed", name)
+			h.procs[name].stop()
+		default: // it would end slowly under its clients, and hub-controller-manager lose its lease
+			h.config.Log("Leaving the old %s running, which `make down up` replaces", name)
+		}
+	}
 	if !h.running(name) {
 		p, err := startProcess(name, h.config.Dir, h.bin(bin), args, env, h.config.Detach)
 		if err != nil {

@@ -70,7 +70,8 @@ func replicaName(i int) string {
 	return fmt.Sprintf("%s-%d", procHubAPIServer, i)
 }
 
-// Start starts what does not run yet and waits until the hub serves. A hub that cannot be started is stopped again.
+// Start starts what does not run yet, restarts those of our servers that have changed, and waits until the hub serves. A
+// hub that cannot be started is stopped again.
 func Start(ctx context.Context, config Config) (*Hub, error) {
 	if config.Replicas == 0 {
 		config.Replicas = 1

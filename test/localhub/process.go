@@ -9,9 +9,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,6 +29,8 @@ type process struct {
 	PID int `json:"pid"`
 	// Started tells the process from a later one with the same id; its unit is the system's own.
 	Started string `json:"started"`
+	// Runs is the fingerprint of its binary and flags.
+	Runs string `json:"runs"`
 
 	name, pidFile, log string
 	// done is closed when a process that this one started has ended; nil for one that was found running.
@@ -34,8 +39,28 @@ type process struct {
 	err  error
 }
 
+// fingerprint tells a binary with its flags from others. The binary's time would not do: go build sets it also when it
+// leaves the binary as it is.
+func fingerprint(bin string, args, env []string) (string, error) {
+	file, err := os.Open(bin)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := crc32.NewIEEE()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", err
+	}
+	fmt.Fprintf(sum, "%q %q", args, env)
+	return fmt.Sprintf("%08x", sum.Sum32()), nil
+}
+
 // startProcess starts a process whose output goes to the log.
 func startProcess(name, dir, bin string, args, env []string, detach bool) (*process, error) {
+	runs, err := fingerprint(bin, args, env)
+	if err != nil {
+		return nil, err
+	}
 	log := filepath.Join(dir, "logs", name+".log")
 	_ = os.Rename(log, log+".previous")
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -50,7 +75,7 @@ func startProcess(name, dir, bin string, args, env []string, detach bool) (*proc
 	if err := spawn(cmd, detach); err != nil {
 		return nil, fmt.Errorf("%s cannot be started: %w", name, err)
 	}
-	p := &process{PID: cmd.Process.Pid, Started: startTime(cmd.Process.Pid), name: name, log: log,
+	p := &process{PID: cmd.Process.Pid, Started: startTime(cmd.Process.Pid), Runs: runs, name: name, log: log,
 		pidFile: pidFile(dir, name), done: make(chan struct{})}
 	go func() {
 		err := cmd.Wait()
@@ -90,7 +115,8 @@ func (p *process) alive() bool {
 			return true
 		}
 	}
-	return p.PID > 0 && syscall.Kill(p.PID, 0) == nil && startTime(p.PID) == p.Started
+	// Without a start time it may be anybody's.
+	return p.PID > 0 && p.Started != "" && syscall.Kill(p.PID, 0) == nil && startTime(p.PID) == p.Started
 }
 
 // ended returns an error of one line if the process does not run any more.
@@ -158,11 +184,14 @@ func lastComplaint(log string) string {
 	return last
 }
 
-// startTime is when a process was started, as the system counts it; "" when that cannot be told.
+// startTime is when a process was started, as the system counts it; "" when it has ended, or that cannot be told.
 func startTime(pid int) string {
+	if _, err := os.Stat("/proc/self/stat"); errors.Is(err, os.ErrNotExist) {
+		return startTimeByPS(pid)
+	}
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if errors.Is(err, os.ErrNotExist) {
-		return "" // gone, or a system without /proc
+	if err != nil {
+		return ""
 	}
 	// The name, in parentheses, may have spaces; 22nd is the start time, 3rd (the state) comes right after the name.
 	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
@@ -170,4 +199,17 @@ func startTime(pid int) string {
 		return ""
 	}
 	return fields[19]
+}
+
+// startTimeByPS is startTime on a system without /proc, such as macOS.
+func startTimeByPS(pid int) string {
+	cmd := exec.Command("ps", "-o", "stat=", "-o", "lstart=", "-p", strconv.Itoa(pid))
+	// The time is compared as text: it must not depend on the terminal that asks.
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC")
+	out, err := cmd.Output()
+	state, started, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	if err != nil || strings.HasPrefix(state, "Z") {
+		return ""
+	}
+	return strings.TrimSpace(started)
 }

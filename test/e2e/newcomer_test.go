@@ -1,0 +1,233 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A newcomer has no hub yet, and types what the README says.
+type newcomer struct {
+	ctx context.Context
+	// bin has the binaries, dir becomes the hub's directory, and home is everything else that could be written to.
+	bin, dir, home string
+}
+
+func newNewcomer(t *testing.T) *newcomer {
+	t.Helper()
+	// Several times what it takes on two busy cores.
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	t.Cleanup(cancel)
+	n := &newcomer{ctx: ctx, bin: t.TempDir(), dir: filepath.Join(t.TempDir(), "hub"), home: t.TempDir()}
+	built := must(filepath.Abs(hubConfig("").BinDir))(t)
+	for _, name := range []string{"localhub", "etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "hub-apiserver", "hub-controller-manager"} {
+		if err := os.Symlink(filepath.Join(built, name), filepath.Join(n.bin, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		n.ctx = context.WithoutCancel(t.Context())
+		if out, err := n.localhub(t, "clean"); err != nil {
+			t.Errorf("localhub clean: %v\n%s", err, out)
+		}
+	})
+	return n
+}
+
+// run runs a command in an environment that shows what is written outside of the hub's directory.
+func (n *newcomer) run(t *testing.T, name string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(n.ctx, name, args...)
+	cmd.Dir = n.home
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + n.home, "TMPDIR=" + n.home, "KUBECACHEDIR=" + filepath.Join(n.bin, "cache")}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (n *newcomer) localhub(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	root := must(filepath.Abs(hubConfig("").Root))(t)
+	return n.run(t, filepath.Join(n.bin, "localhub"), append([]string{"--dir", n.dir, "--bin-dir", n.bin, "--root", root}, args...)...)
+}
+
+func (n *newcomer) mustLocalhub(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := n.localhub(t, args...)
+	if err != nil {
+		t.Fatalf("localhub %v: %v\n%s", args, err, out)
+	}
+	return out
+}
+
+func (n *newcomer) kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := n.run(t, filepath.Join(n.bin, "kubectl"), append([]string{"--kubeconfig", filepath.Join(n.dir, "admin.kubeconfig")}, args...)...)
+	if err != nil {
+		t.Fatalf("kubectl %v: %v\n%s", args, err, out)
+	}
+	return out
+}
+
+// processes are those that `make status` knows, with their ids.
+func (n *newcomer) processes(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^(\S+) +runs, process (\d+)$`).FindAllStringSubmatch(n.mustLocalhub(t, "status"), -1) {
+		found[m[1]] = m[2]
+	}
+	return found
+}
+
+// rebuild replaces a binary by one that differs, as go build does.
+func (n *newcomer) rebuild(t *testing.T, name string) {
+	t.Helper()
+	built := must(os.Open(filepath.Join(n.bin, name)))(t)
+	defer built.Close()
+	changed := must(os.OpenFile(filepath.Join(n.bin, "changed"), os.O_CREATE|os.O_WRONLY, 0o700))(t)
+	must(io.Copy(changed, io.MultiReader(built, strings.NewReader("changed"))))(t)
+	if err := changed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(changed.Name(), built.Name()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rows are the clusters of each set in a table of members.
+func rows(out string) map[string][]string {
+	found := map[string][]string{}
+	for line := range strings.Lines(out) {
+		if f := strings.Fields(line); len(f) == 6 && (f[2] == "true" || f[2] == "false") {
+			found[f[0]] = append(found[f[0]], f[1])
+		}
+	}
+	return found
+}
+
+func wantRows(t *testing.T, out, set string, want ...string) {
+	t.Helper()
+	if got := rows(out)[set]; !slices.Equal(got, want) {
+		t.Errorf("the members of %s are %v, want %v:\n%s", set, got, want, out)
+	}
+}
+
+func TestNewcomer_GetsAHub(t *testing.T) {
+	n := newNewcomer(t)
+	contains(t, n.mustLocalhub(t, "status"), "does not run")
+	contains(t, n.mustLocalhub(t, "down"), "does not run")
+
+	up := n.mustLocalhub(t, "up")
+	wantRows(t, up, "payments", "frankfurt-1", "tokyo-1", "tokyo-2", "virginia-1")
+	wantRows(t, up, "apacset", "seoul-1", "sydney-1", "tokyo-1", "tokyo-2")
+	wantRows(t, up, "middlewareenabledset", "frankfurt-1", "paris-1", "seoul-1", "tokyo-1", "virginia-1", "virginia-2")
+	wantRows(t, up, "production-emea-amer", "frankfurt-1", "saopaulo-1", "virginia-1")
+	wantRows(t, up, "devset", "dublin-1", "oregon-1", "paris-1", "sydney-1")
+
+	// The commands that it ends with: Dana sees her set.
+	_, next, found := strings.Cut(up, "Next:\n")
+	if !found {
+		t.Fatalf("nothing is said of what comes next:\n%s", up)
+	}
+	out, err := n.run(t, "sh", "-ec", next)
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	wantRows(t, out, "devset", "dublin-1", "oregon-1", "paris-1", "sydney-1")
+	if len(rows(out)) != 1 {
+		t.Errorf("Dana sees more than devset:\n%s", out)
+	}
+
+	before := n.processes(t)
+	if len(before) != 5 {
+		t.Errorf("these processes run: %v", before)
+	}
+	n.wantLessMemoryThan(t, 1500, before)
+
+	n.kubectl(t, "label", "managedcluster", "tokyo-2", "lab-1", "--overwrite", setLabel+"=devset")
+	n.kubectl(t, "delete", "managedcluster", "paris-1")
+	wantDevset := func(out string) {
+		t.Helper()
+		wantRows(t, out, "devset", "dublin-1", "lab-1", "oregon-1", "sydney-1", "tokyo-2")
+		wantRows(t, out, "payments", "frankfurt-1", "tokyo-1", "virginia-1")
+	}
+
+	n.rebuild(t, "hub-apiserver")
+	again := n.mustLocalhub(t, "up")
+	wantDevset(again)
+	after := n.processes(t)
+	if strings.Count(again, "Restarting hub-apiserver") != 1 || after["hub-apiserver"] == before["hub-apiserver"] {
+		t.Errorf("hub-apiserver has been built anew, and the old one runs, process %s:\n%s", after["hub-apiserver"], again)
+	}
+	for name, pid := range before {
+		if name != "hub-apiserver" && after[name] != pid {
+			t.Errorf("%s has not changed and was replaced:\n%s", name, again)
+		}
+	}
+
+	n.mustLocalhub(t, "down")
+	contains(t, n.mustLocalhub(t, "status"), "does not run")
+	wantDevset(n.mustLocalhub(t, "up"))
+	n.mustLocalhub(t, "clean")
+	if _, err := os.Stat(n.dir); !os.IsNotExist(err) {
+		t.Errorf("after make clean, %s is still there: %v", n.dir, err)
+	}
+	contains(t, n.mustLocalhub(t, "status"), "does not run")
+	for _, left := range must(os.ReadDir(n.home))(t) {
+		t.Errorf("%s was written outside of the hub's directory", left.Name())
+	}
+}
+
+// wantLessMemoryThan adds up what is resident, in MB, where the system says it in /proc.
+func (n *newcomer) wantLessMemoryThan(t *testing.T, limit int, processes map[string]string) {
+	t.Helper()
+	used := 0
+	for name, pid := range processes {
+		status, err := os.ReadFile("/proc/" + pid + "/status")
+		if os.IsNotExist(err) && runtime.GOOS != "linux" {
+			return
+		}
+		resident := regexp.MustCompile(`VmRSS:\s+(\d+) kB`).FindSubmatch(status)
+		if resident == nil {
+			t.Fatalf("the memory of %s, process %s: %v: %s", name, pid, err, status)
+		}
+		kilobytes := must(strconv.Atoi(string(resident[1])))(t)
+		used += kilobytes / 1000
+	}
+	t.Logf("%d MB are resident", used)
+	if used >= limit {
+		t.Errorf("the hub takes %d MB of memory, want less than %d", used, limit)
+	}
+}
+
+func TestNewcomer_IsToldWhatIsWrongInOneLine(t *testing.T) {
+	n := newNewcomer(t)
+	notAHub := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"upp"}, `unknown command "upp"`},
+		{[]string{"up", "there"}, `unknown command "there"`},
+		{[]string{"up", "--fast"}, "unknown flag: --fast"},
+		{[]string{"up", "--dir"}, "flag needs an argument: --dir"},
+		{[]string{"up", "--bin-dir", "nowhere"}, "nowhere/etcd is missing: build it with `make build kube`"},
+		{[]string{"clean", "--dir", notAHub}, notAHub + " holds no hub"},
+	} {
+		out, err := n.localhub(t, c.args...)
+		if err == nil || strings.Count(out, "\n") != 1 || !strings.HasPrefix(out, "localhub: ") || !strings.Contains(out, c.says) {
+			t.Errorf("localhub %v: %v, want one line that says %q:\n%s", c.args, err, c.says, out)
+		}
+	}
+}
