@@ -32,8 +32,8 @@ const (
 
 // completeCA holds client CAs back until all of them have been loaded. They arrive one by one after the server has
 // begun to listen. Who connects in between with a certificate of one that is missing would be anonymous for as long as
-// his connection lasts, and the connections of the front last long. Without client CAs, the server refuses
-// connections, and clients try again.
+// his connection lasts, and the connections of the front last long. Until then the server has no certificate
+// (heldCertificate) and so refuses connections; clients try again, and nobody finds it ready.
 type completeCA struct {
 	dynamiccertificates.CAContentProvider
 	// wanted are the bundles that have to be there.
@@ -71,7 +71,54 @@ func holdBackClientCA(ctx context.Context, hub kubernetes.Interface, config *gen
 		ca.headers = func() bool { return len(headers.UsernameHeaders.Value()) > 0 }
 	}
 	config.SecureServing.ClientCA = ca
+	if config.SecureServing.Cert != nil {
+		config.SecureServing.Cert = &heldCertificate{CertKeyContentProvider: config.SecureServing.Cert, given: ca.isComplete}
+	}
 	return nil
+}
+
+// heldCertificate is the serving certificate, once it may be given out. The listeners of the client CAs, which are told
+// when that is, are those of the certificate too.
+type heldCertificate struct {
+	dynamiccertificates.CertKeyContentProvider
+	given func() bool
+}
+
+var (
+	_ dynamiccertificates.CertKeyContentProvider = &heldCertificate{}
+	_ dynamiccertificates.ControllerRunner       = &heldCertificate{}
+)
+
+// CurrentCertKeyContent implements dynamiccertificates.CertKeyContentProvider.
+func (c *heldCertificate) CurrentCertKeyContent() (cert, key []byte) {
+	if !c.given() {
+		return nil, nil
+	}
+	return c.CertKeyContentProvider.CurrentCertKeyContent()
+}
+
+// RunOnce implements dynamiccertificates.ControllerRunner.
+func (c *heldCertificate) RunOnce(ctx context.Context) error {
+	return runOnce(ctx, c.CertKeyContentProvider)
+}
+
+// Run implements dynamiccertificates.ControllerRunner.
+func (c *heldCertificate) Run(ctx context.Context, workers int) {
+	run(ctx, c.CertKeyContentProvider, workers)
+}
+
+// runOnce and run reach what is wrapped, if it is there to be run.
+func runOnce(ctx context.Context, provider any) error {
+	if runner, ok := provider.(dynamiccertificates.ControllerRunner); ok {
+		return runner.RunOnce(ctx)
+	}
+	return nil
+}
+
+func run(ctx context.Context, provider any, workers int) {
+	if runner, ok := provider.(dynamiccertificates.ControllerRunner); ok {
+		runner.Run(ctx, workers)
+	}
 }
 
 func (c *completeCA) isComplete() bool {
@@ -117,18 +164,13 @@ func (c *completeCA) AddListener(listener dynamiccertificates.Listener) {
 
 // RunOnce implements dynamiccertificates.ControllerRunner.
 func (c *completeCA) RunOnce(ctx context.Context) error {
-	if runner, ok := c.CAContentProvider.(dynamiccertificates.ControllerRunner); ok {
-		return runner.RunOnce(ctx)
-	}
-	return nil
+	return runOnce(ctx, c.CAContentProvider)
 }
 
 // Run implements dynamiccertificates.ControllerRunner.
 func (c *completeCA) Run(ctx context.Context, workers int) {
 	go c.awaitComplete(ctx)
-	if runner, ok := c.CAContentProvider.(dynamiccertificates.ControllerRunner); ok {
-		runner.Run(ctx, workers)
-	}
+	run(ctx, c.CAContentProvider, workers)
 }
 
 // awaitComplete tells the listeners when the CAs are complete.

@@ -102,3 +102,33 @@ func TestClientCA_ListenersAreToldAtLastOfWhatThereIs(t *testing.T) {
 		}
 	})
 }
+
+func TestCertificate_IsGivenOutWithTheClientCAs(t *testing.T) {
+	loaded, headers := &partialCA{content: "USERS"}, []string{"X-Remote-User"}
+	hub := fake.NewClientset(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: authenticationNamespace, Name: authenticationConfigMap}, Data: both,
+	})
+	config := &genericapiserver.Config{SecureServing: &genericapiserver.SecureServingInfo{ClientCA: loaded, Cert: ownCertificate{}}}
+	config.Authentication.RequestHeaderConfig = &authenticatorfactory.RequestHeaderConfig{
+		UsernameHeaders: headerrequest.StringSliceProviderFunc(func() []string { return headers }),
+	}
+	if err := holdBackClientCA(t.Context(), hub, config); err != nil {
+		t.Fatal(err)
+	}
+	// Without a certificate, handshakes fail.
+	if cert, key := config.SecureServing.Cert.CurrentCertKeyContent(); len(cert) != 0 || len(key) != 0 {
+		t.Errorf("with a part of the client CAs: %q, %q", cert, key)
+	}
+	loaded.content = "USERS FRONT"
+	if cert, key := config.SecureServing.Cert.CurrentCertKeyContent(); string(cert) != "CERT" || string(key) != "KEY" {
+		t.Errorf("with all of the client CAs: %q, %q", cert, key)
+	}
+}
+
+type ownCertificate struct{}
+
+func (ownCertificate) Name() string                             { return "own" }
+func (ownCertificate) AddListener(dynamiccertificates.Listener) {}
+func (ownCertificate) CurrentCertKeyContent() (cert, key []byte) {
+	return []byte("CERT"), []byte("KEY")
+}
