@@ -17,9 +17,11 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	aggregatorclient "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
@@ -232,9 +234,23 @@ func served(ctx context.Context, client aggregatorclient.Interface, want apiregi
 			return false, fmt.Sprintf("APIService %s: %s", s.Name, c.Message)
 		}
 	}
-	_, err = client.Discovery().ServerResourcesForGroupVersion(want.Spec.Group + "/" + want.Spec.Version)
-	if err != nil {
+	groupVersion := schema.GroupVersion{Group: want.Spec.Group, Version: want.Spec.Version}
+	if _, err = client.Discovery().ServerResourcesForGroupVersion(groupVersion.String()); err != nil {
 		return false, err.Error()
+	}
+	// What kubectl asks for. The front puts it together later.
+	aggregated, ok := client.Discovery().(discovery.AggregatedDiscoveryInterface)
+	if !ok {
+		return true, ""
+	}
+	_, resources, failed, err := aggregated.GroupsAndMaybeResources()
+	switch {
+	case err != nil:
+		return false, err.Error()
+	case failed[groupVersion] != nil:
+		return false, failed[groupVersion].Error()
+	case resources[groupVersion] == nil:
+		return false, groupVersion.String() + " is not in the front's discovery yet"
 	}
 	return true, ""
 }

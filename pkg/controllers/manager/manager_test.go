@@ -40,6 +40,13 @@ func (s served) ServerResourcesForGroupVersion(groupVersion string) (*metav1.API
 	return list, nil
 }
 
+// known is a mapper that knows all kinds, or fails.
+type known struct{ err error }
+
+func (k known) KindFor(schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	return schema.GroupVersionKind{}, k.err
+}
+
 const (
 	clusters = "cluster.open-cluster-management.io/v1beta2"
 	view     = "view.clusterhub.dev/v1alpha1"
@@ -56,6 +63,7 @@ func TestMissing_SaysWhatIsNotServed(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(map[string][]string)
 		err    error
+		mapper error
 		want   string
 	}{
 		"everything is served": {change: func(map[string][]string) {}},
@@ -66,6 +74,10 @@ func TestMissing_SaysWhatIsNotServed(t *testing.T) {
 		"a version without a resource": {
 			change: func(g map[string][]string) { g[clusters] = g[clusters][:1] },
 			want:   clusters + " has no managedclustersetbindings",
+		},
+		"discovery that lags behind": {
+			mapper: errors.New("no matches"),
+			want:   "the discovery of the hub's kube-apiserver: no matches",
 		},
 		"the server behind the APIService is away": {
 			err:  apierrors.NewServiceUnavailable("no endpoints"),
@@ -78,7 +90,7 @@ func TestMissing_SaysWhatIsNotServed(t *testing.T) {
 				test.change(groups)
 			}
 			answers := func() (map[string][]string, error) { return groups, test.err }
-			if got := missing(served{answers: answers}, needed); got != test.want {
+			if got := missing(served{answers: answers}, known{test.mapper}, needed); got != test.want {
 				t.Errorf("missing %q, want %q", got, test.want)
 			}
 		})
@@ -99,13 +111,13 @@ func TestWaitUntilServed_OutlastsAServerThatIsNotThereYet(t *testing.T) {
 		}
 		return all(), nil
 	}
-	if err := waitUntilServed(t.Context(), served{answers: answers}, needed, time.Millisecond); err != nil {
+	if err := waitUntilServed(t.Context(), served{answers: answers}, known{}, needed, time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	never := func() (map[string][]string, error) { return nil, errors.New("connection refused") }
-	if err := waitUntilServed(ended, served{answers: never}, needed, time.Millisecond); err == nil {
+	if err := waitUntilServed(ended, served{answers: never}, known{}, needed, time.Millisecond); err == nil {
 		t.Error("want an error when the context ends")
 	}
 }

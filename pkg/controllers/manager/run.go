@@ -125,7 +125,7 @@ func (c *controllers) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable: it adds the controllers once what they watch is served.
 func (c *controllers) Start(ctx context.Context) error {
-	if err := waitUntilServed(ctx, c.served, needed, pollInterval); err != nil {
+	if err := waitUntilServed(ctx, c.served, c.manager.GetRESTMapper(), needed, pollInterval); err != nil {
 		return nil // the context has ended
 	}
 	assembly := &held{Manager: c.manager}

@@ -34,14 +34,19 @@ var needed = []schema.GroupVersionResource{
 	viewv1alpha1.SchemeGroupVersion.WithResource("clustersetmembers"),
 }
 
+// kindMapper maps resources to kinds as the controllers' clients do.
+type kindMapper interface {
+	KindFor(schema.GroupVersionResource) (schema.GroupVersionKind, error)
+}
+
 // waitUntilServed returns once all resources are served, or with an error when the context ends. The log has a line
 // whenever the reason to wait changes.
-func waitUntilServed(ctx context.Context, served discovery.ServerResourcesInterface,
+func waitUntilServed(ctx context.Context, served discovery.ServerResourcesInterface, mapper kindMapper,
 	resources []schema.GroupVersionResource, interval time.Duration) error {
 	logger := klog.FromContext(ctx)
 	last, repeated := "", 0
 	err := wait.PollUntilContextCancel(ctx, interval, true, func(context.Context) (bool, error) {
-		reason := missing(served, resources)
+		reason := missing(served, mapper, resources)
 		if reason == "" {
 			return true, nil
 		}
@@ -59,7 +64,7 @@ func waitUntilServed(ctx context.Context, served discovery.ServerResourcesInterf
 }
 
 // missing says which resource is not served and why, or "" when all are.
-func missing(served discovery.ServerResourcesInterface, resources []schema.GroupVersionResource) string {
+func missing(served discovery.ServerResourcesInterface, mapper kindMapper, resources []schema.GroupVersionResource) string {
 	for _, resource := range resources {
 		groupVersion := resource.GroupVersion().String()
 		list, err := served.ServerResourcesForGroupVersion(groupVersion)
@@ -72,6 +77,10 @@ func missing(served discovery.ServerResourcesInterface, resources []schema.Group
 			return r.Name == resource.Resource
 		}):
 			return fmt.Sprintf("%s has no %s", groupVersion, resource.Resource)
+		}
+		// The mapper learns from the front's discovery of all groups, which is put together a moment later.
+		if _, err := mapper.KindFor(resource); err != nil {
+			return fmt.Sprintf("the discovery of the hub's kube-apiserver: %s", strings.TrimSpace(err.Error()))
 		}
 	}
 	return ""
