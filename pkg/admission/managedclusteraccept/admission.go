@@ -12,10 +12,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
@@ -32,28 +32,32 @@ func Register(plugins *admission.Plugins) {
 // Plugin refuses to accept or deny a cluster for users who may not.
 type Plugin struct {
 	permission.Guard
-	client kubernetes.Interface
+	namespaces corelisters.NamespaceLister
 }
 
 var (
-	_ admission.ValidationInterface          = &Plugin{}
-	_ admission.InitializationValidator      = &Plugin{}
-	_ initializer.WantsAuthorizer            = &Plugin{}
-	_ initializer.WantsExternalKubeClientSet = &Plugin{}
+	_ admission.ValidationInterface                = &Plugin{}
+	_ admission.InitializationValidator            = &Plugin{}
+	_ initializer.WantsAuthorizer                  = &Plugin{}
+	_ initializer.WantsExternalKubeInformerFactory = &Plugin{}
 )
 
-// New returns the plugin, to be given an authorizer and a client.
+// New returns the plugin, to be given an authorizer and informers.
 func New() *Plugin {
 	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update)}
 }
 
-// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
-func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
+// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
+func (p *Plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
+	namespaces := factory.Core().V1().Namespaces()
+	p.namespaces = namespaces.Lister()
+	p.SetReadyFunc(namespaces.Informer().HasSynced)
+}
 
 // ValidateInitialization implements admission.InitializationValidator.
 func (p *Plugin) ValidateInitialization() error {
-	if p.client == nil {
-		return errors.New(PluginName + " needs a client of the hub")
+	if p.namespaces == nil {
+		return errors.New(PluginName + " needs the namespaces of the hub")
 	}
 	return p.Guard.ValidateInitialization()
 }
@@ -102,13 +106,16 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if !updated.Spec.HubAcceptsClient {
 		return nil
 	}
-	return p.checkNamespace(ctx, a, updated.Name)
+	return p.checkNamespace(a, updated.Name)
 }
 
 // checkNamespace refuses a cluster whose namespace on the hub is on its way out, as upstream does: what would be put
 // there for the cluster would be lost.
-func (p *Plugin) checkNamespace(ctx context.Context, a admission.Attributes, name string) error {
-	namespace, err := p.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+func (p *Plugin) checkNamespace(a admission.Attributes, name string) error {
+	if !p.WaitForReady() {
+		return admission.NewForbidden(a, errors.New("the namespaces of the hub have not been listed yet, so no cluster is accepted"))
+	}
+	namespace, err := p.namespaces.Get(name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil

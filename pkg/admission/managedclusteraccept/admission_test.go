@@ -9,13 +9,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
@@ -35,7 +36,14 @@ var (
 func pluginFor(a *at.Authorizer, hub ...runtime.Object) *Plugin {
 	p := New()
 	p.SetAuthorizer(a)
-	p.SetExternalKubeClientSet(fake.NewClientset(hub...))
+	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+	p.SetExternalKubeInformerFactory(factory)
+	for _, namespace := range hub {
+		if err := factory.Core().V1().Namespaces().Informer().GetIndexer().Add(namespace); err != nil {
+			panic(err)
+		}
+	}
+	p.SetReadyFunc(func() bool { return true })
 	return p
 }
 
@@ -218,26 +226,22 @@ func TestValidate_AClusterIsNotAcceptedWhileItsNamespaceGoes(t *testing.T) {
 	}
 }
 
-func TestValidate_AClusterIsNotAcceptedWhenItsNamespaceCannotBeRead(t *testing.T) {
-	client := fake.NewClientset()
-	client.PrependReactor("get", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("connection refused")
+func TestValidate_NoClusterIsAcceptedBeforeTheNamespacesAreKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the plugin waits for ten seconds
+		p := pluginFor(&at.Authorizer{Grants: []permission.Rule{accept}})
+		p.SetReadyFunc(func() bool { return false })
+		_, err := at.Validate(t, p, at.Request{Object: clusterThat(true)}.Attributes())
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "have not been listed yet") {
+			t.Errorf("got %v, want a 403 that says why", err)
+		}
 	})
-	p := pluginFor(&at.Authorizer{Grants: []permission.Rule{accept}})
-	p.SetExternalKubeClientSet(client)
-	_, err := at.Validate(t, p, at.Request{Object: clusterThat(true)}.Attributes())
-	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "connection refused") {
-		t.Fatalf("got %v, want a 403 that says why", err)
-	}
 }
 
 func TestValidate_TheNamespaceIsNotLookedAtForWhoMayNotAccept(t *testing.T) {
-	client := fake.NewClientset()
 	p := pluginFor(&at.Authorizer{})
-	p.SetExternalKubeClientSet(client)
-	_, _ = at.Validate(t, p, at.Request{Object: clusterThat(true)}.Attributes())
-	if got := client.Actions(); len(got) > 0 {
-		t.Errorf("did %v", got)
+	p.SetReadyFunc(func() bool { t.Error("waits for the namespaces"); return true })
+	if _, err := at.Validate(t, p, at.Request{Object: clusterThat(true)}.Attributes()); err == nil {
+		t.Error("is allowed")
 	}
 }
 
@@ -260,11 +264,11 @@ func TestValidate_WhatIsNoClusterIsAnErrorRatherThanAllowed(t *testing.T) {
 	}
 }
 
-func TestValidateInitialization_NeedsAnAuthorizerAndAClient(t *testing.T) {
+func TestValidateInitialization_NeedsAnAuthorizerAndNamespaces(t *testing.T) {
 	for name, p := range map[string]*Plugin{
 		"nothing":       New(),
-		"no client":     {Guard: permission.Guard{Authorizer: &at.Authorizer{}}},
-		"no authorizer": {client: fake.NewClientset()},
+		"no namespaces": {Guard: permission.Guard{Authorizer: &at.Authorizer{}}},
+		"no authorizer": {namespaces: pluginFor(nil).namespaces},
 	} {
 		if p.ValidateInitialization() == nil {
 			t.Errorf("%s: is ready", name)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
@@ -30,7 +31,8 @@ func guardFor(grants ...permission.Rule) guard {
 	labels, accept := managedclusterlabel.New(), managedclusteraccept.New()
 	labels.SetAuthorizer(a)
 	accept.SetAuthorizer(a)
-	accept.SetExternalKubeClientSet(fake.NewClientset())
+	accept.SetExternalKubeInformerFactory(informers.NewSharedInformerFactory(fake.NewClientset(), 0))
+	accept.SetReadyFunc(func() bool { return true })
 	return guard{labels, accept}
 }
 
