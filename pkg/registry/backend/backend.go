@@ -118,9 +118,9 @@ func (o Options) NewRaw(config *storagebackend.ConfigForResource, resourcePrefix
 		_ = etcd.Close()
 		return nil, nil, err
 	}
-	var adapted storage.Interface = store
+	var adapted storage.Interface = sized{store}
 	if o.AdaptStorage != nil {
-		adapted = o.AdaptStorage(store)
+		adapted = o.AdaptStorage(adapted)
 	}
 	var once sync.Once
 	return adapted, func() {
