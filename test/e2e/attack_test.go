@@ -108,7 +108,8 @@ func applied(_, c *clusterv1.ManagedCluster) ([]byte, error) {
 type change struct {
 	name          string
 	before, after state
-	allowedBy     []rbacv1.PolicyRule
+	// allowedBy are the rights on the cluster of that name.
+	allowedBy func(name string) []rbacv1.PolicyRule
 	// says is in the refusal.
 	says []string
 }
@@ -122,27 +123,37 @@ func labelRight(names ...string) rbacv1.PolicyRule {
 	return rule("create", "managedclusters/label", names...)
 }
 
+func rules(all ...rbacv1.PolicyRule) func(string) []rbacv1.PolicyRule {
+	return func(string) []rbacv1.PolicyRule { return all }
+}
+
 func changes() []change {
 	a, b := setLabel+":a", setLabel+":b"
 	in := func(set string) map[string]string { return map[string]string{setLabel: set} }
 	region := infoPrefix + "region"
 	return []change{
 		{"gain a set", state{in("default"), false}, state{in("a"), false},
-			[]rbacv1.PolicyRule{labelRight(setLabel+":default", a)}, []string{a}},
+			rules(labelRight(setLabel+":default", a)), []string{a}},
 		{"leave a set", state{map[string]string{setLabel: "default", region: "x"}, false}, state{in("default"), false},
-			[]rbacv1.PolicyRule{labelRight(region + ":x")}, []string{region + ":x"}},
+			rules(labelRight(region + ":x")), []string{region + ":x"}},
 		// Whoever is in no set is in default.
 		{"leave for default", state{map[string]string{setLabel: "a", "own": "1"}, false}, state{map[string]string{"own": "1"}, false},
-			[]rbacv1.PolicyRule{labelRight(a, setLabel+":default")}, []string{a, setLabel + ":default"}},
+			rules(labelRight(a, setLabel+":default")), []string{a, setLabel + ":default"}},
 		{"swap two sets", state{in("a"), false}, state{in("b"), false},
-			[]rbacv1.PolicyRule{labelRight(a, b)}, []string{a, b}},
+			rules(labelRight(a, b)), []string{a, b}},
 		{"say something of the cluster", state{in("default"), false}, state{map[string]string{setLabel: "default", region: "apac"}, false},
-			[]rbacv1.PolicyRule{labelRight(region + ":*")}, []string{region + ":apac"}},
+			rules(labelRight(region + ":*")), []string{region + ":apac"}},
 		{"accept", state{in("default"), false}, state{in("default"), true},
-			[]rbacv1.PolicyRule{rule("update", "managedclusters/accept")}, []string{"managedclusters/accept"}},
+			rules(rule("update", "managedclusters/accept")), []string{"managedclusters/accept"}},
 		{"un-accept", state{in("default"), true}, state{in("default"), false},
-			[]rbacv1.PolicyRule{ruleIn(registerGroup, "update", "managedclusters/accept")}, []string{"managedclusters/accept"}},
+			rules(ruleIn(registerGroup, "update", "managedclusters/accept")), []string{"managedclusters/accept"}},
+		{"leave", state{in("default"), true}, state{in("default"), false}, leaveRight, []string{"managedclusters/accept"}},
 	}
+}
+
+// leaveRight is that of a cluster's own agent.
+func leaveRight(name string) []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{rule("update", "managedclusters/leave", name)}
 }
 
 // everythingElse are all rights on clusters except those that the table of permissions asks for, and those for other
@@ -209,47 +220,56 @@ func reaches(m method, subresource string, c change) bool {
 
 var subresources = []string{"", "status", "label", "accept"}
 
-// TestPermissions_NoPathGoesAround tries every change by every method on every subresource, in dry run and for real, as
-// a user who may do everything else.
-func TestPermissions_NoPathGoesAround(t *testing.T) {
-	other := unique("other")
-	attacker := user(t, everythingElse(other)...)
-	for _, c := range changes() {
-		t.Run(c.name, func(t *testing.T) {
-			name := unique("victim")
-			for _, route := range []struct {
-				name   string
-				client rest.Interface
-			}{
-				{"through the front", restClient(t, hub.UserConfig(attacker))},
-				{"direct", restClient(t, hub.HubAPIServerUserConfig(1, attacker, "system:authenticated"))},
-			} {
-				for _, m := range methods() {
-					for _, subresource := range subresources {
-						for _, dryRun := range []bool{true, false} {
-							what := fmt.Sprintf("%s, %s, /%s, dry run %t", route.name, m.name, subresource, dryRun)
-							before := applyCluster(t, name, c.before)
-							err := m.do(t.Context(), route.client, subresource, dryRun, before, c.after.of(before))
-							if reaches(m, subresource, c) || err != nil && !apierrors.IsInvalid(err) {
-								t.Run(what, func(t *testing.T) { wantForbidden(t, err) })
-							}
-							now := must(admin(t).ClusterV1().ManagedClusters().Get(t.Context(), name, metav1.GetOptions{}))(t)
-							if !is(now, c.before) {
-								t.Errorf("%s: the cluster is %v, accepted %t", what, now.Labels, now.Spec.HubAcceptsClient)
-							}
-							if reaches(m, subresource, c) && err != nil {
-								for _, says := range c.says {
-									if !strings.Contains(err.Error(), says) {
-										t.Errorf("%s: the refusal does not name %s: %v", what, says, err)
-									}
-								}
-							}
-						}
+// attack tries a change of a cluster by every method on every subresource, in dry run and for real.
+func attack(t *testing.T, attacker, name string, c change) {
+	t.Helper()
+	for _, route := range []struct {
+		name   string
+		client rest.Interface
+	}{
+		{"through the front", restClient(t, hub.UserConfig(attacker))},
+		{"direct", restClient(t, hub.HubAPIServerUserConfig(1, attacker, "system:authenticated"))},
+	} {
+		for _, m := range methods() {
+			for _, subresource := range subresources {
+				for _, dryRun := range []bool{true, false} {
+					what := fmt.Sprintf("%s, %s, /%s, dry run %t", route.name, m.name, subresource, dryRun)
+					before := applyCluster(t, name, c.before)
+					err := m.do(t.Context(), route.client, subresource, dryRun, before, c.after.of(before))
+					if reaches(m, subresource, c) || err != nil && !apierrors.IsInvalid(err) {
+						t.Run(what, func(t *testing.T) { wantForbidden(t, err) })
+					}
+					if reaches(m, subresource, c) && err != nil {
+						contains(t, err.Error(), c.says...)
+					}
+					now := must(admin(t).ClusterV1().ManagedClusters().Get(t.Context(), name, metav1.GetOptions{}))(t)
+					if !is(now, c.before) {
+						t.Errorf("%s: the cluster is %v, accepted %t", what, now.Labels, now.Spec.HubAcceptsClient)
 					}
 				}
 			}
-			_ = admin(t).ClusterV1().ManagedClusters().Delete(t.Context(), name, metav1.DeleteOptions{})
-		})
+		}
+	}
+	_ = admin(t).ClusterV1().ManagedClusters().Delete(t.Context(), name, metav1.DeleteOptions{})
+}
+
+// TestPermissions_NoPathGoesAround tries every change as a user who may do everything else.
+func TestPermissions_NoPathGoesAround(t *testing.T) {
+	attacker := user(t, everythingElse(unique("other"))...)
+	for _, c := range changes() {
+		t.Run(c.name, func(t *testing.T) { attack(t, attacker, unique("victim"), c) })
+	}
+}
+
+// TestPermissions_WhoMayLeaveCannotComeBack: the right to leave accepts by no path. That it cannot be born accepted
+// either is in TestPermissions_CreateIsChecked.
+func TestPermissions_WhoMayLeaveCannotComeBack(t *testing.T) {
+	name := unique("leaver")
+	agent := user(t, append(everythingElse(unique("other")), leaveRight(name)...)...)
+	for _, c := range changes() {
+		if c.after.accepted {
+			attack(t, agent, name, c)
+		}
 	}
 }
 
@@ -258,13 +278,13 @@ func TestPermissions_NoPathGoesAround(t *testing.T) {
 func TestPermissions_TheRightRuleAllows(t *testing.T) {
 	for _, c := range changes() {
 		t.Run(c.name, func(t *testing.T) {
-			allowed := user(t, append(everythingElse(unique("other")), c.allowedBy...)...)
-			client := restClient(t, hub.UserConfig(allowed))
 			name := unique("cluster")
+			allowed := user(t, append(everythingElse(unique("other")), c.allowedBy(name)...)...)
+			client := restClient(t, hub.UserConfig(allowed))
 			for _, m := range methods() {
 				for _, subresource := range subresources {
-					if !reaches(m, subresource, c) || c.name == "un-accept" && m.name == "update" && subresource == "accept" {
-						continue // for a PUT to /accept the front asks for the right in the cluster's own group
+					if !reaches(m, subresource, c) || c.before.accepted && m.name == "update" && subresource == "accept" {
+						continue // for a PUT to /accept the front asks for the right to accept in the cluster's own group
 					}
 					what := fmt.Sprintf("%s, /%s", m.name, subresource)
 					before := applyCluster(t, name, c.before)
@@ -289,12 +309,12 @@ func TestPermissions_TheRightRuleAllows(t *testing.T) {
 	}
 }
 
-// TestPermissions_CreateIsChecked tries to be born into a set, or accepted.
+// TestPermissions_CreateIsChecked tries to be born into a set, or accepted. Neither does a right to leave help.
 func TestPermissions_CreateIsChecked(t *testing.T) {
-	attacker := user(t, append(everythingElse(unique("other")), labelRight(setLabel+":default"))...)
+	attacker := user(t, append(everythingElse(unique("other")), labelRight(setLabel+":default"), rule("update", "managedclusters/leave"))...)
 	client := restClient(t, hub.UserConfig(attacker))
 	for _, c := range changes() {
-		if c.name == "leave a set" || c.name == "leave for default" || c.name == "un-accept" {
+		if c.name == "leave a set" || c.name == "leave for default" || c.before.accepted {
 			continue
 		}
 		name := unique("born")

@@ -7,11 +7,15 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/clusterhub/clusterhub/pkg/controllers/clustersetstatus"
 )
 
 // Kubernetes' own controllers find our kinds by discovery and treat them as any other.
@@ -147,7 +151,7 @@ func TestStatus_SetsCountTheirMembers(t *testing.T) {
 }
 
 func TestStatus_ManyJoinsAreFewWrites(t *testing.T) {
-	set := unique("set")
+	set, started := unique("set"), time.Now()
 	newSet(t, set)
 	sets := admin(t).ClusterV1beta2().ManagedClusterSets()
 	start := must(sets.List(t.Context(), metav1.ListOptions{}))(t).ResourceVersion
@@ -159,20 +163,23 @@ func TestStatus_ManyJoinsAreFewWrites(t *testing.T) {
 	}
 	writes := 0
 	eventually(t, "all are counted", func(ctx context.Context) (bool, error) {
+		s, err := sets.Get(ctx, set, metav1.GetOptions{})
 		for {
 			select {
-			case <-w.ResultChan():
+			case e, open := <-w.ResultChan():
+				if !open || e.Type != watch.Modified {
+					t.Fatalf("the watch says %s, open %t", e.Type, open)
+				}
 				writes++
 				continue
 			default:
 			}
 			break
 		}
-		s, err := sets.Get(ctx, set, metav1.GetOptions{})
 		return err == nil && len(s.Status.Conditions) > 0 && s.Status.Conditions[0].Message == fmt.Sprintf("%d ManagedClusters selected", n), err
 	})
-	if writes > 60 { // one a second, and the test does not take a minute
-		t.Errorf("%d joins have caused %d writes", n, writes)
+	if took := time.Since(started); writes > int(took/clustersetstatus.Spacing)+2 {
+		t.Errorf("%d joins have caused %d writes in %s, want one per %s", n, writes, took, clustersetstatus.Spacing)
 	}
 }
 

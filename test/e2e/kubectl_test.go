@@ -6,11 +6,9 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -225,15 +223,20 @@ func TestKubectl_Wait(t *testing.T) {
 	set := unique("set")
 	newSet(t, set)
 	mustKubectl(t, "", "wait", "--for=condition=ClusterSetEmpty", "mclset/"+set, "--timeout=30s")
-	done := make(chan error, 1)
-	go func() {
-		done <- exec.CommandContext(t.Context(), hub.Kubectl(t.Context()).Path, "--kubeconfig", hub.AdminKubeconfig(), "wait", "--for=delete", "mclset/"+set, "--timeout=30s").Run()
-	}()
-	time.Sleep(100 * time.Millisecond) // so that it likely waits already; it must work either way
+	cmd := hub.Kubectl(t.Context(), "wait", "--for=delete", "mclset/"+set, "--timeout=30s", "-v=6") // which tells each request
+	var out synced
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	eventually(t, "kubectl watches the set", func(context.Context) (bool, error) {
+		return strings.Contains(out.String(), "watch=true"), nil
+	})
 	if err := admin(t).ClusterV1beta2().ManagedClusterSets().Delete(t.Context(), set, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-done; err != nil {
-		t.Errorf("kubectl wait --for=delete: %v", err)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("kubectl wait --for=delete: %v\n%s", err, out.String())
 	}
 }

@@ -166,28 +166,3 @@ func binding(namespace, name, set string) *v1beta2.ManagedClusterSetBinding {
 		Spec:       v1beta2.ManagedClusterSetBindingSpec{ClusterSet: set},
 	}
 }
-
-func TestPermissions_BindIsAskedForTheSetThatIsBound(t *testing.T) {
-	mine, others, namespace := unique("set"), unique("set"), newNamespace(t)
-	newSet(t, mine)
-	newSet(t, others)
-	who := user(t, rule("get,create,update,patch,delete", "managedclustersetbindings"), rule("create", "managedclustersets/bind", mine))
-	client := ours(t, hub.UserConfig(who)).ClusterV1beta2().ManagedClusterSetBindings(namespace)
-	_, err := client.Create(t.Context(), binding(namespace, others, others), metav1.CreateOptions{})
-	wantForbidden(t, err, "managedclustersets/bind", others)
-	_, err = client.Create(t.Context(), binding(namespace, others, others), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	wantForbidden(t, err, "managedclustersets/bind")
-	if _, err = client.Create(t.Context(), binding(namespace, mine, others), metav1.CreateOptions{}); err == nil {
-		t.Error("a binding with another name than its set's was made")
-	}
-	if _, err = client.Create(t.Context(), binding(namespace, mine, mine), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err = client.Patch(t.Context(), mine, types.MergePatchType, []byte(`{"spec":{"clusterSet":"`+others+`"}}`), metav1.PatchOptions{}); err == nil {
-		t.Error("a binding has changed its set")
-	}
-	// Server-side apply makes one through an update.
-	body := `{"apiVersion":"` + v1beta2.SchemeGroupVersion.String() + `","kind":"ManagedClusterSetBinding","metadata":{"name":"` + others + `"},"spec":{"clusterSet":"` + others + `"}}`
-	_, err = client.Patch(t.Context(), others, types.ApplyYAMLPatchType, []byte(body), metav1.PatchOptions{FieldManager: manager})
-	wantForbidden(t, err, "managedclustersets/bind")
-}
