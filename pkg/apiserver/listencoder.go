@@ -140,7 +140,7 @@ func appendManagedFields(out []byte, f *metav1.ManagedFieldsEntry) ([]byte, erro
 	out = appendField(out, `"fieldsType":`, f.FieldsType)
 	if f.FieldsV1 != nil {
 		out = append(separate(out), `"fieldsV1":`...)
-		if raw := f.FieldsV1.Raw; len(raw) > 0 && !slices.ContainsFunc(raw, func(c byte) bool { return loose[c] }) {
+		if raw := f.FieldsV1.GetRawString(); raw != "" && !isLoose(raw) {
 			out = append(out, raw...)
 		} else {
 			compact, err := json.Marshal(f.FieldsV1)
@@ -151,6 +151,16 @@ func appendManagedFields(out []byte, f *metav1.ManagedFieldsEntry) ([]byte, erro
 		}
 	}
 	return appendField(out, `"subresource":`, f.Subresource), nil
+}
+
+// isLoose says that encoding/json would perhaps rewrite a value that is JSON already.
+func isLoose(raw string) bool {
+	for i := range len(raw) {
+		if loose[raw[i]] {
+			return true
+		}
+	}
+	return false
 }
 
 // loose are the bytes of which encoding/json, or one of them, would rewrite a value that is JSON already: what it
