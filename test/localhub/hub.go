@@ -107,19 +107,8 @@ func (h *Hub) startHub(ctx context.Context) error {
 			return err
 		}
 	}
-	if !h.config.WithoutKubeControllerManager {
-		kubeconfig := h.path(procKCM + ".kubeconfig")
-		args := []string{
-			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", h.ports[procKCM]),
-			"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
-			"--leader-elect=false", "--use-service-account-credentials",
-			"--service-account-private-key-file=" + h.pki("service-accounts.key"), "--root-ca-file=" + h.pki("ca.crt"),
-			"--cluster-signing-cert-file=" + h.pki("ca.crt"), "--cluster-signing-key-file=" + h.pki("ca.key"),
-			"--cert-dir=" + h.path(procKCM),
-		}
-		if err := h.run(ctx, procKCM, procKCM, args, nil, func(ctx context.Context) bool { return dials(ctx, h.ports[procKCM]) }); err != nil {
-			return err
-		}
+	if err := h.startKubeControllerManager(ctx); err != nil {
+		return err
 	}
 	if err := h.RouteFront(ctx, 0); err != nil {
 		return err
@@ -128,6 +117,22 @@ func (h *Hub) startHub(ctx context.Context) error {
 		return nil
 	}
 	return h.StartHubControllerManager(ctx)
+}
+
+func (h *Hub) startKubeControllerManager(ctx context.Context) error {
+	if h.config.WithoutKubeControllerManager {
+		return nil
+	}
+	kubeconfig := h.path(procKCM + ".kubeconfig")
+	args := []string{
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", h.ports[procKCM]),
+		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+		"--leader-elect=false", "--use-service-account-credentials",
+		"--service-account-private-key-file=" + h.pki("service-accounts.key"), "--root-ca-file=" + h.pki("ca.crt"),
+		"--cluster-signing-cert-file=" + h.pki("ca.crt"), "--cluster-signing-key-file=" + h.pki("ca.key"),
+		"--cert-dir=" + h.path(procKCM),
+	}
+	return h.run(ctx, procKCM, procKCM, args, nil, func(ctx context.Context) bool { return dials(ctx, h.ports[procKCM]) })
 }
 
 // StartHubAPIServer starts a replica of hub-apiserver and waits until it is ready.

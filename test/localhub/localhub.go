@@ -30,6 +30,8 @@ type Config struct {
 	// Detach lets the processes live on when this one ends. Without it they die with it.
 	Detach bool
 
+	// Plain leaves out all that is ours: what runs is a Kubernetes cluster without nodes, to be managed by a hub.
+	Plain bool
 	// Replicas is the number of hub-apiservers, 1 by default. Several need ExternalEtcd.
 	Replicas int
 	// ExternalEtcd gives hub-apiserver an etcd of its own outside of its process.
@@ -115,6 +117,9 @@ func (h *Hub) start(ctx context.Context) error {
 	if err := h.startFront(ctx); err != nil {
 		return err
 	}
+	if h.config.Plain {
+		return h.startKubeControllerManager(ctx)
+	}
 	h.config.Log("Registering the APIServices")
 	if err := h.deploy(ctx); err != nil {
 		return err
@@ -127,11 +132,14 @@ func (h *Hub) start(ctx context.Context) error {
 func (h *Hub) running(name string) bool { return h.procs[name] != nil && h.procs[name].alive() }
 
 func (h *Hub) checkTools() error {
-	tools := []string{"etcd", "kube-apiserver", "kubectl", "hub-apiserver"}
+	tools := []string{"etcd", "kube-apiserver", "kubectl"}
 	if !h.config.WithoutKubeControllerManager {
 		tools = append(tools, procKCM)
 	}
-	if !h.config.WithoutHubControllerManager {
+	if !h.config.Plain {
+		tools = append(tools, procHubAPIServer)
+	}
+	if !h.config.Plain && !h.config.WithoutHubControllerManager {
 		tools = append(tools, procHubController)
 	}
 	for _, tool := range tools {
