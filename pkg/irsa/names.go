@@ -1,0 +1,96 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package irsa
+
+import (
+	"crypto/md5"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+const (
+	hubRolePrefix     = "ocm-hub-"
+	managedRolePrefix = "ocm-managed-cluster-"
+	creatorRoleSuffix = "_managed-cluster-identity-creator"
+
+	longestRoleName = 64
+)
+
+// The tags of the roles of a managed cluster.
+const (
+	TagHubAccount     = "hub_cluster_account_id"
+	TagHubCluster     = "hub_cluster_name"
+	TagManagedAccount = "managed_cluster_account_id"
+	TagManagedCluster = "managed_cluster_name"
+)
+
+// Suffix ends the names of a managed cluster's roles: a hash of the values of their tags. It tells roles apart and
+// protects nothing. It leaves out the regions: two clusters of one account with one name have one suffix.
+func Suffix(hubAccount, hubCluster, managedAccount, managedCluster string) string {
+	sum := md5.Sum([]byte(strings.Join([]string{hubAccount, hubCluster, managedAccount, managedCluster}, "#")))
+	return hex.EncodeToString(sum[:])
+}
+
+// Identity is a managed cluster in its relation to a hub.
+type Identity struct {
+	Hub     Cluster
+	Managed Cluster
+}
+
+// NewIdentity relates a managed cluster to a hub.
+func NewIdentity(hub, managed Cluster) (Identity, error) {
+	if hub.Partition != managed.Partition {
+		return Identity{}, fmt.Errorf("the cluster is in the AWS partition %s and the hub in %s: IAM trusts nobody of another partition",
+			managed.Partition, hub.Partition)
+	}
+	return Identity{Hub: hub, Managed: managed}, nil
+}
+
+// Suffix ends the names of the roles.
+func (i Identity) Suffix() string {
+	return Suffix(i.Hub.Account, i.Hub.Name, i.Managed.Account, i.Managed.Name)
+}
+
+// HubRole names the role in the hub's account by which the managed cluster comes to the hub.
+func (i Identity) HubRole() string { return hubRolePrefix + i.Suffix() }
+
+// HubRoleARN is the ARN of HubRole.
+func (i Identity) HubRoleARN() string { return i.Hub.roleARN(i.HubRole()) }
+
+// ManagedRole names the role of the agent in its own account.
+func (i Identity) ManagedRole() string { return managedRolePrefix + i.Suffix() }
+
+// ManagedRoleARN is the ARN of ManagedRole.
+func (i Identity) ManagedRoleARN() string { return i.Managed.roleARN(i.ManagedRole()) }
+
+// Tags are on HubRole and on ManagedRole. The trust policy of HubRole looks for those of ManagedRole.
+func (i Identity) Tags() map[string]string {
+	return map[string]string{
+		TagHubAccount:     i.Hub.Account,
+		TagHubCluster:     i.Hub.Name,
+		TagManagedAccount: i.Managed.Account,
+		TagManagedCluster: i.Managed.Name,
+	}
+}
+
+// CreatorRole names the role as which the hub makes the roles of managed clusters. IAM has no room for it when the hub's
+// name is longer than 31 characters.
+func CreatorRole(hub Cluster) (string, error) {
+	name := hub.Name + creatorRoleSuffix
+	if len(name) > longestRoleName {
+		return "", fmt.Errorf("the role name %s has %d characters and IAM allows %d: the hub's EKS cluster needs a name of at most %d",
+			name, len(name), longestRoleName, longestRoleName-len(creatorRoleSuffix))
+	}
+	return name, nil
+}
+
+// CreatorRoleARN is the ARN of CreatorRole.
+func CreatorRoleARN(hub Cluster) (string, error) {
+	name, err := CreatorRole(hub)
+	if err != nil {
+		return "", err
+	}
+	return hub.roleARN(name), nil
+}

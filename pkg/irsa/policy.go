@@ -1,0 +1,161 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package irsa
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+const (
+	policyVersion = "2012-10-17"
+	allow         = "Allow"
+	assumeRole    = "sts:AssumeRole"
+	stsAudience   = "sts.amazonaws.com"
+)
+
+// Policy is a policy document of IAM.
+type Policy struct {
+	Version   string
+	Statement []Statement
+}
+
+// Statement is one rule of a Policy.
+type Statement struct {
+	Effect    string
+	Principal *Principal `json:",omitempty"`
+	Action    Values
+	Resource  Values                       `json:",omitempty"`
+	Condition map[string]map[string]string `json:",omitempty"`
+}
+
+// Principal is whom a trust policy is about.
+type Principal struct {
+	AWS       string `json:",omitempty"`
+	Federated string `json:",omitempty"`
+}
+
+// Values is written as IAM's own documents have it: one value without brackets.
+type Values []string
+
+// MarshalJSON implements json.Marshaler.
+func (v Values) MarshalJSON() ([]byte, error) {
+	if len(v) == 1 {
+		return json.Marshal(v[0])
+	}
+	return json.Marshal([]string(v))
+}
+
+// JSON is the document in one line.
+func (p Policy) JSON() string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(p); err != nil {
+		panic(err) // strings always encode
+	}
+	return string(bytes.TrimSpace(b.Bytes()))
+}
+
+// Indented is the document for people to read.
+func (p Policy) Indented() string {
+	var b bytes.Buffer
+	if err := json.Indent(&b, []byte(p.JSON()), "", "  "); err != nil {
+		panic(err)
+	}
+	return b.String()
+}
+
+func newPolicy(statements ...Statement) Policy {
+	return Policy{Version: policyVersion, Statement: statements}
+}
+
+// HubTrustPolicy is who may become HubRole: ManagedRole, while it has the tags of this identity.
+func (i Identity) HubTrustPolicy() Policy {
+	tags := map[string]string{}
+	for key, value := range i.Tags() {
+		tags["aws:PrincipalTag/"+key] = value
+	}
+	return newPolicy(Statement{
+		Effect:    allow,
+		Principal: &Principal{AWS: i.ManagedRoleARN()},
+		Action:    Values{assumeRole},
+		Condition: map[string]map[string]string{"StringEquals": tags},
+	})
+}
+
+// HubAccessPolicy is what HubRole may do in AWS: see the hub's cluster. Its rights on the hub are RBAC's business.
+func (i Identity) HubAccessPolicy() Policy {
+	return newPolicy(Statement{
+		Effect:   allow,
+		Action:   Values{"eks:DescribeCluster", "eks:ListClusters"},
+		Resource: Values{i.Hub.String()},
+	})
+}
+
+// ManagedAccessPolicy is what ManagedRole may do: become HubRole.
+func (i Identity) ManagedAccessPolicy() Policy {
+	return newPolicy(Statement{Effect: allow, Action: Values{assumeRole}, Resource: Values{i.HubRoleARN()}})
+}
+
+// WebIdentityTrustPolicy is who may become a role of a cluster's account by the cluster's own tokens. The provider is the
+// cluster's OIDC issuer without "https://"; a subject is "system:serviceaccount:<namespace>:<name>".
+func WebIdentityTrustPolicy(cluster Cluster, provider string, subjects ...string) Policy {
+	p := newPolicy()
+	for _, subject := range subjects {
+		p.Statement = append(p.Statement, Statement{
+			Effect:    allow,
+			Principal: &Principal{Federated: "arn:" + cluster.Partition + ":iam::" + cluster.Account + ":oidc-provider/" + provider},
+			Action:    Values{"sts:AssumeRoleWithWebIdentity"},
+			Condition: map[string]map[string]string{"StringEquals": {
+				provider + ":sub": subject,
+				provider + ":aud": stsAudience,
+			}},
+		})
+	}
+	return p
+}
+
+// CreatorPolicy is what CreatorRole may do: exactly what the hub's controller calls. Of the specification's list it leaves
+// out what concerns managed policies, the listing, and iam:PassRole. With access entries it may make those of HubRoles,
+// and no others; without, the hub edits aws-auth and calls no EKS.
+func CreatorPolicy(hub Cluster, accessEntries bool) Policy {
+	hubRoles := hub.roleARN(hubRolePrefix + "*")
+	p := newPolicy(Statement{
+		Effect: allow,
+		Action: Values{
+			"iam:CreateRole",
+			"iam:DeleteRole",
+			"iam:GetRole",
+			"iam:TagRole",
+			"iam:UpdateAssumeRolePolicy",
+			"iam:PutRolePolicy",
+			"iam:GetRolePolicy",
+			"iam:DeleteRolePolicy",
+		},
+		Resource: Values{hubRoles},
+	})
+	if !accessEntries {
+		return p
+	}
+	entries := "arn:" + hub.Partition + ":eks:" + hub.Region + ":" + hub.Account + ":access-entry/" + hub.Name +
+		"/role/" + hub.Account + "/" + hubRolePrefix + "*"
+	p.Statement = append(p.Statement, Statement{
+		Effect:   allow,
+		Action:   Values{"eks:CreateAccessEntry"},
+		Resource: Values{hub.String()},
+		// Whoever may make an entry of any principal may make himself an admin of the hub.
+		Condition: map[string]map[string]string{"StringLike": {"eks:principalArn": hubRoles}},
+	}, Statement{
+		Effect: allow,
+		Action: Values{
+			"eks:DescribeAccessEntry",
+			"eks:UpdateAccessEntry",
+			"eks:DeleteAccessEntry",
+			"eks:TagResource",
+		},
+		Resource: Values{entries},
+	})
+	return p
+}

@@ -1,0 +1,130 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package registration has what both sides of a registration agree on: the hub's controllers, and the agent of a managed
+// cluster. Names, reasons and messages are those of Open Cluster Management where it has them, because its agents and
+// command lines look for them.
+package registration
+
+// Identities. A cluster's agents act as ClusterUser and are in ClusterGroup and ManagedClustersGroup.
+const (
+	// ManagedClustersGroup is the group of the agents of all clusters.
+	ManagedClustersGroup = "system:open-cluster-management:managed-clusters"
+	clusterPrefix        = "system:open-cluster-management:"
+	// awsGroupPrefix begins the group by which an EKS access entry names a cluster: EKS allows no group that begins with
+	// "system:".
+	awsGroupPrefix = "open-cluster-management:"
+)
+
+// ClusterGroup is the group of the agents of one cluster.
+func ClusterGroup(cluster string) string { return clusterPrefix + cluster }
+
+// AWSGroup is the group of the agents of one cluster that come by AWS IAM.
+func AWSGroup(cluster string) string { return awsGroupPrefix + cluster }
+
+// ClusterUser is the user that an agent of a cluster is.
+func ClusterUser(cluster, agent string) string { return clusterPrefix + cluster + ":" + agent }
+
+// What the hub makes for a cluster.
+const (
+	// ClusterNameLabel is on what belongs to a cluster: its namespace, its lease, its certificate requests.
+	ClusterNameLabel = "open-cluster-management.io/cluster-name"
+	// LeaseName is the Lease that an agent renews, in the cluster's namespace.
+	LeaseName = "managed-cluster-lease"
+	// AgentClusterRole and WorkClusterRole are what a cluster's agents may do in its namespace. All clusters share them.
+	AgentClusterRole = "open-cluster-management:managedcluster:registration"
+	WorkClusterRole  = "open-cluster-management:managedcluster:work"
+	// WorkFinalizer keeps the binding of WorkClusterRole while there is work of the cluster to be cleaned up.
+	WorkFinalizer = "cluster.open-cluster-management.io/manifest-work-cleanup"
+	// Finalizer keeps a cluster until what the hub has made for it is gone.
+	Finalizer = "cluster.open-cluster-management.io/api-resource-cleanup"
+)
+
+// ClusterRole names the ClusterRole of one cluster, and its ClusterRoleBinding.
+func ClusterRole(cluster string) string { return "open-cluster-management:managedcluster:" + cluster }
+
+// AgentRoleBinding names the RoleBinding to AgentClusterRole in the cluster's namespace.
+func AgentRoleBinding(cluster string) string { return ClusterRole(cluster) + ":registration" }
+
+// WorkRoleBinding names the RoleBinding to WorkClusterRole in the cluster's namespace.
+func WorkRoleBinding(cluster string) string { return ClusterRole(cluster) + ":work" }
+
+// Conditions of a ManagedCluster: types, and each with its reasons and messages.
+const (
+	ConditionHubAccepted = "HubAcceptedManagedCluster"
+	ReasonAccepted       = "HubClusterAdminAccepted"
+	MessageAccepted      = "Accepted by hub cluster admin"
+	ReasonDenied         = "HubClusterAdminDenied"
+	MessageDenied        = "Denied by hub cluster admin"
+	// ReasonError says that the hub could not make or remove what a cluster needs; the message says why.
+	ReasonError = "Error"
+
+	ConditionJoined = "ManagedClusterJoined"
+	ReasonJoined    = "ManagedClusterJoined"
+	MessageJoined   = "Managed cluster joined"
+
+	ConditionAvailable           = "ManagedClusterConditionAvailable"
+	ReasonAvailable              = "ManagedClusterAvailable"
+	MessageAvailable             = "Managed cluster is available"
+	ReasonKubeAPIServerUnhealthy = "ManagedClusterKubeAPIServerUnavailable"
+	ReasonLeaseUpdateStopped     = "ManagedClusterLeaseUpdateStopped"
+	MessageLeaseUpdateStopped    = "Registration agent stopped updating its lease."
+
+	ConditionClockSynced = "ManagedClusterConditionClockSynced"
+	ReasonClockSynced    = "ManagedClusterClockSynced"
+	ReasonClockOutOfSync = "ManagedClusterClockOutOfSync"
+
+	ConditionCertificateRotated = "ClusterCertificateRotated"
+	ReasonCertificateUpdated    = "ClientCertificateUpdated"
+	ReasonCertificateFailed     = "ClientCertificateUpdateFailed"
+)
+
+// Taints that the hub puts on clusters.
+const (
+	TaintUnavailable = "cluster.open-cluster-management.io/unavailable"
+	TaintUnreachable = "cluster.open-cluster-management.io/unreachable"
+)
+
+// Annotations of a ManagedCluster.
+const (
+	// AnnotationManagedClusterARN is the ARN of the EKS cluster that registers by AWS IAM.
+	AnnotationManagedClusterARN = "agent.open-cluster-management.io/managed-cluster-arn"
+	// AnnotationManagedClusterARNOfSeed is the same, as the specification of the registration spells it.
+	AnnotationManagedClusterARNOfSeed = "eks-managed-cluster-arn"
+	// AnnotationRoleSuffix is what upstream's agents say of the names of their IAM roles. The hub computes it.
+	AnnotationRoleSuffix = "agent.open-cluster-management.io/managed-cluster-iam-role-suffix"
+	// AnnotationAutoAccepted has the time at which a cluster was accepted without an admin.
+	AnnotationAutoAccepted = "open-cluster-management.io/automatically-accepted-on"
+	// AnnotationSkipClockCheck says that a cluster's clock is not compared with the hub's.
+	AnnotationSkipClockCheck = "registration.open-cluster-management.io/skip-clock-sync-check"
+	// AnnotationAgentKey is the SHA-256 of the public key (SubjectPublicKeyInfo, DER), in hex, with which the agent that made
+	// the cluster will ask for its first certificate. Nobody else who may make clusters can ask in its place.
+	AnnotationAgentKey = "registration.clusterhub.dev/agent-key-sha256"
+)
+
+// The secret in which an agent keeps its identity, on its own cluster, and its keys.
+const (
+	HubKubeconfigSecret = "hub-kubeconfig-secret"
+	KeyKubeconfig       = "kubeconfig"
+	KeyClusterName      = "cluster-name"
+	KeyAgentName        = "agent-name"
+	KeyTLSCert          = "tls.crt"
+	KeyTLSKey           = "tls.key"
+
+	// BootstrapSecret has the kubeconfig by which an agent makes its cluster, under KeyKubeconfig.
+	BootstrapSecret = "bootstrap-hub-kubeconfig"
+	// AgentNamespace is where an agent runs.
+	AgentNamespace = "open-cluster-management-agent"
+)
+
+// Registration by certificate.
+const (
+	// SignerName is whose certificates agents ask for.
+	SignerName = "kubernetes.io/kube-apiserver-client"
+	// BootstrapUserPrefix begins the names of users of bootstrap tokens.
+	BootstrapUserPrefix = "system:bootstrap:"
+	// BootstrapServiceAccount is the user of clusteradm's bootstrap token.
+	BootstrapServiceAccount = "system:serviceaccount:open-cluster-management:agent-registration-bootstrap"
+	// RegisterGroup is the API group under which upstream's roles grant rights on registration.
+	RegisterGroup = "register.open-cluster-management.io"
+)

@@ -1,0 +1,37 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registration
+
+import "testing"
+
+// What a name of a cluster makes must not be what another thing is called already.
+func TestCheckName_RefusesWhatWouldBeSharedByAll(t *testing.T) {
+	shared := map[string]bool{AgentClusterRole: true, WorkClusterRole: true, ManagedClustersGroup: true}
+	for _, name := range []string{"registration", "work", "managed-clusters", "c1", "default", "workload"} {
+		collides := shared[ClusterRole(name)] || shared[ClusterGroup(name)] || shared[AWSGroup(name)]
+		if refused := CheckName(name) != nil; refused != collides {
+			t.Errorf("%s: refused %t, collides %t", name, refused, collides)
+		}
+	}
+}
+
+func TestNames_AreThoseOfUpstream(t *testing.T) {
+	for got, want := range map[string]string{
+		ClusterGroup("c1"):       "system:open-cluster-management:c1",
+		AWSGroup("c1"):           "open-cluster-management:c1",
+		ClusterUser("c1", "a"):   "system:open-cluster-management:c1:a",
+		ClusterRole("c1"):        "open-cluster-management:managedcluster:c1",
+		AgentRoleBinding("c1"):   "open-cluster-management:managedcluster:c1:registration",
+		WorkRoleBinding("c1"):    "open-cluster-management:managedcluster:c1:work",
+		AgentClusterRole:         "open-cluster-management:managedcluster:registration",
+		ManagedClustersGroup:     "system:open-cluster-management:managed-clusters",
+		ConditionHubAccepted:     "HubAcceptedManagedCluster",
+		ConditionAvailable:       "ManagedClusterConditionAvailable",
+		ReasonLeaseUpdateStopped: "ManagedClusterLeaseUpdateStopped",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
