@@ -21,8 +21,9 @@ func NewCommand(ctx context.Context) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hub-controller-manager",
 		Short: "Run the controllers of a hub",
-		Long: "hub-controller-manager keeps the sets \"default\" and \"global\", and writes the status of cluster " +
-			"sets and of their bindings. Several may run: one acts, the others stand by.",
+		Long: "hub-controller-manager keeps the sets \"default\" and \"global\", writes the status of cluster sets and of " +
+			"their bindings, and gives clusters that are accepted their identity and rights on the hub. Several may run: " +
+			"one acts, the others stand by.",
 		SilenceUsage: true,
 		Args:         cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

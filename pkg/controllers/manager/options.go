@@ -39,6 +39,7 @@ type Options struct {
 	Burst int
 
 	LeaderElection LeaderElectionOptions
+	Registration   RegistrationOptions
 
 	// HealthAddress and MetricsAddress are host:port of plain HTTP; "0" turns one off.
 	HealthAddress  string
@@ -64,12 +65,15 @@ type LeaderElectionOptions struct {
 func NewOptions() *Options {
 	gate := featuregate.NewFeatureGate()
 	utilruntime.Must(gate.Add(map[featuregate.Feature]featuregate.FeatureSpec{
-		DefaultClusterSet: {Default: true, PreRelease: featuregate.Alpha},
+		DefaultClusterSet:          {Default: true, PreRelease: featuregate.Alpha},
+		ManagedClusterAutoApproval: {Default: false, PreRelease: featuregate.Alpha},
 	}))
 	utilruntime.Must(logsapi.AddFeatureGates(gate))
 	return &Options{
-		QPS:   50,
-		Burst: 100,
+		// A cluster that joins takes about fifteen requests. Fleets join at once, and the hub looks after itself by priority
+		// and fairness.
+		QPS:   500,
+		Burst: 1000,
 		LeaderElection: LeaderElectionOptions{
 			Enabled:       true,
 			Namespace:     "clusterhub-system",
@@ -77,6 +81,7 @@ func NewOptions() *Options {
 			RenewDeadline: 10 * time.Second,
 			RetryPeriod:   2 * time.Second,
 		},
+		Registration:   newRegistrationOptions(),
 		HealthAddress:  "127.0.0.1:8081",
 		MetricsAddress: "127.0.0.1:8080",
 		FeatureGate:    gate,
@@ -89,6 +94,7 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	o.addClientFlags(fss.FlagSet("client"))
 	o.LeaderElection.addFlags(fss.FlagSet("leader election"))
 	o.addEndpointFlags(fss.FlagSet("endpoints"))
+	o.Registration.addFlags(fss.FlagSet("registration"))
 	o.FeatureGate.AddFlag(fss.FlagSet("features"))
 	logsapi.AddFlags(o.Logs, fss.FlagSet("logs"))
 	return fss
@@ -136,6 +142,7 @@ func (o *Options) Validate() error {
 	if o.LeaderElection.Enabled {
 		errs = append(errs, o.LeaderElection.validate()...)
 	}
+	errs = append(errs, o.Registration.validate(o.FeatureGate.Enabled(ManagedClusterAutoApproval))...)
 	return utilerrors.NewAggregate(errs)
 }
 

@@ -8,9 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -22,10 +28,12 @@ import (
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	"github.com/clusterhub/clusterhub/pkg/controllers/clustersetbinding"
 	"github.com/clusterhub/clusterhub/pkg/controllers/clustersetstatus"
 	"github.com/clusterhub/clusterhub/pkg/controllers/defaultclusterset"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration"
 )
 
 const (
@@ -51,7 +59,14 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return explain("client of the hub's kube-apiserver", err)
 	}
-	c := &controllers{manager: mgr, served: discoveryClient, defaultSets: o.FeatureGate.Enabled(DefaultClusterSet)}
+	drivers, err := o.Registration.drivers(ctx, restConfig, mgr.GetClient())
+	if err != nil {
+		return explain("assembling the registration", err)
+	}
+	c := &controllers{
+		manager: mgr, served: discoveryClient, drivers: drivers, registration: &o.Registration,
+		defaultSets: o.FeatureGate.Enabled(DefaultClusterSet), autoApproval: o.FeatureGate.Enabled(ManagedClusterAutoApproval),
+	}
 	if err := errors.Join(mgr.Add(c), mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("controllers", c.ready)); err != nil {
 		return explain("assembling the manager", err)
@@ -80,16 +95,20 @@ func (o *Options) restConfig() (restConfig *rest.Config, err error) {
 
 func (o *Options) managerOptions() ctrlmanager.Options {
 	scheme := runtime.NewScheme()
-	if err := clusterv1beta2.AddToScheme(scheme); err != nil {
+	types := runtime.NewSchemeBuilder(clusterv1.AddToScheme, clusterv1beta2.AddToScheme, authenticationv1.AddToScheme,
+		certificatesv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme)
+	if err := types.AddToScheme(scheme); err != nil {
 		panic(err) // two types of one name: a mistake in the program
 	}
 	graceful := gracefulShutdown
 	return ctrlmanager.Options{
-		Scheme: scheme,
+		Scheme:         scheme,
+		MapperProvider: newMapper,
 		Cache: cache.Options{
 			// A read must not start a watch that nobody has asked for.
 			ReaderFailOnMissingInformer: true,
 			DefaultTransform:            cache.TransformStripManagedFields(),
+			ByObject:                    ofClusters(),
 		},
 		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
 		HealthProbeBindAddress:        o.HealthAddress,
@@ -111,9 +130,12 @@ func (o *Options) managerOptions() ctrlmanager.Options {
 
 // controllers is what the leader runs.
 type controllers struct {
-	manager     ctrl.Manager
-	served      discovery.ServerResourcesInterface
-	defaultSets bool
+	manager      ctrl.Manager
+	served       discovery.ServerResourcesInterface
+	drivers      registration.Drivers
+	registration *RegistrationOptions
+	defaultSets  bool
+	autoApproval bool
 
 	started atomic.Bool
 }
@@ -125,7 +147,11 @@ func (c *controllers) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable: it adds the controllers once what they watch is served.
 func (c *controllers) Start(ctx context.Context) error {
-	if err := waitUntilServed(ctx, c.served, c.manager.GetRESTMapper(), needed, pollInterval); err != nil {
+	resources := needed
+	if len(c.drivers) > 0 {
+		resources = append(slices.Clone(needed), clusterv1.SchemeGroupVersion.WithResource("managedclusters"))
+	}
+	if err := waitUntilServed(ctx, c.served, c.manager.GetRESTMapper(), resources, pollInterval); err != nil {
 		return nil // the context has ended
 	}
 	assembly := &held{Manager: c.manager}
@@ -148,7 +174,10 @@ func (c *controllers) setup(ctx context.Context, mgr ctrl.Manager) error {
 	if err := clustersetbinding.SetupWithManager(ctx, mgr); err != nil {
 		return err
 	}
-	return clustersetstatus.SetupWithManager(mgr)
+	if err := clustersetstatus.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	return c.registration.setup(ctx, mgr, c.drivers, c.autoApproval)
 }
 
 // held is a manager that keeps what is added to it until it is released. A manager that runs already would start a

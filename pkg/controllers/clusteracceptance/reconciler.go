@@ -1,0 +1,249 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clusteracceptance gives the clusters that the hub accepts what they need on it, and takes it away again: a
+// namespace, roles and their bindings, a Lease, and, by the cluster's registration driver, an identity.
+//
+// What a cluster was accepted with is pinned: the driver's record is written to the cluster's ClusterRole, which its agent
+// cannot change, before anything is granted, and it stays until everything has been revoked. So a process may end at any
+// line, what a cluster says of itself may change at any time, and the ManagedCluster itself may vanish: the record says
+// what is to be revoked.
+//
+// What is granted and what is revoked is decided from what the API server says at the time, and everything else from
+// caches: a reconciliation that finds nothing to do sends no request.
+package clusteracceptance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration"
+	names "github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	// workers is how many clusters are looked at at a time. A driver that waits for its cloud keeps one of them busy.
+	workers = 32
+	// driverTimeout bounds one call of a driver.
+	driverTimeout = time.Minute
+
+	firstBackoff   = 100 * time.Millisecond
+	longestBackoff = 30 * time.Second
+
+	// reporter is the controller in events.
+	reporter = "clusteracceptance"
+)
+
+// Options are what the controller needs to be told.
+type Options struct {
+	Drivers registration.Drivers
+	// AutoApproval lets drivers accept clusters without an admin.
+	AutoApproval bool
+}
+
+// Reconciler brings what the hub has for one cluster up to date.
+type Reconciler struct {
+	Options
+	// client reads from the caches, live from the API server.
+	client   client.Client
+	live     client.Reader
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
+	paces    *paces
+}
+
+var _ reconcile.Reconciler = &Reconciler{}
+
+// SetupWithManager adds the controller, and the one that removes the namespaces.
+func SetupWithManager(mgr ctrl.Manager, o Options) error {
+	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(reporter), clock.RealClock{}, o)
+	ofCluster := handler.EnqueueRequestsFromMapFunc(clusterOf)
+	b := ctrl.NewControllerManagedBy(mgr).
+		Named(reporter).
+		For(&clusterv1.ManagedCluster{}).
+		Watches(&corev1.Namespace{}, ofCluster).
+		Watches(&rbacv1.ClusterRole{}, ofCluster).
+		Watches(&rbacv1.ClusterRoleBinding{}, ofCluster).
+		Watches(&rbacv1.RoleBinding{}, ofCluster).
+		// A Lease changes whenever its agent says that it lives, which is nothing to us.
+		Watches(&coordinationv1.Lease{}, ofCluster, builder.WithPredicates(predicate.Funcs{
+			UpdateFunc: func(event.UpdateEvent) bool { return false },
+		})).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+				firstBackoff, longestBackoff),
+		})
+	if o.AutoApproval {
+		for _, driver := range o.Drivers {
+			if watcher, ok := driver.(registration.Watcher); ok {
+				for _, object := range watcher.Watches() {
+					b = b.Watches(object, ofCluster)
+				}
+			}
+		}
+	}
+	if err := b.Complete(r); err != nil {
+		return err
+	}
+	return setupNamespaces(mgr)
+}
+
+func newReconciler(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, o Options) *Reconciler {
+	return &Reconciler{Options: o, client: c, live: live, recorder: recorder, clock: clock, paces: newPaces(clock)}
+}
+
+// clusterOf maps what carries the name of a cluster to the cluster.
+func clusterOf(_ context.Context, obj client.Object) []reconcile.Request {
+	name := obj.GetLabels()[names.ClusterNameLabel]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	cluster := &clusterv1.ManagedCluster{}
+	err := r.client.Get(ctx, request.NamespacedName, cluster)
+	switch {
+	case registration.IsGone(err):
+		return r.settle(ctx, nil, r.orphan(ctx, request.Name))
+	case err != nil:
+		return reconcile.Result{}, err
+	case !cluster.DeletionTimestamp.IsZero():
+		return r.settle(ctx, cluster, r.remove(ctx, cluster))
+	case cluster.Spec.HubAcceptsClient:
+		return r.settle(ctx, cluster, r.accept(ctx, cluster))
+	case r.wasAccepted(ctx, cluster):
+		return r.settle(ctx, cluster, r.deny(ctx, cluster))
+	case r.AutoApproval:
+		return r.settle(ctx, cluster, r.autoApprove(ctx, cluster))
+	}
+	return reconcile.Result{}, nil
+}
+
+// wasAccepted says whether there may be something of the cluster on the hub.
+func (r *Reconciler) wasAccepted(ctx context.Context, cluster *clusterv1.ManagedCluster) bool {
+	return slices.Contains(cluster.Finalizers, names.Finalizer) ||
+		meta.FindStatusCondition(cluster.Status.Conditions, names.ConditionHubAccepted) != nil ||
+		r.cached(ctx, &rbacv1.ClusterRole{}, client.ObjectKey{Name: names.ClusterRole(cluster.Name)})
+}
+
+// cached says whether a cache has an object. It has none that does not carry the name of a cluster.
+func (r *Reconciler) cached(ctx context.Context, obj client.Object, key client.ObjectKey) bool {
+	return !registration.IsGone(r.client.Get(ctx, key, obj))
+}
+
+// later is not an error: it says when to look again.
+type later struct{ after time.Duration }
+
+func (l later) Error() string { return fmt.Sprintf("to be looked at again in %s", l.after) }
+
+// failure is an error that the cluster's conditions show. With a time, it is tried again then, and else when something
+// has changed.
+type failure struct {
+	error
+	after time.Duration
+}
+
+// Unwrap is for errors.Is and errors.As.
+func (f failure) Unwrap() error { return f.error }
+
+// settle makes a result of what came out, and shows it. Drivers have a backoff of their own: a condition is written with
+// each failure and comes back as an event, which the queue's backoff does not hold off.
+func (r *Reconciler) settle(ctx context.Context, cluster *clusterv1.ManagedCluster, err error) (reconcile.Result, error) {
+	var wait later
+	var failed failure
+	switch {
+	case err == nil:
+		return reconcile.Result{}, nil
+	case errors.As(err, &wait):
+		return reconcile.Result{RequeueAfter: wait.after}, nil
+	case errors.As(err, &failed):
+		err = failed.error
+	case registration.IsOutdated(err):
+		// What was read is not what there is. That comes as an event, as a rule sooner than this.
+		ctrl.LoggerFrom(ctx).V(2).Info("Trying again with what there is by now", "reason", err.Error())
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	default:
+		failed.error = err
+		if shown := r.show(ctx, cluster, err); shown != nil {
+			ctrl.LoggerFrom(ctx).Error(shown, "Writing the condition of a cluster")
+		}
+		return reconcile.Result{}, err
+	}
+	ctrl.LoggerFrom(ctx).Error(err, "Registration")
+	return reconcile.Result{RequeueAfter: failed.after}, r.show(ctx, cluster, err)
+}
+
+// show writes an error to the cluster's conditions.
+func (r *Reconciler) show(ctx context.Context, cluster *clusterv1.ManagedCluster, err error) error {
+	if cluster == nil || ctx.Err() != nil {
+		return nil
+	}
+	return r.condition(ctx, cluster, metav1.ConditionFalse, names.ReasonError, registration.Message(err))
+}
+
+// condition writes whether the cluster is accepted, and an event when that is new.
+func (r *Reconciler) condition(ctx context.Context, cluster *clusterv1.ManagedCluster, status metav1.ConditionStatus,
+	reason, message string) error {
+	before := meta.FindStatusCondition(cluster.Status.Conditions, names.ConditionHubAccepted)
+	if before != nil && before.Status == status && before.Reason == reason && before.Message == message {
+		// Not for the generation alone, which every taint moves.
+		return nil
+	}
+	_, err := registration.PatchConditions(ctx, r.client, cluster, func(conditions *[]metav1.Condition) {
+		meta.SetStatusCondition(conditions, metav1.Condition{
+			Type: names.ConditionHubAccepted, Status: status, Reason: reason, Message: message,
+			ObservedGeneration: cluster.Generation, LastTransitionTime: metav1.NewTime(r.clock.Now()),
+		})
+	})
+	if registration.IsOutdated(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case reason == names.ReasonError:
+		r.event(cluster, corev1.EventTypeWarning, "ManagedClusterRegistrationFailed", message)
+	case before == nil || before.Reason != reason:
+		if reason == names.ReasonAccepted {
+			r.event(cluster, corev1.EventTypeNormal, "ManagedClusterAccepted",
+				fmt.Sprintf("The cluster %s is accepted", cluster.Name))
+		} else {
+			r.event(cluster, corev1.EventTypeNormal, "ManagedClusterDenied",
+				fmt.Sprintf("The cluster %s is denied", cluster.Name))
+		}
+	case before.Message != message && message != names.MessageAccepted:
+		r.event(cluster, corev1.EventTypeWarning, "ManagedClusterRegistrationChanged", message)
+	}
+	return nil
+}
+
+func (r *Reconciler) event(cluster *clusterv1.ManagedCluster, kind, reason, message string) {
+	r.recorder.Eventf(cluster, nil, kind, reason, "Register", "%s", message)
+}

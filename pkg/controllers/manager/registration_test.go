@@ -1,0 +1,191 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/csr"
+)
+
+// passport is a third driver. Nothing of the others knows of it.
+type passport struct{ every time.Duration }
+
+func (passport) Name() string { return "passport" }
+func (passport) Handles(c *clusterv1.ManagedCluster) bool {
+	return c.Annotations["passport.example.com/number"] != ""
+}
+func (passport) Plan(c *clusterv1.ManagedCluster) (registration.Record, error) {
+	return registration.Record(c.Annotations["passport.example.com/number"]), nil
+}
+func (passport) Grant(context.Context, string, registration.Record) error  { return nil }
+func (passport) Revoke(context.Context, string, registration.Record) error { return nil }
+func (p passport) CheckInterval() time.Duration                            { return p.every }
+func (passport) AutoApproves(*clusterv1.ManagedCluster) bool               { return false }
+
+// withPassport adds the driver, as the main.go of another binary would.
+func withPassport(o *Options) {
+	o.Registration.Known["passport"] = func(_ context.Context, options DriverOptions) (registration.Driver, error) {
+		if options.HubClusterARN == "broken" {
+			return nil, errors.New("it is broken")
+		}
+		return passport{every: options.CheckInterval}, nil
+	}
+}
+
+func TestDrivers_AThirdIsAddedWithoutTouchingTheOthers(t *testing.T) {
+	o := NewOptions()
+	withPassport(o)
+	set := o.Flags()
+	args := []string{"--registration-drivers=passport,csr,passport", "--drift-check-interval=2h"}
+	if err := set.FlagSet("registration").Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	o.Kubeconfig = "kubeconfig"
+	if err := o.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	drivers, err := o.Registration.drivers(t.Context(), nil, nil)
+	if err != nil || len(drivers) != 2 {
+		t.Fatalf("%v, %v", drivers, err)
+	}
+	byCertificate := &clusterv1.ManagedCluster{}
+	byPassport := &clusterv1.ManagedCluster{}
+	byPassport.Annotations = map[string]string{"passport.example.com/number": "7"}
+	for want, cluster := range map[string]*clusterv1.ManagedCluster{"passport": byPassport, "csr": byCertificate} {
+		if driver, err := drivers.For(cluster); err != nil || driver.Name() != want {
+			t.Errorf("%v, %v, want %s", driver, err, want)
+		}
+	}
+	if interval := drivers.Named("passport").CheckInterval(); interval != 2*time.Hour {
+		t.Errorf("checked every %s", interval)
+	}
+	o.Registration.HubClusterARN = "broken"
+	if _, err := o.Registration.drivers(t.Context(), nil, nil); err == nil || err.Error() != "registration driver passport: it is broken" {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestDrivers_AreCSRByDefault(t *testing.T) {
+	drivers, err := NewOptions().Registration.drivers(t.Context(), nil, nil)
+	if err != nil || len(drivers) != 1 || drivers[0].Name() != csr.Name {
+		t.Errorf("%v, %v", drivers, err)
+	}
+}
+
+func TestDrivers_MayBeSpelledAsInTheSpecification(t *testing.T) {
+	o := RegistrationOptions{Drivers: []string{" aws-irsa", "csr", "awsirsa", ""}}
+	if got := o.enabled(); !slices.Equal(got, []string{"awsirsa", "csr"}) {
+		t.Errorf("enabled %q", got)
+	}
+}
+
+func TestValidate_OfRegistrationIsOneClearError(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"defaults":                       {},
+		"no registration":                {args: []string{"--registration-drivers="}},
+		"an unknown driver":              {args: []string{"--registration-drivers=csr,grpc"}, want: `--registration-drivers: there is no driver "grpc"; there are: `},
+		"a time below 0":                 {args: []string{"--leftover-ttl=-1h"}, want: "--leftover-ttl and --drift-check-interval must not be below 0"},
+		"a tag without a value":          {args: []string{"--aws-resource-tags=team"}, want: `--aws-resource-tags: "team" is not of the form key=value`},
+		"a tag twice":                    {args: []string{"--aws-resource-tags=a=1,a=2"}, want: `--aws-resource-tags: the key "a" is there twice`},
+		"tags":                           {args: []string{"--aws-resource-tags=a=1,b=x=y"}},
+		"auto approval without its gate": {args: []string{"--auto-approved-csr-identities=joiner"}, want: "need --feature-gates=ManagedClusterAutoApproval=true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := NewOptions()
+			o.Kubeconfig = "kubeconfig"
+			set := o.Flags()
+			if err := set.FlagSet("registration").Parse(test.args); err != nil {
+				t.Fatal(err)
+			}
+			err := o.Validate()
+			switch {
+			case test.want == "" && err != nil:
+				t.Error(err)
+			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n")):
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
+	}
+	o := NewOptions()
+	if o.FeatureGate.Enabled(ManagedClusterAutoApproval) {
+		t.Error("clusters are accepted without an admin by default")
+	}
+}
+
+// The hub may be away when the process starts: it waits, and does not end.
+func TestManager_IsAssembledWhileTheHubIsAway(t *testing.T) {
+	o := NewOptions()
+	o.HealthAddress, o.MetricsAddress, o.LeaderElection.Enabled = "0", "0", false
+	// Nothing listens on this port.
+	if _, err := ctrlmanager.New(&rest.Config{Host: "https://127.0.0.1:1"}, o.managerOptions()); err != nil {
+		t.Error(err)
+	}
+	mapper, err := newMapper(&rest.Config{Host: "https://127.0.0.1:1"}, http.DefaultClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme := o.managerOptions().Scheme
+	for obj := range ofClusters() {
+		kinds, _, err := scheme.ObjectKinds(obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mapping, err := mapper.RESTMapping(kinds[0].GroupKind(), kinds[0].Version)
+		if err != nil || mapping.Resource.Resource != strings.ToLower(kinds[0].Kind)+"s" {
+			t.Errorf("%s: %v, %v", kinds[0].Kind, mapping, err)
+		}
+	}
+}
+
+// The manifests grant hub-controller-manager what it has to hold to hand it on, and nothing that is more than that.
+func TestManifests_GrantNoEscalation(t *testing.T) {
+	file, err := os.Open("../../../artifacts/deploy/base/rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	found := false
+	for decoder := yaml.NewYAMLOrJSONDecoder(file, 4096); ; {
+		role := &rbacv1.ClusterRole{}
+		if decoder.Decode(role) != nil {
+			break
+		}
+		if role.Kind != "ClusterRole" || role.Name != "clusterhub:hub-controller-manager" {
+			continue
+		}
+		found = true
+		for _, rule := range role.Rules {
+			for _, all := range [][]string{rule.Verbs, rule.APIGroups, rule.Resources} {
+				if slices.Contains(all, "*") {
+					t.Errorf("a right to everything: %v", rule)
+				}
+			}
+			if slices.Contains(rule.Verbs, "escalate") || slices.Contains(rule.Verbs, "impersonate") ||
+				slices.Contains(rule.Resources, "secrets") || slices.Contains(rule.Verbs, "bind") && len(rule.ResourceNames) == 0 {
+				t.Errorf("more than it needs: %v", rule)
+			}
+		}
+	}
+	if !found {
+		t.Error("there is no such role")
+	}
+}

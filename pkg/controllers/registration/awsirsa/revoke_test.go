@@ -1,0 +1,255 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package awsirsa
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"github.com/aws/smithy-go"
+
+	driver "github.com/clusterhub/clusterhub/pkg/controllers/registration"
+)
+
+func TestRevoke_TakesAccessFirst(t *testing.T) {
+	f := newFakeAWS()
+	d, _ := newDriver(t, f, Config{})
+	rec := plan(t, d, "c", arn1)
+	mustGrant(t, d, "c", rec)
+	f.taken()
+	mustRevoke(t, d, "c", rec)
+	mustEqual(t, "calls", f.taken(), []string{"GetRole", "DescribeAccessEntry", "DeleteAccessEntry", "DeleteRolePolicy", "DeleteRole"})
+	f.mustBeEmpty(t)
+	mustRevoke(t, d, "c", rec)
+	mustEqual(t, "calls of the next", f.taken(), []string{"GetRole", "DescribeAccessEntry"})
+}
+
+func TestRevoke_OfWhatWasNeverGranted(t *testing.T) {
+	f := newFakeAWS()
+	d, _ := newDriver(t, f, Config{})
+	mustRevoke(t, d, "c", plan(t, d, "c", arn1))
+}
+
+func TestRevoke_TakesAccessWhileIAMDoesNotAnswer(t *testing.T) {
+	f := newFakeAWS()
+	d, _ := newDriver(t, f, Config{})
+	rec := plan(t, d, "c", arn1)
+	mustGrant(t, d, "c", rec)
+	f.before = failing("GetRole", &smithy.GenericAPIError{Code: "Throttling"})
+	if err := d.Revoke(t.Context(), "c", rec); err == nil || errors.Is(err, ErrTerminal) {
+		t.Errorf("got %v", err)
+	}
+	if len(f.entries) > 0 {
+		t.Error("the access is left")
+	}
+	f.before = nil
+	mustRevoke(t, d, "c", rec)
+	f.mustBeEmpty(t)
+}
+
+func TestRevoke_TakesAnEntryThatHasLostItsTags(t *testing.T) {
+	f := newFakeAWS()
+	d, _ := newDriver(t, f, Config{})
+	rec := plan(t, d, "a", arn1)
+	mustGrant(t, d, "a", rec)
+	f.entries[role1AR].Tags = nil
+	// Whose it is, only the role says.
+	mustRevoke(t, d, "b", plan(t, d, "b", arn1))
+	if len(f.entries) != 1 {
+		t.Fatal("another cluster took it")
+	}
+	mustRevoke(t, d, "a", rec)
+	f.mustBeEmpty(t)
+}
+
+func TestRevoke_SaysWhatSomebodyElseHasToDo(t *testing.T) {
+	f := newFakeAWS()
+	d, _ := newDriver(t, f, Config{})
+	rec := plan(t, d, "c", arn1)
+	mustGrant(t, d, "c", rec)
+	f.roles[role1].attached = true
+	err := d.Revoke(t.Context(), "c", rec)
+	if !errors.Is(err, ErrTerminal) || !strings.Contains(err.Error(), "must detach all policies first") {
+		t.Errorf("got %v", err)
+	}
+	f.roles[role1].attached = false
+	mustRevoke(t, d, "c", rec)
+	f.mustBeEmpty(t)
+}
+
+func TestRevoke_ToleratesThatOthersDeleteToo(t *testing.T) {
+	for _, name := range []string{"DeleteAccessEntry", "DeleteRolePolicy", "DeleteRole"} {
+		f := newFakeAWS()
+		d, _ := newDriver(t, f, Config{})
+		rec := plan(t, d, "c", arn1)
+		mustGrant(t, d, "c", rec)
+		f.before = func(call string) error {
+			if call != name {
+				return nil
+			}
+			delete(f.entries, role1AR)
+			delete(f.roles, role1)
+			return nil // and the call finds nothing
+		}
+		if err := d.Revoke(t.Context(), "c", rec); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		f.mustBeEmpty(t)
+	}
+}
+
+// die ends the process after the nth call, which has had its effect.
+func die(n int) func(string) {
+	return func(string) {
+		if n--; n == 0 {
+			panic(errDied)
+		}
+	}
+}
+
+var errDied = errors.New("died")
+
+// survive says whether the function was carried out before the process ended.
+func survive(t *testing.T, do func() error) (survived bool) {
+	t.Helper()
+	defer func() {
+		if r := recover(); r != nil && r != errDied {
+			panic(r)
+		}
+	}()
+	if err := do(); err != nil {
+		t.Fatal(err)
+	}
+	return true
+}
+
+func TestCrash_AfterEachCallOfGrant(t *testing.T) {
+	for n := 1; ; n++ {
+		for _, alsoGrant := range []bool{true, false} {
+			f := newFakeAWS()
+			d, _ := newDriver(t, f, Config{})
+			rec := plan(t, d, "c", arn1)
+			f.after = die(n)
+			survived := survive(t, func() error { return d.Grant(context.Background(), "c", rec) })
+			f.after = nil
+			next, _ := newDriver(t, f, Config{})
+			if alsoGrant {
+				mustGrant(t, next, "c", rec)
+				mustWork(t, f, "c")
+			}
+			mustRevoke(t, next, "c", rec)
+			f.mustBeEmpty(t)
+			if survived {
+				mustEqual(t, "calls of a grant", n, len(firstGrant)+1)
+				return
+			}
+		}
+	}
+}
+
+func TestCrash_AfterEachCallOfARepair(t *testing.T) {
+	for n := 1; ; n++ {
+		f := newFakeAWS()
+		d, clk := newDriver(t, f, Config{})
+		rec := plan(t, d, "c", arn1)
+		mustGrant(t, d, "c", rec)
+		clk.pass(time.Hour)
+		// Everything has drifted that can.
+		r := f.roles[role1]
+		r.id, r.trust, r.policies = "AROAOTHER", "{}", map[string]string{}
+		delete(r.tags, "hub_cluster_name")
+		f.after = die(n)
+		survived := survive(t, func() error { return d.Grant(context.Background(), "c", rec) })
+		f.after = nil
+		next, _ := newDriver(t, f, Config{})
+		mustGrant(t, next, "c", rec)
+		mustWork(t, f, "c")
+		mustRevoke(t, next, "c", rec)
+		f.mustBeEmpty(t)
+		if survived {
+			return
+		}
+	}
+}
+
+func TestCrash_AfterEachCallOfRevoke(t *testing.T) {
+	for n := 1; ; n++ {
+		for _, grantAgain := range []bool{true, false} {
+			f := newFakeAWS()
+			d, _ := newDriver(t, f, Config{})
+			rec := plan(t, d, "c", arn1)
+			mustGrant(t, d, "c", rec)
+			f.after = die(n)
+			survived := survive(t, func() error { return d.Revoke(context.Background(), "c", rec) })
+			f.after = nil
+			next, _ := newDriver(t, f, Config{})
+			if grantAgain {
+				mustGrant(t, next, "c", rec)
+				mustWork(t, f, "c")
+			}
+			mustRevoke(t, next, "c", rec)
+			f.mustBeEmpty(t)
+			if survived {
+				return
+			}
+		}
+	}
+}
+
+func TestFailure_OfEachCallIsMadeGoodByTheNextTry(t *testing.T) {
+	throttled := &smithy.GenericAPIError{Code: "Throttling"}
+	for _, do := range []struct {
+		name  string
+		calls []string
+		run   func(*Driver) func(context.Context, string, driver.Record) error
+	}{
+		{"grant", firstGrant, func(d *Driver) func(context.Context, string, driver.Record) error { return d.Grant }},
+		{"revoke", []string{"GetRole", "DescribeAccessEntry", "DeleteAccessEntry", "DeleteRolePolicy", "DeleteRole"},
+			func(d *Driver) func(context.Context, string, driver.Record) error { return d.Revoke }},
+	} {
+		for _, name := range do.calls {
+			f := newFakeAWS()
+			d, clk := newDriver(t, f, Config{})
+			rec := plan(t, d, "c", arn1)
+			if do.name == "revoke" {
+				mustGrant(t, d, "c", rec)
+				clk.pass(time.Hour)
+			}
+			f.before = failing(name, throttled)
+			if err := do.run(d)(t.Context(), "c", rec); !errors.Is(err, throttled) || errors.Is(err, ErrTerminal) {
+				t.Errorf("%s, %s: got %v", do.name, name, err)
+			}
+			f.before = nil
+			if err := do.run(d)(t.Context(), "c", rec); err != nil {
+				t.Errorf("%s, %s: %v", do.name, name, err)
+			}
+			mustRevoke(t, d, "c", rec)
+			f.mustBeEmpty(t)
+		}
+	}
+}
+
+func TestRevoke_OfARoleThatCannotBeSeenYetIsTriedAgain(t *testing.T) {
+	f := newFakeAWS()
+	d, clk := newDriver(t, f, Config{})
+	rec := plan(t, d, "c", arn1)
+	mustGrant(t, d, "c", rec)
+	f.before = failing("GetRole", &iamtypes.NoSuchEntityException{})
+	if err := d.Revoke(t.Context(), "c", rec); err == nil || errors.Is(err, ErrTerminal) {
+		t.Errorf("got %v", err)
+	}
+	f.before = nil
+	mustRevoke(t, d, "c", rec)
+	f.mustBeEmpty(t)
+	// A role that somebody else has deleted holds nobody up for longer.
+	mustGrant(t, d, "c", rec)
+	delete(f.roles, role1)
+	clk.pass(2 * time.Minute)
+	mustRevoke(t, d, "c", rec)
+	f.mustBeEmpty(t)
+}

@@ -1,0 +1,121 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package awsirsa
+
+import (
+	"sync"
+	"time"
+)
+
+// settleTime is for how long IAM is not believed about what was made or deleted by us. It tells its own parts, and EKS,
+// within 10 to 30 seconds.
+const settleTime = time.Minute
+
+// settling remembers what IAM and EKS may not see yet. It is lost with the process, which takes longer to be replaced
+// than IAM takes to settle.
+type settling struct {
+	now func() time.Time
+
+	mu    sync.Mutex
+	roles map[settlingKey]*settlingRole
+	gones map[string]time.Time
+}
+
+// settlingKey has the cluster: another that claims the same role must not profit from what is known of it.
+type settlingKey struct{ role, cluster string }
+
+type settlingRole struct {
+	id   string
+	made time.Time
+	// ready is set while only the access is missing.
+	ready bool
+}
+
+func newSettling(now func() time.Time) *settling {
+	return &settling{now: now, roles: map[settlingKey]*settlingRole{}, gones: map[string]time.Time{}}
+}
+
+func keyOf(g grant) settlingKey { return settlingKey{role: g.HubRole(), cluster: g.cluster} }
+
+// created says that a role has been made.
+func (s *settling) created(g grant, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweep()
+	s.roles[keyOf(g)] = &settlingRole{id: id, made: s.now()}
+}
+
+// complete says that the role has its policy too.
+func (s *settling) complete(g grant) { s.setReady(g, true) }
+
+// granted says that nothing is missing any more: the next Grant looks at everything.
+func (s *settling) granted(g grant) { s.setReady(g, false) }
+
+func (s *settling) setReady(g grant, ready bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.roles[keyOf(g)]; r != nil {
+		r.ready = ready
+	}
+}
+
+// ready returns the ID of a role that needs no look because it has just been made.
+func (s *settling) ready(g grant) (id string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.roles[keyOf(g)]
+	if r == nil || !r.ready || s.now().Sub(r.made) > settleTime {
+		return "", false
+	}
+	return r.id, true
+}
+
+// unseen says that a role that IAM denies may be there nevertheless.
+func (s *settling) unseen(g grant) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.roles[keyOf(g)]
+	return r != nil && s.now().Sub(r.made) <= settleTime
+}
+
+// deleted says that the role with the ID has been deleted.
+func (s *settling) deleted(g grant, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweep()
+	delete(s.roles, keyOf(g))
+	s.gones[id] = s.now()
+}
+
+// gone says that a role that IAM shows is none any more.
+func (s *settling) gone(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, ok := s.gones[id]
+	return ok && s.now().Sub(at) <= settleTime
+}
+
+func (s *settling) forget(g grant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.roles, keyOf(g))
+}
+
+// sweep drops what has settled, when there is much of it.
+func (s *settling) sweep() {
+	const many = 1000
+	if len(s.roles)+len(s.gones) < many {
+		return
+	}
+	for key, r := range s.roles {
+		if s.now().Sub(r.made) > settleTime {
+			delete(s.roles, key)
+		}
+	}
+	for id, at := range s.gones {
+		if s.now().Sub(at) > settleTime {
+			delete(s.gones, id)
+		}
+	}
+}

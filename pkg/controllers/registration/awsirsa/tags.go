@@ -1,0 +1,93 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package awsirsa
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/clusterhub/clusterhub/pkg/irsa"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// Tags that say whose a role or an access entry is. An object of IAM is made together with its tags: there is no moment at
+// which it is nobody's.
+const (
+	// TagCluster is the name of the ManagedCluster.
+	TagCluster = "clusterhub.dev/managed-cluster"
+	// TagHub is the ARN of the hub's EKS cluster.
+	TagHub = "clusterhub.dev/hub-cluster-arn"
+	// TagRoleID is on an access entry: the ID of the role that it was made for. Of a role that is deleted and made again, only
+	// the ARN is the same, and EKS lets only the one in that had the ID.
+	TagRoleID = "clusterhub.dev/iam-role-id"
+)
+
+// ownTag ignores case, as IAM does.
+func ownTag(key string) bool {
+	key = strings.ToLower(key)
+	switch key {
+	case irsa.TagHubAccount, irsa.TagHubCluster, irsa.TagManagedAccount, irsa.TagManagedCluster:
+		return true
+	}
+	return strings.HasPrefix(key, "clusterhub.dev/")
+}
+
+// wantedTags are those of the role.
+func (d *Driver) wantedTags(g grant) map[string]string {
+	tags := maps.Clone(d.tags)
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	maps.Copy(tags, g.Tags())
+	tags[TagCluster], tags[TagHub] = g.cluster, g.Hub.String()
+	return tags
+}
+
+// owns is nil for the tags of what was made for this cluster of this hub. Otherwise it says whose it is.
+func (g grant) owns(what string, tags map[string]string) error {
+	cluster, hub := tags[TagCluster], tags[TagHub]
+	switch {
+	case cluster == g.cluster && hub == g.Hub.String():
+		return nil
+	case cluster == "" || hub == "":
+		return terminal(fmt.Errorf("%s is there already and was not made by this hub: delete it, or tag it with %s=%s and %s=%s",
+			what, TagCluster, g.cluster, TagHub, g.Hub))
+	case hub != g.Hub.String():
+		return terminal(fmt.Errorf("%s belongs to the ManagedCluster %q of another hub, %s", what, cluster, hub))
+	}
+	// The names of roles do not tell regions apart.
+	return terminal(fmt.Errorf("%s belongs to the ManagedCluster %q, whose EKS cluster has the account and the name of %s too: "+
+		"a hub can have one of them", what, cluster, g.Managed))
+}
+
+// missing are the wanted tags that are not there, or have another value.
+func missing(tags, wanted map[string]string) map[string]string {
+	miss := map[string]string{}
+	for key, value := range wanted {
+		if have, ok := tags[key]; !ok || have != value {
+			miss[key] = value
+		}
+	}
+	return miss
+}
+
+// As whom the agent of a cluster comes to the hub, see the package's comment.
+
+func entryUser(cluster string) string     { return registration.AWSGroup(cluster) }
+func entryGroups(cluster string) []string { return []string{registration.AWSGroup(cluster)} }
+
+func mappedUser(cluster string) string { return registration.ClusterGroup(cluster) }
+func mappedGroups(cluster string) []string {
+	return []string{registration.ClusterGroup(cluster), registration.ManagedClustersGroup}
+}
+
+// namedCluster is the cluster of one of the users above, or "".
+func namedCluster(user string, form func(string) string) string {
+	cluster, ok := strings.CutPrefix(user, form(""))
+	if !ok || strings.Contains(cluster, ":") {
+		return ""
+	}
+	return cluster
+}

@@ -1,0 +1,144 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package csr
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/asn1"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+
+	names "github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// Request is a certificate request that asks for nothing but the identity of an agent of one cluster.
+type Request struct {
+	Cluster string
+	// User is whom the certificate would make of its owner.
+	User string
+	// KeySHA256 is the SHA-256 of its public key (SubjectPublicKeyInfo, DER), in hex.
+	KeySHA256 string
+}
+
+var (
+	oidCommonName   = asn1.ObjectIdentifier{2, 5, 4, 3}
+	oidOrganization = asn1.ObjectIdentifier{2, 5, 4, 10}
+
+	allowedUsages = []certificatesv1.KeyUsage{
+		certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth,
+	}
+)
+
+// ErrOther is that a request is not of a cluster's agent. It is somebody else's business.
+var ErrOther = errors.New("not a certificate request of a cluster's agent")
+
+// Parse reads a request, and refuses it when any part of it asks for something else than the identity of an agent of the
+// cluster that its label names.
+func Parse(csr *certificatesv1.CertificateSigningRequest) (*Request, error) {
+	cluster := csr.Labels[names.ClusterNameLabel]
+	if cluster == "" || csr.Spec.SignerName != names.SignerName {
+		return nil, ErrOther
+	}
+	if err := names.CheckName(cluster); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(csr.Spec.Usages, certificatesv1.UsageClientAuth) {
+		return nil, errors.New("it does not ask for the usage \"client auth\"")
+	}
+	for _, usage := range csr.Spec.Usages {
+		if !slices.Contains(allowedUsages, usage) {
+			return nil, fmt.Errorf("it asks for the usage %q", usage)
+		}
+	}
+	block, rest := pem.Decode(csr.Spec.Request)
+	if block == nil || block.Type != "CERTIFICATE REQUEST" || len(bytes.TrimSpace(rest)) > 0 {
+		return nil, errors.New("spec.request is not one PEM block of a certificate request")
+	}
+	request, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("spec.request: %w", err)
+	}
+	if err := request.CheckSignature(); err != nil {
+		return nil, fmt.Errorf("spec.request is not signed by its key: %w", err)
+	}
+	user, err := checkSubject(request, cluster)
+	if err != nil {
+		return nil, err
+	}
+	// Of alternative names there are more kinds than x509 parses, and an agent needs no other extension either.
+	if len(request.Extensions)+len(request.DNSNames)+len(request.EmailAddresses)+len(request.IPAddresses)+len(request.URIs) > 0 {
+		return nil, errors.New("it asks for alternative names or other extensions")
+	}
+	key := sha256.Sum256(request.RawSubjectPublicKeyInfo)
+	return &Request{Cluster: cluster, User: user, KeySHA256: hex.EncodeToString(key[:])}, nil
+}
+
+// checkSubject accepts the subject of an agent: its name and its two groups, each once, and nothing else. Several names,
+// of which parsers take one or another, are none.
+func checkSubject(request *x509.CertificateRequest, cluster string) (user string, err error) {
+	var users, groups []string
+	for _, name := range request.Subject.Names {
+		value, ok := name.Value.(string)
+		switch {
+		case ok && name.Type.Equal(oidCommonName):
+			users = append(users, value)
+		case ok && name.Type.Equal(oidOrganization):
+			groups = append(groups, value)
+		default:
+			return "", fmt.Errorf("its subject has more than names and groups: %s", request.Subject)
+		}
+	}
+	slices.Sort(groups)
+	if !slices.Equal(groups, agentGroups(cluster)) {
+		return "", fmt.Errorf("it asks for the groups %q, and not for those of an agent of the cluster %s", groups, cluster)
+	}
+	if len(users) != 1 || !isAgent(users[0], cluster) {
+		return "", fmt.Errorf("it asks for the user %q, and not for an agent of the cluster %s", users, cluster)
+	}
+	return users[0], nil
+}
+
+// agentGroups are the groups of a cluster's agents, sorted.
+func agentGroups(cluster string) []string {
+	groups := []string{names.ClusterGroup(cluster), names.ManagedClustersGroup}
+	slices.Sort(groups)
+	return groups
+}
+
+// isAgent says whether a user is an agent of a cluster.
+func isAgent(user, cluster string) bool {
+	agent, ok := strings.CutPrefix(user, names.ClusterUser(cluster, ""))
+	return ok && agent != "" && !strings.ContainsAny(agent, ": \t\r\n\x00")
+}
+
+// IsRenewal says whether the user who made the request is the one that it asks for: an agent that has a certificate.
+func (r *Request) IsRenewal(spec *certificatesv1.CertificateSigningRequestSpec) bool {
+	groups := slices.DeleteFunc(slices.Clone(spec.Groups), func(g string) bool { return g == "system:authenticated" })
+	slices.Sort(groups)
+	return spec.Username == r.User && slices.Equal(groups, agentGroups(r.Cluster))
+}
+
+// IsBootstrap says whether a user may ask for the first certificate of a cluster: the users of bootstrap tokens, and those
+// that are named.
+func IsBootstrap(user string, named []string) bool {
+	return strings.HasPrefix(user, names.BootstrapUserPrefix) || user == names.BootstrapServiceAccount ||
+		slices.Contains(named, user)
+}
+
+// IsPending says whether nobody has decided on a request yet.
+func IsPending(csr *certificatesv1.CertificateSigningRequest) bool {
+	return len(csr.Status.Certificate) == 0 && !slices.ContainsFunc(csr.Status.Conditions,
+		func(c certificatesv1.CertificateSigningRequestCondition) bool {
+			return c.Type == certificatesv1.CertificateApproved || c.Type == certificatesv1.CertificateDenied ||
+				c.Type == certificatesv1.CertificateFailed
+		})
+}
