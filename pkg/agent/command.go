@@ -1,0 +1,51 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/term"
+)
+
+// NewCommand returns the command hub-agent, which runs until the context ends.
+func NewCommand(ctx context.Context) *cobra.Command {
+	o := NewOptions()
+	cmd := &cobra.Command{
+		Use:   "hub-agent",
+		Short: "Register a cluster with a hub, and keep the hub informed of it",
+		Long: "hub-agent runs in a managed cluster. It makes the cluster known to the hub with a bootstrap kubeconfig, " +
+			"gets the cluster's own identity once the hub has accepted it, and keeps its lease and its status up to date.",
+		SilenceUsage: true,
+		Args:         cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			logs.InitLogs()
+			if err := logsapi.ValidateAndApply(o.Logs, o.FeatureGate); err != nil {
+				return err
+			}
+			if err := o.Validate(); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	cmd.SetContext(ctx)
+	flags := o.Flags()
+	for _, set := range flags.FlagSets {
+		cmd.Flags().AddFlagSet(set)
+	}
+	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
+	cliflag.SetUsageAndHelpFunc(cmd, flags, columns)
+	for _, sub := range []*cobra.Command{newUnjoinCommand(), newEKSTokenCommand()} {
+		own := cliflag.NamedFlagSets{}
+		own.FlagSet(sub.Name()).AddFlagSet(sub.Flags())
+		cliflag.SetUsageAndHelpFunc(sub, own, columns)
+		cmd.AddCommand(sub)
+	}
+	return cmd
+}

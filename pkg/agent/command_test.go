@@ -1,0 +1,174 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+)
+
+func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	ca := filepath.Join(t.TempDir(), "ca")
+	if err := os.WriteFile(ca, []byte("no PEM"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(*Options){
+		"--spoke-kubeconfig":               func(o *Options) { o.Spoke.Kubeconfig = "" },
+		"--namespace":                      func(o *Options) { o.Spoke.Namespace = "" },
+		"--cluster-name: \"A b\"":          func(o *Options) { o.ClusterName = "A b" },
+		"--cluster-name: no cluster":       func(o *Options) { o.ClusterName = "managed-clusters" },
+		"--cluster-server-url must":        func(o *Options) { o.ServerURL = "http://x" },
+		"--cluster-ca-file needs":          func(o *Options) { o.ServerCAFile = ca },
+		"has no PEM certificates":          func(o *Options) { o.ServerURL, o.ServerCAFile = "https://x", ca },
+		"--cluster-annotations":            func(o *Options) { o.ClusterAnnotations = map[string]string{"x": "y"} },
+		"--lease-duration-seconds":         func(o *Options) { o.LeaseSeconds = 0 },
+		"--max-custom-cluster-claims":      func(o *Options) { o.MaxClaims = -1 },
+		"--client-cert-expiration-seconds": func(o *Options) { o.CertSeconds = 60 },
+		"--registration-auth":              func(o *Options) { o.Auth = "grpc" },
+		"--hub-cluster-arn":                func(o *Options) { o.Auth, o.ManagedARN = authAWSOfSeed, managedARN },
+		"--managed-cluster-arn":            func(o *Options) { o.Auth, o.HubARN = authAWS, hubARN },
+		"--eks-token-command": func(o *Options) {
+			o.Auth, o.HubARN, o.ManagedARN, o.EKSTokenCommand = authAWS, hubARN, managedARN, "x"
+		},
+	} {
+		o := NewOptions()
+		o.Spoke.Kubeconfig = "file"
+		if err := o.Validate(); err != nil {
+			t.Fatalf("the defaults: %v", err)
+		}
+		change(o)
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}
+
+func TestOptions_TheHubsARNHasTwoSpellings(t *testing.T) {
+	for _, flag := range []string{"--hub-cluster-arn", "--eks-hub-cluster-arn"} {
+		o := NewOptions()
+		flags := o.Flags()
+		if err := flags.FlagSet("registration").Parse([]string{flag + "=" + hubARN}); err != nil || o.HubARN != hubARN {
+			t.Errorf("%s: %v, %q", flag, err, o.HubARN)
+		}
+	}
+}
+
+func TestCommand_AWrongStartIsOneLine(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	for _, args := range [][]string{
+		{},
+		{"--spoke-kubeconfig=/nowhere"},
+		{"unjoin"},
+		{"unjoin", "--spoke-kubeconfig=/nowhere"},
+		{"unjoin", "--spoke-kubeconfig=/nowhere", "--timeout=-1s"},
+		{"unjoin", "more"},
+	} {
+		cmd := NewCommand(t.Context())
+		cmd.SetArgs(args)
+		cmd.SetOut(io.Discard)
+		cmd.SetErr(io.Discard)
+		if err := cmd.Execute(); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+}
+
+func TestCommand_HelpNamesTheFlagsAndTheCommands(t *testing.T) {
+	out := &bytes.Buffer{}
+	cmd := NewCommand(t.Context())
+	cmd.SetArgs([]string{"--help"})
+	cmd.SetOut(out)
+	if err := cmd.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"--bootstrap-kubeconfig", "--cluster-name", "--spoke-kubeconfig"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s is not in the help", want)
+		}
+	}
+	if o := NewOptions(); o.Spoke.Namespace != "open-cluster-management-agent" {
+		t.Errorf("the namespace is %s", o.Spoke.Namespace)
+	}
+}
+
+func TestHealth_SaysWhatIsWaitedForAndStops(t *testing.T) {
+	h := &health{}
+	ctx := klog.NewContext(t.Context(), klog.New(nil))
+	server := httptest.NewServer(h.handler())
+	defer server.Close()
+	get := func(path string) (int, string) {
+		t.Helper()
+		response, err := http.Get(server.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = response.Body.Close() }()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, string(body)
+	}
+	h.waiting("the hub to accept the cluster")
+	if code, body := get("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "the hub to accept") {
+		t.Errorf("got %d %q", code, body)
+	}
+	if code, _ := get("/healthz"); code != http.StatusOK {
+		t.Errorf("got %d", code)
+	}
+	h.renewed(time.Minute)
+	if code, body := get("/readyz"); code != http.StatusOK {
+		t.Errorf("got %d %q", code, body)
+	}
+
+	stop, err := serve(ctx, "metrics", "127.0.0.1:0", metricsHandler())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if stop, err = serve(ctx, "none", "0", nil); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if _, err := serve(ctx, "bad", "no-port", nil); err == nil {
+		t.Error("an address that is none is taken")
+	}
+}
+
+// The whole process, with a managed cluster that does not answer, ends when it is told to.
+func TestRun_EndsWithItsContext(t *testing.T) {
+	spoke := httptest.NewServer(http.NotFoundHandler())
+	defer spoke.Close()
+	o := NewOptions()
+	o.HealthAddress, o.MetricsAddress = "127.0.0.1:0", "127.0.0.1:0"
+	o.Spoke.Kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	kubeconfig := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \"" + spoke.URL + "\"}}]\n" +
+		"contexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"
+	if err := os.WriteFile(o.Spoke.Kubeconfig, []byte(kubeconfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(klog.NewContext(t.Context(), klog.New(nil)), 100*time.Millisecond)
+	defer cancel()
+	if err := o.Run(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConnect_NeedsAConfigurationThatIsOne(t *testing.T) {
+	if _, err := connect(&rest.Config{Host: "https://hub", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("x")}}); err == nil {
+		t.Error("a certificate authority that is none is taken")
+	}
+}

@@ -1,0 +1,138 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// register makes the cluster on the hub, with the rights of the bootstrap kubeconfig. A cluster that is there already is
+// left as it is: it may be this one, made by an earlier process, or by an admin.
+func (a *agent) register(ctx context.Context, h *hub) error {
+	s := a.store.get()
+	cluster, err := a.desired(s)
+	if err != nil {
+		return err
+	}
+	hash := cluster.Annotations[registration.AnnotationAgentKey]
+	clusters := h.clusters.ClusterV1().ManagedClusters()
+	_, err = clusters.Create(ctx, cluster, metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		klog.FromContext(ctx).Info("Registered the cluster with the hub")
+		a.newKey = false
+	case apierrors.IsAlreadyExists(err):
+		// Most bootstrap kubeconfigs may not read clusters. Then the agent has to go by what it remembers.
+		if found, err := clusters.Get(ctx, cluster.Name, metav1.GetOptions{}); err == nil {
+			a.newKey = hash != "" && found.Annotations[registration.AnnotationAgentKey] != hash
+		} else {
+			a.newKey = hash != "" && s.registeredKey != hash
+		}
+	default:
+		return fmt.Errorf("making ManagedCluster %s on the hub: %w", cluster.Name, err)
+	}
+	if a.newKey || hash == s.registeredKey {
+		return nil
+	}
+	_, err = a.store.update(ctx, func(s *state) { s.registeredKey = hash })
+	return err
+}
+
+func (a *agent) desired(s state) (*clusterv1.ManagedCluster, error) {
+	annotations, err := a.annotations(s)
+	if err != nil {
+		return nil, err
+	}
+	return &clusterv1.ManagedCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: s.clusterName, Annotations: annotations},
+		Spec: clusterv1.ManagedClusterSpec{
+			ManagedClusterClientConfigs: a.clientConfigs(nil),
+			LeaseDurationSeconds:        a.settings.leaseSeconds,
+		},
+	}, nil
+}
+
+func (a *agent) annotations(s state) (map[string]string, error) {
+	own, err := a.identity.annotations(s)
+	if err != nil {
+		return nil, err
+	}
+	annotations := maps.Clone(own)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	maps.Copy(annotations, a.settings.annotations)
+	return annotations, nil
+}
+
+// clientConfigs puts the address of the cluster's API server among those that the hub has, which others may have added.
+func (a *agent) clientConfigs(have []clusterv1.ClientConfig) []clusterv1.ClientConfig {
+	if a.settings.serverURL == "" {
+		return have
+	}
+	own := clusterv1.ClientConfig{URL: a.settings.serverURL, CABundle: a.settings.serverCA}
+	configs := make([]clusterv1.ClientConfig, 0, len(have)+1)
+	found := false
+	for _, config := range have {
+		if config.URL == own.URL {
+			config, found = own, true
+		}
+		configs = append(configs, config)
+	}
+	if !found {
+		configs = append(configs, own)
+	}
+	return configs
+}
+
+// syncMain brings the cluster itself up to date with the agent's own rights: the flags may have changed, and after a
+// renewal the hub should know the key by which the agent asks again should its certificate ever expire.
+func (a *agent) syncMain(ctx context.Context, h *hub, cluster *clusterv1.ManagedCluster) (*clusterv1.ManagedCluster, error) {
+	s := a.store.get()
+	annotations, err := a.annotations(s)
+	if err != nil {
+		return nil, err
+	}
+	next := cluster.DeepCopy()
+	if next.Annotations == nil {
+		next.Annotations = map[string]string{}
+	}
+	maps.Copy(next.Annotations, annotations)
+	next.Spec.ManagedClusterClientConfigs = a.clientConfigs(next.Spec.ManagedClusterClientConfigs)
+	if !maps.Equal(next.Annotations, cluster.Annotations) ||
+		!sameConfigs(next.Spec.ManagedClusterClientConfigs, cluster.Spec.ManagedClusterClientConfigs) {
+		next, err = h.clusters.ClusterV1().ManagedClusters().Update(ctx, next, metav1.UpdateOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("updating ManagedCluster %s: %w", cluster.Name, err)
+		}
+	}
+	if hash := annotations[registration.AnnotationAgentKey]; hash != s.registeredKey {
+		if _, err := a.store.update(ctx, func(s *state) { s.registeredKey = hash }); err != nil {
+			return nil, err
+		}
+	}
+	return next, nil
+}
+
+func sameConfigs(a, b []clusterv1.ClientConfig) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].URL != b[i].URL || !bytes.Equal(a[i].CABundle, b[i].CABundle) {
+			return false
+		}
+	}
+	return true
+}

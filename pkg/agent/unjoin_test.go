@@ -1,0 +1,174 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// leaving is a cluster that has joined, whose agent has ended, and that is accepted.
+func leaving(t *testing.T) (*world, *unjoiner, *bytes.Buffer) {
+	t.Helper()
+	w := newWorld(t)
+	_, stop := w.joined()
+	stop()
+	c := w.cluster()
+	c.Spec.HubAcceptsClient = true
+	w.acceptedCondition(c, metav1.ConditionTrue, registration.ReasonAccepted)
+	out := &bytes.Buffer{}
+	return w, &unjoiner{spoke: w.spoke, store: &store{client: w.spoke, namespace: namespace}, connect: w.connect,
+		random: func() float64 { return 0 }, out: out}, out
+}
+
+func (w *world) acceptedCondition(c *clusterv1.ManagedCluster, status metav1.ConditionStatus, reason string) {
+	w.t.Helper()
+	meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: registration.ConditionHubAccepted, Status: status, Reason: reason})
+	if err := w.hubClusters.Tracker().Update(clusterv1.SchemeGroupVersion.WithResource("managedclusters"), c, ""); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) secretIsThere() bool {
+	_, err := w.spoke.CoreV1().Secrets(namespace).Get(w.t.Context(), registration.HubKubeconfigSecret, metav1.GetOptions{})
+	return err == nil
+}
+
+func within(t *testing.T, u *unjoiner, timeout time.Duration) <-chan error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	t.Cleanup(cancel)
+	ended := make(chan error, 1)
+	go func() { ended <- u.run(ctx) }()
+	return ended
+}
+
+func TestUnjoin_KeepsItsIdentityUntilTheHubHasTakenItsRightsAway(t *testing.T) {
+	for name, clean := range map[string]func(*world){
+		"by the condition": func(w *world) {
+			w.acceptedCondition(w.cluster(), metav1.ConditionFalse, registration.ReasonDenied)
+		},
+		"by a refusal": func(w *world) { w.set(func() { w.granted = false }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, u, out := leaving(t)
+				ended := within(t, u, time.Hour)
+				pass(time.Minute)
+				if w.cluster().Spec.HubAcceptsClient {
+					t.Error("the hub was not told")
+				}
+				if !w.secretIsThere() {
+					t.Fatal("the secret was removed too early")
+				}
+				w.acceptedCondition(w.cluster(), metav1.ConditionFalse, registration.ReasonError)
+				pass(time.Minute)
+				if !w.secretIsThere() {
+					t.Fatal("the secret was removed although the hub has not cleaned up")
+				}
+				clean(w)
+				pass(time.Minute)
+				if err := <-ended; err != nil || w.secretIsThere() {
+					t.Errorf("got %v, the secret is there: %t", err, w.secretIsThere())
+				}
+				if n := w.asked("update managedclusters"); n != 1 {
+					t.Errorf("the hub was told %d times", n)
+				}
+				for _, line := range []string{"Telling the hub", "Waiting until", "Removing secret", "has left the hub"} {
+					if !strings.Contains(out.String(), line) {
+						t.Errorf("%q is not in %q", line, out)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestUnjoin_EndsInTimeWithOneLineAndKeepsTheIdentity(t *testing.T) {
+	for name, refuse := range map[string]func(user, verb, resource string) error{
+		"the hub does nothing": nil,
+		"the hub is away": func(string, string, string) error {
+			return errors.New("connection refused")
+		},
+		"the agent may not leave": func(_, verb, resource string) error {
+			if verb == "update" {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "c1", errors.New("no leave"))
+			}
+			return nil
+		},
+		"the hub does not know the agent": func(string, string, string) error { return apierrors.NewUnauthorized("x") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, u, _ := leaving(t)
+				w.set(func() { w.refuse = refuse })
+				began := time.Now()
+				err := <-within(t, u, time.Minute)
+				if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "--timeout") {
+					t.Errorf("got %v", err)
+				}
+				if took := time.Since(began); took != time.Minute || !w.secretIsThere() {
+					t.Errorf("after %s the secret is there: %t", took, w.secretIsThere())
+				}
+			})
+		})
+	}
+}
+
+func TestUnjoin_WithForceTheSecretGoesAllTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, u, out := leaving(t)
+		pass(11 * time.Hour) // the certificate has expired
+		if err := u.run(t.Context()); err == nil || !strings.Contains(err.Error(), "expired") {
+			t.Errorf("without force: %v", err)
+		}
+		u.force = true
+		if err := u.run(t.Context()); err != nil || w.secretIsThere() || !strings.Contains(out.String(), "admin") {
+			t.Errorf("got %v, %q, the secret is there: %t", err, out, w.secretIsThere())
+		}
+	})
+}
+
+func TestUnjoin_CanBeCalledAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, u, out := leaving(t)
+		c := w.cluster()
+		c.Spec.HubAcceptsClient = false
+		w.acceptedCondition(c, metav1.ConditionFalse, registration.ReasonDenied)
+		for range 2 {
+			if err := u.run(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if !strings.Contains(out.String(), "registered with no hub") || w.asked("update managedclusters") > 0 {
+			t.Errorf("it said %q", out)
+		}
+	})
+}
+
+func TestUnjoin_AClusterThatWasNeverAcceptedHasNothingToLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, u, _ := leaving(t)
+		if _, err := u.store.update(t.Context(), func(s *state) { s.kubeconfig, s.cert, s.key = nil, nil, nil }); err != nil {
+			t.Fatal(err)
+		}
+		asked := w.asked("")
+		if err := u.run(t.Context()); err != nil || w.secretIsThere() || w.asked("") != asked {
+			t.Errorf("got %v, the secret is there: %t", err, w.secretIsThere())
+		}
+	})
+}
