@@ -1,0 +1,221 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fakeaws
+
+import (
+	"crypto"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+)
+
+// Account is an AWS account. Its methods act at once and without rights: they prepare a test and look at its outcome.
+type Account struct {
+	// ID is the account's number, Region where its clusters are unless said otherwise, and Partition that of the region.
+	ID, Region, Partition string
+
+	server    *Server
+	users     map[string]*user
+	providers map[string]*provider
+	roles     map[string]*role
+	clusters  map[string]*cluster
+	roleQuota int
+}
+
+// Credentials are those of a user or a session.
+type Credentials struct{ AccessKeyID, SecretAccessKey, SessionToken string }
+
+// Tag is a tag.
+type Tag struct {
+	Key   string `json:"Key" xml:"Key"`
+	Value string `json:"Value" xml:"Value"`
+}
+
+type user struct {
+	id, name, arn string
+	policies      []*policy
+}
+
+// Role describes a role.
+type Role struct {
+	Name        string
+	Path        string // "/" by default
+	Description string
+	Trust       string
+	Policies    map[string]string
+	Tags        map[string]string
+	// MaxSessionDuration is an hour by default.
+	MaxSessionDuration time.Duration
+
+	// ARN and ID are the server's to set.
+	ARN, ID string
+}
+
+var accountID = regexp.MustCompile(`^[0-9]{12}$`)
+
+// AddAccount adds an account with its home region.
+func (s *Server) AddAccount(id, region string) (*Account, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !accountID.MatchString(id) || s.accounts[id] != nil {
+		return nil, fmt.Errorf("account %q: want twelve digits that no other account has", id)
+	}
+	a := &Account{
+		ID: id, Region: region, Partition: partitionOf(region), server: s, users: map[string]*user{},
+		providers: map[string]*provider{}, roles: map[string]*role{}, clusters: map[string]*cluster{},
+	}
+	s.accounts[id] = a
+	return a, nil
+}
+
+func partitionOf(region string) string {
+	switch {
+	case strings.HasPrefix(region, "cn-"):
+		return "aws-cn"
+	case strings.HasPrefix(region, "us-gov-"):
+		return "aws-us-gov"
+	}
+	return "aws"
+}
+
+// SetRoleQuota limits the number of roles. AWS's default is 1,000; here it is none.
+func (a *Account) SetRoleQuota(n int) {
+	a.server.mu.Lock()
+	defer a.server.mu.Unlock()
+	a.roleQuota = n
+}
+
+// Root gives new credentials of the account's root user, who may do all but assume roles.
+func (a *Account) Root() Credentials {
+	a.server.mu.Lock()
+	defer a.server.mu.Unlock()
+	key, _ := a.server.newKey(identity{account: a}, 0)
+	return key
+}
+
+// AddUser adds a user who may do what the identity policies allow, such as AllowAll.
+func (a *Account) AddUser(name string, policies ...string) (Credentials, error) {
+	a.server.mu.Lock()
+	defer a.server.mu.Unlock()
+	u := &user{id: newID("AIDA"), name: name, arn: a.arn("iam", "", "user/"+name)}
+	for _, text := range policies {
+		p, err := parsePolicy(text, nil)
+		if err != nil {
+			return Credentials{}, err
+		}
+		u.policies = append(u.policies, p)
+	}
+	a.users[name], a.server.ids[u.id] = u, true
+	key, _ := a.server.newKey(identity{account: a, user: u}, 0)
+	return key, nil
+}
+
+// Config is the SDK's configuration for this account's region and those credentials, with this server as AWS. It does
+// not retry; tests that want that set the retryer.
+func (a *Account) Config(c Credentials) aws.Config {
+	return aws.Config{
+		Region:       a.Region,
+		BaseEndpoint: aws.String(a.server.url),
+		Credentials:  credentials.NewStaticCredentialsProvider(c.AccessKeyID, c.SecretAccessKey, c.SessionToken),
+		Retryer:      func() aws.Retryer { return aws.NopRetryer{} },
+	}
+}
+
+// AddOIDCProvider lets tokens of that issuer in, signed with one of the keys (RSA or ECDSA P-256) and for one of the
+// audiences, which are sts.amazonaws.com by default. It returns the provider's ARN. A second call replaces the keys.
+func (a *Account) AddOIDCProvider(issuer string, keys []crypto.PublicKey, audiences ...string) string {
+	a.server.mu.Lock()
+	defer a.server.mu.Unlock()
+	if audiences == nil {
+		audiences = []string{"sts.amazonaws.com"}
+	}
+	name := strings.TrimPrefix(issuer, "https://")
+	p := &provider{name: name, arn: a.arn("iam", "", "oidc-provider/"+name), keys: keys, audiences: audiences}
+	a.providers[name] = p
+	return p.arn
+}
+
+// AddOIDCProviderJWKS is AddOIDCProvider with the keys as a JSON Web Key Set, such as a kube-apiserver serves it at
+// /openid/v1/jwks.
+func (a *Account) AddOIDCProviderJWKS(issuer string, jwks []byte, audiences ...string) (string, error) {
+	var set struct{ Keys []jwk }
+	if err := json.Unmarshal(jwks, &set); err != nil {
+		return "", err
+	}
+	var keys []crypto.PublicKey
+	for _, k := range set.Keys {
+		key, err := k.public()
+		if err != nil {
+			return "", err
+		}
+		keys = append(keys, key)
+	}
+	return a.AddOIDCProvider(issuer, keys, audiences...), nil
+}
+
+// AddRole adds a role and returns its ARN.
+func (a *Account) AddRole(from Role) (string, error) {
+	a.server.mu.Lock()
+	defer a.server.mu.Unlock()
+	if from.Path == "" {
+		from.Path = "/"
+	}
+	if from.MaxSessionDuration == 0 {
+		from.MaxSessionDuration = time.Hour
+	}
+	r, err := a.newRole(from.Name, from.Path, from.Trust)
+	if err != nil {
+		return "", err
+	}
+	r.description, r.maxSession = from.Description, from.MaxSessionDuration
+	for _, key := range slices.Sorted(maps.Keys(from.Tags)) {
+		r.tags = append(r.tags, Tag{key, from.Tags[key]})
+	}
+	for name, text := range from.Policies {
+		if r.policies[name], err = parsePolicy(text, nil); err != nil {
+			return "", err
+		}
+	}
+	a.roles[strings.ToLower(from.Name)] = r
+	return r.arn, nil
+}
+
+// RemoveRole deletes a role with all that it has.
+func (a *Account) RemoveRole(name string) {
+	a.server.mu.Lock()
+	defer a.server.mu.Unlock()
+	a.deleteRole(name)
+}
+
+// Roles gives the roles by name. Tests compare it before and after: what is left over is a leak.
+func (a *Account) Roles() map[string]Role {
+	a.server.mu.Lock()
+	defer a.server.mu.Unlock()
+	out := map[string]Role{}
+	for _, r := range a.roles {
+		role := Role{
+			Name: r.name, Path: r.path, Description: r.description, Trust: a.trustText(r), ARN: r.arn, ID: r.id,
+			Policies: map[string]string{}, Tags: map[string]string{}, MaxSessionDuration: r.maxSession,
+		}
+		for name, p := range r.policies {
+			role.Policies[name] = p.text
+		}
+		for _, tag := range r.tags {
+			role.Tags[tag.Key] = tag.Value
+		}
+		out[r.name] = role
+	}
+	return out
+}
+
+func (a *Account) arn(service, region, resource string) string {
+	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", a.Partition, service, region, a.ID, resource)
+}

@@ -1,0 +1,360 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fakeaws
+
+import (
+	"crypto/md5"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Cluster describes an EKS cluster.
+type Cluster struct {
+	Name string
+	// Region is the account's by default.
+	Region string
+	// Endpoint, CA (in PEM) and Issuer are those of the kube-apiserver that plays the cluster.
+	Endpoint string
+	CA       []byte
+	Issuer   string
+	// AuthenticationMode is API_AND_CONFIG_MAP by default; CONFIG_MAP has no access entries.
+	AuthenticationMode string
+}
+
+type cluster struct {
+	Cluster
+	arn     string
+	created time.Time
+	tags    map[string]string
+	entries map[string]*AccessEntry // by the principal's ARN
+}
+
+// AccessEntry is an access entry of a cluster.
+type AccessEntry struct {
+	ARN              string            `json:"accessEntryArn"`
+	ClusterName      string            `json:"clusterName"`
+	PrincipalARN     string            `json:"principalArn"`
+	Username         string            `json:"username"`
+	KubernetesGroups []string          `json:"kubernetesGroups"`
+	Tags             map[string]string `json:"tags"`
+	Type             string            `json:"type"`
+	CreatedAt        int64             `json:"createdAt"`
+	ModifiedAt       int64             `json:"modifiedAt"`
+
+	// principalID is the unique ID that the principal had: another role of its name has no access.
+	principalID string
+	// made are the parameters that the entry was made with, for requests that come again.
+	made params
+}
+
+// AddCluster adds a cluster and returns its ARN.
+func (a *Account) AddCluster(c Cluster) string {
+	a.server.mu.Lock()
+	defer a.server.mu.Unlock()
+	if c.Region == "" {
+		c.Region = a.Region
+	}
+	if c.AuthenticationMode == "" {
+		c.AuthenticationMode = "API_AND_CONFIG_MAP"
+	}
+	added := &cluster{
+		Cluster: c, arn: a.arn("eks", c.Region, "cluster/"+c.Name), created: a.server.now(),
+		tags: map[string]string{}, entries: map[string]*AccessEntry{},
+	}
+	a.clusters[added.arn] = added
+	return added.arn
+}
+
+// AccessEntries gives the access entries of a cluster by their principals' ARNs.
+func (a *Account) AccessEntries(clusterARN string) map[string]AccessEntry {
+	a.server.mu.Lock()
+	defer a.server.mu.Unlock()
+	out := map[string]AccessEntry{}
+	if c := a.clusters[clusterARN]; c != nil {
+		for principal, e := range c.entries {
+			out[principal] = e.copy()
+		}
+	}
+	return out
+}
+
+func eksOperations() []operation {
+	const notFound, invalid = "ResourceNotFoundException", "InvalidParameterException"
+	onCluster := func(r *request) []right { return []right{{r.op.action(), r.clusterARN()}} }
+	onEntry := func(r *request) []right { return []right{{r.op.action(), r.entryARN()}} }
+	onTagged := func(r *request) []right { return []right{{r.op.action(), r.params.str("resourceArn")}} }
+	return []operation{
+		{service: "eks", name: "CreateAccessEntry", write: true, needs: createAccessEntryNeeds, run: createAccessEntry,
+			fails: []string{notFound, invalid, "InvalidRequestException", "ResourceInUseException"}},
+		{service: "eks", name: "DescribeAccessEntry", needs: onEntry, run: describeAccessEntry,
+			fails: []string{notFound, "InvalidRequestException"}},
+		{service: "eks", name: "UpdateAccessEntry", write: true, needs: onEntry, run: updateAccessEntry,
+			fails: []string{notFound, invalid, "InvalidRequestException"}},
+		{service: "eks", name: "DeleteAccessEntry", write: true, needs: onEntry, run: deleteAccessEntry,
+			fails: []string{notFound, "InvalidRequestException"}},
+		{service: "eks", name: "ListAccessEntries", needs: onCluster, run: listAccessEntries,
+			fails: []string{notFound, invalid, "InvalidRequestException"}},
+		{service: "eks", name: "TagResource", write: true, needs: onTagged, run: tagResource,
+			fails: []string{"NotFoundException", "BadRequestException"}},
+		{service: "eks", name: "UntagResource", write: true, needs: onTagged, run: untagResource, fails: []string{"NotFoundException"}},
+		{service: "eks", name: "DescribeCluster", needs: onCluster, run: describeCluster, fails: []string{notFound}},
+	}
+}
+
+func (r *request) clusterARN() string {
+	name := r.params.str("clusterName")
+	if name == "" {
+		name = r.params.str("name")
+	}
+	return r.who.account.arn("eks", r.region, "cluster/"+name)
+}
+
+// entryARN is that of the access entry that the request names, whether it is there or not.
+func (r *request) entryARN() string {
+	cluster, principal := r.params.str("clusterName"), r.params.str("principalArn")
+	sum := md5.Sum([]byte(r.who.account.ID + " " + cluster + " " + principal))
+	account, kind, name := "", "role", ""
+	if part := strings.SplitN(principal, ":", 6); len(part) == 6 {
+		account = part[4]
+		kind, name, _ = strings.Cut(part[5], "/")
+		name = name[strings.LastIndex(name, "/")+1:]
+	}
+	return r.who.account.arn("eks", r.region, fmt.Sprintf("access-entry/%s/%s/%s/%s/%x-%x-%x-%x-%x",
+		cluster, kind, account, name, sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:]))
+}
+
+func createAccessEntryNeeds(r *request) []right {
+	needs := []right{{"eks:CreateAccessEntry", r.clusterARN()}}
+	if r.params.has("tags") {
+		needs = append(needs, right{"eks:TagResource", r.entryARN()})
+	}
+	return needs
+}
+
+func (r *request) findCluster() (*cluster, error) {
+	if c := r.who.account.clusters[r.clusterARN()]; c != nil {
+		return c, nil
+	}
+	name := r.clusterARN()
+	return nil, fail("ResourceNotFoundException", "No cluster found for name: %s.", name[strings.LastIndex(name, "/")+1:])
+}
+
+// entriesOf is the cluster that the request names, if it has access entries.
+func (r *request) entriesOf() (*cluster, error) {
+	c, err := r.findCluster()
+	if err == nil && c.AuthenticationMode == "CONFIG_MAP" {
+		return nil, fail("InvalidRequestException", "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation.")
+	}
+	return c, err
+}
+
+func (r *request) findEntry() (*cluster, *AccessEntry, error) {
+	c, err := r.entriesOf()
+	if err != nil {
+		return nil, nil, err
+	}
+	if e := c.entries[r.params.str("principalArn")]; e != nil {
+		return c, e, nil
+	}
+	return nil, nil, fail("ResourceNotFoundException",
+		"The specified principalArn could not be found. You can view your available access entries with 'list-access-entries'.")
+}
+
+func createAccessEntry(r *request) (any, error) {
+	c, err := r.entriesOf()
+	if err != nil {
+		return nil, err
+	}
+	principal := r.params.str("principalArn")
+	if e := c.entries[principal]; e != nil {
+		if again := r.params.str("clientRequestToken"); again != "" && reflect.DeepEqual(e.made, r.params) {
+			return entryAnswer(e), nil
+		}
+		return nil, fail("ResourceInUseException", "The specified access entry resource is already in use on this cluster.")
+	}
+	if kind := r.params.str("type"); kind != "" && kind != "STANDARD" {
+		return nil, unsupported("access entries of type " + kind)
+	}
+	id, known := "", false
+	if strings.Contains(principal, ":role/") || strings.Contains(principal, ":user/") {
+		id, known = r.resolve(r.who.account.Partition)(principal)
+	}
+	if !known {
+		return nil, fail("InvalidParameterException", "The specified principalArn is invalid: invalid principal.")
+	}
+	e := &AccessEntry{
+		ARN: r.entryARN(), ClusterName: c.Name, PrincipalARN: principal, Username: defaultUsername(principal), Type: "STANDARD",
+		KubernetesGroups: []string{}, Tags: map[string]string{}, CreatedAt: r.now().Unix(), principalID: id, made: r.params,
+	}
+	if err := e.set(r); err != nil {
+		return nil, err
+	}
+	for _, tag := range r.params.tags("tags") {
+		e.Tags[tag.Key] = tag.Value
+	}
+	c.entries[principal] = e
+	return entryAnswer(e), nil
+}
+
+func entryAnswer(e *AccessEntry) any { return map[string]any{"accessEntry": e.copy()} }
+
+// copy is a snapshot, which is written to the client after the server is unlocked.
+func (e *AccessEntry) copy() AccessEntry {
+	out := *e
+	out.KubernetesGroups, out.Tags = slices.Clone(e.KubernetesGroups), maps.Clone(e.Tags)
+	return out
+}
+
+// defaultUsername is that of a principal whose entry has none: for roles, that of the session.
+func defaultUsername(principal string) string {
+	part := strings.SplitN(principal, ":", 6)
+	if !strings.HasPrefix(part[5], "role/") {
+		return principal
+	}
+	return fmt.Sprintf("arn:%s:sts::%s:assumed-role/%s/{{SessionName}}", part[1], part[4], part[5][strings.LastIndex(part[5], "/")+1:])
+}
+
+// set takes over username and groups, which must not be Kubernetes' or AWS's own.
+func (e *AccessEntry) set(r *request) error {
+	username, groups := e.Username, e.KubernetesGroups
+	if r.params.has("username") {
+		username = r.params.str("username")
+		for _, prefix := range []string{"system:", "eks:", "aws:", "amazon:", "iam:"} {
+			if strings.HasPrefix(username, prefix) {
+				return fail("InvalidParameterException", "The username must not begin with %s", prefix)
+			}
+		}
+		if before, _, ok := strings.Cut(username, "{{SessionName"); ok && !strings.Contains(before, ":") {
+			return fail("InvalidParameterException", "The username must have a colon before {{SessionName}}")
+		}
+	}
+	if r.params.has("kubernetesGroups") {
+		groups = r.params.strs("kubernetesGroups")
+		for _, group := range groups {
+			if strings.HasPrefix(group, "system:") {
+				return fail("InvalidParameterException", "The kubernetes group name %s is invalid, it cannot start with system:", group)
+			}
+		}
+	}
+	e.Username, e.KubernetesGroups, e.ModifiedAt = username, groups, r.now().Unix()
+	return nil
+}
+
+func describeAccessEntry(r *request) (any, error) {
+	_, e, err := r.findEntry()
+	if err != nil {
+		return nil, err
+	}
+	return entryAnswer(e), nil
+}
+
+func updateAccessEntry(r *request) (any, error) {
+	_, e, err := r.findEntry()
+	if err != nil {
+		return nil, err
+	}
+	if err := e.set(r); err != nil {
+		return nil, err
+	}
+	return entryAnswer(e), nil
+}
+
+func deleteAccessEntry(r *request) (any, error) {
+	c, e, err := r.findEntry()
+	if err != nil {
+		return nil, err
+	}
+	delete(c.entries, e.PrincipalARN)
+	return nil, nil
+}
+
+func listAccessEntries(r *request) (any, error) {
+	c, err := r.entriesOf()
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Sorted(maps.Keys(c.entries))
+	if token := r.params.str("nextToken"); token != "" {
+		last, err := base64.RawURLEncoding.DecodeString(token)
+		if err != nil {
+			return nil, fail("InvalidParameterException", "nextToken is invalid")
+		}
+		i, found := slices.BinarySearch(all, string(last))
+		if found {
+			i++
+		}
+		all = all[i:]
+	}
+	out := map[string]any{}
+	if n := r.params.num("maxResults", 100); n < len(all) {
+		all = all[:n]
+		out["nextToken"] = base64.RawURLEncoding.EncodeToString([]byte(all[n-1]))
+	}
+	out["accessEntries"] = all
+	return out, nil
+}
+
+func describeCluster(r *request) (any, error) {
+	c, err := r.findCluster()
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"cluster": map[string]any{
+		"name": c.Name, "arn": c.arn, "status": "ACTIVE", "createdAt": c.created.Unix(), "endpoint": c.Endpoint, "tags": maps.Clone(c.tags),
+		"certificateAuthority": map[string]string{"data": base64.StdEncoding.EncodeToString(c.CA)},
+		"identity":             map[string]any{"oidc": map[string]string{"issuer": c.Issuer}},
+		"accessConfig":         map[string]string{"authenticationMode": c.AuthenticationMode},
+	}}, nil
+}
+
+// tagged finds the tags of the cluster or access entry that the request names.
+func (r *request) tagged() (map[string]string, error) {
+	arn := r.params.str("resourceArn")
+	for _, c := range r.who.account.clusters {
+		if c.Region != r.region {
+			continue
+		}
+		if c.arn == arn {
+			return c.tags, nil
+		}
+		for _, e := range c.entries {
+			if e.ARN == arn {
+				return e.Tags, nil
+			}
+		}
+	}
+	return nil, fail("NotFoundException", "Unable to find the requested resource %s", arn)
+}
+
+func tagResource(r *request) (any, error) {
+	tags, err := r.tagged()
+	if err != nil {
+		return nil, err
+	}
+	merged := maps.Clone(tags)
+	for _, tag := range r.params.tags("tags") {
+		merged[tag.Key] = tag.Value
+	}
+	if len(merged) > tagQuota {
+		return nil, fail("BadRequestException", "The number of tags has reached the maximum limit.")
+	}
+	maps.Copy(tags, merged)
+	return nil, nil
+}
+
+func untagResource(r *request) (any, error) {
+	tags, err := r.tagged()
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range r.params.strs("tagKeys") {
+		delete(tags, key)
+	}
+	return nil, nil
+}

@@ -1,0 +1,349 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fakeaws
+
+import (
+	"encoding/base64"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// AWS's quotas: of characters, white space aside, in a trust policy and in all inline policies of a role, and of tags.
+const (
+	trustQuota  = 2048
+	inlineQuota = 10240
+	tagQuota    = 50
+)
+
+type role struct {
+	id, name, path, arn, description string
+	created                          time.Time
+	maxSession                       time.Duration
+	trust                            *policy
+	policies                         map[string]*policy
+	tags                             []Tag
+
+	// hiddenReads and hiddenUntil are what is left of the time in which the role is not visible.
+	hiddenReads int
+	hiddenUntil time.Time
+}
+
+func iamOperations() []operation {
+	read := func(name string, run func(*request) (any, error)) operation {
+		return operation{service: "iam", name: name, fails: []string{"NoSuchEntity"}, needs: onRole("iam:" + name), run: run}
+	}
+	write := func(name string, run func(*request) (any, error), fails ...string) operation {
+		op := read(name, run)
+		op.write, op.fails = true, append(fails, op.fails...)
+		return op
+	}
+	return []operation{
+		{service: "iam", name: "CreateRole", write: true, needs: createRoleNeeds, run: createRole,
+			fails: []string{"EntityAlreadyExists", "MalformedPolicyDocument", "LimitExceeded", "InvalidInput"}},
+		read("GetRole", getRole),
+		write("DeleteRole", deleteRole, "DeleteConflict"),
+		write("UpdateAssumeRolePolicy", updateAssumeRolePolicy, "MalformedPolicyDocument", "LimitExceeded"),
+		write("PutRolePolicy", putRolePolicy, "MalformedPolicyDocument", "LimitExceeded"),
+		read("GetRolePolicy", getRolePolicy),
+		write("DeleteRolePolicy", deleteRolePolicy),
+		read("ListRolePolicies", listRolePolicies),
+		read("ListAttachedRolePolicies", listAttachedRolePolicies),
+		write("TagRole", tagRole, "LimitExceeded", "InvalidInput"),
+		write("UntagRole", untagRole),
+		read("ListRoleTags", listRoleTags),
+		{service: "iam", name: "ListRoles", run: listRoles, needs: func(r *request) []right {
+			return []right{{"iam:ListRoles", r.who.account.arn("iam", "", "role"+r.pathPrefix())}}
+		}},
+	}
+}
+
+// onRole is the right to do something with the role that the request names.
+func onRole(action string) func(*request) []right {
+	return func(r *request) []right {
+		name, a := r.params.str("RoleName"), r.who.account
+		arn := a.arn("iam", "", "role/"+name)
+		if known := a.role(name); known != nil {
+			arn = known.arn
+		}
+		return []right{{action, arn}}
+	}
+}
+
+func createRoleNeeds(r *request) []right {
+	path := r.params.str("Path")
+	if path == "" {
+		path = "/"
+	}
+	arn := r.who.account.arn("iam", "", "role"+path+r.params.str("RoleName"))
+	needs := []right{{"iam:CreateRole", arn}}
+	if r.params.has("Tags") {
+		needs = append(needs, right{"iam:TagRole", arn})
+	}
+	return needs
+}
+
+// role finds a role, whether it is visible or not. Names differ in more than case.
+func (a *Account) role(name string) *role { return a.roles[strings.ToLower(name)] }
+
+// seen finds a role as reads do; each look brings the day closer when it is visible.
+func (a *Account) seen(name string) *role {
+	r := a.role(name)
+	if r == nil {
+		return nil
+	}
+	if r.hiddenReads > 0 {
+		r.hiddenReads--
+		return nil
+	}
+	if a.server.now().Before(r.hiddenUntil) {
+		return nil
+	}
+	return r
+}
+
+// newRole makes a role that is not in the account yet.
+func (a *Account) newRole(name, path, trust string) (*role, error) {
+	p, err := a.parseTrust(trust)
+	if err != nil {
+		return nil, err
+	}
+	r := &role{
+		id: newID("AROA"), name: name, path: path, arn: a.arn("iam", "", "role"+path+name),
+		created: a.server.now(), maxSession: time.Hour, trust: p, policies: map[string]*policy{},
+	}
+	a.server.ids[r.id] = true
+	return r, nil
+}
+
+func (a *Account) deleteRole(name string) {
+	if r := a.role(name); r != nil {
+		delete(a.server.ids, r.id)
+		delete(a.roles, strings.ToLower(name))
+	}
+}
+
+func (a *Account) parseTrust(text string) (*policy, error) {
+	if size(text) > trustQuota {
+		return nil, fail("LimitExceeded", "Cannot exceed quota for ACLSizePerRole: %d", trustQuota)
+	}
+	return parsePolicy(text, a.server.resolve(a.Partition))
+}
+
+// size is that of a policy as the quotas count it.
+func size(text string) int {
+	n := 0
+	for _, c := range text {
+		if !unicode.IsSpace(c) {
+			n++
+		}
+	}
+	return n
+}
+
+// find is the role that the request names; writes find it, too, while it is not visible.
+func (r *request) find() (*role, error) {
+	name := r.params.str("RoleName")
+	look := r.who.account.seen
+	if r.op.write {
+		look = r.who.account.role
+	}
+	if found := look(name); found != nil {
+		return found, nil
+	}
+	return nil, fail("NoSuchEntity", "The role with name %s cannot be found.", name)
+}
+
+func createRole(r *request) (any, error) {
+	a, name, path := r.who.account, r.params.str("RoleName"), r.params.str("Path")
+	if r.params.has("PermissionsBoundary") {
+		return nil, unsupported("permissions boundaries")
+	}
+	if path == "" {
+		path = "/"
+	}
+	if a.role(name) != nil {
+		return nil, fail("EntityAlreadyExists", "Role with name %s already exists.", name)
+	}
+	if a.roleQuota > 0 && len(a.roles) >= a.roleQuota {
+		return nil, fail("LimitExceeded", "Cannot exceed quota for RolesPerAccount: %d", a.roleQuota)
+	}
+	tags, err := withTags(nil, r.params.tags("Tags"))
+	if err != nil {
+		return nil, err
+	}
+	created, err := a.newRole(name, path, r.params.str("AssumeRolePolicyDocument"))
+	if err != nil {
+		return nil, err
+	}
+	created.description, created.tags = r.params.str("Description"), tags
+	created.maxSession = time.Duration(r.params.num("MaxSessionDuration", 3600)) * time.Second
+	created.hiddenReads, created.hiddenUntil = r.delay.reads, r.now().Add(r.delay.until)
+	a.roles[strings.ToLower(name)] = created
+	return struct{ Role xmlRole }{a.xmlRole(created)}, nil
+}
+
+func getRole(r *request) (any, error) {
+	found, err := r.find()
+	if err != nil {
+		return nil, err
+	}
+	return struct{ Role xmlRole }{r.who.account.xmlRole(found)}, nil
+}
+
+func deleteRole(r *request) (any, error) {
+	found, err := r.find()
+	if err != nil {
+		return nil, err
+	}
+	if len(found.policies) > 0 {
+		return nil, fail("DeleteConflict", "Cannot delete entity, must delete policies first.")
+	}
+	r.who.account.deleteRole(found.name)
+	return nil, nil
+}
+
+func updateAssumeRolePolicy(r *request) (any, error) {
+	found, err := r.find()
+	if err != nil {
+		return nil, err
+	}
+	p, err := r.who.account.parseTrust(r.params.str("PolicyDocument"))
+	if err != nil {
+		return nil, err
+	}
+	found.trust = p
+	return nil, nil
+}
+
+func putRolePolicy(r *request) (any, error) {
+	found, err := r.find()
+	if err != nil {
+		return nil, err
+	}
+	name, text := r.params.str("PolicyName"), r.params.str("PolicyDocument")
+	p, err := parsePolicy(text, nil)
+	if err != nil {
+		return nil, err
+	}
+	total := size(text)
+	for other, p := range found.policies {
+		if other != name {
+			total += size(p.text)
+		}
+	}
+	if total > inlineQuota {
+		return nil, fail("LimitExceeded", "Maximum policy size of %d bytes exceeded for role %s", inlineQuota, found.name)
+	}
+	found.policies[name] = p
+	return nil, nil
+}
+
+// findPolicy is the inline policy that the request names.
+func (r *request) findPolicy() (*role, *policy, error) {
+	found, err := r.find()
+	if err != nil {
+		return nil, nil, err
+	}
+	name := r.params.str("PolicyName")
+	if p := found.policies[name]; p != nil {
+		return found, p, nil
+	}
+	return nil, nil, fail("NoSuchEntity", "The role policy with name %s cannot be found.", name)
+}
+
+func getRolePolicy(r *request) (any, error) {
+	found, p, err := r.findPolicy()
+	if err != nil {
+		return nil, err
+	}
+	return struct{ RoleName, PolicyName, PolicyDocument string }{found.name, r.params.str("PolicyName"), uriEncode(p.text, true)}, nil
+}
+
+func deleteRolePolicy(r *request) (any, error) {
+	found, _, err := r.findPolicy()
+	if err != nil {
+		return nil, err
+	}
+	delete(found.policies, r.params.str("PolicyName"))
+	return nil, nil
+}
+
+func listRolePolicies(r *request) (any, error) {
+	found, err := r.find()
+	if err != nil {
+		return nil, err
+	}
+	var out struct {
+		PolicyNames []string `xml:"PolicyNames>member"`
+		page
+	}
+	out.PolicyNames, out.page, err = paginate(r, slices.Sorted(maps.Keys(found.policies)), func(s string) string { return s })
+	return out, err
+}
+
+// listAttachedRolePolicies lists none: there are no managed policies here.
+func listAttachedRolePolicies(r *request) (any, error) {
+	if _, err := r.find(); err != nil {
+		return nil, err
+	}
+	return struct {
+		AttachedPolicies struct{}
+		page
+	}{}, nil
+}
+
+func (r *request) pathPrefix() string {
+	if prefix := r.params.str("PathPrefix"); prefix != "" {
+		return prefix
+	}
+	return "/"
+}
+
+func listRoles(r *request) (any, error) {
+	a := r.who.account
+	var all []*role
+	for _, name := range slices.Sorted(maps.Keys(a.roles)) {
+		if found := a.seen(name); found != nil && strings.HasPrefix(found.path, r.pathPrefix()) {
+			all = append(all, found)
+		}
+	}
+	var out struct {
+		Roles []xmlRole `xml:"Roles>member"`
+		page
+	}
+	var some []*role
+	var err error
+	some, out.page, err = paginate(r, all, func(r *role) string { return r.name })
+	for _, found := range some {
+		x := a.xmlRole(found)
+		x.Tags = nil // as AWS: tags only come one role at a time
+		out.Roles = append(out.Roles, x)
+	}
+	return out, err
+}
+
+type page struct {
+	IsTruncated bool
+	Marker      string `xml:",omitempty"`
+}
+
+// paginate gives the part of a sorted list that the request is for.
+func paginate[T any](r *request, all []T, key func(T) string) ([]T, page, error) {
+	if marker := r.params.str("Marker"); marker != "" {
+		last, err := base64.RawURLEncoding.DecodeString(marker)
+		if err != nil {
+			return nil, page{}, fail("ValidationError", "Invalid Marker.")
+		}
+		for len(all) > 0 && strings.ToLower(key(all[0])) <= strings.ToLower(string(last)) {
+			all = all[1:]
+		}
+	}
+	if n := r.params.num("MaxItems", 100); n < len(all) {
+		return all[:n], page{true, base64.RawURLEncoding.EncodeToString([]byte(key(all[n-1])))}, nil
+	}
+	return all, page{}, nil
+}

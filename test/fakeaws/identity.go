@@ -1,0 +1,157 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fakeaws
+
+import "strings"
+
+// identity is who calls: a user, a session of a role or, with neither, the root user of the account.
+type identity struct {
+	account *Account
+	user    *user
+	role    *role
+	session string
+}
+
+func (i identity) isRoot() bool { return i.user == nil && i.role == nil }
+
+// arn is what GetCallerIdentity tells.
+func (i identity) arn() string {
+	switch {
+	case i.role != nil:
+		return i.account.arn("sts", "", "assumed-role/"+i.role.name+"/"+i.session)
+	case i.user != nil:
+		return i.user.arn
+	}
+	return i.account.arn("iam", "", "root")
+}
+
+// principal is the ARN of the user or role itself.
+func (i identity) principal() string {
+	if i.role != nil {
+		return i.role.arn
+	}
+	return i.arn()
+}
+
+func (i identity) userID() string {
+	switch {
+	case i.role != nil:
+		return i.role.id + ":" + i.session
+	case i.user != nil:
+		return i.user.id
+	}
+	return i.account.ID
+}
+
+func (i identity) policies() []*policy {
+	switch {
+	case i.role != nil:
+		out := make([]*policy, 0, len(i.role.policies))
+		for _, p := range i.role.policies {
+			out = append(out, p)
+		}
+		return out
+	case i.user != nil:
+		return i.user.policies
+	}
+	return nil
+}
+
+// context gives the condition keys that tell of the caller.
+func (i identity) context() conditionContext {
+	ctx := conditionContext{}
+	if i.account == nil {
+		return ctx // nobody: AssumeRoleWithWebIdentity
+	}
+	kind := "Account"
+	switch {
+	case i.role != nil:
+		kind = "AssumedRole"
+		for _, tag := range i.role.tags {
+			ctx.set("aws:PrincipalTag/"+tag.Key, tag.Value)
+		}
+	case i.user != nil:
+		kind = "User"
+		ctx.set("aws:username", i.user.name)
+	}
+	ctx.set("aws:PrincipalArn", i.principal())
+	ctx.set("aws:PrincipalAccount", i.account.ID)
+	ctx.set("aws:PrincipalType", kind)
+	ctx.set("aws:userid", i.userID())
+	return ctx
+}
+
+// may decides by the identity's own policies.
+func (i identity) may(action, resource string, ctx conditionContext) effect {
+	if i.isRoot() {
+		return allowed
+	}
+	return decide(i.policies(), action, resource, ctx)
+}
+
+// is tells whether a trust policy means this identity, and whether only because it means the whole account.
+func (i identity) is(p principal) (matches, byAccount bool) {
+	switch {
+	case i.account == nil || p.aws == "":
+		return false, false
+	case p.aws == "*":
+		return true, false
+	case p.id == i.account.ID:
+		return true, true
+	case i.role != nil:
+		return p.id == i.role.id || p.id == i.userID(), false
+	}
+	return p.id == i.userID(), false
+}
+
+// resolve tells the unique ID of what an ARN, an account's number or a unique ID names. New roles that are not visible
+// yet are not found. The caller holds the lock.
+func (s *Server) resolve(partition string) resolver {
+	return func(name string) (string, bool) {
+		if a := s.accounts[name]; a != nil {
+			return name, a.Partition == partition
+		}
+		if s.ids[name] {
+			return name, true
+		}
+		part := strings.SplitN(name, ":", 6)
+		if len(part) != 6 || part[0] != "arn" || part[1] != partition || part[3] != "" || s.accounts[part[4]] == nil {
+			return "", false
+		}
+		a := s.accounts[part[4]]
+		kind, rest, _ := strings.Cut(part[5], "/")
+		switch part[2] + " " + kind {
+		case "iam root":
+			return a.ID, true
+		case "iam user":
+			if u := a.users[rest]; u != nil {
+				return u.id, true
+			}
+		case "iam role":
+			if r := a.seen(rest[strings.LastIndex(rest, "/")+1:]); r != nil && r.arn == name {
+				return r.id, true
+			}
+		case "sts assumed-role":
+			role, session, ok := strings.Cut(rest, "/")
+			if r := a.seen(role); r != nil && ok {
+				return r.id + ":" + session, true
+			}
+		}
+		return "", false
+	}
+}
+
+// trustText is the trust policy as AWS tells it: with the unique ID in the place of a principal that is gone.
+func (a *Account) trustText(r *role) string {
+	text := r.trust.text
+	for _, s := range r.trust.statements {
+		for _, p := range s.principals {
+			id, _, _ := strings.Cut(p.id, ":")
+			if strings.HasPrefix(p.aws, "arn:") && a.server.accounts[id] == nil && !a.server.ids[id] {
+				text = strings.ReplaceAll(text, `"`+p.aws+`"`, `"`+p.id+`"`)
+			}
+		}
+	}
+	return text
+}

@@ -1,0 +1,98 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fakeaws
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+)
+
+// provider is an OIDC provider of an account.
+type provider struct {
+	name, arn string
+	keys      []crypto.PublicKey
+	audiences []string
+}
+
+// token is a JSON Web Token whose signature is not verified yet.
+type token struct {
+	Issuer    string  `json:"iss"`
+	Subject   string  `json:"sub"`
+	Audience  list    `json:"aud"`
+	Expiry    float64 `json:"exp"`
+	NotBefore float64 `json:"nbf"`
+
+	algorithm string
+	signed    string
+	signature []byte
+}
+
+func parseToken(raw string) (*token, error) {
+	part := strings.Split(raw, ".")
+	if len(part) != 3 {
+		return nil, errors.New("it has not three parts")
+	}
+	var decoded [3][]byte
+	for i := range part {
+		var err error
+		if decoded[i], err = base64.RawURLEncoding.DecodeString(part[i]); err != nil {
+			return nil, err
+		}
+	}
+	var header struct {
+		Alg  string
+		Crit []string
+	}
+	if err := json.Unmarshal(decoded[0], &header); err != nil {
+		return nil, err
+	}
+	if header.Crit != nil {
+		return nil, errors.New("it has critical headers")
+	}
+	t := &token{algorithm: header.Alg, signed: part[0] + "." + part[1], signature: decoded[2]}
+	return t, json.Unmarshal(decoded[1], t)
+}
+
+// signedBy verifies the signature. The key decides about the algorithm, not the token alone.
+func (t *token) signedBy(key crypto.PublicKey) bool {
+	hash := sha256.Sum256([]byte(t.signed))
+	switch k := key.(type) {
+	case *rsa.PublicKey:
+		return t.algorithm == "RS256" && rsa.VerifyPKCS1v15(k, crypto.SHA256, hash[:], t.signature) == nil
+	case *ecdsa.PublicKey:
+		if t.algorithm != "ES256" || k.Curve != elliptic.P256() || len(t.signature) != 64 {
+			return false
+		}
+		return ecdsa.Verify(k, hash[:], new(big.Int).SetBytes(t.signature[:32]), new(big.Int).SetBytes(t.signature[32:]))
+	}
+	return false
+}
+
+// jwk is a public key as JSON.
+type jwk struct{ Kty, Crv, N, E, X, Y string }
+
+func (k jwk) public() (crypto.PublicKey, error) {
+	decode := func(s string) []byte {
+		b, _ := base64.RawURLEncoding.DecodeString(s) // what is missing shows below
+		return b
+	}
+	switch {
+	case k.Kty == "RSA" && k.N != "" && k.E != "":
+		return &rsa.PublicKey{N: new(big.Int).SetBytes(decode(k.N)), E: int(new(big.Int).SetBytes(decode(k.E)).Int64())}, nil
+	case k.Kty == "EC" && k.Crv == "P-256":
+		point := bytes.Join([][]byte{{4}, decode(k.X), decode(k.Y)}, nil)
+		return ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
+	}
+	return nil, fmt.Errorf("a key of type %q %q; want RSA or EC P-256", k.Kty, k.Crv)
+}

@@ -1,0 +1,322 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fakeaws
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// AllowAll is the identity policy of an administrator.
+const AllowAll = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`
+
+// policy is a document after it was found to be well-formed.
+type policy struct {
+	text       string
+	statements []statement
+}
+
+type statement struct {
+	allow                                        bool
+	actions, notActions, resources, notResources []string
+	principals                                   []principal
+	conditions                                   []condition
+}
+
+// principal is who a trust policy names. For a role or user it keeps the unique ID that it had when the policy was
+// written, as AWS does: another role of the same name is another principal.
+type principal struct {
+	federated string // ARN of the provider
+	aws       string // as written: "*", an account, or an ARN
+	id        string
+}
+
+// list is a JSON string or array of strings.
+type list []string
+
+func (l *list) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*l = list{one}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(l))
+}
+
+// values is a list whose elements may be written as JSON booleans and numbers.
+type values []string
+
+func (v *values) UnmarshalJSON(data []byte) error {
+	var raw []any
+	if json.Unmarshal(data, &raw) != nil {
+		var one any
+		if err := json.Unmarshal(data, &one); err != nil {
+			return err
+		}
+		raw = []any{one}
+	}
+	for _, element := range raw {
+		switch element.(type) {
+		case string, bool, float64:
+			*v = append(*v, fmt.Sprint(element))
+		default:
+			return errors.New("a condition's value is a string or a list of strings")
+		}
+	}
+	return nil
+}
+
+type statementJSON struct {
+	Sid, Effect                              string
+	Action, NotAction, Resource, NotResource list
+	Principal                                json.RawMessage
+	Condition                                map[string]map[string]values
+}
+
+// resolver tells the unique ID of the role or user that an ARN names.
+type resolver func(arn string) (id string, ok bool)
+
+// parsePolicy reads an identity policy; with a resolver, it reads a role's trust policy.
+func parsePolicy(text string, resolve resolver) (*policy, error) {
+	var doc struct {
+		Version, ID string
+		Statement   json.RawMessage
+	}
+	if err := strict([]byte(text), &doc); err != nil {
+		return nil, malformed("This policy contains invalid Json: %v", err)
+	}
+	if doc.Version != "2012-10-17" && doc.Version != "2008-10-17" && doc.Version != "" {
+		return nil, malformed("The policy must contain a valid version string")
+	}
+	raw := bytes.TrimSpace(doc.Statement)
+	if len(raw) > 0 && raw[0] == '{' {
+		raw = slices.Concat([]byte("["), raw, []byte("]"))
+	}
+	var list []statementJSON
+	if err := strict(raw, &list); err != nil || len(list) == 0 {
+		return nil, malformed("Syntax errors in policy: %v", err)
+	}
+	p := &policy{text: text}
+	for _, from := range list {
+		s, err := newStatement(from, resolve)
+		if err != nil {
+			return nil, err
+		}
+		p.statements = append(p.statements, *s)
+	}
+	return p, nil
+}
+
+func strict(data []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return errors.New("text after the document")
+	}
+	return nil
+}
+
+func newStatement(from statementJSON, resolve resolver) (*statement, error) {
+	s := &statement{
+		allow: from.Effect == "Allow", actions: from.Action, notActions: from.NotAction,
+		resources: from.Resource, notResources: from.NotResource,
+	}
+	if !s.allow && from.Effect != "Deny" {
+		return nil, malformed("Syntax errors in policy: Effect must be Allow or Deny")
+	}
+	if (len(s.actions) == 0) == (len(s.notActions) == 0) {
+		return nil, malformed("Policy statement must contain actions.")
+	}
+	for _, action := range slices.Concat(s.actions, s.notActions) {
+		if service, name, ok := strings.Cut(action, ":"); action != "*" && (!ok || service == "" || name == "") {
+			return nil, malformed("Actions/Conditions must be prefaced by a vendor, e.g., iam, sdb, ec2, etc.")
+		}
+		if resolve != nil && !strings.HasPrefix(strings.ToLower(action), "sts:") {
+			return nil, malformed("AssumeRole policy may only specify STS AssumeRole actions.")
+		}
+	}
+	switch {
+	case resolve == nil && from.Principal != nil:
+		return nil, malformed("Policy document should not specify a principal.")
+	case resolve == nil && (len(s.resources) == 0) == (len(s.notResources) == 0):
+		return nil, malformed("Policy statement must contain resources.")
+	case resolve != nil && len(s.resources)+len(s.notResources) > 0:
+		return nil, malformed("Has prohibited field Resource")
+	case resolve != nil && from.Principal == nil:
+		return nil, malformed("Missing required field Principal")
+	}
+	for _, resource := range slices.Concat(s.resources, s.notResources) {
+		if resource != "*" && !strings.HasPrefix(resource, "arn:") {
+			return nil, malformed("Resource %s must be in ARN format or \"*\".", resource)
+		}
+	}
+	if err := s.setPrincipals(from.Principal, resolve); err != nil {
+		return nil, err
+	}
+	for operator, keys := range from.Condition {
+		for key, wanted := range keys {
+			c, err := newCondition(operator, key, wanted)
+			if err != nil {
+				return nil, err
+			}
+			s.conditions = append(s.conditions, *c)
+		}
+	}
+	return s, nil
+}
+
+func (s *statement) setPrincipals(raw json.RawMessage, resolve resolver) error {
+	if raw == nil {
+		return nil
+	}
+	var all string
+	if json.Unmarshal(raw, &all) == nil {
+		if all != "*" {
+			return malformed("Invalid principal in policy: %q", all)
+		}
+		s.principals = []principal{{aws: "*"}}
+		return nil
+	}
+	var byType map[string]list
+	if err := json.Unmarshal(raw, &byType); err != nil || len(byType) == 0 {
+		return malformed("Syntax errors in policy: Principal")
+	}
+	for kind, names := range byType {
+		for _, name := range names {
+			p := principal{}
+			switch kind {
+			case "Federated":
+				p.federated = name
+			case "Service": // nobody here is a service
+			case "AWS":
+				p.aws = name
+				if name == "*" {
+					break
+				}
+				var ok bool
+				if p.id, ok = resolve(name); !ok {
+					return malformed("Invalid principal in policy: %q:%q", kind, name)
+				}
+			default:
+				return malformed("Invalid principal in policy: %q:%q", kind, name)
+			}
+			s.principals = append(s.principals, p)
+		}
+	}
+	return nil
+}
+
+// effect is what policies say of a request.
+type effect int
+
+const (
+	silent effect = iota
+	allowed
+	denied
+)
+
+// decide is the verdict of identity policies.
+func decide(policies []*policy, action, resource string, ctx conditionContext) effect {
+	verdict := silent
+	for _, p := range policies {
+		for i := range p.statements {
+			s := &p.statements[i]
+			if !s.onAction(action) || !s.onResource(resource) || !s.holds(ctx) {
+				continue
+			}
+			if !s.allow {
+				return denied
+			}
+			verdict = allowed
+		}
+	}
+	return verdict
+}
+
+// decideTrust is the verdict of a role's trust policy. With byAccount the caller is only meant because its account is,
+// so that the caller's own policies must allow it, too.
+func (p *policy) decideTrust(action string, ctx conditionContext, is func(principal) (matches, byAccount bool)) (verdict effect, byAccount bool) {
+	byAccount = true
+	for i := range p.statements {
+		s := &p.statements[i]
+		if !s.onAction(action) || !s.holds(ctx) {
+			continue
+		}
+		for _, who := range s.principals {
+			matches, account := is(who)
+			switch {
+			case !matches:
+			case !s.allow:
+				return denied, false
+			default:
+				verdict, byAccount = allowed, byAccount && account
+			}
+		}
+	}
+	return verdict, byAccount
+}
+
+func (s *statement) onAction(action string) bool {
+	lower := func(patterns []string) []string {
+		out := make([]string, len(patterns))
+		for i, p := range patterns {
+			out[i] = strings.ToLower(p)
+		}
+		return out
+	}
+	action = strings.ToLower(action)
+	if s.notActions != nil {
+		return !anyLike(lower(s.notActions), action)
+	}
+	return anyLike(lower(s.actions), action)
+}
+
+func (s *statement) onResource(resource string) bool {
+	if s.notResources != nil {
+		return !anyLike(s.notResources, resource)
+	}
+	return anyLike(s.resources, resource)
+}
+
+func (s *statement) holds(ctx conditionContext) bool {
+	for i := range s.conditions {
+		if !s.conditions[i].holds(ctx) {
+			return false
+		}
+	}
+	return true
+}
+
+func anyLike(patterns []string, s string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return like(p, s) })
+}
+
+// like matches AWS's wildcards: * is any characters, / and : among them, and ? is one.
+func like(pattern, s string) bool {
+	star, mark, i, j := -1, 0, 0, 0
+	for j < len(s) {
+		switch {
+		case i < len(pattern) && pattern[i] == '*':
+			star, mark = i, j
+			i++
+		case i < len(pattern) && (pattern[i] == '?' || pattern[i] == s[j]):
+			i++
+			j++
+		case star >= 0:
+			mark++
+			i, j = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[i:], "*") == ""
+}

@@ -1,0 +1,333 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fakeaws
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// request is one call of an operation.
+type request struct {
+	*Server
+	id      string
+	service string
+	region  string
+	op      *operation
+	model   *operationModel
+	params  params
+	who     identity
+	http    *http.Request
+	call    Call
+}
+
+// operation is how an operation is served. Its functions run while the server is locked.
+type operation struct {
+	service, name string
+	// write says that the operation changes something.
+	write bool
+	// open says that it needs neither signature nor rights; free, that it needs no rights.
+	open, free bool
+	// fails are the codes, beside those common to all operations, that run may answer.
+	fails []string
+	// needs is what the caller must be allowed to do. The first resource is the one in the log.
+	needs func(*request) []right
+	// run does it. What it returns becomes the answer's XML or JSON.
+	run func(*request) (any, error)
+}
+
+type right struct{ action, resource string }
+
+func (op *operation) action() string { return op.service + ":" + op.name }
+
+var operations = func() map[string]*operation {
+	byName := map[string]*operation{}
+	for _, list := range [][]operation{iamOperations(), stsOperations(), eksOperations()} {
+		for i := range list {
+			byName[list[i].action()] = &list[i]
+		}
+	}
+	return byName
+}()
+
+const maxBody = 1 << 20
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	req := &request{Server: s, id: newUUID(), http: r}
+	out, err := req.handle()
+	var failure *Error
+	if err != nil && !errors.As(err, &failure) {
+		failure = &Error{Code: Internal.Code, Message: err.Error()}
+	}
+	if failure != nil && failure.Code == Cut.Code {
+		panic(http.ErrAbortHandler)
+	}
+	s.mu.Lock()
+	now := s.now()
+	s.mu.Unlock()
+	w.Header().Set("Date", now.UTC().Format(http.TimeFormat)) // by it, the SDK corrects its clock
+	w.Header().Set("X-Amzn-Requestid", req.id)
+	if failure != nil {
+		req.answerError(w, failure.complete(req.service, req.model))
+		return
+	}
+	req.answer(w, out)
+}
+
+// handle does the call. The order is AWS's: who it is, whether the request makes sense, whether they may, and then the
+// effect. Injected failures come when it is known who calls and what.
+func (r *request) handle() (any, error) {
+	r.http.Body = http.MaxBytesReader(nil, r.http.Body, maxBody)
+	body, err := io.ReadAll(r.http.Body)
+	if err != nil {
+		return nil, fail("ValidationError", "the body is longer than %d bytes", maxBody)
+	}
+	sig, sigErr := parseSignature(r.http)
+	if err := r.identify(sig, body); err != nil {
+		return nil, err
+	}
+	if sigErr != nil {
+		return nil, fail("IncompleteSignature", "%v", sigErr)
+	}
+	r.mu.Lock()
+	if sig != nil {
+		if r.who, err = r.authenticate(sig, body); err == nil {
+			r.region = sig.region
+		}
+	} else if !r.op.open {
+		err = fail("MissingAuthenticationToken", "Request is missing Authentication Token")
+	}
+	r.begin()
+	var before, after faults
+	if err == nil {
+		before, after = r.due(r.call.Operation)
+	}
+	r.mu.Unlock()
+	if err == nil {
+		err = before.strike(r.call)
+	}
+	var out any
+	if err == nil {
+		if out, err = r.act(); err == nil {
+			err = after.strike(r.call)
+		}
+	}
+	r.finish(err)
+	return out, err
+}
+
+// act validates, authorises and does the call.
+func (r *request) act() (any, error) {
+	if faults := models[r.service].validate(r.model, r.params); len(faults) > 0 {
+		return nil, fail("ValidationError", "%d validation error(s) detected: %s", len(faults), strings.Join(faults, "; "))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.op.free {
+		for _, need := range r.op.needs(r) {
+			if err := r.authorise(need); err != nil {
+				return nil, err
+			}
+		}
+	}
+	out, err := r.op.run(r)
+	var failure *Error
+	if errors.As(err, &failure) && failure.Status == 0 && !r.op.mayFail(failure.Code) {
+		return nil, &Error{"FakeAWSBug", r.op.action() + " is not said to fail so: " + failure.Error(), http.StatusNotImplemented}
+	}
+	return out, err
+}
+
+func (op *operation) mayFail(code string) bool {
+	_, common := commonErrors[code]
+	for _, c := range op.fails {
+		common = common || c == code
+	}
+	return common
+}
+
+func (r *request) authorise(need right) error {
+	ctx := r.who.context()
+	if r.who.may(need.action, need.resource, ctx) == allowed {
+		return nil
+	}
+	return fail("AccessDenied", "User: %s is not authorized to perform: %s on resource: %s because no identity-based policy allows the %s action",
+		r.who.arn(), need.action, need.resource, need.action)
+}
+
+// identify finds out which operation is called, with which parameters.
+func (r *request) identify(sig *signature, body []byte) error {
+	if sig != nil {
+		r.service, r.region = sig.service, sig.region
+	} else if path := r.http.URL.Path; strings.HasPrefix(path, "/clusters") || strings.HasPrefix(path, "/tags/") {
+		r.service = "eks"
+	}
+	var action string
+	var form url.Values
+	if r.service != "eks" {
+		var err error
+		if form, err = url.ParseQuery(string(body)); err != nil {
+			return fail("ValidationError", "%v", err)
+		}
+		for key, v := range r.http.URL.Query() {
+			form[key] = v
+		}
+		action = form.Get("Action")
+		if r.service == "" {
+			r.service = "sts"
+			if operations["iam:"+action] != nil {
+				r.service = "iam"
+			}
+		}
+	}
+	model, ok := models[r.service]
+	if !ok {
+		return fail("InvalidAction", "fakeaws has no service %q", r.service)
+	}
+	var raw map[string]any
+	if r.service == "eks" {
+		rawPath, _, _ := strings.Cut(r.http.RequestURI, "?")
+		action, raw = model.route(r.http.Method, rawPath)
+	} else if version := form.Get("Version"); version != model.APIVersion {
+		return fail("InvalidAction", "Could not find operation %s for version %s", action, version)
+	}
+	r.op, r.model = operations[r.service+":"+action], model.Operations[action]
+	if r.op == nil || r.model == nil {
+		return fail("InvalidAction", "fakeaws does not serve %s of %s (%s %s)", action, r.service, r.http.Method, r.http.URL.Path)
+	}
+	if r.service != "eks" {
+		p, err := model.fromForm(r.model, form)
+		if err != nil {
+			return fail("ValidationError", "%v", err)
+		}
+		r.params = p
+		return nil
+	}
+	model.fromURLQuery(r.model, r.http.URL.Query(), raw)
+	if len(body) > 0 {
+		var inBody map[string]any
+		if err := json.Unmarshal(body, &inBody); err != nil {
+			return fail("ValidationError", "%v", err)
+		}
+		for key, v := range inBody {
+			raw[key] = v
+		}
+	}
+	r.params = raw
+	return nil
+}
+
+// regionalHost is a host name of AWS's, whose region the signature must have.
+var regionalHost = regexp.MustCompile(`^(?:sts|eks)\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?(?::443)?$`)
+
+// authenticate tells whose signature it is. The caller holds the lock.
+func (r *request) authenticate(sig *signature, body []byte) (identity, error) {
+	invalid := fail("InvalidClientTokenId", "The security token included in the request is invalid.")
+	key := r.keys[sig.accessKey]
+	if key == nil || key.who.account.Partition != partitionOf(sig.region) {
+		return identity{}, invalid
+	}
+	if m := regionalHost.FindStringSubmatch(r.http.Host); m != nil && m[1] != sig.region {
+		return identity{}, fail("SignatureDoesNotMatch", "Credential should be scoped to a valid region.")
+	}
+	if !sig.matches(r.http, body, key.secret) {
+		return identity{}, fail("SignatureDoesNotMatch", "The request signature we calculated does not match the signature you provided. "+
+			"Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
+	}
+	now := r.now()
+	const layout = sigTime
+	if earliest := now.Add(-sigValidity); sig.at.Before(earliest) {
+		return identity{}, fail("SignatureDoesNotMatch", "Signature expired: %s is now earlier than %s (%s - 15 min.)",
+			sig.at.Format(layout), earliest.UTC().Format(layout), now.UTC().Format(layout))
+	} else if latest := now.Add(sigValidity); sig.at.After(latest) {
+		return identity{}, fail("SignatureDoesNotMatch", "Signature not yet current: %s is still later than %s (%s + 15 min.)",
+			sig.at.Format(layout), latest.UTC().Format(layout), now.UTC().Format(layout))
+	}
+	// A role that is gone takes its sessions with it, also when another one has its name now.
+	if key.token != sig.token || (key.who.role != nil && !r.ids[key.who.role.id]) {
+		return identity{}, invalid
+	}
+	if !key.expires.IsZero() && !now.Before(key.expires) {
+		return identity{}, fail("ExpiredToken", "The security token included in the request is expired")
+	}
+	return key.who, nil
+}
+
+// answer writes the result in the service's protocol.
+func (r *request) answer(w http.ResponseWriter, out any) {
+	if r.service == "eks" {
+		if out == nil {
+			out = struct{}{}
+		}
+		r.answerJSON(w, http.StatusOK, out)
+		return
+	}
+	if r.wantsJSON() {
+		r.answerJSON(w, http.StatusOK, map[string]any{r.op.name + "Response": map[string]any{
+			r.model.Result: out, "ResponseMetadata": map[string]string{"RequestId": r.id},
+		}})
+		return
+	}
+	w.Header().Set("Content-Type", "text/xml")
+	namespace := models[r.service].XMLNamespace
+	_, _ = fmt.Fprintf(w, "<%sResponse xmlns=%q>\n", r.op.name, namespace)
+	if r.model.Result != "" {
+		_ = xml.NewEncoder(w).EncodeElement(out, xml.StartElement{Name: xml.Name{Local: r.model.Result}})
+	}
+	_, _ = fmt.Fprintf(w, "\n<ResponseMetadata><RequestId>%s</RequestId></ResponseMetadata>\n</%sResponse>\n", r.id, r.op.name)
+}
+
+func (r *request) answerError(w http.ResponseWriter, e *Error) {
+	if r.service == "eks" {
+		w.Header().Set("X-Amzn-Errortype", e.Code)
+		r.answerJSON(w, e.Status, map[string]string{"message": e.Message})
+		return
+	}
+	fault, namespace := "Sender", ""
+	if e.Status >= http.StatusInternalServerError {
+		fault = "Receiver"
+	}
+	if m := models[r.service]; m != nil {
+		namespace = m.XMLNamespace
+	}
+	type detail struct{ Type, Code, Message string }
+	if r.wantsJSON() {
+		r.answerJSON(w, e.Status, map[string]any{"Error": detail{fault, e.Code, e.Message}, "RequestId": r.id})
+		return
+	}
+	w.Header().Set("Content-Type", "text/xml")
+	w.WriteHeader(e.Status)
+	_ = xml.NewEncoder(w).Encode(struct {
+		XMLName   xml.Name `xml:"ErrorResponse"`
+		Namespace string   `xml:"xmlns,attr"`
+		Error     detail
+		RequestID string `xml:"RequestId"`
+	}{Namespace: namespace, Error: detail{fault, e.Code, e.Message}, RequestID: r.id})
+}
+
+// wantsJSON tells whether the answer of a query API is to be JSON. EKS's authenticator asks STS for that.
+func (r *request) wantsJSON() bool {
+	return r.op != nil && r.op.name == "GetCallerIdentity" && r.http.Header.Get("Accept") == "application/json"
+}
+
+func (r *request) answerJSON(w http.ResponseWriter, status int, out any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(out)
+}
+
+// xmlTime is a time as the query protocol has it.
+type xmlTime time.Time
+
+func (t xmlTime) MarshalText() ([]byte, error) {
+	return []byte(time.Time(t).UTC().Format("2006-01-02T15:04:05Z")), nil
+}

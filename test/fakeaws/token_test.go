@@ -1,0 +1,156 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fakeaws
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+)
+
+// eksToken is what `aws eks get-token` gives.
+func eksToken(t *testing.T, c *sts.Client, cluster string) string {
+	t.Helper()
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(must(presign(t.Context(), c, cluster))(t)))
+}
+
+// withAgentEntry gives the managed cluster its access entry on the hub.
+func (s *seed) withAgentEntry(t *testing.T) {
+	t.Helper()
+	noError(t, nil, second(s.entry(t, s.root, s.hubARN, func(in *eks.CreateAccessEntryInput) {
+		in.Username, in.KubernetesGroups = aws.String("managed1"), []string{"open-cluster-management:managed1"}
+	})))
+}
+
+// withAccess gives the entry and returns clients of the managed cluster's role on the hub.
+func (s *seed) withAccess(t *testing.T) clients {
+	t.Helper()
+	s.withAgentEntry(t)
+	out, err := s.managedCluster.sts.AssumeRole(t.Context(), assume(s.hubARN, "agent"))
+	return as(t, s.world.hub, out, err)
+}
+
+func TestAuthenticate_TokenOfARoleWithAnEntry(t *testing.T) {
+	s := newSeed(t)
+	c := s.withAccess(t)
+	user := must(s.Authenticate(s.clusterARN, eksToken(t, c.sts, "hub")))(t)
+	if user.Username != "managed1" || !reflect.DeepEqual(user.Groups, []string{"open-cluster-management:managed1"}) {
+		t.Errorf("user %+v", user)
+	}
+	other := s.world.hub.AddCluster(Cluster{Name: "other"})
+	for name, token := range map[string]string{
+		"for another cluster": eksToken(t, c.sts, "other"),
+		"of another role":     eksToken(t, s.managedCluster.sts, "hub"),
+		"of a wrong secret":   eksToken(t, clientsOf(s.world.hub.Config(Credentials{"AKIAX", "x", ""})).sts, "hub"),
+		"for no cluster":      eksToken(t, c.sts, ""),
+		"not a token":         "k8s-aws-v1.abc",
+		"empty":               "",
+		"for another host":    tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte("https://sts.example.com/?Action=GetCallerIdentity")),
+	} {
+		if user, err := s.Authenticate(s.clusterARN, token); err == nil {
+			t.Errorf("token %s: %+v", name, user)
+		}
+	}
+	if _, err := s.Authenticate(other, eksToken(t, c.sts, "other")); err == nil || !strings.Contains(err.Error(), "no access entry") {
+		t.Errorf("cluster without the entry: %v", err)
+	}
+	s.SetClock(func() time.Time { return time.Now().Add(-20 * time.Minute) })
+	if _, err := s.Authenticate(s.clusterARN, eksToken(t, c.sts, "hub")); err == nil {
+		t.Error("token of another time is good")
+	}
+}
+
+func TestAuthenticate_EntryIsForTheRoleThatWasThere(t *testing.T) {
+	s := newSeed(t)
+	c := s.withAccess(t)
+	token := eksToken(t, c.sts, "hub")
+	text := s.world.hub.Roles()["ocm-hub-"+s.hash].Trust
+	s.world.hub.RemoveRole("ocm-hub-" + s.hash)
+	if _, err := s.Authenticate(s.clusterARN, token); err == nil {
+		t.Error("the token outlives its role")
+	}
+	must(s.world.hub.AddRole(Role{Name: "ocm-hub-" + s.hash, Trust: text}))(t)
+	out, err := s.managedCluster.sts.AssumeRole(t.Context(), assume(s.hubARN, "agent"))
+	again := as(t, s.world.hub, out, err)
+	if _, err := s.Authenticate(s.clusterARN, eksToken(t, again.sts, "hub")); err == nil {
+		t.Error("the entry serves another role of the same name")
+	}
+}
+
+func TestAuthenticate_DefaultUsernameHasTheSession(t *testing.T) {
+	w := newWorld(t)
+	arn := w.createRole(t, "r")
+	noError(t, nil, second(w.entry(t, w.root, arn, nil)))
+	out, err := w.user(t, w.hub, "u", AllowAll).sts.AssumeRole(t.Context(), assume(arn, "me@example.com"))
+	user := must(w.Authenticate(w.clusterARN, eksToken(t, as(t, w.hub, out, err).sts, "hub")))(t)
+	if want := "arn:aws:sts::" + hubID + ":assumed-role/r/me-example.com"; user.Username != want {
+		t.Errorf("username %s, want %s", user.Username, want)
+	}
+}
+
+func TestTokenWebhook_AnswersAKubeAPIServer(t *testing.T) {
+	s := newSeed(t)
+	c := s.withAccess(t)
+	for token, want := range map[string]bool{eksToken(t, c.sts, "hub"): true, "k8s-aws-v1.abc": false} {
+		body := `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":"` + token + `"}}`
+		resp := must(http.Post(s.TokenWebhookURL(s.clusterARN), "application/json", bytes.NewReader([]byte(body))))(t)
+		var review struct {
+			APIVersion, Kind string
+			Status           struct {
+				Authenticated bool
+				User          UserInfo
+				Error         string
+			}
+		}
+		noError(t, nil, json.NewDecoder(resp.Body).Decode(&review))
+		_ = resp.Body.Close()
+		if review.APIVersion != "authentication.k8s.io/v1" || review.Kind != "TokenReview" || review.Status.Authenticated != want ||
+			(review.Status.User.Username == "managed1") != want || (review.Status.Error == "") != want {
+			t.Errorf("review %+v, want authenticated %v", review, want)
+		}
+	}
+}
+
+// TestProxy_AWSHostNames goes by AWS's own host names, as clients do that take no other endpoint.
+func TestProxy_AWSHostNames(t *testing.T) {
+	s := newSeed(t)
+	s.withAccess(t)
+	config := s.managed.Config(must(s.managed.AddUser("u", AllowAll))(t))
+	config.BaseEndpoint, config.HTTPClient = nil, s.HTTPClient()
+	byName := clientsOf(config)
+	if got := must(byName.sts.GetCallerIdentity(t.Context(), nil))(t); *got.Arn != "arn:aws:iam::"+managedID+":user/u" {
+		t.Errorf("caller %s", *got.Arn)
+	}
+	noError(t, nil, second(byName.iam.ListRoles(t.Context(), nil)))
+
+	out, err := byName.sts.AssumeRole(t.Context(), assume(s.managedARN, "agent"))
+	noError(t, nil, err)
+	key := out.Credentials
+	config.Credentials = s.managed.Config(Credentials{*key.AccessKeyId, *key.SecretAccessKey, *key.SessionToken}).Credentials
+	out, err = sts.NewFromConfig(config).AssumeRole(t.Context(), assume(s.hubARN, "agent"))
+	noError(t, nil, err)
+	key = out.Credentials
+	config.Credentials = s.world.hub.Config(Credentials{*key.AccessKeyId, *key.SecretAccessKey, *key.SessionToken}).Credentials
+	hub := clientsOf(config)
+	noError(t, nil, second(hub.eks.DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("hub")})))
+	token := eksToken(t, hub.sts, "hub")
+	if url := must(base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token, tokenPrefix)))(t); !bytes.HasPrefix(url, []byte("https://sts."+region+".amazonaws.com/?")) {
+		t.Errorf("token for %s", url)
+	}
+	if user := must(s.Authenticate(s.clusterARN, token))(t); user.Username != "managed1" {
+		t.Errorf("user %+v", user)
+	}
+	if _, err := config.HTTPClient.(*http.Client).Get("https://example.com/"); err == nil || !strings.Contains(err.Error(), "Forbidden") {
+		t.Errorf("another host: %v", err)
+	}
+}
