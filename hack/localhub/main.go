@@ -81,7 +81,7 @@ func loadFleet(ctx context.Context, hub *localhub.Hub, root string) error {
 	fleet := filepath.Join(root, "artifacts", "examples", "fleet")
 	for _, args := range [][]string{
 		{"apply", "--server-side", "-f", fleet},
-		{"apply", "--server-side", "--subresource=status", "-f", filepath.Join(fleet, "status")},
+		{"apply", "--server-side", "--force-conflicts", "--subresource=status", "-f", filepath.Join(fleet, "status")},
 	} {
 		if out, err := hub.Kubectl(ctx, args...).CombinedOutput(); err != nil {
 			return fmt.Errorf("%s cannot be loaded: %w: %s", fleet, err, strings.TrimSpace(string(out)))

@@ -55,7 +55,11 @@ func hubConfig(dir string) localhub.Config {
 	if bin == "" {
 		bin = "../../_output/bin"
 	}
-	return localhub.Config{Dir: dir, BinDir: bin, Root: "../..", UnsafeNoFsync: true}
+	return localhub.Config{
+		Dir: dir, BinDir: bin, Root: "../..", UnsafeNoFsync: true,
+		// The tests of other things than registration are alone with their clusters.
+		HubControllerManagerArgs: []string{"--registration-drivers="},
+	}
 }
 
 // ownHub starts a hub for one test.
