@@ -6,6 +6,8 @@ package registration
 import (
 	"fmt"
 	"slices"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
 // Annotations of the ClusterRole of a cluster: what the hub remembers of its acceptance, where the cluster's agent cannot
@@ -33,15 +35,12 @@ const (
 	InspectorRoleBinding = "clusterhub:cluster-namespace-inspector"
 )
 
-// reserved are names that make a name of another meaning out of a name of this package: the ClusterRole of the cluster
-// "work" would be the role that all clusters share, and the group of "managed-clusters" the one that all are in.
-var reserved = []string{"registration", "work", "managed-clusters"}
-
-// CheckName refuses the names that no cluster can be registered by.
-func CheckName(cluster string) error {
-	if slices.Contains(reserved, cluster) {
+// CheckName refuses the names that no cluster can be registered by. The hub's API refuses them too: this is for clusters
+// that were stored by other means.
+func CheckName(name string) error {
+	if slices.Contains(cluster.ReservedNames, name) {
 		return fmt.Errorf("no cluster can be accepted under the name %q: roles or groups that all clusters share have it; "+
-			"join it under another name", cluster)
+			"join it under another name", name)
 	}
 	return nil
 }

@@ -19,6 +19,11 @@ const (
 	GlobalSet = "global"
 )
 
+// ReservedNames are names that no cluster may have, because what the hub makes for it by its name is there already, for all
+// clusters: the ClusterRole of a cluster "work" would be the role of everybody's work, and the group of a cluster
+// "managed-clusters" the one that all of them are in.
+var ReservedNames = []string{"managed-clusters", "registration", "work"}
+
 // IsReservedLabel tells whether a label key takes the permission "create managedclusters/label".
 func IsReservedLabel(key string) bool {
 	return strings.HasPrefix(key, ReservedLabelPrefixCluster) || strings.HasPrefix(key, ReservedLabelPrefixInfo)

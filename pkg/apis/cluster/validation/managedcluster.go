@@ -8,6 +8,7 @@ package validation
 import (
 	"net/url"
 	"regexp"
+	"slices"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +37,10 @@ var (
 func ValidateManagedCluster(c *cluster.ManagedCluster) field.ErrorList {
 	// A cluster's name is the name of its namespace on the hub, and has no dot in the name of a member.
 	errs := apivalidation.ValidateObjectMeta(&c.ObjectMeta, false, apivalidation.NameIsDNSLabel, field.NewPath("metadata"))
+	if slices.Contains(cluster.ReservedNames, c.Name) {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), c.Name,
+			"is what roles and groups of all clusters are called: take another name, such as "+c.Name+"-1"))
+	}
 	return append(errs, validateManagedClusterSpec(&c.Spec, field.NewPath("spec"))...)
 }
 
