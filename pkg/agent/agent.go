@@ -56,8 +56,8 @@ type agent struct {
 	health    *health
 
 	// registered says that this process has made the cluster, or found it made, newKey that the hub may know another key than
-	// this agent's.
-	registered, newKey bool
+	// this agent's, and seen that the hub has let this process see its cluster, or has been asked to make it anew.
+	registered, newKey, seen bool
 
 	leaseSeconds atomic.Int32
 	kicked       chan struct{}
@@ -194,18 +194,27 @@ func (a *agent) join(ctx context.Context) {
 	}
 }
 
-func (a *agent) joinStep(ctx context.Context) (bool, error) {
+// bootstrapHub is the hub as the bootstrap kubeconfig reaches it.
+func (a *agent) bootstrapHub(ctx context.Context) (*clientcmdapi.Config, *hub, error) {
 	bootstrap, err := a.bootstrap(ctx)
 	if err != nil {
-		return false, err
+		return nil, nil, err
 	}
 	config, err := restConfig(bootstrap)
 	if err != nil {
-		return false, fmt.Errorf("the bootstrap kubeconfig cannot be used: %w", err)
+		return nil, nil, fmt.Errorf("the bootstrap kubeconfig cannot be used: %w", err)
 	}
 	h, err := a.connect(config)
 	if err != nil {
-		return false, fmt.Errorf("the bootstrap kubeconfig cannot be used: %w", err)
+		return nil, nil, fmt.Errorf("the bootstrap kubeconfig cannot be used: %w", err)
+	}
+	return bootstrap, h, nil
+}
+
+func (a *agent) joinStep(ctx context.Context) (bool, error) {
+	bootstrap, h, err := a.bootstrapHub(ctx)
+	if err != nil {
+		return false, err
 	}
 	if err := a.identity.prepare(ctx); err != nil {
 		return false, err

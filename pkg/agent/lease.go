@@ -64,7 +64,8 @@ func (a *agent) renewLease(ctx context.Context, h *hub) error {
 func refused(err error) error {
 	switch {
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("the hub does not let this cluster in: it has denied or removed it, or is still accepting it: %w", err)
+		return fmt.Errorf("the hub does not let this cluster in: it has denied it, or is still accepting it, or has deleted it, and "+
+			"then a restart of the agent registers it anew: %w", err)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the hub does not know this agent's identity: %w", err)
 	}

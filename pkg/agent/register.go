@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
@@ -47,6 +48,29 @@ func (a *agent) register(ctx context.Context, h *hub) error {
 	}
 	_, err = a.store.update(ctx, func(s *state) { s.registeredKey = hash })
 	return err
+}
+
+// registerAnew makes the cluster again that the hub does not have any more, or does not let its agent see. A process does
+// so once, if its first look at the hub says that: like a Node, a cluster that an admin has deleted comes back when its
+// agent is restarted, and not by itself. It has to be accepted again; the identity that the agent has is then good.
+func (a *agent) registerAnew(ctx context.Context) error {
+	cluster, err := a.desired(a.store.get())
+	if err != nil {
+		return err
+	}
+	_, h, err := a.bootstrapHub(ctx)
+	if err == nil {
+		_, err = h.clusters.ClusterV1().ManagedClusters().Create(ctx, cluster, metav1.CreateOptions{})
+	}
+	switch {
+	case err == nil:
+		a.tell(ctx, corev1.EventTypeNormal, "RegisteredAnew", "The hub had no cluster "+cluster.Name+
+			" any more: it is registered anew, and an admin of the hub has to accept it")
+	case !apierrors.IsAlreadyExists(err): // if it does, it is denied, or still being accepted
+		return fmt.Errorf("the hub does not let this cluster in, and it cannot be registered anew: %w", err)
+	}
+	a.seen = true
+	return nil
 }
 
 func (a *agent) desired(s state) (*clusterv1.ManagedCluster, error) {

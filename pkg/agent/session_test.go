@@ -352,3 +352,79 @@ func TestState_KeysOfOthersAreLeftInTheSecret(t *testing.T) {
 		t.Errorf("got %v, %v", got.Data, err)
 	}
 }
+
+func TestSession_ADeletedClusterIsRegisteredAnewByARestartAndNotBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		_, stop := w.joined()
+		identity := w.secret()
+		remove := func() {
+			t.Helper()
+			w.set(func() { w.granted = false })
+			if err := w.hubClusters.Tracker().Delete(clusterv1.SchemeGroupVersion.WithResource("managedclusters"), "", clusterName); err != nil {
+				t.Fatal(err)
+			}
+		}
+		creates := func() int { return w.asked(bootstrapUser + " create managedclusters") }
+		remove()
+		before := creates()
+		pass(time.Hour)
+		if n := creates(); n != before {
+			t.Fatalf("it came back by itself, by %d requests", n-before)
+		}
+		stop()
+
+		stop = start(t, w.newAgent())
+		pass(time.Minute)
+		if c := w.cluster(); c.Spec.HubAcceptsClient || c.Annotations[registration.AnnotationAgentKey] != mustHash(t, identity.key) {
+			t.Errorf("it is registered as %+v", c)
+		}
+		before = creates()
+		pass(time.Hour)
+		if n := creates(); n != before {
+			t.Errorf("%d further requests to register it", n-before)
+		}
+		w.set(func() { w.granted = true })
+		pass(10 * time.Minute)
+		if got := condition(w.cluster(), registration.ConditionJoined); got.Status != metav1.ConditionTrue {
+			t.Errorf("accepted again, its condition is %+v", got)
+		}
+		if s := w.secret(); string(s.cert) != string(identity.cert) {
+			t.Error("it asked for another certificate")
+		}
+		stop()
+	})
+}
+
+// A cluster that is denied is there, and what cannot be registered now is tried again.
+func TestSession_RegisteringAnewIsTriedUntilTheHubAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		_, stop := w.joined()
+		stop()
+		w.set(func() {
+			w.granted = false
+			w.refuse = func(user, verb, _ string) error {
+				if user == bootstrapUser && verb == "create" {
+					return apierrors.NewUnauthorized("the token has expired")
+				}
+				return nil
+			}
+		})
+		creates := func() int { return w.asked(bootstrapUser + " create managedclusters") }
+		before := creates()
+		stop = start(t, w.newAgent())
+		pass(30 * time.Minute)
+		if n := creates() - before; n < 2 || n > 200 {
+			t.Errorf("it was tried %d times in half an hour", n)
+		}
+		w.set(func() { w.refuse = nil })
+		pass(10 * time.Minute)
+		before = creates()
+		pass(time.Hour)
+		if n := creates() - before; n != 0 {
+			t.Errorf("the cluster is there, and yet %d more requests to register it", n)
+		}
+		stop()
+	})
+}

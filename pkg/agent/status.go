@@ -48,9 +48,15 @@ func (a *agent) statusLoop(h *hub) *loop {
 func (a *agent) syncStatus(ctx context.Context, h *hub, said *said) error {
 	clusters := h.clusters.ClusterV1().ManagedClusters()
 	cluster, err := clusters.Get(ctx, a.store.get().clusterName, metav1.GetOptions{})
+	if unknown := apierrors.IsForbidden(err) || apierrors.IsNotFound(err); unknown && !a.seen {
+		if err := a.registerAnew(ctx); err != nil {
+			return err
+		}
+	}
 	if err != nil {
 		return err
 	}
+	a.seen = true
 	if seconds := cluster.Spec.LeaseDurationSeconds; seconds > 0 {
 		a.leaseSeconds.Store(seconds)
 	}
