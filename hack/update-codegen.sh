@@ -29,8 +29,11 @@ kube::codegen::gen_openapi \
   ${UPDATE_API_VIOLATIONS:+--update-report} \
   --output-model-name-file zz_generated.model_name.go \
   --boilerplate hack/boilerplate.go.txt \
+  --extra-pkgs k8s.io/api/rbac/v1 \
   pkg/apis
 
+rbac=k8s.io/api/rbac/v1
+configurations=k8s.io/client-go/applyconfigurations/rbac/v1
 schema=$(mktemp)
 trap 'rm -f "$schema"' EXIT
 go run ./hack/models-schema >"$schema"
@@ -38,6 +41,7 @@ kube::codegen::gen_client \
   --with-watch \
   --with-applyconfig \
   --applyconfig-openapi-schema "$schema" \
+  --applyconfig-externals "$rbac.PolicyRule:$configurations,$rbac.Subject:$configurations" \
   --output-dir pkg/generated \
   --output-pkg "$module/pkg/generated" \
   --boilerplate hack/boilerplate.go.txt \

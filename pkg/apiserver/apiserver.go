@@ -12,12 +12,15 @@ import (
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/clusterhub/clusterhub/pkg/admission/clustersetdeletion"
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/registry/backend"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclustersetbinding"
+	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/accessrequest"
+	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/cluster"
+	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/clusterprofile"
+	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/clusterrequest"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
 )
 
@@ -26,8 +29,8 @@ type Config struct {
 	Generic *genericapiserver.RecommendedConfig
 	// Connect makes the clients of etcd, by dialling when nil.
 	Connect backend.Connect
-	// SetCounter is told how to count what hangs on a set, once there is something that can.
-	SetCounter func(clustersetdeletion.Counter)
+	// SetRegistries is told what admission asks of the stored objects, once there is something that can answer.
+	SetRegistries func(Registries)
 }
 
 // CompletedConfig can only be made by Config.Complete.
@@ -57,11 +60,11 @@ func (c CompletedConfig) New() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := generic.InstallAPIGroups(s.clusterGroup(), s.viewGroup()); err != nil {
+	if err := generic.InstallAPIGroups(s.clusterGroup(), s.viewGroup(), s.openmcpGroup()); err != nil {
 		return nil, err
 	}
-	if c.config.SetCounter != nil {
-		c.config.SetCounter(usage{s})
+	if c.config.SetRegistries != nil {
+		c.config.SetRegistries(s.registries())
 	}
 	err = generic.AddPostStartHook("follow-rbac-rules", func(hook genericapiserver.PostStartHookContext) error {
 		go s.members.Run(hook)
@@ -85,6 +88,18 @@ func (c CompletedConfig) stores() (s stores, err error) {
 		return s, err
 	}
 	if s.bindings, err = managedclustersetbinding.NewStorage(Scheme, options); err != nil {
+		return s, err
+	}
+	if s.profiles, err = clusterprofile.NewStorage(Scheme, options); err != nil {
+		return s, err
+	}
+	if s.openmcpClusters, err = cluster.NewStorage(Scheme, options); err != nil {
+		return s, err
+	}
+	if s.clusterRequests, err = clusterrequest.NewStorage(Scheme, options); err != nil {
+		return s, err
+	}
+	if s.accessRequests, err = accessrequest.NewStorage(Scheme, options); err != nil {
 		return s, err
 	}
 	frontConfig := rest.CopyConfig(c.config.Generic.ClientConfig)

@@ -12,11 +12,17 @@ import (
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
+	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclustersetbinding"
+	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/accessrequest"
+	openmcpcluster "github.com/clusterhub/clusterhub/pkg/registry/openmcp/cluster"
+	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/clusterprofile"
+	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/clusterrequest"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
 )
 
@@ -26,10 +32,15 @@ type stores struct {
 	sets     *managedclusterset.Storage
 	bindings *managedclustersetbinding.Storage
 	members  *clustersetmember.REST
+
+	profiles        *clusterprofile.Storage
+	openmcpClusters *openmcpcluster.Storage
+	clusterRequests *clusterrequest.Storage
+	accessRequests  *accessrequest.Storage
 }
 
 // Groups are the API groups that hub-apiserver serves.
-func Groups() []string { return []string{cluster.GroupName, view.GroupName} }
+func Groups() []string { return []string{cluster.GroupName, view.GroupName, openmcp.GroupName} }
 
 // clusterGroup is the route table of cluster.open-cluster-management.io.
 func (s stores) clusterGroup() *genericapiserver.APIGroupInfo {
@@ -56,6 +67,21 @@ func (s stores) viewGroup() *genericapiserver.APIGroupInfo {
 	group := newGroup(view.GroupName)
 	group.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = map[string]rest.Storage{
 		"clustersetmembers": s.members,
+	}
+	return group
+}
+
+// openmcpGroup is the route table of clusters.openmcp.cloud.
+func (s stores) openmcpGroup() *genericapiserver.APIGroupInfo {
+	group := newGroup(openmcp.GroupName)
+	group.VersionedResourcesStorageMap[openmcpv1alpha1.SchemeGroupVersion.Version] = map[string]rest.Storage{
+		"clusterprofiles":        s.profiles.ClusterProfile,
+		"clusters":               s.openmcpClusters.Cluster,
+		"clusters/status":        s.openmcpClusters.Status,
+		"clusterrequests":        s.clusterRequests.ClusterRequest,
+		"clusterrequests/status": s.clusterRequests.Status,
+		"accessrequests":         s.accessRequests.AccessRequest,
+		"accessrequests/status":  s.accessRequests.Status,
 	}
 	return group
 }

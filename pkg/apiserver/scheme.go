@@ -14,6 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/access"
 	clusterinstall "github.com/clusterhub/clusterhub/pkg/apis/cluster/install"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	openmcpinstall "github.com/clusterhub/clusterhub/pkg/apis/openmcp/install"
 	viewinstall "github.com/clusterhub/clusterhub/pkg/apis/view/install"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 )
@@ -28,6 +29,7 @@ var (
 func init() {
 	clusterinstall.Install(Scheme)
 	viewinstall.Install(Scheme)
+	openmcpinstall.Install(Scheme)
 	utilruntime.Must(access.AddToScheme(Scheme))
 
 	// What the generic server needs of the unnamed group: options, and the kinds of discovery and errors.

@@ -14,6 +14,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
+	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/registry/backend"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
@@ -24,6 +26,10 @@ var storageVersions = map[schema.GroupResource]schema.GroupVersion{
 	cluster.Resource("managedclusters"):           v1.SchemeGroupVersion,
 	cluster.Resource("managedclustersets"):        v1beta1.SchemeGroupVersion,
 	cluster.Resource("managedclustersetbindings"): v1beta1.SchemeGroupVersion,
+	openmcp.Resource("clusterprofiles"):           openmcpv1alpha1.SchemeGroupVersion,
+	openmcp.Resource("clusters"):                  openmcpv1alpha1.SchemeGroupVersion,
+	openmcp.Resource("clusterrequests"):           openmcpv1alpha1.SchemeGroupVersion,
+	openmcp.Resource("accessrequests"):            openmcpv1alpha1.SchemeGroupVersion,
 }
 
 // accessCodec writes access revisions and reads everything that is stored beside them.

@@ -10,9 +10,28 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/clustersetdeletion"
 )
+
+// Registries are what admission asks of the stored objects.
+type Registries struct {
+	// SetUsage counts what hangs on a set.
+	SetUsage clustersetdeletion.Counter
+	// ClusterProfiles are the profiles of clusters.openmcp.cloud.
+	ClusterProfiles rest.Getter
+	// AccessRequests are the access requests of clusters.openmcp.cloud.
+	AccessRequests rest.Lister
+}
+
+func (s stores) registries() Registries {
+	return Registries{
+		SetUsage:        usage{s},
+		ClusterProfiles: s.profiles.ClusterProfile,
+		AccessRequests:  s.accessRequests.AccessRequest,
+	}
+}
 
 // usage counts what hangs on a set.
 type usage struct{ stores }

@@ -25,11 +25,14 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/klog/v2"
 
+	"github.com/clusterhub/clusterhub/pkg/admission/clusterdeletion"
+	"github.com/clusterhub/clusterhub/pkg/admission/clusterprofile"
 	"github.com/clusterhub/clusterhub/pkg/admission/clustersetbinding"
 	"github.com/clusterhub/clusterhub/pkg/admission/clustersetdeletion"
 	"github.com/clusterhub/clusterhub/pkg/admission/defaultclusterset"
 	"github.com/clusterhub/clusterhub/pkg/admission/managedclusteraccept"
 	"github.com/clusterhub/clusterhub/pkg/admission/managedclusterlabel"
+	"github.com/clusterhub/clusterhub/pkg/apiserver"
 )
 
 // registerAdmission adds our plugins. The mutating ones run before any permission is checked, whoever they belong to;
@@ -37,7 +40,8 @@ import (
 func registerAdmission(o *genericoptions.AdmissionOptions) {
 	for _, register := range []func(*admission.Plugins){
 		defaultclusterset.Register, managedclusterlabel.Register, managedclusteraccept.Register,
-		clustersetbinding.Register, clustersetdeletion.Register, resourcequota.Register,
+		clustersetbinding.Register, clustersetdeletion.Register, clusterprofile.Register, clusterdeletion.Register,
+		resourcequota.Register,
 	} {
 		register(o.Plugins)
 	}
@@ -50,6 +54,8 @@ func registerAdmission(o *genericoptions.AdmissionOptions) {
 		managedclusteraccept.PluginName,
 		clustersetbinding.PluginName,
 		clustersetdeletion.PluginName,
+		clusterprofile.PluginName,
+		clusterdeletion.PluginName,
 		validatingadmissionpolicy.PluginName,
 		validatingwebhook.PluginName,
 		// Last, so that nothing that is refused counts.
@@ -85,18 +91,24 @@ func disableMissingPlugins(ctx context.Context, hub discovery.DiscoveryInterface
 	return err
 }
 
-// pluginInitializer hands plugins what the generic server's initializer does not have: the counter, once the server that
-// can count is there, what quotas are counted by, which for all our kinds is the number of objects, and the informers of
+// pluginInitializer hands plugins what the generic server's initializer does not have: the registries, once the server that
+// has them is there, what quotas are counted by, which for all our kinds is the number of objects, and the informers of
 // policies.
 type pluginInitializer struct {
 	informers informers.SharedInformerFactory
-	wanting   []clustersetdeletion.WantsCounter
+	wanting   []func(apiserver.Registries)
 }
 
 // Initialize implements admission.PluginInitializer.
 func (i *pluginInitializer) Initialize(plugin admission.Interface) {
 	if w, ok := plugin.(clustersetdeletion.WantsCounter); ok {
-		i.wanting = append(i.wanting, w)
+		i.wanting = append(i.wanting, func(r apiserver.Registries) { w.SetCounter(r.SetUsage) })
+	}
+	if w, ok := plugin.(clusterprofile.WantsProfiles); ok {
+		i.wanting = append(i.wanting, func(r apiserver.Registries) { w.SetProfiles(r.ClusterProfiles) })
+	}
+	if w, ok := plugin.(clusterdeletion.WantsAccessRequests); ok {
+		i.wanting = append(i.wanting, func(r apiserver.Registries) { w.SetAccessRequests(r.AccessRequests) })
 	}
 	if w, ok := plugin.(initializer.WantsQuotaConfiguration); ok {
 		w.SetQuotaConfiguration(quota.NewConfiguration(nil, nil))
@@ -121,9 +133,9 @@ func (policyInformers) ForResource(resource schema.GroupVersionResource) (inform
 	return nil, fmt.Errorf("no shared informer for %s", resource)
 }
 
-// SetCounter passes the counter on.
-func (i *pluginInitializer) SetCounter(c clustersetdeletion.Counter) {
-	for _, w := range i.wanting {
-		w.SetCounter(c)
+// SetRegistries passes them on.
+func (i *pluginInitializer) SetRegistries(r apiserver.Registries) {
+	for _, set := range i.wanting {
+		set(r)
 	}
 }

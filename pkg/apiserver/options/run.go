@@ -108,7 +108,7 @@ func (o *Options) config(ctx context.Context, front *rest.Config, client kuberne
 	config := &apiserver.Config{Generic: generic}
 	o.Recommended.ExtraAdmissionInitializers = func(c *genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
 		plugins := &pluginInitializer{informers: c.SharedInformerFactory}
-		config.SetCounter = plugins.SetCounter
+		config.SetRegistries = plugins.SetRegistries
 		return []admission.PluginInitializer{plugins}, nil
 	}
 	o.Recommended.FeatureGate = generic.FeatureGate

@@ -9,10 +9,12 @@ import (
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	v1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	v1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	v1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/cluster/v1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/cluster/v1beta1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/cluster/v1beta2"
 	internal "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/internal"
+	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/openmcp/v1alpha1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	managedfields "k8s.io/apimachinery/pkg/util/managedfields"
@@ -77,6 +79,54 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &clusterv1beta2.ManagedClusterSetStatusApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("ManagedNamespaceConfig"):
 		return &clusterv1beta2.ManagedNamespaceConfigApplyConfiguration{}
+
+		// Group=clusters.openmcp.cloud, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("AccessRequest"):
+		return &openmcpv1alpha1.AccessRequestApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AccessRequestSpec"):
+		return &openmcpv1alpha1.AccessRequestSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AccessRequestStatus"):
+		return &openmcpv1alpha1.AccessRequestStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Cluster"):
+		return &openmcpv1alpha1.ClusterApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClusterProfile"):
+		return &openmcpv1alpha1.ClusterProfileApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClusterProfileSpec"):
+		return &openmcpv1alpha1.ClusterProfileSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClusterRequest"):
+		return &openmcpv1alpha1.ClusterRequestApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClusterRequestSpec"):
+		return &openmcpv1alpha1.ClusterRequestSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClusterRequestStatus"):
+		return &openmcpv1alpha1.ClusterRequestStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClusterSpec"):
+		return &openmcpv1alpha1.ClusterSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClusterStatus"):
+		return &openmcpv1alpha1.ClusterStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Endpoint"):
+		return &openmcpv1alpha1.EndpointApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("K8sConfiguration"):
+		return &openmcpv1alpha1.K8sConfigurationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LocalObjectReference"):
+		return &openmcpv1alpha1.LocalObjectReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ObjectReference"):
+		return &openmcpv1alpha1.ObjectReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("OIDCConfig"):
+		return &openmcpv1alpha1.OIDCConfigApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("OIDCProviderConfig"):
+		return &openmcpv1alpha1.OIDCProviderConfigApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PermissionsRequest"):
+		return &openmcpv1alpha1.PermissionsRequestApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RoleBindings"):
+		return &openmcpv1alpha1.RoleBindingsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RoleRef"):
+		return &openmcpv1alpha1.RoleRefApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Status"):
+		return &openmcpv1alpha1.StatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SupportedK8sVersion"):
+		return &openmcpv1alpha1.SupportedK8sVersionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TokenConfig"):
+		return &openmcpv1alpha1.TokenConfigApplyConfiguration{}
 
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1beta1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1beta2"
+	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/openmcp/v1alpha1"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/view/v1alpha1"
 	discovery "k8s.io/client-go/discovery"
 	rest "k8s.io/client-go/rest"
@@ -23,16 +24,18 @@ type Interface interface {
 	ClusterV1() clusterv1.ClusterV1Interface
 	ClusterV1beta1() clusterv1beta1.ClusterV1beta1Interface
 	ClusterV1beta2() clusterv1beta2.ClusterV1beta2Interface
+	OpenMCPV1alpha1() openmcpv1alpha1.OpenMCPV1alpha1Interface
 	ViewV1alpha1() viewv1alpha1.ViewV1alpha1Interface
 }
 
 // Clientset contains the clients for groups.
 type Clientset struct {
 	*discovery.DiscoveryClient
-	clusterV1      *clusterv1.ClusterV1Client
-	clusterV1beta1 *clusterv1beta1.ClusterV1beta1Client
-	clusterV1beta2 *clusterv1beta2.ClusterV1beta2Client
-	viewV1alpha1   *viewv1alpha1.ViewV1alpha1Client
+	clusterV1       *clusterv1.ClusterV1Client
+	clusterV1beta1  *clusterv1beta1.ClusterV1beta1Client
+	clusterV1beta2  *clusterv1beta2.ClusterV1beta2Client
+	openMCPV1alpha1 *openmcpv1alpha1.OpenMCPV1alpha1Client
+	viewV1alpha1    *viewv1alpha1.ViewV1alpha1Client
 }
 
 // ClusterV1 retrieves the ClusterV1Client
@@ -48,6 +51,11 @@ func (c *Clientset) ClusterV1beta1() clusterv1beta1.ClusterV1beta1Interface {
 // ClusterV1beta2 retrieves the ClusterV1beta2Client
 func (c *Clientset) ClusterV1beta2() clusterv1beta2.ClusterV1beta2Interface {
 	return c.clusterV1beta2
+}
+
+// OpenMCPV1alpha1 retrieves the OpenMCPV1alpha1Client
+func (c *Clientset) OpenMCPV1alpha1() openmcpv1alpha1.OpenMCPV1alpha1Interface {
+	return c.openMCPV1alpha1
 }
 
 // ViewV1alpha1 retrieves the ViewV1alpha1Client
@@ -111,6 +119,10 @@ func NewForConfigAndClient(c *rest.Config, httpClient *http.Client) (*Clientset,
 	if err != nil {
 		return nil, err
 	}
+	cs.openMCPV1alpha1, err = openmcpv1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
 	cs.viewV1alpha1, err = viewv1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
 	if err != nil {
 		return nil, err
@@ -139,6 +151,7 @@ func New(c rest.Interface) *Clientset {
 	cs.clusterV1 = clusterv1.New(c)
 	cs.clusterV1beta1 = clusterv1beta1.New(c)
 	cs.clusterV1beta2 = clusterv1beta2.New(c)
+	cs.openMCPV1alpha1 = openmcpv1alpha1.New(c)
 	cs.viewV1alpha1 = viewv1alpha1.New(c)
 
 	cs.DiscoveryClient = discovery.NewDiscoveryClient(c)

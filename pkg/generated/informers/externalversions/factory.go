@@ -14,6 +14,7 @@ import (
 	versioned "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
 	cluster "github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions/cluster"
 	internalinterfaces "github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions/internalinterfaces"
+	openmcp "github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions/openmcp"
 	view "github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions/view"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
@@ -314,11 +315,16 @@ type SharedInformerFactory interface {
 	InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer
 
 	Cluster() cluster.Interface
+	OpenMCP() openmcp.Interface
 	View() view.Interface
 }
 
 func (f *sharedInformerFactory) Cluster() cluster.Interface {
 	return cluster.New(f, f.namespace, f.tweakListOptions)
+}
+
+func (f *sharedInformerFactory) OpenMCP() openmcp.Interface {
+	return openmcp.New(f, f.namespace, f.tweakListOptions)
 }
 
 func (f *sharedInformerFactory) View() view.Interface {

@@ -11,7 +11,8 @@ import (
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	v1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	v1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
-	v1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	v1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	cache "k8s.io/client-go/tools/cache"
 )
@@ -58,8 +59,18 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 	case v1beta2.SchemeGroupVersion.WithResource("managedclustersetbindings"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Cluster().V1beta2().ManagedClusterSetBindings().Informer()}, nil
 
+		// Group=clusters.openmcp.cloud, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithResource("accessrequests"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.OpenMCP().V1alpha1().AccessRequests().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("clusters"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.OpenMCP().V1alpha1().Clusters().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("clusterprofiles"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.OpenMCP().V1alpha1().ClusterProfiles().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("clusterrequests"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.OpenMCP().V1alpha1().ClusterRequests().Informer()}, nil
+
 		// Group=view.clusterhub.dev, Version=v1alpha1
-	case v1alpha1.SchemeGroupVersion.WithResource("clustersetmembers"):
+	case viewv1alpha1.SchemeGroupVersion.WithResource("clustersetmembers"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.View().V1alpha1().ClusterSetMembers().Informer()}, nil
 
 	}

@@ -26,12 +26,14 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/install"
+	openmcpinstall "github.com/clusterhub/clusterhub/pkg/apis/openmcp/install"
 )
 
-// Scheme returns the kinds of cluster.open-cluster-management.io.
+// Scheme returns the kinds that are stored for users.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
+	openmcpinstall.Install(scheme)
 	return scheme
 }
 

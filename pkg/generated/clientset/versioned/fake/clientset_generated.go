@@ -14,6 +14,8 @@ import (
 	fakeclusterv1beta1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1beta1/fake"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1beta2"
 	fakeclusterv1beta2 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1beta2/fake"
+	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/openmcp/v1alpha1"
+	fakeopenmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/openmcp/v1alpha1/fake"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/view/v1alpha1"
 	fakeviewv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/view/v1alpha1/fake"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -142,6 +144,11 @@ func (c *Clientset) ClusterV1beta1() clusterv1beta1.ClusterV1beta1Interface {
 // ClusterV1beta2 retrieves the ClusterV1beta2Client
 func (c *Clientset) ClusterV1beta2() clusterv1beta2.ClusterV1beta2Interface {
 	return &fakeclusterv1beta2.FakeClusterV1beta2{Fake: &c.Fake}
+}
+
+// OpenMCPV1alpha1 retrieves the OpenMCPV1alpha1Client
+func (c *Clientset) OpenMCPV1alpha1() openmcpv1alpha1.OpenMCPV1alpha1Interface {
+	return &fakeopenmcpv1alpha1.FakeOpenMCPV1alpha1{Fake: &c.Fake}
 }
 
 // ViewV1alpha1 retrieves the ViewV1alpha1Client

@@ -1,0 +1,115 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clusterdeletion warns who deletes a cluster of clusters.openmcp.cloud that somebody has access to.
+package clusterdeletion
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
+)
+
+const (
+	// PluginName is the name of the plugin in flags and metrics.
+	PluginName = "ClusterDeletion"
+	// mostNamed is how many requests a warning names.
+	mostNamed = 5
+)
+
+// WantsAccessRequests is implemented by what is given the AccessRequests when the server is assembled.
+type WantsAccessRequests interface{ SetAccessRequests(rest.Lister) }
+
+// Register adds the plugin.
+func Register(plugins *admission.Plugins) {
+	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
+}
+
+// Plugin warns; it refuses nothing.
+type Plugin struct {
+	permission.Guard
+	requests rest.Lister
+}
+
+var (
+	_ admission.ValidationInterface     = &Plugin{}
+	_ admission.InitializationValidator = &Plugin{}
+	_ WantsAccessRequests               = &Plugin{}
+)
+
+// New returns the plugin, which is silent without the requests.
+func New() *Plugin { return &Plugin{Guard: permission.NewGuard(PluginName, admission.Delete)} }
+
+// SetAccessRequests implements WantsAccessRequests.
+func (p *Plugin) SetAccessRequests(requests rest.Lister) { p.requests = requests }
+
+// Validate implements admission.ValidationInterface.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if p.requests == nil || !permission.Is(a, openmcp.Resource("clusters")) {
+		return nil
+	}
+	c, ok := a.GetOldObject().(*openmcp.Cluster)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	found, err := p.requests.List(request.WithNamespace(ctx, ""), &metainternalversion.ListOptions{
+		FieldSelector:   fields.SelectorFromSet(fields.Set{"spec.clusterRef.name": c.Name, "spec.clusterRef.namespace": c.Namespace}),
+		ResourceVersion: "0",
+	})
+	list, ok := found.(*openmcp.AccessRequestList)
+	if err != nil || !ok || len(list.Items) == 0 {
+		return nil //nolint:nilerr // a warning that cannot be made does not keep anybody from deleting
+	}
+	effect := "which lose it"
+	if slices.Contains(c.Finalizers, openmcp.AccessFinalizer) {
+		effect = "and stays until they are gone"
+	}
+	warning.AddWarning(ctx, "", fmt.Sprintf("the Cluster %q has %d AccessRequest(s), %s: %s",
+		c.Name, len(list.Items), effect, p.names(ctx, a.GetUserInfo(), list.Items)))
+	return nil
+}
+
+// names are those of the requests that the user may list.
+func (p *Plugin) names(ctx context.Context, who user.Info, requests []openmcp.AccessRequest) string {
+	var names []string
+	visible := map[string]bool{}
+	for _, r := range requests {
+		if len(names) == mostNamed {
+			break
+		}
+		if _, asked := visible[r.Namespace]; !asked {
+			if len(visible) == mostNamed {
+				continue
+			}
+			decision, _, err := p.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
+				User: who, Verb: "list", APIGroup: openmcp.GroupName, APIVersion: "v1alpha1",
+				Resource: "accessrequests", Namespace: r.Namespace, ResourceRequest: true,
+			})
+			visible[r.Namespace] = err == nil && decision == authorizer.DecisionAllow
+		}
+		if visible[r.Namespace] {
+			names = append(names, r.Namespace+"/"+r.Name)
+		}
+	}
+	if more := len(requests) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,121 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clusterprofile holds clusters of clusters.openmcp.cloud to what their profile offers.
+package clusterprofile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
+)
+
+// PluginName is the name of the plugin in flags and metrics.
+const PluginName = "ClusterProfile"
+
+// WantsProfiles is implemented by what is given the ClusterProfiles when the server is assembled.
+type WantsProfiles interface{ SetProfiles(rest.Getter) }
+
+// Register adds the plugin.
+func Register(plugins *admission.Plugins) {
+	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
+}
+
+// Plugin refuses a new cluster whose profile does not exist, and a version of Kubernetes that the profile does not offer,
+// when it is asked for. What is stored is not looked at again: a profile can stop to offer what its clusters have.
+type Plugin struct {
+	*admission.Handler
+	profiles rest.Getter
+}
+
+var (
+	_ admission.ValidationInterface = &Plugin{}
+	_ WantsProfiles                 = &Plugin{}
+)
+
+// New returns the plugin, which refuses all clusters until it has the profiles.
+func New() *Plugin { return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)} }
+
+// SetProfiles implements WantsProfiles.
+func (p *Plugin) SetProfiles(profiles rest.Getter) { p.profiles = profiles }
+
+// Validate implements admission.ValidationInterface.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if !permission.Is(a, openmcp.Resource("clusters")) || a.GetSubresource() != "" {
+		return nil
+	}
+	c, ok := a.GetObject().(*openmcp.Cluster)
+	if !ok {
+		return apierrors.NewInternalError(fmt.Errorf("%s got a %T", PluginName, a.GetObject()))
+	}
+	version := c.Spec.Kubernetes.Version
+	if old, ok := a.GetOldObject().(*openmcp.Cluster); ok && (version == "" || version == old.Spec.Kubernetes.Version) {
+		return nil
+	}
+	if c.Spec.Profile == "" {
+		return nil // The registry says that it is required.
+	}
+	offer, err := p.offer(ctx, c.Spec.Profile, version)
+	switch {
+	case apierrors.IsNotFound(err):
+		return invalid(a, c, field.Invalid(field.NewPath("spec", "profile"), c.Spec.Profile,
+			"there is no ClusterProfile of this name: kubectl get clusterprofiles lists those that there are"))
+	case err != nil:
+		return apierrors.NewInternalError(fmt.Errorf("%s cannot read the ClusterProfile %q: %w", PluginName, c.Spec.Profile, err))
+	case !offer.made:
+		return invalid(a, c, field.NotSupported(field.NewPath("spec", "kubernetes", "version"), version, offer.versions))
+	case offer.deprecated:
+		warning.AddWarning(ctx, "", fmt.Sprintf("spec.kubernetes.version: %s is deprecated in the ClusterProfile %q", version, c.Spec.Profile))
+	}
+	return nil
+}
+
+func invalid(a admission.Attributes, c *openmcp.Cluster, err *field.Error) error {
+	return apierrors.NewInvalid(a.GetKind().GroupKind(), c.Name, field.ErrorList{err})
+}
+
+// offer is what a profile says about a version.
+type offer struct {
+	made, deprecated bool
+	versions         []string
+}
+
+// offer looks into the cache, which serves almost every request and may be behind, and believes only the store that
+// something is not there.
+func (p *Plugin) offer(ctx context.Context, profile, version string) (offer, error) {
+	if p.profiles == nil {
+		return offer{}, errors.New("the server is starting")
+	}
+	object, err := p.profiles.Get(ctx, profile, &metav1.GetOptions{ResourceVersion: "0"})
+	if err == nil {
+		if o := offered(object.(*openmcp.ClusterProfile), version); o.made {
+			return o, nil
+		}
+	}
+	if object, err = p.profiles.Get(ctx, profile, &metav1.GetOptions{}); err != nil {
+		return offer{}, err
+	}
+	return offered(object.(*openmcp.ClusterProfile), version), nil
+}
+
+func offered(p *openmcp.ClusterProfile, version string) offer {
+	o := offer{made: version == "" || len(p.Spec.SupportedVersions) == 0}
+	for _, v := range p.Spec.SupportedVersions {
+		o.versions = append(o.versions, v.Version)
+		if v.Version == version {
+			o.made, o.deprecated = true, v.Deprecated
+		}
+	}
+	return o
+}

@@ -1,0 +1,66 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"math/rand"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	"k8s.io/apimachinery/pkg/api/apitesting/roundtrip"
+	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/randfill"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
+	openmcpfuzzer "github.com/clusterhub/clusterhub/pkg/apis/openmcp/fuzzer"
+)
+
+var funcs = fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, openmcpfuzzer.Funcs)
+
+func schemeAndFiller() (*runtime.Scheme, serializer.CodecFactory, *randfill.Filler) {
+	scheme := runtime.NewScheme()
+	Install(scheme)
+	codecs := serializer.NewCodecFactory(scheme)
+	return scheme, codecs, fuzzer.FuzzerFor(funcs, rand.NewSource(rand.Int63()), codecs)
+}
+
+func TestEveryKindSurvivesTheWayThroughEveryVersion(t *testing.T) {
+	roundtrip.RoundTripTestForAPIGroup(t, Install, openmcpfuzzer.Funcs)
+}
+
+func TestEveryServedKindSurvivesItsWireFormat(t *testing.T) {
+	scheme, codecs, filler := schemeAndFiller()
+	roundtrip.RoundTripExternalTypesWithoutProtobuf(t, scheme, codecs, filler, nil)
+}
+
+func TestEveryServedKindIsTheSameUnstructured(t *testing.T) {
+	scheme, _, _ := schemeAndFiller()
+	roundtrip.RoundtripToUnstructured(t, scheme, funcs, nil, optionKinds(scheme))
+}
+
+func TestInstall_ServesEveryKind(t *testing.T) {
+	scheme := runtime.NewScheme()
+	Install(scheme)
+	for _, kind := range []string{"ClusterProfile", "Cluster", "ClusterRequest", "AccessRequest"} {
+		got := scheme.VersionsForGroupKind(schema.GroupKind{Group: openmcp.GroupName, Kind: kind})
+		if len(got) != 1 || got[0].Version != "v1alpha1" || !scheme.Recognizes(got[0].WithKind(kind+"List")) {
+			t.Errorf("%s is in %v", kind, got)
+		}
+	}
+}
+
+// optionKinds are the kinds that every group has for requests, and that have no internal form.
+func optionKinds(scheme *runtime.Scheme) sets.Set[schema.GroupVersionKind] {
+	kinds := sets.New[schema.GroupVersionKind]()
+	for gvk := range scheme.AllKnownTypes() {
+		if !scheme.Recognizes(gvk.GroupKind().WithVersion(runtime.APIVersionInternal)) {
+			kinds.Insert(gvk)
+		}
+	}
+	return kinds
+}

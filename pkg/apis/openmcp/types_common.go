@@ -1,0 +1,33 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openmcp
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Status is what the status of every kind begins with.
+type Status struct {
+	// observedGeneration is the metadata.generation that the status is about: what is newer has not been looked at yet.
+	ObservedGeneration int64
+	// phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending,
+	// Granted or Denied.
+	Phase string
+	// conditions tell what the phase sums up.
+	Conditions []metav1.Condition
+}
+
+// ObjectReference names an object in any namespace.
+type ObjectReference struct {
+	// name of the object.
+	Name string
+	// namespace of the object.
+	Namespace string
+}
+
+// LocalObjectReference names an object whose namespace, if it has one, is that of the referring object.
+type LocalObjectReference struct {
+	// name of the object.
+	Name string
+}

@@ -1,0 +1,38 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Status is what the status of every kind begins with.
+type Status struct {
+	// observedGeneration is the metadata.generation that the status is about: what is newer has not been looked at yet.
+	ObservedGeneration int64 `json:"observedGeneration"`
+	// phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending,
+	// Granted or Denied.
+	Phase string `json:"phase"`
+	// conditions tell what the phase sums up.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ObjectReference names an object in any namespace.
+type ObjectReference struct {
+	// name of the object.
+	Name string `json:"name"`
+	// namespace of the object.
+	Namespace string `json:"namespace"`
+}
+
+// LocalObjectReference names an object whose namespace, if it has one, is that of the referring object.
+// +structType=atomic
+type LocalObjectReference struct {
+	// name of the object.
+	// +optional
+	Name string `json:"name,omitempty"`
+}

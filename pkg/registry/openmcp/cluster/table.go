@@ -1,0 +1,50 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
+	"github.com/clusterhub/clusterhub/pkg/registry/table"
+)
+
+var tableConvertor = table.Convertor[*openmcp.Cluster]{
+	Columns: []metav1.TableColumnDefinition{
+		table.Name(),
+		{Name: "Purposes", Type: "string", Description: "What the cluster is there for."},
+		{Name: "Phase", Type: "string", Description: "What its provider says of it."},
+		{Name: "Version", Type: "string", Description: "The version of Kubernetes that it has."},
+		{Name: "Provider", Type: "string", Description: "The cluster provider that made it."},
+		{Name: "Profile", Type: "string", Priority: 10, Description: "The profile that it is made from."},
+		{Name: "Info", Type: "string", Priority: 10, Description: "What else its provider says of it."},
+		table.Age(),
+	},
+	Cells: func(c *openmcp.Cluster) []any {
+		return []any{
+			c.Name,
+			purposes(c.Spec.Purposes),
+			c.Status.Phase,
+			c.Labels[openmcp.K8sVersionLabel],
+			c.Labels[openmcp.ProviderLabel],
+			c.Spec.Profile,
+			c.Annotations[openmcp.ProviderInfoAnnotation],
+			table.AgeCell(&c.ObjectMeta),
+		}
+	},
+}
+
+// purposes are shown as the list that they are.
+func purposes(all []string) any {
+	if len(all) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
