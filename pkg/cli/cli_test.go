@@ -185,3 +185,42 @@ func TestAgent_TakesTheFlags(t *testing.T) {
 		}
 	}
 }
+
+func TestJoin_TellsTheHubByWhichURLTheClusterIsReached(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	config := `{"apiVersion": "v1", "kind": "Config", "contexts": [
+		{"name": "far", "context": {"cluster": "far"}}, {"name": "near", "context": {"cluster": "near"}}], "clusters": [
+		{"name": "far", "cluster": {"server": "https://c1.example.com"}}, {"name": "near", "cluster": {"server": "https://127.0.0.1:6443"}}]}`
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ context, flag, want string }{
+		{"far", "", "--cluster-server-url=https://c1.example.com"}, {"near", "", ""}, {"nowhere", "", ""},
+		{"near", "https://other:6443", "--cluster-server-url=https://other:6443"},
+	} {
+		g := &global{flags: genericclioptions.NewConfigFlags(true)}
+		*g.flags.KubeConfig, *g.flags.Context = file, c.context
+		o := &joinOptions{global: g, serverURL: c.flag}
+		if err := o.validateServerURL(); err != nil {
+			t.Fatal(err)
+		}
+		deployed, err := o.agent()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, arg := range deployed.Args {
+			if strings.HasPrefix(arg, "--cluster-server-url=") {
+				got = arg
+			}
+		}
+		if got != c.want || (got != "") != slices.Contains(deployed.Args, "--cluster-ca-file="+clusterCAFile) {
+			t.Errorf("context %s, flag %q: %q", c.context, c.flag, deployed.Args)
+		}
+	}
+	for _, wrong := range []string{"http://c1", "c1", "https://"} {
+		if err := (&joinOptions{serverURL: wrong}).validateServerURL(); err == nil {
+			t.Errorf("%s is taken", wrong)
+		}
+	}
+}

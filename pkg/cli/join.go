@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 	"unicode"
 
@@ -21,7 +22,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-const defaultImage = "clusterhub/hub-agent"
+const (
+	defaultImage = "clusterhub/hub-agent"
+	// clusterCAFile is where a pod finds the authority of its own cluster.
+	clusterCAFile = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
+)
 
 type joinOptions struct {
 	*global
@@ -32,6 +37,7 @@ type joinOptions struct {
 	auth        string
 	hubARN      string
 	managedARN  string
+	serverURL   string
 	image       string
 
 	roles *irsa.Identity
@@ -60,6 +66,9 @@ kubectl hub join --registration-auth=awsirsa --eks-hub-cluster-arn arn:aws:eks:e
 	addHubARNFlags(fs, &o.hubARN, "ARN of the hub's EKS cluster, for "+authAWS+".")
 	fs.StringVar(&o.managedARN, "managed-cluster-arn", "",
 		"ARN of the managed EKS cluster, for "+authAWS+". The default is the name of the cluster in the kubeconfig.")
+	fs.StringVar(&o.serverURL, "cluster-server-url", "",
+		"https URL by which others reach the cluster, for its ManagedCluster. The default is that of the kubeconfig, unless that is this "+
+			"machine.")
 	fs.StringVar(&o.image, "image", o.image, "Image of hub-agent.")
 	o.addWait(fs, "the cluster has joined, for which the hub has to accept it")
 	o.out.addTo(cmd)
@@ -100,7 +109,28 @@ func (o *joinOptions) validate() error {
 	if err := o.validateARNs(); err != nil {
 		return err
 	}
+	if err := o.validateServerURL(); err != nil {
+		return err
+	}
 	return errors.Join(o.validateTimeout(), o.way.validate())
+}
+
+func (o *joinOptions) validateServerURL() error {
+	if o.serverURL != "" {
+		u, err := url.Parse(o.serverURL)
+		if err != nil || u.Scheme != "https" || u.Host == "" {
+			return fmt.Errorf("--cluster-server-url must be an https URL, not %q", o.serverURL)
+		}
+		return nil
+	}
+	config, err := o.restConfig()
+	if err != nil {
+		return nil // whoever prints manifests needs no kubeconfig, and for the others it is an error later
+	}
+	if strings.HasPrefix(config.Host, "https://") && !isLoopback(config.Host) {
+		o.serverURL = config.Host
+	}
+	return nil
 }
 
 func (o *joinOptions) validateARNs() error {
@@ -204,6 +234,9 @@ func (o *joinOptions) agent() (manifests.Agent, error) {
 		Args:       []string{"--cluster-name=" + o.clusterName, "--registration-auth=" + o.auth},
 		Kubeconfig: kubeconfig,
 		Hub:        o.way.server + "\n" + o.way.proxyURL + "\n" + string(o.way.ca),
+	}
+	if o.serverURL != "" {
+		agent.Args = append(agent.Args, "--cluster-server-url="+o.serverURL, "--cluster-ca-file="+clusterCAFile)
 	}
 	if o.roles != nil {
 		agent.Args = append(agent.Args, "--hub-cluster-arn="+o.roles.Hub.String(), "--managed-cluster-arn="+o.roles.Managed.String())
