@@ -12,13 +12,14 @@ KUBE_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBE) -X k8s
             -X k8s.io/component-base/version.gitMinor=37 -X k8s.io/component-base/version.gitTreeState=clean
 # The front's binaries are built anew when what they are built from changes.
 KUBE_STAMP := $(BIN)/.kube-$(shell cat hack/kube/go.mod hack/kube/go.sum hack/kube/etcd/main.go | cksum | cut -d' ' -f1)
+AUTHENTICATOR_STAMP := $(BIN)/.authenticator-$(shell cat hack/authenticator/go.mod hack/authenticator/go.sum | cksum | cut -d' ' -f1)
 FLEET    ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help up down status clean build kube test verify lint generate bench images tools-check
+.PHONY: help up down status clean build kube authenticator test verify lint generate bench images tools-check
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 up: build kube ## Start a hub on this machine, with an example fleet in it.
 	@$(BIN)/localhub up
@@ -51,7 +52,16 @@ $(KUBE_STAMP): | tools-check
 	done
 	@touch $@
 
-test: build kube ## Run the unit, integration and end-to-end tests.
+authenticator: $(AUTHENTICATOR_STAMP) ## Build the authenticator of EKS, which tests use.
+
+$(AUTHENTICATOR_STAMP): | tools-check
+	@mkdir -p $(BIN)
+	@rm -f $(BIN)/.authenticator-*
+	@echo "  Building aws-iam-authenticator (about a minute on two cores, once) …"
+	@cd hack/authenticator && go build -trimpath -ldflags '-s -w' -o ../../$(BIN)/ sigs.k8s.io/aws-iam-authenticator/cmd/aws-iam-authenticator
+	@touch $@
+
+test: build kube authenticator ## Run the unit, integration and end-to-end tests.
 	hack/test.sh
 
 verify: tools-check ## Check that generated code is up to date, and lint.

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs the tests: hack/test.sh [unit|e2e] [flags of go test]. Without unit or e2e it runs both.
-# The end-to-end tests need the binaries of `make build kube`.
+# The end-to-end tests need the binaries of `make build kube authenticator`.
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -26,6 +26,9 @@ export TEST_BIN_DIR=$PWD/_output/bin
 # objects than a list.
 export KUBE_CACHE_MUTATION_DETECTOR=true
 export KUBE_WATCHLIST_INCONSISTENCY_DETECTOR=true
+if [ -x "$TEST_BIN_DIR/aws-iam-authenticator" ]; then
+  export CLUSTERHUB_TEST_AWS_IAM_AUTHENTICATOR=$TEST_BIN_DIR/aws-iam-authenticator
+fi
 
 # tested prints the packages below the given folders that have tests; a folder that does not exist has none.
 tested() {
@@ -64,9 +67,9 @@ if [ "$which" != e2e ]; then
 fi
 if [ "$which" != unit ]; then
   packages=$(tested test/e2e examples)
-  for binary in etcd kube-apiserver kubectl hub-agent hub-apiserver hub-controller-manager localhub; do
+  for binary in aws-iam-authenticator etcd kube-apiserver kubectl kubectl-hub hub-agent hub-apiserver hub-controller-manager localhub; do
     if [ -n "$packages" ] && [ ! -x "$TEST_BIN_DIR/$binary" ]; then
-      echo "hack/test.sh: $binary is not in _output/bin; run 'make build kube'" >&2
+      echo "hack/test.sh: $binary is not in _output/bin; run 'make build kube authenticator'" >&2
       exit 1
     fi
   done

@@ -6,8 +6,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -61,13 +61,18 @@ func up(ctx context.Context, config localhub.Config) error {
 	if err := loadFleet(ctx, hub, config.Root); err != nil {
 		return err
 	}
+	managed, err := startManaged(ctx, hub, config)
+	if err != nil {
+		return err
+	}
 	table, err := membersTable(ctx, hub)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\n%s\nThe hub is up. Its logs are in %s; `make down` stops it and keeps its data. Next:\n\n"+
-		"  export KUBECONFIG=%s PATH=%s:$PATH\n  kubectl get clustersetmembers --as dana --as-group dev-team\n",
-		table, filepath.Join(config.Dir, "logs"), hub.AdminKubeconfig(), filepath.Dir(hub.Kubectl(ctx).Path))
+	fmt.Printf("\n%s\nThe hub is up. Its logs are in %s; `make down` stops it and keeps its data.\n"+
+		"%s is a cluster of its own that has joined it; its kubeconfig is %s. Next:\n\n"+
+		"  export KUBECONFIG=%s PATH=%s:$PATH\n  kubectl get clustersetmembers --as dana --as-group dev-team\n  kubectl hub get clusters\n",
+		table, filepath.Join(config.Dir, "logs"), managedName, managed.AdminKubeconfig(), hub.AdminKubeconfig(), filepath.Dir(hub.Kubectl(ctx).Path))
 	return nil
 }
 
@@ -98,59 +103,60 @@ func membersTable(ctx context.Context, hub *localhub.Hub) (string, error) {
 	return string(out), nil
 }
 
-// open returns the hub in the directory. When there is none it returns nil, and makes none.
-func open(config localhub.Config) (*localhub.Hub, error) {
-	if _, err := os.Stat(config.Dir); errors.Is(err, os.ErrNotExist) {
-		return nil, nil
+// running are the processes of hubs, by names that tell them apart.
+func running(hubs []*localhub.Hub) map[string]int {
+	pids := map[string]int{}
+	for _, hub := range hubs {
+		for name, pid := range hub.PIDs() {
+			if filepath.Base(hub.Dir()) == managedName {
+				name = managedName + "/" + name
+			}
+			pids[name] = pid
+		}
 	}
-	// Whatever else the directory may be, `clean` must not remove it.
-	if _, err := os.Stat(filepath.Join(config.Dir, localhub.LockFile)); errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s holds no hub", config.Dir)
-	}
-	return localhub.Open(config)
+	return pids
 }
 
 func down(config localhub.Config) error {
-	hub, err := open(config)
+	found, err := hubs(config)
 	if err != nil {
 		return err
 	}
-	if hub == nil || len(hub.PIDs()) == 0 {
+	if len(running(found)) == 0 {
 		fmt.Println("The hub does not run.")
 		return nil
 	}
 	say("Stopping the hub")
-	hub.Stop()
+	for _, hub := range found {
+		hub.Stop()
+	}
 	fmt.Printf("The hub is down. Its data is kept in %s: `make up` starts it again, `make clean` removes it.\n", config.Dir)
 	return nil
 }
 
 func clean(config localhub.Config) error {
-	hub, err := open(config)
-	if err != nil || hub == nil {
+	found, err := hubs(config)
+	if err != nil || len(found) == 0 {
 		return err
 	}
-	hub.Stop()
+	for _, hub := range found {
+		hub.Stop()
+	}
 	return os.RemoveAll(config.Dir)
 }
 
 func status(config localhub.Config) error {
-	hub, err := open(config)
+	found, err := hubs(config)
 	if err != nil {
 		return err
 	}
-	if hub == nil || len(hub.PIDs()) == 0 {
+	pids := running(found)
+	if len(pids) == 0 {
 		fmt.Println("The hub does not run: start it with `make up`.")
 		return nil
 	}
-	pids := hub.PIDs()
-	names := make([]string, 0, len(pids))
-	for name := range pids {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		fmt.Printf("%-24s runs, process %d\n", name, pids[name])
+	for _, name := range slices.Sorted(maps.Keys(pids)) {
+		fmt.Printf("%-32s runs, process %d\n", name, pids[name])
 	}
 	return nil
 }

@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/aws/smithy-go"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/klog/v2"
 
 	"github.com/clusterhub/clusterhub/pkg/irsa"
 	"github.com/clusterhub/clusterhub/pkg/registration"
@@ -32,6 +32,8 @@ type awsIdentity struct {
 	command string
 	tokens  *eksTokens
 	connect func(*rest.Config) (*hub, error)
+
+	said said
 }
 
 var _ identity = &awsIdentity{}
@@ -69,7 +71,11 @@ func (i *awsIdentity) step(ctx context.Context, bootstrap *clientcmdapi.Config, 
 	_, err = h.clusters.ClusterV1().ManagedClusters().Get(ctx, s.clusterName, metav1.GetOptions{})
 	switch {
 	case err == nil:
-	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), roleRefused(err):
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		// As long as the cluster is not accepted this is as it should be. Afterwards somebody will want to know.
+		if i.said.again("role", err.Error()) {
+			klog.FromContext(ctx).Info("The hub does not let the agent's role in yet", "role", i.roles.HubRoleARN(), "reason", err.Error())
+		}
 		return false, nil
 	default:
 		return false, fmt.Errorf("trying the role %s: %w", i.roles.HubRoleARN(), err)
@@ -80,12 +86,6 @@ func (i *awsIdentity) step(ctx context.Context, bootstrap *clientcmdapi.Config, 
 		to.cert, to.key, to.nextKey, to.nextCSR, to.registeredKey = nil, nil, nil, "", ""
 	})
 	return err == nil, err
-}
-
-// roleRefused says whether AWS does not let the agent assume the role. It says the same of a role that is not there.
-func roleRefused(err error) bool {
-	var api smithy.APIError
-	return errors.As(err, &api) && api.ErrorCode() == "AccessDenied"
 }
 
 func (i *awsIdentity) usable(s state) error {
@@ -119,6 +119,28 @@ func (i *awsIdentity) user() *clientcmdapi.AuthInfo {
 			"--role-arn", role}
 	}
 	return &clientcmdapi.AuthInfo{Exec: exec}
+}
+
+// tokensOf makes the tokens that the user of a kubeconfig gets by a command, without running it: the command may be one
+// that is not there.
+func tokensOf(kubeconfig []byte) (*eksTokens, error) {
+	tokens := &eksTokens{}
+	_, err := hubRESTConfig(kubeconfig, func(user *clientcmdapi.AuthInfo) {
+		for i := 1; user.Exec != nil && i < len(user.Exec.Args); i++ {
+			switch value := user.Exec.Args[i]; user.Exec.Args[i-1] {
+			case "--cluster-name":
+				tokens.cluster = value
+			case "--region":
+				tokens.region = value
+			case "--role-arn", "--role": // the AWS CLI writes the second
+				tokens.roleARN = value
+			}
+		}
+	})
+	if err == nil && (tokens.cluster == "" || tokens.region == "" || tokens.roleARN == "") {
+		err = fmt.Errorf("the kubeconfig of secret %s names no EKS cluster, region and role", registration.HubKubeconfigSecret)
+	}
+	return tokens, err
 }
 
 // config makes the tokens in this process, whatever the command for others.

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -117,21 +114,18 @@ func (u *unjoiner) leave(ctx context.Context, s state) error {
 }
 
 func (u *unjoiner) hub(s state) (*hub, error) {
-	if len(s.cert) > 0 {
-		if err := (&csrIdentity{}).usable(s); err != nil {
-			return nil, fmt.Errorf("the cluster's identity cannot be used: %w", err)
+	var own identity = &csrIdentity{}
+	if len(s.cert) == 0 {
+		tokens, err := tokensOf(s.kubeconfig)
+		if err != nil {
+			return nil, err
 		}
+		own = &awsIdentity{tokens: tokens}
 	}
-	config, err := hubRESTConfig(s.kubeconfig, func(user *clientcmdapi.AuthInfo) {
-		if user.Exec == nil {
-			user.ClientCertificate, user.ClientKey = "", ""
-			user.ClientCertificateData, user.ClientKeyData = s.cert, s.key
-			return
-		}
-		if self, err := os.Executable(); err == nil && user.Exec.Command == tokenCommandOwn {
-			user.Exec.Command = self
-		}
-	})
+	if err := own.usable(s); err != nil {
+		return nil, fmt.Errorf("the cluster's identity cannot be used: %w", err)
+	}
+	config, err := own.config(s, s.kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -207,12 +201,14 @@ func (u *unjoiner) step(ctx context.Context, h *hub, name string, told bool) (go
 }
 
 // rightsGone says whether an error means that the cluster has no rights on the hub. Once the hub has been told, an
-// identity that is not one any more means that too: the IAM role is gone with the rights.
+// identity that is none any more means that too: an IAM role is gone with the rights. Before, it may as well be that this
+// process is not the agent for AWS.
 func rightsGone(err error, told bool) bool {
-	if apierrors.IsForbidden(err) {
-		return true
+	if told {
+		return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
 	}
-	return told && err != nil && (apierrors.IsUnauthorized(err) || strings.Contains(err.Error(), "getting credentials"))
+	refused := (*roleRefusedError)(nil)
+	return apierrors.IsForbidden(err) && !errors.As(err, &refused)
 }
 
 func (u *unjoiner) remove(ctx context.Context) error {

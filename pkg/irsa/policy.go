@@ -146,7 +146,7 @@ func CreatorPolicy(hub Cluster, accessEntries bool) Policy {
 		Action:   Values{"eks:CreateAccessEntry"},
 		Resource: Values{hub.String()},
 		// Whoever may make an entry of any principal may make himself an admin of the hub.
-		Condition: map[string]map[string]string{"StringLike": {"eks:principalArn": hubRoles}},
+		Condition: map[string]map[string]string{"ArnLike": {"eks:principalArn": hubRoles}},
 	}, Statement{
 		Effect: allow,
 		Action: Values{

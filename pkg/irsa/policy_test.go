@@ -142,7 +142,7 @@ func TestCreatorPolicy_AllowsNoMoreThanIsCalled(t *testing.T) {
 			}
 		}
 		if slices.Contains(s.Action, "eks:CreateAccessEntry") &&
-			s.Condition["StringLike"]["eks:principalArn"] != "arn:aws:iam::123456789012:role/ocm-hub-*" {
+			s.Condition["ArnLike"]["eks:principalArn"] != "arn:aws:iam::123456789012:role/ocm-hub-*" {
 			t.Error("entries of any principal may be made")
 		}
 	}

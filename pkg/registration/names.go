@@ -115,6 +115,8 @@ const (
 	BootstrapSecret = "bootstrap-hub-kubeconfig"
 	// AgentNamespace is where an agent runs.
 	AgentNamespace = "open-cluster-management-agent"
+	// AgentServiceAccount is whom an agent acts as on its own cluster. The trust policies of AWS name it.
+	AgentServiceAccount = "klusterlet-registration-sa"
 )
 
 // Registration by certificate.

@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
@@ -28,12 +29,15 @@ type managed struct {
 	hub       *localhub.Hub
 	name      string
 	bootstrap string
+	// env is what its agent's environment has besides this process's, and said what its agents have said.
+	env  []string
+	said synced
 }
 
 // newManaged starts a cluster that a hub does not know, with a bootstrap identity that may do no more than join.
-func newManaged(t *testing.T, hub *localhub.Hub) *managed {
+func newManaged(t *testing.T, hub *localhub.Hub, issuer string) *managed {
 	t.Helper()
-	h := ownHub(t, func(c *localhub.Config) { c.Plain = true })
+	h := ownHub(t, func(c *localhub.Config) { c.Plain, c.WithoutKubeControllerManager, c.Issuer = true, true, issuer })
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.AgentNamespace}}
 	must(kube(t, h.AdminConfig()).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}))(t)
 	return &managed{Hub: h, hub: hub, name: unique("managed"), bootstrap: bootstrapKubeconfig(t, hub)}
@@ -84,8 +88,8 @@ func (m *managed) agent(t *testing.T, args ...string) (stop func()) {
 		"--cluster-server-url=" + config.Host, "--cluster-ca-file=" + filepath.Join(m.Dir(), "pki", "ca.crt"),
 		"--lease-duration-seconds=5", "--health-probe-bind-address=0", "-v=2",
 	}, args...)...)
-	out := &synced{}
-	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Env = append(os.Environ(), m.env...)
+	cmd.Stdout, cmd.Stderr = &m.said, &m.said
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -102,7 +106,7 @@ func (m *managed) agent(t *testing.T, args ...string) (stop func()) {
 	t.Cleanup(func() {
 		stop()
 		if t.Failed() {
-			t.Logf("its agent said:\n%s", out.String())
+			t.Logf("the agent of %s said:\n%s", m.name, m.said.String())
 		}
 	})
 	return stop

@@ -32,7 +32,8 @@ func newNewcomer(t *testing.T) *newcomer {
 	t.Cleanup(cancel)
 	n := &newcomer{ctx: ctx, bin: t.TempDir(), dir: filepath.Join(t.TempDir(), "hub"), home: t.TempDir()}
 	built := must(filepath.Abs(hubConfig("").BinDir))(t)
-	for _, name := range []string{"localhub", "etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "hub-apiserver", "hub-controller-manager"} {
+	for _, name := range []string{"localhub", "etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kubectl-hub",
+		"hub-agent", "hub-apiserver", "hub-controller-manager"} {
 		if err := os.Symlink(filepath.Join(built, name), filepath.Join(n.bin, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -148,9 +149,13 @@ func TestNewcomer_GetsAHub(t *testing.T) {
 	if len(rows(out)) != 1 {
 		t.Errorf("Dana sees more than devset:\n%s", out)
 	}
+	// One cluster is no mere name: it has joined.
+	if !regexp.MustCompile(`(?m)^berlin-1 +true +True +default .* v1\.`).MatchString(out) {
+		t.Errorf("berlin-1 has not joined:\n%s", out)
+	}
 
 	before := n.processes(t)
-	if len(before) != 5 {
+	if len(before) != 9 {
 		t.Errorf("these processes run: %v", before)
 	}
 	n.wantLessMemoryThan(t, 1500, before)

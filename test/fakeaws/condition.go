@@ -28,9 +28,24 @@ var operators = map[string]func(wanted, got string) bool{
 	"stringequals":           func(wanted, got string) bool { return wanted == got },
 	"stringequalsignorecase": strings.EqualFold,
 	"stringlike":             like,
-	"arnequals":              like,
-	"arnlike":                like,
+	"arnequals":              arnLike,
+	"arnlike":                arnLike,
 	"bool":                   strings.EqualFold,
+}
+
+// arnLike compares ARNs part by part: a wildcard does not reach over a colon, but in the last part.
+func arnLike(wanted, got string) bool {
+	const parts = 6
+	w, g := strings.SplitN(wanted, ":", parts), strings.SplitN(got, ":", parts)
+	if len(w) != parts || len(g) != parts {
+		return false
+	}
+	for i := range w {
+		if !like(w[i], g[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 func newCondition(operator, key string, wanted []string) (*condition, error) {

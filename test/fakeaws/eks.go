@@ -90,13 +90,14 @@ func eksOperations() []operation {
 	onEntry := func(r *request) []right { return []right{{r.op.action(), r.entryARN()}} }
 	onTagged := func(r *request) []right { return []right{{r.op.action(), r.params.str("resourceArn")}} }
 	return []operation{
-		{service: "eks", name: "CreateAccessEntry", write: true, needs: createAccessEntryNeeds, run: createAccessEntry,
+		{service: "eks", name: "CreateAccessEntry", write: true, needs: createAccessEntryNeeds, context: createAccessEntryContext,
+			run:   createAccessEntry,
 			fails: []string{notFound, invalid, "InvalidRequestException", "ResourceInUseException"}},
-		{service: "eks", name: "DescribeAccessEntry", needs: onEntry, run: describeAccessEntry,
+		{service: "eks", name: "DescribeAccessEntry", needs: onEntry, context: entryContext, run: describeAccessEntry,
 			fails: []string{notFound, "InvalidRequestException"}},
-		{service: "eks", name: "UpdateAccessEntry", write: true, needs: onEntry, run: updateAccessEntry,
+		{service: "eks", name: "UpdateAccessEntry", write: true, needs: onEntry, context: entryContext, run: updateAccessEntry,
 			fails: []string{notFound, invalid, "InvalidRequestException"}},
-		{service: "eks", name: "DeleteAccessEntry", write: true, needs: onEntry, run: deleteAccessEntry,
+		{service: "eks", name: "DeleteAccessEntry", write: true, needs: onEntry, context: entryContext, run: deleteAccessEntry,
 			fails: []string{notFound, "InvalidRequestException"}},
 		{service: "eks", name: "ListAccessEntries", needs: onCluster, run: listAccessEntries,
 			fails: []string{notFound, invalid, "InvalidRequestException"}},
@@ -135,6 +136,26 @@ func createAccessEntryNeeds(r *request) []right {
 		needs = append(needs, right{"eks:TagResource", r.entryARN()})
 	}
 	return needs
+}
+
+// createAccessEntryContext has the condition keys of AWS's service authorization reference, as far as they are known here:
+// what the request does not say has no value.
+func createAccessEntryContext(r *request, ctx conditionContext) {
+	ctx.set("eks:principalArn", r.params.str("principalArn"))
+	ctx.set("eks:accessEntryType", "STANDARD")
+	if kind := r.params.str("type"); kind != "" {
+		ctx.set("eks:accessEntryType", kind)
+	}
+	if r.params.has("username") {
+		ctx.set("eks:username", r.params.str("username"))
+	}
+	ctx.set("eks:kubernetesGroups", r.params.strs("kubernetesGroups")...)
+}
+
+// entryContext tells which entry it is.
+func entryContext(r *request, ctx conditionContext) {
+	ctx.set("eks:principalArn", r.params.str("principalArn"))
+	ctx.set("eks:clusterName", r.params.str("clusterName"))
 }
 
 func (r *request) findCluster() (*cluster, error) {

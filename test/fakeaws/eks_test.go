@@ -154,3 +154,34 @@ func TestAccessEntry_RightsAreOnClusterAndEntry(t *testing.T) {
 	wantCode(t, second(onCluster.eks.DeleteAccessEntry(t.Context(), in)), "AccessDeniedException", "eks:DeleteAccessEntry")
 	noError(t, nil, second(onEntries.eks.DeleteAccessEntry(t.Context(), in)))
 }
+
+// The keys and their names are those of AWS's service authorization reference.
+func TestAccessEntry_ConditionsTellWhichEntryItIs(t *testing.T) {
+	w := newWorld(t)
+	ours, other := w.createRole(t, "ocm-hub-1"), w.createRole(t, "admin")
+	when := func(name, action, condition string) clients {
+		return w.user(t, w.hub, name, fmt.Sprintf(
+			`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":%q,"Resource":"*","Condition":{%s}}]}`, action, condition))
+	}
+	c := when("create", "eks:CreateAccessEntry", `"ArnLike":{"eks:principalArn":"arn:aws:iam::`+hubID+`:role/ocm-hub-*"},
+		"StringEquals":{"eks:accessEntryType":"STANDARD"},"StringLikeIfExists":{"eks:username":"c:*"},
+		"ForAllValues:StringLike":{"eks:kubernetesGroups":"c:*"}`)
+	refused := func(err error) { t.Helper(); wantCode(t, err, "AccessDeniedException", "eks:CreateAccessEntry") }
+	refused(second(w.entry(t, c, other, nil)))
+	refused(second(w.entry(t, c, ours, func(in *eks.CreateAccessEntryInput) { in.Username = aws.String("admin") })))
+	refused(second(w.entry(t, c, ours, func(in *eks.CreateAccessEntryInput) { in.KubernetesGroups = []string{"c:1", "masters"} })))
+	refused(second(w.entry(t, c, ours, func(in *eks.CreateAccessEntryInput) { in.Type = aws.String("EC2_LINUX") })))
+	noError(t, nil, second(w.entry(t, c, ours, func(in *eks.CreateAccessEntryInput) {
+		in.Username, in.KubernetesGroups = aws.String("c:1"), []string{"c:1"}
+	})))
+	noError(t, nil, second(w.entry(t, w.root, other, nil)))
+	d := when("delete", "eks:*AccessEntry", `"ArnEquals":{"eks:principalArn":"`+ours+`"},"StringEquals":{"eks:clusterName":"hub"}`)
+	for principal, works := range map[string]bool{other: false, ours: true} {
+		_, err := d.eks.DeleteAccessEntry(t.Context(), &eks.DeleteAccessEntryInput{ClusterName: aws.String("hub"), PrincipalArn: &principal})
+		if works {
+			noError(t, nil, err)
+		} else {
+			wantCode(t, err, "AccessDeniedException", "eks:DeleteAccessEntry")
+		}
+	}
+}

@@ -51,6 +51,8 @@ func TestCondition_HoldsAsAWSDescribes(t *testing.T) {
 		{`"StringNotLike":{"aws:PrincipalTag/team":"b*e"}`, false},
 		{`"StringEquals":{"aws:PrincipalTag/team":"b*e"}`, false},
 		{`"ArnLike":{"aws:PrincipalArn":"arn:aws:iam::*:role/x"}`, true},
+		{`"ArnLike":{"aws:PrincipalArn":"arn:*:role/x"}`, false}, // part by part
+		{`"ArnEquals":{"aws:PrincipalArn":"arn:aws:iam::1:role/?"}`, true},
 		{`"ArnNotEquals":{"aws:PrincipalArn":"arn:aws:iam::*:role/x"}`, false},
 		{`"Bool":{"aws:flag":true}`, true},
 		{`"Bool":{"aws:flag":"false"}`, false},

@@ -41,6 +41,8 @@ type operation struct {
 	fails []string
 	// needs is what the caller must be allowed to do. The first resource is the one in the log.
 	needs func(*request) []right
+	// context adds the condition keys that tell of the request, beside those of the caller.
+	context func(*request, conditionContext)
 	// run does it. What it returns becomes the answer's XML or JSON.
 	run func(*request) (any, error)
 }
@@ -157,6 +159,9 @@ func (op *operation) mayFail(code string) bool {
 
 func (r *request) authorise(need right) error {
 	ctx := r.who.context()
+	if r.op.context != nil {
+		r.op.context(r, ctx)
+	}
 	if r.who.may(need.action, need.resource, ctx) == allowed {
 		return nil
 	}

@@ -108,6 +108,16 @@ func TestWebIdentity_TokenOfTheServiceAccountGivesTheRole(t *testing.T) {
 	}
 }
 
+func TestIssuer_SignsTokensThatGiveTheRole(t *testing.T) {
+	w := newWebIdentityWorld(t)
+	i := must(w.hub.AddIssuer(strings.TrimPrefix(issuer, "https://")))(t)
+	noError(t, nil, second(w.assume(t, must(i.Token(serviceAccount, time.Hour))(t))))
+	_, err := w.assume(t, must(i.Token(serviceAccount+"-2", time.Hour))(t))
+	wantCode(t, err, "AccessDenied", "")
+	_, err = w.assume(t, must(i.Token(serviceAccount, -time.Second))(t))
+	wantCode(t, err, "ExpiredTokenException", "")
+}
+
 func TestWebIdentity_OtherTokensAreRefused(t *testing.T) {
 	w := newWebIdentityWorld(t)
 	with := func(change claims) claims {

@@ -4,6 +4,7 @@
 package localhub
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509/pkix"
 	"fmt"
@@ -20,6 +21,8 @@ import (
 const startTimeout = 90 * time.Second
 
 const systemNamespace = "clusterhub-system"
+
+const defaultIssuer = "https://kubernetes.default.svc"
 
 // LockFile is in the directory of every hub: whoever holds it may start and stop its processes.
 const LockFile = "lock"
@@ -81,7 +84,7 @@ func (h *Hub) run(ctx context.Context, name, bin string, args, env []string, rea
 		case err != nil:
 			return err
 		case runs == h.procs[name].Runs:
-		case bin == procHubAPIServer || bin == procHubController:
+		case bin == procHubAPIServer || bin == procHubController || bin == procHubAgent:
 			h.config.Log("Restarting %s, whose binary or flags have changed", name)
 			h.procs[name].stop()
 		default: // it would end slowly under its clients, and hub-controller-manager lose its lease
@@ -197,12 +200,11 @@ func (h *Hub) startFront(ctx context.Context) error {
 			return err
 		}
 	}
-	issuer := "https://kubernetes.default.svc"
 	args := append([]string{
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", h.ports[procFront]),
 		"--tls-cert-file=" + h.pki("kube-apiserver.crt"), "--tls-private-key-file=" + h.pki("kube-apiserver.key"),
 		"--client-ca-file=" + h.pki("ca.crt"),
-		"--service-account-issuer=" + issuer,
+		"--service-account-issuer=" + cmp.Or(h.config.Issuer, defaultIssuer),
 		"--service-account-key-file=" + h.pki("service-accounts.key"),
 		"--service-account-signing-key-file=" + h.pki("service-accounts.key"),
 		"--authorization-mode=RBAC",
@@ -214,7 +216,14 @@ func (h *Hub) startFront(ctx context.Context) error {
 		// There are no nodes and no network of services.
 		"--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
 	}, h.etcdFlags(procEtcd)...)
-	return h.run(ctx, procFront, "kube-apiserver", append(args, h.config.FrontArgs...), nil, func(ctx context.Context) bool {
+	if h.config.EKS != nil {
+		flag, err := h.initAuthenticator(ctx)
+		if err != nil {
+			return err
+		}
+		args = append(args, flag...)
+	}
+	err := h.run(ctx, procFront, "kube-apiserver", append(args, h.config.FrontArgs...), nil, func(ctx context.Context) bool {
 		client, err := kubernetes.NewForConfig(h.AdminConfig())
 		if err != nil {
 			return false
@@ -222,4 +231,8 @@ func (h *Hub) startFront(ctx context.Context) error {
 		_, err = client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 		return err == nil
 	})
+	if err != nil || h.config.EKS == nil {
+		return err
+	}
+	return h.startAuthenticator(ctx)
 }

@@ -6,6 +6,7 @@ package localhub
 import (
 	"bytes"
 	"context"
+	"crypto/x509/pkix"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	aggregatorclient "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // The Service has no cluster network to stand in: it names this machine, and the APIServices carry the port.
@@ -172,18 +175,46 @@ func (h *Hub) StartHubControllerManager(ctx context.Context) error {
 		fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", health),
 		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", metrics),
 	}, h.config.HubControllerManagerArgs...)
-	return h.run(ctx, procHubController, procHubController, args, nil, func(ctx context.Context) bool {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/readyz", health), nil)
-		if err != nil {
-			return false
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return false
-		}
-		_ = response.Body.Close()
-		return response.StatusCode == http.StatusOK
-	})
+	ready := func(ctx context.Context) bool { return healthy(ctx, health, "/readyz") }
+	return h.run(ctx, procHubController, procHubController, args, h.config.HubControllerManagerEnv, ready)
+}
+
+// StartHubAgent starts the agent of a Plain cluster, as its Deployment would with a kubelet: as its ServiceAccount, with
+// the rights that this has been given. It does not wait until the agent has joined a hub.
+func (h *Hub) StartHubAgent(ctx context.Context, args ...string) error {
+	account := pkix.Name{
+		CommonName:   "system:serviceaccount:" + registration.AgentNamespace + ":" + registration.AgentServiceAccount,
+		Organization: []string{"system:serviceaccounts", "system:serviceaccounts:" + registration.AgentNamespace, "system:authenticated"},
+	}
+	p := pki{h.path("pki")}
+	ca, err := p.authority("ca")
+	if err != nil {
+		return err
+	}
+	if err := p.leaf(ca, procHubAgent, account); err != nil {
+		return err
+	}
+	server, health := fmt.Sprintf("https://127.0.0.1:%d", h.ports[procFront]), h.ports[procHubAgent+healthPort]
+	if err := p.kubeconfig(h.path(procHubAgent+".kubeconfig"), server, procHubAgent); err != nil {
+		return err
+	}
+	args = append([]string{"--spoke-kubeconfig=" + h.path(procHubAgent+".kubeconfig"), "--cluster-server-url=" + server,
+		"--cluster-ca-file=" + h.pki("ca.crt"), fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", health)}, args...)
+	return h.run(ctx, procHubAgent, procHubAgent, args, nil, func(ctx context.Context) bool { return healthy(ctx, health, "/healthz") })
+}
+
+// healthy asks one of our servers that speak plain HTTP.
+func healthy(ctx context.Context, port int, path string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", port, path), nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close()
+	return response.StatusCode == http.StatusOK
 }
 
 // KillHubAPIServer ends a replica with SIGKILL.

@@ -9,6 +9,7 @@ package localhub
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,6 +41,12 @@ type Config struct {
 	WithoutKubeControllerManager, WithoutHubControllerManager bool
 	// FrontArgs, HubAPIServerArgs and HubControllerManagerArgs are further flags.
 	FrontArgs, HubAPIServerArgs, HubControllerManagerArgs []string
+	// HubControllerManagerEnv is what its environment has besides this process's.
+	HubControllerManagerEnv []string
+	// Issuer is that of the tokens of service accounts, defaultIssuer by default.
+	Issuer string
+	// EKS makes the front one of EKS.
+	EKS *EKS
 	// UnsafeNoFsync spares the disk: what a crash of the machine would lose does not matter to a test.
 	UnsafeNoFsync bool
 	// Log is told of each step. It may be nil.
@@ -52,6 +59,7 @@ type Hub struct {
 	ports  ports
 	procs  map[string]*process
 	lock   *os.File
+	taken  net.Listener // a port that no process may have, or nil
 }
 
 // Names of the processes; they are also the names of their logs. Replicas of hub-apiserver beyond the first have
@@ -63,6 +71,8 @@ const (
 	procKCM           = "kube-controller-manager"
 	procHubAPIServer  = "hub-apiserver"
 	procHubController = "hub-controller-manager"
+	procHubAgent      = "hub-agent"
+	procAuthenticator = "aws-iam-authenticator"
 )
 
 func replicaName(i int) string {
@@ -138,6 +148,11 @@ func (h *Hub) checkTools() error {
 	}
 	if !h.config.Plain {
 		tools = append(tools, procHubAPIServer)
+	}
+	if h.config.EKS != nil {
+		if _, err := os.Stat(h.bin(procAuthenticator)); err != nil {
+			return fmt.Errorf("%s is missing: build it with `make authenticator`", h.bin(procAuthenticator))
+		}
 	}
 	if !h.config.Plain && !h.config.WithoutHubControllerManager {
 		tools = append(tools, procHubController)
@@ -225,7 +240,7 @@ func (h *Hub) PIDs() map[string]int {
 
 // stopOrder stops those first that depend on the others.
 func (h *Hub) stopOrder() []string {
-	names := []string{procHubController, procKCM}
+	names := []string{procHubAgent, procHubController, procKCM, procAuthenticator}
 	for i := range h.config.Replicas {
 		names = append(names, replicaName(i))
 	}
@@ -241,8 +256,16 @@ func (h *Hub) stopOrder() []string {
 func (h *Hub) Stop() {
 	defer h.unlock()
 	for _, name := range h.stopOrder() {
-		if p := h.procs[name]; p != nil {
+		switch p := h.procs[name]; {
+		case p == nil:
+		case name == procAuthenticator: // it does not end when it is asked to
+			p.kill()
+		default:
 			p.stop()
 		}
+	}
+	if h.taken != nil {
+		_ = h.taken.Close()
+		h.taken = nil
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"strings"
@@ -27,7 +28,7 @@ const (
 // portNames are all that the hub may listen on.
 func portNames(replicas int) []string {
 	names := []string{procEtcd, procEtcd + peerPort, procFront, procKCM, procHubEtcd, procHubEtcd + peerPort,
-		procHubController + healthPort, procHubController + metricsPort}
+		procHubController + healthPort, procHubController + metricsPort, procHubAgent + healthPort, procAuthenticator}
 	for i := range replicas {
 		names = append(names, replicaName(i))
 	}
@@ -72,9 +73,9 @@ func (p ports) choose(file string, replicas int, running func(name string) bool)
 		if p[name] != 0 {
 			continue
 		}
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := listenAnywhere()
 		if err != nil {
-			return fmt.Errorf("no free port on 127.0.0.1: %w", err)
+			return err
 		}
 		held = append(held, l)
 		p[name] = l.Addr().(*net.TCPAddr).Port
@@ -84,4 +85,18 @@ func (p ports) choose(file string, replicas int, running func(name string) bool)
 		return err
 	}
 	return os.WriteFile(file, data, 0o600)
+}
+
+// Ports that no system gives to clients by itself: between the choice of a port and its use, a connection could take it.
+const firstPort, lastPort = 10_000, 32_767
+
+// listenAnywhere takes a port that is free, by chance: several hubs may be choosing at the same time.
+func listenAnywhere() (l net.Listener, err error) {
+	for range 100 {
+		port := firstPort + rand.IntN(lastPort-firstPort+1)
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			return l, nil
+		}
+	}
+	return nil, fmt.Errorf("no free port on 127.0.0.1 from %d to %d: %w", firstPort, lastPort, err)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -44,7 +45,7 @@ func (r *Reconciler) accept(ctx context.Context, cluster *clusterv1.ManagedClust
 	if err := r.ensureBindings(ctx, cluster); err != nil {
 		return err
 	}
-	note, next, err := r.grant(ctx, cluster, role, pinned)
+	note, next, err := r.grant(ctx, cluster, role)
 	if err != nil {
 		return err
 	}
@@ -177,9 +178,9 @@ func (r *Reconciler) liveRole(ctx context.Context, cluster string) (*rbacv1.Clus
 
 // grant calls the driver where that has not been done, and where it is time to check. It returns what is to be said about
 // it, and when the next check is.
-func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluster, role *rbacv1.ClusterRole,
-	pinned record) (note string, next time.Duration, err error) {
-	pinned = recordOf(role)
+func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluster, role *rbacv1.ClusterRole) (
+	note string, next time.Duration, err error) {
+	pinned := recordOf(role)
 	driver := r.Drivers.Named(pinned.driver)
 	if driver == nil {
 		if pinned.granted.IsZero() {
@@ -205,9 +206,12 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 		}
 		return "", 0, later{wait}
 	}
-	err = r.call(ctx, func(ctx context.Context) error { return driver.Grant(ctx, cluster.Name, pinned.record) })
+	err = r.call(ctx, driver, func(ctx context.Context) error { return driver.Grant(ctx, cluster.Name, pinned.record) })
+	if isLater(err) {
+		return "", 0, err
+	}
 	if err != nil {
-		wait := r.paces.failed(cluster.Name, what)
+		wait := r.paces.failed(cluster.Name, what, err)
 		err = fmt.Errorf("granting the cluster its identity: %w", err)
 		if !check {
 			return "", 0, failure{err, wait}
@@ -246,11 +250,20 @@ func checkFailed(cluster *clusterv1.ManagedCluster) string {
 	return ""
 }
 
-// call calls a driver.
-func (r *Reconciler) call(ctx context.Context, driver func(context.Context) error) error {
+// call calls a driver, unless it is as busy as it may be.
+func (r *Reconciler) call(ctx context.Context, driver registration.Driver, do func(context.Context) error) error {
+	busy := r.busy[driver.Name()]
+	select {
+	case busy <- struct{}{}:
+	case <-time.After(callPatience):
+		return later{busyDriver + rand.N(busyDriver)}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-busy }()
 	ctx, cancel := context.WithTimeout(ctx, driverTimeout)
 	defer cancel()
-	return driver(ctx)
+	return do(ctx)
 }
 
 // setFinalizer adds or removes the finalizer.

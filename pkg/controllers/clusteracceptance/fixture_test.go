@@ -94,6 +94,8 @@ type fixture struct {
 	killAfter int
 	dead      bool
 
+	// drivers are those of a new process, only the cloud unless a test says otherwise.
+	drivers func() registration.Drivers
 	process *Reconciler
 }
 
@@ -103,6 +105,7 @@ func newFixture(t *testing.T, objs ...client.Object) *fixture {
 	t.Helper()
 	f := &fixture{T: t, clock: clocktesting.NewFakePassiveClock(start), killAfter: -1}
 	f.cloud = &cloud{f: f, name: "cloud", granted: map[string]registration.Record{}, grants: map[string]int{}}
+	f.drivers = func() registration.Drivers { return registration.Drivers{f.cloud} }
 	f.client = fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(objs...).
 		WithStatusSubresource(&clusterv1.ManagedCluster{}).WithInterceptorFuncs(f.interceptors()).Build()
 	f.restart()
@@ -123,7 +126,7 @@ func newScheme(t *testing.T) *runtime.Scheme {
 func (f *fixture) restart() {
 	f.dead, f.killAfter = false, -1
 	f.events = events.NewFakeRecorder(10_000)
-	f.process = newReconciler(f.client, f.client, f.events, f.clock, Options{Drivers: registration.Drivers{f.cloud}})
+	f.process = newReconciler(f.client, f.client, f.events, f.clock, Options{Drivers: f.drivers()})
 }
 
 // effect does something that lasts, unless the process is dead. It dies right after the last effect that it lives for.

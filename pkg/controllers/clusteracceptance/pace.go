@@ -4,12 +4,15 @@
 package clusteracceptance
 
 import (
+	"errors"
 	"hash/fnv"
 	"math/rand/v2"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration"
 )
 
 const (
@@ -48,9 +51,9 @@ func (p *paces) wait(cluster, what string) time.Duration {
 	return 0
 }
 
-// failed returns how long the next try has to be put off. It differs by chance: clusters that failed together, because
-// their cloud was too busy, do not come again together.
-func (p *paces) failed(cluster, what string) time.Duration {
+// failed returns how long the next try has to be put off: the longest for an error that trying again does not mend. It
+// differs by chance: clusters that failed together, because their cloud was too busy, do not come again together.
+func (p *paces) failed(cluster, what string, err error) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.of[cluster]
@@ -58,7 +61,7 @@ func (p *paces) failed(cluster, what string) time.Duration {
 		s.what, s.failures = what, 0
 	}
 	wait := lastRetry
-	if s.failures < 16 {
+	if s.failures < 16 && !errors.Is(err, registration.ErrTerminal) {
 		wait = min(lastRetry, firstRetry<<s.failures)
 	}
 	wait += rand.N(wait / 2)

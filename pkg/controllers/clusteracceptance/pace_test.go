@@ -4,11 +4,22 @@
 package clusteracceptance
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration"
 )
 
 func TestSlots_AreSpreadEvenlyAndOnceInEachInterval(t *testing.T) {
@@ -95,7 +106,7 @@ func TestChecks_ThatFailAreShownAndTriedAgain(t *testing.T) {
 func TestBackoff_IsOfWhatIsTried(t *testing.T) {
 	p := newFixture(t).process.paces
 	for range 40 {
-		if wait := p.failed("c1", "grant"); wait < firstRetry || wait > lastRetry*3/2 {
+		if wait := p.failed("c1", "grant", nil); wait < firstRetry || wait > lastRetry*3/2 {
 			t.Errorf("waits %s", wait)
 		}
 	}
@@ -105,5 +116,112 @@ func TestBackoff_IsOfWhatIsTried(t *testing.T) {
 	p.succeeded("c1")
 	if p.wait("c1", "grant") != 0 {
 		t.Error("waits after a success")
+	}
+}
+
+// Somebody has to change something first: it is looked at as seldom as may be, and the condition says what is wrong.
+func TestBackoff_OfATerminalErrorIsTheLongest(t *testing.T) {
+	for name, test := range map[string]struct {
+		before func(*fixture)
+		want   string
+	}{
+		"grant":  {func(*fixture) {}, "granting the cluster its identity: access denied"},
+		"revoke": {func(f *fixture) { f.settle("c1"); f.change("c1", deny) }, "revoking the cluster's identity: access denied"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, newCluster("c1"))
+			test.before(f)
+			f.cloud.fail = registration.Terminal(errors.New("access denied"))
+			before := f.cloud.grants["c1"] + f.cloud.revokes
+			from := f.clock.Now()
+			for f.clock.Now().Before(from.Add(time.Hour)) {
+				result, err := f.reconcile("c1")
+				if err != nil || result.RequeueAfter < lastRetry || result.RequeueAfter > lastRetry*3/2 {
+					t.Fatalf("%v, %v", result, err)
+				}
+				if got := f.accepted("c1"); got != "False Error "+test.want {
+					t.Errorf("condition %q", got)
+				}
+				f.clock.SetTime(f.clock.Now().Add(result.RequeueAfter))
+			}
+			if calls := f.cloud.grants["c1"] + f.cloud.revokes - before; calls < 8 || calls > 12 {
+				t.Errorf("%d calls in an hour", calls)
+			}
+			f.cloud.fail = nil
+			f.settle("c1")
+			if got := f.accepted("c1"); strings.Contains(got, "Error") {
+				t.Errorf("condition %q", got)
+			}
+		})
+	}
+}
+
+// hanging is a driver whose cloud does not answer.
+type hanging struct {
+	name string
+	// entered gets a word from each call; none ends before end is closed.
+	entered, end chan struct{}
+}
+
+func (h *hanging) Name() string { return h.name }
+func (h *hanging) Handles(c *clusterv1.ManagedCluster) bool {
+	return c.Annotations["test/driver"] == h.name
+}
+func (h *hanging) Plan(*clusterv1.ManagedCluster) (registration.Record, error) { return "r", nil }
+func (h *hanging) Grant(context.Context, string, registration.Record) error {
+	if h.entered != nil {
+		h.entered <- struct{}{}
+		<-h.end
+	}
+	return nil
+}
+func (h *hanging) Revoke(context.Context, string, registration.Record) error { return nil }
+func (h *hanging) CheckInterval() time.Duration                              { return 0 }
+func (h *hanging) AutoApproves(*clusterv1.ManagedCluster) bool               { return false }
+
+// However many clusters wait for a cloud that does not answer, workers are left for the clusters of other drivers.
+func TestWorkers_AreNotAllKeptByOneDriver(t *testing.T) {
+	slow := &hanging{name: "slow", entered: make(chan struct{}, workers), end: make(chan struct{})}
+	quick := &hanging{name: "quick"}
+	b := fake.NewClientBuilder().WithScheme(newScheme(t)).WithStatusSubresource(&clusterv1.ManagedCluster{})
+	add := func(name, driver string) {
+		c := newCluster(name)
+		c.Annotations["test/driver"] = driver
+		b.WithObjects(c)
+	}
+	for i := range workers {
+		add(fmt.Sprintf("slow-%d", i), "slow")
+	}
+	add("quick-1", "quick")
+	c := b.Build()
+	r := newReconciler(c, c, events.NewFakeRecorder(1000), clocktesting.NewFakePassiveClock(start),
+		Options{Drivers: registration.Drivers{slow, quick}})
+	results := make(chan reconcile.Result, workers)
+	var wg sync.WaitGroup
+	for i := range workers {
+		wg.Go(func() {
+			result, err := r.Reconcile(t.Context(), request(fmt.Sprintf("slow-%d", i)))
+			if err != nil {
+				t.Error(err)
+			}
+			results <- result
+		})
+	}
+	// Those that find no place let their worker go while all the others still wait.
+	for range workers - callers {
+		if result := <-results; result.RequeueAfter < busyDriver || result.RequeueAfter > 2*busyDriver {
+			t.Errorf("%v", result)
+		}
+	}
+	if _, err := r.Reconcile(t.Context(), request("quick-1")); err != nil {
+		t.Error(err)
+	}
+	if role := clusterRole("quick-1"); c.Get(t.Context(), client.ObjectKeyFromObject(role), role) != nil || recordOf(role).granted.IsZero() {
+		t.Error("the cluster of the other driver waits")
+	}
+	close(slow.end)
+	wg.Wait()
+	if calls := len(slow.entered); calls != callers {
+		t.Errorf("%d calls at once, want %d", calls, callers)
 	}
 }

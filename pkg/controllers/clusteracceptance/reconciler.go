@@ -44,8 +44,14 @@ import (
 )
 
 const (
-	// workers is how many clusters are looked at at a time. A driver that waits for its cloud keeps one of them busy.
-	workers = 32
+	// workers is how many clusters are looked at at a time, and callers how many of them may wait for one driver: if its
+	// cloud does not answer, the others are there for the clusters of other drivers.
+	workers = 64
+	callers = workers / 2
+	// callPatience is how long a worker waits until it may call a driver. Then it lets go of the cluster for busyDriver, and
+	// up to twice that.
+	callPatience = 100 * time.Millisecond
+	busyDriver   = 3 * time.Second
 	// driverTimeout bounds one call of a driver.
 	driverTimeout = time.Minute
 
@@ -72,6 +78,8 @@ type Reconciler struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	paces    *paces
+	// busy has, by the names of drivers, a place for each call.
+	busy map[string]chan struct{}
 }
 
 var _ reconcile.Reconciler = &Reconciler{}
@@ -112,7 +120,13 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 }
 
 func newReconciler(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, o Options) *Reconciler {
-	return &Reconciler{Options: o, client: c, live: live, recorder: recorder, clock: clock, paces: newPaces(clock)}
+	r := &Reconciler{
+		Options: o, client: c, live: live, recorder: recorder, clock: clock, paces: newPaces(clock), busy: map[string]chan struct{}{},
+	}
+	for _, driver := range o.Drivers {
+		r.busy[driver.Name()] = make(chan struct{}, callers)
+	}
+	return r
 }
 
 // clusterOf maps what carries the name of a cluster to the cluster.
@@ -161,6 +175,8 @@ func (r *Reconciler) cached(ctx context.Context, obj client.Object, key client.O
 type later struct{ after time.Duration }
 
 func (l later) Error() string { return fmt.Sprintf("to be looked at again in %s", l.after) }
+
+func isLater(err error) bool { return errors.As(err, &later{}) }
 
 // failure is an error that the cluster's conditions show. With a time, it is tried again then, and else when something
 // has changed.

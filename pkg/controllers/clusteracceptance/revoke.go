@@ -177,9 +177,12 @@ func (r *Reconciler) revoke(ctx context.Context, cluster string, role *rbacv1.Cl
 	if wait := r.paces.wait(cluster, what); wait > 0 {
 		return role, later{wait}
 	}
-	err := r.call(ctx, func(ctx context.Context) error { return driver.Revoke(ctx, cluster, rec.record) })
+	err := r.call(ctx, driver, func(ctx context.Context) error { return driver.Revoke(ctx, cluster, rec.record) })
+	if isLater(err) {
+		return role, err
+	}
 	if err != nil {
-		return role, failure{fmt.Errorf("revoking the cluster's identity: %w", err), r.paces.failed(cluster, what)}
+		return role, failure{fmt.Errorf("revoking the cluster's identity: %w", err), r.paces.failed(cluster, what, err)}
 	}
 	r.paces.forget(cluster)
 	return r.patchRole(ctx, role, func(role *rbacv1.ClusterRole) { record{}.write(role) })

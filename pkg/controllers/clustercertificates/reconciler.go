@@ -104,14 +104,15 @@ func pendingOf(obj client.Object) []string {
 // clusterChanged lets through changes of what a decision depends on.
 func clusterChanged(e event.UpdateEvent) bool {
 	before, now := e.ObjectOld.(*clusterv1.ManagedCluster), e.ObjectNew.(*clusterv1.ManagedCluster)
-	return before.Spec.HubAcceptsClient != now.Spec.HubAcceptsClient ||
+	return before.UID != now.UID || before.Spec.HubAcceptsClient != now.Spec.HubAcceptsClient ||
 		before.Annotations[names.AnnotationAgentKey] != now.Annotations[names.AnnotationAgentKey]
 }
 
 func annotationsChanged(e event.UpdateEvent) bool {
 	before, now := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
 	return before[names.AnnotationGranted] != now[names.AnnotationGranted] ||
-		before[names.AnnotationDriver] != now[names.AnnotationDriver]
+		before[names.AnnotationDriver] != now[names.AnnotationDriver] ||
+		before[names.AnnotationClusterUID] != now[names.AnnotationClusterUID]
 }
 
 // requestsOf maps a cluster, or what carries its name, to the requests of its agents that wait.
@@ -171,26 +172,23 @@ func (r *Reconciler) decide(ctx context.Context, object *certificatesv1.Certific
 	if !renewal && !csr.IsBootstrap(object.Spec.Username, r.BootstrapUsers) {
 		return nil, fmt.Sprintf("the user %q is neither the agent that it asks for nor a bootstrap identity", object.Spec.Username), nil
 	}
-	// Cheap things first: who floods the hub with requests must not make it ask for each.
-	key := client.ObjectKey{Name: parsed.Cluster}
-	seen := &clusterv1.ManagedCluster{}
-	if err := r.client.Get(ctx, key, seen); err != nil {
-		return nil, "", client.IgnoreNotFound(err)
-	}
-	if !accepted(seen) {
-		return nil, "", nil
-	}
-	cluster = &clusterv1.ManagedCluster{}
-	if err := r.live.Get(ctx, key, cluster); err != nil {
-		return nil, "", client.IgnoreNotFound(err)
-	}
-	role := &rbacv1.ClusterRole{}
-	if err := r.live.Get(ctx, client.ObjectKey{Name: names.ClusterRole(parsed.Cluster)}, role); err != nil {
-		return nil, "", client.IgnoreNotFound(err)
-	}
-	if !accepted(cluster) || role.Annotations[names.AnnotationGranted] == "" ||
-		role.Annotations[names.AnnotationClusterUID] != string(cluster.UID) {
-		return nil, "", nil
+	// The caches first: who floods the hub with requests must not make it ask for each, nor must a cluster that is still
+	// being accepted. What they miss comes as an event.
+	var role *rbacv1.ClusterRole
+	for _, reader := range []client.Reader{r.client, r.live} {
+		cluster, role = &clusterv1.ManagedCluster{}, &rbacv1.ClusterRole{}
+		if err := reader.Get(ctx, client.ObjectKey{Name: parsed.Cluster}, cluster); err != nil {
+			return nil, "", ignoreGone(err)
+		}
+		if !cluster.Spec.HubAcceptsClient || !cluster.DeletionTimestamp.IsZero() {
+			return nil, "", nil
+		}
+		if err := reader.Get(ctx, client.ObjectKey{Name: names.ClusterRole(parsed.Cluster)}, role); err != nil {
+			return nil, "", ignoreGone(err)
+		}
+		if role.Annotations[names.AnnotationGranted] == "" || role.Annotations[names.AnnotationClusterUID] != string(cluster.UID) {
+			return nil, "", nil
+		}
 	}
 	if driver := role.Annotations[names.AnnotationDriver]; driver != csr.Name {
 		return cluster, fmt.Sprintf("the cluster is accepted by the registration driver %q and needs no certificate", driver), nil
@@ -208,8 +206,12 @@ func (r *Reconciler) decide(ctx context.Context, object *certificatesv1.Certific
 	return cluster, "", nil
 }
 
-func accepted(cluster *clusterv1.ManagedCluster) bool {
-	return cluster.Spec.HubAcceptsClient && cluster.DeletionTimestamp.IsZero()
+// ignoreGone leaves an error that comes again, such as that the hub's API is not served at the moment.
+func ignoreGone(err error) error {
+	if registration.IsGone(err) {
+		return nil
+	}
+	return err
 }
 
 // approve approves the very request that was looked at: of a request only the labels and the conditions can change.

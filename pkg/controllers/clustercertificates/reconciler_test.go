@@ -11,11 +11,8 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/asn1"
 	"encoding/hex"
 	"encoding/pem"
-	"net"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -27,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
@@ -49,6 +47,8 @@ type scene struct {
 	users   []string
 	// pem replaces the request.
 	pem []byte
+	// asked counts the reads from the API server.
+	asked int
 }
 
 func newScene(t *testing.T) *scene {
@@ -141,7 +141,11 @@ func (s *scene) decide() (approved bool, happened string) {
 			return nil
 		}}).Build()
 	recorder := events.NewFakeRecorder(10)
-	r := &Reconciler{Options: Options{BootstrapUsers: s.users}, client: c, live: c, recorder: recorder}
+	live := interceptor.NewClient(c, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, options ...client.GetOption) error {
+		s.asked++
+		return c.Get(ctx, key, obj, options...)
+	}})
+	r := &Reconciler{Options: Options{BootstrapUsers: s.users}, client: c, live: live, recorder: recorder}
 	if _, err := r.Reconcile(s.t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s.csr)}); err != nil {
 		s.t.Fatal(err)
 	}
@@ -178,130 +182,6 @@ func TestApproved_IsWhatAnAgentOfAnAcceptedClusterAsksFor(t *testing.T) {
 	}
 }
 
-// Each of these asks for what it may not have. None is approved, and none is denied.
-func TestAttack_NoForgedRequestIsApproved(t *testing.T) {
-	sans := func(change func(*x509.CertificateRequest)) func(*scene) {
-		return func(s *scene) { change(s.request) }
-	}
-	subject := func(change func(*pkix.Name)) func(*scene) {
-		return func(s *scene) { change(&s.request.Subject) }
-	}
-	attribute := func(oid asn1.ObjectIdentifier, value any) func(*scene) {
-		return subject(func(n *pkix.Name) {
-			n.ExtraNames = append(n.ExtraNames, pkix.AttributeTypeAndValue{Type: oid, Value: value})
-		})
-	}
-	for name, change := range map[string]func(*scene){
-		// The subject.
-		"another cluster's user":          subject(func(n *pkix.Name) { n.CommonName = "system:open-cluster-management:c2:agent1" }),
-		"a user of a longer name":         subject(func(n *pkix.Name) { n.CommonName = "system:open-cluster-management:c1:a:b" }),
-		"a user without an agent":         subject(func(n *pkix.Name) { n.CommonName = "system:open-cluster-management:c1:" }),
-		"the cluster as the user":         subject(func(n *pkix.Name) { n.CommonName = "system:open-cluster-management:c1" }),
-		"a prefix of another cluster":     subject(func(n *pkix.Name) { n.CommonName = "system:open-cluster-management:c11:agent1" }),
-		"an admin":                        subject(func(n *pkix.Name) { n.CommonName = "kubernetes-admin" }),
-		"no user":                         subject(func(n *pkix.Name) { n.CommonName = "" }),
-		"system:masters":                  subject(func(n *pkix.Name) { n.Organization = []string{c1Group, allGroup, "system:masters"} }),
-		"system:masters instead":          subject(func(n *pkix.Name) { n.Organization = []string{"system:masters", allGroup} }),
-		"another cluster's group":         subject(func(n *pkix.Name) { n.Organization = []string{"system:open-cluster-management:c2", allGroup} }),
-		"another cluster's group as well": subject(func(n *pkix.Name) { n.Organization = append(n.Organization, "system:open-cluster-management:c2") }),
-		"a group less":                    subject(func(n *pkix.Name) { n.Organization = []string{c1Group} }),
-		"no group":                        subject(func(n *pkix.Name) { n.Organization = nil }),
-		"a group twice":                   subject(func(n *pkix.Name) { n.Organization = []string{c1Group, allGroup, allGroup} }),
-		"the group of AWS":                subject(func(n *pkix.Name) { n.Organization = append(n.Organization, "open-cluster-management:c1") }),
-		"an organizational unit":          subject(func(n *pkix.Name) { n.OrganizationalUnit = []string{"system:masters"} }),
-		"a second user":                   attribute(asn1.ObjectIdentifier{2, 5, 4, 3}, "kubernetes-admin"),
-		"a UID":                           attribute(asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2}, "uid"),
-		"a user that is no text":          attribute(asn1.ObjectIdentifier{2, 5, 4, 3}, 7),
-		"a serial number":                 subject(func(n *pkix.Name) { n.SerialNumber = "1" }),
-		// Alternative names.
-		"a DNS name": sans(func(r *x509.CertificateRequest) { r.DNSNames = []string{"kubernetes.default.svc"} }),
-		"an address": sans(func(r *x509.CertificateRequest) { r.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }),
-		"an e-mail":  sans(func(r *x509.CertificateRequest) { r.EmailAddresses = []string{"a@example.com"} }),
-		"a URI":      sans(func(r *x509.CertificateRequest) { r.URIs = []*url.URL{{Scheme: "spiffe", Host: "admin"}} }),
-		"another kind": sans(func(r *x509.CertificateRequest) {
-			// otherName, which Go does not parse.
-			r.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 17}, Value: []byte{0x30, 0x06, 0xA0, 0x04, 0x06, 0x02, 0x2A, 0x03}}}
-		}),
-		"a certificate authority": sans(func(r *x509.CertificateRequest) {
-			r.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 19}, Critical: true, Value: []byte{0x30, 0x03, 0x01, 0x01, 0xFF}}}
-		}),
-		// The rest of the request.
-		"another signer":      func(s *scene) { s.csr.Spec.SignerName = "kubernetes.io/kube-apiserver-client-kubelet" },
-		"a legacy signer":     func(s *scene) { s.csr.Spec.SignerName = "kubernetes.io/legacy-unknown" },
-		"usable by a server":  func(s *scene) { s.csr.Spec.Usages = append(s.csr.Spec.Usages, "server auth") },
-		"usable to sign":      func(s *scene) { s.csr.Spec.Usages = append(s.csr.Spec.Usages, "cert sign") },
-		"usable for anything": func(s *scene) { s.csr.Spec.Usages = []certificatesv1.KeyUsage{"client auth", "any"} },
-		"not usable":          func(s *scene) { s.csr.Spec.Usages = []certificatesv1.KeyUsage{"digital signature"} },
-		"no label":            func(s *scene) { s.csr.Labels = nil },
-		"another label":       func(s *scene) { s.csr.Labels["open-cluster-management.io/cluster-name"] = "c2" },
-		"not a request": func(s *scene) {
-			s.pem = []byte("-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n")
-		},
-		"nothing": func(s *scene) { s.pem = []byte{} },
-		"a signature of others": func(s *scene) {
-			der, err := x509.CreateCertificateRequest(rand.Reader, s.request, s.key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			der[len(der)-1] ^= 1
-			s.pem = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
-		},
-		"two requests": func(s *scene) {
-			der, err := x509.CreateCertificateRequest(rand.Reader, s.request, s.key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			one := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
-			s.pem = append(one, one...)
-		},
-		"the group of all as the cluster": func(s *scene) {
-			s.cluster.Name, s.role.Name = "managed-clusters", "open-cluster-management:managedcluster:managed-clusters"
-			s.csr.Labels["open-cluster-management.io/cluster-name"] = "managed-clusters"
-			s.request.Subject = pkix.Name{CommonName: allGroup + ":agent1", Organization: []string{allGroup, allGroup}}
-		},
-		// Who asks.
-		"somebody":                          func(s *scene) { s.csr.Spec.Username = "mallory" },
-		"an admin who is not a bootstrap":   func(s *scene) { s.csr.Spec.Username, s.csr.Spec.Groups = "admin", []string{"system:masters"} },
-		"another bootstrap ServiceAccount":  func(s *scene) { s.csr.Spec.Username = "system:serviceaccount:default:agent-registration-bootstrap" },
-		"a name like a bootstrap token's":   func(s *scene) { s.csr.Spec.Username = "x-system:bootstrap:abcdef" },
-		"another cluster's agent":           func(s *scene) { s.renewing(); s.csr.Spec.Username = "system:open-cluster-management:c2:agent1" },
-		"another agent of the cluster":      func(s *scene) { s.renewing(); s.csr.Spec.Username = "system:open-cluster-management:c1:agent2" },
-		"the user without the groups":       func(s *scene) { s.renewing(); s.csr.Spec.Groups = []string{"system:authenticated"} },
-		"the user in groups of others":      func(s *scene) { s.renewing(); s.csr.Spec.Groups = append(s.csr.Spec.Groups, "system:masters") },
-		"another key than the cluster's":    func(s *scene) { s.madeWith(strings.Repeat("0", 64)) },
-		"another key, of a joined cluster":  func(s *scene) { s.madeWith(strings.Repeat("0", 64)); s.joined() },
-		"a bootstrap token, after the join": func(s *scene) { s.joined() },
-		// The cluster.
-		"a cluster that is not there":    func(s *scene) { s.cluster = nil },
-		"a cluster that is not accepted": func(s *scene) { s.cluster.Spec.HubAcceptsClient = false },
-		"a renewal of a denied cluster":  func(s *scene) { s.renewing(); s.cluster.Spec.HubAcceptsClient = false },
-		"a cluster that is being deleted": func(s *scene) {
-			now := metav1.Now()
-			s.cluster.DeletionTimestamp, s.cluster.Finalizers = &now, []string{"x/y"}
-		},
-		"an acceptance that is not finished": func(s *scene) { delete(s.role.Annotations, "registration.clusterhub.dev/granted") },
-		"the acceptance of another cluster":  func(s *scene) { s.cluster.UID = "uid2" },
-		"no acceptance":                      func(s *scene) { s.role = nil },
-		"a cluster of another driver":        func(s *scene) { s.role.Annotations["registration.clusterhub.dev/driver"] = "awsirsa" },
-		"a renewal of another driver":        func(s *scene) { s.renewing(); s.role.Annotations["registration.clusterhub.dev/driver"] = "awsirsa" },
-		// What has been decided.
-		"a request that is denied": func(s *scene) {
-			s.csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: "Denied", Status: "True"}}
-		},
-		"a request that is approved": func(s *scene) {
-			s.csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: "Approved", Status: "True"}}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newScene(t)
-			change(s)
-			if approved, _ := s.decide(); approved {
-				t.Error("approved")
-			}
-		})
-	}
-}
-
 // Who waits for an admin learns why.
 func TestLeft_SaysWhy(t *testing.T) {
 	for want, change := range map[string]func(*scene){
@@ -333,6 +213,45 @@ func TestLeft_SaysWhy(t *testing.T) {
 		if _, happened := s.decide(); happened != "" {
 			t.Errorf("%s: %s", name, happened)
 		}
+	}
+}
+
+// TestRequests_OfClustersThatAreNotThatFarCostTheServerNothing: a fleet that joins at once has many of them, and so has who
+// floods the hub.
+func TestRequests_OfClustersThatAreNotThatFarCostTheServerNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*scene)
+		want   int
+	}{
+		"granted":          {func(*scene) {}, 2},
+		"not there":        {func(s *scene) { s.cluster = nil }, 0},
+		"not accepted":     {func(s *scene) { s.cluster.Spec.HubAcceptsClient = false }, 0},
+		"without a role":   {func(s *scene) { s.role = nil }, 0},
+		"not granted":      {func(s *scene) { delete(s.role.Annotations, "registration.clusterhub.dev/granted") }, 0},
+		"another's before": {func(s *scene) { s.cluster.UID = "uid2" }, 0},
+		"not its agent":    {func(s *scene) { s.csr.Spec.Username = "somebody" }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			test.change(s)
+			if approved, _ := s.decide(); approved != (test.want > 0) || s.asked != test.want {
+				t.Errorf("approved %t after %d reads, want %d", approved, s.asked, test.want)
+			}
+		})
+	}
+}
+
+func TestEvents_OfAnotherClusterOfTheNameAreNotMissed(t *testing.T) {
+	s := newScene(t)
+	cluster, role := s.cluster.DeepCopy(), s.role.DeepCopy()
+	cluster.UID, role.Annotations["registration.clusterhub.dev/cluster-uid"] = "uid2", "uid2"
+	if !clusterChanged(event.UpdateEvent{ObjectOld: s.cluster, ObjectNew: cluster}) ||
+		!annotationsChanged(event.UpdateEvent{ObjectOld: s.role, ObjectNew: role}) {
+		t.Error("a request of the new cluster would not be looked at again")
+	}
+	if clusterChanged(event.UpdateEvent{ObjectOld: s.cluster, ObjectNew: s.cluster}) ||
+		annotationsChanged(event.UpdateEvent{ObjectOld: s.role, ObjectNew: s.role}) {
+		t.Error("what has not changed is looked at again")
 	}
 }
 

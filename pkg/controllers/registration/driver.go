@@ -31,8 +31,8 @@ type Driver interface {
 	// Plan is the identity that a cluster is to have once it is accepted. It asks nobody. An error is about what the cluster
 	// says of itself, and is shown in its conditions.
 	Plan(cluster *clusterv1.ManagedCluster) (Record, error)
-	// Grant makes what the record says, or makes it again where it has drifted. An error is tried again later, and shown in the
-	// cluster's conditions: it must not have secrets.
+	// Grant makes what the record says, or makes it again where it has drifted. An error is tried again later, seldom when it
+	// is a Terminal one, and shown in the cluster's conditions: it must not have secrets.
 	Grant(ctx context.Context, cluster string, record Record) error
 	// Revoke removes what Grant has made, or a part of it. It does not fail for what is not there.
 	Revoke(ctx context.Context, cluster string, record Record) error

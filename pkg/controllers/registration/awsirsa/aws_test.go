@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	driver "github.com/clusterhub/clusterhub/pkg/controllers/registration"
 )
 
 // answers is AWS over HTTP, with one answer for each action.
@@ -95,7 +97,7 @@ func TestSDK_TriesOnceMoreAndSaysOneLine(t *testing.T) {
 	}
 	d := newRealDriver(t, a)
 	err := d.Grant(t.Context(), "c", plan(t, d, "c", arn1))
-	if err == nil || errors.Is(err, ErrTerminal) {
+	if err == nil || errors.Is(err, driver.ErrTerminal) {
 		t.Fatal(err)
 	}
 	mustEqual(t, "text", err.Error(), "IAM GetRole "+role1+": Throttling: Rate exceeded")
@@ -110,7 +112,7 @@ func TestSDK_SaysThatItsCredentialsAreRefused(t *testing.T) {
 	}
 	d := newRealDriver(t, a)
 	err := d.Grant(t.Context(), "c", plan(t, d, "c", arn1))
-	if !errors.Is(err, ErrTerminal) {
+	if !errors.Is(err, driver.ErrTerminal) {
 		t.Fatal(err)
 	}
 	mustEqual(t, "text", err.Error(), "IAM GetRole "+role1+": STS AssumeRoleWithWebIdentity: AccessDenied: "+
@@ -124,7 +126,7 @@ func TestSDK_KnowsTheAccountOfItsCredentials(t *testing.T) {
 	}
 	d := newRealDriver(t, a)
 	err := d.Grant(t.Context(), "c", plan(t, d, "c", arn1))
-	if !errors.Is(err, ErrTerminal) || !strings.Contains(err.Error(), "999999999999") {
+	if !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "999999999999") {
 		t.Error(err)
 	}
 	mustEqual(t, "calls", a.calls, []string{"AssumeRoleWithWebIdentity", "GetRole"})
@@ -142,7 +144,7 @@ func TestSDK_SaysWhenThereIsNoAWS(t *testing.T) {
 	}
 	d.iam, d.eks, d.account = newClients(c, "us-west-2")
 	err = d.Grant(t.Context(), "c", plan(t, d, "c", arn1))
-	if err == nil || errors.Is(err, ErrTerminal) || !strings.Contains(err.Error(), "connection refused") ||
+	if err == nil || errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "connection refused") ||
 		strings.Contains(err.Error(), "RequestID") || strings.Contains(err.Error(), "the token") {
 		t.Errorf("got %v", err)
 	}

@@ -19,11 +19,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	driver "github.com/clusterhub/clusterhub/pkg/controllers/registration"
@@ -67,6 +67,8 @@ type Config struct {
 	ApprovedARNPatterns []string
 	// CheckInterval is how often a cluster is looked at for drift, such as DefaultCheckInterval. 0 is never.
 	CheckInterval time.Duration
+	// Clock is the real one when it is nil.
+	Clock clock.PassiveClock
 }
 
 // Driver implements the registration by AWS IAM.
@@ -79,12 +81,10 @@ type Driver struct {
 
 	iam     iamAPI
 	eks     eksAPI
-	kube    kubernetes.Interface
 	account func(context.Context) (string, error)
 	settle  *settling
-
-	// awsAuth lets one cluster at a time edit the ConfigMap that all of them share.
-	awsAuth sync.Mutex
+	// awsAuth is nil without a client of the hub.
+	awsAuth *awsAuth
 }
 
 var _ driver.Driver = &Driver{}
@@ -116,9 +116,14 @@ func New(c Config) (*Driver, error) {
 	if c.CheckInterval < 0 {
 		return nil, fmt.Errorf("the interval of checks is %s, and must not be negative", c.CheckInterval)
 	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
 	d := &Driver{
-		hub: hub, access: c.Access, tags: c.Tags, patterns: patterns, interval: c.CheckInterval,
-		kube: c.Kube, settle: newSettling(time.Now),
+		hub: hub, access: c.Access, tags: c.Tags, patterns: patterns, interval: c.CheckInterval, settle: newSettling(c.Clock),
+	}
+	if c.Kube != nil {
+		d.awsAuth = &awsAuth{kube: c.Kube}
 	}
 	d.iam, d.eks, d.account = newClients(c.AWS, hub.Region)
 	return d, nil
@@ -203,7 +208,7 @@ type grant struct {
 
 func (d *Driver) read(cluster string, rec driver.Record) (grant, error) {
 	refuse := func(why string) (grant, error) {
-		return grant{}, terminal(fmt.Errorf("the record of the cluster's registration: %s", why))
+		return grant{}, driver.Terminal(fmt.Errorf("the record of the cluster's registration: %s", why))
 	}
 	var r record
 	if err := json.Unmarshal([]byte(rec), &r); err != nil {
@@ -226,7 +231,7 @@ func (d *Driver) read(cluster string, rec driver.Record) (grant, error) {
 	if r.Access != AccessEntry && r.Access != AWSAuth {
 		return refuse(fmt.Sprintf("access by %q is not known", r.Access))
 	}
-	if r.Access == AWSAuth && d.kube == nil {
+	if r.Access == AWSAuth && d.awsAuth == nil {
 		return refuse(fmt.Sprintf("access by %s needs a client of the hub", AWSAuth))
 	}
 	return grant{Identity: identity, cluster: cluster, access: r.Access}, nil
@@ -284,7 +289,7 @@ func (d *Driver) Revoke(ctx context.Context, cluster string, rec driver.Record) 
 	case roleErr != nil:
 		return roleErr
 	case role == nil && d.settle.unseen(g):
-		return fmt.Errorf("the IAM role %s was made a moment ago and cannot be seen yet", g.HubRole())
+		return fmt.Errorf("IAM shows no role %s, and may show one in a moment that was made a moment ago: looking again", g.HubRole())
 	case mine:
 		return d.deleteRole(ctx, g, role)
 	}

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	driver "github.com/clusterhub/clusterhub/pkg/controllers/registration"
@@ -28,22 +29,24 @@ const (
 	role1AR = "arn:aws:iam::123456789012:role/" + role1
 )
 
-// clock is the wall clock of a driver.
-type clock struct{ now time.Time }
+// fakeClock is the wall clock of a driver.
+type fakeClock struct{ *clocktesting.FakePassiveClock }
 
-func (c *clock) pass(d time.Duration) { c.now = c.now.Add(d) }
+func (c *fakeClock) pass(d time.Duration) { c.SetTime(c.Now().Add(d)) }
 
-func newDriver(t *testing.T, f *fakeAWS, c Config, options ...func(*Driver)) (*Driver, *clock) {
+// newDriver returns a driver that has been there for a while.
+func newDriver(t *testing.T, f *fakeAWS, c Config, options ...func(*Driver)) (*Driver, *fakeClock) {
 	t.Helper()
 	if c.HubClusterARN == "" {
 		c.HubClusterARN = hubARN
 	}
+	clk := &fakeClock{clocktesting.NewFakePassiveClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))}
+	c.Clock = clk
 	d, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	clk := &clock{now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}
-	d.settle = newSettling(func() time.Time { return clk.now })
+	clk.pass(2 * settleTime)
 	d.iam, d.eks = f, f
 	d.account = func(context.Context) (string, error) { return d.hub.Account, nil }
 	for _, option := range options {
@@ -196,7 +199,7 @@ func TestRecord_OfAnotherHubOrFormIsRefused(t *testing.T) {
 		"a partition":  strings.ReplaceAll(good, arn1, "arn:aws-cn:eks:cn-north-1:123456789012:cluster/managed-cluster1"),
 	} {
 		for _, do := range []func(context.Context, string, driver.Record) error{d.Grant, d.Revoke} {
-			if err := do(t.Context(), "c", driver.Record(rec)); !errors.Is(err, ErrTerminal) {
+			if err := do(t.Context(), "c", driver.Record(rec)); !errors.Is(err, driver.ErrTerminal) {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}

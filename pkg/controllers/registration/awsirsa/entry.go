@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	driver "github.com/clusterhub/clusterhub/pkg/controllers/registration"
 )
 
 const standard = "STANDARD"
@@ -78,7 +80,7 @@ func (g grant) ownsEntry(entry *ekstypes.AccessEntry) error {
 		return g.owns(what, entry.Tags)
 	}
 	if other := namedCluster(aws.ToString(entry.Username), entryUser); other != "" && other != g.cluster {
-		return terminal(fmt.Errorf("%s belongs to the ManagedCluster %q, by its user name", what, other))
+		return driver.Terminal(fmt.Errorf("%s belongs to the ManagedCluster %q, by its user name", what, other))
 	}
 	return nil
 }
@@ -108,8 +110,8 @@ func (d *Driver) createEntry(ctx context.Context, g grant, roleID string) error 
 	}
 	wrapped := awsError("EKS CreateAccessEntry "+g.HubRole(), err)
 	// What is not found is the cluster. An invalid parameter, though, is most often a role that EKS will see in some seconds.
-	if f, ok := wrapped.(*failure); ok && is[*ekstypes.ResourceNotFoundException](err) {
-		f.terminal = true
+	if is[*ekstypes.ResourceNotFoundException](err) {
+		return driver.Terminal(wrapped)
 	}
 	return wrapped
 }

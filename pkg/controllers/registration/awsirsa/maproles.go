@@ -8,28 +8,35 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// The document mapRoles is a YAML list of {rolearn, username, groups}. It decides who may come into the hub, nodes
-// included, so what is not ours is kept to the letter, comments too, and what cannot be read is not touched. As EKS reads
-// it, the case of keys and ARNs does not matter, and of two entries of one ARN the last counts.
+// mapRolesDocument is a YAML list of {rolearn, username, groups}. It decides who may come into the hub, nodes included, so
+// what is not ours is kept to the letter, and what cannot be read is not touched. As EKS reads it, the case of keys and
+// ARNs does not matter, and of two entries of one ARN the last counts.
+type mapRolesDocument struct {
+	text string
+	// list is in root, and was is what it had.
+	root, list *yaml.Node
+	was        []*yaml.Node
+}
 
-// setMapping returns the document with one entry of the role, or the same document if it has it.
-func setMapping(document, arn, cluster string) (string, error) {
-	root, list, err := readMapRoles(document)
-	if err != nil {
-		return "", err
-	}
+// errBroken says that others need what an edit takes out.
+var errBroken = errors.New("the change would break it")
+
+// set gives the document one entry of the role. It changes nothing if it is there, or if it returns an error.
+func (m *mapRolesDocument) set(arn, cluster string) error {
 	first, count, right := 0, 0, false
-	for i, item := range list.Content {
+	for i, item := range m.list.Content {
 		if !isOf(item, arn) {
 			continue
 		}
 		if other := namedCluster(field(item, "username"), mappedUser); other != "" && other != cluster {
-			return "", fmt.Errorf("its entry of the role %s belongs to the ManagedCluster %q", arn, other)
+			return fmt.Errorf("its entry of the role %s belongs to the ManagedCluster %q", arn, other)
 		}
 		if count++; count == 1 {
 			first = i
@@ -37,99 +44,185 @@ func setMapping(document, arn, cluster string) (string, error) {
 		right = field(item, "username") == mappedUser(cluster) && sameSet(groups(item), mappedGroups(cluster))
 	}
 	if count == 1 && right {
-		return document, nil
+		return nil
 	}
 	wanted := mapping(arn, cluster)
 	if count == 0 {
-		if len(list.Content) == 0 {
-			list.Style = 0 // "[]" is not how one goes on
-		}
-		list.Content = append(list.Content, wanted)
-		return writeMapRoles(root)
+		m.list.Content = append(m.list.Content, wanted)
+		return nil
 	}
-	was := list.Content[first]
+	was := m.list.Content[first]
 	wanted.HeadComment, wanted.FootComment = was.HeadComment, was.FootComment
-	list.Content[first] = wanted
-	without(list, func(item *yaml.Node) bool { return item != wanted && isOf(item, arn) })
-	return writeMapRoles(root)
+	m.list.Content[first] = wanted
+	m.without(func(item *yaml.Node) bool { return item != wanted && isOf(item, arn) })
+	return nil
 }
 
-// dropMapping returns the document without the entries of the role that are the cluster's, or, if the role is the
-// cluster's, those that are nobody's.
-func dropMapping(document, arn, cluster string, mine bool) (string, error) {
-	root, list, err := readMapRoles(document)
-	if err != nil {
-		// Nobody comes in by a document that cannot be read, but one that is repaired may have the entry: look again.
-		return "", err
-	}
-	before := len(list.Content)
-	without(list, func(item *yaml.Node) bool {
+// drop takes the entries of the role out that are the cluster's, or, if the role is the cluster's, those that are nobody's.
+func (m *mapRolesDocument) drop(arn, cluster string, mine bool) {
+	m.without(func(item *yaml.Node) bool {
 		owner := namedCluster(field(item, "username"), mappedUser)
 		return isOf(item, arn) && (owner == cluster || owner == "" && mine)
 	})
-	if len(list.Content) == before {
-		return document, nil
-	}
-	return writeMapRoles(root)
 }
 
-// readMapRoles returns the document and the list in it.
-func readMapRoles(document string) (root, list *yaml.Node, err error) {
-	root = &yaml.Node{}
-	switch strings.TrimSpace(document) {
+// readMapRoles reads the document.
+func readMapRoles(text string) (*mapRolesDocument, error) {
+	m := &mapRolesDocument{text: text, root: &yaml.Node{}}
+	switch strings.TrimSpace(text) {
 	case "", "``", `""`, "''": // what EKS takes for nothing
-		document = "[]"
+		text = "[]"
 	}
-	decoder := yaml.NewDecoder(strings.NewReader(document))
-	if err := decoder.Decode(root); errors.Is(err, io.EOF) { // only comments
-		return readMapRoles(document + "\n[]")
-	} else if err != nil {
-		return nil, nil, malformed(err.Error())
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	err := decoder.Decode(m.root)
+	if errors.Is(err, io.EOF) { // only comments
+		decoder = yaml.NewDecoder(strings.NewReader(text + "\n[]"))
+		err = decoder.Decode(m.root)
+	}
+	if err != nil {
+		return nil, malformed(err.Error())
 	}
 	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
-		return nil, nil, malformed("it has more than one document")
+		return nil, malformed("it has more than one document")
 	}
-	if len(root.Content) != 1 {
-		return nil, nil, malformed("it has no list")
+	if len(m.root.Content) != 1 {
+		return nil, malformed("it has no list")
 	}
-	list = root.Content[0]
-	if list.Kind == yaml.ScalarNode && list.Tag == "!!null" {
-		list.Kind, list.Tag, list.Value = yaml.SequenceNode, "!!seq", ""
+	m.list = m.root.Content[0]
+	if m.list.Kind == yaml.ScalarNode && m.list.Tag == "!!null" {
+		m.list.Kind, m.list.Tag, m.list.Value = yaml.SequenceNode, "!!seq", ""
 	}
-	if list.Kind != yaml.SequenceNode {
-		return nil, nil, malformed("it is not a list")
+	if m.list.Kind != yaml.SequenceNode {
+		return nil, malformed("it is not a list")
 	}
-	for i, item := range list.Content {
-		if m := resolve(item); m.Kind != yaml.MappingNode {
-			return nil, nil, malformed(fmt.Sprintf("item %d is not an entry of a role", i+1))
+	for i, item := range m.list.Content {
+		if resolve(item).Kind != yaml.MappingNode {
+			return nil, malformed(fmt.Sprintf("item %d is not an entry of a role", i+1))
 		}
 	}
-	return root, list, nil
+	m.was = slices.Clone(m.list.Content)
+	return m, nil
 }
 
 func malformed(why string) error {
-	return fmt.Errorf("%s is malformed and is not touched: %s", mapRoles, why)
+	return fmt.Errorf("%s is malformed and is not touched: %s", mapRoles, oneLine(why))
 }
 
-func writeMapRoles(root *yaml.Node) (string, error) {
-	var b bytes.Buffer
-	encoder := yaml.NewEncoder(&b)
-	encoder.SetIndent(2)
-	err := encoder.Encode(root)
-	if err == nil {
-		err = encoder.Close()
+// write returns the document with what has been set and dropped.
+func (m *mapRolesDocument) write() (string, error) {
+	if slices.Equal(m.list.Content, m.was) {
+		return m.text, nil
 	}
+	if text, ok := m.splice(); ok {
+		return text, nil
+	}
+	if len(m.was) == 0 {
+		m.list.Style = 0 // "[]" is not how one goes on
+	}
+	text, err := encode(m.root)
 	if err != nil {
 		return "", err
 	}
-	document := b.String()
 	// An entry that has gone may have had an anchor that others use.
-	if strings.Contains(document, "*") {
-		if _, _, err := readMapRoles(document); err != nil {
-			return "", fmt.Errorf("the change would break it: %w", err)
+	if strings.Contains(text, "*") {
+		if _, err := readMapRoles(text); err != nil {
+			return "", fmt.Errorf("%w: %w", errBroken, err)
 		}
 	}
-	return document, nil
+	return text, nil
+}
+
+// splice changes the lines of the entries that have changed, and no others. It gives up where an entry is not some lines
+// of its own.
+func (m *mapRolesDocument) splice() (text string, ok bool) {
+	if len(m.was) == 0 || len(m.list.Content) == 0 {
+		return "", false
+	}
+	lines := strings.SplitAfter(m.text, "\n")
+	start := make([]int, len(m.was)+1)
+	for i, item := range m.was {
+		// The dash may have a line of its own.
+		for start[i] = item.Line - 1; !strings.HasPrefix(strings.TrimSpace(lines[start[i]]), "-"); start[i]-- {
+			if start[i] == 0 {
+				return "", false
+			}
+		}
+		if i > 0 && start[i] <= start[i-1] {
+			return "", false
+		}
+	}
+	start[len(m.was)] = len(lines)
+	indent, _, _ := strings.Cut(lines[start[0]], "-")
+	var b strings.Builder
+	put := func(lines []string) {
+		for _, line := range lines {
+			b.WriteString(line)
+		}
+	}
+	next := 0
+	// upTo passes the entries that have gone. What is between two entries is nobody's.
+	upTo := func(i int) {
+		for ; next < i; next++ {
+			put(lines[endOfEntry(lines, start[next], start[next+1]):start[next+1]])
+		}
+	}
+	put(lines[:start[0]])
+	for _, item := range m.list.Content {
+		if i := slices.Index(m.was[next:], item); i >= 0 {
+			upTo(next + i)
+			put(lines[start[next]:start[next+1]])
+			next++
+			continue
+		}
+		entry, err := encode(&yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{bare(item)}})
+		if err != nil {
+			return "", false
+		}
+		if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n") {
+			b.WriteString("\n")
+		}
+		for line := range strings.Lines(entry) {
+			b.WriteString(indent + line)
+		}
+	}
+	upTo(len(m.was))
+	text = b.String()
+	// What YAML makes of lines has many rules, so this is no guess.
+	got, err := readMapRoles(text)
+	return text, err == nil && sameEntries(got.list, m.list)
+}
+
+// endOfEntry is the line after the last one of an entry that is neither empty nor a comment.
+func endOfEntry(lines []string, start, end int) int {
+	for ; end > start+1; end-- {
+		if line := strings.TrimSpace(lines[end-1]); line != "" && !strings.HasPrefix(line, "#") {
+			break
+		}
+	}
+	return end
+}
+
+// bare is an entry without the comments, which are in the text.
+func bare(item *yaml.Node) *yaml.Node {
+	copied := *item
+	copied.HeadComment, copied.FootComment = "", ""
+	return &copied
+}
+
+func sameEntries(a, b *yaml.Node) bool {
+	var x, y []any
+	return a.Decode(&x) == nil && b.Decode(&y) == nil && reflect.DeepEqual(x, y)
+}
+
+func encode(node *yaml.Node) (string, error) {
+	var b bytes.Buffer
+	encoder := yaml.NewEncoder(&b)
+	encoder.SetIndent(2)
+	err := encoder.Encode(node)
+	if err == nil {
+		err = encoder.Close()
+	}
+	return b.String(), err
 }
 
 func mapping(arn, cluster string) *yaml.Node {
@@ -147,14 +240,8 @@ func mapping(arn, cluster string) *yaml.Node {
 	}}
 }
 
-func without(list *yaml.Node, drop func(*yaml.Node) bool) {
-	var kept []*yaml.Node
-	for _, item := range list.Content {
-		if !drop(item) {
-			kept = append(kept, item)
-		}
-	}
-	list.Content = kept
+func (m *mapRolesDocument) without(drop func(*yaml.Node) bool) {
+	m.list.Content = slices.DeleteFunc(slices.Clone(m.list.Content), drop)
 }
 
 func isOf(item *yaml.Node, arn string) bool { return strings.EqualFold(field(item, "rolearn"), arn) }

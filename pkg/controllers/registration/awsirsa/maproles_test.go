@@ -8,6 +8,26 @@ import (
 	"testing"
 )
 
+func setMapping(text, arn, cluster string) (string, error) {
+	m, err := readMapRoles(text)
+	if err == nil {
+		err = m.set(arn, cluster)
+	}
+	if err != nil {
+		return "", err
+	}
+	return m.write()
+}
+
+func dropMapping(text, arn, cluster string, mine bool) (string, error) {
+	m, err := readMapRoles(text)
+	if err != nil {
+		return "", err
+	}
+	m.drop(arn, cluster, mine)
+	return m.write()
+}
+
 func TestSetMapping(t *testing.T) {
 	other := strings.ReplaceAll(ours, "system:open-cluster-management:c", "x")
 	for name, test := range map[string]struct{ document, want string }{
@@ -17,7 +37,7 @@ func TestSetMapping(t *testing.T) {
 		"an empty list":                  {"[]\n", ours},
 		"null":                           {"null\n", ours},
 		"only a comment":                 {"# nobody yet\n", "# nobody yet\n\n" + ours},
-		"other entries":                  {nodes, strings.ReplaceAll(nodes, "   #", " #") + ours},
+		"other entries":                  {nodes, nodes + ours},
 		"a list in one line":             {"[{rolearn: a, groups: [b]}]\n", ""},
 		"a comment at the end":           {"- rolearn: a\n# the end\n", ""},
 		"it is there":                    {nodes + ours, nodes + ours},
@@ -48,12 +68,12 @@ func TestSetMapping(t *testing.T) {
 			}
 			mustEqual(t, "the next", again, got)
 			mustEqual(t, "others", othersOf(t, got), othersOf(t, test.document))
-			_, list, err := readMapRoles(got)
+			m, err := readMapRoles(got)
 			if err != nil {
 				t.Fatal(err)
 			}
 			count := 0
-			for _, item := range list.Content {
+			for _, item := range m.list.Content {
 				if isOf(item, role1AR) {
 					count++
 					mustEqual(t, "user", field(item, "username"), "system:open-cluster-management:c")
@@ -81,11 +101,11 @@ func TestSetMapping(t *testing.T) {
 // othersOf returns what the document says of other roles.
 func othersOf(t *testing.T, document string) (others []any) {
 	t.Helper()
-	_, list, err := readMapRoles(document)
+	m, err := readMapRoles(document)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, item := range list.Content {
+	for _, item := range m.list.Content {
 		if !isOf(item, role1AR) {
 			var v any
 			if err := item.Decode(&v); err != nil {
@@ -147,4 +167,72 @@ func TestDropMapping_TakesOnlyTheClusters(t *testing.T) {
 			t.Errorf("%s: got %v,\n%s", name, err, got)
 		}
 	}
+}
+
+// What others have written stays to the letter, however they write: spaces, quotes, comments, empty lines, carriage
+// returns.
+func TestMapRoles_KeepsTheLettersOfOthers(t *testing.T) {
+	const (
+		a = "- rolearn:   'a'   # one\n  groups:\n  - \"x\"\n  -   y\n"
+		b = "-\n  rolearn: >-\n    b\n    c\n  username: |\n    x\n\n    # no comment\n"
+	)
+	mine := strings.Replace(ours, "username: system:open-cluster-management:c", "username: x", 1)
+	indented := func(s string, by string) string {
+		return by + strings.TrimSuffix(strings.ReplaceAll(s, "\n", "\n"+by), by)
+	}
+	for name, test := range map[string]struct{ document, set, drop string }{
+		"at the end":                     {a, a + ours, a},
+		"after a comment":                {a + "# the end\n\n", a + "# the end\n\n" + ours, a + "# the end\n\n"},
+		"without a line's end":           {strings.TrimSuffix(a, "\n"), a + ours, a},
+		"in the place of a wrong one":    {a + mine + "\n# of a\n" + a, a + ours + "\n# of a\n" + a, a + "\n# of a\n" + a},
+		"in the place of two":            {mine + a + mine + "# of b\n", ours + a + "# of b\n", a + "# of b\n"},
+		"below a document's mark":        {"# head\n---\n" + a, "# head\n---\n" + a + ours, "# head\n---\n" + a},
+		"of indented entries":            {indented(a, "    "), indented(a+ours, "    "), indented(a, "    ")},
+		"with a dash on a line":          {"-\n  rolearn: a\n", "-\n  rolearn: a\n" + ours, "-\n  rolearn: a\n"},
+		"with texts of many lines":       {a + strings.Replace(b, "-\n  rolearn", "- rolearn", 1), a + strings.Replace(b, "-\n  rolearn", "- rolearn", 1) + ours, ""},
+		"of carriage returns":            {strings.ReplaceAll(a, "\n", "\r\n"), strings.ReplaceAll(a, "\n", "\r\n") + ours, strings.ReplaceAll(a, "\n", "\r\n")},
+		"with names of what comes later": {"- &x {rolearn: a}\n- *x\n", "- &x {rolearn: a}\n- *x\n" + ours, "- &x {rolearn: a}\n- *x\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set, err := setMapping(test.document, role1AR, "c")
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustEqual(t, "set", set, test.set)
+			if test.drop == "" {
+				test.drop = test.document
+			}
+			dropped, err := dropMapping(set, role1AR, "c", false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustEqual(t, "dropped", dropped, test.drop)
+		})
+	}
+}
+
+// FuzzMapRoles: whatever an admin has written, all entries of others mean what they meant.
+func FuzzMapRoles(f *testing.F) {
+	for _, seed := range []string{nodes, nodes + ours, ours, "[]", "- &a {rolearn: a}\n- *a\n", "- rolearn: |\n    a\n    # b\n", "- {a: b}\n...\n"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, document string) {
+		m, err := readMapRoles(document)
+		if err != nil || m.list.Decode(&[]any{}) != nil {
+			return
+		}
+		set, err := setMapping(document, role1AR, "c")
+		if err != nil {
+			return
+		}
+		mustEqual(t, "others after it was set", othersOf(t, set), othersOf(t, document))
+		if again, err := setMapping(set, role1AR, "c"); err != nil || again != set {
+			t.Errorf("the next is %q, %v", again, err)
+		}
+		dropped, err := dropMapping(set, role1AR, "c", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustEqual(t, "others after it was dropped", othersOf(t, dropped), othersOf(t, document))
+	})
 }

@@ -41,7 +41,7 @@ func TestRevoke_TakesAccessWhileIAMDoesNotAnswer(t *testing.T) {
 	rec := plan(t, d, "c", arn1)
 	mustGrant(t, d, "c", rec)
 	f.before = failing("GetRole", &smithy.GenericAPIError{Code: "Throttling"})
-	if err := d.Revoke(t.Context(), "c", rec); err == nil || errors.Is(err, ErrTerminal) {
+	if err := d.Revoke(t.Context(), "c", rec); err == nil || errors.Is(err, driver.ErrTerminal) {
 		t.Errorf("got %v", err)
 	}
 	if len(f.entries) > 0 {
@@ -74,7 +74,7 @@ func TestRevoke_SaysWhatSomebodyElseHasToDo(t *testing.T) {
 	mustGrant(t, d, "c", rec)
 	f.roles[role1].attached = true
 	err := d.Revoke(t.Context(), "c", rec)
-	if !errors.Is(err, ErrTerminal) || !strings.Contains(err.Error(), "must detach all policies first") {
+	if !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "must detach all policies first") {
 		t.Errorf("got %v", err)
 	}
 	f.roles[role1].attached = false
@@ -221,7 +221,7 @@ func TestFailure_OfEachCallIsMadeGoodByTheNextTry(t *testing.T) {
 				clk.pass(time.Hour)
 			}
 			f.before = failing(name, throttled)
-			if err := do.run(d)(t.Context(), "c", rec); !errors.Is(err, throttled) || errors.Is(err, ErrTerminal) {
+			if err := do.run(d)(t.Context(), "c", rec); !errors.Is(err, throttled) || errors.Is(err, driver.ErrTerminal) {
 				t.Errorf("%s, %s: got %v", do.name, name, err)
 			}
 			f.before = nil
@@ -240,7 +240,7 @@ func TestRevoke_OfARoleThatCannotBeSeenYetIsTriedAgain(t *testing.T) {
 	rec := plan(t, d, "c", arn1)
 	mustGrant(t, d, "c", rec)
 	f.before = failing("GetRole", &iamtypes.NoSuchEntityException{})
-	if err := d.Revoke(t.Context(), "c", rec); err == nil || errors.Is(err, ErrTerminal) {
+	if err := d.Revoke(t.Context(), "c", rec); err == nil || errors.Is(err, driver.ErrTerminal) {
 		t.Errorf("got %v", err)
 	}
 	f.before = nil
@@ -252,4 +252,26 @@ func TestRevoke_OfARoleThatCannotBeSeenYetIsTriedAgain(t *testing.T) {
 	clk.pass(2 * time.Minute)
 	mustRevoke(t, d, "c", rec)
 	f.mustBeEmpty(t)
+}
+
+// A process does not know what the one before it made a moment ago, and IAM may not show.
+func TestRevoke_ByANewProcessLeavesNothingThatIAMDoesNotShowYet(t *testing.T) {
+	f := newFakeAWS()
+	before, _ := newDriver(t, f, Config{})
+	rec := plan(t, before, "c", arn1)
+	mustGrant(t, before, "c", rec)
+	f.roles[role1].unseen = true
+	d, clk := newDriver(t, f, Config{})
+	d.settle = newSettling(clk)
+	if err := d.Revoke(t.Context(), "c", rec); err == nil || errors.Is(err, driver.ErrTerminal) {
+		t.Errorf("got %v", err)
+	}
+	if len(f.entries) > 0 {
+		t.Error("the access is left")
+	}
+	f.roles[role1].unseen = false
+	mustRevoke(t, d, "c", rec)
+	f.mustBeEmpty(t)
+	clk.pass(2 * settleTime)
+	mustRevoke(t, d, "c", rec)
 }

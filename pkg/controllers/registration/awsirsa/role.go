@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 
+	driver "github.com/clusterhub/clusterhub/pkg/controllers/registration"
 	"github.com/clusterhub/clusterhub/pkg/irsa"
 )
 
@@ -77,7 +78,7 @@ func (d *Driver) createRole(ctx context.Context, g grant) (string, error) {
 		return "", awsError("the hub's credentials for AWS", err)
 	}
 	if account != "" && account != g.Hub.Account {
-		return "", terminal(fmt.Errorf("the hub's credentials are of the AWS account %s, and its ARN is %s", account, g.Hub))
+		return "", driver.Terminal(fmt.Errorf("the hub's credentials are of the AWS account %s, and its ARN is %s", account, g.Hub))
 	}
 	out, err := d.iam.CreateRole(ctx, &iam.CreateRoleInput{
 		RoleName:                 aws.String(g.HubRole()),
@@ -145,8 +146,8 @@ func policyName(g grant) string { return g.HubRole() }
 // trustError adds what IAM's text leaves open: it refuses to trust a role that it does not see.
 func trustError(what string, g grant, err error) error {
 	wrapped := awsError(what, err)
-	if f, ok := wrapped.(*failure); ok && is[*iamtypes.MalformedPolicyDocumentException](err) {
-		f.text += fmt.Sprintf(" (the managed cluster's role %s has to be there first)", g.ManagedRoleARN())
+	if is[*iamtypes.MalformedPolicyDocumentException](err) {
+		return fmt.Errorf("%w (the managed cluster's role %s has to be there first)", wrapped, g.ManagedRoleARN())
 	}
 	return wrapped
 }

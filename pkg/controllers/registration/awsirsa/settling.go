@@ -6,16 +6,19 @@ package awsirsa
 import (
 	"sync"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 // settleTime is for how long IAM is not believed about what was made or deleted by us. It tells its own parts, and EKS,
 // within 10 to 30 seconds.
 const settleTime = time.Minute
 
-// settling remembers what IAM and EKS may not see yet. It is lost with the process, which takes longer to be replaced
-// than IAM takes to settle.
+// settling remembers what IAM and EKS may not see yet. It is lost with the process; the next one takes it that anything may
+// have been made the moment before it started.
 type settling struct {
-	now func() time.Time
+	clock   clock.PassiveClock
+	started time.Time
 
 	mu    sync.Mutex
 	roles map[settlingKey]*settlingRole
@@ -32,8 +35,8 @@ type settlingRole struct {
 	ready bool
 }
 
-func newSettling(now func() time.Time) *settling {
-	return &settling{now: now, roles: map[settlingKey]*settlingRole{}, gones: map[string]time.Time{}}
+func newSettling(clock clock.PassiveClock) *settling {
+	return &settling{clock: clock, started: clock.Now(), roles: map[settlingKey]*settlingRole{}, gones: map[string]time.Time{}}
 }
 
 func keyOf(g grant) settlingKey { return settlingKey{role: g.HubRole(), cluster: g.cluster} }
@@ -43,7 +46,7 @@ func (s *settling) created(g grant, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sweep()
-	s.roles[keyOf(g)] = &settlingRole{id: id, made: s.now()}
+	s.roles[keyOf(g)] = &settlingRole{id: id, made: s.clock.Now()}
 }
 
 // complete says that the role has its policy too.
@@ -65,7 +68,7 @@ func (s *settling) ready(g grant) (id string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.roles[keyOf(g)]
-	if r == nil || !r.ready || s.now().Sub(r.made) > settleTime {
+	if r == nil || !r.ready || s.clock.Since(r.made) > settleTime {
 		return "", false
 	}
 	return r.id, true
@@ -75,8 +78,11 @@ func (s *settling) ready(g grant) (id string, ok bool) {
 func (s *settling) unseen(g grant) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.roles[keyOf(g)]
-	return r != nil && s.now().Sub(r.made) <= settleTime
+	made := s.started
+	if r := s.roles[keyOf(g)]; r != nil {
+		made = r.made
+	}
+	return s.clock.Since(made) <= settleTime
 }
 
 // deleted says that the role with the ID has been deleted.
@@ -85,7 +91,7 @@ func (s *settling) deleted(g grant, id string) {
 	defer s.mu.Unlock()
 	s.sweep()
 	delete(s.roles, keyOf(g))
-	s.gones[id] = s.now()
+	s.gones[id] = s.clock.Now()
 }
 
 // gone says that a role that IAM shows is none any more.
@@ -93,7 +99,7 @@ func (s *settling) gone(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, ok := s.gones[id]
-	return ok && s.now().Sub(at) <= settleTime
+	return ok && s.clock.Since(at) <= settleTime
 }
 
 func (s *settling) forget(g grant) {
@@ -109,12 +115,12 @@ func (s *settling) sweep() {
 		return
 	}
 	for key, r := range s.roles {
-		if s.now().Sub(r.made) > settleTime {
+		if s.clock.Since(r.made) > settleTime {
 			delete(s.roles, key)
 		}
 	}
 	for id, at := range s.gones {
-		if s.now().Sub(at) > settleTime {
+		if s.clock.Since(at) > settleTime {
 			delete(s.gones, id)
 		}
 	}

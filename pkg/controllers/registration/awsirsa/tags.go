@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strings"
 
+	driver "github.com/clusterhub/clusterhub/pkg/controllers/registration"
 	"github.com/clusterhub/clusterhub/pkg/irsa"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -34,6 +35,34 @@ func ownTag(key string) bool {
 	return strings.HasPrefix(key, "clusterhub.dev/")
 }
 
+func validateTags(tags map[string]string) error {
+	const (
+		mostTags     = 40 // of AWS's 50: the driver has some of its own
+		longestKey   = 128
+		longestValue = 256
+	)
+	if len(tags) > mostTags {
+		return fmt.Errorf("%d tags are too many: AWS has room for %d", len(tags), mostTags)
+	}
+	keys := map[string]bool{}
+	for key, value := range tags {
+		lower := strings.ToLower(key)
+		if keys[lower] {
+			return fmt.Errorf("the tag %q is there twice: IAM does not tell its case apart", lower)
+		}
+		keys[lower] = true
+		switch {
+		case key == "" || len(key) > longestKey || len(value) > longestValue:
+			return fmt.Errorf("the tag %q: a key has 1 to %d characters, a value at most %d", key, longestKey, longestValue)
+		case strings.HasPrefix(lower, "aws:"):
+			return fmt.Errorf(`the tag %q: AWS keeps "aws:" to itself`, key)
+		case ownTag(key):
+			return fmt.Errorf("the tag %q is the hub's own", key)
+		}
+	}
+	return nil
+}
+
 // wantedTags are those of the role.
 func (d *Driver) wantedTags(g grant) map[string]string {
 	tags := maps.Clone(d.tags)
@@ -52,13 +81,13 @@ func (g grant) owns(what string, tags map[string]string) error {
 	case cluster == g.cluster && hub == g.Hub.String():
 		return nil
 	case cluster == "" || hub == "":
-		return terminal(fmt.Errorf("%s is there already and was not made by this hub: delete it, or tag it with %s=%s and %s=%s",
+		return driver.Terminal(fmt.Errorf("%s is there already and was not made by this hub: delete it, or tag it with %s=%s and %s=%s",
 			what, TagCluster, g.cluster, TagHub, g.Hub))
 	case hub != g.Hub.String():
-		return terminal(fmt.Errorf("%s belongs to the ManagedCluster %q of another hub, %s", what, cluster, hub))
+		return driver.Terminal(fmt.Errorf("%s belongs to the ManagedCluster %q of another hub, %s", what, cluster, hub))
 	}
 	// The names of roles do not tell regions apart.
-	return terminal(fmt.Errorf("%s belongs to the ManagedCluster %q, whose EKS cluster has the account and the name of %s too: "+
+	return driver.Terminal(fmt.Errorf("%s belongs to the ManagedCluster %q, whose EKS cluster has the account and the name of %s too: "+
 		"a hub can have one of them", what, cluster, g.Managed))
 }
 

@@ -1,0 +1,45 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command kubectl-hub is the kubectl plugin "kubectl hub": it sets up hubs for clusters to join, and clusters to join hubs.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/clusterhub/clusterhub/pkg/cli"
+)
+
+func main() {
+	os.Exit(run())
+}
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// A second signal ends the process at once.
+	context.AfterFunc(ctx, stop)
+	version := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+	}
+	cmd := cli.NewCommand(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, version)
+	if strings.HasPrefix(filepath.Base(os.Args[0]), cli.CompletionName) {
+		cmd.SetArgs(append([]string{"__complete"}, os.Args[1:]...))
+	}
+	if err := cmd.ExecuteContext(ctx); err != nil {
+		// One line: it is for a person, or for the log of a script.
+		fmt.Fprintln(os.Stderr, "Error:", strings.Join(strings.Fields(err.Error()), " "))
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,226 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/clusterhub/clusterhub/pkg/agent"
+	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
+)
+
+func newGlobal() (*global, *bytes.Buffer) {
+	out := &bytes.Buffer{}
+	return &global{IOStreams: genericiooptions.IOStreams{Out: io.Discard, ErrOut: out}}, out
+}
+
+func TestAwait_SaysNothingOfWhatIsDoneAtOnce(t *testing.T) {
+	g, out := newGlobal()
+	looks := 0
+	err := g.await(t.Context(), "it", func(context.Context) (bool, string, error) {
+		looks++
+		return looks == 2, "not yet", nil
+	})
+	if err != nil || looks != 2 || out.Len() > 0 {
+		t.Errorf("%v after %d looks: %s", err, looks, out)
+	}
+}
+
+func TestAwait_SaysWhatItWaitsForAndWhyItGaveUp(t *testing.T) {
+	g, out := newGlobal()
+	w := &waiting{timeout: quietFor + 2*pollInterval}
+	ctx, cancel := w.limit(t.Context())
+	defer cancel()
+	err := g.await(ctx, "it", func(context.Context) (bool, string, error) { return false, "not yet", nil })
+	if err == nil || err.Error() != "waiting for it: not within --timeout=3s: not yet" {
+		t.Errorf("got %v", err)
+	}
+	if got := out.String(); strings.Count(got, "Waiting for it: not yet ...") != 1 {
+		t.Errorf("said %q", got)
+	}
+}
+
+func TestAwait_GoesOnAfterWhatMayPass(t *testing.T) {
+	g, _ := newGlobal()
+	refused := &url.Error{Op: "Get", URL: "https://hub", Err: syscall.ECONNREFUSED}
+	looks, wrong := 0, errors.New("wrong")
+	err := g.await(t.Context(), "it", func(context.Context) (bool, string, error) {
+		if looks++; looks == 1 {
+			return false, "", refused
+		}
+		return false, "", wrong
+	})
+	if !errors.Is(err, wrong) || looks != 2 {
+		t.Errorf("%v after %d looks", err, looks)
+	}
+}
+
+func TestAwait_IsInterrupted(t *testing.T) {
+	g, _ := newGlobal()
+	ctx, cancel := context.WithCancel(t.Context())
+	err := g.await(ctx, "it", func(context.Context) (bool, string, error) {
+		cancel()
+		return false, "", ctx.Err()
+	})
+	if err == nil || !strings.Contains(err.Error(), "interrupted") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestParseLabels(t *testing.T) {
+	changes, err := parseLabels([]string{"a=b", "example.com/c=", "d-", "e=f=g"})
+	if err == nil {
+		t.Errorf("a value with = in it: %v", changes)
+	}
+	changes, err = parseLabels([]string{"a=b", "example.com/c=", "d-", "g=h.1"})
+	if err != nil || len(changes) != 4 || *changes["a"] != "b" || *changes["example.com/c"] != "" || changes["d"] != nil || *changes["g"] != "h.1" {
+		t.Errorf("got %v, %v", changes, err)
+	}
+	for _, args := range [][]string{{"a"}, {"=b"}, {"-"}, {"a=b", "a-"}, {"a b=c"}, {"a=b c"}, {"A/B/c=d"}} {
+		if changes, err := parseLabels(args); err == nil {
+			t.Errorf("%q: %v", args, changes)
+		}
+	}
+}
+
+func TestImageOf_IsOfTheSameRelease(t *testing.T) {
+	for version, want := range map[string]string{
+		"v1.2.3": "clusterhub/hub-agent:v1.2.3", "(devel)": "clusterhub/hub-agent", "unknown": "clusterhub/hub-agent",
+		"v0.0.0-20260101000000-abcdefabcdef": "clusterhub/hub-agent", "v1.2.3+dirty": "clusterhub/hub-agent",
+	} {
+		if got := imageOf(version); got != want {
+			t.Errorf("%s: %s, want %s", version, got, want)
+		}
+	}
+}
+
+func TestContextARN_IsWhatTheAWSCLIHasWritten(t *testing.T) {
+	const arn = "arn:aws:eks:eu-west-1:123456789012:cluster/hub"
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	config := `{"apiVersion": "v1", "kind": "Config", "current-context": "other", "contexts": [
+		{"name": "eks", "context": {"cluster": "` + arn + `"}}, {"name": "other", "context": {"cluster": "c"}}]}`
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for context, want := range map[string]string{"eks": arn, "other": "", "": "", "nowhere": ""} {
+		g := &global{flags: genericclioptions.NewConfigFlags(true)}
+		*g.flags.KubeConfig, *g.flags.Context = file, context
+		if got := g.contextARN(); got != want {
+			t.Errorf("context %q: %q, want %q", context, got, want)
+		}
+	}
+}
+
+// Whatever an admin has added to the pod of the agent, the Job needs too.
+func TestLeaveJob_HasThePodOfTheAgent(t *testing.T) {
+	deployment := agentDeployment(t)
+	spec := &deployment.Spec.Template.Spec
+	spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "mine"}}
+	spec.Containers[0].Env = []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://proxy"}}
+	spec.Containers = append([]corev1.Container{{Name: "sidecar"}}, spec.Containers...)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	job, err := leaveJobFrom(ctx, deployment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := job.Spec.Template.Spec
+	c := pod.Containers[1]
+	if pod.ServiceAccountName != "klusterlet-registration-sa" || pod.ImagePullSecrets[0].Name != "mine" || c.Env[0].Name != "HTTPS_PROXY" ||
+		c.Image != "example.com/agent:1" || c.LivenessProbe != nil || !slices.Contains(c.Args, "--timeout=45s") {
+		t.Errorf("the pod is %+v", pod)
+	}
+	if deployment.Spec.Template.Spec.Containers[1].LivenessProbe == nil {
+		t.Error("the Deployment has changed")
+	}
+}
+
+func agentDeployment(t *testing.T, args ...string) *appsv1.Deployment {
+	t.Helper()
+	objects, err := manifests.Agent{Image: "example.com/agent:1", Args: args}.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployment := &appsv1.Deployment{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[len(objects)-1].Object, deployment); err != nil {
+		t.Fatal(err)
+	}
+	return deployment
+}
+
+// What is deployed starts: hub-agent knows the flags.
+func TestAgent_TakesTheFlags(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+	for auth, more := range map[string][]string{
+		authCSR: nil,
+		authAWS: {"--hub-cluster-arn=arn:aws:eks:eu-west-1:123456789012:cluster/hub", "--managed-cluster-arn=arn:aws:eks:eu-west-1:123456789012:cluster/c1"},
+	} {
+		deployment := agentDeployment(t, append([]string{"--cluster-name=c1", "--registration-auth=" + auth}, more...)...)
+		o := agent.NewOptions()
+		flags := pflag.NewFlagSet("hub-agent", pflag.ContinueOnError)
+		for _, set := range o.Flags().FlagSets {
+			flags.AddFlagSet(set)
+		}
+		if err := errors.Join(flags.Parse(deployment.Spec.Template.Spec.Containers[0].Args), o.Validate()); err != nil {
+			t.Errorf("%s: %v", auth, err)
+		}
+	}
+}
+
+func TestJoin_TellsTheHubByWhichURLTheClusterIsReached(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	config := `{"apiVersion": "v1", "kind": "Config", "contexts": [
+		{"name": "far", "context": {"cluster": "far"}}, {"name": "near", "context": {"cluster": "near"}}], "clusters": [
+		{"name": "far", "cluster": {"server": "https://c1.example.com"}}, {"name": "near", "cluster": {"server": "https://127.0.0.1:6443"}}]}`
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ context, flag, want string }{
+		{"far", "", "--cluster-server-url=https://c1.example.com"}, {"near", "", ""}, {"nowhere", "", ""},
+		{"near", "https://other:6443", "--cluster-server-url=https://other:6443"},
+	} {
+		g := &global{flags: genericclioptions.NewConfigFlags(true)}
+		*g.flags.KubeConfig, *g.flags.Context = file, c.context
+		o := &joinOptions{global: g, serverURL: c.flag}
+		if err := o.validateServerURL(); err != nil {
+			t.Fatal(err)
+		}
+		deployed, err := o.agent()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, arg := range deployed.Args {
+			if strings.HasPrefix(arg, "--cluster-server-url=") {
+				got = arg
+			}
+		}
+		if got != c.want || (got != "") != slices.Contains(deployed.Args, "--cluster-ca-file="+clusterCAFile) {
+			t.Errorf("context %s, flag %q: %q", c.context, c.flag, deployed.Args)
+		}
+	}
+	for _, wrong := range []string{"http://c1", "c1", "https://"} {
+		if err := (&joinOptions{serverURL: wrong}).validateServerURL(); err == nil {
+			t.Errorf("%s is taken", wrong)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cli is the kubectl plugin "kubectl hub". Its words and flags are those of Open Cluster Management's clusteradm,
+// where that has the same.
+//
+// Results go to stdout, everything else to stderr. A command that fails says why in one line.
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
+)
+
+// CompletionName begins the name of the program that kubectl asks for completions of "kubectl hub": a link to this one.
+const CompletionName = "kubectl_complete-hub"
+
+// global is what all commands share.
+type global struct {
+	genericiooptions.IOStreams
+	flags   *genericclioptions.ConfigFlags
+	version string
+}
+
+// NewCommand returns the command. The version is that of the binary.
+func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Command {
+	g := &global{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), version: version}
+	// kubectl's --cluster is about a kubeconfig, clusteradm's about a managed cluster: here only the latter has a meaning.
+	g.flags.ClusterName = nil
+	g.flags.Namespace = nil
+	cmd := &cobra.Command{
+		Use:   "hub",
+		Short: "Set up a hub, and have clusters join and leave it",
+		Long: "kubectl hub prepares a hub for clusters to join it, has clusters join and leave, and shows them.\n\n" +
+			"Which cluster a command is about follows from the kubeconfig and --context: join and unjoin are about the managed " +
+			"cluster, all others about the hub.",
+		Example: example(`
+# On the hub: prepare it, and print what to run on the clusters
+kubectl hub init --context hub
+# On a cluster: join
+kubectl hub join --context c1 --hub-token … --hub-apiserver https://hub.example.com --ca-data … --cluster-name c1
+# On the hub: let it in
+kubectl hub accept --clusters c1 --wait --context hub`),
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl hub"},
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	cmd.SetIn(streams.In)
+	cmd.SetOut(streams.Out)
+	cmd.SetErr(streams.ErrOut)
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())
+	})
+	g.addGlobalFlags(cmd)
+	cmd.AddCommand(g.newInitCommand(), g.newJoinCommand(), g.newAcceptCommand(), g.newUnjoinCommand(), g.newGetCommand(),
+		g.newLabelCommand(), g.newMembersCommand(), g.newIAMRoleCommand(), g.newVersionCommand())
+	return cmd
+}
+
+// shownFlags are the global flags in --help; the others of kubectl work too.
+var shownFlags = []string{"as", "as-group", "context", "kubeconfig", "request-timeout", "v"}
+
+func (g *global) addGlobalFlags(cmd *cobra.Command) {
+	fs := cmd.PersistentFlags()
+	g.flags.AddFlags(fs)
+	verbosity := fs.IntP("v", "v", 0, "How much to log of what is asked of the servers, 0 to 10.")
+	fs.VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shownFlags, f.Name) })
+	cmd.PersistentPreRunE = func(*cobra.Command, []string) error { return g.setupLog(*verbosity) }
+	must(cmd.RegisterFlagCompletionFunc("context", g.completeContexts))
+}
+
+// setupLog keeps the libraries from logging what a command says itself.
+func (g *global) setupLog(verbosity int) error {
+	klog.LogToStderr(false)
+	klog.SetOutput(g.ErrOut)
+	if verbosity == 0 {
+		klog.SetOutput(io.Discard)
+	}
+	var level klog.Level
+	return level.Set(fmt.Sprint(verbosity))
+}
+
+func (g *global) newVersionCommand() *cobra.Command {
+	out := newFormat("text", "json")
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this program",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return out.print(g.Out, map[string]string{"version": g.version}, "kubectl-hub %s\n", g.version)
+		},
+	}
+	out.addTo(cmd)
+	return cmd
+}

@@ -1,0 +1,49 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// unreachable says of an error that came from the network, or from who answered there, what it means and what to do. Other
+// errors are themselves.
+func unreachable(server string, err error, next string) error {
+	var verification *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	var request *url.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &verification):
+		return fmt.Errorf("the certificate of %s is not trusted: %w: %s", server, verification.Err, next)
+	case errors.As(err, &record):
+		return fmt.Errorf("%s does not speak TLS: %s", server, next)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%s does not know the credentials (401): %s", server, next)
+	case errors.As(err, &request) && isNetwork(request):
+		return fmt.Errorf("%s cannot be reached: %w: %s", server, request.Err, next)
+	}
+	return err
+}
+
+func isNetwork(err *url.Error) bool {
+	var network net.Error
+	return errors.As(err.Err, &network) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// mayPass says whether an error is one of the moment.
+func mayPass(err error) bool {
+	var request *url.Error
+	return errors.As(err, &request) && isNetwork(request) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) ||
+		apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err)
+}

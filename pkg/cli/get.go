@@ -1,0 +1,266 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// unknown is shown for what the user may not see.
+const unknown = "<unknown>"
+
+func (g *global) newGetCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "get",
+		Short: "Show the clusters or the sets of a hub, or get a token for clusters to join it",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return fmt.Errorf("there is no %q to get: get clusters, get clustersets or get token", args[0])
+		},
+	}
+	cmd.AddCommand(g.newGetClustersCommand(), g.newGetClusterSetsCommand(), g.newGetTokenCommand())
+	return cmd
+}
+
+func (g *global) newGetClustersCommand() *cobra.Command {
+	set, out := "", newTable()
+	cmd := &cobra.Command{
+		Use:     "clusters",
+		Aliases: []string{"cluster"},
+		Short:   "Show the clusters of a hub",
+		Example: example("kubectl hub get clusters\nkubectl hub get clusters --clusterset production -o wide"),
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := out.validate(); err != nil {
+				return err
+			}
+			h, err := g.hub()
+			if err != nil {
+				return err
+			}
+			list, err := h.clustersOf(cmd.Context(), set)
+			if err != nil {
+				return err
+			}
+			if !out.isTable() {
+				return out.printObjects(g.Out, list)
+			}
+			if len(list.Items) == 0 {
+				_, err := fmt.Fprintln(g.ErrOut, "No clusters found.")
+				return err
+			}
+			return out.printRows(g.Out, clusterRows(list))
+		},
+	}
+	cmd.Flags().StringVar(&set, "clusterset", "", "Show only the members of this set, whatever it selects them by.")
+	must(cmd.RegisterFlagCompletionFunc("clusterset", g.names(setNames)))
+	out.addTo(cmd)
+	return cmd
+}
+
+// clustersOf are the clusters of a set, or all of them. Who is a member the hub knows: sets select in several ways.
+func (h *hub) clustersOf(ctx context.Context, set string) (*clusterv1.ManagedClusterList, error) {
+	options := metav1.ListOptions{}
+	var members *viewv1alpha1.ClusterSetMemberList
+	if set != "" {
+		var err error
+		if members, err = h.membersOf(ctx, set); err != nil {
+			return nil, err
+		}
+		if len(members.Items) == 0 {
+			return &clusterv1.ManagedClusterList{}, nil
+		}
+		options.LabelSelector = members.Items[0].Status.SelectedBy.Selector
+	}
+	list, err := h.listClusters(ctx, options)
+	if apierrors.IsForbidden(err) && set != "" {
+		return nil, fmt.Errorf("%w (kubectl hub members %s shows what you may see of them)", err, set)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if set != "" {
+		isMember := map[string]bool{}
+		for i := range members.Items {
+			isMember[members.Items[i].Spec.Cluster] = true
+		}
+		list.Items = slices.DeleteFunc(list.Items, func(c clusterv1.ManagedCluster) bool { return !isMember[c.Name] })
+	}
+	for i := range list.Items {
+		list.Items[i].TypeMeta = metav1.TypeMeta{APIVersion: clusterv1.SchemeGroupVersion.String(), Kind: "ManagedCluster"}
+	}
+	return list, nil
+}
+
+// membersOf tells a set that is not there, or not shown to the user, from one without members.
+func (h *hub) membersOf(ctx context.Context, set string) (*viewv1alpha1.ClusterSetMemberList, error) {
+	if _, err := h.clusters.ClusterV1beta2().ManagedClusterSets().Get(ctx, set, metav1.GetOptions{}); err != nil {
+		return nil, err
+	}
+	all := &viewv1alpha1.ClusterSetMemberList{}
+	options := metav1.ListOptions{Limit: 500, FieldSelector: fields.OneTermEqualSelector("spec.clusterSet", set).String()}
+	for {
+		page, err := h.clusters.ViewV1alpha1().ClusterSetMembers().List(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		for _, member := range page.Items {
+			member.TypeMeta = metav1.TypeMeta{APIVersion: viewv1alpha1.SchemeGroupVersion.String(), Kind: "ClusterSetMember"}
+			all.Items = append(all.Items, member)
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return all, nil
+		}
+	}
+}
+
+func clusterRows(list *clusterv1.ManagedClusterList) *metav1.Table {
+	rows := &metav1.Table{ColumnDefinitions: columns("Name", "Accepted", "Available", "ClusterSet", "CPU", "Memory",
+		"Kubernetes Version", "+Joined", "+Registration", "+Age")}
+	for i := range list.Items {
+		c := &list.Items[i]
+		rows.Rows = append(rows.Rows, metav1.TableRow{Cells: []any{
+			c.Name, strconv.FormatBool(c.Spec.HubAcceptsClient), status(c, registration.ConditionAvailable),
+			orNone(c.Labels[cluster.ClusterSetLabel]), quantity(c, "cpu"), quantity(c, "memory"),
+			orNone(c.Status.Version.Kubernetes),
+			status(c, registration.ConditionJoined), registrationOf(c), age(c.CreationTimestamp),
+		}})
+	}
+	return rows
+}
+
+// status is that of a condition, Unknown when nobody has written it.
+func status(c *clusterv1.ManagedCluster, conditionType string) string {
+	if condition := meta.FindStatusCondition(c.Status.Conditions, conditionType); condition != nil {
+		return string(condition.Status)
+	}
+	return string(metav1.ConditionUnknown)
+}
+
+func quantity(c *clusterv1.ManagedCluster, name clusterv1.ResourceName) string {
+	if q, ok := c.Status.Capacity[name]; ok {
+		return q.String()
+	}
+	return "<none>"
+}
+
+// registrationOf is how a cluster proves who it is.
+func registrationOf(c *clusterv1.ManagedCluster) string {
+	if arnOf(c) != "" {
+		return authAWS
+	}
+	return authCSR
+}
+
+func arnOf(c *clusterv1.ManagedCluster) string {
+	if arn := c.Annotations[registration.AnnotationManagedClusterARN]; arn != "" {
+		return arn
+	}
+	return c.Annotations[registration.AnnotationManagedClusterARNOfSeed]
+}
+
+func age(since metav1.Time) string {
+	if since.IsZero() {
+		return unknown
+	}
+	return duration.HumanDuration(time.Since(since.Time))
+}
+
+func (g *global) newGetClusterSetsCommand() *cobra.Command {
+	out := newTable()
+	cmd := &cobra.Command{
+		Use:     "clustersets",
+		Aliases: []string{"clusterset"},
+		Short:   "Show the cluster sets of a hub",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := out.validate(); err != nil {
+				return err
+			}
+			h, err := g.hub()
+			if err != nil {
+				return err
+			}
+			list, err := h.clusters.ClusterV1beta2().ManagedClusterSets().List(cmd.Context(), metav1.ListOptions{})
+			if err != nil {
+				return err
+			}
+			for i := range list.Items {
+				list.Items[i].TypeMeta = metav1.TypeMeta{APIVersion: v1beta2.SchemeGroupVersion.String(), Kind: "ManagedClusterSet"}
+			}
+			if !out.isTable() {
+				return out.printObjects(g.Out, list)
+			}
+			bound, err := h.boundNamespaces(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return out.printRows(g.Out, setRows(list, bound))
+		},
+	}
+	out.addTo(cmd)
+	return cmd
+}
+
+// boundNamespaces are those in which a set may be used, by set; nil if the user may not see them.
+func (h *hub) boundNamespaces(ctx context.Context) (map[string][]string, error) {
+	list, err := h.clusters.ClusterV1beta2().ManagedClusterSetBindings(corev1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	bound := map[string][]string{}
+	for i := range list.Items {
+		set := list.Items[i].Spec.ClusterSet
+		bound[set] = append(bound[set], list.Items[i].Namespace)
+	}
+	return bound, nil
+}
+
+func setRows(list *v1beta2.ManagedClusterSetList, bound map[string][]string) *metav1.Table {
+	rows := &metav1.Table{ColumnDefinitions: columns("Name", "Bound Namespaces", "Status", "Managed Namespaces",
+		"+Selector", "+Age")}
+	for i := range list.Items {
+		s := &list.Items[i]
+		namespaces, state := unknown, unknown
+		if bound != nil {
+			namespaces = orNone(strings.Join(bound[s.Name], ","))
+		}
+		if c := meta.FindStatusCondition(s.Status.Conditions, v1beta2.ManagedClusterSetConditionEmpty); c != nil {
+			state = c.Message
+		}
+		managed := make([]string, len(s.Spec.ManagedNamespaces))
+		for i := range s.Spec.ManagedNamespaces {
+			managed[i] = s.Spec.ManagedNamespaces[i].Name
+		}
+		rows.Rows = append(rows.Rows, metav1.TableRow{Cells: []any{
+			s.Name, namespaces, state, orNone(strings.Join(managed, ",")),
+			string(s.Spec.ClusterSelector.SelectorType), age(s.CreationTimestamp),
+		}})
+	}
+	return rows
+}

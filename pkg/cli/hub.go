@@ -1,0 +1,111 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
+)
+
+// hub is a hub that has answered.
+type hub struct {
+	config   *rest.Config
+	kube     kubernetes.Interface
+	clusters versioned.Interface
+}
+
+// hub is the one that the flags point to.
+func (g *global) hub() (*hub, error) {
+	config, err := g.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	h, err := newHub(config)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.check(); err != nil {
+		return nil, unreachable(config.Host, err, "check --context and --kubeconfig")
+	}
+	return h, nil
+}
+
+// restConfig is that of the cluster that the flags point to. A command asks for few things, and is not to be slowed down.
+func (g *global) restConfig() (*rest.Config, error) {
+	config, err := g.flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	config.QPS = -1
+	return rest.AddUserAgent(config, "kubectl-hub"), nil
+}
+
+func newHub(config *rest.Config) (*hub, error) {
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("the way to the hub: %w", err)
+	}
+	clusters, err := versioned.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("the way to the hub: %w", err)
+	}
+	return &hub{config: config, kube: kube, clusters: clusters}, nil
+}
+
+// check refuses a cluster that is not a hub.
+func (h *hub) check() error {
+	err := servesClusters(h.kube.Discovery())
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%s is not a hub: it does not serve managedclusters of %s: choose another --context, or deploy the "+
+			"hub there first", h.config.Host, clusterv1.SchemeGroupVersion)
+	}
+	if apierrors.IsServiceUnavailable(err) {
+		return fmt.Errorf("hub-apiserver of %s does not answer: kubectl get apiservice v1.%s says why", h.config.Host,
+			clusterv1.SchemeGroupVersion.Group)
+	}
+	return err
+}
+
+// servesClusters asks the server, and no cache of what it served before.
+func servesClusters(client discovery.ServerResourcesInterface) error {
+	list, err := client.ServerResourcesForGroupVersion(clusterv1.SchemeGroupVersion.String())
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "managedclusters" }) {
+		return apierrors.NewNotFound(clusterv1.SchemeGroupVersion.WithResource("managedclusters").GroupResource(), "")
+	}
+	return nil
+}
+
+// objects reads and writes objects of any kind of Kubernetes' own.
+func (h *hub) objects() (client.Client, error) { return client.New(h.config, client.Options{}) }
+
+// listClusters reads the clusters in pages: there may be many.
+func (h *hub) listClusters(ctx context.Context, options metav1.ListOptions) (*clusterv1.ManagedClusterList, error) {
+	all := &clusterv1.ManagedClusterList{}
+	options.Limit = 500
+	for {
+		page, err := h.clusters.ClusterV1().ManagedClusters().List(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		all.ListMeta = metav1.ListMeta{ResourceVersion: page.ResourceVersion}
+		all.Items = append(all.Items, page.Items...)
+		if options.Continue = page.Continue; options.Continue == "" {
+			return all, nil
+		}
+	}
+}

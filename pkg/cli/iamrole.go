@@ -1,0 +1,176 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterhub/clusterhub/pkg/irsa"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	accessEntry = "access-entry"
+	awsAuth     = "aws-auth"
+	// hubServiceAccount is that of artifacts/deploy.
+	hubServiceAccount = "clusterhub-system/hub-controller-manager"
+
+	accessPolicyName = "clusterhub"
+)
+
+// oidcProviderForm is an issuer without "https://": a host, and a path.
+var oidcProviderForm = regexp.MustCompile(`^[0-9A-Za-z.-]+(:[0-9]+)?(/[0-9A-Za-z._~/-]*)?$`)
+
+// iamRole is a role that an admin of AWS makes, in the account of the cluster that acts as it.
+type iamRole struct {
+	Name         string            `json:"roleName"`
+	ARN          string            `json:"roleARN"`
+	Tags         map[string]string `json:"tags,omitempty"`
+	TrustPolicy  irsa.Policy       `json:"trustPolicy"`
+	AccessPolicy irsa.Policy       `json:"accessPolicy"`
+}
+
+type iamRoleOptions struct {
+	*global
+	out            *format
+	hubARN         string
+	managedARN     string
+	oidcProvider   string
+	serviceAccount string
+	hubAccess      string
+}
+
+func (g *global) newIAMRoleCommand() *cobra.Command {
+	o := &iamRoleOptions{global: g, out: newFormat("text", "json")}
+	cmd := &cobra.Command{
+		Use:   "iam-role --hub-cluster-arn ARN [--managed-cluster-arn ARN] --oidc-provider ISSUER",
+		Short: "Print how to make the IAM role of the hub, or of a managed cluster, for registration by AWS IAM",
+		Long: "iam-role prints the commands of the aws CLI that make the IAM role of the hub's controller or, with " +
+			"--managed-cluster-arn, that of the cluster's agent. Run them with credentials of the account that the cluster is in. " +
+			"It asks nobody and changes nothing.\n\n" +
+			"The issuer of an EKS cluster: aws eks describe-cluster --name NAME --query cluster.identity.oidc.issuer",
+		Example: example(`
+kubectl hub iam-role --hub-cluster-arn arn:aws:eks:eu-west-1:123456789012:cluster/hub --oidc-provider https://oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLE
+kubectl hub iam-role --hub-cluster-arn arn:aws:eks:eu-west-1:123456789012:cluster/hub --managed-cluster-arn arn:aws:eks:eu-west-1:210987654321:cluster/c1 --oidc-provider …`),
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return o.run() },
+	}
+	fs := cmd.Flags()
+	addHubARNFlags(fs, &o.hubARN, "ARN of the hub's EKS cluster.")
+	fs.StringVar(&o.managedARN, "managed-cluster-arn", "", "ARN of the managed EKS cluster, for the role of its agent.")
+	fs.StringVar(&o.oidcProvider, "oidc-provider", "",
+		"OIDC issuer of the cluster that the role is for: of the hub's or, with --managed-cluster-arn, of that one. IAM has to have it as a provider.")
+	fs.StringVar(&o.serviceAccount, "service-account", "", "Service account that may act as the role, NAMESPACE/NAME. The default is "+
+		hubServiceAccount+", or "+registration.AgentNamespace+"/"+registration.AgentServiceAccount+".")
+	fs.StringVar(&o.hubAccess, "eks-access", accessEntry,
+		"How the hub lets roles in, as hub-controller-manager has it: "+accessEntry+" or "+awsAuth+".")
+	o.out.addTo(cmd)
+	must(cmd.RegisterFlagCompletionFunc("eks-access",
+		cobra.FixedCompletions([]string{accessEntry, awsAuth}, cobra.ShellCompDirectiveNoFileComp)))
+	return cmd
+}
+
+func (o *iamRoleOptions) run() error {
+	role, err := o.role()
+	if err != nil {
+		return err
+	}
+	return o.out.print(o.Out, role, "%s", role.commands())
+}
+
+func (o *iamRoleOptions) role() (*iamRole, error) {
+	if o.hubARN == "" {
+		return nil, errors.New("--hub-cluster-arn must be set: the ARN of the hub's EKS cluster")
+	}
+	hubCluster, err := irsa.ParseClusterARN(o.hubARN)
+	if err != nil {
+		return nil, fmt.Errorf("--hub-cluster-arn: %w", err)
+	}
+	provider, ok := strings.CutPrefix(o.oidcProvider, "https://")
+	switch {
+	case o.oidcProvider == "":
+		return nil, errors.New("--oidc-provider must be set: aws eks describe-cluster --name NAME --query cluster.identity.oidc.issuer prints it")
+	case !ok && strings.Contains(o.oidcProvider, "://"), !oidcProviderForm.MatchString(provider):
+		return nil, fmt.Errorf("--oidc-provider must be an https issuer, not %q", o.oidcProvider)
+	}
+	if o.hubAccess != accessEntry && o.hubAccess != awsAuth {
+		return nil, fmt.Errorf("--eks-access must be %s or %s, not %q", accessEntry, awsAuth, o.hubAccess)
+	}
+	if o.managedARN == "" {
+		return o.hubRole(hubCluster, provider)
+	}
+	managed, err := irsa.ParseClusterARN(o.managedARN)
+	if err != nil {
+		return nil, fmt.Errorf("--managed-cluster-arn: %w", err)
+	}
+	identity, err := irsa.NewIdentity(hubCluster, managed)
+	if err != nil {
+		return nil, fmt.Errorf("--managed-cluster-arn: %w", err)
+	}
+	subject, err := o.subject(registration.AgentNamespace + "/" + registration.AgentServiceAccount)
+	if err != nil {
+		return nil, err
+	}
+	return &iamRole{
+		Name: identity.ManagedRole(), ARN: identity.ManagedRoleARN(), Tags: identity.Tags(),
+		TrustPolicy:  irsa.WebIdentityTrustPolicy(managed, provider, subject),
+		AccessPolicy: identity.ManagedAccessPolicy(),
+	}, nil
+}
+
+func (o *iamRoleOptions) hubRole(hubCluster irsa.Cluster, provider string) (*iamRole, error) {
+	name, err := irsa.CreatorRole(hubCluster)
+	if err != nil {
+		return nil, fmt.Errorf("--hub-cluster-arn: %w", err)
+	}
+	arn, err := irsa.CreatorRoleARN(hubCluster)
+	if err != nil {
+		return nil, fmt.Errorf("--hub-cluster-arn: %w", err)
+	}
+	subject, err := o.subject(hubServiceAccount)
+	if err != nil {
+		return nil, err
+	}
+	return &iamRole{
+		Name: name, ARN: arn,
+		TrustPolicy:  irsa.WebIdentityTrustPolicy(hubCluster, provider, subject),
+		AccessPolicy: irsa.CreatorPolicy(hubCluster, o.hubAccess == accessEntry),
+	}, nil
+}
+
+// subject is the service account as a token names it.
+func (o *iamRoleOptions) subject(byDefault string) (string, error) {
+	account := o.serviceAccount
+	if account == "" {
+		account = byDefault
+	}
+	namespace, name, ok := strings.Cut(account, "/")
+	if !ok || len(validation.IsDNS1123Label(namespace))+len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return "", fmt.Errorf("--service-account must be NAMESPACE/NAME, not %q", account)
+	}
+	return "system:serviceaccount:" + namespace + ":" + name, nil
+}
+
+// commands are for a shell. What is in quotes has none itself: policies and tags are made of names that IAM allows.
+func (r *iamRole) commands() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "aws iam create-role --role-name %s --assume-role-policy-document '%s'", r.Name, r.TrustPolicy.Indented())
+	if len(r.Tags) > 0 {
+		b.WriteString(" --tags")
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.Tags)) {
+		fmt.Fprintf(&b, " Key=%s,Value=%s", key, r.Tags[key])
+	}
+	fmt.Fprintf(&b, "\naws iam put-role-policy --role-name %s --policy-name %s --policy-document '%s'\n",
+		r.Name, accessPolicyName, r.AccessPolicy.Indented())
+	return b.String()
+}

@@ -1,0 +1,169 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	fieldOwner = client.FieldOwner(manifests.ManagedBy)
+
+	// trialFor is how long a hub has to issue a certificate. Hubs that can take a second.
+	trialFor  = 10 * time.Second
+	trialName = "kubectl-hub-trial"
+)
+
+type initOptions struct {
+	tokenOptions
+	waiting
+}
+
+func (g *global) newInitCommand() *cobra.Command {
+	o := &initOptions{tokenOptions: tokenOptions{global: g, out: newFormat("text", "json")}}
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Prepare a hub for clusters to join it, and print the join command",
+		Long: "init makes the rights of bootstrap tokens on a hub: who has one may make a cluster, in the default set, and ask for " +
+			"its certificate. It tries whether the hub issues client certificates, makes a token and prints the join command. It " +
+			"can be run again. The hub itself, hub-apiserver and hub-controller-manager, has to be there already.",
+		Example: example(`
+kubectl hub init --wait --context hub
+kubectl hub init --registration-auth=awsirsa --hub-cluster-arn arn:aws:eks:eu-west-1:123456789012:cluster/hub`),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.addTo(cmd)
+	o.addWait(cmd.Flags(), "the hub serves its API and its controllers run")
+	return cmd
+}
+
+func (o *initOptions) run(ctx context.Context) error {
+	if err := errors.Join(o.validate(), o.validateTimeout()); err != nil {
+		return err
+	}
+	ctx, cancel := o.limit(ctx)
+	defer cancel()
+	h, err := o.awaitHub(ctx)
+	if err != nil {
+		return err
+	}
+	objects, err := h.objects()
+	if err != nil {
+		return err
+	}
+	for _, object := range manifests.Bootstrap() {
+		err := objects.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
+		if err != nil {
+			return fmt.Errorf("making %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	if slices.Contains(o.auths, authCSR) {
+		if err := o.tryCertificate(ctx, h); err != nil {
+			o.warn("the hub issues no client certificates, and no cluster can join by %s: %v", authCSR, err)
+		}
+	}
+	if slices.Contains(o.auths, authAWS) {
+		_, _ = fmt.Fprintf(o.ErrOut, "hub-controller-manager has to run with --registration-drivers=%s --hub-cluster-arn=%s\n",
+			strings.Join(o.auths, ","), o.hubARN)
+	}
+	return o.print(ctx, h, "The hub is prepared for clusters to join.\n\n")
+}
+
+// awaitHub waits if that is wanted for the API and, because the controllers make it, for the default set.
+func (o *initOptions) awaitHub(ctx context.Context) (h *hub, err error) {
+	if !o.wait {
+		return o.hub()
+	}
+	config, err := o.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	h, err = newHub(config)
+	if err != nil {
+		return nil, err
+	}
+	return h, o.await(ctx, "the hub "+config.Host, func(ctx context.Context) (bool, string, error) {
+		if err := h.check(); err != nil {
+			return false, err.Error(), nil
+		}
+		_, err := h.clusters.ClusterV1beta2().ManagedClusterSets().Get(ctx, cluster.DefaultSet, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, "hub-controller-manager has not made the set " + cluster.DefaultSet + " yet", nil
+		}
+		return err == nil, "", err
+	})
+}
+
+// tryCertificate asks for a client certificate, approves that, and looks whether there is one. The key is thrown away.
+func (o *initOptions) tryCertificate(ctx context.Context, h *hub) (err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	request, err := cert.MakeCSRFromTemplate(key, &x509.CertificateRequest{Subject: pkix.Name{CommonName: trialName}})
+	if err != nil {
+		return err
+	}
+	requests := h.kube.CertificatesV1().CertificateSigningRequests()
+	csr, err := requests.Create(ctx, &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: trialName + "-",
+			Labels: map[string]string{manifests.LabelManagedBy: manifests.ManagedBy}},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request: request, SignerName: registration.SignerName, ExpirationSeconds: new(int32(600)),
+			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("trying it: %w", err)
+	}
+	defer func() {
+		// Also when it was interrupted.
+		if gone := requests.Delete(context.WithoutCancel(ctx), csr.Name, metav1.DeleteOptions{}); gone != nil {
+			o.warn("certificate request %s is left: %v", csr.Name, gone)
+		}
+	}()
+	csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Trial", Message: "kubectl hub init",
+	})
+	if _, err := requests.UpdateApproval(ctx, csr.Name, csr, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("trying it: %w", err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, trialFor, fmt.Errorf("none within %s", trialFor))
+	defer cancel()
+	return o.await(ctx, "a client certificate", func(ctx context.Context) (bool, string, error) {
+		now, err := requests.Get(ctx, csr.Name, metav1.GetOptions{})
+		if err != nil {
+			return false, "", err
+		}
+		for _, c := range now.Status.Conditions {
+			if c.Type == certificatesv1.CertificateFailed || c.Type == certificatesv1.CertificateDenied {
+				return false, "", fmt.Errorf("the request is %s: %s", c.Type, c.Message)
+			}
+		}
+		return len(now.Status.Certificate) > 0, "the request is approved and not answered", nil
+	})
+}

@@ -1,0 +1,260 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+	apimachineryversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
+	"github.com/clusterhub/clusterhub/pkg/irsa"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	defaultImage = "clusterhub/hub-agent"
+	// clusterCAFile is where a pod finds the authority of its own cluster.
+	clusterCAFile = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
+)
+
+type joinOptions struct {
+	*global
+	waiting
+	out         *format
+	way         wayToHub
+	clusterName string
+	auth        string
+	hubARN      string
+	managedARN  string
+	serverURL   string
+	image       string
+
+	roles *irsa.Identity
+}
+
+func (g *global) newJoinCommand() *cobra.Command {
+	o := &joinOptions{global: g, out: newFormat("text", "json", "yaml"), auth: authCSR, image: imageOf(g.version)}
+	cmd := &cobra.Command{
+		Use:   "join --hub-token TOKEN --hub-apiserver URL --cluster-name NAME",
+		Short: "Have the managed cluster join a hub",
+		Long: "join deploys hub-agent to the managed cluster, after it has checked that the hub takes the token. kubectl hub init and " +
+			"kubectl hub get token print the command to run. Then the hub has to accept the cluster.\n\n" +
+			"The token is sent to nobody but the hub: its certificate has to be of the authority in --ca-data or --ca-file, or of " +
+			"one that this machine trusts. There is no way around that.",
+		Example: example(`
+kubectl hub join --hub-token … --hub-apiserver https://hub.example.com --ca-data … --cluster-name c1 --wait
+kubectl hub join --registration-auth=awsirsa --eks-hub-cluster-arn arn:aws:eks:eu-west-1:123456789012:cluster/hub …`),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	fs := cmd.Flags()
+	o.way.addTo(fs)
+	fs.StringVar(&o.clusterName, "cluster-name", "", "Name of the cluster on the hub, a DNS label that no other cluster has.")
+	fs.StringVar(&o.auth, "registration-auth", o.auth, "How the cluster proves who it is: "+authCSR+" (a certificate) or "+authAWS+
+		" (AWS IAM; also spelled "+authAWSOfSeed+").")
+	addHubARNFlags(fs, &o.hubARN, "ARN of the hub's EKS cluster, for "+authAWS+".")
+	fs.StringVar(&o.managedARN, "managed-cluster-arn", "",
+		"ARN of the managed EKS cluster, for "+authAWS+". The default is the name of the cluster in the kubeconfig.")
+	fs.StringVar(&o.serverURL, "cluster-server-url", "",
+		"https URL by which others reach the cluster, for its ManagedCluster. The default is that of the kubeconfig, unless that is this "+
+			"machine.")
+	fs.StringVar(&o.image, "image", o.image, "Image of hub-agent.")
+	o.addWait(fs, "the cluster has joined, for which the hub has to accept it")
+	o.out.addTo(cmd)
+	cmd.Flag("output").Usage =
+		"Format of the result: text or json; yaml prints what would be deployed, the token included, and deploys nothing."
+	must(cmd.RegisterFlagCompletionFunc("registration-auth",
+		cobra.FixedCompletions([]string{authCSR, authAWS}, cobra.ShellCompDirectiveNoFileComp)))
+	return cmd
+}
+
+// imageOf is the image of the same release as this program; a build that is no release takes the latest.
+func imageOf(version string) string {
+	v, err := apimachineryversion.ParseSemantic(version)
+	if err != nil || v.PreRelease() != "" || v.BuildMetadata() != "" {
+		return defaultImage
+	}
+	return defaultImage + ":" + version
+}
+
+func (o *joinOptions) validate() error {
+	if o.clusterName == "" {
+		return errors.New("--cluster-name must be set: it is the cluster's name on the hub")
+	}
+	if why := validation.IsDNS1123Label(o.clusterName); len(why) > 0 {
+		return fmt.Errorf("--cluster-name: %q is not a DNS label: %s", o.clusterName, strings.Join(why, "; "))
+	}
+	if err := registration.CheckName(o.clusterName); err != nil {
+		return fmt.Errorf("--cluster-name: %w", err)
+	}
+	if o.image == "" || strings.ContainsFunc(o.image, unicode.IsSpace) {
+		return fmt.Errorf("--image must be the name of an image, not %q", o.image)
+	}
+	auth, err := normalizeAuth(o.auth)
+	if err != nil {
+		return err
+	}
+	o.auth = auth
+	if err := o.validateARNs(); err != nil {
+		return err
+	}
+	if err := o.validateServerURL(); err != nil {
+		return err
+	}
+	return errors.Join(o.validateTimeout(), o.way.validate())
+}
+
+func (o *joinOptions) validateServerURL() error {
+	if o.serverURL != "" {
+		u, err := url.Parse(o.serverURL)
+		if err != nil || u.Scheme != "https" || u.Host == "" {
+			return fmt.Errorf("--cluster-server-url must be an https URL, not %q", o.serverURL)
+		}
+		return nil
+	}
+	config, err := o.restConfig()
+	if err != nil {
+		return nil // whoever prints manifests needs no kubeconfig, and for the others it is an error later
+	}
+	if strings.HasPrefix(config.Host, "https://") && !isLoopback(config.Host) {
+		o.serverURL = config.Host
+	}
+	return nil
+}
+
+func (o *joinOptions) validateARNs() error {
+	if o.auth == authCSR {
+		if o.hubARN != "" || o.managedARN != "" {
+			return fmt.Errorf("--eks-hub-cluster-arn and --managed-cluster-arn are for --registration-auth=%s", authAWS)
+		}
+		return nil
+	}
+	if o.hubARN == "" {
+		return fmt.Errorf("--eks-hub-cluster-arn must be set with --registration-auth=%s: the ARN of the hub's EKS cluster", authAWS)
+	}
+	hubCluster, err := irsa.ParseClusterARN(o.hubARN)
+	if err != nil {
+		return fmt.Errorf("--eks-hub-cluster-arn: %w", err)
+	}
+	if o.managedARN == "" {
+		o.managedARN = o.contextARN()
+	}
+	if o.managedARN == "" {
+		return fmt.Errorf("--managed-cluster-arn must be set with --registration-auth=%s: the cluster in the kubeconfig is not named "+
+			"by its ARN", authAWS)
+	}
+	managed, err := irsa.ParseClusterARN(o.managedARN)
+	if err != nil {
+		return fmt.Errorf("--managed-cluster-arn: %w", err)
+	}
+	roles, err := irsa.NewIdentity(hubCluster, managed)
+	if err != nil {
+		return fmt.Errorf("--managed-cluster-arn: %w", err)
+	}
+	o.roles = &roles
+	return nil
+}
+
+func (o *joinOptions) run(ctx context.Context) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	ctx, cancel := o.limit(ctx)
+	defer cancel()
+	known, err := o.way.try(ctx, o.clusterName, o.auth)
+	if err != nil {
+		return err
+	}
+	agent, err := o.agent()
+	if err != nil {
+		return err
+	}
+	if o.out.value == "yaml" {
+		return printManifests(o.Out, agent)
+	}
+	m, err := o.managed()
+	if err != nil {
+		return err
+	}
+	if err := m.checkFree(ctx, o, known); err != nil {
+		return err
+	}
+	if err := m.deploy(ctx, agent); err != nil {
+		return err
+	}
+	accept := "kubectl hub accept --clusters " + o.clusterName
+	if o.wait {
+		if err := m.awaitJoined(ctx, o.clusterName, accept); err != nil {
+			return err
+		}
+	}
+	return o.print(accept)
+}
+
+func (o *joinOptions) print(accept string) error {
+	result := struct {
+		Name         string `json:"name"`
+		Hub          string `json:"hub-apiserver"`
+		Registration string `json:"registration"`
+		RoleARN      string `json:"roleARN,omitempty"`
+		Joined       bool   `json:"joined"`
+		Next         string `json:"next,omitempty"`
+	}{Name: o.clusterName, Hub: o.way.server, Registration: o.auth, Joined: o.wait}
+	role := ""
+	if o.roles != nil {
+		result.RoleARN = o.roles.ManagedRoleARN()
+		role = fmt.Sprintf("It acts as the IAM role %s, which has to exist.\n", result.RoleARN)
+	}
+	if o.wait {
+		return o.out.print(o.Out, result, "Cluster %s has joined the hub %s.\n", o.clusterName, o.way.server)
+	}
+	result.Next = accept
+	return o.out.print(o.Out, result, "The agent of cluster %s is deployed.\n%sOn the hub, let it in:\n\n    %s\n", o.clusterName,
+		role, accept)
+}
+
+func (o *joinOptions) agent() (manifests.Agent, error) {
+	kubeconfig, err := o.way.kubeconfig()
+	if err != nil {
+		return manifests.Agent{}, err
+	}
+	agent := manifests.Agent{
+		Image:      o.image,
+		Args:       []string{"--cluster-name=" + o.clusterName, "--registration-auth=" + o.auth},
+		Kubeconfig: kubeconfig,
+		Hub:        o.way.server + "\n" + o.way.proxyURL + "\n" + string(o.way.ca),
+	}
+	if o.serverURL != "" {
+		agent.Args = append(agent.Args, "--cluster-server-url="+o.serverURL, "--cluster-ca-file="+clusterCAFile)
+	}
+	if o.roles != nil {
+		agent.Args = append(agent.Args, "--hub-cluster-arn="+o.roles.Hub.String(), "--managed-cluster-arn="+o.roles.Managed.String())
+		agent.RoleARN = o.roles.ManagedRoleARN()
+	}
+	return agent, nil
+}
+
+func printManifests(out io.Writer, agent manifests.Agent) error {
+	objects, err := agent.Objects()
+	if err != nil {
+		return err
+	}
+	printer := &printers.YAMLPrinter{}
+	for _, o := range objects {
+		if err := printer.PrintObj(o, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}

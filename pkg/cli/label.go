@@ -1,0 +1,124 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+)
+
+func (g *global) newLabelCommand() *cobra.Command {
+	out, overwrite := newFormat("text", "json"), false
+	cmd := &cobra.Command{
+		Use:   "label CLUSTER KEY=VALUE... KEY-...",
+		Short: "Set and remove labels of a cluster, and with them the sets that it is in",
+		Long: "label sets and removes labels of a cluster. A label under cluster.open-cluster-management.io/ or " +
+			"info.open-cluster-management.io/ takes the right to create managedclusters/label with the name KEY:VALUE.",
+		Example: example(`
+kubectl hub label c1 env=production region-
+kubectl hub label c1 cluster.open-cluster-management.io/clusterset=payments --overwrite`),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return fmt.Errorf("%s takes the name of a cluster, and labels as KEY=VALUE or KEY- (see %[1]s --help)", cmd.CommandPath())
+			}
+			return nil
+		},
+		ValidArgsFunction: first(g.names(clusterNames)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			changes, err := parseLabels(args[1:])
+			if err != nil {
+				return err
+			}
+			h, err := g.hub()
+			if err != nil {
+				return err
+			}
+			cluster, err := h.label(cmd.Context(), args[0], changes, overwrite)
+			if err != nil {
+				return err
+			}
+			result := struct {
+				Name   string            `json:"name"`
+				Labels map[string]string `json:"labels"`
+			}{cluster.Name, cluster.Labels}
+			return out.print(g.Out, result, "labelled managed cluster %s\n", cluster.Name)
+		},
+	}
+	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "Change labels that have another value.")
+	out.addTo(cmd)
+	return cmd
+}
+
+// parseLabels reads KEY=VALUE, and KEY- as nil, which removes it.
+func parseLabels(args []string) (map[string]*string, error) {
+	changes := map[string]*string{}
+	for _, arg := range args {
+		key, value, set := strings.Cut(arg, "=")
+		removed := false
+		if !set {
+			key, removed = strings.CutSuffix(arg, "-")
+		}
+		if !set && !removed {
+			return nil, fmt.Errorf("%q is neither KEY=VALUE nor KEY-", arg)
+		}
+		if why := validation.IsQualifiedName(key); len(why) > 0 {
+			return nil, fmt.Errorf("%q cannot be the key of a label: %s", key, strings.Join(why, "; "))
+		}
+		if why := validation.IsValidLabelValue(value); len(why) > 0 {
+			return nil, fmt.Errorf("%q cannot be the value of a label: %s", value, strings.Join(why, "; "))
+		}
+		if _, again := changes[key]; again {
+			return nil, fmt.Errorf("the label %s is given twice", key)
+		}
+		changes[key] = nil
+		if set {
+			changes[key] = &value
+		}
+	}
+	return changes, nil
+}
+
+func (h *hub) label(ctx context.Context, name string, changes map[string]*string, overwrite bool) (
+	*clusterv1.ManagedCluster, error) {
+	clusters := h.clusters.ClusterV1().ManagedClusters()
+	metadata := map[string]any{"labels": changes}
+	if !overwrite {
+		cluster, err := clusters.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range slices.Sorted(maps.Keys(changes)) {
+			if now, ok := cluster.Labels[key]; ok && changes[key] != nil && now != *changes[key] {
+				return nil, fmt.Errorf("cluster %s has the label %s=%s already: use --overwrite to change it", name, key, now)
+			}
+		}
+		metadata["resourceVersion"] = cluster.ResourceVersion
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := clusters.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if !apierrors.IsForbidden(err) {
+		return cluster, err
+	}
+	// There are users who may change the labels and nothing else.
+	cluster, narrow := clusters.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "label")
+	if narrow != nil {
+		return nil, err
+	}
+	return cluster, nil
+}

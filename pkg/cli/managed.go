@@ -1,0 +1,237 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// managed is the cluster that joins or leaves.
+type managed struct {
+	client.Client
+	*global
+	host string
+}
+
+// managed is the cluster that the flags point to.
+func (g *global) managed() (*managed, error) {
+	config, err := g.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	// What is not a watch ends in time.
+	if config.Timeout == 0 {
+		config.Timeout = 30 * time.Second
+	}
+	c, err := client.New(rest.CopyConfig(config), client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("the way to the managed cluster: %w", err)
+	}
+	return &managed{Client: c, global: g, host: config.Host}, nil
+}
+
+// explain says of an error that the managed cluster could not be reached.
+func (m *managed) explain(err error) error {
+	return unreachable("the managed cluster "+m.host, err, "check --context and --kubeconfig")
+}
+
+func key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: registration.AgentNamespace, Name: name}
+}
+
+// identity is what an agent has kept: the cluster's name on the hub, and the way to the hub once it was accepted.
+type identity struct {
+	secret      *corev1.Secret
+	clusterName string
+	kubeconfig  []byte
+}
+
+// identity is empty if there is no agent's secret.
+func (m *managed) identity(ctx context.Context) (identity, error) {
+	secret := &corev1.Secret{}
+	if err := m.Get(ctx, key(registration.HubKubeconfigSecret), secret); err != nil {
+		return identity{}, m.explain(client.IgnoreNotFound(err))
+	}
+	return identity{secret: secret, clusterName: string(secret.Data[registration.KeyClusterName]),
+		kubeconfig: secret.Data[registration.KeyKubeconfig]}, nil
+}
+
+// server is the hub's, or nothing.
+func (i *identity) server() string {
+	config, err := clientcmd.Load(i.kubeconfig)
+	if err != nil {
+		return ""
+	}
+	if current, ok := config.Contexts[config.CurrentContext]; ok && config.Clusters[current.Cluster] != nil {
+		return config.Clusters[current.Cluster].Server
+	}
+	return ""
+}
+
+// checkFree refuses to put an agent where there is another, and warns of what may be meant otherwise.
+func (m *managed) checkFree(ctx context.Context, o *joinOptions, known bool) error {
+	have, err := m.identity(ctx)
+	if err != nil {
+		return err
+	}
+	if have.clusterName != "" && have.clusterName != o.clusterName {
+		return fmt.Errorf("this cluster is registered already, as %s%s: run kubectl hub unjoin --cluster-name %[1]s first, or join "+
+			"with that name", have.clusterName, after(" with ", have.server()))
+	}
+	if server := have.server(); server != "" && server != o.way.server {
+		m.warn("this cluster has joined the hub %s: it goes to %s now, and the other will miss it, if it is another", server,
+			o.way.server)
+	}
+	if known && have.clusterName == "" {
+		m.warn("the hub has a cluster %s already: if that is another one than this, join with another name; if it is this one from "+
+			"before, it has to be deleted there, or the certificate request of the new agent approved", o.clusterName)
+	}
+	return nil
+}
+
+// deploy makes what is missing, and changes what is ours. A namespace that is there already is used as it is.
+func (m *managed) deploy(ctx context.Context, agent manifests.Agent) error {
+	objects, err := agent.Objects()
+	if err != nil {
+		return err
+	}
+	missing := make([]bool, len(objects))
+	for i, o := range objects {
+		ours, err := m.ours(ctx, o)
+		missing[i] = apierrors.IsNotFound(err)
+		switch {
+		case err != nil && !missing[i]:
+			return m.explain(err)
+		case err == nil && !ours && o.GetKind() != "Namespace":
+			return fmt.Errorf("%s was not made by kubectl hub, and is in the way: remove it, or hand it over with the label %s=%s",
+				describe(o), manifests.LabelManagedBy, manifests.ManagedBy)
+		case err == nil && !ours:
+			objects[i] = nil
+		}
+	}
+	for i, o := range objects {
+		if o == nil {
+			continue
+		}
+		if err := m.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), fieldOwner, client.ForceOwnership); err != nil {
+			return fmt.Errorf("making %s: %w", describe(o), m.explain(err))
+		}
+		if missing[i] {
+			_, _ = fmt.Fprintf(m.ErrOut, "Made %s\n", describe(o))
+		}
+	}
+	return nil
+}
+
+func describe(o client.Object) string {
+	name := o.GetName()
+	if o.GetNamespace() != "" {
+		name = o.GetNamespace() + "/" + name
+	}
+	return o.GetObjectKind().GroupVersionKind().Kind + " " + name
+}
+
+// ours says whether an object was made by this program.
+func (m *managed) ours(ctx context.Context, o client.Object) (bool, error) {
+	have := &metav1.PartialObjectMetadata{}
+	have.SetGroupVersionKind(o.GetObjectKind().GroupVersionKind())
+	if err := m.Get(ctx, client.ObjectKeyFromObject(o), have); err != nil {
+		return false, err
+	}
+	return have.Labels[manifests.LabelManagedBy] == manifests.ManagedBy, nil
+}
+
+// awaitJoined waits until the agent is ready, which it is while the hub knows its lease.
+func (m *managed) awaitJoined(ctx context.Context, name, accept string) error {
+	return m.await(ctx, "cluster "+name+" to join", func(ctx context.Context) (bool, string, error) {
+		deployment := &appsv1.Deployment{}
+		if err := m.Get(ctx, key(manifests.AgentName), deployment); err != nil {
+			return false, "", err
+		}
+		status := deployment.Status
+		if status.ObservedGeneration == deployment.Generation && status.UpdatedReplicas > 0 && status.AvailableReplicas > 0 {
+			return true, "", nil
+		}
+		state, err := m.podState(ctx, manifests.AgentName)
+		if state != "" || err != nil {
+			return false, state, err
+		}
+		have, err := m.identity(ctx)
+		if err != nil || len(have.kubeconfig) > 0 {
+			return false, "the agent has its identity", err
+		}
+		return false, "the hub has to accept it: " + accept, nil
+	})
+}
+
+// podState says what keeps a pod from running, or nothing.
+func (m *managed) podState(ctx context.Context, name string) (string, error) {
+	pods := &corev1.PodList{}
+	err := m.List(ctx, pods, client.InNamespace(registration.AgentNamespace), client.MatchingLabels{manifests.AgentLabel: name})
+	if err != nil {
+		return "", err
+	}
+	for i := range pods.Items {
+		if pods.Items[i].DeletionTimestamp.IsZero() {
+			return stateOf(&pods.Items[i]), nil
+		}
+	}
+	return "there is no pod of it yet", nil
+}
+
+func stateOf(pod *corev1.Pod) string {
+	for _, c := range pod.Status.ContainerStatuses {
+		switch {
+		case c.State.Running != nil:
+			return ""
+		case c.State.Waiting != nil:
+			last := ""
+			if t := c.LastTerminationState.Terminated; t != nil {
+				last = lastLine(t.Message)
+			}
+			return "its container waits: " + c.State.Waiting.Reason + after(": ", c.State.Waiting.Message) + after(": ", last)
+		case c.State.Terminated != nil:
+			return "its container has ended: " + lastLine(c.State.Terminated.Message)
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status != corev1.ConditionTrue {
+			return "its pod is not scheduled" + after(": ", c.Message)
+		}
+	}
+	return "its pod is not started yet"
+}
+
+// lastLine is what a process that failed said last.
+func lastLine(log string) string {
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	return lines[len(lines)-1]
+}
+
+// remove removes an object if it was made by this program, and says whether it did.
+func (m *managed) remove(ctx context.Context, o client.Object) (bool, error) {
+	ours, err := m.ours(ctx, o)
+	if err != nil || !ours {
+		return false, m.explain(client.IgnoreNotFound(err))
+	}
+	if err := m.Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("removing %s: %w", describe(o), m.explain(err))
+	}
+	_, _ = fmt.Fprintf(m.ErrOut, "Removed %s\n", describe(o))
+	return true, nil
+}

@@ -1,0 +1,303 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
+	"github.com/clusterhub/clusterhub/pkg/irsa"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	authCSR = "csr"
+	authAWS = "awsirsa"
+	// authAWSOfSeed is the same, as the specification of the registration spells it.
+	authAWSOfSeed = "aws-irsa"
+
+	// longestTokenTTL is more than API servers grant.
+	longestTokenTTL  = 10 * 365 * 24 * time.Hour
+	shortestTokenTTL = 10 * time.Minute
+)
+
+// Keys of the Secret of a bootstrap token, and the group that its user is in.
+const (
+	tokenPrefix = "bootstrap-token-"
+	tokenGroup  = "system:bootstrappers:managedcluster"
+)
+
+// tokenOptions are the flags of the commands that print how to join.
+type tokenOptions struct {
+	*global
+	out            *format
+	auths          []string
+	hubARN         string
+	server         string
+	ttl            time.Duration
+	bootstrapToken bool
+	file           string
+}
+
+func (o *tokenOptions) addTo(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringSliceVar(&o.auths, "registration-auth", []string{authCSR},
+		"How clusters are going to prove who they are: "+authCSR+" (a certificate), "+authAWS+" (AWS IAM; also spelled "+
+			authAWSOfSeed+"), or both.")
+	fs.StringSliceVar(&o.auths, "registration-drivers", o.auths, "The same as --registration-auth.")
+	addHubARNFlags(fs, &o.hubARN,
+		"ARN of the hub's EKS cluster, for "+authAWS+". The default is the name of the cluster in the kubeconfig.")
+	fs.StringVar(&o.server, "hub-apiserver", "",
+		"https URL by which the clusters reach the hub. The default is that of the kubeconfig.")
+	fs.DurationVar(&o.ttl, "token-ttl", 8640*time.Hour,
+		"How long the token can be used. The hub's API server may allow less.")
+	fs.BoolVar(&o.bootstrapToken, "use-bootstrap-token", false,
+		"Make a short bootstrap token, as kubeadm does, instead of one of a service account. The hub's API server has to take them "+
+			"(--enable-bootstrap-token-auth).")
+	fs.StringVar(&o.file, "output-join-command-file", "", "File to write the join command to as well, readable by its owner only.")
+	must(cmd.RegisterFlagCompletionFunc("registration-auth",
+		cobra.FixedCompletions([]string{authCSR, authAWS}, cobra.ShellCompDirectiveNoFileComp)))
+	o.out.addTo(cmd)
+}
+
+// addHubARNFlags adds the flag under the specification's name and under upstream's.
+func addHubARNFlags(fs *pflag.FlagSet, arn *string, usage string) {
+	fs.StringVar(arn, "hub-cluster-arn", "", usage)
+	fs.StringVar(arn, "eks-hub-cluster-arn", "", "The same as --hub-cluster-arn.")
+}
+
+func (o *tokenOptions) validate() error {
+	for i, auth := range o.auths {
+		normalized, err := normalizeAuth(auth)
+		if err != nil {
+			return err
+		}
+		o.auths[i] = normalized
+	}
+	if o.ttl < shortestTokenTTL || o.ttl > longestTokenTTL {
+		return fmt.Errorf("--token-ttl must be from %s to %s, not %s", shortestTokenTTL, longestTokenTTL, o.ttl)
+	}
+	if o.server != "" {
+		if err := checkServer(o.server); err != nil {
+			return err
+		}
+	}
+	if !slices.Contains(o.auths, authAWS) {
+		return nil
+	}
+	if o.hubARN == "" {
+		o.hubARN = o.contextARN()
+	}
+	if _, err := irsa.ParseClusterARN(o.hubARN); err != nil {
+		return fmt.Errorf("--hub-cluster-arn: %w", err)
+	}
+	return nil
+}
+
+func normalizeAuth(auth string) (string, error) {
+	switch auth {
+	case authCSR, authAWS:
+		return auth, nil
+	case authAWSOfSeed:
+		return authAWS, nil
+	}
+	return "", fmt.Errorf("--registration-auth must be %s or %s, not %q", authCSR, authAWS, auth)
+}
+
+// checkServer refuses to send a token in the clear.
+func checkServer(server string) error {
+	u, err := url.Parse(server)
+	if err != nil || u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("--hub-apiserver must be an https URL, not %q", server)
+	}
+	return nil
+}
+
+// contextARN is the name of the cluster in the kubeconfig, which the aws CLI makes the ARN of an EKS cluster, or nothing.
+func (g *global) contextARN() string {
+	config, err := g.flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return ""
+	}
+	name := config.CurrentContext
+	if *g.flags.Context != "" {
+		name = *g.flags.Context
+	}
+	context, ok := config.Contexts[name]
+	if !ok {
+		return ""
+	}
+	if _, err := irsa.ParseClusterARN(context.Cluster); err != nil {
+		return ""
+	}
+	return context.Cluster
+}
+
+func (g *global) newGetTokenCommand() *cobra.Command {
+	o := &tokenOptions{global: g, out: newFormat("text", "json")}
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Make a new token for clusters to join the hub, and print the join command",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			h, err := g.hub()
+			if err != nil {
+				return err
+			}
+			return o.print(cmd.Context(), h, "")
+		},
+	}
+	o.addTo(cmd)
+	return cmd
+}
+
+// joining is what a cluster needs to join.
+type joining struct {
+	Token   string      `json:"hub-token"`
+	Server  string      `json:"hub-apiserver"`
+	CA      string      `json:"ca-data,omitempty"`
+	Expires metav1.Time `json:"expires"`
+	Command string      `json:"join-command"`
+}
+
+// print makes a token, and prints how to use it.
+func (o *tokenOptions) print(ctx context.Context, h *hub, heading string) error {
+	j, err := o.newJoining(ctx, h)
+	if err != nil {
+		return err
+	}
+	if o.file != "" {
+		if err := os.WriteFile(o.file, []byte(j.Command+"\n"), 0o600); err != nil {
+			return fmt.Errorf("--output-join-command-file: %w", err)
+		}
+	}
+	return o.out.print(o.Out, j, "%sRun this on the clusters that are to join the hub, with a name for each:\n\n    %s\n\n"+
+		"The token can be used until %s.\n", heading, j.Command, j.Expires.Format(time.RFC3339))
+}
+
+func (o *tokenOptions) newJoining(ctx context.Context, h *hub) (*joining, error) {
+	config := rest.CopyConfig(h.config)
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	j := &joining{Server: config.Host, CA: base64.StdEncoding.EncodeToString(config.CAData)}
+	if o.server != "" {
+		j.Server = o.server
+	}
+	if config.Insecure {
+		o.warn("the kubeconfig does not say how the hub is trusted: the clusters need --ca-file, unless they trust it anyway")
+	}
+	if isLoopback(j.Server) {
+		o.warn("%s is this machine: clusters elsewhere need another address of the hub (--hub-apiserver)", j.Server)
+	}
+	var err error
+	if o.bootstrapToken {
+		j.Token, j.Expires, err = o.newBootstrapToken(ctx, h)
+	} else {
+		j.Token, j.Expires, err = o.newAccountToken(ctx, h)
+	}
+	if err != nil {
+		return nil, err
+	}
+	j.Command = o.joinCommand(j)
+	return j, nil
+}
+
+func (g *global) warn(format string, args ...any) {
+	_, _ = fmt.Fprintf(g.ErrOut, "Warning: "+format+"\n", args...)
+}
+
+func isLoopback(server string) bool {
+	u, err := url.Parse(server)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// joinCommand has the certificate authority in it, so that join never has to talk to somebody it does not trust.
+func (o *tokenOptions) joinCommand(j *joining) string {
+	args := []string{"kubectl hub join", "--hub-token", j.Token, "--hub-apiserver", j.Server}
+	if j.CA != "" {
+		args = append(args, "--ca-data", j.CA)
+	}
+	if slices.Equal(o.auths, []string{authAWS}) {
+		args = append(args, "--registration-auth", authAWS, "--eks-hub-cluster-arn", o.hubARN)
+	}
+	return strings.Join(append(args, "--wait", "--cluster-name", "<cluster_name>"), " ")
+}
+
+func (o *tokenOptions) newAccountToken(ctx context.Context, h *hub) (string, metav1.Time, error) {
+	account := strings.Split(registration.BootstrapServiceAccount, ":")
+	namespace, name := account[2], account[3]
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(o.ttl.Seconds()))}}
+	made, err := h.kube.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, request, metav1.CreateOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", metav1.Time{}, errors.New("the hub is not prepared for clusters to join: run kubectl hub init first")
+	}
+	if err != nil {
+		return "", metav1.Time{}, err
+	}
+	return made.Status.Token, made.Status.ExpirationTimestamp, nil
+}
+
+// newBootstrapToken also removes those that have expired: a hub need not run the controller that does.
+func (o *tokenOptions) newBootstrapToken(ctx context.Context, h *hub) (string, metav1.Time, error) {
+	secrets := h.kube.CoreV1().Secrets(metav1.NamespaceSystem)
+	id, secret := strings.ToLower(rand.Text()[:6]), strings.ToLower(rand.Text()[:16])
+	expires := metav1.NewTime(time.Now().Add(o.ttl).Truncate(time.Second))
+	_, err := secrets.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: tokenPrefix + id,
+			Labels: map[string]string{manifests.LabelManagedBy: manifests.ManagedBy}},
+		Type: corev1.SecretTypeBootstrapToken,
+		StringData: map[string]string{
+			"description":                    "For clusters to join the hub. Made by kubectl hub.",
+			"token-id":                       id,
+			"token-secret":                   secret,
+			"expiration":                     expires.UTC().Format(time.RFC3339),
+			"usage-bootstrap-authentication": "true",
+			"auth-extra-groups":              tokenGroup,
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return "", metav1.Time{}, err
+	}
+	list, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: manifests.LabelManagedBy + "=" + manifests.ManagedBy,
+		FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken)})
+	if err != nil {
+		return "", metav1.Time{}, err
+	}
+	for i := range list.Items {
+		until, err := time.Parse(time.RFC3339, string(list.Items[i].Data["expiration"]))
+		if err != nil || time.Now().Before(until) {
+			continue
+		}
+		if err := secrets.Delete(ctx, list.Items[i].Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return "", metav1.Time{}, err
+		}
+	}
+	return id + "." + secret, expires, nil
+}

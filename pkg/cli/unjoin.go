@@ -1,0 +1,296 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	// leaveJob is the Job that has the cluster leave.
+	leaveJob = "hub-agent-unjoin"
+	// shortestLeave is how long it may take at least, and cleanupTimeout how long it takes to clean up after it.
+	shortestLeave  = 10 * time.Second
+	cleanupTimeout = 15 * time.Second
+)
+
+type unjoinOptions struct {
+	*global
+	waiting
+	out         *format
+	clusterName string
+	force       bool
+}
+
+func (g *global) newUnjoinCommand() *cobra.Command {
+	o := &unjoinOptions{global: g, out: newFormat("text", "json")}
+	cmd := &cobra.Command{
+		Use:   "unjoin --cluster-name NAME",
+		Short: "Have the managed cluster leave its hub, and remove the agent",
+		Long: "unjoin has the managed cluster tell its hub that it leaves, waits until the hub has taken its rights away, and removes " +
+			"the agent and all that join has made. The cluster does that itself, by a Job: only its agent can use its identity, and it " +
+			"reaches the hub where this machine may not. The ManagedCluster stays on the hub, not accepted, for an admin to delete.",
+		Example: example("kubectl hub unjoin --cluster-name c1"),
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&o.clusterName, "cluster-name", "", "Name of the cluster on the hub.")
+	fs.BoolVar(&o.force, "force", false, "Remove the agent even if the hub cannot be told.")
+	o.addTimeout(fs)
+	o.out.addTo(cmd)
+	return cmd
+}
+
+func (o *unjoinOptions) run(ctx context.Context) error {
+	if o.clusterName == "" {
+		return errors.New("--cluster-name must be set: the name of this cluster on its hub")
+	}
+	if err := o.validateTimeout(); err != nil {
+		return err
+	}
+	ctx, cancel := o.limit(ctx)
+	defer cancel()
+	m, err := o.managed()
+	if err != nil {
+		return err
+	}
+	have, err := m.identity(ctx)
+	if err != nil {
+		return err
+	}
+	if have.clusterName != "" && have.clusterName != o.clusterName {
+		return fmt.Errorf("this cluster is not %s on its hub, but %s%s: check --context and --cluster-name", o.clusterName,
+			have.clusterName, after(" on ", have.server()))
+	}
+	left, err := m.leave(ctx, have, o.force)
+	if err != nil {
+		return err
+	}
+	removed, err := m.removeAgent(ctx, have)
+	if err != nil {
+		return err
+	}
+	result := struct {
+		Name    string `json:"name"`
+		Left    bool   `json:"left"`
+		Removed bool   `json:"removed"`
+	}{o.clusterName, left, removed}
+	switch {
+	case left:
+		return o.out.print(o.Out, result, "Cluster %s has left its hub. Its ManagedCluster is left there, to be deleted by an "+
+			"admin:\n\n    kubectl delete managedcluster %[1]s\n", o.clusterName)
+	case removed:
+		return o.out.print(o.Out, result, "The agent is removed. The hub was not told; if it has a ManagedCluster %s, delete it "+
+			"there.\n", o.clusterName)
+	}
+	return o.out.print(o.Out, result, "There is no agent on this cluster.\n")
+}
+
+// leave has the agent's own identity tell the hub. Whoever has none has nothing to leave.
+func (m *managed) leave(ctx context.Context, have identity, force bool) (left bool, err error) {
+	if len(have.kubeconfig) == 0 {
+		return false, nil
+	}
+	deployment := &appsv1.Deployment{}
+	err = m.Get(ctx, key(manifests.AgentName), deployment)
+	switch {
+	case apierrors.IsNotFound(err):
+		err = fmt.Errorf("the agent's Deployment %s/%s is not there: run join again, and then this", registration.AgentNamespace,
+			manifests.AgentName)
+	case err != nil:
+		return false, m.explain(err)
+	case deployment.Labels[manifests.LabelManagedBy] != manifests.ManagedBy:
+		err = fmt.Errorf("the Deployment %s/%s was not made by kubectl hub", registration.AgentNamespace, manifests.AgentName)
+	default:
+		err = m.leaveInPlaceOf(ctx, deployment)
+	}
+	if err == nil {
+		return true, nil
+	}
+	if ctx.Err() != nil || !force {
+		return false, fmt.Errorf("the hub was not told that the cluster leaves: %w (--force removes the agent all the same)", err)
+	}
+	m.warn("the hub was not told that the cluster leaves: %v", err)
+	return false, nil
+}
+
+// leaveInPlaceOf stops the agent, which would go on otherwise, and runs "hub-agent unjoin". An agent that could not leave is
+// started again.
+func (m *managed) leaveInPlaceOf(ctx context.Context, deployment *appsv1.Deployment) (err error) {
+	replicas := 1
+	if deployment.Spec.Replicas != nil {
+		replicas = int(*deployment.Spec.Replicas)
+	}
+	job, err := leaveJobFrom(ctx, deployment)
+	if err != nil {
+		return err
+	}
+	if err := m.scale(ctx, deployment, 0); err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+		defer cancel()
+		if err != nil {
+			err = errors.Join(err, m.scale(ctx, deployment, replicas))
+		}
+	}()
+	pods := client.MatchingLabels{manifests.AgentLabel: manifests.AgentName}
+	if err := m.awaitNone(ctx, "the agent to stop", &corev1.PodList{}, pods); err != nil {
+		return err
+	}
+	return m.runLeaveJob(ctx, job)
+}
+
+func (m *managed) scale(ctx context.Context, deployment *appsv1.Deployment, replicas int) error {
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+	if err := m.Patch(ctx, deployment.DeepCopy(), patch, fieldOwner); err != nil {
+		return fmt.Errorf("scaling the agent to %d: %w", replicas, m.explain(err))
+	}
+	return nil
+}
+
+func (m *managed) runLeaveJob(ctx context.Context, job *batchv1.Job) error {
+	// That of an earlier try says nothing about this one.
+	if err := m.dropJob(ctx); err != nil {
+		return err
+	}
+	if err := m.Create(ctx, job, fieldOwner); err != nil {
+		return fmt.Errorf("making Job %s: %w", leaveJob, m.explain(err))
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+		defer cancel()
+		if err := m.dropJob(ctx); err != nil {
+			m.warn("Job %s is left: %v", leaveJob, err)
+		}
+	}()
+	return m.await(ctx, "the cluster to leave the hub", func(ctx context.Context) (bool, string, error) {
+		now := &batchv1.Job{}
+		if err := m.Get(ctx, key(leaveJob), now); err != nil {
+			return false, "", err
+		}
+		state, err := m.podState(ctx, leaveJob)
+		if err != nil {
+			return false, "", err
+		}
+		for _, c := range now.Status.Conditions {
+			if c.Status == corev1.ConditionTrue && c.Type == batchv1.JobFailed {
+				return false, "", fmt.Errorf("the Job %s failed: %s", leaveJob, state)
+			}
+		}
+		return now.Status.Succeeded > 0, state, nil
+	})
+}
+
+// leaveJobFrom has the pod that the agent has: its image, its identity, and whatever else it needs there.
+func leaveJobFrom(ctx context.Context, deployment *appsv1.Deployment) (*batchv1.Job, error) {
+	labels := map[string]string{manifests.AgentLabel: leaveJob, manifests.LabelManagedBy: manifests.ManagedBy}
+	spec := deployment.Spec.Template.Spec.DeepCopy()
+	agent := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == manifests.AgentName })
+	if agent < 0 {
+		return nil, fmt.Errorf("the Deployment %s has no container %[1]s", deployment.Name)
+	}
+	container := &spec.Containers[agent]
+	container.Args = []string{"unjoin", "--namespace=" + registration.AgentNamespace}
+	if deadline, ok := ctx.Deadline(); ok {
+		// It is to say why it gives up while somebody listens.
+		patience := max(time.Until(deadline)-cleanupTimeout, shortestLeave).Round(time.Second)
+		container.Args = append(container.Args, "--timeout="+patience.String())
+	}
+	container.LivenessProbe, container.ReadinessProbe, container.StartupProbe, container.Ports = nil, nil, nil, nil
+	spec.RestartPolicy = corev1.RestartPolicyNever
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: leaveJob, Namespace: registration.AgentNamespace, Labels: labels},
+		Spec: batchv1.JobSpec{
+			BackoffLimit: new(int32(0)),
+			Template:     corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: *spec},
+		},
+	}, nil
+}
+
+func (m *managed) dropJob(ctx context.Context) error {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: leaveJob, Namespace: registration.AgentNamespace}}
+	err := m.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationForeground))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("removing Job %s: %w", leaveJob, m.explain(err))
+	}
+	which := client.MatchingLabels{manifests.AgentLabel: leaveJob}
+	return m.awaitNone(ctx, "the Job "+leaveJob+" to be gone", &batchv1.JobList{}, which)
+}
+
+// awaitNone waits until there is none of the objects any more.
+func (m *managed) awaitNone(ctx context.Context, what string, list client.ObjectList, which client.MatchingLabels) error {
+	return m.await(ctx, what, func(ctx context.Context) (bool, string, error) {
+		if err := m.List(ctx, list, client.InNamespace(registration.AgentNamespace), which); err != nil {
+			return false, "", err
+		}
+		return meta.LenList(list) == 0, "", nil
+	})
+}
+
+// removeAgent removes what join has made, the last of it first, and says whether there was any.
+func (m *managed) removeAgent(ctx context.Context, have identity) (removed bool, err error) {
+	objects, err := manifests.Agent{}.Objects()
+	if err != nil {
+		return false, err
+	}
+	slices.Reverse(objects)
+	for _, o := range objects {
+		gone, err := m.remove(ctx, o)
+		if err != nil {
+			return removed, err
+		}
+		if !gone {
+			continue
+		}
+		removed = true
+		switch o.GetKind() {
+		case "Deployment":
+			err = m.dropIdentity(ctx, have)
+		case "Namespace":
+			err = m.await(ctx, "namespace "+o.GetName()+" to be gone", func(ctx context.Context) (bool, string, error) {
+				_, err := m.ours(ctx, o)
+				return apierrors.IsNotFound(err), "", client.IgnoreNotFound(err)
+			})
+		}
+		if err != nil {
+			return removed, err
+		}
+	}
+	return removed, nil
+}
+
+// dropIdentity removes what the agent has kept, once there is no agent that would make it anew.
+func (m *managed) dropIdentity(ctx context.Context, have identity) error {
+	pods := client.MatchingLabels{manifests.AgentLabel: manifests.AgentName}
+	if err := m.awaitNone(ctx, "the agent to stop", &corev1.PodList{}, pods); err != nil {
+		return err
+	}
+	if have.secret == nil {
+		return nil
+	}
+	if err := m.Delete(ctx, have.secret); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("removing Secret %s: %w", registration.HubKubeconfigSecret, m.explain(err))
+	}
+	return nil
+}

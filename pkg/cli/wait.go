@@ -1,0 +1,91 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+const (
+	pollInterval = 500 * time.Millisecond
+	// quietFor is how long a wait says nothing.
+	quietFor = 2 * time.Second
+	// repeatAfter is when a wait says again what it waits for.
+	repeatAfter = 30 * time.Second
+)
+
+// waiting are the flags of a command that can wait.
+type waiting struct {
+	wait    bool
+	timeout time.Duration
+}
+
+func (w *waiting) addWait(fs *pflag.FlagSet, until string) {
+	fs.BoolVar(&w.wait, "wait", w.wait, "Wait until "+until+".")
+	w.addTimeout(fs)
+}
+
+func (w *waiting) addTimeout(fs *pflag.FlagSet) {
+	fs.DurationVar(&w.timeout, "timeout", 5*time.Minute, "How long to wait, altogether.")
+}
+
+func (w *waiting) validateTimeout() error {
+	if w.timeout <= 0 {
+		return fmt.Errorf("--timeout must be above 0, not %s", w.timeout)
+	}
+	return nil
+}
+
+// limit bounds all waits of a command together.
+func (w *waiting) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, w.timeout, fmt.Errorf("not within --timeout=%s", w.timeout))
+}
+
+// await looks until it is done. A look returns how things are, or an error; one that may pass does not end the wait.
+func (g *global) await(ctx context.Context, what string, look func(context.Context) (done bool, state string, err error)) error {
+	started := time.Now()
+	var saidAt time.Time
+	said, state := "", ""
+	for {
+		done, now, err := look(ctx)
+		switch {
+		case done:
+			return nil
+		case err != nil && mayPass(err):
+			now = err.Error()
+		case err != nil && ctx.Err() == nil:
+			return err
+		}
+		if ctx.Err() == nil { // the last look may have ended early, and then knows nothing
+			state = now
+		}
+		if time.Since(started) >= quietFor && (state != said || time.Since(saidAt) >= repeatAfter) {
+			_, _ = fmt.Fprintf(g.ErrOut, "Waiting for %s%s ... (%s)\n", what, after(": ", state), time.Since(started).Round(time.Second))
+			said, saidAt = state, time.Now()
+		}
+		timer := time.NewTimer(pollInterval)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			why := context.Cause(ctx)
+			if errors.Is(why, context.Canceled) {
+				why = errors.New("interrupted")
+			}
+			return fmt.Errorf("waiting for %s: %w%s", what, why, after(": ", state))
+		case <-timer.C:
+		}
+	}
+}
+
+func after(separator, text string) string {
+	if text == "" {
+		return ""
+	}
+	return separator + text
+}

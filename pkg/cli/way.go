@@ -1,0 +1,160 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/pflag"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+)
+
+// wayToHub is how a cluster that joins reaches the hub, and proves that it may.
+type wayToHub struct {
+	token, server  string
+	caFile, caData string
+	proxyURL       string
+
+	ca []byte
+}
+
+func (w *wayToHub) addTo(fs *pflag.FlagSet) {
+	fs.StringVar(&w.token, "hub-token", "", "Bootstrap token of the hub.")
+	fs.StringVar(&w.server, "hub-apiserver", "", "https URL of the hub's API server.")
+	fs.StringVar(&w.caFile, "ca-file", "", "PEM file with the certificate authority of the hub.")
+	fs.StringVar(&w.caData, "ca-data", "",
+		"The same as text, base64 as in a kubeconfig. Without either, the authorities that this machine trusts are.")
+	fs.StringVar(&w.proxyURL, "proxy-url", "", "URL of the proxy by which the cluster reaches the hub.")
+}
+
+func (w *wayToHub) validate() error {
+	const how = "kubectl hub get token, on the hub, prints one"
+	w.token = strings.TrimSpace(w.token)
+	switch {
+	case w.token == "":
+		return errors.New("--hub-token must be set: " + how)
+	case strings.ContainsFunc(w.token, unicode.IsSpace):
+		return errors.New("--hub-token has white space in it, and no token has: " + how)
+	case w.server == "":
+		return errors.New("--hub-apiserver must be set: the https URL of the hub's API server")
+	}
+	if err := checkServer(w.server); err != nil {
+		return err
+	}
+	if u, err := url.Parse(w.proxyURL); w.proxyURL != "" && (err != nil || u.Scheme == "" || u.Host == "") {
+		return errors.New("--proxy-url must be a URL") // which may have a password in it
+	}
+	return w.readCA()
+}
+
+func (w *wayToHub) readCA() (err error) {
+	flag := "--ca-file"
+	switch {
+	case w.caFile != "" && w.caData != "":
+		return errors.New("--ca-file and --ca-data are the same, only one can be set")
+	case w.caFile != "":
+		if w.ca, err = os.ReadFile(w.caFile); err != nil {
+			return fmt.Errorf("--ca-file: %w", err)
+		}
+	case w.caData != "":
+		flag = "--ca-data"
+		if w.ca, err = base64.StdEncoding.DecodeString(w.caData); err != nil {
+			return errors.New("--ca-data is not base64: copy all of it")
+		}
+	default:
+		return nil
+	}
+	if _, err := cert.ParseCertsPEM(w.ca); err != nil {
+		return fmt.Errorf("%s has no PEM certificate", flag)
+	}
+	return nil
+}
+
+// config is the bootstrap kubeconfig.
+func (w *wayToHub) config() clientcmdapi.Config {
+	const name = "hub"
+	return clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{name: {
+			Server: w.server, CertificateAuthorityData: w.ca, ProxyURL: w.proxyURL}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {Token: w.token}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
+		CurrentContext: name,
+	}
+}
+
+func (w *wayToHub) kubeconfig() ([]byte, error) { return clientcmd.Write(w.config()) }
+
+// try uses the bootstrap kubeconfig as the agent will. It changes nothing on the hub. known says that the hub has a cluster
+// of that name.
+func (w *wayToHub) try(ctx context.Context, cluster, auth string) (known bool, err error) {
+	config, err := clientcmd.NewDefaultClientConfig(w.config(), nil).ClientConfig()
+	if err != nil {
+		return false, fmt.Errorf("--hub-apiserver: %w", err)
+	}
+	config.Timeout = 15 * time.Second
+	h, err := newHub(rest.AddUserAgent(config, "kubectl-hub"))
+	if err != nil {
+		return false, err
+	}
+	if err := h.check(); err != nil {
+		return false, unreachable(w.server, err, w.next(err))
+	}
+	made := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: cluster}}
+	_, err = h.clusters.ClusterV1().ManagedClusters().Create(ctx, made, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		known = true
+	case err != nil:
+		return false, fmt.Errorf("the hub does not let the token make managed cluster %s: %w", cluster, err)
+	}
+	if auth != authCSR {
+		return known, nil
+	}
+	return known, h.mayAskForCertificates(ctx)
+}
+
+func (h *hub) mayAskForCertificates(ctx context.Context) error {
+	for _, verb := range []string{"create", "get"} {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Verb: verb, Group: certificatesv1.GroupName, Resource: "certificatesigningrequests"}}}
+		answer, err := h.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("what the token may do on the hub: %w", err)
+		}
+		if !answer.Status.Allowed {
+			return fmt.Errorf("the token may not %s certificatesigningrequests on the hub: kubectl hub init, there, gives "+
+				"bootstrap tokens the rights that they need", verb)
+		}
+	}
+	return nil
+}
+
+// next is what to do when the hub could not be asked.
+func (w *wayToHub) next(err error) string {
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return "get a new --hub-token by kubectl hub get token, on the hub"
+	case w.ca == nil:
+		return "check --hub-apiserver, and pass the --ca-data or --ca-file of the hub (kubectl hub get token, on the hub, prints it)"
+	}
+	return "check --hub-apiserver, --ca-data and --ca-file (kubectl hub get token, on the hub, prints them)"
+}

@@ -1,0 +1,250 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/test/localhub"
+)
+
+const (
+	hubARN     = "arn:aws:eks:eu-west-1:123456789012:cluster/hub"
+	managedARN = "arn:aws:eks:eu-west-1:210987654321:cluster/c1"
+)
+
+// plugin runs kubectl-hub as a person does who has the kubeconfig.
+type plugin struct{ kubeconfig string }
+
+func (p plugin) command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary(t, "kubectl-hub"), args...)
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "KUBECONFIG=") }),
+		"KUBECONFIG="+p.kubeconfig, "HOME="+t.TempDir())
+	return cmd
+}
+
+func (p plugin) run(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	cmd := p.command(t, args...)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err = cmd.Run()
+	return out.String(), errOut.String(), err
+}
+
+func (p plugin) must(t *testing.T, args ...string) string {
+	t.Helper()
+	stdout, stderr, err := p.run(t, args...)
+	if err != nil {
+		t.Fatalf("kubectl hub %s: %v\n%s%s", strings.Join(args, " "), err, stdout, stderr)
+	}
+	return stdout
+}
+
+// joining is what init and get token print.
+type joining struct {
+	Token   string    `json:"hub-token"`
+	Server  string    `json:"hub-apiserver"`
+	CA      string    `json:"ca-data"`
+	Expires time.Time `json:"expires"`
+	Command string    `json:"join-command"`
+}
+
+func (p plugin) joining(t *testing.T, args ...string) (j joining) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(p.must(t, append(args, "-o", "json")...)), &j); err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// args are those of the printed command, as a shell would hand them on.
+func (j joining) args(t *testing.T, name string) []string {
+	t.Helper()
+	rest, ok := strings.CutPrefix(j.Command, "kubectl hub ")
+	if !ok {
+		t.Fatalf("the join command is %q", j.Command)
+	}
+	return strings.Fields(strings.ReplaceAll(rest, "<cluster_name>", name))
+}
+
+// holds is for eventually; what is shown says why it does not hold.
+func holds(ok bool, shown any) (bool, error) {
+	if ok {
+		return true, nil
+	}
+	return false, fmt.Errorf("%v", shown)
+}
+
+// hubAndCluster are a hub that registers clusters, and a cluster with a node.
+func hubAndCluster(t *testing.T) (p plugin, h, cluster *localhub.Hub, node *kubelet) {
+	t.Helper()
+	h = ownHub(t, func(c *localhub.Config) {
+		c.HubControllerManagerArgs = nil
+		c.FrontArgs = []string{"--enable-bootstrap-token-auth"}
+	})
+	cluster = ownHub(t, func(c *localhub.Config) { c.Plain = true })
+	node = startKubelet(t, cluster)
+	return plugin{withContexts(t, map[string]*localhub.Hub{"hub": h, "c1": cluster})}, h, cluster, node
+}
+
+// attackWith tries what a bootstrap token must not do.
+func attackWith(t *testing.T, h *localhub.Hub, token string) {
+	t.Helper()
+	config := rest.AnonymousClientConfig(h.AdminConfig())
+	config.BearerToken = token
+	hubClusters := ours(t, config).ClusterV1().ManagedClusters()
+	kubeClient := kube(t, config)
+	ctx := t.Context()
+	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+	must(hubClusters.Create(ctx, cluster("anything", nil), dryRun))(t)
+	inOtherSet := cluster("anything", map[string]string{setLabel: "other"})
+	accepted := cluster("anything", nil)
+	accepted.Spec.HubAcceptsClient = true
+	for name, attack := range map[string]func() error{
+		"list clusters":    func() error { _, err := hubClusters.List(ctx, metav1.ListOptions{}); return err },
+		"get a cluster":    func() error { _, err := hubClusters.Get(ctx, "anything", metav1.GetOptions{}); return err },
+		"join another set": func() error { _, err := hubClusters.Create(ctx, inOtherSet, dryRun); return err },
+		"accept itself":    func() error { _, err := hubClusters.Create(ctx, accepted, dryRun); return err },
+		"delete a cluster": func() error { return hubClusters.Delete(ctx, "anything", metav1.DeleteOptions{}) },
+		"read secrets":     func() error { _, err := kubeClient.CoreV1().Secrets("").List(ctx, metav1.ListOptions{}); return err },
+		"read configuration": func() error {
+			_, err := kubeClient.CoreV1().ConfigMaps("kube-system").List(ctx, metav1.ListOptions{})
+			return err
+		},
+		"list the requests": func() error {
+			_, err := kubeClient.CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{})
+			return err
+		},
+		"remove its own role": func() error {
+			return kubeClient.RbacV1().ClusterRoles().Delete(ctx, "open-cluster-management:bootstrap", metav1.DeleteOptions{})
+		},
+	} {
+		if err := attack(); !apierrors.IsForbidden(err) {
+			t.Errorf("%s with a bootstrap token: %v, want 403", name, err)
+		}
+	}
+}
+
+// checkAgentsRights compares what the agent may do on its cluster with what it needs.
+func checkAgentsRights(t *testing.T, cluster *localhub.Hub) {
+	t.Helper()
+	agent := cluster.UserConfig("system:serviceaccount:"+registration.AgentNamespace+":klusterlet-registration-sa",
+		"system:serviceaccounts", "system:serviceaccounts:"+registration.AgentNamespace, "system:authenticated")
+	client := kube(t, agent)
+	for name, err := range map[string]error{
+		"list its secrets":        second(client.CoreV1().Secrets(registration.AgentNamespace).List(t.Context(), metav1.ListOptions{})),
+		"list all secrets":        second(client.CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{})),
+		"change its bootstrap":    client.CoreV1().Secrets(registration.AgentNamespace).Delete(t.Context(), registration.BootstrapSecret, metav1.DeleteOptions{}),
+		"change its Deployment":   client.AppsV1().Deployments(registration.AgentNamespace).Delete(t.Context(), "hub-agent", metav1.DeleteOptions{}),
+		"read its namespace":      second(client.CoreV1().Namespaces().Get(t.Context(), registration.AgentNamespace, metav1.GetOptions{})),
+		"read another's secret":   second(client.CoreV1().Secrets("kube-system").Get(t.Context(), "x", metav1.GetOptions{})),
+		"change a node":           client.CoreV1().Nodes().Delete(t.Context(), "node-1", metav1.DeleteOptions{}),
+		"make pods":               second(client.CoreV1().Pods(registration.AgentNamespace).Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, metav1.CreateOptions{})),
+		"change its own rights":   client.RbacV1().ClusterRoles().Delete(t.Context(), "clusterhub:hub-agent", metav1.DeleteOptions{}),
+		"read configuration maps": second(client.CoreV1().ConfigMaps(registration.AgentNamespace).List(t.Context(), metav1.ListOptions{})),
+	} {
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("the agent may %s: %v, want 403", name, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// inventory is all that join and the hub's controllers could leave.
+func inventory(t *testing.T, h *localhub.Hub) (names []string) {
+	t.Helper()
+	client := kube(t, h.AdminConfig())
+	ctx, all := t.Context(), metav1.ListOptions{}
+	add := func(kind string, list runtime.Object, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects := must(meta.ExtractList(list))(t)
+		for _, o := range objects {
+			m := must(meta.Accessor(o))(t)
+			names = append(names, strings.Trim(kind+" "+strings.TrimPrefix(m.GetNamespace()+"/"+m.GetName(), "/"), " "))
+		}
+	}
+	namespaces, err := client.CoreV1().Namespaces().List(ctx, all)
+	add("Namespace", namespaces, err)
+	accounts, err := client.CoreV1().ServiceAccounts("").List(ctx, all)
+	add("ServiceAccount", accounts, err)
+	secrets, err := client.CoreV1().Secrets("").List(ctx, all)
+	add("Secret", secrets, err)
+	pods, err := client.CoreV1().Pods("").List(ctx, all)
+	add("Pod", pods, err)
+	deployments, err := client.AppsV1().Deployments("").List(ctx, all)
+	add("Deployment", deployments, err)
+	jobs, err := client.BatchV1().Jobs("").List(ctx, all)
+	add("Job", jobs, err)
+	roles, err := client.RbacV1().Roles("").List(ctx, all)
+	add("Role", roles, err)
+	bindings, err := client.RbacV1().RoleBindings("").List(ctx, all)
+	add("RoleBinding", bindings, err)
+	clusterRoles, err := client.RbacV1().ClusterRoles().List(ctx, all)
+	add("ClusterRole", clusterRoles, err)
+	clusterBindings, err := client.RbacV1().ClusterRoleBindings().List(ctx, all)
+	add("ClusterRoleBinding", clusterBindings, err)
+	// kube-controller-manager makes them in its own time.
+	return slices.DeleteFunc(names, func(name string) bool {
+		return strings.HasSuffix(name, "/default") || strings.HasPrefix(name, "ServiceAccount kube-system/")
+	})
+}
+
+func difference(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(name string) bool { return slices.Contains(b, name) })
+}
+
+func sameInventory(t *testing.T, where string, before, now []string) {
+	t.Helper()
+	if left := difference(now, before); len(left) > 0 {
+		t.Errorf("%s has left: %v", where, left)
+	}
+	if lost := difference(before, now); len(lost) > 0 {
+		t.Errorf("%s has lost: %v", where, lost)
+	}
+}
+
+func decodeAll(t *testing.T, text string) (objects []runtime.Object) {
+	t.Helper()
+	for reader := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text))); ; {
+		data, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return objects
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
+		if err != nil {
+			t.Fatalf("%v: %s", err, data)
+		}
+		objects = append(objects, object)
+	}
+}

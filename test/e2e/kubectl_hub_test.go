@@ -1,0 +1,309 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/irsa"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
+	p, h, cluster, node := hubAndCluster(t)
+	before := inventory(t, cluster)
+	hubBefore := inventory(t, h)
+
+	// By kubectl itself, once.
+	kubectl := h.Kubectl(t.Context(), "hub", "init", "--wait", "--context", "hub", "--kubeconfig", p.kubeconfig)
+	kubectl.Args = slices.Delete(kubectl.Args, 1, 3) // its flag --kubeconfig has to come after the plugin's name
+	kubectl.Env = append(kubectl.Env, "PATH="+filepath.Dir(binary(t, "kubectl-hub"))+":"+os.Getenv("PATH"))
+	out, err := kubectl.CombinedOutput()
+	if err != nil {
+		t.Fatalf("kubectl hub init: %v\n%s", err, out)
+	}
+	contains(t, string(out), "The hub is prepared", "kubectl hub join --hub-token ", " --ca-data ", "--cluster-name <cluster_name>",
+		"is this machine")
+	if strings.Contains(string(out), "issues no client certificates") {
+		t.Errorf("the hub issues certificates, and init says:\n%s", out)
+	}
+	requests := must(kube(t, h.AdminConfig()).CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{}))(t)
+	if len(requests.Items) > 0 {
+		t.Errorf("init leaves %s", requests.Items[0].Name)
+	}
+
+	j := p.joining(t, "init", "--context", "hub") // again
+	if left := time.Until(j.Expires); left < 8639*time.Hour || left > 8641*time.Hour {
+		t.Errorf("the token can be used for %s", left)
+	}
+	attackWith(t, h, j.Token)
+
+	// join and accept each wait for the other.
+	joined := make(chan string, 1)
+	join := p.command(t, append(j.args(t, "c1"), "--context", "c1", "--timeout", "2m")...)
+	joinOut := &synced{}
+	join.Stdout, join.Stderr = joinOut, joinOut
+	go func() {
+		if err := join.Run(); err != nil {
+			joined <- err.Error()
+		}
+		close(joined)
+	}()
+	eventually(t, "join says what it waits for", func(context.Context) (bool, error) {
+		return holds(strings.Contains(joinOut.String(), "the hub has to accept it: kubectl hub accept --clusters c1"), joinOut)
+	})
+	checkAgentsRights(t, cluster)
+	accepted := p.must(t, "accept", "--clusters", "c1", "--wait", "--context", "hub")
+	contains(t, accepted, "set hubAcceptsClient to true for managed cluster c1 (certificate, asked for by "+
+		"system:serviceaccount:open-cluster-management:agent-registration-bootstrap)", "c1 has joined and is available")
+	if failed, ok := <-joined; ok {
+		t.Fatalf("join: %s\n%s", failed, joinOut)
+	}
+	contains(t, joinOut.String(), "Cluster c1 has joined the hub "+j.Server)
+	if strings.Contains(joinOut.String(), j.Token) || strings.Contains(node.logs(), j.Token) {
+		t.Error("the token is printed")
+	}
+	contains(t, p.must(t, "accept", "-c", "c1", "--context", "hub"), "hubAcceptsClient already set for managed cluster c1")
+
+	showsTheCluster(t, p)
+	// All of its rights are needed to tell the hub all of it, and no other.
+	c := must(ours(t, h.AdminConfig()).ClusterV1().ManagedClusters().Get(t.Context(), "c1", metav1.GetOptions{}))(t)
+	if !slices.ContainsFunc(c.Status.ClusterClaims, func(c clusterv1.ManagedClusterClaim) bool { return c.Name == "id.k8s.io" }) {
+		t.Errorf("the claims are %v", c.Status.ClusterClaims)
+	}
+	if strings.Contains(node.logs(), "forbidden") {
+		t.Errorf("the agent lacks a right:\n%s", node.logs())
+	}
+
+	// Again, as it is.
+	contains(t, p.must(t, append(j.args(t, "c1"), "--context", "c1")...), "has joined")
+	// By another address of the hub the agent follows.
+	moved := slices.Clone(j.args(t, "c1"))
+	at := slices.Index(moved, "--hub-apiserver") + 1
+	moved[at] = strings.Replace(moved[at], "127.0.0.1", "localhost", 1)
+	_, stderr, err := p.run(t, append(moved, "--context", "c1")...)
+	if err != nil || !strings.Contains(stderr, "Warning: this cluster has joined the hub "+j.Server) {
+		t.Errorf("join by another address: %v: %s", err, stderr)
+	}
+	kept := must(kube(t, cluster.AdminConfig()).CoreV1().Secrets(registration.AgentNamespace).
+		Get(t.Context(), registration.HubKubeconfigSecret, metav1.GetOptions{}))(t)
+	contains(t, string(kept.Data[registration.KeyKubeconfig]), "https://localhost:")
+	// Under another name it is refused, and nothing changes.
+	_, stderr, err = p.run(t, append(j.args(t, "c2"), "--context", "c1")...)
+	if err == nil || !strings.Contains(stderr, "registered already, as c1") {
+		t.Errorf("join under another name: %v: %s", err, stderr)
+	}
+
+	_, stderr, err = p.run(t, "unjoin", "--cluster-name", "c2", "--context", "c1")
+	if err == nil || !strings.Contains(stderr, "not c2 on its hub, but c1") {
+		t.Errorf("unjoin of another name: %v: %s", err, stderr)
+	}
+	contains(t, p.must(t, "unjoin", "--cluster-name", "c1", "--context", "c1"), "Cluster c1 has left", "kubectl delete managedcluster c1")
+	c = must(ours(t, h.AdminConfig()).ClusterV1().ManagedClusters().Get(t.Context(), "c1", metav1.GetOptions{}))(t)
+	if denied := meta.FindStatusCondition(c.Status.Conditions, registration.ConditionHubAccepted); c.Spec.HubAcceptsClient ||
+		denied == nil || denied.Status != metav1.ConditionFalse {
+		t.Errorf("the hub still accepts it: %+v", c)
+	}
+	sameInventory(t, "the managed cluster", before, inventory(t, cluster))
+	contains(t, p.must(t, "unjoin", "--cluster-name", "c1", "--context", "c1"), "There is no agent")
+	if err := ours(t, h.AdminConfig()).ClusterV1().ManagedClusters().Delete(t.Context(), "c1", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the hub has nothing left of it", func(context.Context) (bool, error) {
+		left := difference(inventory(t, h), hubBefore)
+		left = slices.DeleteFunc(left, func(name string) bool {
+			// What init makes, and what kube-controller-manager makes in its namespace.
+			return strings.Contains(name, "open-cluster-management:bootstrap") || strings.HasPrefix(name, "Namespace open-cluster-management") ||
+				strings.Contains(name, "open-cluster-management/")
+		})
+		return holds(len(left) == 0, left)
+	})
+}
+
+// showsTheCluster looks at it by all commands that show clusters.
+func showsTheCluster(t *testing.T, p plugin) {
+	t.Helper()
+	eventually(t, "get clusters shows what the node has", func(context.Context) (bool, error) {
+		out := p.must(t, "get", "clusters", "--context", "hub")
+		return holds(regexp.MustCompile(`(?m)^NAME +ACCEPTED +AVAILABLE +CLUSTERSET +CPU +MEMORY +KUBERNETES VERSION\n`+
+			`c1 +true +True +default +4 +8Gi +v1\.\S+\n$`).MatchString(out), out)
+	})
+	contains(t, p.must(t, "get", "clusters", "--context", "hub", "-o", "wide"), "REGISTRATION", "csr")
+	if got := p.must(t, "get", "clusters", "--context", "hub", "-o", "name"); got != "managedcluster.cluster.open-cluster-management.io/c1\n" {
+		t.Errorf("-o name: %q", got)
+	}
+	list := &clusterv1.ManagedClusterList{}
+	if err := json.Unmarshal([]byte(p.must(t, "get", "clusters", "--context", "hub", "-o", "json")), list); err != nil ||
+		len(list.Items) != 1 || list.Items[0].Kind != "ManagedCluster" {
+		t.Errorf("-o json: %v: %+v", err, list)
+	}
+
+	// A set that selects by labels.
+	apply := p.command(t, "version")
+	apply.Path = binary(t, "kubectl")
+	apply.Args = []string{"kubectl", "--context", "hub", "apply", "-f", "-"}
+	apply.Stdin = strings.NewReader(`{"apiVersion": "cluster.open-cluster-management.io/v1beta2", "kind": "ManagedClusterSet",
+		"metadata": {"name": "production"},
+		"spec": {"clusterSelector": {"selectorType": "LabelSelector", "labelSelector": {"matchLabels": {"env": "production"}}}}}`)
+	if out, err := apply.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if _, stderr, err := p.run(t, "members", "production", "--context", "hub"); err != nil || !strings.Contains(stderr, "has no members") {
+		t.Errorf("members of an empty set: %v: %s", err, stderr)
+	}
+	contains(t, p.must(t, "label", "c1", "env=production", "--context", "hub"), "labelled managed cluster c1")
+	contains(t, p.must(t, "members", "production", "--context", "hub"), "CLUSTER", "c1", "True")
+	contains(t, p.must(t, "members", "production", "--context", "hub", "-o", "yaml"), "kind: ClusterSetMember\n", "cluster: c1")
+	contains(t, p.must(t, "get", "clusters", "--clusterset", "production", "--context", "hub"), "c1")
+	eventually(t, "get clustersets counts", func(context.Context) (bool, error) {
+		out := p.must(t, "get", "clustersets", "--context", "hub")
+		return holds(regexp.MustCompile(`(?m)^production +<none> +1 ManagedClusters selected +<none>$`).MatchString(out), out)
+	})
+	_, stderr, err := p.run(t, "label", "c1", "env=test", "--context", "hub")
+	if err == nil || !strings.Contains(stderr, "has the label env=production already: use --overwrite") {
+		t.Errorf("label without --overwrite: %v: %s", err, stderr)
+	}
+	p.must(t, "label", "c1", "env=test", "other=x", "--overwrite", "--context", "hub")
+	if out := p.must(t, "label", "c1", "env-", "--context", "hub", "-o", "json"); strings.Contains(out, "env") || !strings.Contains(out, `"other": "x"`) {
+		t.Errorf("label env-: %s", out)
+	}
+	if out := p.must(t, "get", "clusters", "--clusterset", "production", "--context", "hub", "-o", "name"); out != "" {
+		t.Errorf("the set is empty, and get clusters shows %s", out)
+	}
+	contains(t, p.must(t, "__complete", "--context", "hub", "accept", "--clusters", "x,"), "x,c1\n")
+	contains(t, p.must(t, "__complete", "--context", "hub", "members", ""), "production\n", "default\n")
+	contains(t, p.must(t, "__complete", "get", "clusters", "--context", ""), "c1\nhub\n")
+}
+
+// TestKubectlHub_UnjoinWithoutTheHub has a cluster leave that cannot, and one that was never accepted.
+func TestKubectlHub_UnjoinWithoutTheHub(t *testing.T) {
+	p, h, cluster, _ := hubAndCluster(t)
+	before := inventory(t, cluster)
+	j := p.joining(t, "init", "--context", "hub")
+	join := slices.DeleteFunc(j.args(t, "c1"), func(arg string) bool { return arg == "--wait" })
+
+	// What was never accepted has nothing to leave. A namespace that was there before stays.
+	own := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.AgentNamespace}}
+	must(kube(t, cluster.AdminConfig()).CoreV1().Namespaces().Create(t.Context(), own, metav1.CreateOptions{}))(t)
+	contains(t, p.must(t, append(join, "--context", "c1")...), "The agent of cluster c1 is deployed", "kubectl hub accept --clusters c1")
+	eventually(t, "the agent has begun", func(context.Context) (bool, error) {
+		_, err := kube(t, cluster.AdminConfig()).CoreV1().Secrets(registration.AgentNamespace).
+			Get(t.Context(), registration.HubKubeconfigSecret, metav1.GetOptions{})
+		return err == nil, err
+	})
+	contains(t, p.must(t, "unjoin", "--cluster-name", "c1", "--context", "c1"), "The agent is removed. The hub was not told")
+	sameInventory(t, "the managed cluster", append(before, "Namespace "+registration.AgentNamespace), inventory(t, cluster))
+
+	// The agent that joins now has another key than the one that has made the cluster, and so may be somebody else's.
+	_, stderr, err := p.run(t, append(join, "--context", "c1")...)
+	if err != nil || !strings.Contains(stderr, "Warning: the hub has a cluster c1 already") {
+		t.Errorf("join under a known name: %v: %s", err, stderr)
+	}
+	_, stderr, err = p.run(t, "accept", "--clusters", "c1", "--wait", "--timeout", "20s", "--context", "hub")
+	request := regexp.MustCompile(`is of another agent .*: if it is right, kubectl certificate approve (\S+)`).FindStringSubmatch(stderr)
+	if err == nil || request == nil {
+		t.Fatalf("accept of a cluster with another agent: %v: %s", err, stderr)
+	}
+	events := must(kube(t, cluster.AdminConfig()).CoreV1().Events(registration.AgentNamespace).List(t.Context(), metav1.ListOptions{}))(t)
+	if !slices.ContainsFunc(events.Items, func(e corev1.Event) bool { return e.Reason == "NewKey" }) {
+		t.Error("the agent has not said so in an event")
+	}
+	if out, err := h.Kubectl(t.Context(), "certificate", "approve", request[1]).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	p.must(t, "accept", "--clusters", "c1", "--wait", "--context", "hub")
+
+	// A hub that does not answer.
+	h.Stop()
+	_, stderr, err = p.run(t, "unjoin", "--cluster-name", "c1", "--context", "c1", "--timeout", "40s")
+	if err == nil || !strings.Contains(stderr, "connection refused") || !strings.Contains(stderr, "--force") {
+		t.Errorf("unjoin without hub: %v: %s", err, stderr)
+	}
+	deployment := must(kube(t, cluster.AdminConfig()).AppsV1().Deployments(registration.AgentNamespace).
+		Get(t.Context(), "hub-agent", metav1.GetOptions{}))(t)
+	if *deployment.Spec.Replicas != 1 {
+		t.Errorf("the agent has %d replicas after a failed unjoin", *deployment.Spec.Replicas)
+	}
+	out, stderr, err := p.run(t, "unjoin", "--cluster-name", "c1", "--context", "c1", "--timeout", "40s", "--force")
+	if err != nil {
+		t.Fatalf("unjoin --force: %v: %s", err, stderr)
+	}
+	contains(t, out, "The agent is removed. The hub was not told")
+	contains(t, stderr, "Warning: the hub was not told")
+	sameInventory(t, "the managed cluster", append(before, "Namespace "+registration.AgentNamespace), inventory(t, cluster))
+}
+
+// TestKubectlHub_PrintsManifests has nothing deployed. The token is one of kubeadm's kind.
+func TestKubectlHub_PrintsManifests(t *testing.T) {
+	p, _, cluster, _ := hubAndCluster(t)
+	before := inventory(t, cluster)
+	file := filepath.Join(t.TempDir(), "command")
+	j := p.joining(t, "init", "--use-bootstrap-token", "--token-ttl", "1h", "--registration-auth=aws-irsa", "--eks-hub-cluster-arn", hubARN,
+		"--output-join-command-file", file, "--context", "hub")
+	if !regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`).MatchString(j.Token) {
+		t.Errorf("the token is of another kind")
+	}
+	if got := string(must(os.ReadFile(file))(t)); got != j.Command+"\n" {
+		t.Errorf("the file has %q", got)
+	}
+	if mode := must(os.Stat(file))(t).Mode(); mode != 0o600 {
+		t.Errorf("the file with the token has the mode %s", mode)
+	}
+	contains(t, j.Command, " --registration-auth awsirsa --eks-hub-cluster-arn "+hubARN)
+
+	out := p.must(t, append(j.args(t, "c1"), "--managed-cluster-arn", managedARN, "--context", "c1", "--image", "example.com/agent:1", "-o", "yaml")...)
+	objects := decodeAll(t, out)
+	roles := must(irsa.NewIdentity(must(irsa.ParseClusterARN(hubARN))(t), must(irsa.ParseClusterARN(managedARN))(t)))(t)
+	var kinds []string
+	for _, object := range objects {
+		kinds = append(kinds, object.GetObjectKind().GroupVersionKind().Kind)
+		switch o := object.(type) {
+		case *corev1.ServiceAccount:
+			if o.Name != "klusterlet-registration-sa" || o.Annotations["eks.amazonaws.com/role-arn"] != roles.ManagedRoleARN() {
+				t.Errorf("the service account is %s %v", o.Name, o.Annotations)
+			}
+		case *corev1.Secret:
+			config := must(clientcmd.Load(o.Data["kubeconfig"]))(t)
+			if config.AuthInfos["hub"].Token != j.Token || config.Clusters["hub"].Server != j.Server ||
+				base64.StdEncoding.EncodeToString(config.Clusters["hub"].CertificateAuthorityData) != j.CA {
+				t.Error("the bootstrap kubeconfig is not what was given")
+			}
+		case *appsv1.Deployment:
+			c := o.Spec.Template.Spec.Containers[0]
+			if c.Image != "example.com/agent:1" || *o.Spec.Replicas != 1 || o.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
+				t.Errorf("the Deployment is %+v", o.Spec)
+			}
+			contains(t, strings.Join(c.Args, " "), "--cluster-name=c1", "--registration-auth=awsirsa", "--hub-cluster-arn="+hubARN,
+				"--managed-cluster-arn="+managedARN)
+		case *rbacv1.ClusterRole:
+			for _, r := range o.Rules {
+				if slices.Contains(r.Verbs, "*") || slices.Contains(r.Resources, "*") || slices.Contains(r.Resources, "secrets") {
+					t.Errorf("the agent may %+v in every namespace", r)
+				}
+			}
+		}
+	}
+	want := []string{"Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Secret", "Deployment"}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("printed %v, want %v", kinds, want)
+	}
+	sameInventory(t, "the managed cluster", before, inventory(t, cluster))
+}

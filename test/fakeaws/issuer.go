@@ -1,0 +1,84 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fakeaws
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Issuer signs the tokens of ServiceAccounts as the EKS cluster does that is behind an OIDC provider, for tests without a
+// kube-apiserver.
+type Issuer struct {
+	// URL is the issuer, and Provider the name that policies have for it.
+	URL, Provider string
+
+	key    *ecdsa.PrivateKey
+	server *Server
+}
+
+// AddIssuer adds the OIDC provider of a new issuer, such as oidc.eks.us-west-2.amazonaws.com/id/ABC.
+func (a *Account) AddIssuer(provider string) (*Issuer, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	i := &Issuer{URL: "https://" + provider, Provider: provider, key: key, server: a.server}
+	a.AddOIDCProvider(i.URL, []crypto.PublicKey{key.Public()})
+	return i, nil
+}
+
+// Token is one for AWS, of a ServiceAccount: system:serviceaccount:<namespace>:<name>.
+func (i *Issuer) Token(subject string, lifetime time.Duration) (string, error) {
+	now := time.Now()
+	body, err := json.Marshal(map[string]any{
+		"iss": i.URL, "sub": subject, "aud": []string{"sts.amazonaws.com"},
+		"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(lifetime).Unix(),
+	})
+	if err != nil {
+		return "", err
+	}
+	encode := base64.RawURLEncoding.EncodeToString
+	signed := encode([]byte(`{"alg":"ES256"}`)) + "." + encode(body)
+	hash := sha256.Sum256([]byte(signed))
+	r, s, err := ecdsa.Sign(rand.Reader, i.key, hash[:])
+	if err != nil {
+		return "", err
+	}
+	const size = 32 // of P-256
+	signature := make([]byte, 2*size)
+	r.FillBytes(signature[:size])
+	s.FillBytes(signature[size:])
+	return signed + "." + encode(signature), nil
+}
+
+// PodEnv is the environment of a pod of EKS whose ServiceAccount has a role, in which the SDK's default configuration
+// becomes that role by web identity. The token, which is good for a day, goes into a file in dir.
+func (i *Issuer) PodEnv(dir, roleARN, subject string) (map[string]string, error) {
+	token, err := i.Token(subject, 24*time.Hour)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "token")
+	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
+		return nil, err
+	}
+	env := i.server.Env()
+	maps.Copy(env, map[string]string{
+		"AWS_ROLE_ARN": roleARN, "AWS_WEB_IDENTITY_TOKEN_FILE": file, "AWS_ROLE_SESSION_NAME": "pod",
+		// Not those of whoever runs the test.
+		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_PROFILE": "", "AWS_REGION": "",
+		"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_SESSION_TOKEN": "",
+	})
+	return env, nil
+}

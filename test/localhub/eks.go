@@ -1,0 +1,71 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localhub
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// EKS is what makes a front one of EKS: aws-iam-authenticator lets those in whom kube-system/aws-auth names.
+type EKS struct {
+	// ClusterName is the cluster's name in EKS, which tokens are for.
+	ClusterName string
+	// Env is how the authenticator comes to AWS, which it asks who has signed a token.
+	Env []string
+}
+
+// authenticatorHealth is where the authenticator answers on all addresses, whatever its flags.
+const authenticatorHealth = "127.0.0.1:21363"
+
+func (h *Hub) authenticatorFile(name string) string { return h.path(procAuthenticator, name) }
+
+// authenticatorFlags are for all of its commands: some settings are flags of one only.
+func (h *Hub) authenticatorFlags() []string {
+	return []string{"--config=" + h.authenticatorFile("config.yaml"), "--feature-gates=ConfiguredInitDirectories=true"}
+}
+
+// initAuthenticator makes the authenticator's certificate, and returns the flags by which kube-apiserver asks it.
+func (h *Hub) initAuthenticator(ctx context.Context) (flags []string, err error) {
+	webhook := h.authenticatorFile("webhook.kubeconfig")
+	config, err := yaml.Marshal(map[string]any{
+		"clusterID": h.config.EKS.ClusterName,
+		"server": map[string]any{
+			"port": h.ports[procAuthenticator], "stateDir": h.path(procAuthenticator), "kubeconfig": h.AdminKubeconfig(),
+			"generateKubeconfig": webhook, "kubeconfigPregenerated": true, "backendMode": []string{"EKSConfigMap"},
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(h.path(procAuthenticator), 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(h.authenticatorFile("config.yaml"), config, 0o600); err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, h.bin(procAuthenticator), append([]string{"init"}, h.authenticatorFlags()...)...)
+	cmd.Dir = h.path(procAuthenticator)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%s init: %w: %s", procAuthenticator, err, strings.TrimSpace(string(out)))
+	}
+	return []string{"--authentication-token-webhook-config-file=" + webhook, "--authentication-token-webhook-version=v1beta1"}, nil
+}
+
+func (h *Hub) startAuthenticator(ctx context.Context) error {
+	// It goes without where the port is taken: nothing of a hub listens on other addresses than loopback.
+	if taken, err := net.Listen("tcp", authenticatorHealth); err == nil {
+		h.taken = taken
+	}
+	args := append([]string{"server"}, h.authenticatorFlags()...)
+	return h.run(ctx, procAuthenticator, procAuthenticator, args, h.config.EKS.Env, func(ctx context.Context) bool {
+		return dials(ctx, h.ports[procAuthenticator])
+	})
+}
