@@ -42,44 +42,64 @@ type bench struct {
 	empty   memory
 }
 
-// start starts the hub that is measured.
-func start(ctx context.Context, o options) (*bench, error) {
+func newBench(o options) (*bench, error) {
 	b := &bench{options: o, report: newReport(o)}
 	for i := range b.creates {
 		b.creates[i], b.status[i] = &rates{}, &rates{}
 	}
-	if err := os.MkdirAll(o.output, 0o755); err != nil {
-		return nil, err
-	}
-	if o.profileDir != "" {
-		if err := os.MkdirAll(o.profileDir, 0o755); err != nil {
+	for _, dir := range []string{o.output, o.profileDir} {
+		if dir == "" {
+			continue
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, err
 		}
 	}
+	return b, nil
+}
+
+// withHub measures on a hub of its own.
+func (b *bench) withHub(ctx context.Context, adapt func(*localhub.Config) error, measure func(context.Context) error) error {
+	o := b.options
 	dir, err := os.MkdirTemp(o.output, "hub-")
 	if err != nil {
-		return nil, err
+		return err
 	}
+	defer func() {
+		if !o.keep {
+			_ = os.RemoveAll(dir)
+		}
+	}()
 	bin := o.binDir
 	if o.hubBinDir != "" {
 		if bin, err = mergedBin(dir, o.binDir, o.hubBinDir); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	b.config = localhub.Config{
 		Dir: dir, BinDir: bin, Root: o.root, ExternalEtcd: o.externalEtcd, UnsafeNoFsync: o.noFsync,
-		WithoutKubeControllerManager: o.serversOnly, WithoutHubControllerManager: o.serversOnly,
-		// What the controllers of registration do with a cluster is not what its peer, a mere object, is compared with.
-		HubControllerManagerArgs: []string{"--registration-drivers="},
-		Log:                      func(format string, args ...any) { b.steps.step(format, args...) },
+		Log: func(format string, args ...any) { b.steps.step(format, args...) },
+	}
+	if err := adapt(&b.config); err != nil {
+		return err
 	}
 	if b.hub, err = localhub.Start(ctx, b.config); err != nil {
-		if !o.keep {
-			_ = os.RemoveAll(dir)
-		}
-		return nil, err
+		return err
 	}
-	return b, nil
+	defer func() {
+		b.steps.step("Stopping the hub")
+		b.hub.Stop()
+		b.steps.end()
+	}()
+	return measure(ctx)
+}
+
+// withoutRegistration is the hub that is compared with the peer: what the controllers of registration do with a cluster is
+// not what a mere object is compared with.
+func (b *bench) withoutRegistration(c *localhub.Config) error {
+	c.WithoutKubeControllerManager, c.WithoutHubControllerManager = b.options.serversOnly, b.options.serversOnly
+	c.HubControllerManagerArgs = []string{"--registration-drivers="}
+	return nil
 }
 
 // mergedBin makes a directory with the binaries of both, those of ours first.
@@ -107,16 +127,6 @@ func mergedBin(dir, all, ours string) (string, error) {
 	return merged, nil
 }
 
-// stop ends everything that was started.
-func (b *bench) stop() {
-	b.steps.step("Stopping the hub")
-	b.hub.Stop()
-	if !b.options.keep {
-		_ = os.RemoveAll(b.config.Dir)
-	}
-	b.steps.end()
-}
-
 // front is how the user reaches the front.
 func (b *bench) front() *rest.Config { return b.hub.UserConfig(user) }
 
@@ -126,10 +136,8 @@ func (b *bench) direct() *rest.Config { return b.hub.HubAPIServerUserConfig(0, u
 // prepare makes the custom resource definition, the user's role and all sets.
 func (b *bench) prepare(ctx context.Context) error {
 	b.steps.step("Making the peer's CustomResourceDefinition and the user's role")
-	cmd := b.hub.Kubectl(ctx, "apply", "--server-side", "-f", "-")
-	cmd.Stdin = bytes.NewReader(bytes.Join([][]byte{peerManifest, rolesManifest}, []byte("\n---\n")))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("kubectl apply: %w: %s", err, bytes.TrimSpace(out))
+	if err := b.apply(ctx, peerManifest, rolesManifest); err != nil {
+		return err
 	}
 	front, err := newClient(b.front())
 	if err != nil {
@@ -149,6 +157,16 @@ func (b *bench) prepare(ctx context.Context) error {
 		if err := front.do(ctx, http.MethodPost, ourSets, "application/json", setBody(i), &bytes.Buffer{}); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// apply applies manifests as the hub's admin.
+func (b *bench) apply(ctx context.Context, manifests ...[]byte) error {
+	cmd := b.hub.Kubectl(ctx, "apply", "--server-side", "-f", "-")
+	cmd.Stdin = bytes.NewReader(bytes.Join(manifests, []byte("\n---\n")))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("kubectl apply: %w: %s", err, bytes.TrimSpace(out))
 	}
 	return nil
 }

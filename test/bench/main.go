@@ -10,7 +10,11 @@
 //	(d) the time from a write of a label to the event of the member, with 1,000 watches open
 //	(e) the time from the start of hub-apiserver until it is ready
 //
-// Ours and the peer take turns, so that what else the machine does hits both.
+// Ours and the peer take turns, so that what else the machine does hits both. What the peer has nothing like is measured
+// on hubs of its own, with registration on:
+//
+//	(f) clusters that join at the same time, by certificate and by AWS IAM, each with an agent as hub-agent is one
+//	(g) a fleet of accepted clusters: at rest, when hub-controller-manager restarts, and when all agents fall silent
 package main
 
 import (
@@ -33,6 +37,9 @@ type options struct {
 
 	externalEtcd, noFsync, status, serversOnly, keep bool
 	timeout                                          time.Duration
+
+	joining       int
+	driftInterval time.Duration
 }
 
 func main() {
@@ -44,7 +51,9 @@ func main() {
 	flag.IntVar(&o.watchers, "watchers", 1000, "Watches of one set each that are open at the same time.")
 	flag.IntVar(&o.moves, "moves", 200, "Label writes that are timed until their events.")
 	flag.IntVar(&o.restarts, "restarts", 3, "Restarts of hub-apiserver.")
-	flag.StringVar(&o.only, "only", "a,b,c,d,e", "What to measure.")
+	flag.IntVar(&o.joining, "joining", 1000, "Clusters that join at the same time.")
+	flag.DurationVar(&o.driftInterval, "drift-interval", 2*time.Minute, "--drift-check-interval of the fleet at rest.")
+	flag.StringVar(&o.only, "only", "a,b,c,d,e,f,g", "What to measure.")
 	flag.StringVar(&o.binDir, "bin-dir", "_output/bin", "Directory of the binaries.")
 	flag.StringVar(&o.hubBinDir, "hub-bin-dir", "", "Directory of our binaries, if they are not in --bin-dir.")
 	flag.StringVar(&o.output, "output", "_output/bench", "Directory of the results, and of the hub while it runs.")
@@ -56,7 +65,7 @@ func main() {
 	flag.BoolVar(&o.status, "status", true, "Give each cluster the status that agents report.")
 	flag.BoolVar(&o.serversOnly, "servers-only", false, "Leave out both controller managers.")
 	flag.BoolVar(&o.keep, "keep", false, "Keep the hub's directory, with its logs.")
-	flag.DurationVar(&o.timeout, "timeout", 90*time.Minute, "The longest that everything may take.")
+	flag.DurationVar(&o.timeout, "timeout", 2*time.Hour, "The longest that everything may take.")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -76,37 +85,39 @@ func (o *options) validate() error {
 	if o.fleet < setSize || o.fleet%setSize != 0 || o.fleet > 1_000_000 {
 		return fmt.Errorf("--fleet=%d has to be a multiple of %d, at most 1,000,000", o.fleet, setSize)
 	}
+	if o.driftInterval < time.Second {
+		return errors.New("--drift-interval has to be at least a second")
+	}
 	if o.wants("d") && o.fleet < 2*setSize {
 		return fmt.Errorf("(d) moves clusters between sets and needs --fleet=%d or more", 2*setSize)
 	}
 	for name, v := range map[string]int{"rounds": o.rounds, "lists": o.lists, "writers": o.writers,
-		"watchers": o.watchers, "moves": o.moves, "restarts": o.restarts} {
+		"watchers": o.watchers, "moves": o.moves, "restarts": o.restarts, "joining": o.joining} {
 		if v < 1 {
 			return fmt.Errorf("--%s has to be at least 1", name)
 		}
 	}
 	for part := range strings.SplitSeq(o.only, ",") {
-		if len(part) != 1 || !strings.Contains("abcde", part) {
-			return fmt.Errorf("--only=%s has to be some of a,b,c,d,e", o.only)
+		if len(part) != 1 || !strings.Contains("abcdefg", part) {
+			return fmt.Errorf("--only=%s has to be some of a,b,c,d,e,f,g", o.only)
 		}
 	}
 	return nil
 }
 
-// wants says whether a part is to be measured.
-func (o *options) wants(part string) bool { return strings.Contains(o.only, part) }
+// wants says whether one of some parts is to be measured.
+func (o *options) wants(parts string) bool { return strings.ContainsAny(o.only, parts) }
 
 func run(ctx context.Context, o options) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	b, err := start(ctx, o)
+	b, err := newBench(o)
 	if err != nil {
 		return err
 	}
-	defer b.stop()
 	// What was measured before something failed is worth seeing, and so is what failed.
-	failed := b.measure(ctx)
+	failed := b.measureAll(ctx)
 	if failed != nil {
 		b.report.Failed = failed.Error()
 	}
@@ -120,7 +131,27 @@ func run(ctx context.Context, o options) error {
 	return failed
 }
 
-// measure does everything in order. Clusters are there from the first step on, whatever is to be measured of them.
+// measureAll measures on one hub after the other.
+func (b *bench) measureAll(ctx context.Context) error {
+	if b.options.wants("abcde") {
+		if err := b.withHub(ctx, b.withoutRegistration, b.measure); err != nil {
+			return err
+		}
+	}
+	if b.options.wants("f") {
+		if err := b.withRegistration(ctx, (*registering).joins); err != nil {
+			return fmt.Errorf("(f): %w", err)
+		}
+	}
+	if b.options.wants("g") {
+		if err := b.withRegistration(ctx, (*registering).fleetAtRest); err != nil {
+			return fmt.Errorf("(g): %w", err)
+		}
+	}
+	return nil
+}
+
+// measure compares with the peer, in order. Clusters are there from the first step on, whatever is to be measured of them.
 func (b *bench) measure(ctx context.Context) error {
 	if err := b.prepare(ctx); err != nil {
 		return err

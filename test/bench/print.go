@@ -42,6 +42,7 @@ func (r *report) print(out io.Writer) {
 			{"peer: start of etcd and kube-apiserver to its first list", fmt.Sprintf("%.1f", t.Peer/1000)},
 		})
 	}
+	r.printRegistration(out)
 	var rows [][]string
 	for _, t := range r.Targets {
 		verdict := yes(t.Reached, "reached", "FALLS SHORT")

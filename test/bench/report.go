@@ -23,6 +23,8 @@ type report struct {
 	Memory     []memoryResult `json:"memory,omitempty"`
 	Watches    []watchResult  `json:"watches,omitempty"`
 	Restarts   *restarted     `json:"restarts,omitempty"`
+	Joins      []joinResult   `json:"joins,omitempty"`
+	Rest       *restResult    `json:"fleetAtRest,omitempty"`
 	// Failed is why not everything was measured.
 	Failed  string   `json:"failed,omitempty"`
 	Targets []target `json:"targets"`

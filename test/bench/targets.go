@@ -72,6 +72,7 @@ func (r *report) judge() {
 	if r.Restarts != nil {
 		r.atMost("e", "start of hub-apiserver to ready, the longest", " s", 30, r.Restarts.Worst/1000)
 	}
+	r.judgeRegistration()
 }
 
 func (r *report) list(fleet int, name string) *listResult {

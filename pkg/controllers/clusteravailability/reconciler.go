@@ -91,8 +91,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !cluster.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
 	}
-	wait, err := r.status(ctx, cluster)
-	if err == nil {
+	written, wait, err := r.status(ctx, cluster)
+	if err == nil && !written {
+		// What has been written makes another version of the cluster, which comes as an event.
 		err = r.taint(ctx, cluster)
 	}
 	if registration.IsOutdated(err) {
@@ -102,15 +103,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: wait}, err
 }
 
-// status writes what the Lease says, and returns when it may say something else.
-func (r *Reconciler) status(ctx context.Context, cluster *clusterv1.ManagedCluster) (time.Duration, error) {
+// status writes what the Lease says, if that is new, and returns when it may say something else.
+func (r *Reconciler) status(ctx context.Context, cluster *clusterv1.ManagedCluster) (written bool, wait time.Duration, err error) {
 	if meta.FindStatusCondition(cluster.Status.Conditions, names.ConditionHubAccepted) == nil {
-		return 0, nil // it has never had a Lease
+		return false, 0, nil // it has never had a Lease
 	}
 	available := meta.FindStatusCondition(cluster.Status.Conditions, names.ConditionAvailable)
 	unknown := available != nil && available.Status == metav1.ConditionUnknown
 	grace := missedRenewals * leaseDuration(cluster)
-	wait := r.beats.until(cluster.Name, grace, unknown)
+	wait = r.beats.until(cluster.Name, grace, unknown)
 	if wait <= 0 && !unknown {
 		// A watch that lags would make the whole fleet unreachable. There are few to ask for.
 		lease := &coordinationv1.Lease{}
@@ -120,10 +121,10 @@ func (r *Reconciler) status(ctx context.Context, cluster *clusterv1.ManagedClust
 			r.beats.beat(lease)
 			wait = r.beats.until(cluster.Name, grace, unknown)
 		case !registration.IsGone(err):
-			return 0, fmt.Errorf("reading the cluster's Lease: %w", err)
+			return false, 0, fmt.Errorf("reading the cluster's Lease: %w", err)
 		}
 	}
-	_, err := registration.PatchConditions(ctx, r.client, cluster, func(conditions *[]metav1.Condition) {
+	written, err = registration.PatchConditions(ctx, r.client, cluster, func(conditions *[]metav1.Condition) {
 		now := metav1.NewTime(r.clock.Now())
 		if wait <= 0 && !unknown {
 			meta.SetStatusCondition(conditions, metav1.Condition{
@@ -136,7 +137,7 @@ func (r *Reconciler) status(ctx context.Context, cluster *clusterv1.ManagedClust
 	if err == nil && wait <= 0 {
 		r.beats.silent(cluster.Name)
 	}
-	return max(0, wait), err
+	return written, max(0, wait), err
 }
 
 // clockCondition says whether the agent's clock and the hub's show about the same time, once the agent has been seen to

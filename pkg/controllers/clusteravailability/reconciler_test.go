@@ -355,6 +355,26 @@ func TestClusters_ThatGoOrWereNeverAcceptedHaveNoAvailability(t *testing.T) {
 	}
 }
 
+// TestJoin_WritesNothingThatIsRefused: the taint goes at the time at which the clock is judged, and a write of the version
+// that the first write has replaced would be for nothing.
+func TestJoin_WritesNothingThatIsRefused(t *testing.T) {
+	f := newFixture(t, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Generation: 1}})
+	f.set(names.ConditionHubAccepted, metav1.ConditionTrue, names.ReasonAccepted)
+	f.look()
+	f.expect(available, "", unreachable)
+	f.set(available, metav1.ConditionTrue, "ManagedClusterAvailable")
+	f.pass(time.Second)
+	f.renew(true)
+	before := f.writes
+	f.look()
+	f.expect(synced, "True ManagedClusterClockSynced", unreachable)
+	f.look() // what was written comes as an event
+	f.expect(synced, "True ManagedClusterClockSynced", "")
+	if writes := f.writes - before; writes != 2 {
+		t.Errorf("%d writes, want 2", writes)
+	}
+}
+
 func TestConflicts_AreTriedAgainByTheirEvent(t *testing.T) {
 	clusters := schema.GroupResource{Resource: "managedclusters"}
 	for name, test := range map[string]struct {

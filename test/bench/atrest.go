@@ -1,0 +1,259 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	// restingLease is a lease duration at which no cluster of the fleet falls silent while it is at rest: it has no agents.
+	restingLease = 24 * 60 * 60
+	// silentLease is the one by which all fall silent together, after 5 times that many seconds.
+	silentLease = 6
+	// slices of an interval in which checks are counted, and how many of them are watched.
+	intervalParts, watchedParts = 12, 11
+)
+
+// resting is what becomes of a fleet of accepted clusters.
+type resting struct {
+	clusters int
+	interval time.Duration
+	// accepting is the time until all are accepted, from the first that was made.
+	accepting       time.Duration
+	acceptRequests  requests
+	acceptCPU       cpuTimes
+	rest, restarted *window
+	// gap is the shortest time between two checks of one cluster.
+	gap  time.Duration
+	lost []string
+
+	// silentFirst and silentLast are from when the agents have been silent for too long until the hub says so, tainted until
+	// also the taints do.
+	silentFirst, silentLast, tainted time.Duration
+	silent                           int
+	silentRequests                   requests
+	silentCPU                        cpuTimes
+}
+
+// window is a time in which nobody does anything to the fleet.
+type window struct {
+	took     time.Duration
+	requests requests
+	calls    int
+	writes   int // to AWS
+	// checks are how many clusters were checked in each part.
+	checks []int
+	cpu    cpuTimes
+	rss    int // of hub-controller-manager, KiB
+	each   map[string][]time.Time
+}
+
+// fleetAtRest makes a fleet, and leaves it alone.
+func (r *registering) fleetAtRest(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // no watch outlives the hub
+	f := &resting{clusters: min(r.options.fleet, stageSize), interval: r.options.driftInterval}
+	fleet, err := watchFleet(ctx, r.hub.AdminConfig(), "", func(string) {})
+	if err != nil {
+		return err
+	}
+	steps := []func(context.Context, *resting, *fleetWatch) error{r.acceptFleet, r.letRest, r.letFallSilent}
+	for _, step := range steps {
+		if err := step(ctx, f, fleet); err != nil {
+			r.report.addRest(f)
+			return err
+		}
+	}
+	r.report.addRest(f)
+	return nil
+}
+
+// writeFleet sends one request for each cluster of the fleet.
+func (r *registering) writeFleet(ctx context.Context, f *resting, method, contentType, path string, body func(i int) []byte) error {
+	clients, err := newClients(r.hub.AdminConfig(), connections)
+	if err != nil {
+		return err
+	}
+	all := order(0, f.clusters)
+	to := func(i int) string { return fmt.Sprintf(path, clusterName(i)) }
+	if method == http.MethodPost {
+		to = func(int) string { return path }
+	}
+	return r.writeAll(ctx, clients, write{ours, method, contentType, to, body, &rates{}}, all)
+}
+
+// acceptFleet makes clusters that are accepted from the beginning, and says of them what their agents would.
+func (r *registering) acceptFleet(ctx context.Context, f *resting, fleet *fleetWatch) error {
+	bodies := make([][]byte, f.clusters)
+	for i := range bodies {
+		arn, err := r.addEKS(clusterName(i))
+		if err != nil {
+			return err
+		}
+		bodies[i] = mustJSON(map[string]any{
+			"apiVersion": ours.apiVersion, "kind": "ManagedCluster",
+			"metadata": map[string]any{"name": clusterName(i), "annotations": map[string]string{registration.AnnotationManagedClusterARN: arn}},
+			"spec":     map[string]any{"hubAcceptsClient": true, "leaseDurationSeconds": restingLease},
+		})
+	}
+	r.steps.step("Making %d accepted clusters, and waiting until the hub has given them all that they need", f.clusters)
+	defer r.cpuProfile(ctx, "accept", 20)()
+	begun, cpu := time.Now(), r.cpuAll()
+	if err := r.writeFleet(ctx, f, http.MethodPost, "application/json", ours.path, func(i int) []byte { return bodies[i] }); err != nil {
+		return err
+	}
+	if err := fleet.await(ctx, &r.steps, f.clusters, factAccepted); err != nil {
+		return err
+	}
+	f.accepting, f.acceptCPU = time.Since(begun), r.cpuAll().since(cpu)
+	var err error
+	if f.acceptRequests, err = r.audit.requests(begun); err != nil {
+		return err
+	}
+	r.steps.step("Saying what their agents would")
+	condition := func(kind, reason, message string) map[string]any {
+		return map[string]any{"op": "add", "path": "/status/conditions/-", "value": map[string]any{"type": kind, "status": "True",
+			"reason": reason, "message": message, "lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}}
+	}
+	body := mustJSON([]any{
+		condition(registration.ConditionJoined, registration.ReasonJoined, registration.MessageJoined),
+		condition(registration.ConditionAvailable, registration.ReasonAvailable, registration.MessageAvailable),
+	})
+	const jsonPatch = "application/json-patch+json"
+	if err := r.writeFleet(ctx, f, http.MethodPatch, jsonPatch, ours.path+"/%s/status", func(int) []byte { return body }); err != nil {
+		return err
+	}
+	return fleet.await(ctx, &r.steps, f.clusters, factAccepted, factJoined, factAvailable)
+}
+
+// letRest watches the fleet once the checks of its identities have got into their rhythm, and once more while
+// hub-controller-manager starts anew.
+func (r *registering) letRest(ctx context.Context, f *resting, fleet *fleetWatch) error {
+	r.steps.step("Waiting until all has come to rest, and the first checks are over")
+	accepted := time.Now() // which is after the last grant
+	if _, err := r.audit.silence(ctx, 5*time.Second); err != nil {
+		return err
+	}
+	if n := fleet.count(factUnreachable); n > 0 {
+		return fmt.Errorf("%d clusters still have the taint %s", n, factUnreachable)
+	}
+	if err := sleep(ctx, time.Until(accepted.Add(2*f.interval))); err != nil {
+		return err
+	}
+	length := f.interval * watchedParts / intervalParts
+	r.steps.step("Watching the fleet at rest for %s", length)
+	var err error
+	if f.rest, err = r.watch(ctx, f, length, func() error { return nil }); err != nil {
+		return err
+	}
+	r.steps.step("Restarting hub-controller-manager, and watching for as long")
+	f.restarted, err = r.watch(ctx, f, length, func() error {
+		r.hub.StopHubControllerManager()
+		return r.hub.StartHubControllerManager(ctx)
+	})
+	f.gap, f.lost = shortestGap(f.rest, f.restarted), fleet.losses()
+	return err
+}
+
+// watch does one thing, and sees what hub-controller-manager does until the time is over.
+func (r *registering) watch(ctx context.Context, f *resting, length time.Duration, do func() error) (*window, error) {
+	r.aws.ResetCalls()
+	begun, cpu, before := time.Now(), r.cpuAll(), r.hub.PIDs()
+	if err := do(); err != nil {
+		return nil, err
+	}
+	for name, pid := range r.hub.PIDs() {
+		if before[name] != pid {
+			delete(cpu, name) // it is another process
+		}
+	}
+	if err := sleep(ctx, time.Until(begun.Add(length))); err != nil {
+		return nil, err
+	}
+	w := &window{took: time.Since(begun), cpu: r.cpuAll().since(cpu)}
+	calls := r.callsByRole()
+	_, w.calls = calls.most()
+	w.writes, w.each = calls.writes(), calls.checks()
+	part := f.interval / intervalParts
+	w.checks = make([]int, watchedParts)
+	for _, times := range w.each {
+		for _, at := range times {
+			w.checks[min(int(at.Sub(begun)/part), watchedParts-1)]++
+		}
+	}
+	var err error
+	if w.requests, err = r.audit.requests(begun); err != nil {
+		return nil, err
+	}
+	if pid, ok := r.hub.PIDs()["hub-controller-manager"]; ok {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			return nil, err
+		}
+		w.rss = field(status, "VmRSS:")
+	}
+	return w, nil
+}
+
+// shortestGap is the shortest time between two checks of one cluster, 0 when none was checked twice.
+func shortestGap(windows ...*window) (gap time.Duration) {
+	each := map[string][]time.Time{}
+	for _, w := range windows {
+		if w != nil {
+			for role, times := range w.each {
+				each[role] = append(each[role], times...)
+			}
+		}
+	}
+	for _, times := range each {
+		slices.SortFunc(times, time.Time.Compare)
+		for i := 1; i < len(times); i++ {
+			if d := times[i].Sub(times[i-1]); gap == 0 || d < gap {
+				gap = d
+			}
+		}
+	}
+	return gap
+}
+
+// letFallSilent has all leases expire at the same time: a process that has just started gives all of them the same time.
+func (r *registering) letFallSilent(ctx context.Context, f *resting, fleet *fleetWatch) error {
+	r.steps.step("Giving all clusters a lease of %d s while hub-controller-manager is away", silentLease)
+	r.hub.StopHubControllerManager()
+	body := mustJSON(map[string]any{"spec": map[string]any{"leaseDurationSeconds": silentLease}})
+	if err := r.writeFleet(ctx, f, http.MethodPatch, mergePatch, ours.path+"/%s", func(int) []byte { return body }); err != nil {
+		return err
+	}
+	if err := r.hub.StartHubControllerManager(ctx); err != nil {
+		return err
+	}
+	begun, cpu := time.Now(), r.cpuAll()
+	r.steps.step("Waiting until the hub has noticed that all agents are silent")
+	defer r.cpuProfile(ctx, "silent", 20+5*silentLease)()
+	err := fleet.await(ctx, &r.steps, f.clusters, factSilent, factUnreachable)
+	f.silent, f.silentCPU = fleet.count(factSilent, factUnreachable, factAccepted, factJoined), r.cpuAll().since(cpu)
+	if times := fleet.times(factSilent); len(times) > 0 {
+		expired := begun.Add(5 * silentLease * time.Second)
+		f.silentFirst, f.silentLast = times[0].Sub(expired), times[len(times)-1].Sub(expired)
+		if times := fleet.times(factUnreachable); len(times) > 0 {
+			f.tainted = times[len(times)-1].Sub(expired)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := r.audit.silence(ctx, 5*time.Second); err != nil {
+		return err
+	}
+	f.silentRequests, err = r.audit.requests(begun)
+	return err
+}

@@ -1,0 +1,195 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/clusterhub/clusterhub/test/localhub"
+)
+
+//go:embed audit-policy.yaml
+var auditPolicy []byte
+
+// audit is the front's log of what hub-controller-manager asks for.
+type audit struct {
+	file string
+	// read is how much of the file has been read.
+	read int64
+	all  []audited
+}
+
+// audited is one request.
+type audited struct {
+	Verb      string    `json:"verb"`
+	At        time.Time `json:"stageTimestamp"`
+	ObjectRef struct {
+		Resource, Subresource string
+	} `json:"objectRef"`
+	ResponseStatus struct {
+		Code int `json:"code"`
+	} `json:"responseStatus"`
+}
+
+func (a audited) isWrite() bool { return a.Verb != "get" && a.Verb != "list" }
+
+// what is such as "patch managedclusters/status".
+func (a audited) what() string {
+	if a.ObjectRef.Resource == "" {
+		return "discovery"
+	}
+	what := a.Verb + " " + a.ObjectRef.Resource
+	if a.ObjectRef.Subresource != "" {
+		what += "/" + a.ObjectRef.Subresource
+	}
+	return what
+}
+
+// newAudit has the front of a hub write the log.
+func newAudit(c *localhub.Config) (*audit, error) {
+	policy, err := filepath.Abs(filepath.Join(c.Dir, "audit-policy.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	a := &audit{file: filepath.Join(filepath.Dir(policy), "audit.log")}
+	// It is read as it grows, so it must not be cut off.
+	c.FrontArgs = append(c.FrontArgs, "--audit-policy-file="+policy, "--audit-log-path="+a.file, "--audit-log-maxsize=100000")
+	return a, os.WriteFile(policy, auditPolicy, 0o600)
+}
+
+// requests are those that have been answered since a time.
+func (a *audit) requests(since time.Time) (requests, error) {
+	file, err := os.Open(a.file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if end, err := file.Seek(0, io.SeekEnd); err != nil || end < a.read {
+		return nil, fmt.Errorf("%s has %d bytes, and has had %d: %w", a.file, end, a.read, cmp.Or(err, io.ErrUnexpectedEOF))
+	}
+	if _, err := file.Seek(a.read, io.SeekStart); err != nil {
+		return nil, err
+	}
+	var data bytes.Buffer
+	if _, err := data.ReadFrom(file); err != nil {
+		return nil, err
+	}
+	for {
+		line, err := data.ReadBytes('\n')
+		if err != nil {
+			break // it is still being written
+		}
+		a.read += int64(len(line))
+		var one audited
+		if err := json.Unmarshal(line, &one); err != nil {
+			return nil, fmt.Errorf("%s: %w", a.file, err)
+		}
+		a.all = append(a.all, one)
+	}
+	first := len(a.all)
+	for first > 0 && a.all[first-1].At.After(since.Add(-time.Minute)) {
+		first-- // the order is about that of time
+	}
+	var found requests
+	for _, one := range a.all[first:] {
+		if !one.At.Before(since) {
+			found = append(found, one)
+		}
+	}
+	return found, nil
+}
+
+type requests []audited
+
+// counts are the numbers of requests of each kind.
+func (r requests) counts(keep func(audited) bool) map[string]int {
+	counts := map[string]int{}
+	for _, one := range r {
+		if keep(one) {
+			counts[one.what()]++
+		}
+	}
+	return counts
+}
+
+func (r requests) writes() map[string]int { return r.counts(audited.isWrite) }
+func (r requests) reads() map[string]int {
+	return r.counts(func(a audited) bool { return !a.isWrite() })
+}
+
+// refused are those that the hub has not done.
+func (r requests) refused() map[string]int {
+	refused := map[string]int{}
+	for _, one := range r {
+		if one.ResponseStatus.Code >= 400 {
+			refused[fmt.Sprintf("%d %s", one.ResponseStatus.Code, one.what())]++
+		}
+	}
+	return refused
+}
+
+func sum(counts map[string]int) (total int) {
+	for _, n := range counts {
+		total += n
+	}
+	return total
+}
+
+// most writes the most frequent ones, with their numbers for each of n.
+func most(counts map[string]int, n int) (text string) {
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return counts[b] - counts[a] })
+	for i, name := range names {
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%s %.3g", name, float64(counts[name])/float64(n))
+	}
+	return text
+}
+
+// silence waits until hub-controller-manager has written nothing for a time, and returns when it wrote last.
+func (a *audit) silence(ctx context.Context, quiet time.Duration) (last time.Time, err error) {
+	last = time.Now()
+	for {
+		found, err := a.requests(last)
+		if err != nil {
+			return last, err
+		}
+		for _, one := range found {
+			if one.isWrite() && one.At.After(last) {
+				last = one.At
+			}
+		}
+		if time.Since(last) > quiet {
+			return last, nil
+		}
+		if err := sleep(ctx, 500*time.Millisecond); err != nil {
+			return last, err
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,258 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/klog/v2"
+
+	"github.com/clusterhub/clusterhub/pkg/agent"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// joining is a number of clusters that join at the same time.
+type joining struct {
+	how      string
+	clusters int
+	// took is the time until the last of them is all that it is to be, accepted and ready the times of each from when it was
+	// made until it was accepted, and until it had all of that.
+	took            time.Duration
+	accepted, ready samples
+	// steady is the time until also everything else is as it stays.
+	steady   time.Duration
+	lost     []string
+	requests requests
+	calls    awsCalls
+	cpu      cpuTimes
+}
+
+// Ways of joining in the report.
+const (
+	joinByCertificate = "by certificate, with agents"
+	joinByAWS         = "by AWS IAM, the hub's side"
+)
+
+// joins measures clusters that join at once. An admin accepts each of them as soon as it is there.
+func (r *registering) joins(ctx context.Context) error {
+	if err := r.apply(ctx, bootstrapManifest); err != nil {
+		return err
+	}
+	for _, join := range []func(context.Context) (*joining, error){r.joinByCertificate, r.joinByAWS} {
+		j, err := join(ctx)
+		if j != nil {
+			r.report.addJoining(j)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// accepting watches the clusters whose names begin so, and accepts them.
+func (r *registering) accepting(ctx context.Context, prefix string) (*fleetWatch, error) {
+	clients, err := newClients(r.hub.AdminConfig(), connections)
+	if err != nil {
+		return nil, err
+	}
+	waiting := make(chan string, 2*r.options.joining)
+	for i := range 4 * len(clients) {
+		go func() {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case name := <-waiting:
+					path, patch := ourClusters+"/"+name, []byte(`{"spec":{"hubAcceptsClient":true}}`)
+					response, err := clients[i%len(clients)].open(ctx, http.MethodPatch, path, mergePatch, patch)
+					if err == nil {
+						_ = response.Body.Close()
+					} else if ctx.Err() == nil {
+						fmt.Println("    not accepted:", err)
+					}
+				}
+			}
+		}()
+	}
+	return watchFleet(ctx, r.hub.AdminConfig(), prefix, func(name string) { waiting <- name })
+}
+
+func (r *registering) joinByCertificate(ctx context.Context) (*joining, error) {
+	ctx, cancel := context.WithCancel(klog.NewContext(ctx, klog.New(nil)))
+	defer cancel()
+	j := &joining{how: joinByCertificate, clusters: r.options.joining}
+	agents, err := r.newAgents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer agents.spoke.Close()
+	const prefix = "csr-"
+	fleet, err := r.accepting(ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
+	r.steps.step("Letting %d clusters join by certificate", j.clusters)
+	defer r.cpuProfile(ctx, "join-csr", 20)()
+	// The watches of the agents end before the server that they watch.
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	begun, cpu := time.Now(), r.cpuAll()
+	for i := range j.clusters {
+		running.Go(func() {
+			if err := agents.run(ctx, fmt.Sprintf("%s%06d", prefix, i)); err != nil {
+				fmt.Println("    an agent has ended:", err)
+			}
+		})
+	}
+	err = fleet.await(ctx, &r.steps, j.clusters, factAccepted, factJoined, factAvailable)
+	j.took, j.cpu = time.Since(begun), r.cpuAll().since(cpu)
+	j.accepted, j.ready = fleet.since(factExists, factAccepted), fleet.since(factExists, factAvailable)
+	if err != nil {
+		return j, err
+	}
+	r.steps.step("Waiting until the hub has judged all clocks, which takes a second renewal of some leases")
+	err = fleet.await(ctx, &r.steps, j.clusters, factAccepted, factJoined, factAvailable, factClock)
+	j.steady, j.lost = time.Since(begun), fleet.losses()
+	if err != nil {
+		return j, err
+	}
+	if _, err := r.audit.silence(ctx, 3*time.Second); err != nil {
+		return j, err
+	}
+	if n := fleet.count(factUnreachable); n > 0 {
+		return j, fmt.Errorf("%d clusters still have the taint %s", n, factUnreachable)
+	}
+	j.requests, err = r.audit.requests(begun)
+	return j, err
+}
+
+func (r *registering) joinByAWS(ctx context.Context) (*joining, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	j := &joining{how: joinByAWS, clusters: r.options.joining}
+	clients, err := newClients(r.hub.AdminConfig(), connections)
+	if err != nil {
+		return nil, err
+	}
+	const prefix = "aws-"
+	all := make([]int, j.clusters)
+	bodies := make([][]byte, j.clusters)
+	for i := range all {
+		all[i] = i
+		name := fmt.Sprintf("%s%06d", prefix, i)
+		arn, err := r.addEKS(name)
+		if err != nil {
+			return nil, err
+		}
+		bodies[i] = mustJSON(map[string]any{"apiVersion": clusterGroup + "/v1", "kind": "ManagedCluster",
+			"metadata": map[string]any{"name": name, "annotations": map[string]string{registration.AnnotationManagedClusterARN: arn}}})
+	}
+	fleet, err := r.accepting(ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
+	r.steps.step("Letting %d clusters join by AWS IAM", j.clusters)
+	defer r.cpuProfile(ctx, "join-aws", 10)()
+	r.aws.ResetCalls()
+	begun, cpu := time.Now(), r.cpuAll()
+	err = r.writeAll(ctx, clients, write{kind: ours, method: http.MethodPost, contentType: "application/json",
+		path: func(int) string { return ours.path }, body: func(i int) []byte { return bodies[i] }, rates: &rates{}}, all)
+	if err != nil {
+		return nil, err
+	}
+	err = fleet.await(ctx, &r.steps, j.clusters, factAccepted)
+	j.took, j.cpu = time.Since(begun), r.cpuAll().since(cpu)
+	j.accepted = fleet.since(factExists, factAccepted)
+	j.ready, j.steady = j.accepted, j.took
+	j.lost, j.calls = fleet.losses(), r.callsByRole()
+	if err != nil {
+		return j, err
+	}
+	if _, err := r.audit.silence(ctx, 3*time.Second); err != nil {
+		return j, err
+	}
+	j.requests, err = r.audit.requests(begun)
+	return j, err
+}
+
+// agents run hub-agent's own code, many in this process. Only the clusters that they run on are played.
+type agents struct {
+	spoke      *spoke
+	kubeconfig string
+	bootstrap  *clientcmdapi.Config
+}
+
+func (r *registering) newAgents(ctx context.Context) (*agents, error) {
+	admin, err := kubernetes.NewForConfig(r.hub.AdminConfig())
+	if err != nil {
+		return nil, err
+	}
+	token, err := admin.CoreV1().ServiceAccounts("open-cluster-management").CreateToken(ctx,
+		"agent-registration-bootstrap", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	ca, err := os.ReadFile(filepath.Join(r.config.Dir, "pki", "ca.crt"))
+	if err != nil {
+		return nil, err
+	}
+	s := newSpoke()
+	a := &agents{spoke: s, kubeconfig: filepath.Join(r.config.Dir, "spoke.kubeconfig")}
+	a.bootstrap = kubeconfig(&clientcmdapi.Cluster{Server: r.hub.AdminConfig().Host, CertificateAuthorityData: ca},
+		&clientcmdapi.AuthInfo{Token: token.Status.Token})
+	return a, clientcmd.WriteToFile(*kubeconfig(&clientcmdapi.Cluster{Server: s.URL}, &clientcmdapi.AuthInfo{}), a.kubeconfig)
+}
+
+func kubeconfig(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) *clientcmdapi.Config {
+	return &clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"cluster": cluster},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"user": user},
+		Contexts:       map[string]*clientcmdapi.Context{"context": {Cluster: "cluster", AuthInfo: "user"}},
+		CurrentContext: "context",
+	}
+}
+
+// run is the agent of one cluster.
+func (a *agents) run(ctx context.Context, name string) error {
+	bootstrap := a.bootstrap.DeepCopy()
+	cluster := bootstrap.Clusters["cluster"]
+	// client-go shares connections among equal configurations, which real agents cannot.
+	cluster.CertificateAuthorityData = append([]byte("# "+name+"\n"), cluster.CertificateAuthorityData...)
+	data, err := clientcmd.Write(*bootstrap)
+	if err != nil {
+		return err
+	}
+	a.spoke.store(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: registration.BootstrapSecret},
+		Data: map[string][]byte{registration.KeyKubeconfig: data}})
+	o := agent.NewOptions()
+	o.Spoke.Kubeconfig, o.Spoke.Namespace = a.kubeconfig, name
+	o.ClusterName, o.ServerURL = name, "https://api."+name+".example.com:6443"
+	o.HealthAddress, o.MetricsAddress = "0", "0"
+	return o.Run(ctx)
+}
+
+// cpuAll also has what this process uses: it plays the agents and AWS.
+func (b *bench) cpuAll() cpuTimes {
+	times := b.cpuNow()
+	var usage syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) == nil {
+		times["agents and AWS"] = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	}
+	return times
+}

@@ -1,0 +1,151 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/clusterhub/clusterhub/pkg/irsa"
+	"github.com/clusterhub/clusterhub/test/fakeaws"
+	"github.com/clusterhub/clusterhub/test/localhub"
+)
+
+// bootstrapManifest has the identity that agents join with.
+//
+//go:embed bootstrap.yaml
+var bootstrapManifest []byte
+
+const (
+	hubAccount, managedAccount = "123456789012", "210987654321"
+	awsRegion                  = "us-west-2"
+)
+
+// registering is a hub with registration on: by certificate, and by AWS IAM against a fake of AWS.
+type registering struct {
+	*bench
+	aws     *fakeaws.Server
+	managed *fakeaws.Account
+	eks     irsa.Cluster // that the hub would run on
+	awsEnv  []string
+	audit   *audit
+}
+
+// withRegistration measures on such a hub.
+func (b *bench) withRegistration(ctx context.Context, measure func(*registering, context.Context) error) error {
+	r := &registering{bench: b}
+	if err := r.startAWS(); err != nil {
+		return err
+	}
+	defer r.aws.Close()
+	adapt := func(c *localhub.Config) (err error) {
+		c.HubControllerManagerArgs = []string{
+			"--registration-drivers=csr,awsirsa", "--hub-cluster-arn=" + r.eks.String(),
+			"--drift-check-interval=" + b.options.driftInterval.String(),
+		}
+		c.HubControllerManagerEnv = r.awsEnv
+		r.audit, err = newAudit(c)
+		return err
+	}
+	return b.withHub(ctx, adapt, func(ctx context.Context) error { return measure(r, ctx) })
+}
+
+// startAWS starts a fake of AWS.
+func (r *registering) startAWS() (err error) {
+	if r.aws, err = fakeaws.Start(1); err != nil {
+		return err
+	}
+	hub, err := r.aws.AddAccount(hubAccount, awsRegion)
+	if err != nil {
+		return err
+	}
+	if r.managed, err = r.aws.AddAccount(managedAccount, awsRegion); err != nil {
+		return err
+	}
+	if r.eks, err = irsa.ParseClusterARN(hub.AddCluster(fakeaws.Cluster{Name: "hub"})); err != nil {
+		return err
+	}
+	// With the rights that the documentation asks for, and no others.
+	user, err := hub.AddUser("hub-controller-manager", irsa.CreatorPolicy(r.eks, true).JSON())
+	if err != nil {
+		return err
+	}
+	env := r.aws.Env()
+	env["AWS_REGION"], env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"] = awsRegion, user.AccessKeyID, user.SecretAccessKey
+	for name, value := range env {
+		r.awsEnv = append(r.awsEnv, name+"="+value)
+	}
+	slices.Sort(r.awsEnv) // a process whose environment is another is restarted
+	return nil
+}
+
+// addEKS makes in AWS what a cluster has there before it joins, and returns its ARN.
+func (r *registering) addEKS(name string) (arn string, err error) {
+	arn = fmt.Sprintf("arn:aws:eks:%s:%s:cluster/%s", awsRegion, managedAccount, name)
+	cluster, err := irsa.ParseClusterARN(arn)
+	if err != nil {
+		return "", err
+	}
+	identity, err := irsa.NewIdentity(r.eks, cluster)
+	if err != nil {
+		return "", err
+	}
+	_, err = r.managed.AddRole(fakeaws.Role{Name: identity.ManagedRole(), Tags: identity.Tags(), Trust: fmt.Sprintf(
+		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::%s:root"},"Action":"sts:AssumeRole"}]}`,
+		managedAccount)})
+	return arn, err
+}
+
+// awsCalls are the calls about the role of each cluster.
+type awsCalls map[string][]fakeaws.Call
+
+// callsByRole sorts the log of AWS by what the calls are about: a role, or the access of a role.
+func (r *registering) callsByRole() awsCalls {
+	by := awsCalls{}
+	for _, call := range r.aws.Calls("iam:*", "eks:*") {
+		role, _ := call.Params["RoleName"].(string)
+		if arn, ok := call.Params["principalArn"].(string); ok {
+			role = path.Base(arn)
+		}
+		by[role] = append(by[role], call)
+	}
+	return by
+}
+
+// most returns the most calls that there were about one cluster, and how many there were in all.
+func (c awsCalls) most() (one, all int) {
+	for _, calls := range c {
+		one, all = max(one, len(calls)), all+len(calls)
+	}
+	return one, all
+}
+
+func (c awsCalls) writes() (n int) {
+	for _, calls := range c {
+		for _, call := range calls {
+			if call.Write {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// checks returns when each cluster's identity was checked: a check begins with its role.
+func (c awsCalls) checks() map[string][]time.Time {
+	checks := map[string][]time.Time{}
+	for role, calls := range c {
+		for _, call := range calls {
+			if call.Operation == "iam:GetRole" {
+				checks[role] = append(checks[role], call.Time)
+			}
+		}
+		slices.SortFunc(checks[role], time.Time.Compare)
+	}
+	return checks
+}
