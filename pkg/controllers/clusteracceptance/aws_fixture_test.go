@@ -161,7 +161,7 @@ var errNoProcess = &fakeaws.Error{Code: "NoProcess", Message: errKilled.Error(),
 // mortal lets the process die of what it does to AWS and to aws-auth, too.
 func (f *awsFixture) mortal() {
 	f.aws.Inject(fakeaws.Fault{Hook: func(fakeaws.Call) error {
-		if f.dead {
+		if f.isDead() {
 			return errNoProcess
 		}
 		return nil
@@ -173,7 +173,7 @@ func (f *awsFixture) mortal() {
 		return nil
 	}})
 	f.kube.PrependReactor("*", "configmaps", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		if f.dead {
+		if f.isDead() {
 			return true, nil, errKilled
 		}
 		update, ok := a.(clienttesting.UpdateAction)

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -88,6 +89,9 @@ type fixture struct {
 	cloud  *cloud
 	clock  *clocktesting.FakePassiveClock
 	events *events.FakeRecorder
+
+	// mu is for what effects of a fake's server change, which may not have answered.
+	mu sync.Mutex
 	// effects are what has been written, in the order of time.
 	effects []string
 	// killAfter is how many more effects the process lives for; -1 is for ever.
@@ -131,11 +135,15 @@ func (f *fixture) restart() {
 
 // effect does something that lasts, unless the process is dead. It dies right after the last effect that it lives for.
 func (f *fixture) effect(what string, do func() error) error {
-	if f.dead {
+	if f.isDead() {
 		return errKilled
 	}
+	f.mu.Lock()
 	f.effects = append(f.effects, what)
+	f.mu.Unlock()
 	err := do()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.killAfter > 0 {
 		if f.killAfter--; f.killAfter == 0 {
 			f.dead = true
@@ -145,6 +153,12 @@ func (f *fixture) effect(what string, do func() error) error {
 	return err
 }
 
+func (f *fixture) isDead() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dead
+}
+
 func (f *fixture) interceptors() interceptor.Funcs {
 	describe := func(verb string, obj client.Object) string {
 		kind := strings.TrimPrefix(fmt.Sprintf("%T", obj), "*v1.")
@@ -152,7 +166,7 @@ func (f *fixture) interceptors() interceptor.Funcs {
 	}
 	return interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-			if f.dead {
+			if f.isDead() {
 				return errKilled
 			}
 			return c.Get(ctx, key, obj, opts...)
@@ -189,7 +203,9 @@ func request(name string) reconcile.Request {
 // reconcile looks at the cluster once.
 func (f *fixture) reconcile(name string) (reconcile.Result, error) {
 	f.Helper()
-	return f.process.Reconcile(f.Context(), request(name))
+	result, err := f.process.Reconcile(f.Context(), request(name))
+	f.isDead() // what servers have done is seen from here on
+	return result, err
 }
 
 // settle reconciles until nothing is to be done, as events and timers would.
