@@ -40,8 +40,8 @@ func TestCertificate_NobodySkipsItsVerification(t *testing.T) {
 			t.Errorf("%s: insecureSkipTLSVerify is %t, the CA has %d bytes", s.Name, s.Spec.InsecureSkipTLSVerify, len(s.Spec.CABundle))
 		}
 	}
-	if ours != 4 {
-		t.Errorf("%d APIServices are ours, want 4", ours)
+	if ours != 5 {
+		t.Errorf("%d APIServices are ours, want 5", ours)
 	}
 	for _, s := range list.Items {
 		if s.Name != "v1alpha1.view.clusterhub.dev" {
@@ -114,7 +114,7 @@ func TestCertificate_AProvidedOneIsUsedAndItsCALeftAlone(t *testing.T) {
 			t.Errorf("the caBundle of %s has become\n%s", s.Name, s.Spec.CABundle)
 		}
 	}
-	if len(services) != 4 {
-		t.Errorf("%d APIServices are ours, want 4", len(services))
+	if len(services) != 5 {
+		t.Errorf("%d APIServices are ours, want 5", len(services))
 	}
 }
