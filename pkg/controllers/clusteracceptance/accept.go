@@ -9,14 +9,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -60,7 +58,7 @@ func (r *Reconciler) accept(ctx context.Context, cluster *clusterv1.ManagedClust
 		return err
 	}
 	if next > 0 {
-		return later{next}
+		return later{after: next}
 	}
 	return nil
 }
@@ -138,7 +136,7 @@ func (r *Reconciler) ensureRole(ctx context.Context, cluster string, role *rbacv
 			return role, err
 		}
 		if role, err = r.liveRole(ctx, cluster); err != nil || role == nil {
-			return nil, errors.Join(err, later{firstBackoff})
+			return nil, errors.Join(err, later{after: firstBackoff})
 		}
 		if recordOf(role).driver != "" {
 			// It is ours, and the cache was too old. Without its label it would be so for ever.
@@ -200,19 +198,19 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 		}
 	}
 	const what = "grant"
-	if wait := r.paces.wait(cluster.Name, what); wait > 0 {
+	if wait, last := r.paces.wait(cluster.Name, what); wait > 0 {
 		if check {
-			return checkFailed(cluster), wait, nil
+			return checkNote + registration.Message(last), wait, nil
 		}
-		return "", 0, later{wait}
+		return "", 0, later{wait, last}
 	}
 	err = r.call(ctx, driver, func(ctx context.Context) error { return driver.Grant(ctx, cluster.Name, pinned.record) })
 	if isLater(err) {
 		return "", 0, err
 	}
 	if err != nil {
-		wait := r.paces.failed(cluster.Name, what, err)
 		err = fmt.Errorf("granting the cluster its identity: %w", err)
+		wait := r.paces.failed(cluster.Name, what, err)
 		if !check {
 			return "", 0, failure{err, wait}
 		}
@@ -238,25 +236,13 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 // checkNote begins what is said of a check that has failed.
 const checkNote = "Its identity could not be checked: "
 
-// checkFailed is what has been said of the last check, while the next try waits.
-func checkFailed(cluster *clusterv1.ManagedCluster) string {
-	condition := meta.FindStatusCondition(cluster.Status.Conditions, names.ConditionHubAccepted)
-	if condition == nil {
-		return ""
-	}
-	if _, note, ok := strings.Cut(condition.Message, checkNote); ok {
-		return checkNote + note
-	}
-	return ""
-}
-
 // call calls a driver, unless it is as busy as it may be.
 func (r *Reconciler) call(ctx context.Context, driver registration.Driver, do func(context.Context) error) error {
 	busy := r.busy[driver.Name()]
 	select {
 	case busy <- struct{}{}:
 	case <-time.After(callPatience):
-		return later{busyDriver + rand.N(busyDriver)}
+		return later{after: busyDriver + rand.N(busyDriver)}
 	case <-ctx.Done():
 		return ctx.Err()
 	}

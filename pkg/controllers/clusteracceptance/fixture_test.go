@@ -17,6 +17,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -97,6 +98,8 @@ type fixture struct {
 	// killAfter is how many more effects the process lives for; -1 is for ever.
 	killAfter int
 	dead      bool
+	// outdated is how many of the next writes of conditions come too late.
+	outdated int
 
 	// drivers are those of a new process, only the cloud unless a test says otherwise.
 	drivers func() registration.Drivers
@@ -181,6 +184,10 @@ func (f *fixture) interceptors() interceptor.Funcs {
 			return f.effect(describe("patch", obj), func() error { return c.Patch(ctx, obj, patch, opts...) })
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			if f.outdated > 0 {
+				f.outdated--
+				return apierrors.NewConflict(clusterv1.Resource("managedclusters"), obj.GetName(), errors.New("somebody else was faster"))
+			}
 			return f.effect(describe("patch "+sub, obj), func() error { return c.SubResource(sub).Patch(ctx, obj, patch, opts...) })
 		},
 	}

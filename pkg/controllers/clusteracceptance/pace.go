@@ -35,20 +35,22 @@ type pace struct {
 	what     string
 	failures int
 	next     time.Time
+	// last is what came of the last try.
+	last error
 	// check is when the cluster's identity is to be checked; zero until that is known.
 	check time.Time
 }
 
 func newPaces(clock clock.PassiveClock) *paces { return &paces{clock: clock, of: map[string]pace{}} }
 
-// wait returns how long a try has to be put off.
-func (p *paces) wait(cluster, what string) time.Duration {
+// wait returns how long a try has to be put off, and what came of the last.
+func (p *paces) wait(cluster, what string) (time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s := p.of[cluster]; s.what == what {
-		return max(0, s.next.Sub(p.clock.Now()))
+		return max(0, s.next.Sub(p.clock.Now())), s.last
 	}
-	return 0
+	return 0, nil
 }
 
 // failed returns how long the next try has to be put off: the longest for an error that trying again does not mend. It
@@ -66,7 +68,7 @@ func (p *paces) failed(cluster, what string, err error) time.Duration {
 	}
 	wait += rand.N(wait / 2)
 	s.failures++
-	s.next = p.clock.Now().Add(wait)
+	s.last, s.next = err, p.clock.Now().Add(wait)
 	p.of[cluster] = s
 	return wait
 }

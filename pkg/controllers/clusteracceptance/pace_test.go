@@ -110,11 +110,15 @@ func TestBackoff_IsOfWhatIsTried(t *testing.T) {
 			t.Errorf("waits %s", wait)
 		}
 	}
-	if p.wait("c1", "grant") == 0 || p.wait("c1", "revoke") != 0 || p.wait("c2", "grant") != 0 {
+	waits := func(cluster, what string) bool {
+		wait, _ := p.wait(cluster, what)
+		return wait > 0
+	}
+	if !waits("c1", "grant") || waits("c1", "revoke") || waits("c2", "grant") {
 		t.Error("a revocation, or another cluster, waits for a grant")
 	}
 	p.succeeded("c1")
-	if p.wait("c1", "grant") != 0 {
+	if waits("c1", "grant") {
 		t.Error("waits after a success")
 	}
 }
@@ -153,6 +157,34 @@ func TestBackoff_OfATerminalErrorIsTheLongest(t *testing.T) {
 				t.Errorf("condition %q", got)
 			}
 		})
+	}
+}
+
+// While the next try is far, what came of the last is shown, also if somebody else had just changed the cluster.
+func TestBackoff_AnErrorIsShownThoughItsConditionCameTooLate(t *testing.T) {
+	f := newFixture(t, newCluster("c1"))
+	f.cloud.fail = registration.Terminal(errors.New("access denied"))
+	shown := func(want string) {
+		t.Helper()
+		f.outdated = 1
+		for range 3 { // as the changes of others make events
+			if _, err := f.reconcile("c1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := f.accepted("c1"); got != "False Error "+want {
+			t.Errorf("condition %q, want %s", got, want)
+		}
+	}
+	shown("granting the cluster its identity: access denied")
+	f.cloud.fail = nil
+	f.clock.SetTime(f.clock.Now().Add(2 * lastRetry))
+	f.settle("c1")
+	f.change("c1", deny)
+	f.cloud.fail = registration.Terminal(errors.New("not now"))
+	shown("revoking the cluster's identity: not now")
+	if calls := f.cloud.grants["c1"] + f.cloud.revokes; calls != 3 {
+		t.Errorf("%d calls, want 3", calls)
 	}
 }
 

@@ -171,8 +171,12 @@ func (r *Reconciler) cached(ctx context.Context, obj client.Object, key client.O
 	return !registration.IsGone(r.client.Get(ctx, key, obj))
 }
 
-// later is not an error: it says when to look again.
-type later struct{ after time.Duration }
+// later is not an error: it says when to look again. What came of the last try is shown until then: it may be that its
+// condition could not be written.
+type later struct {
+	after time.Duration
+	last  error
+}
 
 func (l later) Error() string { return fmt.Sprintf("to be looked at again in %s", l.after) }
 
@@ -197,7 +201,10 @@ func (r *Reconciler) settle(ctx context.Context, cluster *clusterv1.ManagedClust
 	case err == nil:
 		return reconcile.Result{}, nil
 	case errors.As(err, &wait):
-		return reconcile.Result{RequeueAfter: wait.after}, nil
+		if wait.last == nil {
+			return reconcile.Result{RequeueAfter: wait.after}, nil
+		}
+		return reconcile.Result{RequeueAfter: wait.after}, r.show(ctx, cluster, wait.last)
 	case errors.As(err, &failed):
 		err = failed.error
 	case registration.IsOutdated(err):

@@ -128,7 +128,7 @@ func (r *Reconciler) removeAll(ctx context.Context, cluster string) error {
 	work := client.ObjectKey{Namespace: cluster, Name: names.WorkRoleBinding(cluster)}
 	if err := r.live.Get(ctx, work, &rbacv1.RoleBinding{}); !registration.IsGone(err) {
 		// There is work of the cluster to be cleaned up.
-		return errors.Join(err, later{bindingInterval})
+		return errors.Join(err, later{after: bindingInterval})
 	}
 	if role != nil {
 		return r.delete(ctx, role)
@@ -174,15 +174,16 @@ func (r *Reconciler) revoke(ctx context.Context, cluster string, role *rbacv1.Cl
 		return role, failure{error: notEnabled(rec.driver)}
 	}
 	const what = "revoke"
-	if wait := r.paces.wait(cluster, what); wait > 0 {
-		return role, later{wait}
+	if wait, last := r.paces.wait(cluster, what); wait > 0 {
+		return role, later{wait, last}
 	}
 	err := r.call(ctx, driver, func(ctx context.Context) error { return driver.Revoke(ctx, cluster, rec.record) })
 	if isLater(err) {
 		return role, err
 	}
 	if err != nil {
-		return role, failure{fmt.Errorf("revoking the cluster's identity: %w", err), r.paces.failed(cluster, what, err)}
+		err = fmt.Errorf("revoking the cluster's identity: %w", err)
+		return role, failure{err, r.paces.failed(cluster, what, err)}
 	}
 	r.paces.forget(cluster)
 	return r.patchRole(ctx, role, func(role *rbacv1.ClusterRole) { record{}.write(role) })
