@@ -159,9 +159,9 @@ func TestRun_ARotationReachesTheAPIServicesAndAStaleReplicaDoesNotUndoIt(t *test
 	})
 
 	// Only a looks at the clock: stale learns of the rotation from the APIService.
-	clock.SetTime(a.content.current.rotateAt().Add(-syncInterval / 2)) // both wake, and nothing is due
+	due := contentOf(a)
+	clock.SetTime(due.current.rotateAt().Add(-syncInterval / 2)) // both wake, and nothing is due
 	eventually(t, "both wait", clock.HasWaiters)
-	due := *a.content
 	rotated, changed, err := due.advance(clock.Now().Add(syncInterval))
 	if err != nil || !changed {
 		t.Fatalf("no rotation: %v", err)

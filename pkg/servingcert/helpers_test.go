@@ -239,3 +239,10 @@ func (g *gatedSecrets) Get(ctx context.Context, name string, options metav1.GetO
 func newClock() *clocktesting.FakeClock {
 	return clocktesting.NewFakeClock(begin)
 }
+
+// contentOf returns what m read last, also while m runs.
+func contentOf(m *Manager) *content {
+	m.syncLock.Lock()
+	defer m.syncLock.Unlock()
+	return m.content
+}
