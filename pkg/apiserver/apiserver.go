@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/rest"
 
@@ -47,6 +48,9 @@ type Server struct {
 // Complete fills in what has to be there.
 func (c *Config) Complete() CompletedConfig {
 	c.Generic.RESTOptionsGetter = restOptions{c.Generic.RESTOptionsGetter, c.Connect}
+	if c.Generic.AuditPolicyRuleEvaluator != nil {
+		c.Generic.AuditPolicyRuleEvaluator = withoutTokens{c.Generic.AuditPolicyRuleEvaluator}
+	}
 	return CompletedConfig{generic: c.Generic.Complete(), config: c}
 }
 
@@ -102,6 +106,14 @@ func (c CompletedConfig) stores() (s stores, err error) {
 	if s.accessRequests, err = accessrequest.NewStorage(Scheme, options); err != nil {
 		return s, err
 	}
+	// Read as JSON, and as often as users ask for tokens.
+	secretConfig := rest.CopyConfig(c.config.Generic.ClientConfig)
+	secretConfig.QPS = -1
+	secrets, err := corev1client.NewForConfig(secretConfig)
+	if err != nil {
+		return s, err
+	}
+	s.accessTokens = accessrequest.NewTokenREST(s.accessRequests.AccessRequest, s.openmcpClusters.Cluster, secrets)
 	frontConfig := rest.CopyConfig(c.config.Generic.ClientConfig)
 	frontConfig.ContentType = runtime.ContentTypeProtobuf
 	front, err := rbacclient.NewForConfig(frontConfig)

@@ -37,6 +37,7 @@ type stores struct {
 	openmcpClusters *openmcpcluster.Storage
 	clusterRequests *clusterrequest.Storage
 	accessRequests  *accessrequest.Storage
+	accessTokens    *accessrequest.TokenREST
 }
 
 // Groups are the API groups that hub-apiserver serves.
@@ -82,6 +83,7 @@ func (s stores) openmcpGroup() *genericapiserver.APIGroupInfo {
 		"clusterrequests/status": s.clusterRequests.Status,
 		"accessrequests":         s.accessRequests.AccessRequest,
 		"accessrequests/status":  s.accessRequests.Status,
+		"accessrequests/token":   s.accessTokens,
 	}
 	return group
 }

@@ -107,9 +107,6 @@ func TestAccessAPI_SelectsByFields(t *testing.T) {
 	if err := c.List(ctx, &clusters, client.MatchingFields{"spec.profile": profile}); err != nil || len(clusters.Items) != 1 || clusters.Items[0].Name != mine.Name {
 		t.Errorf("of the profile: %v, %v", clusters.Items, err)
 	}
-	if got := clusters.Items[0].GroupVersionKind(); got != v1alpha1.SchemeGroupVersion.WithKind("Cluster") {
-		t.Errorf("an item of a list is a %s", got)
-	}
 	config := must(admin(t).OpenMCPV1alpha1().ClusterProfiles().Get(ctx, profile, metav1.GetOptions{}))(t).Spec.ProviderConfigRef.Name
 	contains(t, mustKubectl(t, "", "get", "cprof", "-o", "name", "--field-selector", "spec.providerRef.name=kind,spec.providerConfigRef.name="+config), profile)
 	if out, err := kubectl(t, "", "get", "clusters", "-A", "--field-selector", "spec.tenancy=Shared"); err == nil || !strings.Contains(out, "use one of metadata.name") {

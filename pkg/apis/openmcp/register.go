@@ -36,6 +36,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ClusterRequestList{},
 		&AccessRequest{},
 		&AccessRequestList{},
+		&AccessToken{},
 	)
 	return nil
 }

@@ -59,6 +59,9 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.AccessRequestList{}.OpenAPIModelName():             schema_pkg_apis_openmcp_v1alpha1_AccessRequestList(ref),
 		v1alpha1.AccessRequestSpec{}.OpenAPIModelName():             schema_pkg_apis_openmcp_v1alpha1_AccessRequestSpec(ref),
 		v1alpha1.AccessRequestStatus{}.OpenAPIModelName():           schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref),
+		v1alpha1.AccessToken{}.OpenAPIModelName():                   schema_pkg_apis_openmcp_v1alpha1_AccessToken(ref),
+		v1alpha1.AccessTokenSpec{}.OpenAPIModelName():               schema_pkg_apis_openmcp_v1alpha1_AccessTokenSpec(ref),
+		v1alpha1.AccessTokenStatus{}.OpenAPIModelName():             schema_pkg_apis_openmcp_v1alpha1_AccessTokenStatus(ref),
 		v1alpha1.Cluster{}.OpenAPIModelName():                       schema_pkg_apis_openmcp_v1alpha1_Cluster(ref),
 		v1alpha1.ClusterList{}.OpenAPIModelName():                   schema_pkg_apis_openmcp_v1alpha1_ClusterList(ref),
 		v1alpha1.ClusterProfile{}.OpenAPIModelName():                schema_pkg_apis_openmcp_v1alpha1_ClusterProfile(ref),
@@ -1630,6 +1633,145 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref common.ReferenceCa
 		},
 		Dependencies: []string{
 			v1alpha1.LocalObjectReference{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_openmcp_v1alpha1_AccessToken(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AccessToken asks for a short-lived token of the access that an AccessRequest has been granted. It is sent to the subresource token of the request, answered, and stored nowhere.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the name and the namespace of the AccessRequest.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is the token that is asked for.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.AccessTokenSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the token.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.AccessTokenStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.AccessTokenSpec{}.OpenAPIModelName(), v1alpha1.AccessTokenStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_openmcp_v1alpha1_AccessTokenSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AccessTokenSpec is the token that is asked for.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"expirationSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "expirationSeconds is for how long the token is wanted: from 600, which is 10 minutes, to 86400, which is 24 hours. Less or more becomes that, and no token outlives its request; a warning says so.",
+							Default:     3600,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"audiences": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "audiences are whom the token is for. Without them it is for the API server of the cluster.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_openmcp_v1alpha1_AccessTokenStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AccessTokenStatus is a token and all that is needed to use it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"token": {
+						SchemaProps: spec.SchemaProps{
+							Description: "token is the token. A dry run has none.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"expirationTimestamp": {
+						SchemaProps: spec.SchemaProps{
+							Description: "expirationTimestamp is when the token expires, as the cluster says.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"server": {
+						SchemaProps: spec.SchemaProps{
+							Description: "server is the address of the cluster's API server.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"certificateAuthorityData": {
+						SchemaProps: spec.SchemaProps{
+							Description: "certificateAuthorityData is the CA of the API server's certificate, in PEM.",
+							Type:        []string{"string"},
+							Format:      "byte",
+						},
+					},
+					"kubeconfig": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kubeconfig has all of it, ready for use. A dry run has none.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			metav1.Time{}.OpenAPIModelName()},
 	}
 }
 

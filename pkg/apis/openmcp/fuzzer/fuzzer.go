@@ -27,6 +27,12 @@ var Funcs = func(runtimeserializer.CodecFactory) []any {
 				o.UsernameClaim = new("sub")
 			}
 		},
+		func(s *openmcp.AccessTokenSpec, c randfill.Continue) {
+			c.FillNoCustom(s)
+			if s.ExpirationSeconds == nil {
+				s.ExpirationSeconds = new(int64(3600)) // the default
+			}
+		},
 		func(s *openmcp.ClusterStatus, c randfill.Continue) {
 			c.Fill(&s.Status)
 			c.Fill(&s.APIServer)

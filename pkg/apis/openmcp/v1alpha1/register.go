@@ -42,6 +42,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ClusterRequestList{},
 		&AccessRequest{},
 		&AccessRequestList{},
+		&AccessToken{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

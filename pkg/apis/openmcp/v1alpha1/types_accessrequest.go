@@ -9,6 +9,7 @@ import (
 )
 
 // +genclient
+// +genclient:method=CreateToken,verb=create,subresource=token,input=github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1.AccessToken,result=github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1.AccessToken
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // AccessRequest asks for access to a cluster with certain rights, by a token or by an OIDC provider. The provider of the

@@ -33,6 +33,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*AccessRequestList)(nil), (*openmcp.AccessRequestList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_AccessRequestList_To_openmcp_AccessRequestList(a.(*AccessRequestList), b.(*openmcp.AccessRequestList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*openmcp.AccessRequestList)(nil), (*AccessRequestList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_openmcp_AccessRequestList_To_v1alpha1_AccessRequestList(a.(*openmcp.AccessRequestList), b.(*AccessRequestList), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*AccessRequestSpec)(nil), (*openmcp.AccessRequestSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_AccessRequestSpec_To_openmcp_AccessRequestSpec(a.(*AccessRequestSpec), b.(*openmcp.AccessRequestSpec), scope)
 	}); err != nil {
@@ -53,6 +63,36 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*AccessToken)(nil), (*openmcp.AccessToken)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_AccessToken_To_openmcp_AccessToken(a.(*AccessToken), b.(*openmcp.AccessToken), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*openmcp.AccessToken)(nil), (*AccessToken)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_openmcp_AccessToken_To_v1alpha1_AccessToken(a.(*openmcp.AccessToken), b.(*AccessToken), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*AccessTokenSpec)(nil), (*openmcp.AccessTokenSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_AccessTokenSpec_To_openmcp_AccessTokenSpec(a.(*AccessTokenSpec), b.(*openmcp.AccessTokenSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*openmcp.AccessTokenSpec)(nil), (*AccessTokenSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_openmcp_AccessTokenSpec_To_v1alpha1_AccessTokenSpec(a.(*openmcp.AccessTokenSpec), b.(*AccessTokenSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*AccessTokenStatus)(nil), (*openmcp.AccessTokenStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_AccessTokenStatus_To_openmcp_AccessTokenStatus(a.(*AccessTokenStatus), b.(*openmcp.AccessTokenStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*openmcp.AccessTokenStatus)(nil), (*AccessTokenStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_openmcp_AccessTokenStatus_To_v1alpha1_AccessTokenStatus(a.(*openmcp.AccessTokenStatus), b.(*AccessTokenStatus), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*Cluster)(nil), (*openmcp.Cluster)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_Cluster_To_openmcp_Cluster(a.(*Cluster), b.(*openmcp.Cluster), scope)
 	}); err != nil {
@@ -63,6 +103,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*ClusterList)(nil), (*openmcp.ClusterList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ClusterList_To_openmcp_ClusterList(a.(*ClusterList), b.(*openmcp.ClusterList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*openmcp.ClusterList)(nil), (*ClusterList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_openmcp_ClusterList_To_v1alpha1_ClusterList(a.(*openmcp.ClusterList), b.(*ClusterList), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*ClusterProfile)(nil), (*openmcp.ClusterProfile)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_ClusterProfile_To_openmcp_ClusterProfile(a.(*ClusterProfile), b.(*openmcp.ClusterProfile), scope)
 	}); err != nil {
@@ -70,6 +120,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*openmcp.ClusterProfile)(nil), (*ClusterProfile)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_openmcp_ClusterProfile_To_v1alpha1_ClusterProfile(a.(*openmcp.ClusterProfile), b.(*ClusterProfile), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ClusterProfileList)(nil), (*openmcp.ClusterProfileList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ClusterProfileList_To_openmcp_ClusterProfileList(a.(*ClusterProfileList), b.(*openmcp.ClusterProfileList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*openmcp.ClusterProfileList)(nil), (*ClusterProfileList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_openmcp_ClusterProfileList_To_v1alpha1_ClusterProfileList(a.(*openmcp.ClusterProfileList), b.(*ClusterProfileList), scope)
 	}); err != nil {
 		return err
 	}
@@ -90,6 +150,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*openmcp.ClusterRequest)(nil), (*ClusterRequest)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_openmcp_ClusterRequest_To_v1alpha1_ClusterRequest(a.(*openmcp.ClusterRequest), b.(*ClusterRequest), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ClusterRequestList)(nil), (*openmcp.ClusterRequestList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ClusterRequestList_To_openmcp_ClusterRequestList(a.(*ClusterRequestList), b.(*openmcp.ClusterRequestList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*openmcp.ClusterRequestList)(nil), (*ClusterRequestList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_openmcp_ClusterRequestList_To_v1alpha1_ClusterRequestList(a.(*openmcp.ClusterRequestList), b.(*ClusterRequestList), scope)
 	}); err != nil {
 		return err
 	}
@@ -253,46 +323,6 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
-	if err := s.AddConversionFunc((*openmcp.AccessRequestList)(nil), (*AccessRequestList)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_openmcp_AccessRequestList_To_v1alpha1_AccessRequestList(a.(*openmcp.AccessRequestList), b.(*AccessRequestList), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddConversionFunc((*openmcp.ClusterList)(nil), (*ClusterList)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_openmcp_ClusterList_To_v1alpha1_ClusterList(a.(*openmcp.ClusterList), b.(*ClusterList), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddConversionFunc((*openmcp.ClusterProfileList)(nil), (*ClusterProfileList)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_openmcp_ClusterProfileList_To_v1alpha1_ClusterProfileList(a.(*openmcp.ClusterProfileList), b.(*ClusterProfileList), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddConversionFunc((*openmcp.ClusterRequestList)(nil), (*ClusterRequestList)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_openmcp_ClusterRequestList_To_v1alpha1_ClusterRequestList(a.(*openmcp.ClusterRequestList), b.(*ClusterRequestList), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddConversionFunc((*AccessRequestList)(nil), (*openmcp.AccessRequestList)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_AccessRequestList_To_openmcp_AccessRequestList(a.(*AccessRequestList), b.(*openmcp.AccessRequestList), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddConversionFunc((*ClusterList)(nil), (*openmcp.ClusterList)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_ClusterList_To_openmcp_ClusterList(a.(*ClusterList), b.(*openmcp.ClusterList), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddConversionFunc((*ClusterProfileList)(nil), (*openmcp.ClusterProfileList)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_ClusterProfileList_To_openmcp_ClusterProfileList(a.(*ClusterProfileList), b.(*openmcp.ClusterProfileList), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddConversionFunc((*ClusterRequestList)(nil), (*openmcp.ClusterRequestList)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_ClusterRequestList_To_openmcp_ClusterRequestList(a.(*ClusterRequestList), b.(*openmcp.ClusterRequestList), scope)
-	}); err != nil {
-		return err
-	}
 	return nil
 }
 
@@ -334,10 +364,20 @@ func autoConvert_v1alpha1_AccessRequestList_To_openmcp_AccessRequestList(in *Acc
 	return nil
 }
 
+// Convert_v1alpha1_AccessRequestList_To_openmcp_AccessRequestList is an autogenerated conversion function.
+func Convert_v1alpha1_AccessRequestList_To_openmcp_AccessRequestList(in *AccessRequestList, out *openmcp.AccessRequestList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_AccessRequestList_To_openmcp_AccessRequestList(in, out, s)
+}
+
 func autoConvert_openmcp_AccessRequestList_To_v1alpha1_AccessRequestList(in *openmcp.AccessRequestList, out *AccessRequestList, s conversion.Scope) error {
 	out.ListMeta = in.ListMeta
 	out.Items = *(*[]AccessRequest)(unsafe.Pointer(&in.Items))
 	return nil
+}
+
+// Convert_openmcp_AccessRequestList_To_v1alpha1_AccessRequestList is an autogenerated conversion function.
+func Convert_openmcp_AccessRequestList_To_v1alpha1_AccessRequestList(in *openmcp.AccessRequestList, out *AccessRequestList, s conversion.Scope) error {
+	return autoConvert_openmcp_AccessRequestList_To_v1alpha1_AccessRequestList(in, out, s)
 }
 
 func autoConvert_v1alpha1_AccessRequestSpec_To_openmcp_AccessRequestSpec(in *AccessRequestSpec, out *openmcp.AccessRequestSpec, s conversion.Scope) error {
@@ -380,6 +420,86 @@ func Convert_openmcp_AccessRequestStatus_To_v1alpha1_AccessRequestStatus(in *ope
 	return autoConvert_openmcp_AccessRequestStatus_To_v1alpha1_AccessRequestStatus(in, out, s)
 }
 
+func autoConvert_v1alpha1_AccessToken_To_openmcp_AccessToken(in *AccessToken, out *openmcp.AccessToken, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_AccessTokenSpec_To_openmcp_AccessTokenSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_AccessTokenStatus_To_openmcp_AccessTokenStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_AccessToken_To_openmcp_AccessToken is an autogenerated conversion function.
+func Convert_v1alpha1_AccessToken_To_openmcp_AccessToken(in *AccessToken, out *openmcp.AccessToken, s conversion.Scope) error {
+	return autoConvert_v1alpha1_AccessToken_To_openmcp_AccessToken(in, out, s)
+}
+
+func autoConvert_openmcp_AccessToken_To_v1alpha1_AccessToken(in *openmcp.AccessToken, out *AccessToken, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_openmcp_AccessTokenSpec_To_v1alpha1_AccessTokenSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_openmcp_AccessTokenStatus_To_v1alpha1_AccessTokenStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_openmcp_AccessToken_To_v1alpha1_AccessToken is an autogenerated conversion function.
+func Convert_openmcp_AccessToken_To_v1alpha1_AccessToken(in *openmcp.AccessToken, out *AccessToken, s conversion.Scope) error {
+	return autoConvert_openmcp_AccessToken_To_v1alpha1_AccessToken(in, out, s)
+}
+
+func autoConvert_v1alpha1_AccessTokenSpec_To_openmcp_AccessTokenSpec(in *AccessTokenSpec, out *openmcp.AccessTokenSpec, s conversion.Scope) error {
+	*out = *(*openmcp.AccessTokenSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_AccessTokenSpec_To_openmcp_AccessTokenSpec is an autogenerated conversion function.
+func Convert_v1alpha1_AccessTokenSpec_To_openmcp_AccessTokenSpec(in *AccessTokenSpec, out *openmcp.AccessTokenSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_AccessTokenSpec_To_openmcp_AccessTokenSpec(in, out, s)
+}
+
+func autoConvert_openmcp_AccessTokenSpec_To_v1alpha1_AccessTokenSpec(in *openmcp.AccessTokenSpec, out *AccessTokenSpec, s conversion.Scope) error {
+	*out = *(*AccessTokenSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_openmcp_AccessTokenSpec_To_v1alpha1_AccessTokenSpec is an autogenerated conversion function.
+func Convert_openmcp_AccessTokenSpec_To_v1alpha1_AccessTokenSpec(in *openmcp.AccessTokenSpec, out *AccessTokenSpec, s conversion.Scope) error {
+	return autoConvert_openmcp_AccessTokenSpec_To_v1alpha1_AccessTokenSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_AccessTokenStatus_To_openmcp_AccessTokenStatus(in *AccessTokenStatus, out *openmcp.AccessTokenStatus, s conversion.Scope) error {
+	out.Token = in.Token
+	out.ExpirationTimestamp = in.ExpirationTimestamp
+	out.Server = in.Server
+	out.CertificateAuthorityData = *(*[]byte)(unsafe.Pointer(&in.CertificateAuthorityData))
+	out.Kubeconfig = in.Kubeconfig
+	return nil
+}
+
+// Convert_v1alpha1_AccessTokenStatus_To_openmcp_AccessTokenStatus is an autogenerated conversion function.
+func Convert_v1alpha1_AccessTokenStatus_To_openmcp_AccessTokenStatus(in *AccessTokenStatus, out *openmcp.AccessTokenStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_AccessTokenStatus_To_openmcp_AccessTokenStatus(in, out, s)
+}
+
+func autoConvert_openmcp_AccessTokenStatus_To_v1alpha1_AccessTokenStatus(in *openmcp.AccessTokenStatus, out *AccessTokenStatus, s conversion.Scope) error {
+	out.Token = in.Token
+	out.ExpirationTimestamp = in.ExpirationTimestamp
+	out.Server = in.Server
+	out.CertificateAuthorityData = *(*[]byte)(unsafe.Pointer(&in.CertificateAuthorityData))
+	out.Kubeconfig = in.Kubeconfig
+	return nil
+}
+
+// Convert_openmcp_AccessTokenStatus_To_v1alpha1_AccessTokenStatus is an autogenerated conversion function.
+func Convert_openmcp_AccessTokenStatus_To_v1alpha1_AccessTokenStatus(in *openmcp.AccessTokenStatus, out *AccessTokenStatus, s conversion.Scope) error {
+	return autoConvert_openmcp_AccessTokenStatus_To_v1alpha1_AccessTokenStatus(in, out, s)
+}
+
 func autoConvert_v1alpha1_Cluster_To_openmcp_Cluster(in *Cluster, out *openmcp.Cluster, s conversion.Scope) error {
 	out.ObjectMeta = in.ObjectMeta
 	if err := Convert_v1alpha1_ClusterSpec_To_openmcp_ClusterSpec(&in.Spec, &out.Spec, s); err != nil {
@@ -418,10 +538,20 @@ func autoConvert_v1alpha1_ClusterList_To_openmcp_ClusterList(in *ClusterList, ou
 	return nil
 }
 
+// Convert_v1alpha1_ClusterList_To_openmcp_ClusterList is an autogenerated conversion function.
+func Convert_v1alpha1_ClusterList_To_openmcp_ClusterList(in *ClusterList, out *openmcp.ClusterList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ClusterList_To_openmcp_ClusterList(in, out, s)
+}
+
 func autoConvert_openmcp_ClusterList_To_v1alpha1_ClusterList(in *openmcp.ClusterList, out *ClusterList, s conversion.Scope) error {
 	out.ListMeta = in.ListMeta
 	out.Items = *(*[]Cluster)(unsafe.Pointer(&in.Items))
 	return nil
+}
+
+// Convert_openmcp_ClusterList_To_v1alpha1_ClusterList is an autogenerated conversion function.
+func Convert_openmcp_ClusterList_To_v1alpha1_ClusterList(in *openmcp.ClusterList, out *ClusterList, s conversion.Scope) error {
+	return autoConvert_openmcp_ClusterList_To_v1alpha1_ClusterList(in, out, s)
 }
 
 func autoConvert_v1alpha1_ClusterProfile_To_openmcp_ClusterProfile(in *ClusterProfile, out *openmcp.ClusterProfile, s conversion.Scope) error {
@@ -456,10 +586,20 @@ func autoConvert_v1alpha1_ClusterProfileList_To_openmcp_ClusterProfileList(in *C
 	return nil
 }
 
+// Convert_v1alpha1_ClusterProfileList_To_openmcp_ClusterProfileList is an autogenerated conversion function.
+func Convert_v1alpha1_ClusterProfileList_To_openmcp_ClusterProfileList(in *ClusterProfileList, out *openmcp.ClusterProfileList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ClusterProfileList_To_openmcp_ClusterProfileList(in, out, s)
+}
+
 func autoConvert_openmcp_ClusterProfileList_To_v1alpha1_ClusterProfileList(in *openmcp.ClusterProfileList, out *ClusterProfileList, s conversion.Scope) error {
 	out.ListMeta = in.ListMeta
 	out.Items = *(*[]ClusterProfile)(unsafe.Pointer(&in.Items))
 	return nil
+}
+
+// Convert_openmcp_ClusterProfileList_To_v1alpha1_ClusterProfileList is an autogenerated conversion function.
+func Convert_openmcp_ClusterProfileList_To_v1alpha1_ClusterProfileList(in *openmcp.ClusterProfileList, out *ClusterProfileList, s conversion.Scope) error {
+	return autoConvert_openmcp_ClusterProfileList_To_v1alpha1_ClusterProfileList(in, out, s)
 }
 
 func autoConvert_v1alpha1_ClusterProfileSpec_To_openmcp_ClusterProfileSpec(in *ClusterProfileSpec, out *openmcp.ClusterProfileSpec, s conversion.Scope) error {
@@ -520,10 +660,20 @@ func autoConvert_v1alpha1_ClusterRequestList_To_openmcp_ClusterRequestList(in *C
 	return nil
 }
 
+// Convert_v1alpha1_ClusterRequestList_To_openmcp_ClusterRequestList is an autogenerated conversion function.
+func Convert_v1alpha1_ClusterRequestList_To_openmcp_ClusterRequestList(in *ClusterRequestList, out *openmcp.ClusterRequestList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ClusterRequestList_To_openmcp_ClusterRequestList(in, out, s)
+}
+
 func autoConvert_openmcp_ClusterRequestList_To_v1alpha1_ClusterRequestList(in *openmcp.ClusterRequestList, out *ClusterRequestList, s conversion.Scope) error {
 	out.ListMeta = in.ListMeta
 	out.Items = *(*[]ClusterRequest)(unsafe.Pointer(&in.Items))
 	return nil
+}
+
+// Convert_openmcp_ClusterRequestList_To_v1alpha1_ClusterRequestList is an autogenerated conversion function.
+func Convert_openmcp_ClusterRequestList_To_v1alpha1_ClusterRequestList(in *openmcp.ClusterRequestList, out *ClusterRequestList, s conversion.Scope) error {
+	return autoConvert_openmcp_ClusterRequestList_To_v1alpha1_ClusterRequestList(in, out, s)
 }
 
 func autoConvert_v1alpha1_ClusterRequestSpec_To_openmcp_ClusterRequestSpec(in *ClusterRequestSpec, out *openmcp.ClusterRequestSpec, s conversion.Scope) error {

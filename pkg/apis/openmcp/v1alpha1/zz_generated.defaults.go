@@ -18,6 +18,7 @@ import (
 func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&AccessRequest{}, func(obj interface{}) { SetObjectDefaults_AccessRequest(obj.(*AccessRequest)) })
 	scheme.AddTypeDefaultingFunc(&AccessRequestList{}, func(obj interface{}) { SetObjectDefaults_AccessRequestList(obj.(*AccessRequestList)) })
+	scheme.AddTypeDefaultingFunc(&AccessToken{}, func(obj interface{}) { SetObjectDefaults_AccessToken(obj.(*AccessToken)) })
 	return nil
 }
 
@@ -38,5 +39,12 @@ func SetObjectDefaults_AccessRequestList(in *AccessRequestList) {
 	for i := range in.Items {
 		a := &in.Items[i]
 		SetObjectDefaults_AccessRequest(a)
+	}
+}
+
+func SetObjectDefaults_AccessToken(in *AccessToken) {
+	if in.Spec.ExpirationSeconds == nil {
+		var ptrVar1 int64 = 3600
+		in.Spec.ExpirationSeconds = &ptrVar1
 	}
 }

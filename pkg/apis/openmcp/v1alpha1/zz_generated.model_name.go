@@ -29,6 +29,21 @@ func (in AccessRequestStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AccessToken) OpenAPIModelName() string {
+	return "cloud.openmcp.clusters.v1alpha1.AccessToken"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AccessTokenSpec) OpenAPIModelName() string {
+	return "cloud.openmcp.clusters.v1alpha1.AccessTokenSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AccessTokenStatus) OpenAPIModelName() string {
+	return "cloud.openmcp.clusters.v1alpha1.AccessTokenStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Cluster) OpenAPIModelName() string {
 	return "cloud.openmcp.clusters.v1alpha1.Cluster"
 }

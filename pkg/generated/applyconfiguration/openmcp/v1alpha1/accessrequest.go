@@ -83,6 +83,12 @@ func ExtractAccessRequestStatus(accessRequest *openmcpv1alpha1.AccessRequest, fi
 	return ExtractAccessRequestFrom(accessRequest, fieldManager, "status")
 }
 
+// ExtractAccessRequestToken extracts the applied configuration owned by fieldManager from
+// accessRequest for the token subresource.
+func ExtractAccessRequestToken(accessRequest *openmcpv1alpha1.AccessRequest, fieldManager string) (*AccessRequestApplyConfiguration, error) {
+	return ExtractAccessRequestFrom(accessRequest, fieldManager, "token")
+}
+
 func (b AccessRequestApplyConfiguration) IsApplyConfiguration() {}
 
 // WithKind sets the Kind field in the declarative configuration to the given value

@@ -38,6 +38,8 @@ type AccessRequestInterface interface {
 	Apply(ctx context.Context, accessRequest *applyconfigurationopenmcpv1alpha1.AccessRequestApplyConfiguration, opts v1.ApplyOptions) (result *openmcpv1alpha1.AccessRequest, err error)
 	// Add a +genclient:noStatus comment above the type to avoid generating ApplyStatus().
 	ApplyStatus(ctx context.Context, accessRequest *applyconfigurationopenmcpv1alpha1.AccessRequestApplyConfiguration, opts v1.ApplyOptions) (result *openmcpv1alpha1.AccessRequest, err error)
+	CreateToken(ctx context.Context, accessRequestName string, accessToken *openmcpv1alpha1.AccessToken, opts v1.CreateOptions) (*openmcpv1alpha1.AccessToken, error)
+
 	AccessRequestExpansion
 }
 
@@ -58,4 +60,19 @@ func newAccessRequests(c *OpenMCPV1alpha1Client, namespace string) *accessReques
 			func() *openmcpv1alpha1.AccessRequestList { return &openmcpv1alpha1.AccessRequestList{} },
 		),
 	}
+}
+
+// CreateToken takes the representation of a accessToken and creates it.  Returns the server's representation of the accessToken, and an error, if there is any.
+func (c *accessRequests) CreateToken(ctx context.Context, accessRequestName string, accessToken *openmcpv1alpha1.AccessToken, opts v1.CreateOptions) (result *openmcpv1alpha1.AccessToken, err error) {
+	result = &openmcpv1alpha1.AccessToken{}
+	err = c.GetClient().Post().
+		Namespace(c.GetNamespace()).
+		Resource("accessrequests").
+		Name(accessRequestName).
+		SubResource("token").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(accessToken).
+		Do(ctx).
+		Into(result)
+	return
 }

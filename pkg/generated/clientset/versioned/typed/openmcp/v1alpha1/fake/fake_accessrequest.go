@@ -6,10 +6,14 @@
 package fake
 
 import (
+	context "context"
+
 	v1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/openmcp/v1alpha1"
 	typedopenmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/openmcp/v1alpha1"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gentype "k8s.io/client-go/gentype"
+	testing "k8s.io/client-go/testing"
 )
 
 // fakeAccessRequests implements AccessRequestInterface
@@ -37,4 +41,16 @@ func newFakeAccessRequests(fake *FakeOpenMCPV1alpha1, namespace string) typedope
 		),
 		fake,
 	}
+}
+
+// CreateToken takes the representation of a accessToken and creates it.  Returns the server's representation of the accessToken, and an error, if there is any.
+func (c *fakeAccessRequests) CreateToken(ctx context.Context, accessRequestName string, accessToken *v1alpha1.AccessToken, opts v1.CreateOptions) (result *v1alpha1.AccessToken, err error) {
+	emptyResult := &v1alpha1.AccessToken{}
+	obj, err := c.Fake.
+		Invokes(testing.NewCreateSubresourceActionWithOptions(c.Resource(), accessRequestName, "token", c.Namespace(), accessToken, opts), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.AccessToken), err
 }

@@ -1,0 +1,39 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Types of conditions that the hub's own controllers write.
+const (
+	// ConditionPrepared of an AccessRequest says whether it is clear which cluster it is for and who is responsible for it,
+	// or what is missing.
+	ConditionPrepared = "Prepared"
+	// ConditionAccessRequestsDeleted of a Cluster that is being deleted says whether there are AccessRequests for it.
+	ConditionAccessRequestsDeleted = "AccessRequestsDeleted"
+)
+
+// IsClusterProviderResponsibleForAccessRequest says whether an AccessRequest is a provider's to handle: of any provider's,
+// if the name is empty. Whoever else handles requests leaves such a request alone.
+//
+// A request that is granted and then changed or deleted is nobody's until its phase is Pending again. So a provider sees
+// each generation as Pending before it grants it, and takes nothing for granted that it has not looked at.
+func IsClusterProviderResponsibleForAccessRequest(r *AccessRequest, provider string) bool {
+	if r == nil {
+		return false
+	}
+	responsible, labelled := r.Labels[ProviderLabel]
+	if _, profiled := r.Labels[ProfileLabel]; !labelled || !profiled {
+		return false
+	}
+	if provider != "" && responsible != provider {
+		return false
+	}
+	switch r.Status.Phase {
+	case REQUEST_PENDING:
+		return true
+	case REQUEST_GRANTED:
+		return r.Status.ObservedGeneration == r.Generation
+	default:
+		return false
+	}
+}

@@ -1,0 +1,20 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package namehash makes names of objects from names of others, as openMCP does: whoever has made an object finds it again
+// without having written down what it is called.
+package namehash
+
+import (
+	"crypto/sha3"
+	"encoding/base32"
+	"strings"
+)
+
+// alphabet is that of base32 in small letters, so that a hash can be in the name of any object.
+var alphabet = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// NameHash is a word of eight letters and digits for a series of names, none of which has a slash.
+func NameHash(parts ...string) string {
+	return alphabet.EncodeToString(sha3.SumSHAKE128([]byte(strings.Join(parts, "/")), 5))
+}

@@ -1,0 +1,242 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package accessrequest
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
+)
+
+const (
+	sourceTimeout = 10 * time.Second
+	mintTimeout   = 15 * time.Second
+	// maxSecret is what a Secret can be at most, in base64 and with its metadata.
+	maxSecret = 4 << 20
+	// maxAnswer bounds what a cluster can make us read.
+	maxAnswer = 256 << 10
+)
+
+// tokenSources reads the Secrets that providers leave for us.
+type tokenSources struct {
+	front corev1client.CoreV1Interface
+}
+
+// of is the token source of a request. Its errors have nothing of the Secret in them.
+func (s tokenSources) of(ctx context.Context, o *openmcp.AccessRequest) (*tokenSource, error) {
+	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
+	defer cancel()
+	// A stream, because everything else is logged with its content from verbosity 8 on.
+	stream, err := s.front.RESTClient().Get().Namespace(openmcp.TokenSourceNamespace).Resource("secrets").Name(string(o.UID)).
+		SetHeader("Accept", "application/json").Stream(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, forbidden(o, "the provider of its cluster offers no short-lived tokens: use the Secret that status.secretRef names")
+	case err != nil:
+		return nil, apierrors.NewInternalError(fmt.Errorf("reading the token source of the request: %w", err))
+	}
+	secret := &corev1.Secret{}
+	if err := decode(stream, maxSecret, secret); err != nil {
+		return nil, apierrors.NewInternalError(errors.New("the token source of the request cannot be read"))
+	}
+	source, err := parseSource(secret, o)
+	if err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("the Secret %s/%s cannot be used as a token source: %w; the provider of the "+
+			"cluster has to correct it", openmcp.TokenSourceNamespace, o.UID, err))
+	}
+	return source, nil
+}
+
+func decode(stream io.ReadCloser, limit int64, into any) error {
+	defer func() { _ = stream.Close() }()
+	return json.NewDecoder(io.LimitReader(stream, limit)).Decode(into)
+}
+
+// tokenSource is how tokens of one ServiceAccount are asked for.
+type tokenSource struct {
+	server, serverName string
+	ca                 []byte
+	roots              *x509.CertPool
+	token              string
+	namespace, account string
+}
+
+// parseSource takes nothing from a Secret but what is needed: whoever can write there must not be able to let us read our
+// files, start programs, or talk to whom we cannot verify.
+func parseSource(secret *corev1.Secret, o *openmcp.AccessRequest) (*tokenSource, error) {
+	if secret.Type != openmcp.TokenSourceSecretType {
+		return nil, fmt.Errorf("its type must be %s, not %q", openmcp.TokenSourceSecretType, secret.Type)
+	}
+	if want, got := o.Namespace+"/"+o.Name, string(secret.Data[openmcp.TokenSourceAccessRequestKey]); got != want {
+		return nil, fmt.Errorf("%s must be %s, the AccessRequest", openmcp.TokenSourceAccessRequestKey, want)
+	}
+	s := &tokenSource{
+		namespace: string(secret.Data[openmcp.TokenSourceServiceAccountNamespaceKey]),
+		account:   string(secret.Data[openmcp.TokenSourceServiceAccountNameKey]),
+	}
+	if len(validation.IsDNS1123Label(s.namespace)) > 0 {
+		return nil, fmt.Errorf("%s must be the name of a namespace", openmcp.TokenSourceServiceAccountNamespaceKey)
+	}
+	if len(validation.IsDNS1123Subdomain(s.account)) > 0 {
+		return nil, fmt.Errorf("%s must be the name of a ServiceAccount", openmcp.TokenSourceServiceAccountNameKey)
+	}
+	if err := s.parseKubeconfig(secret.Data[openmcp.TokenSourceKubeconfigKey]); err != nil {
+		return nil, fmt.Errorf("%s: %w", openmcp.TokenSourceKubeconfigKey, err)
+	}
+	return s, nil
+}
+
+func (s *tokenSource) parseKubeconfig(data []byte) error {
+	config, err := clientcmd.Load(data)
+	if err != nil {
+		return errors.New("it cannot be parsed") // and why may have a part of it
+	}
+	current := config.Contexts[config.CurrentContext]
+	if current == nil {
+		return errors.New("current-context must be one of contexts")
+	}
+	cluster, user := config.Clusters[current.Cluster], config.AuthInfos[current.AuthInfo]
+	if cluster == nil || user == nil {
+		return errors.New("the context must have a cluster and a user")
+	}
+	if others := fieldsBeside(*cluster, "server", "tls-server-name", "certificate-authority-data"); len(others) > 0 {
+		return fmt.Errorf("the cluster must have nothing but server, tls-server-name and certificate-authority-data, and has %s",
+			strings.Join(others, ", "))
+	}
+	if others := fieldsBeside(*user, "token"); len(others) > 0 {
+		return fmt.Errorf("the user must have nothing but token, and has %s", strings.Join(others, ", "))
+	}
+	server, err := url.Parse(cluster.Server)
+	if err != nil || server.Scheme != "https" || server.Host == "" || server.User != nil || server.RawQuery != "" ||
+		server.Fragment != "" {
+		return errors.New("server must be an https URL without credentials, query and fragment")
+	}
+	s.roots = x509.NewCertPool()
+	if !s.roots.AppendCertsFromPEM(cluster.CertificateAuthorityData) {
+		return errors.New("certificate-authority-data must have a certificate in PEM")
+	}
+	if user.Token == "" || strings.ContainsFunc(user.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return errors.New("token must be a token")
+	}
+	s.server, s.serverName, s.ca, s.token = cluster.Server, cluster.TLSServerName, cluster.CertificateAuthorityData, user.Token
+	return nil
+}
+
+// fieldsBeside are those of a part of a kubeconfig that are set and not in the list, by their names there.
+func fieldsBeside(part any, allowed ...string) (others []string) {
+	value := reflect.ValueOf(part)
+	for i := range value.NumField() {
+		name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
+		field := value.Field(i)
+		empty := field.IsZero() || (field.Kind() == reflect.Map || field.Kind() == reflect.Slice) && field.Len() == 0
+		if !empty && !slices.Contains(allowed, name) {
+			others = append(others, name)
+		}
+	}
+	return others
+}
+
+// mint asks the cluster for a token. Connections are not kept: what they cost is little beside the cost of a way to a
+// cluster that somebody has changed.
+func (s *tokenSource) mint(ctx context.Context, seconds int64, audiences []string) (*authenticationv1.TokenRequestStatus, error) {
+	ctx, cancel := context.WithTimeout(ctx, mintTimeout)
+	defer cancel()
+	client, err := corev1client.NewForConfigAndClient(&rest.Config{Host: s.server, QPS: -1}, s.httpClient())
+	if err != nil {
+		return nil, apierrors.NewInternalError(errors.New("the way to the cluster cannot be made of its token source"))
+	}
+	stream, err := client.RESTClient().Post().Namespace(s.namespace).Resource("serviceaccounts").Name(s.account).SubResource("token").
+		SetHeader("Authorization", "Bearer "+s.token).SetHeader("Accept", "application/json").MaxRetries(0).
+		Body(&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences, ExpirationSeconds: &seconds}}).
+		Stream(ctx)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	answer := &authenticationv1.TokenRequest{}
+	if err := decode(stream, maxAnswer, answer); err != nil || answer.Status.Token == "" || answer.Status.ExpirationTimestamp.IsZero() {
+		return nil, apierrors.NewServiceUnavailable(s.server + " has answered, but with no token: is it the API server of the cluster?")
+	}
+	return &answer.Status, nil
+}
+
+func (s *tokenSource) httpClient() *http.Client {
+	return &http.Client{
+		Transport: limited{&http.Transport{
+			Proxy:                  http.ProxyFromEnvironment,
+			TLSClientConfig:        &tls.Config{RootCAs: s.roots, ServerName: s.serverName, MinVersion: tls.VersionTLS12},
+			DisableKeepAlives:      true,
+			MaxResponseHeaderBytes: maxAnswer,
+		}},
+		// The credentials are for one server, and so is the verification.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// limited bounds answers, those with errors as well.
+type limited struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (l limited) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := l.RoundTripper.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(response.Body, maxAnswer), response.Body}
+	return response, nil
+}
+
+// explain passes on what an API server says. What anything else says could be nobody's business here.
+func (s *tokenSource) explain(err error) error {
+	var status apierrors.APIStatus
+	var request *url.Error
+	switch {
+	case errors.As(err, &status) && apierrors.IsUnexpectedServerError(err):
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("%s has answered with code %d, and not as an API server", s.server,
+			status.Status().Code))
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+		return apierrors.NewBadRequest("the cluster does not take the request for a token: " + err.Error())
+	case errors.As(err, &status):
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("the cluster has not given a token: %v", err))
+	case errors.As(err, &request):
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("%s cannot be reached: %v", s.server, request.Err))
+	}
+	return apierrors.NewServiceUnavailable(s.server + " cannot be reached")
+}
+
+// kubeconfig is one with a token.
+func (s *tokenSource) kubeconfig(token string) (string, error) {
+	const name = "cluster"
+	data, err := clientcmd.Write(clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{name: {
+			Server: s.server, TLSServerName: s.serverName, CertificateAuthorityData: s.ca}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {Token: token}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
+		CurrentContext: name,
+	})
+	return string(data), err
+}
