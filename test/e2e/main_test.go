@@ -58,7 +58,7 @@ func hubConfig(dir string) localhub.Config {
 	return localhub.Config{
 		Dir: dir, BinDir: bin, Root: "../..", UnsafeNoFsync: true,
 		// The tests of other things than registration are alone with their clusters.
-		HubControllerManagerArgs: []string{"--registration-drivers="},
+		HubControllerManagerArgs: []string{"--registration-drivers=", "--access-controllers="},
 	}
 }
 

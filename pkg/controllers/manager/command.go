@@ -22,7 +22,8 @@ func NewCommand(ctx context.Context) *cobra.Command {
 		Use:   "hub-controller-manager",
 		Short: "Run the controllers of a hub",
 		Long: "hub-controller-manager keeps the sets \"default\" and \"global\", writes the status of cluster sets and of " +
-			"their bindings, and gives clusters that are accepted their identity and rights on the hub. Several may run: " +
+			"their bindings, gives clusters that are accepted their identity and rights on the hub, and prepares requests for " +
+			"clusters and for access to them. Several may run: " +
 			"one acts, the others stand by.",
 		SilenceUsage: true,
 		Args:         cobra.NoArgs,

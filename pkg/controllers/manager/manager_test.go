@@ -50,12 +50,14 @@ func (k known) KindFor(schema.GroupVersionResource) (schema.GroupVersionKind, er
 const (
 	clusters = "cluster.open-cluster-management.io/v1beta2"
 	view     = "view.clusterhub.dev/v1alpha1"
+	access   = "clusters.openmcp.cloud/v1alpha1"
 )
 
 func all() map[string][]string {
 	return map[string][]string{
 		clusters: {"managedclustersets", "managedclustersets/status", "managedclustersetbindings"},
 		view:     {"clustersetmembers"},
+		access:   {"clusters", "clusterprofiles", "clusterrequests", "accessrequests"},
 	}
 }
 

@@ -40,6 +40,7 @@ type Options struct {
 
 	LeaderElection LeaderElectionOptions
 	Registration   RegistrationOptions
+	Access         AccessOptions
 
 	// HealthAddress and MetricsAddress are host:port of plain HTTP; "0" turns one off.
 	HealthAddress  string
@@ -82,6 +83,7 @@ func NewOptions() *Options {
 			RetryPeriod:   2 * time.Second,
 		},
 		Registration:   newRegistrationOptions(),
+		Access:         newAccessOptions(),
 		HealthAddress:  "127.0.0.1:8081",
 		MetricsAddress: "127.0.0.1:8080",
 		FeatureGate:    gate,
@@ -95,6 +97,7 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	o.LeaderElection.addFlags(fss.FlagSet("leader election"))
 	o.addEndpointFlags(fss.FlagSet("endpoints"))
 	o.Registration.addFlags(fss.FlagSet("registration"))
+	o.Access.addFlags(fss.FlagSet("access"))
 	o.FeatureGate.AddFlag(fss.FlagSet("features"))
 	logsapi.AddFlags(o.Logs, fss.FlagSet("logs"))
 	return fss
@@ -143,6 +146,7 @@ func (o *Options) Validate() error {
 		errs = append(errs, o.LeaderElection.validate()...)
 	}
 	errs = append(errs, o.Registration.validate(o.FeatureGate.Enabled(ManagedClusterAutoApproval))...)
+	errs = append(errs, o.Access.validate()...)
 	return utilerrors.NewAggregate(errs)
 }
 

@@ -47,7 +47,7 @@ func (s *withheldMembers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.answer(w, metav1.APIVersions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIVersions"}})
 	case r.URL.Path == "/apis":
 		groups := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIGroupList"}}
-		for _, groupVersion := range []string{clusters, view} {
+		for _, groupVersion := range []string{clusters, view, access} {
 			name, version, _ := strings.Cut(groupVersion, "/")
 			served := metav1.GroupVersionForDiscovery{GroupVersion: groupVersion, Version: version}
 			groups.Groups = append(groups.Groups, metav1.APIGroup{
@@ -55,14 +55,14 @@ func (s *withheldMembers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			})
 		}
 		s.answer(w, groups)
-	case r.URL.Path == "/apis/"+clusters || r.URL.Path == "/apis/"+view:
+	case r.URL.Path == "/apis/"+clusters || r.URL.Path == "/apis/"+view || r.URL.Path == "/apis/"+access:
 		list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}}
 		list.GroupVersion = strings.TrimPrefix(r.URL.Path, "/apis/")
 		for _, needed := range needed {
 			if needed.GroupVersion().String() == list.GroupVersion {
 				list.APIResources = append(list.APIResources, metav1.APIResource{
 					Name: needed.Resource, Kind: kinds[needed.Resource],
-					Namespaced: needed.Resource == "managedclustersetbindings",
+					Namespaced: needed.Resource == "managedclustersetbindings" || list.GroupVersion == access,
 				})
 			}
 		}
@@ -92,6 +92,8 @@ func (s *withheldMembers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		s.answer(w, s.list("meta.k8s.io/v1", "PartialObjectMetadataList",
 			map[string]any{"metadata": map[string]any{"name": "c1.dev", "resourceVersion": "1"}}))
+	case kinds[resource] != "":
+		s.answer(w, s.list(access, kinds[resource]+"List"))
 	default:
 		http.NotFound(w, r)
 	}
@@ -99,7 +101,8 @@ func (s *withheldMembers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var kinds = map[string]string{
 	"managedclustersets": "ManagedClusterSet", "managedclustersetbindings": "ManagedClusterSetBinding",
-	"clustersetmembers": "ClusterSetMember",
+	"clustersetmembers": "ClusterSetMember", "clusters": "Cluster", "clusterprofiles": "ClusterProfile",
+	"clusterrequests": "ClusterRequest", "accessrequests": "AccessRequest",
 }
 
 func (s *withheldMembers) list(groupVersion, kind string, items ...any) map[string]any {

@@ -30,6 +30,7 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/clustersetbinding"
 	"github.com/clusterhub/clusterhub/pkg/controllers/clustersetstatus"
 	"github.com/clusterhub/clusterhub/pkg/controllers/defaultclusterset"
@@ -64,7 +65,7 @@ func (o *Options) Run(ctx context.Context) error {
 		return explain("assembling the registration", err)
 	}
 	c := &controllers{
-		manager: mgr, served: discoveryClient, drivers: drivers, registration: &o.Registration,
+		manager: mgr, served: discoveryClient, drivers: drivers, registration: &o.Registration, access: &o.Access,
 		defaultSets: o.FeatureGate.Enabled(DefaultClusterSet), autoApproval: o.FeatureGate.Enabled(ManagedClusterAutoApproval),
 	}
 	if err := errors.Join(mgr.Add(c), mgr.AddHealthzCheck("ping", healthz.Ping),
@@ -96,7 +97,7 @@ func (o *Options) restConfig() (restConfig *rest.Config, err error) {
 func (o *Options) managerOptions() ctrlmanager.Options {
 	scheme := runtime.NewScheme()
 	types := runtime.NewSchemeBuilder(clusterv1.AddToScheme, clusterv1beta2.AddToScheme, authenticationv1.AddToScheme,
-		certificatesv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme)
+		certificatesv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, openmcpv1alpha1.AddToScheme, rbacv1.AddToScheme)
 	if err := types.AddToScheme(scheme); err != nil {
 		panic(err) // two types of one name: a mistake in the program
 	}
@@ -134,6 +135,7 @@ type controllers struct {
 	served       discovery.ServerResourcesInterface
 	drivers      registration.Drivers
 	registration *RegistrationOptions
+	access       *AccessOptions
 	defaultSets  bool
 	autoApproval bool
 
@@ -175,6 +177,9 @@ func (c *controllers) setup(ctx context.Context, mgr ctrl.Manager) error {
 		return err
 	}
 	if err := clustersetstatus.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	if err := c.access.setup(ctx, mgr); err != nil {
 		return err
 	}
 	return c.registration.setup(ctx, mgr, c.drivers, c.autoApproval)

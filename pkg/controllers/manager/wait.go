@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 )
 
@@ -32,6 +33,10 @@ var needed = []schema.GroupVersionResource{
 	clusterv1beta2.SchemeGroupVersion.WithResource("managedclustersets"),
 	clusterv1beta2.SchemeGroupVersion.WithResource("managedclustersetbindings"),
 	viewv1alpha1.SchemeGroupVersion.WithResource("clustersetmembers"),
+	openmcpv1alpha1.SchemeGroupVersion.WithResource("clusters"),
+	openmcpv1alpha1.SchemeGroupVersion.WithResource("clusterprofiles"),
+	openmcpv1alpha1.SchemeGroupVersion.WithResource("clusterrequests"),
+	openmcpv1alpha1.SchemeGroupVersion.WithResource("accessrequests"),
 }
 
 // kindMapper maps resources to kinds as the controllers' clients do.

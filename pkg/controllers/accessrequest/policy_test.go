@@ -1,0 +1,85 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package accessrequest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/clusterscheduler"
+)
+
+func TestReconcile_KeepsToThePolicy(t *testing.T) {
+	const onlyView = "roleRefs.all(r, r.name == 'view') && permissions.size() == 0"
+	admin := func(r *v1alpha1.AccessRequest) {
+		r.Spec.Token.RoleRefs = []v1alpha1.RoleRef{{Kind: "ClusterRole", Name: "cluster-admin"}}
+	}
+	prepared := func(r *v1alpha1.AccessRequest) {
+		labelled("asdf", "default")(r)
+		phase("Pending", 1)(r)
+		r.Status.Conditions = []metav1.Condition{{Type: "Prepared", Status: "True", Reason: "Prepared", ObservedGeneration: 1, LastTransitionTime: metav1.Now()}}
+	}
+	for name, test := range map[string]struct {
+		rule   string
+		change []change
+		phase  string
+		reason string
+		again  bool
+	}{
+		"what is allowed":                   {rule: onlyView, phase: "Pending", reason: "Prepared"},
+		"what is not":                       {rule: onlyView, change: []change{admin}, phase: "Denied", reason: "DeniedByPolicy"},
+		"a Cluster of another namespace":    {rule: "cluster.metadata.namespace == request.metadata.namespace", phase: "Denied", reason: "DeniedByPolicy"},
+		"a namespace that is trusted":       {rule: "namespaceObject.metadata.labels['trusted'] == 'true'", phase: "Pending", reason: "Prepared"},
+		"labels of one's own":               {rule: onlyView, change: []change{admin, labelled("asdf", "default")}, phase: "Denied", reason: "DeniedByPolicy"},
+		"labels of one's own, a bit later":  {rule: onlyView, change: []change{admin, labelled("asdf", "default"), phase("Pending", 1)}, phase: "Denied", reason: "DeniedByPolicy"},
+		"something else after all":          {rule: onlyView, change: []change{prepared, admin, generation(2)}, phase: "Denied", reason: "DeniedByPolicy"},
+		"something else after the grant":    {rule: onlyView, change: []change{prepared, phase("Granted", 1), admin, generation(2)}, phase: "Denied", reason: "DeniedByPolicy"},
+		"a rule that cannot be evaluated":   {rule: "request.spec.nothing == 1", phase: "Pending", reason: "ConfigurationProblem", again: true},
+		"such a rule, and labels one's own": {rule: "request.spec.nothing == 1", change: []change{labelled("asdf", "default")}, reason: "ConfigurationProblem", again: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "config.yaml")
+			config := "scheduler:\n  purposeMappings: {mcp: {template: {spec: {profile: default, tenancy: Exclusive}}}}\n  policy:\n    accessRequests:\n    - expression: \"" + test.rule + "\"\n"
+			if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			live, err := clusterscheduler.NewLiveConfig([]string{file})
+			if err != nil {
+				t.Fatal(err)
+			}
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "bar", Labels: map[string]string{"trusted": "true"}}}
+			f := newFixture(t, profile(), cluster(), namespace, access("a", append([]change{toCluster}, test.change...)...))
+			f.policy = live.Policy
+			key := client.ObjectKey{Namespace: "bar", Name: "a"}
+			for range 2 {
+				if _, err := f.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); (err != nil) != test.again {
+					t.Fatal(err)
+				}
+			}
+			got := &v1alpha1.AccessRequest{}
+			if err := f.Get(t.Context(), key, got); err != nil {
+				t.Fatal(err)
+			}
+			condition := meta.FindStatusCondition(got.Status.Conditions, "Prepared")
+			if got.Status.Phase != test.phase || condition == nil || condition.Reason != test.reason {
+				t.Errorf("phase %q, condition %+v", got.Status.Phase, condition)
+			}
+			if want := test.reason == "Prepared"; v1alpha1.IsClusterProviderResponsibleForAccessRequest(got, "") != want {
+				t.Errorf("a provider is responsible: %t", !want)
+			}
+			if len(f.writes) > 3 || test.reason != "Prepared" && len(f.writes) != 1 {
+				t.Errorf("wrote %s", strings.Join(f.writes, ", "))
+			}
+		})
+	}
+}

@@ -1,0 +1,159 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package accessrequest prepares AccessRequests: it finds out which Cluster a request is for and who is responsible for it,
+// labels the request so that its provider sees it, and says on the request what is missing until then. It hands a request
+// that has changed, or is being deleted, to its provider anew, and deletes the requests whose time is up.
+//
+// Providers are other programs, openMCP's own among them, that know a request as theirs by
+// IsClusterProviderResponsibleForAccessRequest. From then on nothing is written here to the request, until it is nobody's
+// again.
+package accessrequest
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/clusterscheduler"
+)
+
+const (
+	workers        = 8
+	firstBackoff   = 100 * time.Millisecond
+	longestBackoff = 30 * time.Second
+)
+
+// Options say which requests are prepared.
+type Options struct {
+	// Selector selects them by their labels; all, if it is nil.
+	Selector labels.Selector
+	// Policy is who may ask for which access, now; everybody for all, if it is nil.
+	Policy func() *clusterscheduler.Policy
+}
+
+// Reconciler prepares one AccessRequest.
+type Reconciler struct {
+	client client.Client
+	// live is no cache.
+	live     client.Reader
+	clock    clock.PassiveClock
+	selector labels.Selector
+	policy   func() *clusterscheduler.Policy
+}
+
+var _ reconcile.Reconciler = &Reconciler{}
+
+// SetupWithManager adds the controller. The index clusterprotection.ClusterIndex has to be there.
+func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) error {
+	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	if options.Selector == nil {
+		options.Selector = labels.Everything()
+	}
+	if options.Policy == nil {
+		options.Policy = func() *clusterscheduler.Policy { return nil }
+	}
+	r := &Reconciler{
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), clock: clock.RealClock{}, selector: options.Selector, policy: options.Policy,
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("accessrequest").
+		For(&v1alpha1.AccessRequest{}).
+		Watches(&v1alpha1.ClusterRequest{}, handler.EnqueueRequestsFromMapFunc(r.waitingForRequest)).
+		Watches(&v1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.waitingForCluster), builder.WithPredicates(existence())).
+		Watches(&v1alpha1.ClusterProfile{}, handler.EnqueueRequestsFromMapFunc(r.waitingForProfile)).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+				firstBackoff, longestBackoff),
+		}).
+		Complete(r)
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	access := &v1alpha1.AccessRequest{}
+	if err := r.client.Get(ctx, request.NamespacedName, access); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	operation := access.Annotations[v1alpha1.OperationAnnotation]
+	if operation == v1alpha1.OperationAnnotationValueIgnore || !r.selector.Matches(labels.Set(access.Labels)) {
+		return reconcile.Result{}, nil
+	}
+	remaining, limited := r.remaining(access)
+	if limited && remaining <= 0 {
+		// Who extends the time at this moment keeps the request.
+		return reconcile.Result{}, ignoreRace(r.client.Delete(ctx, access,
+			client.Preconditions{UID: &access.UID, ResourceVersion: &access.ResourceVersion}))
+	}
+	result := reconcile.Result{}
+	if limited {
+		// Creation times are cut to the second.
+		result.RequeueAfter = remaining + time.Second
+	}
+	if r.isTaken(access) || isDenied(access) {
+		return result, nil
+	}
+	if operation == v1alpha1.OperationAnnotationValueReconcile {
+		before := access.DeepCopy()
+		delete(access.Annotations, v1alpha1.OperationAnnotation)
+		if err := r.client.Patch(ctx, access, locked(before)); err != nil {
+			return result, ignoreRace(err)
+		}
+	}
+	return result, ignoreRace(r.prepare(ctx, access))
+}
+
+// remaining is the time that a request has left, if that is limited and the request is not being deleted already.
+func (r *Reconciler) remaining(access *v1alpha1.AccessRequest) (time.Duration, bool) {
+	if access.Spec.TTL == nil || !access.DeletionTimestamp.IsZero() {
+		return 0, false
+	}
+	return access.CreationTimestamp.Add(access.Spec.TTL.Duration).Sub(r.clock.Now()), true
+}
+
+// isTaken says that a request is some provider's. Without a Cluster none can do anything for it, whatever its labels say. Where
+// there is a policy, labels alone do not get a request past it: everybody who may write the request may write them.
+func (r *Reconciler) isTaken(access *v1alpha1.AccessRequest) bool {
+	if access.Spec.ClusterRef == nil || !v1alpha1.IsClusterProviderResponsibleForAccessRequest(access, "") {
+		return false
+	}
+	if !access.DeletionTimestamp.IsZero() || !r.policy().RestrictsAccessRequests() {
+		return true
+	}
+	prepared := meta.FindStatusCondition(access.Status.Conditions, v1alpha1.ConditionPrepared)
+	return prepared != nil && prepared.Status == metav1.ConditionTrue && prepared.ObservedGeneration == access.Generation
+}
+
+// isDenied says that a request was denied as it is now. Whoever changes what it asks for asks anew.
+func isDenied(access *v1alpha1.AccessRequest) bool {
+	return access.Status.IsDenied() && access.Status.ObservedGeneration == access.Generation
+}
+
+// locked is a merge patch that loses against any other write, so that nobody's decision in the meantime is overlooked.
+func locked(before client.Object) client.Patch {
+	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+}
+
+// ignoreRace drops the errors of writes that somebody else was quicker than. That comes as an event, and with it the next try.
+func ignoreRace(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return client.IgnoreNotFound(err)
+}

@@ -1,0 +1,76 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterprotection
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+// BeingDeletedError says that a Cluster can no longer be protected.
+type BeingDeletedError struct{ Cluster client.ObjectKey }
+
+func (e *BeingDeletedError) Error() string {
+	return fmt.Sprintf("the Cluster %q is being deleted, so there is no new access to it", e.Cluster)
+}
+
+// Protect makes sure that a Cluster outlives the AccessRequests for it. It has to be called once the AccessRequest names
+// the Cluster and before anybody acts on it, with clients that do not read from a cache: then either the Cluster is not
+// being deleted yet and keeps the finalizer for as long as the AccessRequest is there, or a BeingDeletedError is returned.
+func Protect(ctx context.Context, live client.Reader, writer client.Writer, key client.ObjectKey) error {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		cluster := &v1alpha1.Cluster{}
+		if err := live.Get(ctx, key, cluster); err != nil {
+			return err
+		}
+		if !cluster.DeletionTimestamp.IsZero() {
+			return &BeingDeletedError{Cluster: key}
+		}
+		before := cluster.DeepCopy()
+		if !controllerutil.AddFinalizer(cluster, v1alpha1.AccessFinalizer) {
+			return nil
+		}
+		return writer.Patch(ctx, cluster, locked(before))
+	})
+}
+
+// locked is a merge patch that loses against any other write: it replaces lists as a whole.
+func locked(before client.Object) client.Patch {
+	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+}
+
+// ignoreRace drops the errors of writes that somebody else was quicker than. That comes as an event, and with it the next try.
+func ignoreRace(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// HoldsCluster says whether a Cluster that is being deleted waits for an AccessRequest. It does not wait for those that have
+// no access and will get none: that are denied, or that came when it was being deleted already. Otherwise everybody who may
+// create AccessRequests somewhere could keep every Cluster.
+func HoldsCluster(r *v1alpha1.AccessRequest) bool {
+	if r.Status.IsDenied() {
+		return r.Status.ObservedGeneration != r.Generation
+	}
+	return !cameTooLate(r)
+}
+
+// cameTooLate says whether an AccessRequest found its Cluster being deleted before anybody could act on it.
+func cameTooLate(r *v1alpha1.AccessRequest) bool {
+	if _, labelled := r.Labels[v1alpha1.ProviderLabel]; labelled || r.Status.IsGranted() {
+		return false
+	}
+	prepared := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionPrepared)
+	return prepared != nil && prepared.Reason == v1alpha1.ReasonWaitingForAccessRequestDeletion
+}

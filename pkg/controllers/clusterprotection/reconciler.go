@@ -1,0 +1,199 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clusterprotection keeps every Cluster of clusters.openmcp.cloud until no AccessRequest is for it, so that its
+// provider takes the access back while the cluster is still there.
+//
+// A finalizer does it, as for volumes that pods use. Whoever prepares AccessRequests calls Protect before it hands one to
+// a provider; the controller here does the same for the AccessRequests of others, such as a hub where openMCP's own
+// operator prepares them. It takes the finalizer away from a Cluster that is being deleted and has no AccessRequest, and
+// says on the Cluster what it waits for until then.
+package clusterprotection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+const (
+	// ClusterIndex finds the AccessRequests that name a Cluster, by namespace/name.
+	ClusterIndex = "spec.clusterRef"
+
+	reasonNoAccessRequests = "NoAccessRequests"
+	// mostNamed is how many AccessRequests a message names.
+	mostNamed = 10
+	// settle is how long the AccessRequests of a Cluster may go on changing before they are counted: many are deleted at once.
+	settle = 200 * time.Millisecond
+
+	firstBackoff   = 100 * time.Millisecond
+	longestBackoff = 30 * time.Second
+)
+
+// Reconciler protects one Cluster.
+type Reconciler struct {
+	client client.Client
+	live   client.Reader
+}
+
+var _ reconcile.Reconciler = &Reconciler{}
+
+// SetupWithManager adds the controller, and the index ClusterIndex of AccessRequests.
+func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.AccessRequest{}, ClusterIndex, ByCluster); err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("clusterprotection").
+		For(&v1alpha1.Cluster{}).
+		Watches(&v1alpha1.AccessRequest{}, clusterOf()).
+		WithOptions(controller.Options{
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+				firstBackoff, longestBackoff),
+		}).
+		Complete(&Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader()})
+}
+
+// ByCluster is the value of an AccessRequest in ClusterIndex.
+func ByCluster(obj client.Object) []string {
+	if ref := obj.(*v1alpha1.AccessRequest).Spec.ClusterRef; ref != nil {
+		return []string{ref.NamespacedName().String()}
+	}
+	return nil
+}
+
+// clusterOf requests the Cluster that an AccessRequest names, when that may count another time.
+func clusterOf() handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	request := func(q queue, obj client.Object) {
+		if ref := obj.(*v1alpha1.AccessRequest).Spec.ClusterRef; ref != nil {
+			q.AddAfter(reconcile.Request{NamespacedName: ref.NamespacedName()}, settle)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { request(q, e.Object) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { request(q, e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			before, after := e.ObjectOld.(*v1alpha1.AccessRequest), e.ObjectNew.(*v1alpha1.AccessRequest)
+			if (before.Spec.ClusterRef == nil) != (after.Spec.ClusterRef == nil) || HoldsCluster(before) != HoldsCluster(after) {
+				request(q, after)
+			}
+		},
+	}
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	cluster := &v1alpha1.Cluster{}
+	if err := r.client.Get(ctx, request.NamespacedName, cluster); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	protected := controllerutil.ContainsFinalizer(cluster, v1alpha1.AccessFinalizer)
+	deleting := !cluster.DeletionTimestamp.IsZero()
+	if protected != deleting {
+		return reconcile.Result{}, nil // it is safe, or nobody waits for it
+	}
+	holding, err := r.holding(ctx, r.client, cluster, client.MatchingFields{ClusterIndex: request.String()})
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !deleting {
+		return reconcile.Result{}, r.protect(ctx, request.NamespacedName, holding)
+	}
+	if len(holding) == 0 {
+		// The cache may not have what has just been created, and after the finalizer there is no way back.
+		holding, err = r.holding(ctx, r.live, cluster, client.MatchingFields{
+			"spec.clusterRef.name": cluster.Name, "spec.clusterRef.namespace": cluster.Namespace,
+		})
+		if err != nil {
+			return reconcile.Result{}, fmt.Errorf("listing the AccessRequests for the Cluster: %w", err)
+		}
+	}
+	if done, err := r.report(ctx, cluster, holding); !done || err != nil {
+		return reconcile.Result{}, ignoreRace(err)
+	}
+	before := cluster.DeepCopy()
+	controllerutil.RemoveFinalizer(cluster, v1alpha1.AccessFinalizer)
+	return reconcile.Result{}, ignoreRace(r.client.Patch(ctx, cluster, locked(before)))
+}
+
+func (r *Reconciler) holding(ctx context.Context, from client.Reader, cluster *v1alpha1.Cluster, fields client.MatchingFields) (
+	[]client.ObjectKey, error) {
+	requests := &v1alpha1.AccessRequestList{}
+	if err := from.List(ctx, requests, fields); err != nil {
+		return nil, err
+	}
+	var holding []client.ObjectKey
+	for i := range requests.Items {
+		if HoldsCluster(&requests.Items[i]) {
+			holding = append(holding, client.ObjectKeyFromObject(&requests.Items[i]))
+		}
+	}
+	return holding, nil
+}
+
+func (r *Reconciler) protect(ctx context.Context, cluster client.ObjectKey, holding []client.ObjectKey) error {
+	if len(holding) == 0 {
+		return nil
+	}
+	err := Protect(ctx, r.live, r.client, cluster)
+	if late := (*BeingDeletedError)(nil); errors.As(err, &late) {
+		return nil
+	}
+	return ignoreRace(err)
+}
+
+// report says on the Cluster what it waits for, and whether that is nothing.
+func (r *Reconciler) report(ctx context.Context, cluster *v1alpha1.Cluster, holding []client.ObjectKey) (bool, error) {
+	condition := metav1.Condition{
+		Type: v1alpha1.ConditionAccessRequestsDeleted, Status: metav1.ConditionTrue, Reason: reasonNoAccessRequests,
+		ObservedGeneration: cluster.Generation,
+	}
+	if len(holding) > 0 {
+		condition.Status, condition.Reason = metav1.ConditionFalse, v1alpha1.ReasonWaitingForAccessRequestDeletion
+		condition.Message = message(cluster.Namespace, holding)
+	} else if meta.FindStatusCondition(cluster.Status.Conditions, condition.Type) == nil {
+		return true, nil // nobody was told to wait
+	}
+	before := cluster.DeepCopy()
+	if !meta.SetStatusCondition(&cluster.Status.Conditions, condition) {
+		return len(holding) == 0, nil
+	}
+	return len(holding) == 0, r.client.Status().Patch(ctx, cluster, locked(before))
+}
+
+// message names only what is in the Cluster's own namespace: who reads that one need not know of others.
+func message(namespace string, holding []client.ObjectKey) string {
+	var names []string
+	for _, key := range holding {
+		if key.Namespace == namespace {
+			names = append(names, key.Name)
+		}
+	}
+	slices.Sort(names)
+	names = names[:min(len(names), mostNamed)]
+	if more := len(holding) - len(names); more > 0 && len(names) > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	text := fmt.Sprintf("the Cluster stays until its AccessRequests are deleted: %d", len(holding))
+	if len(names) > 0 {
+		text += " (" + strings.Join(names, ", ") + ")"
+	}
+	return text
+}

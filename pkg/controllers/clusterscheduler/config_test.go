@@ -1,0 +1,91 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterscheduler
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestConfig_SaysWhatIsWrong(t *testing.T) {
+	for config, want := range map[string][]string{
+		"":                          {`there is no block "scheduler"`},
+		"other: {}":                 {`there is no block "scheduler"`},
+		"scheduler: [":              {"yaml"},
+		"scheduler: {purposes: {}}": {`unknown field "purposes"`},
+		"scheduler: {scope: Global, strategy: Best}": {
+			`scheduler.scope: Unsupported value: "Global": supported values: "Cluster", "Namespaced"`,
+			`scheduler.strategy: Unsupported value: "Best"`, "scheduler.purposeMappings: Required value",
+		},
+		"scheduler: {purposeMappings: {a: }}": {"scheduler.purposeMappings[a]: Required value: a purpose needs a template"},
+		"scheduler: {purposeMappings: {a: {tenancyCount: -1, template: {spec: {}}}}}": {
+			"scheduler.purposeMappings[a].template.spec.profile: Required value", "scheduler.purposeMappings[a].template.spec.tenancy: Required value",
+			"scheduler.purposeMappings[a].tenancyCount: Invalid value: -1",
+		},
+		"scheduler: {purposeMappings: {a: {tenancyCount: 1, template: {spec: {profile: p, tenancy: Exclusive}}}}}": {
+			"tenancyCount: Invalid value: 1: must be 0 for the tenancy Exclusive"},
+		"scheduler: {purposeMappings: {a: {template: {spec: {profile: p, tenancy: Mine}}}}}": {`template.spec.tenancy: Unsupported value: "Mine"`},
+		"scheduler: {selectors: {clusters: {matchLabels: {g: x}}}, purposeMappings: {a: {template: {spec: {profile: p, tenancy: Shared}}}}}": {
+			"template.metadata.labels: Invalid value", "the selectors ask for g=x"},
+		"scheduler: {selectors: {requests: {matchExpressions: [{key: a, operator: Like}]}}, purposeMappings: {a: {template: {spec: {profile: p, tenancy: Shared}}}}}": {
+			"scheduler.selectors.requests.matchExpressions[0].operator"},
+		"scheduler: {purposeMappings: {My_Purpose: {template: {spec: {profile: p, tenancy: Shared}}}}}": {
+			`scheduler.purposeMappings[My_Purpose]: Invalid value: "My_Purpose"`},
+		"scheduler: {purposeMappings: {a: {template: {metadata: {uid: x}, spec: {profile: p, tenancy: Shared}}}}}": {`unknown field`},
+		"scheduler: {policy: {clusterRequests: [{expression: 'purpose =='}, {expression: purpose}, {expression: 'cluster == null'}]}}": {
+			"scheduler.policy.clusterRequests[0].expression: Invalid value", "scheduler.policy.clusterRequests[1].expression: Invalid value",
+			"must be a bool, not string", "undeclared reference to 'cluster'"},
+	} {
+		_, err := parse([]byte(config))
+		if err == nil {
+			t.Errorf("%s: taken", config)
+			continue
+		}
+		for _, part := range want {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: %v, want %q", config, err, part)
+			}
+		}
+	}
+}
+
+// Of several files, later ones count more. What other controllers have in them is let be.
+func TestConfig_FilesAreMerged(t *testing.T) {
+	dir := t.TempDir()
+	var files []string
+	for name, text := range map[string]string{
+		"1.yaml": testConfig + "\nmanagedControlPlane: {x: y}",
+		"2.yaml": "scheduler: {strategy: Simple, purposeMappings: {shared: {tenancyCount: 5}}}",
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files = append(files, filepath.Join(dir, "1.yaml"), filepath.Join(dir, "2.yaml"))
+	live, err := NewLiveConfig(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := live.current.Load()
+	d := c.PurposeMappings["shared"]
+	if c.Strategy != StrategySimple || len(c.PurposeMappings) != 3 || d.TenancyCount != 5 || d.Template.Spec.Profile != "p" {
+		t.Errorf("%+v %+v", c, d)
+	}
+	if _, err := NewLiveConfig([]string{filepath.Join(dir, "missing.yaml")}); err == nil || !strings.Contains(err.Error(), "--scheduler-config") {
+		t.Errorf("a file that is missing: %v", err)
+	}
+}
+
+// Where the selector of all purposes and that of one have the same label, the former counts, as in openMCP.
+func TestConfig_SelectorsAreCompleted(t *testing.T) {
+	c := mustParse(t, `scheduler: {selectors: {clusters: {matchLabels: {a: global}, matchExpressions: [{key: c, operator: Exists}]}}, purposeMappings: {x: {
+  selector: {matchLabels: {a: local, b: local}, matchExpressions: [{key: d, operator: DoesNotExist}]},
+  template: {metadata: {labels: {a: global, b: local, c: x}}, spec: {profile: p, tenancy: Shared}}}}}`)
+	if got := c.PurposeMappings["x"].clusters.String(); got != "a=global,b=local,c,!d" {
+		t.Errorf("the selector is %s", got)
+	}
+}

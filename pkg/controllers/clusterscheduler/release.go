@@ -1,0 +1,110 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterscheduler
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+// release takes the cluster from a request that is being deleted, and lets the request go. The request stays until the cluster
+// is gone if it asks for that, and the cluster goes with it.
+func (r *Reconciler) release(ctx context.Context, request *v1alpha1.ClusterRequest) error {
+	held, err := r.clustersOf(ctx, request)
+	if err != nil {
+		return err
+	}
+	for i := range held {
+		cluster := &held[i]
+		if request.Status.Cluster == nil && waits(request, cluster) && (goesWithLast(cluster) || cluster.DeletionTimestamp != nil) {
+			// Without its finalizer, only the status tells which cluster is waited for.
+			if err := r.writeStatus(ctx, request, request.Status.Phase, waitingForDeletion(cluster), cluster); err != nil {
+				return err
+			}
+		}
+		if err := r.free(ctx, request, cluster); err != nil {
+			return err
+		}
+	}
+	if known := request.Status.Cluster; known != nil {
+		cluster := &v1alpha1.Cluster{}
+		err := r.live.Get(ctx, known.NamespacedName(), cluster)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if err == nil && cluster.DeletionTimestamp != nil && cluster.GetTenancyCount() == 0 && waits(request, cluster) {
+			phase := request.Status.Phase
+			if !request.Status.IsDenied() {
+				phase = v1alpha1.REQUEST_PENDING
+			}
+			return r.writeStatus(ctx, request, phase, waitingForDeletion(cluster), nil)
+		}
+	}
+	return client.IgnoreNotFound(r.writeFinalizer(ctx, request, controllerutil.RemoveFinalizer))
+}
+
+// waits says whether the request waits for the end of a cluster that goes with it.
+func waits(request *v1alpha1.ClusterRequest, cluster *v1alpha1.Cluster) bool {
+	if wait := request.Spec.WaitForClusterDeletion; wait != nil {
+		return *wait
+	}
+	return cluster.Spec.Tenancy == v1alpha1.TENANCY_EXCLUSIVE
+}
+
+func waitingForDeletion(cluster *v1alpha1.Cluster) metav1.Condition {
+	return metav1.Condition{
+		Type: ConditionGranted, Status: metav1.ConditionFalse, Reason: reasonWaitingForDeletion,
+		Message: fmt.Sprintf("waits until Cluster %s is gone", client.ObjectKeyFromObject(cluster)),
+	}
+}
+
+// giveUp takes clusters from a request that is denied.
+func (r *Reconciler) giveUp(ctx context.Context, request *v1alpha1.ClusterRequest) error {
+	held, err := r.clustersOf(ctx, request)
+	for i := range held {
+		if err := r.free(ctx, request, &held[i]); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// clustersOf are the clusters that the request has, whatever their labels are by now.
+func (r *Reconciler) clustersOf(ctx context.Context, request *v1alpha1.ClusterRequest) ([]v1alpha1.Cluster, error) {
+	clusters := &v1alpha1.ClusterList{}
+	err := r.client.List(ctx, clusters, client.MatchingFields{holderIndex: string(request.UID)})
+	return clusters.Items, err
+}
+
+// free takes a cluster from a request. With its last request a cluster is deleted, if its label says so: before the finalizer
+// goes, without which nobody would know of it any more. Both happen only if the cluster is still as it was read, so that two
+// last requests do not leave it to each other.
+func (r *Reconciler) free(ctx context.Context, request *v1alpha1.ClusterRequest, cluster *v1alpha1.Cluster) error {
+	if goesWithLast(cluster) && cluster.DeletionTimestamp == nil {
+		asRead := client.Preconditions{UID: &cluster.UID, ResourceVersion: &cluster.ResourceVersion}
+		if err := r.client.Delete(ctx, cluster, asRead); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		if err := r.live.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+	}
+	before := cluster.DeepCopy()
+	if !controllerutil.RemoveFinalizer(cluster, request.FinalizerForCluster()) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return client.IgnoreNotFound(r.client.Patch(ctx, cluster, patch))
+}
+
+// goesWithLast says whether the only request that has a cluster takes it along.
+func goesWithLast(cluster *v1alpha1.Cluster) bool {
+	return cluster.GetTenancyCount() == 1 && cluster.Labels[v1alpha1.DeleteWithoutRequestsLabel] == "true"
+}

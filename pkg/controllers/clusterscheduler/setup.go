@@ -1,0 +1,174 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterscheduler
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+const (
+	// purposeIndex finds clusters by a purpose of theirs, holderIndex by the UID of a request that has them.
+	purposeIndex = "clusterscheduler/purpose"
+	holderIndex  = "clusterscheduler/holder"
+	// uidIndex finds a request by its UID, clusterIndex those that are granted a cluster, pendingIndex those that wait for a
+	// purpose.
+	uidIndex     = "clusterscheduler/uid"
+	clusterIndex = "clusterscheduler/cluster"
+	pendingIndex = "clusterscheduler/pending"
+	// anyPurpose finds all that wait. No purpose is empty.
+	anyPurpose = ""
+
+	firstBackoff   = 100 * time.Millisecond
+	longestBackoff = 30 * time.Second
+)
+
+// Options are the flags of the scheduler.
+type Options struct {
+	// ConfigFiles are YAML files with a block "scheduler". Without any, this process leaves ClusterRequests to another.
+	ConfigFiles []string
+}
+
+// AddFlags adds the flags.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&o.ConfigFiles, "scheduler-config", o.ConfigFiles,
+		"YAML files with a block \"scheduler\", which says which clusters ClusterRequests are given and who may ask for what. Of "+
+			"several files, later ones count more. Changes are followed. Empty leaves ClusterRequests to another process.")
+}
+
+// Enabled says whether this process is the one that grants ClusterRequests.
+func (o Options) Enabled() bool { return len(o.ConfigFiles) > 0 }
+
+// LiveConfig reads the configuration, and keeps up with it while the manager runs. Without files it is nil.
+func (o Options) LiveConfig(mgr ctrl.Manager) (*LiveConfig, error) {
+	if !o.Enabled() {
+		return nil, nil
+	}
+	live, err := NewLiveConfig(o.ConfigFiles)
+	if err != nil {
+		return nil, err
+	}
+	return live, mgr.Add(live)
+}
+
+// SetupWithManager adds the controller, if there is a configuration for it.
+func SetupWithManager(mgr ctrl.Manager, o Options) error {
+	if !o.Enabled() {
+		return nil
+	}
+	live, err := NewLiveConfig(o.ConfigFiles)
+	if err != nil {
+		return err
+	}
+	for index, extract := range clusterIndexers {
+		if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Cluster{}, index, extract); err != nil {
+			return err
+		}
+	}
+	for index, extract := range requestIndexers {
+		if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.ClusterRequest{}, index, extract); err != nil {
+			return err
+		}
+	}
+	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), live.current.Load)
+	reloaded := make(chan event.GenericEvent, 1)
+	live.changed = func() {
+		select {
+		case reloaded <- event.GenericEvent{Object: &v1alpha1.Cluster{}}:
+		default: // what is waiting there is enough
+		}
+	}
+	if err := mgr.Add(live); err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("clusterscheduler").
+		For(&v1alpha1.ClusterRequest{}).
+		Watches(&v1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsOf), builder.WithPredicates(losses())).
+		WatchesRawSource(source.Channel(reloaded, handler.EnqueueRequestsFromMapFunc(
+			func(ctx context.Context, _ client.Object) []reconcile.Request {
+				return r.requestsBy(ctx, pendingIndex, anyPurpose)
+			}))).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: 1, // each decision knows those before it
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstBackoff, longestBackoff),
+		}).
+		Complete(r)
+}
+
+var clusterIndexers = map[string]client.IndexerFunc{
+	purposeIndex: func(obj client.Object) []string { return obj.(*v1alpha1.Cluster).Spec.Purposes },
+	holderIndex:  func(obj client.Object) []string { return obj.(*v1alpha1.Cluster).GetRequestUIDs().UnsortedList() },
+}
+
+var requestIndexers = map[string]client.IndexerFunc{
+	uidIndex: func(obj client.Object) []string { return []string{string(obj.GetUID())} },
+	clusterIndex: func(obj client.Object) []string {
+		if cluster := obj.(*v1alpha1.ClusterRequest).Status.Cluster; cluster != nil {
+			return []string{cluster.NamespacedName().String()}
+		}
+		return nil
+	},
+	pendingIndex: func(obj client.Object) []string {
+		if request := obj.(*v1alpha1.ClusterRequest); request.Status.IsPending() {
+			return []string{request.Spec.Purpose, anyPurpose}
+		}
+		return nil
+	},
+}
+
+// losses lets through what can make a difference to requests: that a cluster goes, or is left by something that held it. What
+// a provider writes into the status every now and then does not.
+func losses() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() ||
+				slices.ContainsFunc(e.ObjectOld.GetFinalizers(), func(f string) bool { return !slices.Contains(e.ObjectNew.GetFinalizers(), f) })
+		},
+	}
+}
+
+// requestsOf are the requests that have a cluster, are to have it, or may have waited for it.
+func (r *Reconciler) requestsOf(ctx context.Context, obj client.Object) (requests []reconcile.Request) {
+	cluster := obj.(*v1alpha1.Cluster)
+	requests = r.requestsBy(ctx, clusterIndex, client.ObjectKeyFromObject(cluster).String())
+	for uid := range cluster.GetRequestUIDs() {
+		requests = append(requests, r.requestsBy(ctx, uidIndex, uid)...)
+	}
+	for _, purpose := range cluster.Spec.Purposes {
+		requests = append(requests, r.requestsBy(ctx, pendingIndex, purpose)...)
+	}
+	return requests
+}
+
+func (r *Reconciler) requestsBy(ctx context.Context, index, value string) []reconcile.Request {
+	list := &v1alpha1.ClusterRequestList{}
+	if err := r.client.List(ctx, list, client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy); err != nil {
+		// The list is read from the cache, which fails only while it has not got the requests yet. Each of them is
+		// reconciled when it has.
+		ctrl.LoggerFrom(ctx).Error(err, "Listing requests", "index", index)
+		return nil
+	}
+	requests := make([]reconcile.Request, len(list.Items))
+	for i := range list.Items {
+		requests[i].NamespacedName = client.ObjectKeyFromObject(&list.Items[i])
+	}
+	return requests
+}
