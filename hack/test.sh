@@ -67,7 +67,7 @@ if [ "$which" != e2e ]; then
 fi
 if [ "$which" != unit ]; then
   packages=$(tested test/e2e examples)
-  for binary in aws-iam-authenticator etcd kube-apiserver kubectl kubectl-hub hub-agent hub-apiserver hub-controller-manager localhub; do
+  for binary in aws-iam-authenticator cluster-provider etcd kube-apiserver kubectl kubectl-hub hub-agent hub-apiserver hub-controller-manager localhub; do
     if [ -n "$packages" ] && [ ! -x "$TEST_BIN_DIR/$binary" ]; then
       echo "hack/test.sh: $binary is not in _output/bin; run 'make build kube authenticator'" >&2
       exit 1

@@ -1,0 +1,68 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command cluster-provider runs the cluster providers that come with a hub.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/kubeconfig"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/local"
+)
+
+func main() {
+	os.Exit(run())
+}
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// A second signal ends the process at once.
+	context.AfterFunc(ctx, stop)
+	cmd := &cobra.Command{
+		Use:   "cluster-provider",
+		Short: "Run a provider of clusters",
+		Long: "cluster-provider makes the Clusters of a hub what they say, and gives access to them as AccessRequests ask for " +
+			"it. There are several kinds of providers; several can run, under names of their own.",
+		SilenceUsage: true, SilenceErrors: true,
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		cmd.Version = info.Main.Version
+	}
+	for _, kind := range []clusterprovider.Kind{kubeconfig.Kind(), localKind()} {
+		cmd.AddCommand(clusterprovider.NewCommand(kind))
+	}
+	if err := cmd.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		return 1
+	}
+	return 0
+}
+
+// localKind is for development: what it needs to know is about this machine, so that flags say it.
+func localKind() clusterprovider.Kind {
+	options := local.Options{}
+	return clusterprovider.Kind{
+		Name: "local", Short: "Clusters that are processes on this machine, for development and tests",
+		AddFlags: func(fs *pflag.FlagSet) {
+			fs.StringVar(&options.Dir, "dir", "", "Directory of the clusters.")
+			fs.StringVar(&options.BinDir, "bin-dir", "", "Directory that has etcd, kube-apiserver and kube-controller-manager.")
+			fs.StringVar(&options.IssuerCAFile, "issuer-ca-file", "", "CAs of OIDC issuers. Default: those of the system.")
+			fs.BoolVar(&options.EndWithProvider, "end-with-provider", false, "End the clusters' processes together with the provider.")
+			fs.BoolVar(&options.UnsafeNoFsync, "unsafe-no-fsync", false, "Spare the disk: a crash of the machine loses data.")
+		},
+		New: func(context.Context, clusterprovider.Options) (clusterprovider.Provider, error) {
+			return local.New(options)
+		},
+	}
+}

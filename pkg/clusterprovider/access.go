@@ -1,0 +1,271 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterprovider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+// access gives and takes back access to the clusters of the provider, as AccessRequests ask for it.
+type access struct {
+	identity
+	provider Provider
+	client   client.Client
+	// live reads what the caches do not have: Secrets that may be somebody else's, and what has just been written.
+	live client.Reader
+	// trusting has a lock for each cluster whose OIDC providers are being set.
+	trusting sync.Map
+}
+
+func newAccess(own identity, provider Provider, c client.Client, live client.Reader) *access {
+	return &access{identity: own, provider: provider, client: c, live: live}
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *access) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	ar := &v1alpha1.AccessRequest{}
+	if err := r.client.Get(ctx, request.NamespacedName, ar); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !r.labelled(ar) || operation(ar) == v1alpha1.OperationAnnotationValueIgnore {
+		return reconcile.Result{}, nil
+	}
+	begun := controllerutil.ContainsFinalizer(ar, r.accessFinalizer())
+	switch {
+	case begun && (!ar.DeletionTimestamp.IsZero() || ar.Status.IsDenied()):
+		return r.end(ctx, ar)
+	case ar.DeletionTimestamp.IsZero() && v1alpha1.IsClusterProviderResponsibleForAccessRequest(ar, r.name):
+		return r.begin(ctx, ar)
+	}
+	return reconcile.Result{}, nil
+}
+
+func (r *access) labelled(object client.Object) bool {
+	labels := object.GetLabels()
+	return labels[v1alpha1.ProviderLabel] == r.name && labels[v1alpha1.ProfileLabel] != ""
+}
+
+// begin gives access, or renews it.
+func (r *access) begin(ctx context.Context, ar *v1alpha1.AccessRequest) (reconcile.Result, error) {
+	cluster, err := r.clusterOf(ctx, ar)
+	if errors.Is(err, errNotOurs) {
+		return reconcile.Result{}, nil
+	}
+	forced := operation(ar) == v1alpha1.OperationAnnotationValueReconcile
+	if err == nil && !forced {
+		if renewal, ok := r.inPlace(ctx, ar, cluster); ok {
+			return reconcile.Result{RequeueAfter: time.Until(renewal)}, nil
+		}
+	}
+	var granted *answer
+	if err == nil {
+		granted, err = r.grant(ctx, ar, cluster)
+	}
+	if apierrors.IsConflict(err) {
+		return settle(err)
+	}
+	if forced {
+		if err := endOperation(ctx, r.client, ar); err != nil {
+			return settle(err)
+		}
+	}
+	before := ar.DeepCopy()
+	if err != nil {
+		return r.failed(ctx, before, ar, err)
+	}
+	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+		Type: ConditionAccess, Status: metav1.ConditionTrue, Reason: reasonGranted, Message: granted.message,
+	})
+	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_GRANTED, ar.Generation
+	ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: secretName(ar.Name)}
+	if err := patchStatus(ctx, r.client, before, ar); err != nil {
+		return settle(err)
+	}
+	if granted.renewal.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{RequeueAfter: time.Until(granted.renewal)}, nil
+}
+
+// failed says on the request why there is no access. What it waits for is watched; all else is tried again.
+func (r *access) failed(ctx context.Context, before, ar *v1alpha1.AccessRequest, failure error) (reconcile.Result, error) {
+	reason := reasonOf(failure, reasonClusterError)
+	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+		Type: ConditionAccess, Status: metav1.ConditionFalse, Reason: reason, Message: failure.Error(),
+	})
+	if ar.DeletionTimestamp.IsZero() && !ar.Status.IsDenied() && !r.stillValid(ctx, ar) {
+		ar.Status.Phase = v1alpha1.REQUEST_PENDING
+	}
+	ar.Status.ObservedGeneration = ar.Generation
+	if err := patchStatus(ctx, r.client, before, ar); err != nil {
+		return settle(err)
+	}
+	switch reason {
+	case reasonClusterNotReady, v1alpha1.ReasonInvalidReference, reasonOIDCNotSupported, v1alpha1.ReasonConfigurationProblem:
+		ctrl.LoggerFrom(ctx).Info("No access yet", "reason", failure.Error())
+		return reconcile.Result{RequeueAfter: ResyncInterval}, nil
+	}
+	return reconcile.Result{}, failure
+}
+
+// errNotOurs is a cluster of a provider of our name in another environment.
+var errNotOurs = errors.New("the cluster is another provider's")
+
+// clusterOf is the Cluster that access is asked for.
+func (r *access) clusterOf(ctx context.Context, ar *v1alpha1.AccessRequest) (*v1alpha1.Cluster, error) {
+	if ar.Spec.ClusterRef == nil {
+		return nil, reasoned{v1alpha1.ReasonInvalidReference, errors.New("spec.clusterRef is not set yet")}
+	}
+	ref, cluster := ar.Spec.ClusterRef.NamespacedName(), &v1alpha1.Cluster{}
+	if err := r.client.Get(ctx, ref, cluster); apierrors.IsNotFound(err) {
+		return nil, reasoned{v1alpha1.ReasonInvalidReference, fmt.Errorf("referenced Cluster '%s' not found", ref)}
+	} else if err != nil {
+		return nil, err
+	}
+	profile := &v1alpha1.ClusterProfile{}
+	err := r.client.Get(ctx, types.NamespacedName{Name: cluster.Spec.Profile}, profile)
+	switch {
+	case apierrors.IsNotFound(err) && controllerutil.ContainsFinalizer(cluster, r.clusterFinalizer()):
+		return cluster, nil
+	case apierrors.IsNotFound(err):
+		return nil, reasoned{v1alpha1.ReasonInvalidReference, fmt.Errorf("ClusterProfile '%s' not found", cluster.Spec.Profile)}
+	case err != nil:
+		return nil, err
+	case profile.Spec.ProviderRef.Name != r.name:
+		return nil, reasoned{v1alpha1.ReasonInvalidReference, fmt.Errorf("the Cluster '%s' is not one of the provider %q", ref, r.name)}
+	case !r.responsible(profile):
+		return nil, errNotOurs
+	}
+	return cluster, nil
+}
+
+// grant gives the access that is asked for.
+func (r *access) grant(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*answer, error) {
+	name := client.ObjectKeyFromObject(cluster)
+	if !cluster.DeletionTimestamp.IsZero() {
+		return nil, reasoned{reasonClusterNotReady, fmt.Errorf("the Cluster '%s' is being deleted", name)}
+	}
+	if cluster.Status.Phase != v1alpha1.StatusPhaseReady {
+		return nil, reasoned{reasonClusterNotReady, fmt.Errorf("the Cluster '%s' is not ready: %s", name, whyNotReady(cluster))}
+	}
+	if _, ok := r.provider.(OIDCTruster); ar.Spec.OIDC != nil && !ok {
+		return nil, reasoned{reasonOIDCNotSupported, fmt.Errorf("the provider %q does not support spec.oidc: ask for a token", r.name)}
+	}
+	config, t, err := r.connect(ctx, ar, cluster)
+	if err != nil {
+		return nil, err
+	}
+	if err := patch(ctx, r.client, ar, func() { controllerutil.AddFinalizer(ar, r.accessFinalizer()) }); err != nil {
+		return nil, err
+	}
+	if ar.Spec.OIDC != nil {
+		return r.grantOIDC(ctx, ar, cluster, config, t)
+	}
+	return r.grantToken(ctx, ar, cluster, config, t)
+}
+
+func whyNotReady(cluster *v1alpha1.Cluster) string {
+	for _, condition := range cluster.Status.Conditions {
+		if condition.Status != metav1.ConditionTrue && condition.Message != "" {
+			return condition.Message
+		}
+	}
+	return "its phase is " + orDefault(cluster.Status.Phase, "not known")
+}
+
+// connect is how the cluster of a request is reached.
+func (r *access) connect(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*rest.Config, *target, error) {
+	config, err := r.provider.Connect(ctx, cluster)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reaching the Cluster '%s': %w", client.ObjectKeyFromObject(cluster), err)
+	}
+	t, err := newTarget(config, r.accessLabels(ar))
+	return config, t, err
+}
+
+// end takes access back, and lets the request go.
+func (r *access) end(ctx context.Context, ar *v1alpha1.AccessRequest) (reconcile.Result, error) {
+	if err := r.revoke(ctx, ar); err != nil {
+		return r.failed(ctx, ar.DeepCopy(), ar, fmt.Errorf("taking access back: %w", err))
+	}
+	for _, name := range []types.NamespacedName{{Namespace: ar.Namespace, Name: secretName(ar.Name)}, tokenSourceName(ar)} {
+		if err := r.deleteSecret(ctx, ar, name); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	return settle(patch(ctx, r.client, ar, func() { controllerutil.RemoveFinalizer(ar, r.accessFinalizer()) }))
+}
+
+// revoke removes from the cluster what gives access to it. With a cluster that is gone, or another's by now, so is that.
+func (r *access) revoke(ctx context.Context, ar *v1alpha1.AccessRequest) error {
+	cluster, err := r.clusterOf(ctx, ar)
+	if errors.Is(err, errNotOurs) || reasonOf(err, "") == v1alpha1.ReasonInvalidReference {
+		ctrl.LoggerFrom(ctx).Info("Nothing to take back: the cluster is gone", "reason", err.Error())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if ar.Spec.OIDC != nil {
+		if err := r.trust(ctx, cluster, ar); err != nil {
+			return err
+		}
+	}
+	_, t, err := r.connect(ctx, ar, cluster)
+	if err != nil {
+		return err
+	}
+	return t.cleanup(ctx, nil)
+}
+
+// deleteSecret deletes a Secret that has been made for the request.
+func (r *access) deleteSecret(ctx context.Context, ar *v1alpha1.AccessRequest, name types.NamespacedName) error {
+	secret := &corev1.Secret{}
+	if err := r.live.Get(ctx, name, secret); err != nil || !r.madeFor(ar, secret) {
+		return client.IgnoreNotFound(err)
+	}
+	uid := secret.UID
+	return client.IgnoreNotFound(r.client.Delete(ctx, secret, client.Preconditions{UID: &uid}))
+}
+
+// madeFor is whether a Secret has been made by this provider for a request.
+func (r *access) madeFor(ar *v1alpha1.AccessRequest, secret *corev1.Secret) bool {
+	for label, value := range r.ownLabels() {
+		if secret.Labels[label] != value {
+			return false
+		}
+	}
+	return metav1.IsControlledBy(secret, ar) || types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name} == tokenSourceName(ar)
+}
+
+// stillValid is whether an access that could not be renewed can be used.
+func (r *access) stillValid(ctx context.Context, ar *v1alpha1.AccessRequest) bool {
+	condition := meta.FindStatusCondition(ar.Status.Conditions, ConditionAccess)
+	if !ar.Status.IsGranted() || condition == nil || condition.ObservedGeneration != ar.Generation {
+		return false
+	}
+	secret := &corev1.Secret{}
+	if err := r.live.Get(ctx, types.NamespacedName{Namespace: ar.Namespace, Name: secretName(ar.Name)}, secret); err != nil {
+		return false
+	}
+	_, expires, ok := lifetime(secret)
+	return r.madeFor(ar, secret) && (ar.Spec.OIDC != nil || ok && time.Now().Before(expires))
+}

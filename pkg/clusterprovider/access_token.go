@@ -1,0 +1,240 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterprovider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+const (
+	// tokenLifetime is what is asked for; a cluster may give less.
+	tokenLifetime = 30 * 24 * time.Hour
+	// A token is renewed when this part of its lifetime is over: 80 %, less up to 5 % by which the renewals of tokens that
+	// were made together are spread out.
+	renewAfter, renewSpread = 0.80, 0.05
+	// endpointAnnotation is the digest of what a kubeconfig says of the cluster.
+	endpointAnnotation = "clusters.clusterhub.dev/endpoint"
+)
+
+// answer is what a request is given.
+type answer struct {
+	// message for people.
+	message string
+	// renewal is when the access has to be renewed; zero if never.
+	renewal time.Time
+}
+
+// inPlace is whether the access of a request is as it should be, and when it has to be renewed.
+func (r *access) inPlace(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (renewal time.Time, ok bool) {
+	if !ar.Status.IsGranted() || ar.Status.ObservedGeneration != ar.Generation {
+		return time.Time{}, false
+	}
+	secret, err := r.secret(ctx, types.NamespacedName{Namespace: ar.Namespace, Name: secretName(ar.Name)})
+	if err != nil || !r.madeFor(ar, secret) || len(secret.Data[v1alpha1.SecretKeyKubeconfig]) == 0 {
+		return time.Time{}, false
+	}
+	// An endpoint that has changed makes the kubeconfig useless. While it cannot be told, nothing is better than what is there.
+	if config, err := r.provider.Connect(ctx, cluster); err == nil && endpointDigest(config) != secret.Annotations[endpointAnnotation] {
+		return time.Time{}, false
+	}
+	if ar.Spec.OIDC != nil {
+		return time.Now().Add(ResyncInterval * 12), true
+	}
+	if _, err := r.secret(ctx, tokenSourceName(ar)); err != nil && r.tokenSources(ctx) {
+		return time.Time{}, false
+	}
+	created, expires, ok := lifetime(secret)
+	renewal = renewalOf(ar.UID, created, expires)
+	return renewal, ok && time.Now().Before(renewal)
+}
+
+// secret reads a Secret from the hub: the cache may not have yet what was written a moment ago, which would be renewed again.
+func (r *access) secret(ctx context.Context, name types.NamespacedName) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	return secret, r.live.Get(ctx, name, secret)
+}
+
+// lifetime is that of the token in a Secret.
+func lifetime(secret *corev1.Secret) (created, expires time.Time, ok bool) {
+	created, ok1 := unixSeconds(secret.Data[v1alpha1.SecretKeyCreationTimestamp])
+	expires, ok2 := unixSeconds(secret.Data[v1alpha1.SecretKeyExpirationTimestamp])
+	return created, expires, ok1 && ok2
+}
+
+func unixSeconds(data []byte) (time.Time, bool) {
+	seconds, err := strconv.ParseInt(string(data), 10, 64)
+	return time.Unix(seconds, 0), err == nil
+}
+
+// renewalOf is when a token has to be renewed. It follows from the request, so that a restart changes nothing.
+func renewalOf(uid types.UID, created, expires time.Time) time.Time {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(uid)) // never fails
+	part := renewAfter - renewSpread*float64(h.Sum32())/(1<<32)
+	return created.Add(time.Duration(part * float64(expires.Sub(created))))
+}
+
+// grantToken gives access by a token of a ServiceAccount.
+func (r *access) grantToken(
+	ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, config *rest.Config, t *target,
+) (*answer, error) {
+	name := r.hash(ar)
+	wanted, err := tokenRights(ar.Spec.Token, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.bring(ctx, wanted); err != nil {
+		return nil, err
+	}
+	created := time.Now()
+	token, err := t.token(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("asking for a token: %w", err)
+	}
+	kubeconfig, err := tokenKubeconfig(config, r.name, token.Status.Token)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.keepTokenSource(ctx, ar, config, t, name); err != nil {
+		return nil, fmt.Errorf("the source of short-lived tokens: %w", err)
+	}
+	if err := r.untrustFormer(ctx, ar, cluster); err != nil {
+		return nil, err
+	}
+	expires := token.Status.ExpirationTimestamp.Time
+	if err := r.writeSecret(ctx, r.accessSecret(ar, config, map[string][]byte{
+		v1alpha1.SecretKeyKubeconfig:          kubeconfig,
+		v1alpha1.SecretKeyCreationTimestamp:   []byte(strconv.FormatInt(created.Unix(), 10)),
+		v1alpha1.SecretKeyExpirationTimestamp: []byte(strconv.FormatInt(expires.Unix(), 10)),
+	}), ar); err != nil {
+		return nil, err
+	}
+	return &answer{
+		message: "access by a token, which is renewed before it expires at " + expires.UTC().Format(time.RFC3339),
+		renewal: renewalOf(ar.UID, created, expires),
+	}, nil
+}
+
+// bring brings the rights in a cluster to what is wanted. What is not wanted any more goes first.
+func (t *target) bring(ctx context.Context, wanted *rights) error {
+	if err := t.cleanup(ctx, wanted.objects); err != nil {
+		return err
+	}
+	var errs []error
+	for _, namespace := range wanted.namespaces {
+		if err := t.ensureNamespace(ctx, namespace); err != nil {
+			errs = append(errs, fmt.Errorf("making namespace %s: %w", namespace, err))
+		}
+	}
+	return errors.Join(append(errs, t.apply(ctx, wanted.objects))...)
+}
+
+func (t *target) token(ctx context.Context, name string) (*authenticationv1.TokenRequest, error) {
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		ExpirationSeconds: new(int64(tokenLifetime / time.Second)),
+	}}
+	return request, t.SubResource("token").Create(ctx, serviceAccount(name), request)
+}
+
+// accessSecret is the Secret that answers a request.
+func (r *access) accessSecret(ar *v1alpha1.AccessRequest, config *rest.Config, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: ar.Namespace, Name: secretName(ar.Name), Labels: r.ownLabels(),
+			Annotations: map[string]string{endpointAnnotation: endpointDigest(config)},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "AccessRequest", Name: ar.Name, UID: ar.UID, Controller: new(true),
+			}},
+		},
+		Type: corev1.SecretTypeOpaque, Data: data,
+	}
+}
+
+// writeSecret creates or updates a Secret. One that is somebody else's is left alone.
+func (r *access) writeSecret(ctx context.Context, secret *corev1.Secret, ar *v1alpha1.AccessRequest) error {
+	err := r.client.Create(ctx, secret.DeepCopy())
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	have := &corev1.Secret{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(secret), have); err != nil {
+		return err
+	}
+	if !r.madeFor(ar, have) {
+		return reasoned{reasonNotManaged, fmt.Errorf(
+			"the Secret '%s/%s' is not one that this provider has made for the request, and is left alone: delete it", have.Namespace, have.Name)}
+	}
+	return patch(ctx, r.client, have, func() { have.Annotations, have.Data = secret.Annotations, secret.Data })
+}
+
+func tokenSourceName(ar *v1alpha1.AccessRequest) types.NamespacedName {
+	return types.NamespacedName{Namespace: v1alpha1.TokenSourceNamespace, Name: string(ar.UID)}
+}
+
+// tokenSources is whether the hub has a place for the sources of short-lived tokens. Not every hub serves them.
+func (r *access) tokenSources(ctx context.Context) bool {
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := r.live.Get(ctx, types.NamespacedName{Name: v1alpha1.TokenSourceNamespace}, namespace)
+	return !apierrors.IsNotFound(err)
+}
+
+// keepTokenSource keeps what hub-apiserver makes short-lived tokens with: the token of a ServiceAccount that may do nothing
+// but ask for tokens of the ServiceAccounts of AccessRequests.
+func (r *access) keepTokenSource(ctx context.Context, ar *v1alpha1.AccessRequest, config *rest.Config, t *target, name string) error {
+	if !r.tokenSources(ctx) {
+		ctrl.LoggerFrom(ctx).V(4).Info("The hub has no namespace for the sources of short-lived tokens", "namespace", v1alpha1.TokenSourceNamespace)
+		return nil
+	}
+	minter := &target{Client: t.Client, labels: client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.TokenMinterServiceAccount}}
+	meta := serviceAccount(v1alpha1.TokenMinterServiceAccount).ObjectMeta
+	if err := minter.apply(ctx, []client.Object{
+		&corev1.ServiceAccount{ObjectMeta: meta},
+		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{corev1.GroupName}, Resources: []string{"serviceaccounts/token"}, Verbs: []string{"create"}},
+		}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: roleKind, Name: meta.Name},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: meta.Namespace, Name: meta.Name}},
+		},
+	}); err != nil {
+		return err
+	}
+	token, err := minter.token(ctx, meta.Name)
+	if err != nil {
+		return fmt.Errorf("asking for a token: %w", err)
+	}
+	kubeconfig, err := tokenKubeconfig(config, meta.Name, token.Status.Token)
+	if err != nil {
+		return err
+	}
+	place := tokenSourceName(ar)
+	return r.writeSecret(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: place.Namespace, Name: place.Name, Labels: r.ownLabels()},
+		Type:       v1alpha1.TokenSourceSecretType,
+		Data: map[string][]byte{
+			v1alpha1.TokenSourceKubeconfigKey:              kubeconfig,
+			v1alpha1.TokenSourceServiceAccountNamespaceKey: []byte(v1alpha1.TokenMinterNamespace),
+			v1alpha1.TokenSourceServiceAccountNameKey:      []byte(name),
+			v1alpha1.TokenSourceAccessRequestKey:           []byte(client.ObjectKeyFromObject(ar).String()),
+		},
+	}, ar)
+}

@@ -1,0 +1,211 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kubeconfig is the cluster provider of clusters that exist already. Each is admitted by a Secret with a kubeconfig
+// of its admin, and becomes a profile; the Cluster with that profile is that cluster. Nothing is made or removed.
+package kubeconfig
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+)
+
+const (
+	// SecretType is the type of the Secrets that admit clusters. They are in the provider's namespace, have the label
+	// clusters.openmcp.cloud/provider with the provider's name, and a kubeconfig under the key of that name.
+	SecretType corev1.SecretType = "clusters.clusterhub.dev/kubeconfig"
+
+	// checkInterval is how often a cluster is asked whether it still answers, and checkTimeout how long it may take.
+	checkInterval = 30 * time.Second
+	checkTimeout  = 10 * time.Second
+)
+
+// Provider is the provider.
+type Provider struct {
+	hub             client.Client
+	name, namespace string
+}
+
+var _ clusterprovider.Provider = &Provider{}
+
+// Kind is the command of the provider.
+func Kind() clusterprovider.Kind {
+	return clusterprovider.Kind{
+		Name: "kubeconfig", Short: "Clusters that exist already, admitted by a Secret with a kubeconfig",
+		New: func(_ context.Context, options clusterprovider.Options) (clusterprovider.Provider, error) {
+			return New(options)
+		},
+	}
+}
+
+// New makes the provider.
+func New(options clusterprovider.Options) (*Provider, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	hub, err := client.New(options.Hub, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, err
+	}
+	return &Provider{hub: hub, name: options.ProviderName, namespace: options.Namespace}, nil
+}
+
+// Profiles implements clusterprovider.Provider: one for each Secret.
+func (p *Provider) Profiles(ctx context.Context) (profiles []clusterprovider.Profile, err error) {
+	secrets := &metav1.PartialObjectMetadataList{}
+	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	err = p.hub.List(ctx, secrets, client.InNamespace(p.namespace), client.MatchingLabels{v1alpha1.ProviderLabel: p.name},
+		client.MatchingFields{"type": string(SecretType)})
+	for _, secret := range secrets.Items {
+		profiles = append(profiles, clusterprovider.Profile{Config: secret.Name})
+	}
+	return profiles, err
+}
+
+// Ensure implements clusterprovider.Provider: it looks whether the cluster answers.
+func (p *Provider) Ensure(
+	ctx context.Context, cluster *v1alpha1.Cluster, profile clusterprovider.Profile,
+) (state clusterprovider.State, err error) {
+	state.RetryAfter = checkInterval
+	if taken, err := p.taken(ctx, cluster); err != nil || taken {
+		state.Info = fmt.Sprintf("the cluster of the configuration %q is another Cluster's: delete that one, or this one", profile.Config)
+		return state, err
+	}
+	config, err := p.connect(ctx, profile.Config)
+	if err != nil {
+		return state, err
+	}
+	state.Endpoints.Set(v1alpha1.APISERVER_ENDPOINT_EXTERNAL, config.Host)
+	if state.Version, err = ask(ctx, config); err != nil {
+		state.Info, state.RetryAfter = fmt.Sprintf("%s does not answer as it should: %v", config.Host, err), checkInterval/10
+		return state, nil
+	}
+	if want := cluster.Spec.Kubernetes.Version; want != "" && "v"+want != state.Version {
+		state.Info = fmt.Sprintf("the cluster has Kubernetes %s, not %s, and this provider cannot change that", state.Version, want)
+		return state, nil
+	}
+	state.Ready = true
+	state.Info = config.Host
+	return state, nil
+}
+
+// taken is whether the cluster has been another object's before. One cluster under two names would be shared by those who
+// want it for themselves.
+func (p *Provider) taken(ctx context.Context, cluster *v1alpha1.Cluster) (bool, error) {
+	list := &v1alpha1.ClusterList{}
+	if err := p.hub.List(ctx, list, client.MatchingFields{"spec.profile": cluster.Spec.Profile}); err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(list.Items, func(other v1alpha1.Cluster) bool {
+		return cmp.Or(other.CreationTimestamp.Compare(cluster.CreationTimestamp.Time), cmp.Compare(other.UID, cluster.UID)) < 0
+	}), nil
+}
+
+// ask is the version of a cluster that takes us for its admin.
+func ask(ctx context.Context, config *rest.Config) (version string, err error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = checkTimeout
+	c, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return "", err
+	}
+	info, err := c.Discovery().ServerVersion()
+	if err != nil {
+		return "", err
+	}
+	review, err := c.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{Group: "*", Resource: "*", Verb: "*"}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
+	if !review.Status.Allowed {
+		return "", errors.New("the kubeconfig is not of an admin, who may do everything")
+	}
+	return info.GitVersion, nil
+}
+
+// Remove implements clusterprovider.Provider: the cluster stays as it is.
+func (p *Provider) Remove(context.Context, *v1alpha1.Cluster, clusterprovider.Profile) (bool, error) {
+	return true, nil
+}
+
+// Connect implements clusterprovider.Provider.
+func (p *Provider) Connect(ctx context.Context, cluster *v1alpha1.Cluster) (*rest.Config, error) {
+	profile := &v1alpha1.ClusterProfile{}
+	if err := p.hub.Get(ctx, client.ObjectKey{Name: cluster.Spec.Profile}, profile); err != nil {
+		return nil, err
+	}
+	return p.connect(ctx, profile.Spec.ProviderConfigRef.Name)
+}
+
+func (p *Provider) connect(ctx context.Context, name string) (*rest.Config, error) {
+	secret := &corev1.Secret{}
+	if err := p.hub.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: name}, secret); err != nil {
+		return nil, fmt.Errorf("the configuration %q: %w", name, err)
+	}
+	if secret.Type != SecretType || secret.Labels[v1alpha1.ProviderLabel] != p.name {
+		return nil, fmt.Errorf("the configuration %q: the Secret is not of the type %s with the label %s=%s",
+			name, SecretType, v1alpha1.ProviderLabel, p.name)
+	}
+	config, err := parse(secret.Data[v1alpha1.SecretKeyKubeconfig])
+	if err != nil {
+		return nil, fmt.Errorf("the configuration %q: key %s of the Secret: %w", name, v1alpha1.SecretKeyKubeconfig, err)
+	}
+	return config, nil
+}
+
+// parse reads a kubeconfig. What it says comes from the hub: it must not run programs here, or read files.
+func parse(data []byte) (*rest.Config, error) {
+	if len(data) == 0 {
+		return nil, errors.New("it is not there, or empty")
+	}
+	loaded, err := clientcmd.Load(data)
+	if err != nil {
+		return nil, errors.New("it is no kubeconfig") // the error would quote it
+	}
+	if err := selfContained(loaded); err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.NewDefaultClientConfig(*loaded, nil).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	return config, nil
+}
+
+func selfContained(config *api.Config) error {
+	for name, user := range config.AuthInfos {
+		switch {
+		case user.Exec != nil || user.AuthProvider != nil:
+			return fmt.Errorf("the user %q logs in by a program: put a token, or a certificate and its key, into it", name)
+		case user.ClientCertificate != "" || user.ClientKey != "" || user.TokenFile != "":
+			return fmt.Errorf("the user %q refers to files: make it self-contained, such as by kubectl config view --flatten", name)
+		}
+	}
+	for name, cluster := range config.Clusters {
+		if cluster.CertificateAuthority != "" {
+			return fmt.Errorf("the cluster %q refers to a file: make it self-contained, such as by kubectl config view --flatten", name)
+		}
+	}
+	return nil
+}

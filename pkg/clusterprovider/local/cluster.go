@@ -1,0 +1,302 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package local
+
+import (
+	"context"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+)
+
+// Names of processes; they are those of their binaries, too.
+const (
+	apiServer         = "kube-apiserver"
+	controllerManager = "kube-controller-manager"
+)
+
+// serviceAccountIssuer is that of the tokens of service accounts. Each cluster has a key of its own for it.
+const serviceAccountIssuer = "https://kubernetes.default.svc"
+
+// controllers are those that have something to do without nodes.
+const controllers = "namespace-controller,garbage-collector-controller,clusterrole-aggregation-controller," +
+	"serviceaccount-controller,root-ca-certificate-publisher-controller,resourcequota-controller,ttl-after-finished-controller"
+
+const retryInterval = time.Second
+
+// cluster is the folder of a cluster, whether it is there or not.
+type cluster struct {
+	uid             types.UID
+	dir             string
+	endWithProvider bool
+}
+
+// record is what has been decided on a cluster.
+type record struct {
+	// Namespace and Name are those of the Cluster, for people who look at the folder.
+	Namespace, Name string
+	Version         string
+	Port            int
+	// Served is whether the cluster has been ready once. Then its address is known to others, and stays.
+	Served bool
+}
+
+func (c cluster) file(name string) string { return filepath.Join(c.dir, name) }
+
+func (c cluster) pki() pki { return pki{c.file("pki")} }
+
+func (c cluster) process(name string) process {
+	return process{dir: c.dir, name: name, endWithProvider: c.endWithProvider}
+}
+
+func (c cluster) etcdPrefix() string { return "/clusters/" + string(c.uid) }
+
+func (c cluster) server(r record) string { return "https://" + address(r.Port) }
+
+func (c cluster) read() (r record, err error) { return r, readJSON(c.file("cluster.json"), &r) }
+
+func (c cluster) write(r record) error { return writeJSON(c.file("cluster.json"), r) }
+
+// Ensure makes the processes of a cluster run, in the version that the Cluster asks for.
+func (p *Provider) Ensure(
+	ctx context.Context, object *v1alpha1.Cluster, _ clusterprovider.Profile,
+) (state clusterprovider.State, err error) {
+	c, err := p.clusterOf(object)
+	if err != nil {
+		return state, err
+	}
+	if err := p.own(ctx); err != nil {
+		return state, err
+	}
+	defer p.clusters.lock(c.uid)()
+	r, version, err := p.decide(ctx, c, object)
+	if err != nil {
+		return state, err
+	}
+	if err := c.prepare(r); err != nil {
+		return state, err
+	}
+	etcd, err := p.ensureEtcd(ctx)
+	if err != nil {
+		return state, err
+	}
+	proc := c.process(apiServer)
+	if err := p.supervise(proc, version.bin(apiServer), c.apiServerArgs(r, version, etcd)); err != nil {
+		return state, err
+	}
+	state.Info, state.RetryAfter = c.server(r), retryInterval
+	state.Endpoints.Set(v1alpha1.APISERVER_ENDPOINT_EXTERNAL, c.server(r))
+	admin, err := c.admin(r)
+	if err != nil {
+		return state, err
+	}
+	if err := admin.ready(ctx); err != nil {
+		state.Info = fmt.Sprintf("%s is not ready yet: %v", apiServer, err)
+		return state, nil
+	}
+	p.attempt(proc, false)
+	if state.Version, err = admin.version(); err != nil {
+		return state, err
+	}
+	if !p.options.WithoutControllerManager {
+		proc := c.process(controllerManager)
+		if err := p.supervise(proc, version.bin(controllerManager), c.controllerManagerArgs()); err != nil {
+			return state, err
+		}
+		if !r.Served && !admin.aggregates(ctx) {
+			state.Info = controllerManager + " is not ready yet"
+			return state, nil
+		}
+		p.attempt(proc, false)
+	}
+	if !r.Served {
+		r.Served = true
+		if err := c.write(r); err != nil {
+			return state, err
+		}
+	}
+	state.Ready, state.RetryAfter = true, 0
+	return state, nil
+}
+
+// decide makes the folder of a cluster, and writes down which version and port it has.
+func (p *Provider) decide(ctx context.Context, c cluster, object *v1alpha1.Cluster) (record, release, error) {
+	before, err := c.read()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return record{}, release{}, err
+	}
+	version, err := p.versions.choose(ctx, object.Spec.Kubernetes.Version, before.Version)
+	if err != nil {
+		return record{}, release{}, err
+	}
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return record{}, release{}, err
+	}
+	after := before
+	after.Namespace, after.Name, after.Version = object.Namespace, object.Name, version.String()
+	running, err := c.process(apiServer).running()
+	if err != nil {
+		return record{}, release{}, err
+	}
+	p.portsMu.Lock()
+	defer p.portsMu.Unlock()
+	if after.Port == 0 || !running && !free(after.Port) {
+		if after.Served {
+			return record{}, release{}, fmt.Errorf("port %d, which users of the cluster know, is taken by another process: end that",
+				after.Port)
+		}
+		ports, err := p.choosePorts(1)
+		if err != nil {
+			return record{}, release{}, err
+		}
+		after.Port = ports[0]
+	}
+	if after == before {
+		return after, version, nil
+	}
+	return after, version, c.write(after)
+}
+
+// prepare makes what the processes read.
+func (c cluster) prepare(r record) error {
+	certs := c.pki()
+	err := certs.create(map[string]pkix.Name{
+		"admin":           {CommonName: "cluster-provider", Organization: []string{"system:masters"}},
+		apiServer:         {CommonName: apiServer},
+		controllerManager: {CommonName: "system:kube-controller-manager"},
+	}, "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+	if err != nil {
+		return err
+	}
+	if err := certs.signingKey("service-accounts"); err != nil {
+		return err
+	}
+	if !exists(c.authenticationFile()) {
+		if err := c.writeAuthentication(r, nil); err != nil {
+			return err
+		}
+	}
+	const name = "local"
+	kubeconfig, err := clientcmd.Write(clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{name: {Server: c.server(r), CertificateAuthority: certs.cert(ca)}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{
+			name: {ClientCertificate: certs.cert(controllerManager), ClientKey: certs.key(controllerManager)},
+		},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
+		CurrentContext: name,
+	})
+	if err != nil {
+		return err
+	}
+	return writeFile(c.file(controllerManager+".kubeconfig"), kubeconfig)
+}
+
+func (c cluster) apiServerArgs(r record, version release, etcd etcd) []string {
+	certs := c.pki()
+	return append([]string{
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", r.Port),
+		"--tls-cert-file=" + certs.cert(apiServer), "--tls-private-key-file=" + certs.key(apiServer),
+		"--client-ca-file=" + certs.cert(ca),
+		"--service-account-issuer=" + serviceAccountIssuer,
+		"--service-account-key-file=" + certs.key("service-accounts"),
+		"--service-account-signing-key-file=" + certs.key("service-accounts"),
+		"--authentication-config=" + c.authenticationFile(),
+		"--authorization-mode=RBAC",
+		// There are no nodes and no network of services.
+		"--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
+		"--etcd-prefix=" + c.etcdPrefix(),
+	}, etcd.flags()...)
+}
+
+func (c cluster) controllerManagerArgs() []string {
+	certs := c.pki()
+	return []string{
+		// It need not be asked anything.
+		"--secure-port=0",
+		"--kubeconfig=" + c.file(controllerManager+".kubeconfig"),
+		"--leader-elect=false", "--use-service-account-credentials", "--controllers=" + controllers,
+		"--service-account-private-key-file=" + certs.key("service-accounts"), "--root-ca-file=" + certs.cert(ca),
+	}
+}
+
+// Remove ends the processes of a cluster and deletes what it has stored, in etcd and in its folder.
+func (p *Provider) Remove(ctx context.Context, object *v1alpha1.Cluster, _ clusterprovider.Profile) (bool, error) {
+	c, err := p.clusterOf(object)
+	if err != nil {
+		return false, err
+	}
+	err = p.remove(ctx, c)
+	return err == nil, err
+}
+
+func (p *Provider) remove(ctx context.Context, c cluster) error {
+	if err := p.own(ctx); err != nil {
+		return err
+	}
+	defer p.clusters.lock(c.uid)()
+	if !exists(c.dir) {
+		return nil
+	}
+	for _, name := range []string{controllerManager, apiServer} {
+		proc := c.process(name)
+		if err := proc.kill(); err != nil {
+			return err
+		}
+		p.attempt(proc, false)
+	}
+	etcd, err := p.ensureEtcd(ctx)
+	if err != nil {
+		return err
+	}
+	// Nobody writes there any more. The folder goes last: without it, nobody would know of the rest.
+	if err := etcd.deletePrefix(ctx, c.etcdPrefix()); err != nil {
+		return err
+	}
+	return os.RemoveAll(c.dir)
+}
+
+// Prune removes what is left of Clusters that are gone without the provider having been asked to remove them. The UIDs are
+// those of all Clusters that there are: whoever cannot list them must not call it.
+func (p *Provider) Prune(ctx context.Context, known sets.Set[types.UID]) error {
+	uids, err := p.uids()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, uid := range uids {
+		if !known.Has(uid) {
+			errs = append(errs, p.remove(ctx, p.cluster(uid)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// adminConfig has the credentials inside: it can be used where the folder cannot be read.
+func (c cluster) adminConfig(r record) (*rest.Config, error) {
+	config := &rest.Config{Host: c.server(r)}
+	certs := c.pki()
+	for file, into := range map[string]*[]byte{
+		certs.cert(ca): &config.CAData, certs.cert("admin"): &config.CertData, certs.key("admin"): &config.KeyData,
+	} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		*into = data
+	}
+	return config, nil
+}

@@ -1,0 +1,152 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package local
+
+import (
+	"context"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// etcdTimeout bounds how long etcd may take to start, and to answer.
+const etcdTimeout = 30 * time.Second
+
+// etcdRecord is what has been decided on the provider's own etcd.
+type etcdRecord struct{ ClientPort, PeerPort int }
+
+// etcd is how an etcd is reached.
+type etcd struct {
+	servers                   []string
+	caFile, certFile, keyFile string
+}
+
+func (e etcd) flags() []string {
+	flags := []string{"--etcd-servers=" + strings.Join(e.servers, ",")}
+	for flag, file := range map[string]string{"cafile": e.caFile, "certfile": e.certFile, "keyfile": e.keyFile} {
+		if file != "" {
+			flags = append(flags, "--etcd-"+flag+"="+file)
+		}
+	}
+	// What runs is compared with what should, so the order counts.
+	slices.Sort(flags)
+	return flags
+}
+
+// deletePrefix removes all that a cluster has stored.
+func (e etcd) deletePrefix(ctx context.Context, prefix string) error {
+	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	config := clientv3.Config{Endpoints: e.servers, DialTimeout: etcdTimeout}
+	if e.caFile != "" || e.certFile != "" {
+		tls, err := transport.TLSInfo{TrustedCAFile: e.caFile, CertFile: e.certFile, KeyFile: e.keyFile}.ClientConfig()
+		if err != nil {
+			return err
+		}
+		config.TLS = tls
+	}
+	client, err := clientv3.New(config)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if _, err := client.Delete(ctx, prefix+"/", clientv3.WithPrefix()); err != nil {
+		return fmt.Errorf("what is stored below %s in etcd cannot be deleted: %w", prefix, err)
+	}
+	return nil
+}
+
+func (p *Provider) etcdFile(name string) string { return p.path("etcd", name) }
+
+func (p *Provider) etcdProcess() process {
+	return process{dir: p.path("etcd"), name: "etcd", endWithProvider: p.options.EndWithProvider}
+}
+
+// ensureEtcd starts the provider's own etcd unless it runs or another one is to be used, and waits until it listens.
+func (p *Provider) ensureEtcd(ctx context.Context) (etcd, error) {
+	if o := p.options; len(o.EtcdServers) > 0 {
+		return etcd{o.EtcdServers, o.EtcdCAFile, o.EtcdCertFile, o.EtcdKeyFile}, nil
+	}
+	p.etcdMu.Lock()
+	defer p.etcdMu.Unlock()
+	certs := pki{p.etcdFile("pki")}
+	if err := certs.create(map[string]pkix.Name{"etcd": {CommonName: "etcd"}}); err != nil {
+		return etcd{}, err
+	}
+	proc := p.etcdProcess()
+	ports, err := p.etcdPorts(proc)
+	if err != nil {
+		return etcd{}, err
+	}
+	client, peer := "https://"+address(ports.ClientPort), "https://"+address(ports.PeerPort)
+	e := etcd{[]string{client}, certs.cert(ca), certs.cert("etcd"), certs.key("etcd")}
+	args := []string{
+		"--name=local", "--data-dir=" + p.etcdFile("data"), "--log-level=warn",
+		"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
+		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=local=" + peer,
+		"--client-cert-auth", "--trusted-ca-file=" + e.caFile, "--cert-file=" + e.certFile, "--key-file=" + e.keyFile,
+		"--peer-client-cert-auth", "--peer-trusted-ca-file=" + e.caFile,
+		"--peer-cert-file=" + e.certFile, "--peer-key-file=" + e.keyFile,
+		"--quota-backend-bytes=8589934592",
+	}
+	if p.options.UnsafeNoFsync {
+		args = append(args, "--unsafe-no-fsync")
+	}
+	if err := p.supervise(proc, filepath.Join(p.options.BinDir, "etcd"), args); err != nil {
+		return etcd{}, err
+	}
+	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, etcdTimeout, true, func(ctx context.Context) (bool, error) {
+		if running, err := proc.running(); err != nil || !running {
+			p.attempt(proc, false)
+			return false, errors.Join(err, proc.complaint())
+		}
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address(ports.ClientPort))
+		if err != nil {
+			return false, nil
+		}
+		return true, conn.Close()
+	})
+	if wait.Interrupted(err) {
+		return etcd{}, fmt.Errorf("etcd does not listen on port %d after %s; its log is %s", ports.ClientPort, etcdTimeout, proc.log())
+	}
+	if err != nil {
+		return etcd{}, err
+	}
+	p.attempt(proc, false)
+	return e, nil
+}
+
+// etcdPorts returns the ports of etcd. It takes others when somebody else has one of them: only our own processes use them,
+// and they are restarted with the new ones.
+func (p *Provider) etcdPorts(proc process) (r etcdRecord, err error) {
+	err = readJSON(p.etcdFile("etcd.json"), &r)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return r, err
+	}
+	running, runningErr := proc.running()
+	if runningErr != nil {
+		return r, runningErr
+	}
+	if err == nil && (running || free(r.ClientPort) && free(r.PeerPort)) {
+		return r, nil
+	}
+	p.portsMu.Lock()
+	defer p.portsMu.Unlock()
+	ports, err := p.choosePorts(2)
+	if err != nil {
+		return r, err
+	}
+	r = etcdRecord{ClientPort: ports[0], PeerPort: ports[1]}
+	return r, writeJSON(p.etcdFile("etcd.json"), r)
+}

@@ -1,0 +1,253 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package local is a cluster provider whose clusters are processes on this machine, a kube-apiserver and a
+// kube-controller-manager each, for development and tests. They have no nodes. Everything listens on 127.0.0.1 only.
+//
+// The clusters share one etcd, each with a prefix of its own. Users of a cluster come to its prefix only, but each
+// kube-apiserver has credentials for all of the etcd, and the files of all clusters belong to one user of this machine: that
+// user, and whoever breaks out of a kube-apiserver, has all clusters.
+//
+// What is in the directory of the provider is all it knows. Each cluster has a folder there, named by the UID of its object:
+// it is made before anything else of the cluster, and removed after everything else. Whether a process runs is told by a
+// lock that the process itself holds for as long as it lives. So a provider can be killed at any time: the next one finds
+// what runs, goes on with what was begun, and never starts a second process of a kind for one cluster.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+)
+
+// configName is that of the only profile.
+const configName = "default"
+
+// lockTimeout is how long a provider waits for another one that is about to end.
+const lockTimeout = 10 * time.Second
+
+// Options say where a provider keeps its clusters, and what they are made of.
+type Options struct {
+	// Dir is the directory of the provider. Only one provider can use it at a time.
+	Dir string
+	// BinDir has the binaries etcd, kube-apiserver and kube-controller-manager. Each folder in it that has the latter two
+	// offers a further version of Kubernetes, 1.30 or later.
+	BinDir string
+
+	// EtcdServers are URLs of an etcd to use. Without them the provider starts one.
+	EtcdServers []string
+	// EtcdCAFile, EtcdCertFile and EtcdKeyFile are for EtcdServers that have https.
+	EtcdCAFile, EtcdCertFile, EtcdKeyFile string
+
+	// IssuerCAFile has the CAs of OIDC issuers, in PEM form. Without it those of the system are taken.
+	IssuerCAFile string
+	// WithoutControllerManager spares a process for each cluster. Then nobody deletes what is in a namespace that is deleted,
+	// or fills aggregated ClusterRoles such as view and edit.
+	WithoutControllerManager bool
+	// EndWithProvider ends all processes when the provider is closed, and on Linux also when it is killed. Without it they
+	// live on, and the next provider finds them.
+	EndWithProvider bool
+	// UnsafeNoFsync spares the disk: what a crash of the machine would lose does not matter to a test.
+	UnsafeNoFsync bool
+}
+
+// Provider is a cluster provider whose clusters are processes on this machine.
+type Provider struct {
+	options  Options
+	issuerCA string
+	clusters keyedMutex
+	versions versions
+
+	lockMu sync.Mutex
+	// lock is that of the directory, once this provider has it.
+	lock *os.File
+	// etcdMu is for the start of etcd, portsMu for the choice of ports.
+	etcdMu, portsMu sync.Mutex
+	attemptsMu      sync.Mutex
+	// attempts are the processes that were started and have not been seen ready since.
+	attempts map[process]bool
+}
+
+var (
+	_ clusterprovider.Provider    = &Provider{}
+	_ clusterprovider.OIDCTruster = &Provider{}
+)
+
+// New makes a provider. It starts nothing.
+func New(options Options) (*Provider, error) {
+	if options.Dir == "" || options.BinDir == "" {
+		return nil, errors.New("the directories of the provider and of the binaries have to be given")
+	}
+	for _, path := range []*string{&options.Dir, &options.BinDir, &options.EtcdCAFile, &options.EtcdCertFile, &options.EtcdKeyFile} {
+		if *path == "" {
+			continue
+		}
+		absolute, err := filepath.Abs(*path)
+		if err != nil {
+			return nil, err
+		}
+		*path = absolute
+	}
+	p := &Provider{options: options, attempts: map[process]bool{}}
+	p.versions.dir, p.versions.withControllers = options.BinDir, !options.WithoutControllerManager
+	if options.IssuerCAFile != "" {
+		ca, err := os.ReadFile(options.IssuerCAFile)
+		if err != nil {
+			return nil, fmt.Errorf("the CAs of OIDC issuers cannot be read: %w", err)
+		}
+		p.issuerCA = string(ca)
+	}
+	if err := os.MkdirAll(p.path("clusters"), 0o700); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// own takes the directory over from the provider that had it before, unless this one has it already. A provider that only
+// stands by for another one, or tells its profiles, does not need it.
+func (p *Provider) own(ctx context.Context) error {
+	p.lockMu.Lock()
+	defer p.lockMu.Unlock()
+	if p.lock != nil {
+		return nil
+	}
+	lock, err := os.OpenFile(p.path("lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, lockTimeout, true, func(context.Context) (bool, error) {
+		taken, err := tryLock(lock, syscall.LOCK_EX)
+		return !taken, err
+	})
+	if err == nil {
+		p.lock = lock
+		return nil
+	}
+	_ = lock.Close()
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("another provider is using %s: end it, or give this one another directory", p.options.Dir)
+	}
+	return err
+}
+
+// Close lets another provider have the directory. Nothing of this one may be called then.
+func (p *Provider) Close() error {
+	p.lockMu.Lock()
+	defer p.lockMu.Unlock()
+	if p.lock == nil {
+		return nil
+	}
+	var errs []error
+	if p.options.EndWithProvider {
+		uids, err := p.uids()
+		errs = append(errs, err)
+		for _, uid := range uids {
+			c := p.cluster(uid)
+			errs = append(errs, c.process(controllerManager).stop(), c.process(apiServer).stop())
+		}
+		errs = append(errs, p.etcdProcess().stop())
+	}
+	return errors.Join(append(errs, p.lock.Close())...)
+}
+
+// Profiles has one profile, with the versions of Kubernetes that there are binaries for, the newest first.
+func (p *Provider) Profiles(ctx context.Context) ([]clusterprovider.Profile, error) {
+	found, err := p.versions.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	profile := clusterprovider.Profile{Config: configName}
+	for _, v := range found {
+		profile.Versions = append(profile.Versions, v1alpha1.SupportedK8sVersion{Version: v.String()})
+	}
+	return []clusterprovider.Profile{profile}, nil
+}
+
+// Connect is how the provider reaches a cluster, as its admin.
+func (p *Provider) Connect(_ context.Context, object *v1alpha1.Cluster) (*rest.Config, error) {
+	c, err := p.clusterOf(object)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.read()
+	if err != nil {
+		return nil, err
+	}
+	return c.adminConfig(r)
+}
+
+// uids are those of all clusters that the provider has something of.
+func (p *Provider) uids() ([]types.UID, error) {
+	entries, err := os.ReadDir(p.path("clusters"))
+	if err != nil {
+		return nil, err
+	}
+	var uids []types.UID
+	for _, entry := range entries {
+		if entry.IsDir() && validUID.MatchString(entry.Name()) {
+			uids = append(uids, types.UID(entry.Name()))
+		}
+	}
+	return uids, nil
+}
+
+// validUID is what can be the name of a folder and a part of a key in etcd.
+var validUID = regexp.MustCompile(`^[0-9A-Za-z-]+$`)
+
+func (p *Provider) clusterOf(object *v1alpha1.Cluster) (cluster, error) {
+	if !validUID.MatchString(string(object.UID)) {
+		return cluster{}, fmt.Errorf("the UID %q of the Cluster %s/%s is none", object.UID, object.Namespace, object.Name)
+	}
+	return p.cluster(object.UID), nil
+}
+
+func (p *Provider) cluster(uid types.UID) cluster {
+	return cluster{uid: uid, dir: p.path("clusters", string(uid)), endWithProvider: p.options.EndWithProvider}
+}
+
+func (p *Provider) path(elements ...string) string {
+	return filepath.Join(append([]string{p.options.Dir}, elements...)...)
+}
+
+// writeFile replaces a file at once, so that nobody ever reads half of it.
+func writeFile(file string, data []byte) error {
+	temporary, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name())
+	_, err = temporary.Write(data)
+	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), file)
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// keyedMutex is a mutex for each cluster.
+type keyedMutex struct{ locks sync.Map }
+
+// lock returns what unlocks it.
+func (k *keyedMutex) lock(uid types.UID) (unlock func()) {
+	mu, _ := k.locks.LoadOrStore(uid, &sync.Mutex{})
+	mu.(*sync.Mutex).Lock()
+	return mu.(*sync.Mutex).Unlock
+}

@@ -1,0 +1,272 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package local
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/apis/apiserver/install"
+	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
+	"k8s.io/apiserver/pkg/apis/apiserver/validation"
+	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+const (
+	// loadTimeout is how long a kube-apiserver may take to use a new configuration. It usually needs ten seconds.
+	loadTimeout = 30 * time.Second
+	// issuerTimeout is how long an issuer may take to answer.
+	issuerTimeout = 5 * time.Second
+)
+
+func (c cluster) authenticationFile() string { return c.file("authentication.yaml") }
+
+// TrustOIDC makes the cluster trust these issuers and no others, and returns when it does. A provider that it cannot trust
+// is an error, and left out: it does not keep the others from being trusted.
+//
+// Names that begin with system: belong to the cluster. Whatever its prefixes are, no issuer can give them to anybody.
+func (p *Provider) TrustOIDC(ctx context.Context, object *v1alpha1.Cluster, providers []v1alpha1.OIDCProviderConfig) error {
+	c, err := p.clusterOf(object)
+	if err != nil {
+		return err
+	}
+	if err := p.own(ctx); err != nil {
+		return err
+	}
+	defer p.clusters.lock(c.uid)()
+	r, err := c.read()
+	if err != nil {
+		return err
+	}
+	before, err := c.trusted()
+	if err != nil {
+		return err
+	}
+	authenticators, refused := p.authenticators(ctx, providers, before)
+	if err := c.writeAuthentication(r, authenticators); err != nil {
+		return errors.Join(err, refused)
+	}
+	return errors.Join(c.awaitAuthentication(ctx, r), refused)
+}
+
+// authenticators are those for the providers that can be trusted.
+func (p *Provider) authenticators(
+	ctx context.Context, providers []v1alpha1.OIDCProviderConfig, before sets.Set[string],
+) (all []apiserverv1.JWTAuthenticator, err error) {
+	var errs []error
+	for _, provider := range providers {
+		authenticator := p.authenticator(&provider)
+		if err := p.check(ctx, authenticator, before); err != nil {
+			errs = append(errs, fmt.Errorf("the OIDC provider %q cannot be trusted: %w", provider.Name, err))
+			continue
+		}
+		i := slices.IndexFunc(all, func(other apiserverv1.JWTAuthenticator) bool { return other.Issuer.URL == provider.Issuer })
+		switch {
+		case i < 0:
+			all = append(all, authenticator)
+		case reflect.DeepEqual(all[i].ClaimMappings, authenticator.ClaimMappings):
+			all[i].Issuer.Audiences = append(all[i].Issuer.Audiences, provider.ClientID)
+		default:
+			errs = append(errs, fmt.Errorf("the OIDC provider %q cannot be trusted: "+
+				"the issuer %s is trusted with other claims or prefixes already", provider.Name, provider.Issuer))
+		}
+	}
+	// The same providers make the same file.
+	for i := range all {
+		slices.Sort(all[i].Issuer.Audiences)
+		all[i].Issuer.Audiences = slices.Compact(all[i].Issuer.Audiences)
+	}
+	slices.SortFunc(all, func(a, b apiserverv1.JWTAuthenticator) int { return strings.Compare(a.Issuer.URL, b.Issuer.URL) })
+	return all, errors.Join(errs...)
+}
+
+func (p *Provider) authenticator(provider *v1alpha1.OIDCProviderConfig) apiserverv1.JWTAuthenticator {
+	return apiserverv1.JWTAuthenticator{
+		Issuer: apiserverv1.Issuer{
+			URL: provider.Issuer, CertificateAuthority: p.issuerCA,
+			Audiences: []string{provider.ClientID}, AudienceMatchPolicy: apiserverv1.AudienceMatchPolicyMatchAny,
+		},
+		ClaimMappings: apiserverv1.ClaimMappings{
+			Username: apiserverv1.PrefixedClaimOrExpression{Claim: provider.GetUsernameClaim(), Prefix: new(provider.GetUsernamePrefix())},
+			Groups:   apiserverv1.PrefixedClaimOrExpression{Claim: provider.GetGroupsClaim(), Prefix: new(provider.GetGroupsPrefix())},
+		},
+		UserValidationRules: []apiserverv1.UserValidationRule{{
+			Expression: "!user.username.startsWith('system:')",
+			Message:    "an OIDC issuer cannot give names that begin with system:",
+		}, {
+			Expression: "user.groups.all(group, !group.startsWith('system:'))",
+			Message:    "an OIDC issuer cannot give groups that begin with system:",
+		}},
+	}
+}
+
+// check says what is wrong with an authenticator. One that kube-apiserver takes for invalid would keep it from starting, and
+// an issuer that it cannot reach would keep it from using a new configuration, so those are found out before.
+func (p *Provider) check(ctx context.Context, authenticator apiserverv1.JWTAuthenticator, before sets.Set[string]) error {
+	var internal apiserver.AuthenticationConfiguration
+	given := apiserverv1.AuthenticationConfiguration{JWT: []apiserverv1.JWTAuthenticator{authenticator}}
+	if err := scheme.Convert(&given, &internal, nil); err != nil {
+		return err
+	}
+	compiler := authenticationcel.NewDefaultCompiler()
+	errs := validation.ValidateAuthenticationConfiguration(compiler, &internal, []string{serviceAccountIssuer})
+	if err := errs.ToAggregate(); err != nil {
+		return err
+	}
+	if before.Has(authenticator.Issuer.URL) {
+		return nil
+	}
+	return p.reach(ctx, authenticator.Issuer.URL)
+}
+
+var scheme = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	install.Install(s)
+	return s
+}()
+
+// reach asks an issuer what kube-apiserver will ask it first.
+func (p *Provider) reach(ctx context.Context, issuer string) error {
+	ctx, cancel := context.WithTimeout(ctx, issuerTimeout)
+	defer cancel()
+	url := strings.TrimSuffix(issuer, "/") + "/.well-known/openid-configuration"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	defer transport.CloseIdleConnections()
+	if p.issuerCA != "" {
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM([]byte(p.issuerCA))
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	}
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return fmt.Errorf("the issuer cannot be reached: %w", err)
+	}
+	defer response.Body.Close()
+	var document struct{ Issuer string }
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	if err := json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&document); err != nil {
+		return fmt.Errorf("%s is no OpenID configuration: %w", url, err)
+	}
+	if document.Issuer != issuer {
+		return fmt.Errorf("%s is the configuration of the issuer %q", url, document.Issuer)
+	}
+	return nil
+}
+
+// trusted are the URLs of the issuers that the cluster trusts.
+func (c cluster) trusted() (sets.Set[string], error) {
+	data, err := os.ReadFile(c.authenticationFile())
+	if err != nil {
+		return nil, err
+	}
+	var config apiserverv1.AuthenticationConfiguration
+	if err := yaml.Unmarshal(data, &config); err != nil {
+		return nil, fmt.Errorf("%s is damaged: %w", c.authenticationFile(), err)
+	}
+	urls := sets.New[string]()
+	for _, authenticator := range config.JWT {
+		urls.Insert(authenticator.Issuer.URL)
+	}
+	return urls, nil
+}
+
+// writeAuthentication writes kube-apiserver's configuration, unless it is the same already.
+func (c cluster) writeAuthentication(r record, authenticators []apiserverv1.JWTAuthenticator) error {
+	group := apiserverv1.SchemeGroupVersion
+	if v, err := version.ParseSemantic(r.Version); err == nil && v.LessThan(version.MustParseSemantic("1.34.0")) {
+		group.Version = "v1beta1"
+	}
+	data, err := yaml.Marshal(apiserverv1.AuthenticationConfiguration{
+		TypeMeta: metav1.TypeMeta{APIVersion: group.String(), Kind: "AuthenticationConfiguration"}, JWT: authenticators,
+	})
+	if err != nil {
+		return err
+	}
+	if before, err := os.ReadFile(c.authenticationFile()); err == nil && string(before) == string(data) {
+		return nil
+	}
+	return writeFile(c.authenticationFile(), data)
+}
+
+// awaitAuthentication waits until kube-apiserver uses its configuration. It keeps the old one for as long as an issuer of the
+// new one cannot be reached, but not when it starts: an issuer that is down must not keep another one trusted.
+func (c cluster) awaitAuthentication(ctx context.Context, r record) error {
+	data, err := os.ReadFile(c.authenticationFile())
+	if err != nil {
+		return err
+	}
+	proc := c.process(apiServer)
+	if running, err := proc.running(); err != nil || !running {
+		return err // it will start with it
+	}
+	admin, err := c.admin(r)
+	if err != nil {
+		return err
+	}
+	last := errors.New("it still uses the old one")
+	loaded := func(ctx context.Context) (bool, error) {
+		uses, err := admin.usesAuthentication(ctx, data)
+		if err != nil {
+			last = err
+		}
+		return uses, nil
+	}
+	err = wait.PollUntilContextTimeout(ctx, time.Second, loadTimeout, true, loaded)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if err := proc.restart(); err != nil {
+		return err
+	}
+	if err := wait.PollUntilContextTimeout(ctx, time.Second, loadTimeout, true, loaded); err != nil {
+		return fmt.Errorf("%s does not use its new authentication configuration, though it was restarted: %w", apiServer, last)
+	}
+	return nil
+}
+
+// usesAuthentication says whether kube-apiserver uses this configuration. Versions that do not tell are believed to.
+func (a admin) usesAuthentication(ctx context.Context, config []byte) (bool, error) {
+	const metric = "apiserver_authentication_config_controller_last_config_info{"
+	metrics, err := a.get(ctx, "/metrics")
+	if err != nil {
+		return false, err
+	}
+	told := false
+	for line := range strings.Lines(string(metrics)) {
+		if strings.HasPrefix(line, metric) {
+			told = true
+			if strings.Contains(line, fmt.Sprintf("sha256:%x", sha256.Sum256(config))) {
+				return true, nil
+			}
+		}
+	}
+	return !told, nil
+}

@@ -1,0 +1,255 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package local
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+)
+
+// providerEnv makes the test binary a provider in that directory.
+const providerEnv = "TEST_LOCAL_PROVIDER_DIR"
+
+// TestMain becomes a provider of one cluster, or runs the tests.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(providerEnv); dir != "" {
+		if err := runProvider(dir, types.UID(os.Getenv("UID_OF_CLUSTER"))); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+func runProvider(dir string, uid types.UID) error {
+	p, err := New(Options{Dir: dir, BinDir: os.Getenv("TEST_BIN_DIR"), UnsafeNoFsync: true, EndWithProvider: os.Getenv("END") != ""})
+	if err != nil {
+		return err
+	}
+	object := newCluster("blue")
+	object.UID = uid
+	fmt.Println("begins")
+	for ctx := context.Background(); ; time.Sleep(10 * time.Millisecond) {
+		if os.Getenv("REMOVE") != "" {
+			_, err = p.Remove(ctx, object, clusterprovider.Profile{})
+		} else {
+			_, err = p.Ensure(ctx, object, clusterprovider.Profile{})
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// providerCommand is a provider of one cluster as a process of its own.
+func providerCommand(dir string, uid types.UID, env ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(), append(env, providerEnv+"="+dir, "UID_OF_CLUSTER="+string(uid))...)
+	return cmd
+}
+
+// TestKill kills providers while they make a cluster and while they remove it, at whatever step they are.
+func TestKill(t *testing.T) {
+	options := testOptions(t)
+	options.EndWithProvider = false
+	object := newCluster("blue")
+	t.Cleanup(func() { // whatever has gone wrong: these processes do not die with the test
+		p := &Provider{options: options}
+		c := p.cluster(object.UID)
+		for _, proc := range []process{c.process(apiServer), c.process(controllerManager), p.etcdProcess()} {
+			if err := proc.kill(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	killed := func(after time.Duration, env ...string) {
+		t.Helper()
+		cmd := providerCommand(options.Dir, object.UID, env...)
+		var complaint strings.Builder
+		cmd.Stderr = &complaint
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(out, make([]byte, len("begins"))); err != nil {
+			t.Errorf("the provider does not begin: %v", err)
+		}
+		time.Sleep(after)
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if complaint.Len() > 0 {
+			t.Errorf("after %s: %s", after, complaint.String())
+		}
+		for _, program := range []string{"etcd", apiServer, controllerManager} {
+			if pids := processes(t, program, options.Dir); len(pids) > 1 {
+				t.Fatalf("after %s %s runs %d times", after, program, len(pids))
+			}
+		}
+	}
+	for _, after := range []time.Duration{0, 2, 5, 10, 20, 40, 80, 120, 200, 400, 800, 1600, 3000, 5000} {
+		killed(after * time.Millisecond)
+	}
+	p := newProvider(t, options)
+	ensure(t, p, object)
+	only(t, p, apiServer, object.UID)
+	only(t, p, controllerManager, object.UID)
+	crashed[p] = true
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, after := range []time.Duration{0, 1, 3, 10, 30} {
+		killed(after*time.Millisecond, "REMOVE=yes")
+	}
+	p = newProvider(t, options)
+	if gone, err := p.Remove(t.Context(), object, clusterprovider.Profile{}); err != nil || !gone {
+		t.Fatalf("gone: %t, %v", gone, err)
+	}
+	nothingLeft(t, p, object)
+}
+
+func TestEndWithProvider(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux ends processes with the one that has started them")
+	}
+	options := testOptions(t)
+	cmd := providerCommand(options.Dir, uuid.NewUUID(), "END=yes")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	run := func(want int) func() bool {
+		return func() bool {
+			return len(processes(t, "etcd", options.Dir)) == want && len(processes(t, apiServer, options.Dir)) == want
+		}
+	}
+	eventually(t, "the processes run", run(1))
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	eventually(t, "the processes end with the provider", run(0))
+}
+
+// TestProcess_LeavesAnothersProcessAlone: the id of a process that has ended is given to another one sooner or later.
+func TestProcess_LeavesAnothersProcessAlone(t *testing.T) {
+	proc := process{dir: t.TempDir(), name: "true", endWithProvider: true}
+	if err := proc.start("/bin/true", nil); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the process ends", func() bool { running, err := proc.running(); return err == nil && !running })
+	other := exec.Command("cat") // lives until its input ends
+	stdin, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(proc.file(".pid"), []byte(strconv.Itoa(other.Process.Pid)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := proc.kill(); err != nil {
+		t.Error(err)
+	}
+	_ = stdin.Close()
+	if err := other.Wait(); err != nil {
+		t.Errorf("another's process was ended: %v", err)
+	}
+}
+
+// TestProcess_Stops stops one that does as it is told, and starts it only once.
+func TestProcess_Stops(t *testing.T) {
+	proc := process{dir: t.TempDir(), name: "sleep", endWithProvider: true}
+	if err := proc.start("/bin/sleep", []string{"600"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := proc.start("/bin/sleep", []string{"600"}); err == nil || !strings.Contains(err.Error(), "runs already") {
+		t.Errorf("a second process: %v", err)
+	}
+	if !proc.runs("/bin/sleep", []string{"600"}) || proc.runs("/bin/sleep", []string{"60"}) {
+		t.Error("the command line is not known")
+	}
+	if err := proc.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if running, err := proc.running(); err != nil || running {
+		t.Errorf("running: %t, %v", running, err)
+	}
+}
+
+// TestSupervise_SaysWhyAProcessEnds starts one that cannot work.
+func TestSupervise_SaysWhyAProcessEnds(t *testing.T) {
+	p := &Provider{attempts: map[process]bool{}}
+	proc := process{dir: t.TempDir(), name: "broken", endWithProvider: true}
+	args := []string{"-c", "echo 'Error: no such flag' >&2; echo usage >&2; exit 1"}
+	for range 2 {
+		if err := p.supervise(proc, "/bin/sh", args); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the process ends", func() bool { running, err := proc.running(); return err == nil && !running })
+		if err := p.supervise(proc, "/bin/sh", args); err == nil || !strings.Contains(err.Error(), "Error: no such flag") {
+			t.Errorf("why the process has ended is told as: %v", err)
+		}
+	}
+}
+
+// TestEnsure_UID: a UID becomes the name of a folder that is deleted in the end.
+func TestEnsure_UID(t *testing.T) {
+	p := &Provider{options: Options{Dir: filepath.Join(t.TempDir(), "provider"), BinDir: t.TempDir()}}
+	for _, uid := range []types.UID{"", ".", "..", "../../x", "a/b", "a\x00b", "a\n"} {
+		object := newCluster("blue")
+		object.UID = uid
+		if _, err := p.Ensure(t.Context(), object, clusterprovider.Profile{}); err == nil || !strings.Contains(err.Error(), "the UID") {
+			t.Errorf("Ensure of %q: %v", uid, err)
+		}
+		gone, err := p.Remove(t.Context(), object, clusterprovider.Profile{})
+		if gone || err == nil || !strings.Contains(err.Error(), "the UID") {
+			t.Errorf("Remove of %q: %t, %v", uid, gone, err)
+		}
+	}
+}
+
+// TestDecide_TakenPort has somebody else on the port of a cluster.
+func TestDecide_TakenPort(t *testing.T) {
+	p, object := newProvider(t, testOptions(t)), newCluster("blue")
+	c := p.cluster(object.UID)
+	before, _, err := p.decide(t.Context(), c, object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, _, err := p.decide(t.Context(), c, object); err != nil || again != before {
+		t.Errorf("%+v has become %+v: %v", before, again, err)
+	}
+	l, err := net.Listen("tcp", address(before.Port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	after, _, err := p.decide(t.Context(), c, object)
+	if err != nil || after.Port == before.Port || after.Port < firstPort || after.Port > lastPort {
+		t.Errorf("instead of %d the port is %d: %v", before.Port, after.Port, err)
+	}
+	before.Served = true
+	if err := c.write(before); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := p.decide(t.Context(), c, object); err == nil || !strings.Contains(err.Error(), "taken by another process") {
+		t.Errorf("the address of a cluster that is known to others: %v", err)
+	}
+}

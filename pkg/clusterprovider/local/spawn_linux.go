@@ -1,0 +1,36 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package local
+
+import (
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+)
+
+// spawner starts processes that die with this one. The system ties them to the thread that starts them, so that has to
+// be one that lives as long as this process.
+var spawner = sync.OnceValue(func() chan<- func() {
+	work := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range work {
+			f()
+		}
+	}()
+	return work
+})
+
+// spawn starts a process in a session of its own. With tied it is killed when this process ends, however it ends.
+func spawn(cmd *exec.Cmd, tied bool) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if !tied {
+		return cmd.Start()
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	result := make(chan error)
+	spawner() <- func() { result <- cmd.Start() }
+	return <-result
+}

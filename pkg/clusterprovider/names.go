@@ -1,0 +1,89 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterprovider
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/namehash"
+)
+
+// identity is who a provider is on the hub. All names and labels that it gives follow from it, so that providers beside each
+// other, also two of one binary, never take each other's objects for their own.
+type identity struct {
+	name, environment string
+}
+
+// profileName names the profile of a configuration.
+func (i identity) profileName(config string) string {
+	return i.environment + "." + i.name + "." + config
+}
+
+func (i identity) group() string { return i.environment + "." + i.name + "." + v1alpha1.GroupName }
+
+func (i identity) clusterFinalizer() string { return i.group() + "/cluster" }
+
+func (i identity) accessFinalizer() string { return i.group() + "/accessrequest" }
+
+// ownLabels are on everything that the provider makes on the hub.
+func (i identity) ownLabels() client.MatchingLabels {
+	return client.MatchingLabels{v1alpha1.ManagedByLabel: i.name, v1alpha1.EnvironmentLabel: i.environment}
+}
+
+// accessLabels are on everything that the provider makes in a cluster for an AccessRequest.
+func (i identity) accessLabels(ar *v1alpha1.AccessRequest) client.MatchingLabels {
+	return client.MatchingLabels{
+		i.group() + "/managed-by-name":      shortened(ar.Name, validation.LabelValueMaxLength),
+		i.group() + "/managed-by-namespace": ar.Namespace,
+	}
+}
+
+// hash is the part of a name that tells AccessRequests of all providers apart.
+func (i identity) hash(ar *v1alpha1.AccessRequest) string {
+	return namehash.NameHash(i.environment, i.name, ar.Namespace, ar.Name)
+}
+
+// responsible is whether the provider makes the clusters of a profile.
+func (i identity) responsible(profile *v1alpha1.ClusterProfile) bool {
+	environment, labelled := profile.Labels[v1alpha1.EnvironmentLabel]
+	return profile.Spec.ProviderRef.Name == i.name && (!labelled || environment == i.environment)
+}
+
+const secretSuffix = ".kubeconfig"
+
+// secretName is the name of the Secret that answers an AccessRequest.
+func secretName(accessRequest string) string {
+	return shortened(accessRequest, validation.DNS1123LabelMaxLength-len(secretSuffix)) + secretSuffix
+}
+
+// shortened is a name of at most that length: the end of a longer one gives way to its hash.
+func shortened(name string, length int) string {
+	if len(name) <= length {
+		return name
+	}
+	end := "--" + namehash.NameHash(name)
+	return name[:length-len(end)] + end
+}
+
+// versionLabel is a version of Kubernetes as the value of a label, or empty.
+func versionLabel(version string) string {
+	version = strings.ReplaceAll(strings.TrimPrefix(version, "v"), "+", "_")
+	if len(validation.IsValidLabelValue(version)) > 0 {
+		return ""
+	}
+	return version
+}
+
+// key names an object for people and for comparison.
+func key(object client.Object) string {
+	if object.GetNamespace() == "" {
+		return fmt.Sprintf("%s %s", kindOf(object), object.GetName())
+	}
+	return fmt.Sprintf("%s %s/%s", kindOf(object), object.GetNamespace(), object.GetName())
+}

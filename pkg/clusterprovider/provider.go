@@ -1,0 +1,67 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clusterprovider is the contract of a cluster provider: what every provider has to do, done once. A provider is an
+// implementation of Provider, and a call of Run.
+package clusterprovider
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+// ResyncInterval is how often a provider is asked about a cluster that is ready and does not change.
+const ResyncInterval = 5 * time.Minute
+
+// Provider is what differs from one cluster provider to another. Its methods are called concurrently. Ensure
+// and Remove are not called at once for one cluster.
+type Provider interface {
+	// Profiles are what the provider offers now.
+	Profiles(ctx context.Context) ([]Profile, error)
+	// Ensure brings a cluster to what its object says, and returns how far it is. It does not wait: it is called again until
+	// the cluster is ready, when the object changes, and every ResyncInterval. It does not change the object.
+	Ensure(ctx context.Context, cluster *v1alpha1.Cluster, profile Profile) (State, error)
+	// Remove removes the cluster and all that belongs to it, and returns true once it is gone. It is called again until then.
+	Remove(ctx context.Context, cluster *v1alpha1.Cluster, profile Profile) (gone bool, err error)
+	// Connect is how the provider reaches a cluster that is ready, as its admin.
+	Connect(ctx context.Context, cluster *v1alpha1.Cluster) (*rest.Config, error)
+}
+
+// OIDCTruster is a Provider whose clusters can trust OIDC issuers.
+type OIDCTruster interface {
+	// TrustOIDC makes the cluster trust exactly these providers, all that access is granted through. Their defaults and
+	// prefixes are set. Those of one issuer have the same claims and prefixes, and may have different clients. It is not
+	// called twice at once for one cluster.
+	TrustOIDC(ctx context.Context, cluster *v1alpha1.Cluster, providers []v1alpha1.OIDCProviderConfig) error
+}
+
+// Profile is a kind of cluster that a provider offers.
+type Profile struct {
+	// Config names the provider's configuration that the profile is made from.
+	Config string
+	// Versions of Kubernetes that a Cluster can ask for. Empty: any.
+	Versions []v1alpha1.SupportedK8sVersion
+}
+
+// State is how far a cluster is.
+type State struct {
+	// Ready is whether the cluster can be used. Until then, Conditions or Info should say what is missing.
+	Ready bool
+	// Version of Kubernetes that the cluster has, if it is known.
+	Version string
+	// Info is shown by `kubectl get clusters -o wide`.
+	Info string
+	// Endpoints are the addresses of the cluster, as far as they are known.
+	Endpoints v1alpha1.Endpoints
+	// ProviderStatus is an object of the provider's own for the status, or nil.
+	ProviderStatus any
+	// Conditions are added to those that every cluster has. Their observedGeneration and lastTransitionTime are set.
+	Conditions []metav1.Condition
+	// RetryAfter is when the provider wants to be asked again. 0: after a while, depending on Ready.
+	RetryAfter time.Duration
+}

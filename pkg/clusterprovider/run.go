@@ -1,0 +1,109 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterprovider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+const (
+	// gracefulShutdown is how long running reconciliations may take to end.
+	gracefulShutdown = 10 * time.Second
+	// firstBackoff and longestBackoff bound how late a provider is after a cluster was away.
+	firstBackoff, longestBackoff = 200 * time.Millisecond, 30 * time.Second
+	// byCluster and byProfile are indices of the caches.
+	byCluster = "spec.clusterRef"
+	byProfile = "spec.profile"
+)
+
+// hubScheme has the kinds that providers use on the hub.
+var hubScheme = newScheme(v1alpha1.AddToScheme, corev1.AddToScheme)
+
+func newScheme(add ...func(*runtime.Scheme) error) *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, f := range add {
+		utilruntime.Must(f(scheme))
+	}
+	return scheme
+}
+
+func (o *Options) run(ctx context.Context, provider Provider) error {
+	mgr, err := ctrl.NewManager(o.Hub, o.managerOptions())
+	if err != nil {
+		return fmt.Errorf("assembling the manager: %w", err)
+	}
+	if err := o.setup(ctx, mgr, provider); err != nil {
+		return fmt.Errorf("assembling the controllers: %w", err)
+	}
+	return mgr.Start(ctx)
+}
+
+func (o *Options) managerOptions() ctrl.Options {
+	graceful := gracefulShutdown
+	return ctrl.Options{
+		Scheme: hubScheme,
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject: map[client.Object]cache.ByObject{
+				// Of the Secrets of a hub only those that this provider has made.
+				&corev1.Secret{}: {Label: labels.SelectorFromSet(labels.Set(o.identity().ownLabels()))},
+			},
+		},
+		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: o.metricsSecure},
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              o.identity().group(),
+		LeaderElectionNamespace:       o.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       &graceful,
+		Controller:                    config.Controller{SkipNameValidation: new(true)},
+	}
+}
+
+func controllerOptions(workers int) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: workers,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstBackoff, longestBackoff),
+	}
+}
+
+func (o *Options) setup(ctx context.Context, mgr ctrl.Manager, provider Provider) error {
+	index := mgr.GetFieldIndexer()
+	if err := errors.Join(
+		index.IndexField(ctx, &v1alpha1.Cluster{}, byProfile, func(object client.Object) []string {
+			return []string{object.(*v1alpha1.Cluster).Spec.Profile}
+		}),
+		index.IndexField(ctx, &v1alpha1.AccessRequest{}, byCluster, func(object client.Object) []string {
+			if ref := object.(*v1alpha1.AccessRequest).Spec.ClusterRef; ref != nil {
+				return []string{ref.NamespacedName().String()}
+			}
+			return nil
+		}),
+	); err != nil {
+		return err
+	}
+	own := o.identity()
+	return errors.Join(
+		mgr.Add(&profiles{identity: own, provider: provider, client: mgr.GetClient(), live: mgr.GetAPIReader()}),
+		(&clusters{identity: own, provider: provider, client: mgr.GetClient()}).setup(mgr, o.workers),
+		newAccess(own, provider, mgr.GetClient(), mgr.GetAPIReader()).setup(mgr, o.workers),
+	)
+}

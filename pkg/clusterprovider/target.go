@@ -1,0 +1,198 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterprovider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// targetScheme has the kinds that access to a cluster is made of.
+var targetScheme = newScheme(corev1.AddToScheme, rbacv1.AddToScheme)
+
+// targetMapper spares asking each cluster for what every cluster has.
+var targetMapper = func() meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ServiceAccount"), meta.RESTScopeNamespace)
+	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("Role"), meta.RESTScopeNamespace)
+	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), meta.RESTScopeNamespace)
+	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), meta.RESTScopeRoot)
+	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"), meta.RESTScopeRoot)
+	return mapper
+}()
+
+// target is a cluster as the provider changes it for one AccessRequest. It touches only what has the labels.
+type target struct {
+	client.Client
+	labels client.MatchingLabels
+}
+
+func newTarget(config *rest.Config, labels client.MatchingLabels) (*target, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	c, err := client.New(config, client.Options{Scheme: targetScheme, Mapper: targetMapper})
+	if err != nil {
+		return nil, err
+	}
+	return &target{Client: c, labels: labels}, nil
+}
+
+// reasoned is an error with the reason that a condition gives for it.
+type reasoned struct {
+	reason string
+	error
+}
+
+func (e reasoned) Unwrap() error { return e.error }
+
+func reasonOf(err error, otherwise string) string {
+	if r := (reasoned{}); errors.As(err, &r) {
+		return r.reason
+	}
+	return otherwise
+}
+
+func kindOf(object client.Object) string {
+	gvk, err := apiutil.GVKForObject(object, targetScheme)
+	if err != nil {
+		return fmt.Sprintf("%T", object)
+	}
+	return gvk.Kind
+}
+
+// ensureNamespace creates a namespace that is not there. It has no labels, and is never deleted: others may use it, too.
+func (t *target) ensureNamespace(ctx context.Context, name string) error {
+	err := t.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// apply brings objects to what they should be, in their order, as many as it can.
+func (t *target) apply(ctx context.Context, wanted []client.Object) error {
+	var errs []error
+	for _, want := range wanted {
+		want.SetLabels(maps.Clone(t.labels))
+		if err := t.applyOne(ctx, want); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", key(want), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (t *target) applyOne(ctx context.Context, want client.Object) error {
+	err := t.Create(ctx, want.DeepCopyObject().(client.Object))
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	have := want.DeepCopyObject().(client.Object)
+	if err := t.Get(ctx, client.ObjectKeyFromObject(want), have); err != nil {
+		return err
+	}
+	if !t.manages(have) {
+		return reasoned{reasonNotManaged, errors.New(
+			"it exists but does not contain the expected management labels, so it is somebody else's and is left alone")}
+	}
+	if roleRefOf(have) != roleRefOf(want) {
+		return t.recreate(ctx, have, want)
+	}
+	before := have.DeepCopyObject().(client.Object)
+	copyContent(want, have)
+	if equality.Semantic.DeepEqual(before, have) {
+		return nil
+	}
+	return t.Update(ctx, have)
+}
+
+func (t *target) manages(object client.Object) bool {
+	for label, value := range t.labels {
+		if object.GetLabels()[label] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// recreate replaces a binding: the role of one that exists cannot be changed.
+func (t *target) recreate(ctx context.Context, have, want client.Object) error {
+	uid := have.GetUID()
+	if err := t.Delete(ctx, have, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	err := t.Create(ctx, want.DeepCopyObject().(client.Object))
+	if apierrors.IsAlreadyExists(err) {
+		return reasoned{reasonRecreating, errors.New("it refers to another role now, and waits until the old one is deleted")}
+	}
+	return err
+}
+
+// cleanup deletes what has the labels and is not to be kept: first what gives rights, then the rights, then who has them.
+func (t *target) cleanup(ctx context.Context, keep []client.Object) error {
+	kept := sets.New[string]()
+	for _, object := range keep {
+		kept.Insert(key(object))
+	}
+	for _, list := range []client.ObjectList{
+		&rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleList{}, &rbacv1.ClusterRoleList{}, &corev1.ServiceAccountList{},
+	} {
+		if err := t.List(ctx, list, t.labels); err != nil {
+			return err
+		}
+		items, err := meta.ExtractList(list)
+		if err != nil {
+			return err
+		}
+		for _, item := range items {
+			object := item.(client.Object)
+			if kept.Has(key(object)) {
+				continue
+			}
+			uid := object.GetUID()
+			if err := t.Delete(ctx, object, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("%s: %w", key(object), err)
+			}
+		}
+	}
+	return nil
+}
+
+func roleRefOf(object client.Object) rbacv1.RoleRef {
+	switch o := object.(type) {
+	case *rbacv1.RoleBinding:
+		return o.RoleRef
+	case *rbacv1.ClusterRoleBinding:
+		return o.RoleRef
+	}
+	return rbacv1.RoleRef{}
+}
+
+// copyContent copies what an object is about, and leaves its metadata alone.
+func copyContent(from, to client.Object) {
+	switch from := from.(type) {
+	case *rbacv1.Role:
+		to.(*rbacv1.Role).Rules = from.Rules
+	case *rbacv1.ClusterRole:
+		to.(*rbacv1.ClusterRole).Rules = from.Rules
+		to.(*rbacv1.ClusterRole).AggregationRule = nil
+	case *rbacv1.RoleBinding:
+		to.(*rbacv1.RoleBinding).Subjects = from.Subjects
+	case *rbacv1.ClusterRoleBinding:
+		to.(*rbacv1.ClusterRoleBinding).Subjects = from.Subjects
+	}
+}

@@ -1,0 +1,131 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/test/clusterprovider"
+)
+
+func tokenRequest() *authenticationv1.TokenRequest { return &authenticationv1.TokenRequest{} }
+
+func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
+
+func listOptions() metav1.ListOptions { return metav1.ListOptions{} }
+
+func (p *providing) waitsForTheCluster(t *testing.T) {
+	secret := p.admit("existing", "broken", []byte("this is no kubeconfig"))
+	c := p.newCluster("test.existing.broken", "broken")
+	p.awaitPhase(c, v1alpha1.StatusPhaseProgressing)
+	ar := p.request(t, "early", c, &v1alpha1.TokenConfig{RoleRefs: []v1alpha1.RoleRef{viewer}})
+	message := p.awaitAccess(t, ar, v1alpha1.REQUEST_PENDING, "ClusterNotReady")
+	if !strings.Contains(message, `the configuration "broken": key kubeconfig of the Secret: it is no kubeconfig`) {
+		t.Error(message)
+	}
+	second := p.request(t, "given-up", c, &v1alpha1.TokenConfig{})
+	p.awaitAccess(t, second, v1alpha1.REQUEST_PENDING, "ClusterNotReady")
+	p.delete(t, second)
+	p.awaitGone(t, second)
+
+	secret.Data["kubeconfig"] = must(os.ReadFile(p.plain.AdminKubeconfig()))(t)
+	if err := p.client.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	p.granted(t, ar)
+	p.delete(t, ar)
+	p.awaitGone(t, ar)
+	p.delete(t, c)
+	p.awaitGone(t, c)
+	p.delete(t, secret)
+	p.awaitGone(t, &v1alpha1.ClusterProfile{ObjectMeta: named("test.existing.broken")})
+}
+
+func (p *providing) letsGoOfAVanishedCluster(t *testing.T) {
+	p.admit("existing", "vanishing", must(os.ReadFile(p.plain.AdminKubeconfig()))(t))
+	c := p.newCluster("test.existing.vanishing", "vanishing")
+	p.awaitPhase(c, v1alpha1.StatusPhaseReady)
+	ar := p.request(t, "bereft", c, &v1alpha1.TokenConfig{})
+	p.granted(t, ar)
+	p.delete(t, c)
+	p.awaitGone(t, c)
+	if left := p.left(t, "existing", "bereft"); len(left) > 0 {
+		t.Errorf("left in a cluster that lives on: %v", left)
+	}
+	p.delete(t, ar)
+	p.awaitGone(t, ar)
+}
+
+func (p *providing) keepsOutOfEachOthersWay(t *testing.T) {
+	p.admit("another", "shared", must(os.ReadFile(p.plain.AdminKubeconfig()))(t))
+	kill := p.run("another")
+	c := p.newCluster("test.another.shared", "green")
+	p.awaitPhase(c, v1alpha1.StatusPhaseReady)
+	token := &v1alpha1.TokenConfig{Permissions: []v1alpha1.PermissionsRequest{{Rules: rulesOf("list", "nodes")}}}
+	one, two := p.request(t, "one", p.cluster, token), p.request(t, "two", c, token)
+	ofOne := p.granted(t, one)
+	p.granted(t, two)
+	if p.get(t, p.cluster); p.cluster.Labels[v1alpha1.ProviderLabel] != "existing" || len(p.cluster.Finalizers) != 1 || len(c.Finalizers) != 1 {
+		t.Errorf("finalizers %v and %v", p.cluster.Finalizers, c.Finalizers)
+	}
+	p.delete(t, two)
+	p.awaitGone(t, two)
+	if before := p.left(t, "existing", "one"); len(before) != 3 || len(p.left(t, "another", "two")) != 0 {
+		t.Errorf("left: %v", before)
+	}
+	must(p.as(t, ofOne).CoreV1().Nodes().List(t.Context(), listOptions()))(t)
+
+	kill() // what one provider has granted stays while it is away, and is not granted anew when it is back
+	three := p.request(t, "three", c, token)
+	p.run("another")
+	secret := p.granted(t, three)
+	p.patch(t, c, `{"metadata":{"annotations":{"openmcp.cloud/operation":"reconcile"}}}`)
+	time.Sleep(time.Second)
+	if again := p.granted(t, three); again.ResourceVersion != secret.ResourceVersion {
+		t.Error("what is in place has been granted again")
+	}
+	p.get(t, ofOne)
+}
+
+func (p *providing) waitsForForeignFinalizers(t *testing.T) {
+	c := p.cluster
+	p.get(t, c)
+	p.patch(t, c, `{"metadata":{"finalizers":["`+c.Finalizers[0]+`","request.clusters.openmcp.cloud/somebody"]}}`)
+	p.delete(t, c)
+	p.awaitPhase(c, v1alpha1.StatusPhaseTerminating)
+	condition := meta.FindStatusCondition(c.Status.Conditions, "ForeignFinalizers")
+	if condition == nil || condition.Reason != "WaitingForDeletion" || !strings.Contains(condition.Message, "request.clusters.openmcp.cloud/somebody") {
+		t.Errorf("conditions %+v", c.Status.Conditions)
+	}
+	p.patch(t, c, `{"metadata":{"finalizers":["`+c.Finalizers[0]+`"]}}`)
+	p.awaitGone(t, c)
+	eventually(t, "its cluster is still there", func(context.Context) (bool, error) {
+		_, err := p.target.Discovery().ServerVersion()
+		return err == nil, err
+	})
+}
+
+func TestAccessProvider_Conformance(t *testing.T) {
+	p := newProvided(t)
+	p.delete(t, p.cluster)
+	p.awaitGone(t, p.cluster)
+	t.Run("kubeconfig", func(t *testing.T) {
+		clusterprovider.Run(t, clusterprovider.Config{Hub: p.hub.AdminConfig(), Provider: "existing", Timeout: timeout})
+	})
+	bin := must(filepath.Abs(hubConfig("").BinDir))(t)
+	p.runKind("local", "here", "--dir="+t.TempDir(), "--bin-dir="+bin, "--end-with-provider", "--unsafe-no-fsync")
+	t.Run("local", func(t *testing.T) {
+		clusterprovider.Run(t, clusterprovider.Config{Hub: p.hub.AdminConfig(), Provider: "here", Timeout: 2 * time.Minute})
+	})
+}
