@@ -60,7 +60,8 @@ kubectl hub accept --clusters c1 --wait --context hub`),
 	})
 	g.addGlobalFlags(cmd)
 	cmd.AddCommand(g.newInitCommand(), g.newJoinCommand(), g.newAcceptCommand(), g.newUnjoinCommand(), g.newGetCommand(),
-		g.newLabelCommand(), g.newMembersCommand(), g.newIAMRoleCommand(), g.newVersionCommand())
+		g.newLabelCommand(), g.newMembersCommand(), g.newIAMRoleCommand(), g.newAccessCommand(), g.newAccessTokenCommand(),
+		g.newVersionCommand())
 	return cmd
 }
 

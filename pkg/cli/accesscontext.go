@@ -1,0 +1,167 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientauthenticationv1 "k8s.io/client-go/pkg/apis/clientauthentication/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+const accessTokenCommand = "access-token"
+
+// accessContext is the context of a cluster in the kubeconfig that the flags point to. Context, cluster and user have one
+// name.
+type accessContext struct {
+	*global
+	name, request, namespace string
+	access                   clientcmd.ConfigAccess
+	kubeconfig               *clientcmdapi.Config
+}
+
+// contextFor refuses to take a context that belongs to something else.
+func (o *accessOptions) contextFor(request string) (*accessContext, error) {
+	c := &accessContext{global: o.global, name: o.cluster.Namespace + "--" + o.cluster.Name, request: request, namespace: o.namespace,
+		access: o.flags.ToRawKubeConfigLoader().ConfigAccess()}
+	var err error
+	if c.kubeconfig, err = c.access.GetStartingConfig(); err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	user, ok := c.kubeconfig.AuthInfos[c.name]
+	ours := ok && user.Exec != nil && len(user.Exec.Args) > 0 && user.Exec.Args[0] == accessTokenCommand
+	if !ours && (ok || c.kubeconfig.Contexts[c.name] != nil || c.kubeconfig.Clusters[c.name] != nil) {
+		return nil, fmt.Errorf("the kubeconfig has a context, cluster or user %s that is none of kubectl hub: rename it, or use another "+
+			"--kubeconfig", c.name)
+	}
+	return c, nil
+}
+
+// config is a kubeconfig with the context. Its user asks the hub for a token, as who is asking now.
+func (c *accessContext) config(token *v1alpha1.AccessToken) (*clientcmdapi.Config, error) {
+	config, err := clientcmd.Load([]byte(token.Status.Kubeconfig))
+	if err != nil || config.Contexts[config.CurrentContext] == nil ||
+		config.Clusters[config.Contexts[config.CurrentContext].Cluster] == nil {
+		return nil, fmt.Errorf("the hub has answered with no kubeconfig for AccessRequest %s/%s", c.namespace, c.request)
+	}
+	command, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if found, err := exec.LookPath("kubectl-hub"); err == nil && filepath.IsAbs(found) {
+		command = "kubectl-hub"
+	}
+	return &clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{c.name: config.Clusters[config.Contexts[config.CurrentContext].Cluster]},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{c.name: {Exec: &clientcmdapi.ExecConfig{
+			APIVersion: clientauthenticationv1.SchemeGroupVersion.String(), Command: command, Args: c.args(),
+			InteractiveMode: clientcmdapi.IfAvailableExecInteractiveMode,
+			InstallHint:     "kubectl-hub has to be in the PATH.",
+		}}},
+		Contexts:       map[string]*clientcmdapi.Context{c.name: {Cluster: c.name, AuthInfo: c.name}},
+		CurrentContext: c.name,
+	}, nil
+}
+
+// args name the hub as it is meant now, whatever the current context will be then.
+func (c *accessContext) args() []string {
+	args := []string{accessTokenCommand, "--request=" + c.namespace + "/" + c.request}
+	if path := *c.flags.KubeConfig; path != "" {
+		if absolute, err := filepath.Abs(path); err == nil {
+			path = absolute
+		}
+		args = append(args, "--kubeconfig="+path)
+	}
+	hub := c.kubeconfig.CurrentContext
+	if *c.flags.Context != "" {
+		hub = *c.flags.Context
+	}
+	if hub != "" {
+		args = append(args, "--context="+hub)
+	}
+	if *c.flags.Impersonate != "" {
+		args = append(args, "--as="+*c.flags.Impersonate)
+	}
+	for _, group := range *c.flags.ImpersonateGroup {
+		args = append(args, "--as-group="+group)
+	}
+	return args
+}
+
+// merge adds the context and says to which file. The current context stays.
+func (c *accessContext) merge(config *clientcmdapi.Config) (string, error) {
+	c.kubeconfig.Clusters[c.name], c.kubeconfig.AuthInfos[c.name] = config.Clusters[c.name], config.AuthInfos[c.name]
+	if have := c.kubeconfig.Contexts[c.name]; have == nil { // who has chosen a namespace keeps it
+		c.kubeconfig.Contexts[c.name] = config.Contexts[c.name]
+	}
+	if err := clientcmd.ModifyConfig(c.access, *c.kubeconfig, true); err != nil {
+		return "", fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	return c.access.GetDefaultFilename(), nil
+}
+
+func (c *accessContext) remove() error {
+	delete(c.kubeconfig.Clusters, c.name)
+	delete(c.kubeconfig.AuthInfos, c.name)
+	delete(c.kubeconfig.Contexts, c.name)
+	if err := clientcmd.ModifyConfig(c.access, *c.kubeconfig, true); err != nil {
+		return fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	return nil
+}
+
+// newAccessTokenCommand is for the kubeconfigs that access writes.
+func (g *global) newAccessTokenCommand() *cobra.Command {
+	request, lifetime := "", time.Hour
+	cmd := &cobra.Command{
+		Use:    accessTokenCommand + " --request NAMESPACE/NAME",
+		Short:  "Print a short-lived token of an AccessRequest, as an ExecCredential",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return g.printAccessToken(cmd.Context(), request, lifetime)
+		},
+	}
+	cmd.Flags().StringVar(&request, "request", "", "The AccessRequest.")
+	cmd.Flags().DurationVar(&lifetime, "lifetime", lifetime, "How long the token is to be valid.")
+	return cmd
+}
+
+func (g *global) printAccessToken(ctx context.Context, request string, lifetime time.Duration) error {
+	namespace, name, found := strings.Cut(request, "/")
+	if !found || namespace == "" || name == "" {
+		return fmt.Errorf("--request must be NAMESPACE/NAME, not %q", request)
+	}
+	config, err := g.restConfig()
+	if err != nil {
+		return err
+	}
+	h, err := newHub(config)
+	if err != nil {
+		return err
+	}
+	wanted := &v1alpha1.AccessToken{Spec: v1alpha1.AccessTokenSpec{ExpirationSeconds: new(int64(lifetime / time.Second))}}
+	token, err := h.clusters.OpenMCPV1alpha1().AccessRequests(namespace).CreateToken(ctx, name, wanted, metav1.CreateOptions{})
+	if err != nil {
+		return unreachable(config.Host, err, "check --context and --kubeconfig")
+	}
+	return json.NewEncoder(g.Out).Encode(clientauthenticationv1.ExecCredential{
+		TypeMeta: metav1.TypeMeta{APIVersion: clientauthenticationv1.SchemeGroupVersion.String(), Kind: "ExecCredential"},
+		Status: &clientauthenticationv1.ExecCredentialStatus{
+			Token: token.Status.Token, ExpirationTimestamp: &token.Status.ExpirationTimestamp,
+		},
+	})
+}

@@ -1,0 +1,129 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/test/localhub"
+)
+
+// request is the only one that there is, once it is as the test wants it.
+func (a *tokenAccess) request(t *testing.T, is func(*v1alpha1.AccessRequest) bool) *v1alpha1.AccessRequest {
+	t.Helper()
+	list := &v1alpha1.AccessRequestList{}
+	eventually(t, "the AccessRequest", func(ctx context.Context) (bool, error) {
+		if err := a.client.List(ctx, list, client.InNamespace("teams")); err != nil || len(list.Items) != 1 {
+			return holds(false, list.Items)
+		}
+		return holds(is(&list.Items[0]), list.Items[0])
+	})
+	return &list.Items[0]
+}
+
+func TestKubectlHub_Access(t *testing.T) {
+	a := newTokenAccess(t)
+	p := plugin{withContexts(t, map[string]*localhub.Hub{"hub": a.hub})}
+	run := func(args ...string) (done chan string) {
+		done = make(chan string, 1)
+		cmd := p.command(t, append([]string{"access", "blue", "-n", "teams", "--context", "hub"}, args...)...)
+		go func() {
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				out = append(out, err.Error()...)
+			}
+			done <- string(out)
+		}()
+		return done
+	}
+	contains(t, <-run(), "Error: --cluster-role or --role must say what access is wanted")
+
+	done := run("--cluster-role=view", "--role=web/granted", "--ttl=2h")
+	ar := a.request(t, func(*v1alpha1.AccessRequest) bool { return true })
+	if ref := ar.Spec.ClusterRef; ref == nil || ref.Name != "blue" || ref.Namespace != "teams" ||
+		ar.Spec.TTL.Duration != 2*time.Hour || len(ar.Spec.Token.RoleRefs) != 2 {
+		t.Errorf("the request is %+v", ar.Spec)
+	}
+	ar.Status.Conditions = []metav1.Condition{{
+		Type: "Ready", Status: "False", Reason: "Busy", Message: "the roles are being made", LastTransitionTime: metav1.Now(),
+	}}
+	if err := a.client.Status().Update(t.Context(), ar); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(3 * time.Second) // the wait says nothing before
+	ar.Status.Conditions = nil
+	a.provide(t, ar)
+	out := <-done
+	contains(t, out, "Made AccessRequest teams/"+ar.Name, "Waiting for AccessRequest teams/"+ar.Name+": the roles are being made",
+		"has the context teams--blue for cluster teams/blue")
+
+	config := must(clientcmd.LoadFromFile(p.kubeconfig))(t)
+	if config.CurrentContext == "teams--blue" || config.AuthInfos["teams--blue"].Token != "" {
+		t.Errorf("the kubeconfig became %+v", config)
+	}
+	bin := filepath.Dir(binary(t, "kubectl-hub"))
+	onCluster := func(args ...string) (string, error) {
+		cmd := a.hub.Kubectl(t.Context(), append([]string{"--kubeconfig", p.kubeconfig, "--context", "teams--blue"}, args...)...)
+		cmd.Env = append(cmd.Env, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "KUBECONFIG="+p.kubeconfig)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	for range 2 { // each with a token of its own
+		if out, err := onCluster("get", "configmaps", "-n", "web"); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+	out, _ = onCluster("get", "secrets", "-n", "web")
+	contains(t, out, `User "system:serviceaccount:accessrequests:granted" cannot list resource "secrets"`)
+
+	// Nothing to be done.
+	out = <-run("--cluster-role=view", "--role=web/granted")
+	if strings.Contains(out, "AccessRequest") {
+		t.Errorf("the same again: %s", out)
+	}
+	contains(t, <-run("-o", "kubeconfig"), "current-context: teams--blue", "- access-token", "client.authentication.k8s.io/v1")
+
+	// Other rights have to be granted.
+	done = run("--cluster-role=edit", "--timeout=20s")
+	changed := a.request(t, func(r *v1alpha1.AccessRequest) bool { return r.Generation > ar.Generation })
+	out, err := onCluster("get", "configmaps", "-n", "web")
+	if err == nil {
+		t.Error("a token is given of a request that has changed")
+	}
+	contains(t, out, "it has changed since it was granted")
+	changed.Status.Phase, changed.Status.ObservedGeneration = v1alpha1.REQUEST_DENIED, changed.Generation
+	changed.Status.Conditions = []metav1.Condition{{
+		Type: "Allowed", Status: "False", Reason: "Policy", Message: "nobody gets edit", LastTransitionTime: metav1.Now(),
+	}}
+	if err := a.client.Status().Update(t.Context(), changed); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, <-done, "Changed AccessRequest", "is denied: nobody gets edit")
+
+	contains(t, <-run("--revoke"), "revoked the access to cluster teams/blue")
+	if err := a.client.Get(t.Context(), client.ObjectKeyFromObject(ar), ar); !apierrors.IsNotFound(err) {
+		t.Errorf("the request is there: %v", err)
+	}
+	left := must(clientcmd.LoadFromFile(p.kubeconfig))(t)
+	if left.Contexts["teams--blue"] != nil || left.AuthInfos["teams--blue"] != nil || left.Contexts["hub"] == nil {
+		t.Errorf("the kubeconfig became %+v", left)
+	}
+	contains(t, <-run("--revoke"), "there is no AccessRequest")
+	config.AuthInfos["teams--blue"].Exec = nil
+	if err := clientcmd.WriteToFile(*config, p.kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, <-run("--cluster-role=view"), "has a context, cluster or user teams--blue that is none of kubectl hub")
+}
