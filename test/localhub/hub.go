@@ -45,7 +45,11 @@ spec:
 // deploy applies artifacts/deploy as far as it has a meaning without nodes.
 func (h *Hub) deploy(ctx context.Context) error {
 	var manifests bytes.Buffer
-	for _, name := range []string{"namespace.yaml", "rbac.yaml"} {
+	names := []string{"namespace.yaml", "rbac.yaml"}
+	if h.config.EKS != nil {
+		names = append(names, "../aws-auth/rbac.yaml")
+	}
+	for _, name := range names {
 		data, err := os.ReadFile(h.manifest(name))
 		if err != nil {
 			return err
