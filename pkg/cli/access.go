@@ -224,7 +224,7 @@ func (o *accessOptions) awaitGranted(ctx context.Context, h *hub, name string) e
 			return false, "", err
 		}
 		if r.Status.IsDenied() {
-			return false, "", fmt.Errorf("%s is denied%s", what, after(": ", conditionsOf(r)))
+			return false, "", fmt.Errorf("%s is denied%s (for good: delete it to ask anew)", what, after(": ", conditionsOf(r)))
 		}
 		if r.Status.IsGranted() && r.Status.ObservedGeneration == r.Generation {
 			return true, "", nil

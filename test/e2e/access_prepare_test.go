@@ -87,6 +87,32 @@ func TestAccessPrepare(t *testing.T) {
 			p.Errorf("prepared %s after the profile came", took)
 		}
 	})
+	run("a ClusterRequest that is denied", func(p *preparation) {
+		r := clusterRequest("teams")
+		a := toRequest(accessRequest("teams"), r)
+		p.create(r, a)
+		p.patchStatus(r, `{"phase":"Denied","observedGeneration":1}`)
+		p.awaitProblem(a, "InvalidReference", "is not granted")
+		if len(a.Labels) != 0 || a.Spec.ClusterRef != nil {
+			p.Errorf("labels %v, clusterRef %v", a.Labels, a.Spec.ClusterRef)
+		}
+	})
+	run("neither reference, then both", func(p *preparation) {
+		a, c := accessRequest("teams"), p.cluster()
+		p.create(a)
+		p.awaitProblem(a, "ConfigurationProblem", "neither spec.clusterRef nor spec.requestRef is set")
+		p.patch(a, fmt.Sprintf(`{"spec":{"clusterRef":{"namespace":%q,"name":%q},"requestRef":{"namespace":"teams","name":"nobody"}}}`, c.Namespace, c.Name))
+		p.awaitPrepared(a)
+	})
+	run("one label is there already", func(p *preparation) {
+		c := p.cluster()
+		for key, value := range map[string]string{v1alpha1.ProviderLabel: "kind", v1alpha1.ProfileLabel: c.Spec.Profile} {
+			a := toCluster(accessRequest("teams"), c)
+			a.Labels = map[string]string{key: value}
+			p.create(a)
+			p.awaitPrepared(a)
+		}
+	})
 	run("a wrong label is kept until its owner removes it", func(p *preparation) {
 		a := toCluster(accessRequest("teams"), p.cluster())
 		a.Labels = map[string]string{v1alpha1.ProviderLabel: "wrong"}
@@ -207,13 +233,18 @@ func deniedStays(p *preparation) {
 	if len(early.Labels) != 0 || early.Spec.ClusterRef != nil {
 		p.Errorf("a denied request is prepared: %v, %v", early.Labels, early.Spec.ClusterRef)
 	}
+	// Nor does it help to ask for something else, or to be looked at by another process.
+	p.patch(late, `{"spec":{"ttl":"24h"}}`)
+	p.kill()
+	p.start()
+	p.await("the change was seen", late, func() bool { return late.Status.ObservedGeneration == late.Generation })
+	if late.Generation != 2 || !late.Status.IsDenied() {
+		p.Errorf("generation %d, phase %q", late.Generation, late.Status.Phase)
+	}
 	// Nobody waits for those who have no access.
 	if err := p.Delete(p.Context(), canary); err != nil {
 		p.Fatal(err)
 	}
-	p.patch(late, `{"spec":{"ttl":"24h"}}`)
-	p.awaitPrepared(late)
-	p.patchStatus(late, `{"phase":"Denied"}`)
 	p.patch(c, `{"metadata":{"finalizers":["`+v1alpha1.AccessFinalizer+`"]}}`)
 	if err := p.Delete(p.Context(), c); err != nil {
 		p.Fatal(err)
@@ -243,17 +274,25 @@ func switchedOff(p *preparation) {
 }
 
 func onlyWhatIsSelected(p *preparation) {
-	p.start("--access-request-selector=landscape=dev")
+	p.start("--access-request-selector=landscape in (dev, test), !frozen")
 	defer p.kill()
 	c := p.cluster()
-	other, selected := toCluster(accessRequest("teams"), c), toCluster(accessRequest("teams"), c)
-	selected.Labels = map[string]string{"landscape": "dev"}
-	p.create(other, selected)
+	other, frozen, selected := toCluster(accessRequest("teams"), c), toCluster(accessRequest("teams"), c), toCluster(accessRequest("teams"), c)
+	selected.Labels, frozen.Labels = map[string]string{"landscape": "dev"}, map[string]string{"landscape": "test", "frozen": ""}
+	frozen.Spec.TTL = &metav1.Duration{Duration: time.Second}
+	p.create(other, frozen, selected)
 	p.awaitPrepared(selected)
-	p.await("the other", other, func() bool { return true })
-	if len(other.Labels) != 0 || other.Status.Phase != "" {
-		p.Errorf("the other is prepared: %+v", other)
+	time.Sleep(2 * time.Second) // the time of the frozen one is over
+	for _, a := range []*v1alpha1.AccessRequest{other, frozen} {
+		p.await("it is there", a, func() bool { return true })
+		if a.Labels[v1alpha1.ProviderLabel] != "" || a.Status.Phase != "" {
+			p.Errorf("it is prepared: %+v", a)
+		}
 	}
+	p.patch(other, `{"metadata":{"labels":{"landscape":"test"}}}`)
+	p.awaitPrepared(other)
+	p.patch(frozen, `{"metadata":{"labels":{"frozen":null}}}`)
+	p.awaitGone(frozen)
 }
 
 func deniedByPolicy(p *preparation) {

@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,14 +33,29 @@ import (
 type scheduled struct {
 	*testing.T
 	client.Client
-	namespace, file, profile string
+	namespace, profile string
+	// own is what all configurations here have, file what the test adds.
+	own, file string
 }
 
 // newScheduled starts schedulers, all of which believe that they are the only one. PROFILE in the configuration is a profile
-// that is there; requests of other namespaces are left alone.
+// that is there. Requests of other namespaces are left alone, and clusters of others are not looked at unless it says so.
 func newScheduled(t *testing.T, schedulers int, configuration string) *scheduled {
 	t.Helper()
-	s := &scheduled{T: t, Client: provider(t), namespace: unique("scheduled"), file: filepath.Join(t.TempDir(), "config.yaml"), profile: newProfile(t)}
+	return newScheduledIn(t, unique("scheduled"), schedulers, configuration)
+}
+
+func newScheduledIn(t *testing.T, namespaceName string, schedulers int, configuration string) *scheduled {
+	t.Helper()
+	dir := t.TempDir()
+	s := &scheduled{
+		T: t, Client: provider(t), namespace: namespaceName, profile: newProfile(t),
+		own: filepath.Join(dir, "own.yaml"), file: filepath.Join(dir, "config.yaml"),
+	}
+	own := "scheduler: {scope: Namespaced, selectors: {requests: {matchLabels: {scheduled: " + s.namespace + "}}}}"
+	if err := os.WriteFile(s.own, []byte(own), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	s.configure(configuration)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace, Labels: map[string]string{"team": "a"}}}
 	if _, err := kube(t, hub.AdminConfig()).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
@@ -69,8 +85,6 @@ func newScheduled(t *testing.T, schedulers int, configuration string) *scheduled
 func (s *scheduled) configure(configuration string) {
 	s.Helper()
 	configuration = strings.ReplaceAll(configuration, "PROFILE", s.profile)
-	configuration = strings.Replace(configuration, "scheduler:",
-		"scheduler:\n  scope: Namespaced\n  selectors: {requests: {matchLabels: {scheduled: "+s.namespace+"}}}", 1)
 	if err := os.WriteFile(s.file, []byte(configuration), 0o600); err != nil {
 		s.Fatal(err)
 	}
@@ -91,7 +105,8 @@ func (s *scheduled) start(ctx context.Context, running *sync.WaitGroup) {
 	mgr := must(ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &again},
 	}))(s.T)
-	if err := clusterscheduler.SetupWithManager(mgr, clusterscheduler.Options{ConfigFiles: []string{s.file}}); err != nil {
+	live := must(clusterscheduler.NewLiveConfig([]string{s.own, s.file}))(s.T)
+	if err := errors.Join(mgr.Add(live), clusterscheduler.SetupWithManager(mgr, live)); err != nil {
 		s.Fatal(err)
 	}
 	running.Go(func() {

@@ -21,6 +21,7 @@ import (
 
 func TestReconcile_KeepsToThePolicy(t *testing.T) {
 	const onlyView = "roleRefs.all(r, r.name == 'view') && permissions.size() == 0"
+	const ownCluster = "clusterRequests.exists(r, r.metadata.namespace == request.metadata.namespace && r.spec.purpose == 'mcp')"
 	admin := func(r *v1alpha1.AccessRequest) {
 		r.Spec.Token.RoleRefs = []v1alpha1.RoleRef{{Kind: "ClusterRole", Name: "cluster-admin"}}
 	}
@@ -32,18 +33,30 @@ func TestReconcile_KeepsToThePolicy(t *testing.T) {
 	for name, test := range map[string]struct {
 		rule   string
 		change []change
+		holder string
 		phase  string
 		reason string
 		again  bool
 	}{
-		"what is allowed":                   {rule: onlyView, phase: "Pending", reason: "Prepared"},
-		"what is not":                       {rule: onlyView, change: []change{admin}, phase: "Denied", reason: "DeniedByPolicy"},
-		"a Cluster of another namespace":    {rule: "cluster.metadata.namespace == request.metadata.namespace", phase: "Denied", reason: "DeniedByPolicy"},
-		"a namespace that is trusted":       {rule: "namespaceObject.metadata.labels['trusted'] == 'true'", phase: "Pending", reason: "Prepared"},
-		"labels of one's own":               {rule: onlyView, change: []change{admin, labelled("asdf", "default")}, phase: "Denied", reason: "DeniedByPolicy"},
-		"labels of one's own, a bit later":  {rule: onlyView, change: []change{admin, labelled("asdf", "default"), phase("Pending", 1)}, phase: "Denied", reason: "DeniedByPolicy"},
-		"something else after all":          {rule: onlyView, change: []change{prepared, admin, generation(2)}, phase: "Denied", reason: "DeniedByPolicy"},
-		"something else after the grant":    {rule: onlyView, change: []change{prepared, phase("Granted", 1), admin, generation(2)}, phase: "Denied", reason: "DeniedByPolicy"},
+		"what is allowed":                  {rule: onlyView, phase: "Pending", reason: "Prepared"},
+		"what is not":                      {rule: onlyView, change: []change{admin}, phase: "Denied", reason: "DeniedByPolicy"},
+		"a Cluster of another namespace":   {rule: "cluster.metadata.namespace == request.metadata.namespace", phase: "Denied", reason: "DeniedByPolicy"},
+		"a namespace that is trusted":      {rule: "namespaceObject.metadata.labels['trusted'] == 'true'", phase: "Pending", reason: "Prepared"},
+		"labels of one's own":              {rule: onlyView, change: []change{admin, labelled("asdf", "default")}, phase: "Denied", reason: "DeniedByPolicy"},
+		"labels of one's own, a bit later": {rule: onlyView, change: []change{admin, labelled("asdf", "default"), phase("Pending", 1)}, phase: "Denied", reason: "DeniedByPolicy"},
+		"something else after all":         {rule: onlyView, change: []change{prepared, admin, generation(2)}, phase: "Denied", reason: "DeniedByPolicy"},
+		"something else after the grant":   {rule: onlyView, change: []change{prepared, phase("Granted", 1), admin, generation(2)}, phase: "Denied", reason: "DeniedByPolicy"},
+		"a Cluster of one's own":           {rule: ownCluster, holder: "bar", phase: "Pending", reason: "Prepared"},
+		"a Cluster of somebody else":       {rule: ownCluster, holder: "foo", phase: "Denied", reason: "DeniedByPolicy"},
+		"a Cluster of nobody":              {rule: ownCluster, phase: "Denied", reason: "DeniedByPolicy"},
+		"a Cluster of somebody else, behind a request of one's own": {rule: ownCluster + " || request.spec.requestRef.namespace == 'bar'",
+			change: []change{func(r *v1alpha1.AccessRequest) {
+				r.Spec.RequestRef = &v1alpha1.ObjectReference{Namespace: "bar", Name: "mine"}
+			}}, holder: "foo", phase: "Pending", reason: "ConfigurationProblem", again: true},
+		"what one says of oneself": {rule: "request.metadata.labels['team'] == 'admins' || request.metadata.annotations['team'] == 'admins' || request.status.phase == 'Trusted'",
+			change: []change{func(r *v1alpha1.AccessRequest) {
+				r.Labels, r.Annotations = map[string]string{"team": "admins"}, map[string]string{"team": "admins"}
+			}}, phase: "Pending", reason: "ConfigurationProblem", again: true},
 		"a rule that cannot be evaluated":   {rule: "request.spec.nothing == 1", phase: "Pending", reason: "ConfigurationProblem", again: true},
 		"such a rule, and labels one's own": {rule: "request.spec.nothing == 1", change: []change{labelled("asdf", "default")}, reason: "ConfigurationProblem", again: true},
 	} {
@@ -58,7 +71,12 @@ func TestReconcile_KeepsToThePolicy(t *testing.T) {
 				t.Fatal(err)
 			}
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "bar", Labels: map[string]string{"trusted": "true"}}}
-			f := newFixture(t, profile(), cluster(), namespace, access("a", append([]change{toCluster}, test.change...)...))
+			held, request := cluster(), &v1alpha1.ClusterRequest{}
+			request.Namespace, request.Name, request.UID, request.Spec.Purpose = "nobody", "r", "uid", "mcp"
+			if test.holder != "" {
+				request.Namespace, held.Finalizers = test.holder, []string{request.FinalizerForCluster()}
+			}
+			f := newFixture(t, profile(), held, request, namespace, access("a", append([]change{toCluster}, test.change...)...))
 			f.policy = live.Policy
 			key := client.ObjectKey{Namespace: "bar", Name: "a"}
 			for range 2 {

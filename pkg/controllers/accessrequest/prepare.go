@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,10 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/clusterprotection"
 )
 
-const (
-	reasonPrepared       = "Prepared"
-	reasonDeniedByPolicy = "DeniedByPolicy"
-)
+const reasonPrepared = "Prepared"
 
 // problem is why a request cannot be prepared, for whoever made it. Its end comes as an event, unless it is to be tried again.
 type problem struct {
@@ -35,7 +33,7 @@ func (p *problem) Error() string { return p.message }
 // prepared.
 func (p *problem) phase(access *v1alpha1.AccessRequest) string {
 	switch {
-	case p.reason == reasonDeniedByPolicy:
+	case p.reason == v1alpha1.ReasonDeniedByPolicy:
 		return v1alpha1.REQUEST_DENIED
 	case isLabelled(access):
 		return ""
@@ -108,7 +106,7 @@ func (r *Reconciler) assign(ctx context.Context, access *v1alpha1.AccessRequest)
 	if err := r.client.Get(ctx, key, cluster); err != nil {
 		return nil, notFound(err, "referenced Cluster %q", key)
 	}
-	if err := r.ask(ctx, access, cluster); err != nil {
+	if err := r.ask(ctx, access, key); err != nil {
 		return nil, err
 	}
 	if access.Spec.ClusterRef != nil && isLabelled(access) {
@@ -163,24 +161,47 @@ func (r *Reconciler) cluster(ctx context.Context, access *v1alpha1.AccessRequest
 	}
 }
 
-// ask asks the policy.
-func (r *Reconciler) ask(ctx context.Context, access *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) error {
+// ask asks the policy. A denial is for good, so what it depends on does not come from a cache.
+func (r *Reconciler) ask(ctx context.Context, access *v1alpha1.AccessRequest, key client.ObjectKey) error {
 	policy := r.policy()
 	if !policy.RestrictsAccessRequests() {
 		return nil
 	}
-	namespace := &corev1.Namespace{}
+	namespace, cluster := &corev1.Namespace{}, &v1alpha1.Cluster{}
 	if err := r.live.Get(ctx, client.ObjectKey{Name: access.Namespace}, namespace); err != nil {
 		return fmt.Errorf("reading the namespace of the AccessRequest: %w", err)
 	}
-	switch allowed, err := policy.AccessRequestAllowed(ctx, access, cluster, namespace); {
+	if err := r.live.Get(ctx, key, cluster); err != nil {
+		return notFound(err, "referenced Cluster %q", key)
+	}
+	holders, err := r.holders(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	switch allowed, err := policy.AccessRequestAllowed(ctx, access, cluster, holders, namespace); {
 	case err != nil:
 		return &problem{reason: v1alpha1.ReasonConfigurationProblem, message: err.Error(), again: err}
 	case !allowed:
-		return problemf(reasonDeniedByPolicy, "no rule of the policy allows this access to the Cluster %q to requests in the namespace %q",
-			client.ObjectKeyFromObject(cluster), access.Namespace)
+		return problemf(v1alpha1.ReasonDeniedByPolicy, "no rule of the policy allows this access to the Cluster %q to requests in the namespace %q",
+			key, access.Namespace)
 	}
 	return nil
+}
+
+// holders are the ClusterRequests that have a Cluster. What the cache has of them is enough unless it has not got them all.
+func (r *Reconciler) holders(ctx context.Context, cluster *v1alpha1.Cluster) (holders []v1alpha1.ClusterRequest, err error) {
+	uids := cluster.GetRequestUIDs()
+	for _, from := range []client.Reader{r.client, r.live} {
+		all := &v1alpha1.ClusterRequestList{}
+		if uids.Len() > 0 {
+			err = from.List(ctx, all, client.UnsafeDisableDeepCopy)
+		}
+		holders = slices.DeleteFunc(all.Items, func(request v1alpha1.ClusterRequest) bool { return !uids.Has(string(request.UID)) })
+		if err != nil || len(holders) == uids.Len() {
+			break
+		}
+	}
+	return holders, err
 }
 
 func (r *Reconciler) protect(ctx context.Context, cluster client.ObjectKey) error {

@@ -16,7 +16,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -24,8 +23,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/clusterscheduler"
@@ -43,6 +44,8 @@ type Options struct {
 	Selector labels.Selector
 	// Policy is who may ask for which access, now; everybody for all, if it is nil.
 	Policy func() *clusterscheduler.Policy
+	// PolicyChanges tells when it is another one; nil, if it never is.
+	PolicyChanges <-chan event.GenericEvent
 }
 
 // Reconciler prepares one AccessRequest.
@@ -71,7 +74,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 	r := &Reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), clock: clock.RealClock{}, selector: options.Selector, policy: options.Policy,
 	}
-	return ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr).
 		Named("accessrequest").
 		For(&v1alpha1.AccessRequest{}).
 		Watches(&v1alpha1.ClusterRequest{}, handler.EnqueueRequestsFromMapFunc(r.waitingForRequest)).
@@ -81,8 +84,11 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 			MaxConcurrentReconciles: workers,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
 				firstBackoff, longestBackoff),
-		}).
-		Complete(r)
+		})
+	if options.PolicyChanges != nil {
+		b.WatchesRawSource(source.Channel(options.PolicyChanges, handler.EnqueueRequestsFromMapFunc(r.waitingForPolicy)))
+	}
+	return b.Complete(r)
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -106,7 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		// Creation times are cut to the second.
 		result.RequeueAfter = remaining + time.Second
 	}
-	if r.isTaken(access) || isDenied(access) {
+	if r.isTaken(access) {
 		return result, nil
 	}
 	if operation == v1alpha1.OperationAnnotationValueReconcile {
@@ -115,6 +121,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if err := r.client.Patch(ctx, access, locked(before)); err != nil {
 			return result, ignoreRace(err)
 		}
+	}
+	if isDenied(access) {
+		return result, ignoreRace(r.report(ctx, access, v1alpha1.REQUEST_DENIED, nil))
 	}
 	return result, ignoreRace(r.prepare(ctx, access))
 }
@@ -127,22 +136,23 @@ func (r *Reconciler) remaining(access *v1alpha1.AccessRequest) (time.Duration, b
 	return access.CreationTimestamp.Add(access.Spec.TTL.Duration).Sub(r.clock.Now()), true
 }
 
-// isTaken says that a request is some provider's. Without a Cluster none can do anything for it, whatever its labels say. Where
-// there is a policy, labels alone do not get a request past it: everybody who may write the request may write them.
+// isTaken says that a request is some provider's, as it is. Without a Cluster none can do anything for it, whatever its labels
+// say. Where there is a policy, labels alone do not get a request past it: everybody who may write the request may write them.
 func (r *Reconciler) isTaken(access *v1alpha1.AccessRequest) bool {
 	if access.Spec.ClusterRef == nil || !v1alpha1.IsClusterProviderResponsibleForAccessRequest(access, "") {
 		return false
 	}
-	if !access.DeletionTimestamp.IsZero() || !r.policy().RestrictsAccessRequests() {
+	if !access.DeletionTimestamp.IsZero() {
 		return true
 	}
 	prepared := meta.FindStatusCondition(access.Status.Conditions, v1alpha1.ConditionPrepared)
-	return prepared != nil && prepared.Status == metav1.ConditionTrue && prepared.ObservedGeneration == access.Generation
+	return v1alpha1.IsPrepared(access) && (prepared != nil || !r.policy().RestrictsAccessRequests())
 }
 
-// isDenied says that a request was denied as it is now. Whoever changes what it asks for asks anew.
+// isDenied says that a request is denied for good, whatever it asks for by now: by the policy, or by an approver, who need not
+// have told which generation was looked at. If it is being deleted, its provider may still have something to take back.
 func isDenied(access *v1alpha1.AccessRequest) bool {
-	return access.Status.IsDenied() && access.Status.ObservedGeneration == access.Generation
+	return access.Status.IsDenied() && access.DeletionTimestamp.IsZero()
 }
 
 // locked is a merge patch that loses against any other write, so that nobody's decision in the meantime is overlooked.

@@ -206,7 +206,6 @@ func TestReconcile_HandsOverWhatHasChanged(t *testing.T) {
 		access *v1alpha1.AccessRequest
 	}{
 		"another spec after the grant":     {[]client.Object{profile(), cluster()}, access("a", toCluster, all, phase("Granted", 1), generation(2))},
-		"another spec after the denial":    {[]client.Object{profile(), cluster()}, access("a", toCluster, all, phase("Denied", 1), generation(2))},
 		"deleted":                          {[]client.Object{profile(), cluster()}, access("a", toCluster, all, phase("Granted", 1), going)},
 		"deleted after the denial":         {[]client.Object{profile(), cluster()}, access("a", toCluster, all, phase("Denied", 1), going)},
 		"deleted, the Cluster going":       {[]client.Object{profile(), deleting(cluster(), accessFinalizer)}, access("a", toCluster, all, phase("Granted", 1), going)},
@@ -224,6 +223,34 @@ func TestReconcile_HandsOverWhatHasChanged(t *testing.T) {
 				t.Errorf("its provider is responsible: %t", !want)
 			}
 			if !slices.Contains(f.writes, patchStatus) || slices.Contains(f.writes, patchAccess) {
+				t.Errorf("wrote %q", f.writes)
+			}
+		})
+	}
+}
+
+// Whoever has denied it need not say which generation that was, and nothing that the requester does undoes it.
+func TestReconcile_ADenialStays(t *testing.T) {
+	for name, changes := range map[string][]change{
+		"as it was":                         {phase("Denied", 1)},
+		"without a generation":              {phase("Denied", 0)},
+		"another spec":                      {phase("Denied", 1), generation(2)},
+		"prepared before":                   {phase("Denied", 1), generation(2), labelled("asdf", "default")},
+		"asked to be looked at again":       {phase("Denied", 1), operation("reconcile")},
+		"another spec, and to be looked at": {phase("Denied", 1), generation(2), operation("reconcile")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, profile(), cluster(), access("a", append([]change{toCluster}, changes...)...))
+			for range 2 {
+				got, _ := f.reconcile(t, "a")
+				if got.Status.Phase != "Denied" || got.Status.ObservedGeneration != got.Generation || len(got.Annotations) > 0 {
+					t.Errorf("%+v", got)
+				}
+				if v1alpha1.IsClusterProviderResponsibleForAccessRequest(got, "") {
+					t.Error("a provider is responsible")
+				}
+			}
+			if len(f.writes) > 2 || slices.Contains(f.writes, patchCluster) {
 				t.Errorf("wrote %q", f.writes)
 			}
 		})
@@ -315,6 +342,9 @@ func TestWatches_RequestThoseThatWait(t *testing.T) {
 	want := []string{"by-cluster", "by-request", "changed"}
 	if got := names(f.waitingForCluster(t.Context(), cluster())); !slices.Equal(got, want) {
 		t.Errorf("a Cluster: %q", got)
+	}
+	if got := names(f.waitingForPolicy(t.Context(), nil)); !slices.Equal(got, []string{"by-cluster", "by-nothing", "by-request", "changed"}) {
+		t.Errorf("a policy: %q", got)
 	}
 	if got := names(f.waitingForProfile(t.Context(), profile())); !slices.Equal(got, want) {
 		t.Errorf("a profile: %q", got)

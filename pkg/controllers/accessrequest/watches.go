@@ -88,9 +88,14 @@ func (r *Reconciler) waitingForProfile(ctx context.Context, profile client.Objec
 	return waiting
 }
 
-func (r *Reconciler) waiting(ctx context.Context, fields client.MatchingFields) []reconcile.Request {
+// waitingForPolicy are all that are nobody's yet.
+func (r *Reconciler) waitingForPolicy(ctx context.Context, _ client.Object) []reconcile.Request {
+	return r.waiting(ctx)
+}
+
+func (r *Reconciler) waiting(ctx context.Context, options ...client.ListOption) []reconcile.Request {
 	requests := &v1alpha1.AccessRequestList{}
-	r.list(ctx, requests, fields)
+	r.list(ctx, requests, options...)
 	var waiting []reconcile.Request
 	for i := range requests.Items {
 		if !r.isTaken(&requests.Items[i]) {
@@ -102,8 +107,8 @@ func (r *Reconciler) waiting(ctx context.Context, fields client.MatchingFields) 
 
 // list reads from the cache, which fails only while it has not got the objects yet. Each of their AccessRequests is
 // reconciled when it has.
-func (r *Reconciler) list(ctx context.Context, into client.ObjectList, fields client.MatchingFields) {
-	if err := r.client.List(ctx, into, fields); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing who waits", "fields", fields)
+func (r *Reconciler) list(ctx context.Context, into client.ObjectList, options ...client.ListOption) {
+	if err := r.client.List(ctx, into, options...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing who waits", "options", options)
 	}
 }

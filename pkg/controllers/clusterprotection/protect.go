@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -61,16 +62,17 @@ func ignoreRace(err error) error {
 // create AccessRequests somewhere could keep every Cluster.
 func HoldsCluster(r *v1alpha1.AccessRequest) bool {
 	if r.Status.IsDenied() {
-		return r.Status.ObservedGeneration != r.Generation
-	}
-	return !cameTooLate(r)
-}
-
-// cameTooLate says whether an AccessRequest found its Cluster being deleted before anybody could act on it.
-func cameTooLate(r *v1alpha1.AccessRequest) bool {
-	if _, labelled := r.Labels[v1alpha1.ProviderLabel]; labelled || r.Status.IsGranted() {
 		return false
 	}
 	prepared := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionPrepared)
-	return prepared != nil && prepared.Reason == v1alpha1.ReasonWaitingForAccessRequestDeletion
+	if prepared == nil || prepared.Status == metav1.ConditionTrue || r.Status.IsGranted() || r.Status.SecretRef != nil {
+		return true
+	}
+	switch _, labelled := r.Labels[v1alpha1.ProviderLabel]; prepared.Reason {
+	case v1alpha1.ReasonDeniedByPolicy: // its deletion is handed over by another phase
+		return false
+	case v1alpha1.ReasonWaitingForAccessRequestDeletion: // it found its Cluster being deleted before anybody could act on it
+		return labelled
+	}
+	return true
 }

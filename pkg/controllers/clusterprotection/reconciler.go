@@ -91,7 +91,8 @@ func clusterOf() handler.EventHandler {
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { request(q, e.Object) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, after := e.ObjectOld.(*v1alpha1.AccessRequest), e.ObjectNew.(*v1alpha1.AccessRequest)
-			if (before.Spec.ClusterRef == nil) != (after.Spec.ClusterRef == nil) || HoldsCluster(before) != HoldsCluster(after) {
+			if (before.Spec.ClusterRef == nil) != (after.Spec.ClusterRef == nil) || HoldsCluster(before) != HoldsCluster(after) ||
+				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() {
 				request(q, after)
 			}
 		},
@@ -109,7 +110,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if protected != deleting {
 		return reconcile.Result{}, nil // it is safe, or nobody waits for it
 	}
-	holding, err := r.holding(ctx, r.client, cluster, client.MatchingFields{ClusterIndex: request.String()})
+	holding, err := r.holding(ctx, r.client, client.MatchingFields{ClusterIndex: request.String()})
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -118,7 +119,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if len(holding) == 0 {
 		// The cache may not have what has just been created, and after the finalizer there is no way back.
-		holding, err = r.holding(ctx, r.live, cluster, client.MatchingFields{
+		holding, err = r.holding(ctx, r.live, client.MatchingFields{
 			"spec.clusterRef.name": cluster.Name, "spec.clusterRef.namespace": cluster.Namespace,
 		})
 		if err != nil {
@@ -133,22 +134,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, ignoreRace(r.client.Patch(ctx, cluster, locked(before)))
 }
 
-func (r *Reconciler) holding(ctx context.Context, from client.Reader, cluster *v1alpha1.Cluster, fields client.MatchingFields) (
-	[]client.ObjectKey, error) {
+// holding are the AccessRequests that a Cluster waits for.
+func (r *Reconciler) holding(ctx context.Context, from client.Reader, fields client.MatchingFields) ([]v1alpha1.AccessRequest, error) {
 	requests := &v1alpha1.AccessRequestList{}
-	if err := from.List(ctx, requests, fields); err != nil {
-		return nil, err
-	}
-	var holding []client.ObjectKey
-	for i := range requests.Items {
-		if HoldsCluster(&requests.Items[i]) {
-			holding = append(holding, client.ObjectKeyFromObject(&requests.Items[i]))
-		}
-	}
-	return holding, nil
+	err := from.List(ctx, requests, fields)
+	return slices.DeleteFunc(requests.Items, func(r v1alpha1.AccessRequest) bool { return !HoldsCluster(&r) }), err
 }
 
-func (r *Reconciler) protect(ctx context.Context, cluster client.ObjectKey, holding []client.ObjectKey) error {
+func (r *Reconciler) protect(ctx context.Context, cluster client.ObjectKey, holding []v1alpha1.AccessRequest) error {
 	if len(holding) == 0 {
 		return nil
 	}
@@ -160,7 +153,7 @@ func (r *Reconciler) protect(ctx context.Context, cluster client.ObjectKey, hold
 }
 
 // report says on the Cluster what it waits for, and whether that is nothing.
-func (r *Reconciler) report(ctx context.Context, cluster *v1alpha1.Cluster, holding []client.ObjectKey) (bool, error) {
+func (r *Reconciler) report(ctx context.Context, cluster *v1alpha1.Cluster, holding []v1alpha1.AccessRequest) (bool, error) {
 	condition := metav1.Condition{
 		Type: v1alpha1.ConditionAccessRequestsDeleted, Status: metav1.ConditionTrue, Reason: reasonNoAccessRequests,
 		ObservedGeneration: cluster.Generation,
@@ -179,11 +172,15 @@ func (r *Reconciler) report(ctx context.Context, cluster *v1alpha1.Cluster, hold
 }
 
 // message names only what is in the Cluster's own namespace: who reads that one need not know of others.
-func message(namespace string, holding []client.ObjectKey) string {
+func message(namespace string, holding []v1alpha1.AccessRequest) string {
 	var names []string
-	for _, key := range holding {
-		if key.Namespace == namespace {
-			names = append(names, key.Name)
+	going := 0
+	for i := range holding {
+		if holding[i].Namespace == namespace {
+			names = append(names, holding[i].Name)
+		}
+		if !holding[i].DeletionTimestamp.IsZero() {
+			going++
 		}
 	}
 	slices.Sort(names)
@@ -194,6 +191,9 @@ func message(namespace string, holding []client.ObjectKey) string {
 	text := fmt.Sprintf("the Cluster stays until its AccessRequests are deleted: %d", len(holding))
 	if len(names) > 0 {
 		text += " (" + strings.Join(names, ", ") + ")"
+	}
+	if going > 0 {
+		text += fmt.Sprintf("; %d being deleted already, until the provider has taken back the access", going)
 	}
 	return text
 }

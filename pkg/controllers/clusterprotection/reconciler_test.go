@@ -103,6 +103,20 @@ func tooLate(r *v1alpha1.AccessRequest) {
 	}}
 }
 
+// deniedByPolicy is a request that is being deleted.
+func deniedByPolicy(r *v1alpha1.AccessRequest) {
+	tooLate(r)
+	r.Status.Conditions[0].Reason = "DeniedByPolicy"
+}
+
+func going(r *v1alpha1.AccessRequest) {
+	r.DeletionTimestamp, r.Finalizers = &metav1.Time{Time: metav1.Now().Time}, []string{provider}
+}
+
+func hadAccess(r *v1alpha1.AccessRequest) {
+	r.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: "a.kubeconfig"}
+}
+
 func labelled(r *v1alpha1.AccessRequest) {
 	r.Labels = map[string]string{"clusters.openmcp.cloud/provider": "kind"}
 }
@@ -139,7 +153,12 @@ func TestReconcile_KeepsAClusterForItsAccessRequests(t *testing.T) {
 		"deleted, and the cache is early": {cluster: deleting(finalizer, provider), created: []client.Object{access("foo", "a")}, finalizers: []string{finalizer, provider}, status: "False", message: "1 (a)", writes: 1},
 		"deleted, and somebody has access": {cluster: deleting(finalizer, provider), cached: []client.Object{access("foo", "b"), access("foo", "a"), access("foo", "c", denied)},
 			finalizers: []string{finalizer, provider}, status: "False", message: "2 (a, b)", writes: 1},
-		"deleted, and one asks again after the denial": {cluster: deleting(finalizer, provider), cached: []client.Object{access("foo", "a", denied, changed)},
+		"deleted, and one changes after the denial":    {cluster: deleting(finalizer, provider), cached: []client.Object{access("foo", "a", denied, changed)}, finalizers: []string{provider}, writes: 1},
+		"deleted, and one goes whom the policy denied": {cluster: deleting(finalizer, provider), cached: []client.Object{access("foo", "a", deniedByPolicy, labelled)}, finalizers: []string{provider}, writes: 1},
+		"deleted, and one waits for its provider": {cluster: deleting(finalizer, provider), cached: []client.Object{access("foo", "a", going), access("foo", "b")},
+			finalizers: []string{finalizer, provider}, status: "False", writes: 1,
+			message: "2 (a, b); 1 being deleted already, until the provider has taken back the access"},
+		"deleted, and one goes who had access before it": {cluster: deleting(finalizer, provider), cached: []client.Object{access("foo", "a", deniedByPolicy, hadAccess)},
 			finalizers: []string{finalizer, provider}, status: "False", message: "1 (a)", writes: 1},
 		"deleted, and one has labels though he came late": {cluster: deleting(finalizer, provider), cached: []client.Object{access("foo", "a", tooLate, labelled)},
 			finalizers: []string{finalizer, provider}, status: "False", message: "1 (a)", writes: 1},
@@ -277,6 +296,7 @@ func TestAccessRequests_RequestTheirClusterWhenTheyCountAnotherTime(t *testing.T
 		}), false},
 		"given a Cluster": {update(none, access("bar", "a")), true},
 		"denied":          {update(access("bar", "a"), access("bar", "a", denied)), true},
+		"being deleted":   {update(access("bar", "a"), access("bar", "a", going)), true},
 		"labelled":        {update(access("bar", "a"), access("bar", "a", labelled)), false},
 	} {
 		if test.got != test.want {

@@ -88,8 +88,8 @@ func TestAttack_AConfigurationThatChangesIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changes := make(chan struct{}, 10)
-	live.interval, live.changed = 5*time.Millisecond, func() { changes <- struct{}{} }
+	changes, others := live.Changes(), live.Changes()
+	live.interval = 5 * time.Millisecond
 	go func() { _ = live.Start(t.Context()) }()
 
 	write("scheduler: {scope: nonsense}")
@@ -104,6 +104,9 @@ func TestAttack_AConfigurationThatChangesIsComplete(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("the change was not seen")
 	}
+	if len(others) != 1 {
+		t.Error("the other one who listens was not told")
+	}
 	f := newFixture(t, testConfig, newCluster("bar/unlabelled", "new", shared))
 	f.config = live.current.Load()
 	labelled := newRequest("foo/labelled", "new")
@@ -113,6 +116,52 @@ func TestAttack_AConfigurationThatChangesIsComplete(t *testing.T) {
 	f.ask("new", "foo/unlabelled")
 	f.wantClusters("bar/unlabelled", "foo/new labelled")
 	f.wantAnswer("foo/unlabelled", " - -")
+}
+
+// Whoever writes a file may be in the middle of it. Half a configuration may be one without a policy.
+func TestAttack_HalfAConfigurationDoesNotCount(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(policyConfig)
+	live, err := NewLiveConfig([]string{file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []string{testConfig, policyConfig} {
+		write(step)
+		if changed, err := live.reload(); changed || err != nil || !live.Policy().RestrictsClusterRequests() {
+			t.Errorf("changed: %t, %v", changed, err)
+		}
+	}
+	write(testConfig)
+	for _, want := range []bool{false, true, false} {
+		if changed, err := live.reload(); changed != want || err != nil {
+			t.Errorf("changed: %t, %v", changed, err)
+		}
+	}
+	if live.Policy().RestrictsClusterRequests() {
+		t.Error("the change does not count")
+	}
+}
+
+// A cluster of the name that is needed is waited for, whatever it is for.
+func TestAttack_ANameThatIsTakenIsWaitedFor(t *testing.T) {
+	f := newFixture(t, testConfig, newCluster("foo/unlimited", "other", shared, "gone"), newCluster("foo/shared-twice-qilq5nsb", "other", exclusive))
+	f.delete(f.cluster("foo/unlimited"))
+	f.ask("unlimited", "foo/one")
+	f.ask("shared", "foo/exclusive")
+	f.wantAnswer("foo/one", "Pending - WaitingForClusterDeletion")
+	f.wantAnswer("foo/exclusive", "Pending - ClusterConflict")
+	for cluster, request := range map[string]string{"foo/unlimited": "one", "foo/shared-twice-qilq5nsb": "exclusive"} {
+		if waiting := f.process.requestsOf(t.Context(), f.cluster(cluster)); len(waiting) != 1 || waiting[0].Name != request {
+			t.Errorf("the end of %s is an event of %v", cluster, waiting)
+		}
+	}
 }
 
 // A request that waits for a purpose is told when there is one. Those that are granted are let be.
@@ -226,12 +275,12 @@ func TestPolicy_OfAccessRequests(t *testing.T) {
 		{"foo", byOIDC, false}, {"platform", byOIDC, true}, {"foo", brings, false}, {"platform", brings, true},
 	} {
 		request := &v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace}, Spec: test.spec}
-		got, err := policy.AccessRequestAllowed(t.Context(), request, cluster, namespace(test.namespace, nil))
+		got, err := policy.AccessRequestAllowed(t.Context(), request, cluster, nil, namespace(test.namespace, nil))
 		if err != nil || got != test.want {
 			t.Errorf("%s %+v: %t, %v", test.namespace, test.spec, got, err)
 		}
 	}
-	if ok, err := (*Policy)(nil).AccessRequestAllowed(t.Context(), &v1alpha1.AccessRequest{}, cluster, nil); !ok || err != nil {
+	if ok, err := (*Policy)(nil).AccessRequestAllowed(t.Context(), &v1alpha1.AccessRequest{}, cluster, nil, nil); !ok || err != nil {
 		t.Error("no policy denies")
 	}
 }

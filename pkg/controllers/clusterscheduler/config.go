@@ -48,14 +48,18 @@ type Config struct {
 	Strategy Strategy `json:"strategy,omitempty"`
 	// Selectors are what the scheduler has to do with at all.
 	Selectors Selectors `json:"selectors,omitempty"`
-	// PurposeMappings define, by purpose, the clusters that requests are given.
-	PurposeMappings map[string]*ClusterDefinition `json:"purposeMappings"`
+	// PurposeMappings define, by purpose, the clusters that requests are given. Without any, ClusterRequests are left to another
+	// program, and all that counts here is the policy on AccessRequests.
+	PurposeMappings map[string]*ClusterDefinition `json:"purposeMappings,omitempty"`
 	// Policy is who may ask for what; anybody for anything, if it is not given.
 	Policy *PolicyConfig `json:"policy,omitempty"`
 
 	requests labels.Selector
 	policy   *Policy
 }
+
+// schedules says whether ClusterRequests are granted here at all.
+func (c *Config) schedules() bool { return len(c.PurposeMappings) > 0 }
 
 // Selectors are label selectors. One that is not given selects everything.
 type Selectors struct {
@@ -96,13 +100,11 @@ type TemplateMetadata struct {
 func parse(documents ...[]byte) (*Config, error) {
 	merged := map[string]any{}
 	for _, document := range documents {
-		var blocks struct {
-			Scheduler map[string]any `json:"scheduler"`
-		}
-		if err := yaml.Unmarshal(document, &blocks); err != nil {
+		scheduler, err := block(document)
+		if err != nil {
 			return nil, err
 		}
-		merge(merged, blocks.Scheduler)
+		merge(merged, scheduler)
 	}
 	if len(merged) == 0 {
 		return nil, fmt.Errorf("there is no block %q", "scheduler")
@@ -116,6 +118,15 @@ func parse(documents ...[]byte) (*Config, error) {
 		return nil, fmt.Errorf("scheduler: %w", err)
 	}
 	return config, config.complete()
+}
+
+// block is the block "scheduler" of a YAML document.
+func block(document []byte) (map[string]any, error) {
+	var blocks struct {
+		Scheduler map[string]any `json:"scheduler"`
+	}
+	err := yaml.Unmarshal(document, &blocks)
+	return blocks.Scheduler, err
 }
 
 func merge(into, from map[string]any) {
@@ -145,8 +156,9 @@ func (c *Config) complete() error {
 	if strategies := []Strategy{StrategyBalanced, StrategyRandom, StrategySimple}; !slices.Contains(strategies, c.Strategy) {
 		errs = append(errs, field.NotSupported(path.Child("strategy"), c.Strategy, strategies))
 	}
-	if len(c.PurposeMappings) == 0 {
-		errs = append(errs, field.Required(path.Child("purposeMappings"), "without a purpose no request can be granted"))
+	if !c.schedules() && (c.Policy == nil || c.Policy.AccessRequests == nil || c.Policy.ClusterRequests != nil) {
+		errs = append(errs, field.Required(path.Child("purposeMappings"),
+			"without a purpose no request can be granted; only a policy on nothing but accessRequests needs none"))
 	}
 	var invalid field.ErrorList
 	c.requests, invalid = selector(c.Selectors.Requests, path.Child("selectors", "requests"))

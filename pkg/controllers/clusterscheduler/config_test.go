@@ -35,6 +35,8 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 		"scheduler: {purposeMappings: {My_Purpose: {template: {spec: {profile: p, tenancy: Shared}}}}}": {
 			`scheduler.purposeMappings[My_Purpose]: Invalid value: "My_Purpose"`},
 		"scheduler: {purposeMappings: {a: {template: {metadata: {uid: x}, spec: {profile: p, tenancy: Shared}}}}}": {`unknown field`},
+		"scheduler: {policy: {clusterRequests: [], accessRequests: []}}":                                           {"scheduler.purposeMappings: Required value: without a purpose"},
+		"scheduler: {policy: {}}": {"scheduler.purposeMappings: Required value: without a purpose"},
 		"scheduler: {policy: {clusterRequests: [{expression: 'purpose =='}, {expression: purpose}, {expression: 'cluster == null'}]}}": {
 			"scheduler.policy.clusterRequests[0].expression: Invalid value", "scheduler.policy.clusterRequests[1].expression: Invalid value",
 			"must be a bool, not string", "undeclared reference to 'cluster'"},
@@ -75,9 +77,52 @@ func TestConfig_FilesAreMerged(t *testing.T) {
 	if c.Strategy != StrategySimple || len(c.PurposeMappings) != 3 || d.TenancyCount != 5 || d.Template.Spec.Profile != "p" {
 		t.Errorf("%+v %+v", c, d)
 	}
-	if _, err := NewLiveConfig([]string{filepath.Join(dir, "missing.yaml")}); err == nil || !strings.Contains(err.Error(), "--scheduler-config") {
-		t.Errorf("a file that is missing: %v", err)
+}
+
+// Who starts the program learns which file is wrong, and where.
+func TestConfig_ErrorsNameTheFile(t *testing.T) {
+	dir := t.TempDir()
+	good, syntax, value := filepath.Join(dir, "good.yaml"), filepath.Join(dir, "syntax.yaml"), filepath.Join(dir, "value.yaml")
+	for file, text := range map[string]string{good: testConfig, syntax: "scheduler: [", value: "scheduler: {scope: Global}"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
+	missing := filepath.Join(dir, "missing.yaml")
+	for want, files := range map[string][]string{
+		"--scheduler-config: " + syntax + ": ": {good, syntax},
+		"--scheduler-config: " + good + ", " + value + ": scheduler.scope: Unsupported value: \"Global\"": {good, value},
+		"--scheduler-config: open " + missing + ": no such file or directory":                             {good, missing},
+	} {
+		if _, err := (Options{ConfigFiles: files}).Load(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if live, err := (Options{}).Load(); live != nil || err != nil || live.Policy() != nil || live.Changes() != nil {
+		t.Errorf("without files there is %v, %v", live, err)
+	}
+}
+
+// A policy on AccessRequests is of use where another program grants ClusterRequests. These are left to it.
+func TestConfig_APolicyOnAccessRequestsOnly(t *testing.T) {
+	f := newFixture(t, "scheduler: {policy: {accessRequests: [{expression: 'true'}]}}", newCluster("foo/theirs", "exclusive", shared, "gone"))
+	f.create(newRequest("foo/exclusive", "exclusive"))
+	f.writes = nil
+	f.settle("foo/exclusive")
+	f.reclaim("foo/theirs")
+	if len(f.writes) > 0 {
+		t.Errorf("written: %q", f.writes)
+	}
+	if !f.config.policy.RestrictsAccessRequests() {
+		t.Error("there is no policy")
+	}
+	// What this program has granted before can still be given back.
+	f.config = mustParse(t, testConfig)
+	f.settle("foo/exclusive")
+	f.config = mustParse(t, "scheduler: {policy: {accessRequests: []}}")
+	f.delete(f.request("foo/exclusive"))
+	f.settle("foo/exclusive")
+	f.wantClusters("foo/theirs gone")
 }
 
 // Where the selector of all purposes and that of one have the same label, the former counts, as in openMCP.

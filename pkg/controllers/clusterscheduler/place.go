@@ -212,6 +212,12 @@ func (d *ClusterDefinition) newCluster(request *v1alpha1.ClusterRequest, known *
 	return cluster
 }
 
+// mayName says whether a new cluster of the definition may have a name, as far as that is known without a request.
+func (d *ClusterDefinition) mayName(name string) bool {
+	template := d.Template.Metadata
+	return name == template.Name || strings.HasPrefix(name, cmp.Or(template.GenerateName, d.purpose))
+}
+
 // create makes a cluster for the request. One that is there already under the name is taken, if it can be.
 func (r *Reconciler) create(
 	ctx context.Context, definition *ClusterDefinition, request *v1alpha1.ClusterRequest, known *v1alpha1.ObjectReference,
@@ -257,18 +263,14 @@ func (r *Reconciler) adoptable(ctx context.Context, d *ClusterDefinition, reques
 
 // onlyStale returns an error unless all the other requests that have a cluster are gone.
 func (r *Reconciler) onlyStale(ctx context.Context, request *v1alpha1.ClusterRequest, cluster *v1alpha1.Cluster) error {
-	for uid := range cluster.GetRequestUIDs().Delete(string(request.UID)) {
-		holders := &v1alpha1.ClusterRequestList{}
-		if err := r.client.List(ctx, holders, client.MatchingFields{uidIndex: uid}); err != nil {
-			return err
-		}
-		if len(holders.Items) > 0 {
-			return waitFor(v1alpha1.ReasonClusterConflict, "cluster '%s' already exists and is used by a different ClusterRequest "+
-				"(the '%s' label with value 'true' can be set on the ClusterRequest for a name that nobody has)",
-				client.ObjectKeyFromObject(cluster), v1alpha1.RandomizeClusterNameLabel)
-		}
+	others := cluster.GetRequestUIDs().Delete(string(request.UID))
+	gone, err := r.gone(ctx, others)
+	if err == nil && gone.Len() < others.Len() {
+		return waitFor(v1alpha1.ReasonClusterConflict, "cluster '%s' already exists and is used by a different ClusterRequest "+
+			"(the '%s' label with value 'true' can be set on the ClusterRequest for a name that nobody has)",
+			client.ObjectKeyFromObject(cluster), v1alpha1.RandomizeClusterNameLabel)
 	}
-	return nil
+	return err
 }
 
 // adopt makes a cluster that is there one like the scheduler makes, as far as it says nothing else itself.

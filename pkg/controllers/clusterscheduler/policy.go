@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/cel-go/cel"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -22,11 +23,13 @@ import (
 // PolicyConfig are lists of what is allowed. A list that is not given allows everything, an empty one nothing.
 type PolicyConfig struct {
 	// ClusterRequests say which purposes may be asked for. Their variables are request (the ClusterRequest), purpose and
-	// namespaceObject (the Namespace of the request).
+	// namespaceObject (the Namespace of the request). Of a request they are told name, namespace and spec: whatever else it
+	// has is what the requester likes, and would let everybody pass for somebody else.
 	ClusterRequests []PolicyRule `json:"clusterRequests,omitempty"`
 	// AccessRequests say which access may be asked for. Their variables are request (the AccessRequest), cluster (the
-	// Cluster), namespaceObject (the Namespace of the request), roleRefs (all roles that it names) and permissions (all
-	// roles that it brings along), whether for a token or by OIDC.
+	// Cluster), clusterRequests (the ClusterRequests that have the Cluster), namespaceObject (the Namespace of the request),
+	// roleRefs (all roles that it names) and permissions (all roles that it brings along), whether for a token or by OIDC.
+	// They are not told spec.requestRef: the request may name a Cluster of its own beside it, and that one counts.
 	AccessRequests []PolicyRule `json:"accessRequests,omitempty"`
 }
 
@@ -51,12 +54,13 @@ type rule struct {
 
 // Names of variables. CEL reserves the word namespace.
 const (
-	variableRequest     = "request"
-	variablePurpose     = "purpose"
-	variableNamespace   = "namespaceObject"
-	variableCluster     = "cluster"
-	variableRoleRefs    = "roleRefs"
-	variablePermissions = "permissions"
+	variableRequest         = "request"
+	variablePurpose         = "purpose"
+	variableNamespace       = "namespaceObject"
+	variableCluster         = "cluster"
+	variableClusterRequests = "clusterRequests"
+	variableRoleRefs        = "roleRefs"
+	variablePermissions     = "permissions"
 )
 
 func compile(config *PolicyConfig, path *field.Path) (*Policy, field.ErrorList) {
@@ -67,7 +71,7 @@ func compile(config *PolicyConfig, path *field.Path) (*Policy, field.ErrorList) 
 		cel.Variable(variableRequest, cel.DynType), cel.Variable(variablePurpose, cel.StringType), cel.Variable(variableNamespace, cel.DynType))
 	accessRequests, more := compileRules(config.AccessRequests, path.Child("accessRequests"),
 		cel.Variable(variableRequest, cel.DynType), cel.Variable(variableCluster, cel.DynType), cel.Variable(variableNamespace, cel.DynType),
-		cel.Variable(variableRoleRefs, cel.ListType(cel.DynType)), cel.Variable(variablePermissions, cel.ListType(cel.DynType)))
+		cel.Variable(variableClusterRequests, cel.ListType(cel.DynType)), cel.Variable(variableRoleRefs, cel.ListType(cel.DynType)), cel.Variable(variablePermissions, cel.ListType(cel.DynType)))
 	return &Policy{clusterRequests: clusterRequests, accessRequests: accessRequests}, append(errs, more...)
 }
 
@@ -122,19 +126,23 @@ func (p *Policy) ClusterRequestAllowed(ctx context.Context, request *v1alpha1.Cl
 		return true, nil
 	}
 	return anyAllows(ctx, p.clusterRequests, map[string]any{
-		variableRequest: request, variablePurpose: request.Spec.Purpose, variableNamespace: namespace,
+		variableRequest: toldOf(request), variablePurpose: request.Spec.Purpose, variableNamespace: namespace,
 	})
 }
 
-// AccessRequestAllowed says whether a request may have what it asks for of a cluster. An error is one of a rule, and leaves it
-// open: a rule that is repaired may allow the request.
+// AccessRequestAllowed says whether a request may have what it asks for of a cluster, which ClusterRequests have. An error is
+// one of a rule, and leaves it open: a rule that is repaired may allow the request.
 func (p *Policy) AccessRequestAllowed(
-	ctx context.Context, request *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, namespace *corev1.Namespace,
+	ctx context.Context, request *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, holders []v1alpha1.ClusterRequest,
+	namespace *corev1.Namespace,
 ) (bool, error) {
 	if !p.RestrictsAccessRequests() {
 		return true, nil
 	}
-	roleRefs, permissions := []any{}, []any{}
+	roleRefs, permissions, clusterRequests := []any{}, []any{}, []any{}
+	for i := range holders {
+		clusterRequests = append(clusterRequests, toldOf(&holders[i]))
+	}
 	addRoleRefs := func(refs []v1alpha1.RoleRef) {
 		for i := range refs {
 			roleRefs = append(roleRefs, &refs[i])
@@ -155,10 +163,21 @@ func (p *Policy) AccessRequestAllowed(
 			addRoleRefs(binding.RoleRefs)
 		}
 	}
+	told := &v1alpha1.AccessRequest{ObjectMeta: identity(request), Spec: request.Spec}
+	told.Spec.RequestRef = nil
 	return anyAllows(ctx, p.accessRequests, map[string]any{
-		variableRequest: request, variableCluster: cluster, variableNamespace: namespace,
-		variableRoleRefs: roleRefs, variablePermissions: permissions,
+		variableRequest: told, variableCluster: cluster, variableNamespace: namespace,
+		variableClusterRequests: clusterRequests, variableRoleRefs: roleRefs, variablePermissions: permissions,
 	})
+}
+
+func toldOf(request *v1alpha1.ClusterRequest) *v1alpha1.ClusterRequest {
+	return &v1alpha1.ClusterRequest{ObjectMeta: identity(request), Spec: request.Spec}
+}
+
+// identity is what nobody can choose who has no right to it.
+func identity(request metav1.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: request.GetNamespace(), Name: request.GetName()}
 }
 
 // anyAllows says whether one of the rules is true. If none is, and some cannot be evaluated, it returns their errors.

@@ -38,7 +38,6 @@ const (
 
 	// Reasons of the condition, beside those of openMCP.
 	reasonGranted             = "ClusterGranted"
-	reasonDeniedByPolicy      = "DeniedByPolicy"
 	reasonClusterRejected     = "ClusterRejected"
 	reasonWaitingForDeletion  = "WaitingForClusterDeletion"
 	reasonClusterBeingDeleted = "ClusterBeingDeleted"
@@ -82,7 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	config := r.config()
 	deleted := !request.DeletionTimestamp.IsZero()
-	mine := config.requests.Matches(labels.Set(request.Labels))
+	mine := config.schedules() && config.requests.Matches(labels.Set(request.Labels))
 	if deleted {
 		mine = controllerutil.ContainsFinalizer(request, v1alpha1.ClusterRequestFinalizer)
 	}
@@ -134,7 +133,7 @@ func (r *Reconciler) grant(ctx context.Context, config *Config, request *v1alpha
 		condition.Reason, condition.Message = reasonOf(err), err.Error()
 	case cluster.DeletionTimestamp != nil:
 		condition.Status, condition.Reason = metav1.ConditionTrue, reasonClusterBeingDeleted
-		condition.Message = fmt.Sprintf("Cluster %s is being deleted; another one will be made in its place", client.ObjectKeyFromObject(cluster))
+		condition.Message = fmt.Sprintf("Cluster %s is being deleted, and stays until the request is deleted", client.ObjectKeyFromObject(cluster))
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, reasonGranted
 		condition.Message = fmt.Sprintf("The request has Cluster %s", client.ObjectKeyFromObject(cluster))
@@ -143,7 +142,7 @@ func (r *Reconciler) grant(ctx context.Context, config *Config, request *v1alpha
 	switch {
 	case condition.Status == metav1.ConditionTrue:
 		phase = v1alpha1.REQUEST_GRANTED
-	case condition.Reason == reasonDeniedByPolicy:
+	case condition.Reason == v1alpha1.ReasonDeniedByPolicy:
 		phase, err = v1alpha1.REQUEST_DENIED, nil
 	}
 	return cmp.Or(r.writeStatus(ctx, request, phase, condition, cluster), err)
@@ -206,7 +205,7 @@ func (r *Reconciler) ask(ctx context.Context, policy *Policy, request *v1alpha1.
 	case err != nil:
 		return waitFor(v1alpha1.ReasonConfigurationProblem, "%v", err)
 	case !allowed:
-		return waitFor(reasonDeniedByPolicy, "no rule of the policy allows requests in namespace %s the purpose '%s'",
+		return waitFor(v1alpha1.ReasonDeniedByPolicy, "no rule of the policy allows requests in namespace %s the purpose '%s'",
 			request.Namespace, request.Spec.Purpose)
 	}
 	return nil

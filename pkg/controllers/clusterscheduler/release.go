@@ -96,8 +96,13 @@ func (r *Reconciler) free(ctx context.Context, request *v1alpha1.ClusterRequest,
 			return client.IgnoreNotFound(err)
 		}
 	}
+	return r.removeFinalizer(ctx, cluster, request.FinalizerForCluster())
+}
+
+// removeFinalizer removes a finalizer from a cluster that is still as it was read.
+func (r *Reconciler) removeFinalizer(ctx context.Context, cluster *v1alpha1.Cluster, finalizer string) error {
 	before := cluster.DeepCopy()
-	if !controllerutil.RemoveFinalizer(cluster, request.FinalizerForCluster()) {
+	if !controllerutil.RemoveFinalizer(cluster, finalizer) {
 		return nil
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})

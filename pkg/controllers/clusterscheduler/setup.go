@@ -49,32 +49,22 @@ type Options struct {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.ConfigFiles, "scheduler-config", o.ConfigFiles,
 		"YAML files with a block \"scheduler\", which says which clusters ClusterRequests are given and who may ask for what. Of "+
-			"several files, later ones count more. Changes are followed. Empty leaves ClusterRequests to another process.")
+			"several files, later ones count more. Changes are followed. Without files, or without purposes in them, ClusterRequests "+
+			"are left to another process.")
 }
 
-// Enabled says whether this process is the one that grants ClusterRequests.
-func (o Options) Enabled() bool { return len(o.ConfigFiles) > 0 }
-
-// LiveConfig reads the configuration, and keeps up with it while the manager runs. Without files it is nil.
-func (o Options) LiveConfig(mgr ctrl.Manager) (*LiveConfig, error) {
-	if !o.Enabled() {
+// Load reads the configuration, which is nil without files. It has to be added to a manager that is to keep up with it.
+func (o Options) Load() (*LiveConfig, error) {
+	if len(o.ConfigFiles) == 0 {
 		return nil, nil
 	}
-	live, err := NewLiveConfig(o.ConfigFiles)
-	if err != nil {
-		return nil, err
-	}
-	return live, mgr.Add(live)
+	return NewLiveConfig(o.ConfigFiles)
 }
 
-// SetupWithManager adds the controller, if there is a configuration for it.
-func SetupWithManager(mgr ctrl.Manager, o Options) error {
-	if !o.Enabled() {
+// SetupWithManager adds the controllers, if there is a configuration for them.
+func SetupWithManager(mgr ctrl.Manager, live *LiveConfig) error {
+	if live == nil {
 		return nil
-	}
-	live, err := NewLiveConfig(o.ConfigFiles)
-	if err != nil {
-		return err
 	}
 	for index, extract := range clusterIndexers {
 		if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Cluster{}, index, extract); err != nil {
@@ -87,21 +77,16 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 		}
 	}
 	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), live.current.Load)
-	reloaded := make(chan event.GenericEvent, 1)
-	live.changed = func() {
-		select {
-		case reloaded <- event.GenericEvent{Object: &v1alpha1.Cluster{}}:
-		default: // what is waiting there is enough
-		}
-	}
-	if err := mgr.Add(live); err != nil {
+	if err := setupOrphans(mgr, r); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("clusterscheduler").
 		For(&v1alpha1.ClusterRequest{}).
 		Watches(&v1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsOf), builder.WithPredicates(losses())).
-		WatchesRawSource(source.Channel(reloaded, handler.EnqueueRequestsFromMapFunc(
+		Watches(&v1alpha1.ClusterProfile{}, handler.EnqueueRequestsFromMapFunc(r.requestsFor),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(source.Channel(live.Changes(), handler.EnqueueRequestsFromMapFunc(
 			func(ctx context.Context, _ client.Object) []reconcile.Request {
 				return r.requestsBy(ctx, pendingIndex, anyPurpose)
 			}))).
@@ -152,8 +137,20 @@ func (r *Reconciler) requestsOf(ctx context.Context, obj client.Object) (request
 	for uid := range cluster.GetRequestUIDs() {
 		requests = append(requests, r.requestsBy(ctx, uidIndex, uid)...)
 	}
-	for _, purpose := range cluster.Spec.Purposes {
-		requests = append(requests, r.requestsBy(ctx, pendingIndex, purpose)...)
+	for purpose, definition := range r.config().PurposeMappings {
+		if slices.Contains(cluster.Spec.Purposes, purpose) || definition.mayName(cluster.Name) {
+			requests = append(requests, r.requestsBy(ctx, pendingIndex, purpose)...)
+		}
+	}
+	return requests
+}
+
+// requestsFor are the requests that wait for a purpose whose clusters are of a profile.
+func (r *Reconciler) requestsFor(ctx context.Context, profile client.Object) (requests []reconcile.Request) {
+	for purpose, definition := range r.config().PurposeMappings {
+		if definition.Template.Spec.Profile == profile.GetName() {
+			requests = append(requests, r.requestsBy(ctx, pendingIndex, purpose)...)
+		}
 	}
 	return requests
 }

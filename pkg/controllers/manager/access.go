@@ -58,16 +58,19 @@ func (o *AccessOptions) validate() (errs []error) {
 	if _, err := labels.Parse(o.AccessRequestSelector); err != nil {
 		errs = append(errs, fmt.Errorf("--access-request-selector: %w", err))
 	}
+	if _, err := o.Scheduler.Load(); err != nil {
+		errs = append(errs, err)
+	}
 	return errs
 }
 
-// setup adds the controllers of access.
-func (o *AccessOptions) setup(ctx context.Context, mgr ctrl.Manager) error {
+// setup adds the controllers of access. The configuration of the scheduler is nil without files.
+func (o *AccessOptions) setup(ctx context.Context, mgr ctrl.Manager, live *clusterscheduler.LiveConfig) error {
 	if err := clusterprotection.SetupWithManager(ctx, mgr); err != nil {
 		return err
 	}
 	if slices.Contains(o.Controllers, schedulerController) {
-		if err := clusterscheduler.SetupWithManager(mgr, o.Scheduler); err != nil {
+		if err := clusterscheduler.SetupWithManager(mgr, live); err != nil {
 			return err
 		}
 	}
@@ -78,9 +81,7 @@ func (o *AccessOptions) setup(ctx context.Context, mgr ctrl.Manager) error {
 	if err != nil {
 		return err
 	}
-	live, err := o.Scheduler.LiveConfig(mgr)
-	if err != nil {
-		return err
-	}
-	return accessrequest.SetupWithManager(ctx, mgr, accessrequest.Options{Selector: selector, Policy: live.Policy})
+	return accessrequest.SetupWithManager(ctx, mgr, accessrequest.Options{
+		Selector: selector, Policy: live.Policy, PolicyChanges: live.Changes(),
+	})
 }

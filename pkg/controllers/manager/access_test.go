@@ -4,6 +4,8 @@
 package manager
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -31,5 +33,24 @@ func TestValidate_OfAccessIsOneClearError(t *testing.T) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// A wrong configuration is an error of the start, not of the moment at which this process is elected.
+func TestValidate_NamesFileAndFieldOfTheSchedulersConfig(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "scheduler.yaml")
+	text := "scheduler: {purposeMappings: {a: {template: {spec: {profile: p, tenancy: Mine}}}}, policy: {accessRequests: [{expression: 'roles'}]}}"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := NewOptions()
+	o.Kubeconfig = "kubeconfig"
+	o.Access.Scheduler.ConfigFiles = []string{file}
+	err := o.Validate()
+	for _, want := range []string{"--scheduler-config: " + file + ": ", `scheduler.purposeMappings[a].template.spec.tenancy: Unsupported value: "Mine"`,
+		"scheduler.policy.accessRequests[0].expression: Invalid value"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }

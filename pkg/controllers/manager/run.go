@@ -31,6 +31,7 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/clusterscheduler"
 	"github.com/clusterhub/clusterhub/pkg/controllers/clustersetbinding"
 	"github.com/clusterhub/clusterhub/pkg/controllers/clustersetstatus"
 	"github.com/clusterhub/clusterhub/pkg/controllers/defaultclusterset"
@@ -64,8 +65,18 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return explain("assembling the registration", err)
 	}
+	scheduling, err := o.Access.Scheduler.Load()
+	if err != nil {
+		return explain("reading the configuration", err)
+	}
+	if scheduling != nil {
+		// Those who stand by keep up with it, too.
+		if err := mgr.Add(scheduling); err != nil {
+			return explain("assembling the manager", err)
+		}
+	}
 	c := &controllers{
-		manager: mgr, served: discoveryClient, drivers: drivers, registration: &o.Registration, access: &o.Access,
+		manager: mgr, served: discoveryClient, drivers: drivers, registration: &o.Registration, access: &o.Access, scheduling: scheduling,
 		defaultSets: o.FeatureGate.Enabled(DefaultClusterSet), autoApproval: o.FeatureGate.Enabled(ManagedClusterAutoApproval),
 	}
 	if err := errors.Join(mgr.Add(c), mgr.AddHealthzCheck("ping", healthz.Ping),
@@ -136,6 +147,7 @@ type controllers struct {
 	drivers      registration.Drivers
 	registration *RegistrationOptions
 	access       *AccessOptions
+	scheduling   *clusterscheduler.LiveConfig
 	defaultSets  bool
 	autoApproval bool
 
@@ -179,7 +191,7 @@ func (c *controllers) setup(ctx context.Context, mgr ctrl.Manager) error {
 	if err := clustersetstatus.SetupWithManager(mgr); err != nil {
 		return err
 	}
-	if err := c.access.setup(ctx, mgr); err != nil {
+	if err := c.access.setup(ctx, mgr, c.scheduling); err != nil {
 		return err
 	}
 	return c.registration.setup(ctx, mgr, c.drivers, c.autoApproval)

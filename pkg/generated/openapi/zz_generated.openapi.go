@@ -1436,7 +1436,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequest(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AccessRequest asks for access to a cluster with certain rights, by a token or by an OIDC provider. The provider of the cluster answers with a Secret that has a kubeconfig, in the namespace of the request. When the request is deleted, the access ends.",
+				Description: "AccessRequest asks for access to a cluster with certain rights, by a token or by an OIDC provider. The provider of the cluster answers with a Secret that has a kubeconfig, in the namespace of the request; the subresource token answers with a short-lived token. When the request is deleted, the access ends.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1553,7 +1553,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestSpec(ref common.ReferenceCall
 					},
 					"token": {
 						SchemaProps: spec.SchemaProps{
-							Description: "token asks for access as a ServiceAccount, with a token that is renewed for as long as the request is there.",
+							Description: "token asks for access as a ServiceAccount, with a token that is renewed for as long as the request is there. What is not asked for any more is taken back.",
 							Ref:         ref(v1alpha1.TokenConfig{}.OpenAPIModelName()),
 						},
 					},
@@ -1565,7 +1565,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestSpec(ref common.ReferenceCall
 					},
 					"ttl": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ttl is how long after its creation the request is deleted, and its access with it, such as 24h0m0s. Without it, the request stays until somebody deletes it.",
+							Description: "ttl is how long after its creation the request is deleted, and its access with it, such as 24h or 1h30m. Without it, the request stays until somebody deletes it.",
 							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
 						},
 					},
@@ -1594,7 +1594,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref common.ReferenceCa
 					},
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending, Granted or Denied.",
+							Description: "phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending, Granted or Denied. Who is denied stays so.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1610,7 +1610,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions tell what the phase sums up.",
+							Description: "conditions tell what the phase sums up, and what is missing: Ready of a Cluster, Granted of a ClusterRequest, Prepared and AccessReady of an AccessRequest, and others.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1623,7 +1623,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref common.ReferenceCa
 					},
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef names the Secret with the kubeconfig, in the namespace of the request.",
+							Description: "secretRef names the Secret with the kubeconfig, under the key kubeconfig, in the namespace of the request.",
 							Ref:         ref(v1alpha1.LocalObjectReference{}.OpenAPIModelName()),
 						},
 					},
@@ -2162,7 +2162,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestStatus(ref common.ReferenceC
 					},
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending, Granted or Denied.",
+							Description: "phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending, Granted or Denied. Who is denied stays so.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2178,7 +2178,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestStatus(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions tell what the phase sums up.",
+							Description: "conditions tell what the phase sums up, and what is missing: Ready of a Cluster, Granted of a ClusterRequest, Prepared and AccessReady of an AccessRequest, and others.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2251,7 +2251,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "purposes are what the cluster is there for: at least one, if the field is given. ClusterRequests ask for a purpose. Usual ones are platform, workload, onboarding and mcp.",
+							Description: "purposes are what the cluster is there for: at least one, if the field is given. The scheduler gives ClusterRequests clusters that have their purpose. Usual ones are platform, workload, onboarding and mcp.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2298,7 +2298,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref common.ReferenceCallback
 					},
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending, Granted or Denied.",
+							Description: "phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending, Granted or Denied. Who is denied stays so.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2314,7 +2314,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions tell what the phase sums up.",
+							Description: "conditions tell what the phase sums up, and what is missing: Ready of a Cluster, Granted of a ClusterRequest, Prepared and AccessReady of an AccessRequest, and others.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2863,7 +2863,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Status(ref common.ReferenceCallback) commo
 					},
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending, Granted or Denied.",
+							Description: "phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending, Granted or Denied. Who is denied stays so.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2879,7 +2879,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Status(ref common.ReferenceCallback) commo
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions tell what the phase sums up.",
+							Description: "conditions tell what the phase sums up, and what is missing: Ready of a Cluster, Granted of a ClusterRequest, Prepared and AccessReady of an AccessRequest, and others.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

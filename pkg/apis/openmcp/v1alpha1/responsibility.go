@@ -3,6 +3,11 @@
 
 package v1alpha1
 
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // Types of conditions that the hub's own controllers write.
 const (
 	// ConditionPrepared of an AccessRequest says whether it is clear which cluster it is for and who is responsible for it,
@@ -11,6 +16,9 @@ const (
 	// ConditionAccessRequestsDeleted of a Cluster that is being deleted says whether there are AccessRequests for it.
 	ConditionAccessRequestsDeleted = "AccessRequestsDeleted"
 )
+
+// ReasonDeniedByPolicy of a condition says that no rule of the hub's policy allows what is asked for.
+const ReasonDeniedByPolicy = "DeniedByPolicy"
 
 // IsClusterProviderResponsibleForAccessRequest says whether an AccessRequest is a provider's to handle: of any provider's,
 // if the name is empty. Whoever else handles requests leaves such a request alone.
@@ -36,4 +44,14 @@ func IsClusterProviderResponsibleForAccessRequest(r *AccessRequest, provider str
 	default:
 		return false
 	}
+}
+
+// IsPrepared says whether the preparation of an AccessRequest, and with it the policy, has seen it as it is. A provider grants
+// nothing else: a request can be changed as long as it is Pending, and stays its provider's.
+//
+// openMCP's operator says nothing of what it has prepared, and knows no policy. With it, a request is prepared once it is a
+// provider's.
+func IsPrepared(r *AccessRequest) bool {
+	prepared := meta.FindStatusCondition(r.Status.Conditions, ConditionPrepared)
+	return prepared == nil || prepared.Status == metav1.ConditionTrue && prepared.ObservedGeneration == r.Generation
 }

@@ -45,3 +45,23 @@ func TestIsClusterProviderResponsibleForAccessRequest(t *testing.T) {
 		})
 	}
 }
+
+func TestIsPrepared(t *testing.T) {
+	for name, test := range map[string]struct {
+		conditions []metav1.Condition
+		want       bool
+	}{
+		"by openMCP's operator": {want: true},
+		"as it is":              {conditions: []metav1.Condition{{Type: "Prepared", Status: "True", ObservedGeneration: 2}}, want: true},
+		"as it was":             {conditions: []metav1.Condition{{Type: "Prepared", Status: "True", ObservedGeneration: 1}}},
+		"not as it is":          {conditions: []metav1.Condition{{Type: "Prepared", Status: "False", ObservedGeneration: 2}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
+			r.Status.Conditions = test.conditions
+			if got := v1alpha1.IsPrepared(r); got != test.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}

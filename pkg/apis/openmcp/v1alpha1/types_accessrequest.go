@@ -13,8 +13,8 @@ import (
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // AccessRequest asks for access to a cluster with certain rights, by a token or by an OIDC provider. The provider of the
-// cluster answers with a Secret that has a kubeconfig, in the namespace of the request. When the request is deleted, the
-// access ends.
+// cluster answers with a Secret that has a kubeconfig, in the namespace of the request; the subresource token answers with a
+// short-lived token. When the request is deleted, the access ends.
 type AccessRequest struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata. The labels clusters.openmcp.cloud/provider and
@@ -41,14 +41,15 @@ type AccessRequestSpec struct {
 	// is set to it. Once set, it is neither changed nor removed.
 	// +optional
 	RequestRef *ObjectReference `json:"requestRef,omitempty"`
-	// token asks for access as a ServiceAccount, with a token that is renewed for as long as the request is there.
+	// token asks for access as a ServiceAccount, with a token that is renewed for as long as the request is there. What is not
+	// asked for any more is taken back.
 	// +optional
 	Token *TokenConfig `json:"token,omitempty"`
 	// oidc asks for access of those whom an OIDC provider knows. Not every cluster provider can do this.
 	// +optional
 	OIDC *OIDCConfig `json:"oidc,omitempty"`
-	// ttl is how long after its creation the request is deleted, and its access with it, such as 24h0m0s. Without it, the
-	// request stays until somebody deletes it.
+	// ttl is how long after its creation the request is deleted, and its access with it, such as 24h or 1h30m. Without it,
+	// the request stays until somebody deletes it.
 	// +optional
 	TTL *metav1.Duration `json:"ttl,omitempty"`
 }
@@ -109,7 +110,7 @@ type RoleRef struct {
 type AccessRequestStatus struct {
 	// Status is what the status of every kind begins with.
 	Status `json:",inline"`
-	// secretRef names the Secret with the kubeconfig, in the namespace of the request.
+	// secretRef names the Secret with the kubeconfig, under the key kubeconfig, in the namespace of the request.
 	// +optional
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty"`
 }

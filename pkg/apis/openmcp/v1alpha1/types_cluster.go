@@ -50,8 +50,8 @@ type ClusterSpec struct {
 	// kubernetes is how Kubernetes is to be in the cluster.
 	// +optional
 	Kubernetes K8sConfiguration `json:"kubernetes,omitzero"`
-	// purposes are what the cluster is there for: at least one, if the field is given. ClusterRequests ask for a purpose.
-	// Usual ones are platform, workload, onboarding and mcp.
+	// purposes are what the cluster is there for: at least one, if the field is given. The scheduler gives ClusterRequests
+	// clusters that have their purpose. Usual ones are platform, workload, onboarding and mcp.
 	// +optional
 	// +listType=atomic
 	Purposes []string `json:"purposes,omitempty"`

@@ -12,9 +12,10 @@ type Status struct {
 	// observedGeneration is the metadata.generation that the status is about: what is newer has not been looked at yet.
 	ObservedGeneration int64 `json:"observedGeneration"`
 	// phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending,
-	// Granted or Denied.
+	// Granted or Denied. Who is denied stays so.
 	Phase string `json:"phase"`
-	// conditions tell what the phase sums up.
+	// conditions tell what the phase sums up, and what is missing: Ready of a Cluster, Granted of a ClusterRequest, Prepared
+	// and AccessReady of an AccessRequest, and others.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -18,8 +18,8 @@ import (
 // with apply.
 //
 // AccessRequest asks for access to a cluster with certain rights, by a token or by an OIDC provider. The provider of the
-// cluster answers with a Secret that has a kubeconfig, in the namespace of the request. When the request is deleted, the
-// access ends.
+// cluster answers with a Secret that has a kubeconfig, in the namespace of the request; the subresource token answers with a
+// short-lived token. When the request is deleted, the access ends.
 type AccessRequestApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata. The labels clusters.openmcp.cloud/provider and

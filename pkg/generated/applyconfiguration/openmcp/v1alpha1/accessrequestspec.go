@@ -21,12 +21,13 @@ type AccessRequestSpecApplyConfiguration struct {
 	// requestRef names the ClusterRequest whose Cluster access is asked for. When the request has been given one, clusterRef
 	// is set to it. Once set, it is neither changed nor removed.
 	RequestRef *ObjectReferenceApplyConfiguration `json:"requestRef,omitempty"`
-	// token asks for access as a ServiceAccount, with a token that is renewed for as long as the request is there.
+	// token asks for access as a ServiceAccount, with a token that is renewed for as long as the request is there. What is not
+	// asked for any more is taken back.
 	Token *TokenConfigApplyConfiguration `json:"token,omitempty"`
 	// oidc asks for access of those whom an OIDC provider knows. Not every cluster provider can do this.
 	OIDC *OIDCConfigApplyConfiguration `json:"oidc,omitempty"`
-	// ttl is how long after its creation the request is deleted, and its access with it, such as 24h0m0s. Without it, the
-	// request stays until somebody deletes it.
+	// ttl is how long after its creation the request is deleted, and its access with it, such as 24h or 1h30m. Without it,
+	// the request stays until somebody deletes it.
 	TTL *v1.Duration `json:"ttl,omitempty"`
 }
 

@@ -16,7 +16,7 @@ import (
 type AccessRequestStatusApplyConfiguration struct {
 	// Status is what the status of every kind begins with.
 	StatusApplyConfiguration `json:""`
-	// secretRef names the Secret with the kubeconfig, in the namespace of the request.
+	// secretRef names the Secret with the kubeconfig, under the key kubeconfig, in the namespace of the request.
 	SecretRef *LocalObjectReferenceApplyConfiguration `json:"secretRef,omitempty"`
 }
 

@@ -20,8 +20,8 @@ type ClusterSpecApplyConfiguration struct {
 	ClusterConfigs []LocalObjectReferenceApplyConfiguration `json:"clusterConfigs,omitempty"`
 	// kubernetes is how Kubernetes is to be in the cluster.
 	Kubernetes *K8sConfigurationApplyConfiguration `json:"kubernetes,omitempty"`
-	// purposes are what the cluster is there for: at least one, if the field is given. ClusterRequests ask for a purpose.
-	// Usual ones are platform, workload, onboarding and mcp.
+	// purposes are what the cluster is there for: at least one, if the field is given. The scheduler gives ClusterRequests
+	// clusters that have their purpose. Usual ones are platform, workload, onboarding and mcp.
 	Purposes []string `json:"purposes,omitempty"`
 	// tenancy tells whether the cluster is for one request (Exclusive) or for several (Shared).
 	Tenancy *openmcpv1alpha1.Tenancy `json:"tenancy,omitempty"`

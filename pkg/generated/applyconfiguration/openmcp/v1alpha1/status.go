@@ -17,9 +17,10 @@ type StatusApplyConfiguration struct {
 	// observedGeneration is the metadata.generation that the status is about: what is newer has not been looked at yet.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending,
-	// Granted or Denied.
+	// Granted or Denied. Who is denied stays so.
 	Phase *string `json:"phase,omitempty"`
-	// conditions tell what the phase sums up.
+	// conditions tell what the phase sums up, and what is missing: Ready of a Cluster, Granted of a ClusterRequest, Prepared
+	// and AccessReady of an AccessRequest, and others.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 
