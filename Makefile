@@ -78,7 +78,7 @@ bench: build kube ## Measure against the same clusters as custom resources; FLEE
 
 images: tools-check ## Build the container images.
 	@tool=$$(command -v docker || command -v podman) || { echo "Building images needs docker or podman, and neither is installed."; exit 1; }; \
-	  for c in hub-agent hub-apiserver hub-controller-manager; do \
+	  for c in cluster-provider hub-agent hub-apiserver hub-controller-manager; do \
 	    CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags '$(LDFLAGS)' -o $(OUTPUT)/images/$$c ./cmd/$$c && \
 	    $$tool build --build-arg COMPONENT=$$c -t clusterhub/$$c:$(VERSION) -f hack/Dockerfile $(OUTPUT)/images || exit 1; \
 	  done

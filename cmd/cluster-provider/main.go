@@ -61,7 +61,8 @@ func localKind() clusterprovider.Kind {
 			fs.BoolVar(&options.EndWithProvider, "end-with-provider", false, "End the clusters' processes together with the provider.")
 			fs.BoolVar(&options.UnsafeNoFsync, "unsafe-no-fsync", false, "Spare the disk: a crash of the machine loses data.")
 		},
-		New: func(context.Context, clusterprovider.Options) (clusterprovider.Provider, error) {
+		New: func(_ context.Context, o clusterprovider.Options) (clusterprovider.Provider, error) {
+			options.Owner = fmt.Sprintf("%s of the environment %s on %s", o.ProviderName, o.Environment, o.Hub.Host)
 			return local.New(options)
 		},
 	}

@@ -10,11 +10,11 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,7 +29,7 @@ type access struct {
 	identity
 	provider Provider
 	client   client.Client
-	// live reads what the caches do not have: Secrets that may be somebody else's, and what has just been written.
+	// live reads what the caches do not have: Secrets, of which a provider sees only those that it knows by name.
 	live client.Reader
 	// trusting has a lock for each cluster whose OIDC providers are being set.
 	trusting sync.Map
@@ -45,22 +45,28 @@ func (r *access) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	if err := r.client.Get(ctx, request.NamespacedName, ar); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !r.labelled(ar) || operation(ar) == v1alpha1.OperationAnnotationValueIgnore {
+	if operation(ar) == v1alpha1.OperationAnnotationValueIgnore {
 		return reconcile.Result{}, nil
 	}
-	begun := controllerutil.ContainsFinalizer(ar, r.accessFinalizer())
 	switch {
-	case begun && (!ar.DeletionTimestamp.IsZero() || ar.Status.IsDenied()):
+	case r.begun(ar) && (!ar.DeletionTimestamp.IsZero() || ar.Status.IsDenied()):
 		return r.end(ctx, ar)
-	case ar.DeletionTimestamp.IsZero() && v1alpha1.IsClusterProviderResponsibleForAccessRequest(ar, r.name):
+	case !ar.DeletionTimestamp.IsZero() || !v1alpha1.IsPrepared(ar):
+		return reconcile.Result{}, nil
+	case v1alpha1.IsClusterProviderResponsibleForAccessRequest(ar, r.name):
 		return r.begin(ctx, ar)
 	}
 	return reconcile.Result{}, nil
 }
 
-func (r *access) labelled(object client.Object) bool {
-	labels := object.GetLabels()
-	return labels[v1alpha1.ProviderLabel] == r.name && labels[v1alpha1.ProfileLabel] != ""
+// begun is whether the provider has something to take back. Labels say nothing of that: who may write the request may remove them.
+func (r *access) begun(ar client.Object) bool {
+	return controllerutil.ContainsFinalizer(ar, r.accessFinalizer())
+}
+
+// concerns is whether a request can be the provider's.
+func (r *access) concerns(ar client.Object) bool {
+	return ar.GetLabels()[v1alpha1.ProviderLabel] == r.name || r.begun(ar)
 }
 
 // begin gives access, or renews it.
@@ -72,7 +78,7 @@ func (r *access) begin(ctx context.Context, ar *v1alpha1.AccessRequest) (reconci
 	forced := operation(ar) == v1alpha1.OperationAnnotationValueReconcile
 	if err == nil && !forced {
 		if renewal, ok := r.inPlace(ctx, ar, cluster); ok {
-			return reconcile.Result{RequeueAfter: time.Until(renewal)}, nil
+			return reconcile.Result{RequeueAfter: nextLook(renewal)}, nil
 		}
 	}
 	var granted *answer
@@ -88,9 +94,11 @@ func (r *access) begin(ctx context.Context, ar *v1alpha1.AccessRequest) (reconci
 		}
 	}
 	before := ar.DeepCopy()
+	forgetTrust(ar)
 	if err != nil {
 		return r.failed(ctx, before, ar, err)
 	}
+	rememberTrust(ar)
 	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
 		Type: ConditionAccess, Status: metav1.ConditionTrue, Reason: reasonGranted, Message: granted.message,
 	})
@@ -99,10 +107,17 @@ func (r *access) begin(ctx context.Context, ar *v1alpha1.AccessRequest) (reconci
 	if err := patchStatus(ctx, r.client, before, ar); err != nil {
 		return settle(err)
 	}
-	if granted.renewal.IsZero() {
-		return reconcile.Result{}, nil
+	return reconcile.Result{RequeueAfter: nextLook(granted.renewal)}, nil
+}
+
+// nextLook is in how long a request is looked at again that has its access: when that is to be renewed, and after a while, to
+// see whether its Secrets are still there. The looks spread out, also after a restart. Zero is never to be renewed.
+func nextLook(renewal time.Time) time.Duration {
+	look := wait.Jitter(ResyncInterval, 1)
+	if renewal.IsZero() {
+		return look
 	}
-	return reconcile.Result{RequeueAfter: time.Until(granted.renewal)}, nil
+	return max(time.Second, min(look, time.Until(renewal)))
 }
 
 // failed says on the request why there is no access. What it waits for is watched; all else is tried again.
@@ -111,7 +126,7 @@ func (r *access) failed(ctx context.Context, before, ar *v1alpha1.AccessRequest,
 	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
 		Type: ConditionAccess, Status: metav1.ConditionFalse, Reason: reason, Message: failure.Error(),
 	})
-	if ar.DeletionTimestamp.IsZero() && !ar.Status.IsDenied() && !r.stillValid(ctx, ar) {
+	if ar.DeletionTimestamp.IsZero() && !ar.Status.IsDenied() && !r.stillValid(ctx, before) {
 		ar.Status.Phase = v1alpha1.REQUEST_PENDING
 	}
 	ar.Status.ObservedGeneration = ar.Generation
@@ -169,6 +184,9 @@ func (r *access) grant(ctx context.Context, ar *v1alpha1.AccessRequest, cluster 
 	if _, ok := r.provider.(OIDCTruster); ar.Spec.OIDC != nil && !ok {
 		return nil, reasoned{reasonOIDCNotSupported, fmt.Errorf("the provider %q does not support spec.oidc: ask for a token", r.name)}
 	}
+	if err := r.mayAnswer(ctx, ar); err != nil {
+		return nil, err
+	}
 	config, t, err := r.connect(ctx, ar, cluster)
 	if err != nil {
 		return nil, err
@@ -192,7 +210,9 @@ func whyNotReady(cluster *v1alpha1.Cluster) string {
 }
 
 // connect is how the cluster of a request is reached.
-func (r *access) connect(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*rest.Config, *target, error) {
+func (r *access) connect(
+	ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster,
+) (*rest.Config, *target, error) {
 	config, err := r.provider.Connect(ctx, cluster)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reaching the Cluster '%s': %w", client.ObjectKeyFromObject(cluster), err)
@@ -203,12 +223,21 @@ func (r *access) connect(ctx context.Context, ar *v1alpha1.AccessRequest, cluste
 
 // end takes access back, and lets the request go.
 func (r *access) end(ctx context.Context, ar *v1alpha1.AccessRequest) (reconcile.Result, error) {
-	if err := r.revoke(ctx, ar); err != nil {
-		return r.failed(ctx, ar.DeepCopy(), ar, fmt.Errorf("taking access back: %w", err))
+	before := ar.DeepCopy()
+	err := r.revoke(ctx, ar)
+	if err == nil {
+		err = r.deleteSecrets(ctx, ar)
 	}
-	for _, name := range []types.NamespacedName{{Namespace: ar.Namespace, Name: secretName(ar.Name)}, tokenSourceName(ar)} {
-		if err := r.deleteSecret(ctx, ar, name); err != nil {
-			return reconcile.Result{}, err
+	if err != nil {
+		return r.failed(ctx, before, ar, fmt.Errorf("taking access back: %w", err))
+	}
+	if ar.Status.IsDenied() {
+		ar.Status.SecretRef = nil
+		setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+			Type: ConditionAccess, Status: metav1.ConditionFalse, Reason: reasonDenied, Message: "the access was taken back",
+		})
+		if err := patchStatus(ctx, r.client, before, ar); err != nil {
+			return settle(err)
 		}
 	}
 	return settle(patch(ctx, r.client, ar, func() { controllerutil.RemoveFinalizer(ar, r.accessFinalizer()) }))
@@ -236,34 +265,14 @@ func (r *access) revoke(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 	return t.cleanup(ctx, nil)
 }
 
-// deleteSecret deletes a Secret that has been made for the request.
-func (r *access) deleteSecret(ctx context.Context, ar *v1alpha1.AccessRequest, name types.NamespacedName) error {
-	secret := &corev1.Secret{}
-	if err := r.live.Get(ctx, name, secret); err != nil || !r.madeFor(ar, secret) {
-		return client.IgnoreNotFound(err)
-	}
-	uid := secret.UID
-	return client.IgnoreNotFound(r.client.Delete(ctx, secret, client.Preconditions{UID: &uid}))
-}
-
-// madeFor is whether a Secret has been made by this provider for a request.
-func (r *access) madeFor(ar *v1alpha1.AccessRequest, secret *corev1.Secret) bool {
-	for label, value := range r.ownLabels() {
-		if secret.Labels[label] != value {
-			return false
-		}
-	}
-	return metav1.IsControlledBy(secret, ar) || types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name} == tokenSourceName(ar)
-}
-
 // stillValid is whether an access that could not be renewed can be used.
 func (r *access) stillValid(ctx context.Context, ar *v1alpha1.AccessRequest) bool {
 	condition := meta.FindStatusCondition(ar.Status.Conditions, ConditionAccess)
 	if !ar.Status.IsGranted() || condition == nil || condition.ObservedGeneration != ar.Generation {
 		return false
 	}
-	secret := &corev1.Secret{}
-	if err := r.live.Get(ctx, types.NamespacedName{Namespace: ar.Namespace, Name: secretName(ar.Name)}, secret); err != nil {
+	secret, err := r.secret(ctx, answerName(ar))
+	if err != nil {
 		return false
 	}
 	_, expires, ok := lifetime(secret)

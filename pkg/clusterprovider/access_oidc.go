@@ -9,10 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,15 +29,18 @@ func (r *access) grantOIDC(
 	if err != nil {
 		return nil, err
 	}
-	if err := t.bring(ctx, wanted); err != nil {
-		return nil, err
-	}
+	// First, because whoever is refused gets no rights either: they could be for names that another's users have.
 	if err := r.trust(ctx, cluster, ar); err != nil {
 		return nil, err
 	}
-	// A token that the request had before it asked for OIDC is of no use any more.
-	if err := r.deleteSecret(ctx, ar, tokenSourceName(ar)); err != nil {
+	if err := t.bring(ctx, wanted); err != nil {
 		return nil, err
+	}
+	// A token that the request had before it asked for OIDC is of no use any more.
+	if r.tokenSources(ctx) {
+		if err := r.deleteSecret(ctx, ar, tokenSourceName(ar)); err != nil {
+			return nil, err
+		}
 	}
 	kubeconfig, err := oidcKubeconfig(config, cluster, &ar.Spec.OIDC.OIDCProviderConfig)
 	if err != nil {
@@ -53,7 +58,7 @@ func (r *access) untrustFormer(ctx context.Context, ar *v1alpha1.AccessRequest, 
 	if _, ok := r.provider.(OIDCTruster); !ok {
 		return nil
 	}
-	secret, err := r.secret(ctx, types.NamespacedName{Namespace: ar.Namespace, Name: secretName(ar.Name)})
+	secret, err := r.secret(ctx, answerName(ar))
 	if err != nil || !r.madeFor(ar, secret) {
 		return client.IgnoreNotFound(err)
 	}
@@ -79,46 +84,118 @@ func (r *access) trust(ctx context.Context, cluster *v1alpha1.Cluster, now *v1al
 		return err
 	}
 	providers, conflict := trusted(slices.DeleteFunc(list.Items, func(ar v1alpha1.AccessRequest) bool {
-		return !r.labelled(&ar) || ar.UID == now.UID || !slices.Contains(ar.Finalizers, r.accessFinalizer())
+		return ar.UID == now.UID || !r.begun(&ar) || !v1alpha1.IsPrepared(&ar)
 	}), now)
-	if err := truster.TrustOIDC(ctx, cluster.DeepCopy(), providers); err != nil {
-		return fmt.Errorf("making the cluster trust %d OIDC providers: %w", len(providers), err)
+	err := truster.TrustOIDC(ctx, cluster.DeepCopy(), providers)
+	if refused := (RefusedIssuers)(nil); errors.As(err, &refused) {
+		err = refusal(refused, now)
+	} else if err != nil {
+		err = fmt.Errorf("making the cluster trust %d OIDC providers: %w", len(providers), err)
 	}
-	return conflict
+	return cmp.Or(err, conflict)
 }
 
-// trusted are the OIDC providers of requests, the oldest first, and whether now's is not among them: a cluster can take the
-// tokens of one issuer in one way only, and who came first keeps it.
-func trusted(others []v1alpha1.AccessRequest, now *v1alpha1.AccessRequest) (providers []v1alpha1.OIDCProviderConfig, conflict error) {
+// refusal is that of a request's own issuer. It is not in the way of other requests, nor of the end of one's own.
+func refusal(refused RefusedIssuers, ar *v1alpha1.AccessRequest) error {
+	if ar.Spec.OIDC == nil || !ar.DeletionTimestamp.IsZero() || ar.Status.IsDenied() {
+		return nil
+	}
+	if why, ok := refused[ar.Spec.OIDC.Issuer]; ok {
+		return reasoned{reasonOIDCIssuerRefused, fmt.Errorf("spec.oidc.issuer: the cluster cannot trust %s: %w",
+			ar.Spec.OIDC.Issuer, why)}
+	}
+	return nil
+}
+
+// trusted are the OIDC providers of requests, and why now's is not among them. Two providers must not be able to give one name
+// to different people. Who is trusted already stays so, whatever others ask for by now; of the rest, who came first.
+func trusted(
+	others []v1alpha1.AccessRequest, now *v1alpha1.AccessRequest,
+) (providers []v1alpha1.OIDCProviderConfig, conflict error) {
 	all := append(slices.Clone(others), *now)
 	slices.SortFunc(all, func(a, b v1alpha1.AccessRequest) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
+		return cmp.Or(cmp.Compare(trustRank(&a), trustRank(&b)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+			cmp.Compare(a.UID, b.UID))
 	})
 	for _, ar := range all {
 		if ar.Spec.OIDC == nil || !ar.DeletionTimestamp.IsZero() || ar.Status.IsDenied() {
 			continue
 		}
-		provider := ar.Spec.OIDC.OIDCProviderConfig.DeepCopy().Default()
-		provider.RoleBindings, provider.ExtraScopes = nil, nil
-		provider.UsernamePrefix, provider.GroupsPrefix = new(provider.GetUsernamePrefix()), new(provider.GetGroupsPrefix())
-		if slices.ContainsFunc(providers, func(earlier v1alpha1.OIDCProviderConfig) bool { return differs(earlier, *provider) }) {
-			if ar.UID == now.UID {
-				conflict = reasoned{reasonOIDCConflict, errors.New(
-					"the cluster trusts spec.oidc.issuer already, with other claims or prefixes, for another AccessRequest: take the same ones")}
-			}
-			continue
+		provider := trustOf(&ar)
+		why := error(nil)
+		for _, earlier := range providers {
+			why = cmp.Or(why, collision(&earlier, &provider))
 		}
-		if !slices.ContainsFunc(providers, func(earlier v1alpha1.OIDCProviderConfig) bool {
-			return equality.Semantic.DeepEqual(earlier, *provider)
+		if ar.UID == now.UID {
+			conflict = why
+		}
+		if why == nil && !slices.ContainsFunc(providers, func(earlier v1alpha1.OIDCProviderConfig) bool {
+			return equality.Semantic.DeepEqual(earlier, provider)
 		}) {
-			providers = append(providers, *provider)
+			providers = append(providers, provider)
 		}
 	}
 	return providers, conflict
 }
 
-// differs is whether two providers are of one issuer, and take its tokens in different ways.
-func differs(a, b v1alpha1.OIDCProviderConfig) bool {
-	return a.Issuer == b.Issuer && (*a.UsernameClaim != *b.UsernameClaim || *a.GroupsClaim != *b.GroupsClaim ||
-		*a.UsernamePrefix != *b.UsernamePrefix || *a.GroupsPrefix != *b.GroupsPrefix)
+// trustOf is what of a request a cluster has to know to trust its OIDC provider.
+func trustOf(ar *v1alpha1.AccessRequest) v1alpha1.OIDCProviderConfig {
+	provider := ar.Spec.OIDC.OIDCProviderConfig.DeepCopy().Default()
+	provider.RoleBindings, provider.ExtraScopes = nil, nil
+	provider.UsernamePrefix, provider.GroupsPrefix = new(provider.GetUsernamePrefix()), new(provider.GetGroupsPrefix())
+	return *provider
+}
+
+// collision is why a cluster that trusts one provider cannot trust another.
+func collision(earlier, later *v1alpha1.OIDCProviderConfig) error {
+	switch {
+	case earlier.Issuer == later.Issuer && names(earlier) != names(later):
+		return reasoned{reasonOIDCConflict, errors.New("the cluster trusts spec.oidc.issuer already, " +
+			"with other claims or prefixes, for another AccessRequest: take the same ones")}
+	case earlier.Issuer != later.Issuer && (overlap(*earlier.UsernamePrefix, *later.UsernamePrefix) ||
+		overlap(*earlier.GroupsPrefix, *later.GroupsPrefix)):
+		return reasoned{reasonOIDCConflict, errors.New("the cluster trusts another issuer already, for another AccessRequest, " +
+			"and users of spec.oidc.issuer could have the names of its users or groups: take another spec.oidc.name, or " +
+			"another usernamePrefix and groupsPrefix")}
+	}
+	return nil
+}
+
+// overlap is whether there are names that begin with both prefixes.
+func overlap(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
+
+// names says how a provider gives names to those whom it knows.
+func names(p *v1alpha1.OIDCProviderConfig) string {
+	return fmt.Sprintf("tokens of %s are trusted: their claim %s with the prefix %q names the user, %s with the prefix %q the groups",
+		p.Issuer, *p.UsernameClaim, *p.UsernamePrefix, *p.GroupsClaim, *p.GroupsPrefix)
+}
+
+// trustRank is 0 for a request whose OIDC provider the cluster trusts as it is now.
+func trustRank(ar *v1alpha1.AccessRequest) int {
+	if ar.Spec.OIDC == nil {
+		return 1
+	}
+	condition, provider := meta.FindStatusCondition(ar.Status.Conditions, ConditionOIDCTrusted), trustOf(ar)
+	if condition != nil && condition.Message == names(&provider) {
+		return 0
+	}
+	return 1
+}
+
+// rememberTrust says on a request what the cluster trusts because of it.
+func rememberTrust(ar *v1alpha1.AccessRequest) {
+	if ar.Spec.OIDC == nil {
+		return
+	}
+	provider := trustOf(ar)
+	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+		Type: ConditionOIDCTrusted, Status: metav1.ConditionTrue, Reason: reasonGranted, Message: names(&provider),
+	})
+}
+
+// forgetTrust ends what a request was trusted for and does not ask for any more: others may have got it meanwhile.
+func forgetTrust(ar *v1alpha1.AccessRequest) {
+	if trustRank(ar) > 0 {
+		meta.RemoveStatusCondition(&ar.Status.Conditions, ConditionOIDCTrusted)
+	}
 }

@@ -64,7 +64,8 @@ func (r *rights) distinct(field string) error {
 	seen := sets.New[string]()
 	for _, object := range r.objects {
 		if seen.Has(key(object)) {
-			return reasoned{v1alpha1.ReasonConfigurationProblem, fmt.Errorf("%s: two entries make the %s: give one of them another name", field, key(object))}
+			return reasoned{v1alpha1.ReasonConfigurationProblem, fmt.Errorf("%s: two entries make the %s: give one of them another name",
+				field, key(object))}
 		}
 		seen.Insert(key(object))
 	}

@@ -7,10 +7,7 @@ import (
 	"context"
 	"maps"
 	"reflect"
-	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,12 +20,9 @@ import (
 )
 
 func (r *access) setup(mgr ctrl.Manager, workers int) error {
-	labelled := predicate.NewPredicateFuncs(r.labelled)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("accessrequest").
-		For(&v1alpha1.AccessRequest{}, builder.WithPredicates(labelled, requestChanged)).
-		Owns(&corev1.Secret{}, builder.WithPredicates(secretChanged)).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(ofTokenSource), builder.WithPredicates(secretChanged)).
+		For(&v1alpha1.AccessRequest{}, builder.WithPredicates(predicate.NewPredicateFuncs(r.concerns), requestChanged)).
 		Watches(&v1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), builder.WithPredicates(clusterChanged)).
 		WithOptions(controllerOptions(workers)).
 		Complete(r)
@@ -39,16 +33,9 @@ var requestChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool 
 	before, after := e.ObjectOld.(*v1alpha1.AccessRequest), e.ObjectNew.(*v1alpha1.AccessRequest)
 	return before.Generation != after.Generation ||
 		before.Status.Phase != after.Status.Phase && !after.Status.IsGranted() ||
+		v1alpha1.IsPrepared(before) != v1alpha1.IsPrepared(after) ||
 		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations)
 }}
-
-// secretChanged lets pass what others do to a Secret. That it is made is nothing new.
-var secretChanged = predicate.Funcs{
-	CreateFunc: func(event.CreateEvent) bool { return false },
-	UpdateFunc: func(e event.UpdateEvent) bool {
-		return !reflect.DeepEqual(e.ObjectOld.(*corev1.Secret).Data, e.ObjectNew.(*corev1.Secret).Data)
-	},
-}
 
 // clusterChanged lets pass what matters to those who have access.
 var clusterChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
@@ -63,18 +50,9 @@ func (r *access) ofCluster(ctx context.Context, cluster client.Object) (requests
 		ctrl.LoggerFrom(ctx).Error(err, "AccessRequests of a Cluster", "cluster", client.ObjectKeyFromObject(cluster))
 	}
 	for _, ar := range list.Items {
-		if r.labelled(&ar) {
+		if r.concerns(&ar) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&ar)})
 		}
 	}
 	return requests
-}
-
-func ofTokenSource(_ context.Context, object client.Object) []reconcile.Request {
-	secret := object.(*corev1.Secret)
-	namespace, name, ok := strings.Cut(string(secret.Data[v1alpha1.TokenSourceAccessRequestKey]), "/")
-	if !ok || secret.Type != v1alpha1.TokenSourceSecretType {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
 }

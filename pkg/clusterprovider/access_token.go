@@ -14,7 +14,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -44,19 +44,20 @@ type answer struct {
 
 // inPlace is whether the access of a request is as it should be, and when it has to be renewed.
 func (r *access) inPlace(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (renewal time.Time, ok bool) {
-	if !ar.Status.IsGranted() || ar.Status.ObservedGeneration != ar.Generation {
+	if !ar.Status.IsGranted() || !meta.IsStatusConditionTrue(ar.Status.Conditions, ConditionAccess) {
 		return time.Time{}, false
 	}
-	secret, err := r.secret(ctx, types.NamespacedName{Namespace: ar.Namespace, Name: secretName(ar.Name)})
+	secret, err := r.secret(ctx, answerName(ar))
 	if err != nil || !r.madeFor(ar, secret) || len(secret.Data[v1alpha1.SecretKeyKubeconfig]) == 0 {
 		return time.Time{}, false
 	}
 	// An endpoint that has changed makes the kubeconfig useless. While it cannot be told, nothing is better than what is there.
-	if config, err := r.provider.Connect(ctx, cluster); err == nil && endpointDigest(config) != secret.Annotations[endpointAnnotation] {
+	config, err := r.provider.Connect(ctx, cluster)
+	if err == nil && endpointDigest(config) != secret.Annotations[endpointAnnotation] {
 		return time.Time{}, false
 	}
 	if ar.Spec.OIDC != nil {
-		return time.Now().Add(ResyncInterval * 12), true
+		return time.Time{}, true
 	}
 	if _, err := r.secret(ctx, tokenSourceName(ar)); err != nil && r.tokenSources(ctx) {
 		return time.Time{}, false
@@ -64,12 +65,6 @@ func (r *access) inPlace(ctx context.Context, ar *v1alpha1.AccessRequest, cluste
 	created, expires, ok := lifetime(secret)
 	renewal = renewalOf(ar.UID, created, expires)
 	return renewal, ok && time.Now().Before(renewal)
-}
-
-// secret reads a Secret from the hub: the cache may not have yet what was written a moment ago, which would be renewed again.
-func (r *access) secret(ctx context.Context, name types.NamespacedName) (*corev1.Secret, error) {
-	secret := &corev1.Secret{}
-	return secret, r.live.Get(ctx, name, secret)
 }
 
 // lifetime is that of the token in a Secret.
@@ -168,40 +163,13 @@ func (r *access) accessSecret(ar *v1alpha1.AccessRequest, config *rest.Config, d
 	}
 }
 
-// writeSecret creates or updates a Secret. One that is somebody else's is left alone.
-func (r *access) writeSecret(ctx context.Context, secret *corev1.Secret, ar *v1alpha1.AccessRequest) error {
-	err := r.client.Create(ctx, secret.DeepCopy())
-	if !apierrors.IsAlreadyExists(err) {
-		return err
-	}
-	have := &corev1.Secret{}
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(secret), have); err != nil {
-		return err
-	}
-	if !r.madeFor(ar, have) {
-		return reasoned{reasonNotManaged, fmt.Errorf(
-			"the Secret '%s/%s' is not one that this provider has made for the request, and is left alone: delete it", have.Namespace, have.Name)}
-	}
-	return patch(ctx, r.client, have, func() { have.Annotations, have.Data = secret.Annotations, secret.Data })
-}
-
-func tokenSourceName(ar *v1alpha1.AccessRequest) types.NamespacedName {
-	return types.NamespacedName{Namespace: v1alpha1.TokenSourceNamespace, Name: string(ar.UID)}
-}
-
-// tokenSources is whether the hub has a place for the sources of short-lived tokens. Not every hub serves them.
-func (r *access) tokenSources(ctx context.Context) bool {
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := r.live.Get(ctx, types.NamespacedName{Name: v1alpha1.TokenSourceNamespace}, namespace)
-	return !apierrors.IsNotFound(err)
-}
-
 // keepTokenSource keeps what hub-apiserver makes short-lived tokens with: the token of a ServiceAccount that may do nothing
 // but ask for tokens of the ServiceAccounts of AccessRequests.
-func (r *access) keepTokenSource(ctx context.Context, ar *v1alpha1.AccessRequest, config *rest.Config, t *target, name string) error {
+func (r *access) keepTokenSource(
+	ctx context.Context, ar *v1alpha1.AccessRequest, config *rest.Config, t *target, name string,
+) error {
 	if !r.tokenSources(ctx) {
-		ctrl.LoggerFrom(ctx).V(4).Info("The hub has no namespace for the sources of short-lived tokens", "namespace", v1alpha1.TokenSourceNamespace)
+		ctrl.LoggerFrom(ctx).V(4).Info("The hub has no namespace for token sources", "namespace", v1alpha1.TokenSourceNamespace)
 		return nil
 	}
 	minter := &target{Client: t.Client, labels: client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.TokenMinterServiceAccount}}

@@ -45,6 +45,7 @@ func (r *clusters) setup(mgr ctrl.Manager, workers int) error {
 		Named("cluster").
 		For(&v1alpha1.Cluster{}, builder.WithPredicates(notOnlyStatus)).
 		Watches(&v1alpha1.ClusterProfile{}, handler.EnqueueRequestsFromMapFunc(r.ofProfile)).
+		WatchesRawSource(watch(r.provider, mgr.GetAPIReader())).
 		WithOptions(controllerOptions(workers)).
 		Complete(r)
 }
@@ -209,7 +210,9 @@ func (r *clusters) remove(ctx context.Context, cluster *v1alpha1.Cluster, profil
 	setCondition(&cluster.Status.Status, cluster.Generation, metav1.Condition{
 		Type: ConditionForeignFinalizers, Status: metav1.ConditionTrue, Message: "nobody else holds the Cluster",
 	})
-	ready := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reasonRemoving, Message: "the cluster is being removed"}
+	ready := metav1.Condition{
+		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reasonRemoving, Message: "the cluster is being removed",
+	}
 	if failure != nil {
 		ready.Reason, ready.Message = reasonProviderError, failure.Error()
 	}

@@ -65,6 +65,7 @@ func endpointDigest(config *rest.Config) string {
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%t\n%s", e.Server, e.TLSServerName, e.InsecureSkipTLSVerify, e.CertificateAuthorityData))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%t\n%s",
+		e.Server, e.TLSServerName, e.InsecureSkipTLSVerify, e.CertificateAuthorityData))
 	return hex.EncodeToString(sum[:8])
 }

@@ -48,12 +48,16 @@ func (o *Options) addFlags(fs *pflag.FlagSet) {
 	if o.Namespace == "" {
 		o.Namespace = defaultNamespace
 	}
-	fs.StringVar(&o.ProviderName, "provider-name", "", "Name of this provider: a DNS label, part of the names of its profiles and of its labels.")
-	fs.StringVar(&o.Environment, "environment", "", "Name of the environment: a DNS label, part of the names of the provider's profiles.")
+	fs.StringVar(&o.ProviderName, "provider-name", "",
+		"Name of this provider: a DNS label, part of the names of its profiles and of its labels.")
+	fs.StringVar(&o.Environment, "environment", "",
+		"Name of the environment: a DNS label, part of the names of the provider's profiles.")
 	fs.StringVarP(&o.verbosity, "verbosity", "v", "INFO", "What is logged: DEBUG, INFO or ERROR.")
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "",
-		"How to reach the hub: a kubeconfig, or a directory that has one of that name, or host, token and ca.crt. Empty: as the pod's service account.")
-	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of the provider's own objects on the hub. Default: that of the pod.")
+		"How to reach the hub: a kubeconfig, or a directory that has one of that name, or host, token and ca.crt. "+
+			"Empty: as the pod's service account.")
+	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
+		"Namespace of the provider's own objects on the hub. Default: that of the pod.")
 }
 
 func (o *Options) addRunFlags(fs *pflag.FlagSet) {
@@ -72,6 +76,9 @@ func (o *Options) complete() error {
 		if problems := validation.IsDNS1123Label(flag.value); len(problems) > 0 {
 			errs = append(errs, fmt.Errorf("--%s: %q: %s", flag.name, flag.value, problems[0]))
 		}
+	}
+	if o.Namespace == v1alpha1.TokenSourceNamespace {
+		errs = append(errs, fmt.Errorf("--namespace: %s has the token sources of all providers: take another one", o.Namespace))
 	}
 	if _, err := o.level(); err != nil {
 		errs = append(errs, err)

@@ -109,7 +109,8 @@ func (p *profiles) publish(ctx context.Context, name string, offered Profile, ha
 		return err
 	}
 	if !p.own(have) {
-		return fmt.Errorf("the ClusterProfile %q exists, and has been made by somebody else: delete it, or rename the configuration", name)
+		return fmt.Errorf("the ClusterProfile %q exists, and has been made by somebody else: "+
+			"delete it, or rename the configuration", name)
 	}
 	return patch(ctx, p.client, have, func() { have.Spec = want })
 }
@@ -122,7 +123,7 @@ func (p *profiles) withdraw(ctx context.Context, profile *v1alpha1.ClusterProfil
 		return err
 	}
 	if len(users.Items) > 0 {
-		ctrl.LoggerFrom(ctx).V(4).Info("The configuration of a profile is gone, but Clusters still have the profile", "profile", profile.Name)
+		ctrl.LoggerFrom(ctx).V(4).Info("A configuration is gone, but Clusters still have its profile", "profile", profile.Name)
 		return nil
 	}
 	uid := profile.UID

@@ -7,6 +7,10 @@ package clusterprovider
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +19,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
-// ResyncInterval is how often a provider is asked about a cluster that is ready and does not change.
+// ResyncInterval is how often a provider is asked about a cluster that is ready and does not change. A request that has its
+// access is looked at after this time, or up to twice as long: Secrets are not watched, and one that somebody has deleted is
+// made again then, or at once if the request is annotated with openmcp.cloud/operation=reconcile.
 const ResyncInterval = 5 * time.Minute
 
 // Provider is what differs from one cluster provider to another. Its methods are called concurrently. Ensure
@@ -37,7 +43,23 @@ type OIDCTruster interface {
 	// TrustOIDC makes the cluster trust exactly these providers, all that access is granted through. Their defaults and
 	// prefixes are set. Those of one issuer have the same claims and prefixes, and may have different clients. It is not
 	// called twice at once for one cluster.
+	//
+	// If some issuers cannot be trusted, it makes the cluster trust all others, and returns those as RefusedIssuers. Any other
+	// error says that it is not known whom the cluster trusts.
 	TrustOIDC(ctx context.Context, cluster *v1alpha1.Cluster, providers []v1alpha1.OIDCProviderConfig) error
+}
+
+// RefusedIssuers are the OIDC issuers that a cluster does not trust though it should, by URL, and why. Only AccessRequests with
+// these issuers fail.
+type RefusedIssuers map[string]error
+
+// Error implements error.
+func (e RefusedIssuers) Error() string {
+	var reasons []string
+	for _, issuer := range slices.Sorted(maps.Keys(e)) {
+		reasons = append(reasons, fmt.Sprintf("the OIDC issuer %s: %v", issuer, e[issuer]))
+	}
+	return strings.Join(reasons, "; ")
 }
 
 // Profile is a kind of cluster that a provider offers.

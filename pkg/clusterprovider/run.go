@@ -7,10 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/util/workqueue"
@@ -36,7 +37,7 @@ const (
 )
 
 // hubScheme has the kinds that providers use on the hub.
-var hubScheme = newScheme(v1alpha1.AddToScheme, corev1.AddToScheme)
+var hubScheme = newScheme(v1alpha1.AddToScheme, corev1.AddToScheme, authenticationv1.AddToScheme)
 
 func newScheme(add ...func(*runtime.Scheme) error) *runtime.Scheme {
 	scheme := runtime.NewScheme()
@@ -54,20 +55,21 @@ func (o *Options) run(ctx context.Context, provider Provider) error {
 	if err := o.setup(ctx, mgr, provider); err != nil {
 		return fmt.Errorf("assembling the controllers: %w", err)
 	}
-	return mgr.Start(ctx)
+	err = mgr.Start(ctx)
+	// Nobody calls it any more.
+	if closer, ok := provider.(io.Closer); ok {
+		err = errors.Join(err, closer.Close())
+	}
+	return err
 }
 
 func (o *Options) managerOptions() ctrl.Options {
 	graceful := gracefulShutdown
 	return ctrl.Options{
 		Scheme: hubScheme,
-		Cache: cache.Options{
-			DefaultTransform: cache.TransformStripManagedFields(),
-			ByObject: map[client.Object]cache.ByObject{
-				// Of the Secrets of a hub only those that this provider has made.
-				&corev1.Secret{}: {Label: labels.SelectorFromSet(labels.Set(o.identity().ownLabels()))},
-			},
-		},
+		Cache:  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		// A cache lists and watches the Secrets of the whole hub.
+		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: o.metricsSecure},
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              o.identity().group(),

@@ -25,6 +25,8 @@ const (
 	ConditionForeignFinalizers = "ForeignFinalizers"
 	// ConditionAccess of an AccessRequest is whether its access is in place.
 	ConditionAccess = "AccessReady"
+	// ConditionOIDCTrusted of an AccessRequest says how the cluster takes the tokens of its issuer.
+	ConditionOIDCTrusted = "OIDCTrusted"
 
 	reasonProgressing        = "Progressing"
 	reasonProviderError      = "ProviderError"
@@ -36,7 +38,10 @@ const (
 	reasonRecreating         = "WaitingForRecreation"
 	reasonOIDCNotSupported   = "OIDCNotSupported"
 	reasonOIDCConflict       = "OIDCConflict"
+	reasonOIDCIssuerRefused  = "OIDCIssuerRefused"
 	reasonGranted            = "Granted"
+	reasonDenied             = "Denied"
+	reasonSecretsForbidden   = "SecretsForbidden"
 )
 
 // outdatedInterval is how soon an object is looked at again that was changed meanwhile: the caches know by then.
@@ -47,7 +52,7 @@ const maxMessage = 32768
 
 var illegalInReason = regexp.MustCompile(`[^A-Za-z0-9_,:]|^[^A-Za-z]|[,:]$`)
 
-// setCondition sets a condition among others, none of which is ever removed.
+// setCondition sets a condition among others.
 func setCondition(status *v1alpha1.Status, generation int64, condition metav1.Condition) {
 	if condition.Reason == "" {
 		condition.Reason = condition.Type + "_" + string(condition.Status)

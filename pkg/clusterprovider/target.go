@@ -149,7 +149,8 @@ func (t *target) cleanup(ctx context.Context, keep []client.Object) error {
 		kept.Insert(key(object))
 	}
 	for _, list := range []client.ObjectList{
-		&rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleList{}, &rbacv1.ClusterRoleList{}, &corev1.ServiceAccountList{},
+		&rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleList{}, &rbacv1.ClusterRoleList{},
+		&corev1.ServiceAccountList{},
 	} {
 		if err := t.List(ctx, list, t.labels); err != nil {
 			return err

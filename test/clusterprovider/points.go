@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -16,11 +17,16 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
-const foreignFinalizer = "conformance.clusterhub.dev/held"
+const (
+	foreignFinalizer = "conformance.clusterhub.dev/held"
+	// reconcile is a patch that asks for a reconciliation.
+	reconcile = `{"metadata":{"annotations":{"openmcp.cloud/operation":"reconcile"}}}`
+)
 
 func (s *suite) publishes(ctx context.Context) error {
 	return s.await(ctx, "a profile", func() error {
@@ -43,10 +49,11 @@ func newCluster(meta metav1.ObjectMeta, profile string) *v1alpha1.Cluster {
 }
 
 func (s *suite) leavesOthersClusters(ctx context.Context) error {
-	profile := &v1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Name: s.name("others").Name}, Spec: v1alpha1.ClusterProfileSpec{
+	profile := &v1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Name: s.name("others").Name}}
+	profile.Spec = v1alpha1.ClusterProfileSpec{
 		ProviderRef:       v1alpha1.LocalObjectReference{Name: "nobody-" + s.suffix},
 		ProviderConfigRef: v1alpha1.LocalObjectReference{Name: "none"}, SupportedVersions: []v1alpha1.SupportedK8sVersion{},
-	}}
+	}
 	cluster := newCluster(s.name("others"), profile.Name)
 	if err := s.client.Create(ctx, profile); err != nil {
 		return err
@@ -66,7 +73,7 @@ func (s *suite) leavesIgnored(ctx context.Context) error {
 	if err := s.client.Create(ctx, s.cluster); err != nil {
 		return err
 	}
-	return errors.Join(s.untouched(ctx, s.cluster), s.patch(ctx, s.cluster, `{"metadata":{"annotations":{"openmcp.cloud/operation":"reconcile"}}}`))
+	return errors.Join(s.untouched(ctx, s.cluster), s.patch(ctx, s.cluster, reconcile))
 }
 
 func (s *suite) makesReady(ctx context.Context) error {
@@ -91,7 +98,8 @@ func (s *suite) describes(context.Context) error {
 	}
 	check(len(c.Finalizers) > 0, "it has no finalizer")
 	check(c.Annotations[v1alpha1.OperationAnnotation] == "", "the annotation that asks for a reconciliation is still there")
-	check(c.Status.ObservedGeneration == c.Generation, "status.observedGeneration is %d, not %d", c.Status.ObservedGeneration, c.Generation)
+	check(c.Status.ObservedGeneration == c.Generation,
+		"status.observedGeneration is %d, not %d", c.Status.ObservedGeneration, c.Generation)
 	check(len(c.Status.Conditions) > 0, "it has no conditions")
 	for _, condition := range c.Status.Conditions {
 		check(condition.Status == metav1.ConditionTrue, "it is Ready, but its condition %s is %s", condition.Type, condition.Status)
@@ -104,7 +112,9 @@ func (s *suite) describes(context.Context) error {
 }
 
 // request makes a request as the controller that prepares requests leaves it.
-func (s *suite) request(ctx context.Context, what, provider string, adapt func(*v1alpha1.AccessRequestSpec)) (*v1alpha1.AccessRequest, error) {
+func (s *suite) request(
+	ctx context.Context, what, provider string, adapt func(*v1alpha1.AccessRequestSpec),
+) (*v1alpha1.AccessRequest, error) {
 	ar := &v1alpha1.AccessRequest{ObjectMeta: s.name(what)}
 	ar.Labels = map[string]string{v1alpha1.ProviderLabel: provider, v1alpha1.ProfileLabel: s.Profile}
 	ar.Spec.ClusterRef = &v1alpha1.ObjectReference{Name: s.cluster.Name, Namespace: s.cluster.Namespace}
@@ -112,13 +122,20 @@ func (s *suite) request(ctx context.Context, what, provider string, adapt func(*
 	if err := s.client.Create(ctx, ar); err != nil {
 		return nil, err
 	}
+	return ar, s.prepare(ctx, ar)
+}
+
+// prepare hands a request over to its provider. Where the hub prepares requests itself, it does the same.
+func (s *suite) prepare(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 	before := ar.DeepCopy()
 	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_PENDING, ar.Generation
-	return ar, s.client.Status().Patch(ctx, ar, client.MergeFrom(before))
+	return s.client.Status().Patch(ctx, ar, client.MergeFrom(before))
 }
 
 func (s *suite) leavesOthersRequests(ctx context.Context) error {
-	ar, err := s.request(ctx, "others", "nobody-"+s.suffix, func(spec *v1alpha1.AccessRequestSpec) { spec.Token = &v1alpha1.TokenConfig{} })
+	ar, err := s.request(ctx, "others", "nobody-"+s.suffix, func(spec *v1alpha1.AccessRequestSpec) {
+		spec.Token = &v1alpha1.TokenConfig{}
+	})
 	if err != nil {
 		return err
 	}
@@ -156,7 +173,9 @@ func (s *suite) grantsToken(ctx context.Context) (err error) {
 }
 
 func (s *suite) secretIsRight(context.Context) error {
-	for _, key := range []string{v1alpha1.SecretKeyKubeconfig, v1alpha1.SecretKeyCreationTimestamp, v1alpha1.SecretKeyExpirationTimestamp} {
+	for _, key := range []string{
+		v1alpha1.SecretKeyKubeconfig, v1alpha1.SecretKeyCreationTimestamp, v1alpha1.SecretKeyExpirationTimestamp,
+	} {
 		if len(s.secret.Data[key]) == 0 {
 			return fmt.Errorf("it has no key %s", key)
 		}
@@ -203,6 +222,10 @@ func (s *suite) makesSecretAgain(ctx context.Context) error {
 	if err := s.client.Delete(ctx, s.secret); err != nil {
 		return err
 	}
+	// Not every provider watches them.
+	if err := s.patch(ctx, s.access, reconcile); err != nil {
+		return err
+	}
 	return s.await(ctx, "the Secret", func() error {
 		if err := s.get(ctx, s.secret); err != nil {
 			return err
@@ -211,6 +234,40 @@ func (s *suite) makesSecretAgain(ctx context.Context) error {
 			return errors.New("it is still the old one")
 		}
 		return nil
+	})
+}
+
+func (s *suite) followsChanges(ctx context.Context) error {
+	user, err := s.user()
+	if err != nil {
+		return err
+	}
+	before := s.access.DeepCopy()
+	s.access.Spec.Token.Permissions = []v1alpha1.PermissionsRequest{{
+		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list"}}},
+	}}
+	if err := s.client.Patch(ctx, s.access, client.MergeFrom(before)); err != nil {
+		return err
+	}
+	if err := errors.Join(s.prepare(ctx, s.access), s.granted(ctx, s.access), s.get(ctx, s.secret)); err != nil {
+		return err
+	}
+	if err := s.await(ctx, "the rights that were taken back", func() error {
+		_, err1 := user.CoreV1().ConfigMaps("conformance-"+s.suffix).List(ctx, metav1.ListOptions{})
+		_, err2 := user.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if apierrors.IsForbidden(err1) && apierrors.IsForbidden(err2) {
+			return nil
+		}
+		return fmt.Errorf("list ConfigMaps: %v, list Nodes: %v, instead of a 403", err1, err2)
+	}); err != nil {
+		return err
+	}
+	if user, err = s.user(); err != nil {
+		return err
+	}
+	return s.await(ctx, "the new rights", func() error {
+		_, err := user.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
+		return err
 	})
 }
 
@@ -249,11 +306,11 @@ func (s *suite) takesBack(ctx context.Context) error {
 		return err
 	}
 	return s.await(ctx, "the token is of no use", func() error {
-		_, err := user.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		_, err := user.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
 		if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
 			return nil
 		}
-		return fmt.Errorf("list nodes: %v", err)
+		return fmt.Errorf("list namespaces: %v", err)
 	})
 }
 
@@ -269,7 +326,7 @@ func (s *suite) waitsForOthers(ctx context.Context) error {
 	if err := s.client.Delete(ctx, s.cluster); err != nil {
 		return err
 	}
-	err := s.await(ctx, "the cluster is Terminating", func() error {
+	return s.await(ctx, "the cluster is Terminating", func() error {
 		if err := s.get(ctx, s.cluster); err != nil {
 			return err
 		}
@@ -278,16 +335,31 @@ func (s *suite) waitsForOthers(ctx context.Context) error {
 		}
 		return nil
 	})
-	before = s.cluster.DeepCopy()
-	s.cluster.Finalizers = nil
-	for _, finalizer := range before.Finalizers {
-		if finalizer != foreignFinalizer {
-			s.cluster.Finalizers = append(s.cluster.Finalizers, finalizer)
+}
+
+func (s *suite) runsWhileItIsHeld(ctx context.Context) error {
+	user, err := s.user()
+	if err != nil {
+		return err
+	}
+	for end := time.Now().Add(s.Patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		if _, err := user.CoreV1().Namespaces().List(ctx, metav1.ListOptions{}); err != nil {
+			return fmt.Errorf("list namespaces: %w", err)
 		}
 	}
-	return errors.Join(err, s.client.Patch(ctx, s.cluster, client.MergeFrom(before)))
+	return nil
 }
 
 func (s *suite) removes(ctx context.Context) error {
-	return errors.Join(client.IgnoreNotFound(s.client.Delete(ctx, s.cluster)), s.gone(ctx, s.cluster))
+	return errors.Join(s.letGo(ctx), client.IgnoreNotFound(s.client.Delete(ctx, s.cluster)), s.gone(ctx, s.cluster))
+}
+
+// letGo removes the finalizer that waitsForOthers has put on the cluster.
+func (s *suite) letGo(ctx context.Context) error {
+	if err := s.get(ctx, s.cluster); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	before := s.cluster.DeepCopy()
+	controllerutil.RemoveFinalizer(s.cluster, foreignFinalizer)
+	return s.client.Patch(ctx, s.cluster, client.MergeFrom(before))
 }

@@ -60,7 +60,7 @@ type point struct {
 // Run looks at a provider, fails the test for each point that it does not keep, and logs a report of all.
 func Run(t *testing.T, config Config) {
 	if config.Timeout == 0 {
-		config.Timeout = 10 * time.Minute
+		config.Timeout = 5 * time.Minute
 	}
 	if config.Patience == 0 {
 		config.Patience = 3 * time.Second
@@ -110,9 +110,11 @@ func (s *suite) points() []point {
 		{"answers with a Secret as its readers expect it", false, s.secretIsRight},
 		{"gives the rights asked for, and no others", false, s.rightsAreRight},
 		{"makes a Secret again that was deleted", false, s.makesSecretAgain},
+		{"changes the rights with the request", false, s.followsChanges},
 		{"grants OIDC, or says that it does not", false, s.answersOIDC},
-		{"takes access back", false, s.takesBack},
 		{"waits for the finalizers of others", false, s.waitsForOthers},
+		{"keeps the cluster running as long as others hold it", false, s.runsWhileItIsHeld},
+		{"takes access back", false, s.takesBack},
 		{"removes the cluster", false, s.removes},
 	}
 }
@@ -175,6 +177,9 @@ func (s *suite) untouched(ctx context.Context, object client.Object) error {
 
 // cleanup removes what a run that has failed leaves.
 func (s *suite) cleanup(ctx context.Context) {
+	if s.cluster != nil {
+		_ = s.letGo(ctx)
+	}
 	for _, object := range []client.Object{
 		&v1alpha1.AccessRequest{ObjectMeta: s.name("token")}, &v1alpha1.AccessRequest{ObjectMeta: s.name("oidc")},
 		&v1alpha1.AccessRequest{ObjectMeta: s.name("others")},

@@ -52,6 +52,31 @@ func (p *providing) waitsForTheCluster(t *testing.T) {
 	p.awaitGone(t, &v1alpha1.ClusterProfile{ObjectMeta: named("test.existing.broken")})
 }
 
+func (p *providing) keepsAccessToWhatIsOutOfReach(t *testing.T) {
+	good := must(os.ReadFile(p.plain.AdminKubeconfig()))(t)
+	config := p.admit("existing", "shaky", good)
+	c := p.newCluster("test.existing.shaky", "shaky")
+	p.awaitPhase(c, v1alpha1.StatusPhaseReady)
+	ar := p.request(t, "shaken", c, &v1alpha1.TokenConfig{})
+	p.granted(t, ar)
+	write := func(kubeconfig []byte) {
+		config.Data["kubeconfig"] = kubeconfig
+		if err := p.client.Update(t.Context(), config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write([]byte("this is no kubeconfig"))
+	p.patch(t, ar, `{"metadata":{"annotations":{"openmcp.cloud/operation":"reconcile"}}}`)
+	p.awaitAccess(t, ar, v1alpha1.REQUEST_GRANTED, "ClusterInteractionProblem")
+	write(good)
+	p.look(t, ar)
+	p.granted(t, ar)
+	p.delete(t, ar)
+	p.awaitGone(t, ar)
+	p.delete(t, c)
+	p.awaitGone(t, c)
+}
+
 func (p *providing) letsGoOfAVanishedCluster(t *testing.T) {
 	p.admit("existing", "vanishing", must(os.ReadFile(p.plain.AdminKubeconfig()))(t))
 	c := p.newCluster("test.existing.vanishing", "vanishing")
@@ -76,8 +101,9 @@ func (p *providing) keepsOutOfEachOthersWay(t *testing.T) {
 	one, two := p.request(t, "one", p.cluster, token), p.request(t, "two", c, token)
 	ofOne := p.granted(t, one)
 	p.granted(t, two)
-	if p.get(t, p.cluster); p.cluster.Labels[v1alpha1.ProviderLabel] != "existing" || len(p.cluster.Finalizers) != 1 || len(c.Finalizers) != 1 {
-		t.Errorf("finalizers %v and %v", p.cluster.Finalizers, c.Finalizers)
+	p.get(t, p.cluster)
+	if is := p.cluster.Labels[v1alpha1.ProviderLabel]; is != "existing" || len(p.cluster.Finalizers) != 1 || len(c.Finalizers) != 1 {
+		t.Errorf("provider %s, finalizers %v and %v", is, p.cluster.Finalizers, c.Finalizers)
 	}
 	p.delete(t, two)
 	p.awaitGone(t, two)
@@ -105,7 +131,8 @@ func (p *providing) waitsForForeignFinalizers(t *testing.T) {
 	p.delete(t, c)
 	p.awaitPhase(c, v1alpha1.StatusPhaseTerminating)
 	condition := meta.FindStatusCondition(c.Status.Conditions, "ForeignFinalizers")
-	if condition == nil || condition.Reason != "WaitingForDeletion" || !strings.Contains(condition.Message, "request.clusters.openmcp.cloud/somebody") {
+	if condition == nil || condition.Reason != "WaitingForDeletion" ||
+		!strings.Contains(condition.Message, "request.clusters.openmcp.cloud/somebody") {
 		t.Errorf("conditions %+v", c.Status.Conditions)
 	}
 	p.patch(t, c, `{"metadata":{"finalizers":["`+c.Finalizers[0]+`"]}}`)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,9 +31,11 @@ import (
 
 const providersNamespace = "openmcp-system"
 
-// providing is a hub without controllers, and a plain cluster that the provider kubeconfig has admitted.
+// providing is a hub, and a plain cluster that a provider of the kind kubeconfig has admitted.
 type providing struct {
 	t       *testing.T
+	dir     string
+	env     string
 	hub     *localhub.Hub
 	plain   *localhub.Hub
 	client  client.Client
@@ -41,9 +44,24 @@ type providing struct {
 }
 
 func newProvided(t *testing.T) *providing {
+	p := newProviding(t, withoutControllers)
+	p.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: providersNamespace}})
+	p.admit("existing", "plain", must(os.ReadFile(p.plain.AdminKubeconfig()))(t))
+	p.run("existing")
+	p.cluster = p.newCluster("test.existing.plain", "blue")
+	p.awaitPhase(p.cluster, v1alpha1.StatusPhaseReady)
+	return p
+}
+
+func withoutControllers(c *localhub.Config) { c.WithoutHubControllerManager = true }
+
+// newProviding has no provider yet.
+func newProviding(t *testing.T, hub func(*localhub.Config)) *providing {
 	p := &providing{
 		t:     t,
-		hub:   ownHub(t, func(c *localhub.Config) { c.WithoutHubControllerManager = true }),
+		dir:   t.TempDir(),
+		env:   "test",
+		hub:   ownHub(t, hub),
 		plain: ownHub(t, func(c *localhub.Config) { c.Plain = true }),
 	}
 	all := scheme.Scheme
@@ -52,12 +70,7 @@ func newProvided(t *testing.T) *providing {
 	}
 	p.client = must(client.New(p.hub.AdminConfig(), client.Options{Scheme: all}))(t)
 	p.target = kube(t, p.plain.AdminConfig())
-	p.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: providersNamespace}})
 	p.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "teams"}})
-	p.admit("existing", "plain", must(os.ReadFile(p.plain.AdminKubeconfig()))(t))
-	p.run("existing")
-	p.cluster = p.newCluster("test.existing.plain", "blue")
-	p.awaitPhase(p.cluster, v1alpha1.StatusPhaseReady)
 	return p
 }
 
@@ -65,8 +78,10 @@ func newProvided(t *testing.T) *providing {
 func (p *providing) admit(provider, name string, kubeconfigFile []byte) *corev1.Secret {
 	p.t.Helper()
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: providersNamespace, Name: name, Labels: map[string]string{v1alpha1.ProviderLabel: provider}},
-		Type:       kubeconfig.SecretType, Data: map[string][]byte{"kubeconfig": kubeconfigFile},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: providersNamespace, Name: name, Labels: map[string]string{v1alpha1.ProviderLabel: provider},
+		},
+		Type: kubeconfig.SecretType, Data: map[string][]byte{"kubeconfig": kubeconfigFile},
 	}
 	p.create(secret)
 	return secret
@@ -80,14 +95,25 @@ func (p *providing) run(name string) (kill func()) {
 
 func (p *providing) runKind(kind, name string, own ...string) (kill func()) {
 	p.t.Helper()
-	bin := filepath.Join(hubConfig("").BinDir, "cluster-provider")
-	flags := []string{"--provider-name=" + name, "--environment=test", "--verbosity=debug", "--kubeconfig=" + p.hub.AdminKubeconfig()}
+	flags := []string{
+		"--provider-name=" + name, "--environment=" + p.env, "--verbosity=debug", "--kubeconfig=" + p.hub.AdminKubeconfig(),
+	}
 	flags = append(flags, own...)
-	if out, err := exec.CommandContext(p.t.Context(), bin, append([]string{kind, "init"}, flags...)...).CombinedOutput(); err != nil {
+	return p.start(name, append([]string{kind, "init"}, flags...), append([]string{kind, "run"}, flags...))
+}
+
+func (p *providing) log(name string) string { return filepath.Join(p.dir, name+".log") }
+
+// start starts a provider after its init.
+func (p *providing) start(name string, initialize, run []string) (kill func()) {
+	p.t.Helper()
+	bin := filepath.Join(hubConfig("").BinDir, "cluster-provider")
+	if out, err := exec.CommandContext(p.t.Context(), bin, initialize...).CombinedOutput(); err != nil {
 		p.t.Fatalf("init: %v\n%s", err, out)
 	}
-	log := must(os.Create(filepath.Join(p.t.TempDir(), name+".log")))(p.t)
-	cmd := exec.Command(bin, append([]string{kind, "run", "--leader-elect=false", "--metrics-bind-address=0"}, flags...)...)
+	log := must(os.OpenFile(p.log(name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600))(p.t)
+	p.t.Cleanup(func() { _ = log.Close() })
+	cmd := exec.Command(bin, run...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		p.t.Fatal(err)
@@ -143,8 +169,17 @@ func (p *providing) awaitPhase(c *v1alpha1.Cluster, phase string) {
 	})
 }
 
-// request makes an AccessRequest to a cluster, prepared as the generic controller does it.
+// request makes an AccessRequest to a cluster, prepared as openMCP's operator does it.
 func (p *providing) request(t *testing.T, name string, c *v1alpha1.Cluster, token *v1alpha1.TokenConfig) *v1alpha1.AccessRequest {
+	t.Helper()
+	ar := p.unprepared(t, name, c, token)
+	p.pending(t, ar)
+	return ar
+}
+
+func (p *providing) unprepared(
+	t *testing.T, name string, c *v1alpha1.Cluster, token *v1alpha1.TokenConfig,
+) *v1alpha1.AccessRequest {
 	t.Helper()
 	provider := strings.Split(c.Spec.Profile, ".")[1]
 	ar := &v1alpha1.AccessRequest{
@@ -161,7 +196,6 @@ func (p *providing) request(t *testing.T, name string, c *v1alpha1.Cluster, toke
 	if err := p.client.Create(t.Context(), ar); err != nil {
 		t.Fatal(err)
 	}
-	p.pending(t, ar)
 	return ar
 }
 
@@ -183,6 +217,12 @@ func (p *providing) patch(t *testing.T, object client.Object, patch string) {
 	if err := p.client.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// look makes the provider look at a request again, as it does by itself after a while.
+func (p *providing) look(t *testing.T, ar *v1alpha1.AccessRequest) {
+	t.Helper()
+	p.patch(t, ar, `{"metadata":{"annotations":{"looked":"`+rand.String(5)+`"}}}`)
 }
 
 func (p *providing) delete(t *testing.T, object client.Object) {
@@ -239,7 +279,8 @@ func (p *providing) as(t *testing.T, secret *corev1.Secret) kubernetes.Interface
 // left are the objects in the cluster that are there for a request.
 func (p *providing) left(t *testing.T, provider, name string) (left []string) {
 	t.Helper()
-	ctx, options := t.Context(), metav1.ListOptions{LabelSelector: "test." + provider + ".clusters.openmcp.cloud/managed-by-name=" + name}
+	group := p.env + "." + provider + ".clusters.openmcp.cloud"
+	ctx, options := t.Context(), metav1.ListOptions{LabelSelector: group + "/managed-by-name=" + name}
 	for _, binding := range must(p.target.RbacV1().RoleBindings("").List(ctx, options))(t).Items {
 		left = append(left, "RoleBinding "+binding.Namespace+"/"+binding.Name+" to "+binding.RoleRef.Name)
 	}

@@ -17,6 +17,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
@@ -34,9 +36,12 @@ func TestAccessProvider(t *testing.T) {
 	t.Run("unmanaged", p.overwritesNothing)
 	t.Run("names", p.shortensNames)
 	t.Run("not ready", p.waitsForTheCluster)
+	t.Run("out of reach", p.keepsAccessToWhatIsOutOfReach)
 	t.Run("vanished", p.letsGoOfAVanishedCluster)
+	t.Run("prepared", p.grantsOnlyWhatIsPrepared)
 	t.Run("denied", p.takesBackWhatIsDenied)
 	t.Run("ignore", p.ignores)
+	t.Run("unlabelled", p.takesBackWithoutLabels)
 	t.Run("oidc", p.saysThatItHasNoOIDC)
 	t.Run("two providers", p.keepsOutOfEachOthersWay)
 	t.Run("foreign finalizers", p.waitsForForeignFinalizers)
@@ -48,7 +53,8 @@ func (p *providing) describesTheCluster(t *testing.T) {
 	if c.Labels[v1alpha1.ProviderLabel] != "existing" || c.Labels[v1alpha1.K8sVersionLabel] != version {
 		t.Errorf("labels %v", c.Labels)
 	}
-	if url, _ := c.Status.Endpoints.Get("apiserver-external"); url != p.plain.AdminConfig().Host || c.Annotations[v1alpha1.ProviderInfoAnnotation] != url {
+	url, _ := c.Status.Endpoints.Get("apiserver-external")
+	if url != p.plain.AdminConfig().Host || c.Annotations[v1alpha1.ProviderInfoAnnotation] != url {
 		t.Errorf("endpoints %v, annotations %v", c.Status.Endpoints, c.Annotations)
 	}
 	if c.Status.ObservedGeneration != c.Generation || !meta.IsStatusConditionTrue(c.Status.Conditions, "Ready") {
@@ -56,8 +62,9 @@ func (p *providing) describesTheCluster(t *testing.T) {
 	}
 	profile := &v1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Name: c.Spec.Profile}}
 	p.get(t, profile)
-	if profile.Spec.ProviderRef.Name != "existing" || profile.Spec.ProviderConfigRef.Name != "plain" || len(profile.Spec.SupportedVersions) > 0 {
-		t.Errorf("profile %+v", profile.Spec)
+	of := profile.Spec
+	if of.ProviderRef.Name != "existing" || of.ProviderConfigRef.Name != "plain" || len(of.SupportedVersions) > 0 {
+		t.Errorf("profile %+v", of)
 	}
 }
 
@@ -67,7 +74,9 @@ func (p *providing) givesJustTheRights(t *testing.T) {
 		Permissions: []v1alpha1.PermissionsRequest{
 			{Namespace: "web", Rules: rulesOf("get,list,create", "configmaps")}, {Name: "node-reader", Rules: rulesOf("list", "nodes")},
 		},
-		RoleRefs: []v1alpha1.RoleRef{{Kind: "Role", Name: "extension-apiserver-authentication-reader", Namespace: "kube-system"}, viewer},
+		RoleRefs: []v1alpha1.RoleRef{
+			{Kind: "Role", Name: "extension-apiserver-authentication-reader", Namespace: "kube-system"}, viewer,
+		},
 	})
 	secret := p.granted(t, ar)
 	h := namehash.NameHash("test", "existing", "teams", "ann")
@@ -81,15 +90,15 @@ func (p *providing) givesJustTheRights(t *testing.T) {
 		t.Errorf("in the cluster is\n%s\nnot\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	ann := p.as(t, secret)
-	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "by-ann-"}}
-	must(ann.CoreV1().ConfigMaps("web").Create(ctx, config, metav1.CreateOptions{}))(t)
+	data := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "by-ann-"}}
+	must(ann.CoreV1().ConfigMaps("web").Create(ctx, data, metav1.CreateOptions{}))(t)
 	must(ann.CoreV1().Nodes().List(ctx, metav1.ListOptions{}))(t)
 	eventually(t, "the role view is in effect", func(ctx context.Context) (bool, error) {
 		_, err := ann.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{})
 		return err == nil, err
 	})
 	for what, err := range map[string]error{
-		"create in another namespace": only(ann.CoreV1().ConfigMaps("default").Create(ctx, config, metav1.CreateOptions{})),
+		"create in another namespace": only(ann.CoreV1().ConfigMaps("default").Create(ctx, data, metav1.CreateOptions{})),
 		"read Secrets":                only(ann.CoreV1().Secrets("web").List(ctx, metav1.ListOptions{})),
 		"delete":                      ann.CoreV1().ConfigMaps("web").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
 	} {
@@ -97,19 +106,33 @@ func (p *providing) givesJustTheRights(t *testing.T) {
 			t.Errorf("%s: %v, want a 403", what, err)
 		}
 	}
-	if owner := metav1.GetControllerOf(secret); secret.Name != "ann.kubeconfig" || owner == nil || owner.UID != ar.UID || len(secret.Data) != 3 {
-		t.Errorf("the Secret is %s, of %v, with %d keys", secret.Name, owner, len(secret.Data))
+	owner := metav1.GetControllerOf(secret)
+	if secret.Name != "ann.kubeconfig" || owner == nil || owner.UID != ar.UID || len(secret.Data) != 3 || secret.Type != "Opaque" {
+		t.Errorf("the Secret is %s, of %v, with %d keys, of the type %s", secret.Name, owner, len(secret.Data), secret.Type)
+	}
+	created, _ := strconv.ParseInt(string(secret.Data["creationTimestamp"]), 10, 64)
+	expires, _ := strconv.ParseInt(string(secret.Data["expirationTimestamp"]), 10, 64)
+	if valid := time.Duration(expires-created) * time.Second; valid < 30*24*time.Hour-time.Minute || valid > 30*24*time.Hour+time.Minute {
+		t.Errorf("the token is valid for %s", valid)
+	}
+	config := must(clientcmd.Load(secret.Data["kubeconfig"]))(t)
+	if config.Contexts["cluster"].Cluster != "cluster" || config.CurrentContext != "cluster" || config.AuthInfos["existing"].Token == "" {
+		t.Errorf("the kubeconfig has the contexts %v, now %s", config.Contexts, config.CurrentContext)
 	}
 	source := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.TokenSourceNamespace, Name: string(ar.UID)}}
 	p.get(t, source)
-	if source.Type != v1alpha1.TokenSourceSecretType || string(source.Data["serviceAccountName"]) != h || string(source.Data["accessRequest"]) != "teams/ann" {
+	if source.Type != v1alpha1.TokenSourceSecretType || string(source.Data["serviceAccountName"]) != h ||
+		string(source.Data["accessRequest"]) != "teams/ann" {
 		t.Errorf("token source %s of %s for %s", source.Type, source.Data["serviceAccountName"], source.Data["accessRequest"])
 	}
 	minter := p.as(t, source)
-	if _, err := minter.CoreV1().ServiceAccounts("accessrequests").CreateToken(ctx, h, tokenRequest(), metav1.CreateOptions{}); err != nil {
+	mint := func(namespace, name string) error {
+		return only(minter.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, tokenRequest(), metav1.CreateOptions{}))
+	}
+	if err := mint("accessrequests", h); err != nil {
 		t.Errorf("the token source makes no token: %v", err)
 	}
-	if _, err := minter.CoreV1().ServiceAccounts("kube-system").CreateToken(ctx, "default", tokenRequest(), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+	if err := mint("kube-system", "default"); !apierrors.IsForbidden(err) {
 		t.Errorf("a token in another namespace: %v, want a 403", err)
 	}
 
@@ -136,7 +159,9 @@ func (p *providing) renews(t *testing.T) {
 		if what != "expired" {
 			expires = created.Add(100 * time.Hour)
 		}
-		p.patch(t, first, fmt.Sprintf(`{"stringData":{"creationTimestamp":"%d","expirationTimestamp":"%d"}}`, created.Unix(), expires.Unix()))
+		p.patch(t, first, fmt.Sprintf(`{"stringData":{"creationTimestamp":"%d","expirationTimestamp":"%d"}}`,
+			created.Unix(), expires.Unix()))
+		p.look(t, ar)
 		eventually(t, what, func(ctx context.Context) (bool, error) {
 			err := p.client.Get(ctx, client.ObjectKeyFromObject(first), first)
 			seconds, _ := strconv.ParseInt(string(first.Data["expirationTimestamp"]), 10, 64)
@@ -150,11 +175,13 @@ func (p *providing) renews(t *testing.T) {
 
 	fresh := string(first.Data["kubeconfig"])
 	p.patch(t, first, fmt.Sprintf(`{"stringData":{"creationTimestamp":"%d"}}`, time.Now().Add(-time.Hour).Unix()))
+	p.look(t, ar)
 	time.Sleep(time.Second)
 	if p.get(t, first); string(first.Data["kubeconfig"]) != fresh {
 		t.Error("a token that is young has been renewed")
 	}
 	p.delete(t, first)
+	p.look(t, ar)
 	eventually(t, "the Secret is made again", func(ctx context.Context) (bool, error) {
 		again := &corev1.Secret{}
 		err := p.client.Get(ctx, client.ObjectKeyFromObject(first), again)
@@ -180,6 +207,24 @@ func (p *providing) followsChanges(t *testing.T) {
 	if left := p.left(t, "existing", "changing"); !slices.Equal(left, want) {
 		t.Errorf("got %v, want %v", left, want)
 	}
+
+	// The role of a binding cannot be changed, and somebody holds the old binding.
+	bindings, name := p.target.RbacV1().ClusterRoleBindings(), "openmcp:roleref:"+h+":0"
+	hold := func(finalizers string) {
+		must(bindings.Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata":{"finalizers":`+finalizers+`}}`), metav1.PatchOptions{}))(t)
+	}
+	hold(`["example.com/held"]`)
+	p.patch(t, ar, `{"spec":{"token":{"roleRefs":[{"kind":"ClusterRole","name":"view"}]}}}`)
+	p.pending(t, ar)
+	message := p.awaitAccess(t, ar, v1alpha1.REQUEST_PENDING, "WaitingForRecreation")
+	if !strings.Contains(message, "ClusterRoleBinding "+name+": it refers to another role now") {
+		t.Error(message)
+	}
+	hold("null")
+	p.granted(t, ar)
+	if got := must(bindings.Get(t.Context(), name, metav1.GetOptions{}))(t); got.RoleRef.Name != "view" {
+		t.Errorf("it is bound to %s", got.RoleRef.Name)
+	}
 }
 
 func (p *providing) overwritesNothing(t *testing.T) {
@@ -196,25 +241,34 @@ func (p *providing) overwritesNothing(t *testing.T) {
 	}
 	p.delete(t, ar)
 	p.awaitGone(t, ar)
-	if now := must(p.target.RbacV1().ClusterRoles().Get(ctx, "theirs", metav1.GetOptions{}))(t); now.ResourceVersion != theirs.ResourceVersion {
+	now := must(p.target.RbacV1().ClusterRoles().Get(ctx, "theirs", metav1.GetOptions{}))(t)
+	if now.ResourceVersion != theirs.ResourceVersion {
 		t.Errorf("the role of somebody else has been changed: %+v", now)
 	}
 
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "taken.kubeconfig"}, StringData: map[string]string{"kubeconfig": "theirs"}}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "taken.kubeconfig"},
+		StringData: map[string]string{"kubeconfig": "theirs"},
+	}
 	p.create(secret)
 	ar = p.request(t, "taken", p.cluster, &v1alpha1.TokenConfig{})
 	p.awaitAccess(t, ar, v1alpha1.REQUEST_PENDING, "ResourceNotManaged")
 	if p.get(t, secret); string(secret.Data["kubeconfig"]) != "theirs" {
 		t.Error("the Secret of somebody else has been overwritten")
 	}
+	if left := p.left(t, "existing", "taken"); len(left) > 0 {
+		t.Errorf("rights that nobody is told how to use: %v", left)
+	}
 	p.delete(t, secret)
+	p.look(t, ar)
 	p.granted(t, ar)
 }
 
 func (p *providing) shortensNames(t *testing.T) {
 	var secrets []string
 	for _, end := range []string{"a", "b"} {
-		ar := p.request(t, strings.Repeat("long.name-", 20)+end, p.cluster, &v1alpha1.TokenConfig{RoleRefs: []v1alpha1.RoleRef{viewer}})
+		token := &v1alpha1.TokenConfig{RoleRefs: []v1alpha1.RoleRef{viewer}}
+		ar := p.request(t, strings.Repeat("long.name-", 20)+end, p.cluster, token)
 		secret := p.granted(t, ar)
 		if len(secret.Name) > 63 || !strings.HasSuffix(secret.Name, ".kubeconfig") {
 			t.Errorf("%s has %d characters", secret.Name, len(secret.Name))
@@ -224,19 +278,6 @@ func (p *providing) shortensNames(t *testing.T) {
 	if secrets[0] == secrets[1] {
 		t.Error("two requests share the Secret", secrets[0])
 	}
-}
-
-func (p *providing) takesBackWhatIsDenied(t *testing.T) {
-	ar := p.request(t, "denied", p.cluster, &v1alpha1.TokenConfig{RoleRefs: []v1alpha1.RoleRef{viewer}})
-	secret := p.granted(t, ar)
-	p.patchStatus(t, ar, `{"status":{"phase":"Denied"}}`)
-	p.awaitGone(t, secret)
-	eventually(t, "the rights are gone", func(context.Context) (bool, error) { return len(p.left(t, "existing", "denied")) == 0, nil })
-	if p.get(t, ar); ar.Status.Phase != v1alpha1.REQUEST_DENIED {
-		t.Errorf("status %+v", ar.Status)
-	}
-	p.delete(t, ar)
-	p.awaitGone(t, ar)
 }
 
 func (p *providing) ignores(t *testing.T) {
@@ -250,6 +291,23 @@ func (p *providing) ignores(t *testing.T) {
 	}
 	p.patch(t, ar, `{"metadata":{"annotations":{"openmcp.cloud/operation":"reconcile"}}}`)
 	p.awaitGone(t, ar)
+}
+
+// Who may write a request can remove its labels. That must not keep the access beyond the request, or a denial.
+func (p *providing) takesBackWithoutLabels(t *testing.T) {
+	token := &v1alpha1.TokenConfig{RoleRefs: []v1alpha1.RoleRef{viewer}}
+	for _, ar := range []*v1alpha1.AccessRequest{p.request(t, "unlabelled", p.cluster, token), p.request(t, "relabelled", p.cluster, token)} {
+		p.granted(t, ar)
+		p.patch(t, ar, map[string]string{
+			"unlabelled": `{"metadata":{"labels":null}}`,
+			"relabelled": `{"metadata":{"labels":{"clusters.openmcp.cloud/provider":"nobody"}}}`,
+		}[ar.Name])
+		p.delete(t, ar)
+		p.awaitGone(t, ar)
+		if left := p.left(t, "existing", ar.Name); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	}
 }
 
 func (p *providing) saysThatItHasNoOIDC(t *testing.T) {

@@ -235,10 +235,10 @@ func TestDeploy_PodsAreRestricted(t *testing.T) {
 	label := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
 	must(client.Namespaces().Patch(t.Context(), namespace, "application/merge-patch+json", label, metav1.PatchOptions{}))(t)
 	dry := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
-	for _, overlay := range []string{"base", "external-etcd"} {
+	for _, overlay := range []string{"base", "external-etcd", "cluster-provider"} {
 		for name, d := range rendered(t, overlay).deployments {
 			account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: d.Spec.Template.Spec.ServiceAccountName}}
-			if overlay == "base" {
+			if overlay != "external-etcd" { // which has those of base
 				must(client.ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{}))(t)
 			}
 			pod := &corev1.Pod{ObjectMeta: d.Spec.Template.ObjectMeta, Spec: d.Spec.Template.Spec}

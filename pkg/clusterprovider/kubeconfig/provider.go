@@ -131,9 +131,10 @@ func ask(ctx context.Context, config *rest.Config) (version string, err error) {
 	if err != nil {
 		return "", err
 	}
-	review, err := c.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{Group: "*", Resource: "*", Verb: "*"}},
-	}, metav1.CreateOptions{})
+	everything := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Group: "*", Resource: "*", Verb: "*"},
+	}}
+	review, err := c.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, everything, metav1.CreateOptions{})
 	if err != nil {
 		return "", err
 	}

@@ -14,7 +14,9 @@ import (
 func TestParse_RunsAndReadsNothing(t *testing.T) {
 	for want, change := range map[string]func(*api.Config){
 		"logs in by a program": func(c *api.Config) {
-			c.AuthInfos["u"].Exec = &api.ExecConfig{Command: "touch", APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: "Never"}
+			c.AuthInfos["u"].Exec = &api.ExecConfig{
+				Command: "touch", APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: "Never",
+			}
 		},
 		`the user "u" refers to files`:     func(c *api.Config) { c.AuthInfos["u"].TokenFile = "/etc/passwd" },
 		`the cluster "c" refers to a file`: func(c *api.Config) { c.Clusters["c"].CertificateAuthority = "/etc/passwd" },
