@@ -54,6 +54,11 @@ func command() *cobra.Command {
 func say(format string, args ...any) { fmt.Printf("  "+format+" …\n", args...) }
 
 func up(ctx context.Context, config localhub.Config) error {
+	scheduler, err := filepath.Abs(accessExample(config, "scheduler.yaml"))
+	if err != nil {
+		return err
+	}
+	config.HubControllerManagerArgs = []string{"--scheduler-config=" + scheduler}
 	hub, err := localhub.Start(ctx, config)
 	if err != nil {
 		return err
@@ -61,8 +66,14 @@ func up(ctx context.Context, config localhub.Config) error {
 	if err := loadFleet(ctx, hub, config.Root); err != nil {
 		return err
 	}
+	if err := startProvider(ctx, hub, config); err != nil {
+		return err
+	}
 	managed, err := startManaged(ctx, hub, config)
 	if err != nil {
+		return err
+	}
+	if err := awaitAccess(ctx, hub); err != nil {
 		return err
 	}
 	table, err := membersTable(ctx, hub)
@@ -71,7 +82,9 @@ func up(ctx context.Context, config localhub.Config) error {
 	}
 	fmt.Printf("\n%s\nThe hub is up. Its logs are in %s; `make down` stops it and keeps its data.\n"+
 		"%s is a cluster of its own that has joined it; its kubeconfig is %s. Next:\n\n"+
-		"  export KUBECONFIG=%s PATH=%s:$PATH\n  kubectl get clustersetmembers --as dana --as-group dev-team\n  kubectl hub get clusters\n",
+		"  export KUBECONFIG=%s PATH=%s:$PATH\n  kubectl get clustersetmembers --as dana --as-group dev-team\n  kubectl hub get clusters\n"+
+		"  kubectl get clusterprofiles,clusters,accessrequests -A\n  kubectl hub access blue -n teams --cluster-role view\n"+
+		"  kubectl --context teams--blue get namespaces\n",
 		table, filepath.Join(config.Dir, "logs"), managedName, managed.AdminKubeconfig(), hub.AdminKubeconfig(), filepath.Dir(hub.Kubectl(ctx).Path))
 	return nil
 }
@@ -88,11 +101,20 @@ func loadFleet(ctx context.Context, hub *localhub.Hub, root string) error {
 		{"apply", "--server-side", "-f", fleet},
 		{"apply", "--server-side", "--force-conflicts", "--subresource=status", "-f", filepath.Join(fleet, "status")},
 	} {
-		if out, err := hub.Kubectl(ctx, args...).CombinedOutput(); err != nil {
-			return fmt.Errorf("%s cannot be loaded: %w: %s", fleet, err, strings.TrimSpace(string(out)))
+		if err := kubectl(ctx, hub, args...); err != nil {
+			return err
 		}
 	}
 	return os.WriteFile(loaded, nil, 0o600)
+}
+
+// kubectl runs kubectl as the hub's admin.
+func kubectl(ctx context.Context, hub *localhub.Hub, args ...string) error {
+	out, err := hub.Kubectl(ctx, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
 }
 
 func membersTable(ctx context.Context, hub *localhub.Hub) (string, error) {

@@ -84,7 +84,7 @@ func (h *Hub) run(ctx context.Context, name, bin string, args, env []string, rea
 		case err != nil:
 			return err
 		case runs == h.procs[name].Runs:
-		case bin == procHubAPIServer || bin == procHubController || bin == procHubAgent:
+		case bin == procHubAPIServer || bin == procHubController || bin == procHubAgent || bin == procProvider:
 			h.config.Log("Restarting %s, whose binary or flags have changed", name)
 			h.procs[name].stop()
 		default: // it would end slowly under its clients, and hub-controller-manager lose its lease
@@ -130,17 +130,11 @@ func (h *Hub) certificates() error {
 	if err := p.leaf(frontProxy, "front-proxy", pkix.Name{CommonName: "front-proxy"}); err != nil {
 		return err
 	}
-	serviceAccount := func(name string) pkix.Name {
-		return pkix.Name{
-			CommonName:   "system:serviceaccount:" + systemNamespace + ":" + name,
-			Organization: []string{"system:serviceaccounts", "system:serviceaccounts:" + systemNamespace},
-		}
-	}
 	clients := map[string]pkix.Name{
 		"admin":           {CommonName: "admin", Organization: []string{"system:masters"}},
 		procKCM:           {CommonName: "system:kube-controller-manager"},
-		procHubAPIServer:  serviceAccount(procHubAPIServer),
-		procHubController: serviceAccount(procHubController),
+		procHubAPIServer:  serviceAccount(systemNamespace, procHubAPIServer),
+		procHubController: serviceAccount(systemNamespace, procHubController),
 		"etcd":            {CommonName: "etcd"},
 	}
 	for name, subject := range clients {
@@ -151,13 +145,35 @@ func (h *Hub) certificates() error {
 	if err := p.leaf(ca, procFront, pkix.Name{CommonName: procFront}, "kubernetes", "kubernetes.default", "kubernetes.default.svc"); err != nil {
 		return err
 	}
-	server := fmt.Sprintf("https://127.0.0.1:%d", h.ports[procFront])
 	for _, name := range []string{"admin", procKCM, procHubAPIServer, procHubController} {
-		if err := p.kubeconfig(h.path(name+".kubeconfig"), server, name); err != nil {
+		if err := p.kubeconfig(h.path(name+".kubeconfig"), h.frontURL(), name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (h *Hub) frontURL() string { return fmt.Sprintf("https://127.0.0.1:%d", h.ports[procFront]) }
+
+func serviceAccount(namespace, name string) pkix.Name {
+	return pkix.Name{
+		CommonName:   "system:serviceaccount:" + namespace + ":" + name,
+		Organization: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace},
+	}
+}
+
+// actAs makes the kubeconfig of a process that is a ServiceAccount.
+func (h *Hub) actAs(process, namespace, name string) (kubeconfig string, err error) {
+	p := pki{h.path("pki")}
+	ca, err := p.authority("ca")
+	if err != nil {
+		return "", err
+	}
+	if err := p.leaf(ca, process, serviceAccount(namespace, name)); err != nil {
+		return "", err
+	}
+	kubeconfig = h.path(process + ".kubeconfig")
+	return kubeconfig, p.kubeconfig(kubeconfig, h.frontURL(), process)
 }
 
 func (h *Hub) pki(name string) string { return h.path("pki", name) }

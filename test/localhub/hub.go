@@ -6,7 +6,6 @@ package localhub
 import (
 	"bytes"
 	"context"
-	"crypto/x509/pkix"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -186,23 +185,12 @@ func (h *Hub) StartHubControllerManager(ctx context.Context) error {
 // StartHubAgent starts the agent of a Plain cluster, as its Deployment would with a kubelet: as its ServiceAccount, with
 // the rights that this has been given. It does not wait until the agent has joined a hub.
 func (h *Hub) StartHubAgent(ctx context.Context, args ...string) error {
-	account := pkix.Name{
-		CommonName:   "system:serviceaccount:" + registration.AgentNamespace + ":" + registration.AgentServiceAccount,
-		Organization: []string{"system:serviceaccounts", "system:serviceaccounts:" + registration.AgentNamespace, "system:authenticated"},
-	}
-	p := pki{h.path("pki")}
-	ca, err := p.authority("ca")
+	kubeconfig, err := h.actAs(procHubAgent, registration.AgentNamespace, registration.AgentServiceAccount)
 	if err != nil {
 		return err
 	}
-	if err := p.leaf(ca, procHubAgent, account); err != nil {
-		return err
-	}
-	server, health := fmt.Sprintf("https://127.0.0.1:%d", h.ports[procFront]), h.ports[procHubAgent+healthPort]
-	if err := p.kubeconfig(h.path(procHubAgent+".kubeconfig"), server, procHubAgent); err != nil {
-		return err
-	}
-	args = append([]string{"--spoke-kubeconfig=" + h.path(procHubAgent+".kubeconfig"), "--cluster-server-url=" + server,
+	health := h.ports[procHubAgent+healthPort]
+	args = append([]string{"--spoke-kubeconfig=" + kubeconfig, "--cluster-server-url=" + h.frontURL(),
 		"--cluster-ca-file=" + h.pki("ca.crt"), fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", health)}, args...)
 	return h.run(ctx, procHubAgent, procHubAgent, args, nil, func(ctx context.Context) bool { return healthy(ctx, health, "/healthz") })
 }

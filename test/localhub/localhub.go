@@ -72,6 +72,7 @@ const (
 	procHubAPIServer  = "hub-apiserver"
 	procHubController = "hub-controller-manager"
 	procHubAgent      = "hub-agent"
+	procProvider      = "cluster-provider"
 	procAuthenticator = "aws-iam-authenticator"
 )
 
@@ -240,7 +241,7 @@ func (h *Hub) PIDs() map[string]int {
 
 // stopOrder stops those first that depend on the others.
 func (h *Hub) stopOrder() []string {
-	names := []string{procHubAgent, procHubController, procKCM, procAuthenticator}
+	names := []string{procProvider, procHubAgent, procHubController, procKCM, procAuthenticator}
 	for i := range h.config.Replicas {
 		names = append(names, replicaName(i))
 	}

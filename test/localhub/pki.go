@@ -129,17 +129,21 @@ func (p pki) write(name string, der []byte, key *ecdsa.PrivateKey) error {
 	return errors.Join(os.WriteFile(p.file(name+".key"), data, 0o600), os.WriteFile(p.file(name+".crt"), certificate, 0o600))
 }
 
-// kubeconfig writes a kubeconfig for the front with the certificate of that name inside.
+// kubeconfig writes a kubeconfig for the front with the certificate of that name inside. It keeps the contexts of other
+// clusters that a user has put in.
 func (p pki) kubeconfig(file, server, name string) error {
 	read := func(name string) []byte {
 		data, _ := os.ReadFile(p.file(name)) // client-go says so when it is missing
 		return data
 	}
 	const local = "clusterhub-local"
-	return clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{local: {Server: server, CertificateAuthorityData: read("ca.crt")}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {ClientCertificateData: read(name + ".crt"), ClientKeyData: read(name + ".key")}},
-		Contexts:       map[string]*clientcmdapi.Context{local: {Cluster: local, AuthInfo: name}},
-		CurrentContext: local,
-	}, file)
+	config, err := clientcmd.LoadFromFile(file)
+	if err != nil {
+		config = clientcmdapi.NewConfig()
+	}
+	config.Clusters[local] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: read("ca.crt")}
+	config.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: read(name + ".crt"), ClientKeyData: read(name + ".key")}
+	config.Contexts[local] = &clientcmdapi.Context{Cluster: local, AuthInfo: name}
+	config.CurrentContext = local
+	return clientcmd.WriteToFile(*config, file)
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -112,17 +111,15 @@ func (p *Provider) Ensure(
 	if state.Version, err = admin.version(); err != nil {
 		return state, err
 	}
-	if !p.options.WithoutControllerManager {
-		proc := c.process(controllerManager)
-		if err := p.supervise(proc, version.bin(controllerManager), c.controllerManagerArgs()); err != nil {
-			return state, err
-		}
-		if !r.Served && !admin.aggregates(ctx) {
-			state.Info = controllerManager + " is not ready yet"
-			return state, nil
-		}
-		p.attempt(proc, false)
+	proc = c.process(controllerManager)
+	if err := p.supervise(proc, version.bin(controllerManager), c.controllerManagerArgs()); err != nil {
+		return state, err
 	}
+	if !r.Served && !admin.aggregates(ctx) {
+		state.Info = controllerManager + " is not ready yet"
+		return state, nil
+	}
+	p.attempt(proc, false)
 	if !r.Served {
 		r.Served = true
 		if err := c.write(r); err != nil {
@@ -267,22 +264,6 @@ func (p *Provider) remove(ctx context.Context, c cluster) error {
 		return err
 	}
 	return os.RemoveAll(c.dir)
-}
-
-// Prune removes what is left of Clusters that are gone without the provider having been asked to remove them. The UIDs are
-// those of all Clusters that there are: whoever cannot list them must not call it.
-func (p *Provider) Prune(ctx context.Context, known sets.Set[types.UID]) error {
-	uids, err := p.uids()
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, uid := range uids {
-		if !known.Has(uid) {
-			errs = append(errs, p.remove(ctx, p.cluster(uid)))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // adminConfig has the credentials inside: it can be used where the folder cannot be read.

@@ -11,8 +11,6 @@ import (
 	"io/fs"
 	"net"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
@@ -27,36 +25,23 @@ const etcdTimeout = 30 * time.Second
 type etcdRecord struct{ ClientPort, PeerPort int }
 
 // etcd is how an etcd is reached.
-type etcd struct {
-	servers                   []string
-	caFile, certFile, keyFile string
-}
+type etcd struct{ server, caFile, certFile, keyFile string }
 
 func (e etcd) flags() []string {
-	flags := []string{"--etcd-servers=" + strings.Join(e.servers, ",")}
-	for flag, file := range map[string]string{"cafile": e.caFile, "certfile": e.certFile, "keyfile": e.keyFile} {
-		if file != "" {
-			flags = append(flags, "--etcd-"+flag+"="+file)
-		}
+	return []string{
+		"--etcd-servers=" + e.server, "--etcd-cafile=" + e.caFile, "--etcd-certfile=" + e.certFile, "--etcd-keyfile=" + e.keyFile,
 	}
-	// What runs is compared with what should, so the order counts.
-	slices.Sort(flags)
-	return flags
 }
 
 // deletePrefix removes all that a cluster has stored.
 func (e etcd) deletePrefix(ctx context.Context, prefix string) error {
 	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
-	config := clientv3.Config{Endpoints: e.servers, DialTimeout: etcdTimeout}
-	if e.caFile != "" || e.certFile != "" {
-		tls, err := transport.TLSInfo{TrustedCAFile: e.caFile, CertFile: e.certFile, KeyFile: e.keyFile}.ClientConfig()
-		if err != nil {
-			return err
-		}
-		config.TLS = tls
+	tls, err := transport.TLSInfo{TrustedCAFile: e.caFile, CertFile: e.certFile, KeyFile: e.keyFile}.ClientConfig()
+	if err != nil {
+		return err
 	}
-	client, err := clientv3.New(config)
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{e.server}, TLS: tls, DialTimeout: etcdTimeout})
 	if err != nil {
 		return err
 	}
@@ -73,11 +58,8 @@ func (p *Provider) etcdProcess() process {
 	return process{dir: p.path("etcd"), name: "etcd", endWithProvider: p.options.EndWithProvider}
 }
 
-// ensureEtcd starts the provider's own etcd unless it runs or another one is to be used, and waits until it listens.
+// ensureEtcd starts the provider's own etcd unless it runs, and waits until it listens.
 func (p *Provider) ensureEtcd(ctx context.Context) (etcd, error) {
-	if o := p.options; len(o.EtcdServers) > 0 {
-		return etcd{o.EtcdServers, o.EtcdCAFile, o.EtcdCertFile, o.EtcdKeyFile}, nil
-	}
 	p.etcdMu.Lock()
 	defer p.etcdMu.Unlock()
 	certs := pki{p.etcdFile("pki")}
@@ -90,7 +72,7 @@ func (p *Provider) ensureEtcd(ctx context.Context) (etcd, error) {
 		return etcd{}, err
 	}
 	client, peer := "https://"+address(ports.ClientPort), "https://"+address(ports.PeerPort)
-	e := etcd{[]string{client}, certs.cert(ca), certs.cert("etcd"), certs.key("etcd")}
+	e := etcd{client, certs.cert(ca), certs.cert("etcd"), certs.key("etcd")}
 	args := []string{
 		"--name=local", "--data-dir=" + p.etcdFile("data"), "--log-level=warn",
 		"--listen-client-urls=" + client, "--advertise-client-urls=" + client,

@@ -18,10 +18,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -48,16 +50,11 @@ type Options struct {
 	// offers a further version of Kubernetes, 1.30 or later.
 	BinDir string
 
-	// EtcdServers are URLs of an etcd to use. Without them the provider starts one.
-	EtcdServers []string
-	// EtcdCAFile, EtcdCertFile and EtcdKeyFile are for EtcdServers that have https.
-	EtcdCAFile, EtcdCertFile, EtcdKeyFile string
-
+	// Owner names the provider and its hub. Another one is refused the directory while there are clusters in it, which it would
+	// take for leftovers.
+	Owner string
 	// IssuerCAFile has the CAs of OIDC issuers, in PEM form. Without it those of the system are taken.
 	IssuerCAFile string
-	// WithoutControllerManager spares a process for each cluster. Then nobody deletes what is in a namespace that is deleted,
-	// or fills aggregated ClusterRoles such as view and edit.
-	WithoutControllerManager bool
 	// EndWithProvider ends all processes when the provider is closed, and on Linux also when it is killed. Without it they
 	// live on, and the next provider finds them.
 	EndWithProvider bool
@@ -85,6 +82,8 @@ type Provider struct {
 var (
 	_ clusterprovider.Provider    = &Provider{}
 	_ clusterprovider.OIDCTruster = &Provider{}
+	_ clusterprovider.Watcher     = &Provider{}
+	_ io.Closer                   = &Provider{}
 )
 
 // New makes a provider. It starts nothing.
@@ -92,10 +91,7 @@ func New(options Options) (*Provider, error) {
 	if options.Dir == "" || options.BinDir == "" {
 		return nil, errors.New("the directories of the provider and of the binaries have to be given")
 	}
-	for _, path := range []*string{&options.Dir, &options.BinDir, &options.EtcdCAFile, &options.EtcdCertFile, &options.EtcdKeyFile} {
-		if *path == "" {
-			continue
-		}
+	for _, path := range []*string{&options.Dir, &options.BinDir} {
 		absolute, err := filepath.Abs(*path)
 		if err != nil {
 			return nil, err
@@ -103,7 +99,7 @@ func New(options Options) (*Provider, error) {
 		*path = absolute
 	}
 	p := &Provider{options: options, attempts: map[process]bool{}}
-	p.versions.dir, p.versions.withControllers = options.BinDir, !options.WithoutControllerManager
+	p.versions.dir = options.BinDir
 	if options.IssuerCAFile != "" {
 		ca, err := os.ReadFile(options.IssuerCAFile)
 		if err != nil {
@@ -134,6 +130,9 @@ func (p *Provider) own(ctx context.Context) error {
 		return !taken, err
 	})
 	if err == nil {
+		err = p.claim()
+	}
+	if err == nil {
 		p.lock = lock
 		return nil
 	}
@@ -144,24 +143,59 @@ func (p *Provider) own(ctx context.Context) error {
 	return err
 }
 
-// Close lets another provider have the directory. Nothing of this one may be called then.
+// claim writes down whose clusters are in the directory.
+func (p *Provider) claim() error {
+	file := p.path("owner")
+	before, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	owner := p.options.Owner + "\n"
+	if string(before) == owner {
+		return nil
+	}
+	uids, err := p.uids()
+	if err != nil {
+		return err
+	}
+	if len(uids) > 0 && len(before) > 0 {
+		return fmt.Errorf("%s has clusters of the provider %s: give this one another directory, or delete %s if that is this one",
+			p.options.Dir, strings.TrimSpace(string(before)), file)
+	}
+	return writeFile(file, []byte(owner))
+}
+
+// Close ends the processes, if they are to end with the provider, and lets another provider have the directory. Nothing of
+// this one may be called then.
 func (p *Provider) Close() error {
 	p.lockMu.Lock()
 	defer p.lockMu.Unlock()
 	if p.lock == nil {
 		return nil
 	}
-	var errs []error
+	var err error
 	if p.options.EndWithProvider {
-		uids, err := p.uids()
-		errs = append(errs, err)
-		for _, uid := range uids {
-			c := p.cluster(uid)
-			errs = append(errs, c.process(controllerManager).stop(), c.process(apiServer).stop())
-		}
-		errs = append(errs, p.etcdProcess().stop())
+		err = p.stop()
 	}
-	return errors.Join(append(errs, p.lock.Close())...)
+	return errors.Join(err, p.lock.Close())
+}
+
+// stop ends the processes of all clusters, and then etcd, which they use.
+func (p *Provider) stop() error {
+	uids, err := p.uids()
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(uids))
+	var clusters sync.WaitGroup
+	for i, uid := range uids {
+		clusters.Go(func() {
+			c := p.cluster(uid)
+			errs[i] = errors.Join(c.process(controllerManager).stop(), c.process(apiServer).stop())
+		})
+	}
+	clusters.Wait()
+	return errors.Join(append(errs, p.etcdProcess().stop())...)
 }
 
 // Profiles has one profile, with the versions of Kubernetes that there are binaries for, the newest first.
@@ -245,9 +279,14 @@ func exists(file string) bool {
 // keyedMutex is a mutex for each cluster.
 type keyedMutex struct{ locks sync.Map }
 
+func (k *keyedMutex) of(uid types.UID) *sync.Mutex {
+	mu, _ := k.locks.LoadOrStore(uid, &sync.Mutex{})
+	return mu.(*sync.Mutex)
+}
+
 // lock returns what unlocks it.
 func (k *keyedMutex) lock(uid types.UID) (unlock func()) {
-	mu, _ := k.locks.LoadOrStore(uid, &sync.Mutex{})
-	mu.(*sync.Mutex).Lock()
-	return mu.(*sync.Mutex).Unlock
+	mu := k.of(uid)
+	mu.Lock()
+	return mu.Unlock
 }

@@ -5,6 +5,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -116,12 +117,40 @@ func TestProvider(t *testing.T) {
 	}
 
 	t.Log("Processes that were killed are started again, with all that they had")
+	changed := make(chan types.NamespacedName, 100)
+	watching, end := context.WithCancel(ctx)
+	defer end()
+	go p.Watch(watching, func(name types.NamespacedName) { changed <- name },
+		func(context.Context) (sets.Set[types.UID], error) { return sets.New(blue.UID, green.UID), nil })
+	time.Sleep(2 * lookInterval)
+	// noticed waits until each of these clusters is to be looked at again, and no other is.
+	noticed := func(want ...*v1alpha1.Cluster) {
+		t.Helper()
+		left := sets.New[types.NamespacedName]()
+		for _, object := range want {
+			left.Insert(types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
+		}
+		for len(left) > 0 {
+			select {
+			case name := <-changed:
+				if !left.Has(name) {
+					t.Errorf("%s is to be looked at", name)
+				}
+				left.Delete(name)
+			case <-time.After(10 * lookInterval):
+				t.Fatalf("it is not noticed that a process of %v has ended", left)
+			}
+		}
+	}
 	for _, program := range []string{apiServer, controllerManager} {
 		before := only(t, p, program, blue.UID)
 		if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, program+" ends", func() bool { return len(processes(t, program, p.cluster(blue.UID).dir)) == 0 })
+		noticed(blue)
+		if left := processes(t, program, p.cluster(blue.UID).dir); len(left) > 0 {
+			t.Errorf("%v of %s run", left, program)
+		}
 		if state := ensure(t, p, blue); state.Endpoints[0] != blueState.Endpoints[0] {
 			t.Errorf("the endpoints are %v, they were %v", state.Endpoints, blueState.Endpoints)
 		}
@@ -135,7 +164,8 @@ func TestProvider(t *testing.T) {
 	if err := syscall.Kill(p.etcdProcess().pid(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "etcd ends", func() bool { running, err := p.etcdProcess().running(); return err == nil && !running })
+	noticed(blue, green)
+	end()
 	ensure(t, p, blue)
 	if _, err := blueClient.CoreV1().Namespaces().Get(ctx, "web", metav1.GetOptions{}); err != nil {
 		t.Errorf("after etcd was killed: %v", err)
@@ -155,11 +185,20 @@ func TestProvider(t *testing.T) {
 	if _, err := greenClient.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
-	if err := p.Prune(ctx, sets.New(green.UID)); err != nil {
+
+	t.Log("So does what is left over, if it is known that there is no Cluster any more")
+	hub, unknown := sets.New(green.UID), errors.New("the hub is away")
+	exist := func(context.Context) (sets.Set[types.UID], error) { return hub, unknown }
+	if err := p.prune(ctx, exist); !errors.Is(err, unknown) {
+		t.Errorf("with a hub that is away: %v", err)
+	}
+	unknown = nil
+	if err := p.prune(ctx, exist); err != nil {
 		t.Fatal(err)
 	}
 	only(t, p, apiServer, green.UID)
-	if err := p.Prune(ctx, sets.New[types.UID]()); err != nil {
+	hub.Delete(green.UID)
+	if err := p.prune(ctx, exist); err != nil {
 		t.Fatal(err)
 	}
 	nothingLeft(t, p, green)
@@ -210,7 +249,7 @@ func stored(t *testing.T, p *Provider, uid types.UID) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: e.servers, TLS: tls})
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{e.server}, TLS: tls})
 	if err != nil {
 		t.Fatal(err)
 	}

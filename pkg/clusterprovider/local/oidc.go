@@ -14,7 +14,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +31,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 )
 
 const (
@@ -43,8 +43,8 @@ const (
 
 func (c cluster) authenticationFile() string { return c.file("authentication.yaml") }
 
-// TrustOIDC makes the cluster trust these issuers and no others, and returns when it does. A provider that it cannot trust
-// is an error, and left out: it does not keep the others from being trusted.
+// TrustOIDC makes the cluster trust these issuers and no others, and returns when it does. Those that it cannot trust are left
+// out, and returned as RefusedIssuers.
 //
 // Names that begin with system: belong to the cluster. Whatever its prefixes are, no issuer can give them to anybody.
 func (p *Provider) TrustOIDC(ctx context.Context, object *v1alpha1.Cluster, providers []v1alpha1.OIDCProviderConfig) error {
@@ -66,32 +66,34 @@ func (p *Provider) TrustOIDC(ctx context.Context, object *v1alpha1.Cluster, prov
 	}
 	authenticators, refused := p.authenticators(ctx, providers, before)
 	if err := c.writeAuthentication(r, authenticators); err != nil {
-		return errors.Join(err, refused)
+		return err
 	}
-	return errors.Join(c.awaitAuthentication(ctx, r), refused)
+	if err := c.awaitAuthentication(ctx, r); err != nil {
+		return err
+	}
+	if len(refused) > 0 {
+		return refused
+	}
+	return nil
 }
 
-// authenticators are those for the providers that can be trusted.
+// authenticators are those for the providers that can be trusted: one for each issuer.
 func (p *Provider) authenticators(
 	ctx context.Context, providers []v1alpha1.OIDCProviderConfig, before sets.Set[string],
-) (all []apiserverv1.JWTAuthenticator, err error) {
-	var errs []error
+) (all []apiserverv1.JWTAuthenticator, refused clusterprovider.RefusedIssuers) {
+	refused = clusterprovider.RefusedIssuers{}
 	for _, provider := range providers {
-		authenticator := p.authenticator(&provider)
-		if err := p.check(ctx, authenticator, before); err != nil {
-			errs = append(errs, fmt.Errorf("the OIDC provider %q cannot be trusted: %w", provider.Name, err))
+		i := slices.IndexFunc(all, func(other apiserverv1.JWTAuthenticator) bool { return other.Issuer.URL == provider.Issuer })
+		if i >= 0 {
+			all[i].Issuer.Audiences = append(all[i].Issuer.Audiences, provider.ClientID)
 			continue
 		}
-		i := slices.IndexFunc(all, func(other apiserverv1.JWTAuthenticator) bool { return other.Issuer.URL == provider.Issuer })
-		switch {
-		case i < 0:
-			all = append(all, authenticator)
-		case reflect.DeepEqual(all[i].ClaimMappings, authenticator.ClaimMappings):
-			all[i].Issuer.Audiences = append(all[i].Issuer.Audiences, provider.ClientID)
-		default:
-			errs = append(errs, fmt.Errorf("the OIDC provider %q cannot be trusted: "+
-				"the issuer %s is trusted with other claims or prefixes already", provider.Name, provider.Issuer))
+		authenticator := p.authenticator(&provider)
+		if err := p.check(ctx, authenticator, before); err != nil {
+			refused[provider.Issuer] = err
+			continue
 		}
+		all = append(all, authenticator)
 	}
 	// The same providers make the same file.
 	for i := range all {
@@ -99,7 +101,7 @@ func (p *Provider) authenticators(
 		all[i].Issuer.Audiences = slices.Compact(all[i].Issuer.Audiences)
 	}
 	slices.SortFunc(all, func(a, b apiserverv1.JWTAuthenticator) int { return strings.Compare(a.Issuer.URL, b.Issuer.URL) })
-	return all, errors.Join(errs...)
+	return all, refused
 }
 
 func (p *Provider) authenticator(provider *v1alpha1.OIDCProviderConfig) apiserverv1.JWTAuthenticator {

@@ -5,6 +5,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -251,5 +252,31 @@ func TestDecide_TakenPort(t *testing.T) {
 	}
 	if _, _, err := p.decide(t.Context(), c, object); err == nil || !strings.Contains(err.Error(), "taken by another process") {
 		t.Errorf("the address of a cluster that is known to others: %v", err)
+	}
+}
+
+// TestOwn_RefusesAnotherProvidersClusters: to a provider of another hub, all clusters of this one would be leftovers.
+func TestOwn_RefusesAnotherProvidersClusters(t *testing.T) {
+	dir, object := t.TempDir(), newCluster("blue")
+	owned := func(owner string) error {
+		t.Helper()
+		p, err := New(Options{Dir: dir, BinDir: "unused", Owner: owner})
+		if err != nil {
+			return err
+		}
+		return errors.Join(p.own(t.Context()), p.Close())
+	}
+	if err := errors.Join(owned("one"), owned("two"), owned("one")); err != nil {
+		t.Errorf("of an empty directory: %v", err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "clusters", string(object.UID)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	want := dir + " has clusters of the provider one: give this one another directory"
+	if err := owned("two"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("of another one's directory: %v", err)
+	}
+	if err := owned("one"); err != nil {
+		t.Errorf("of its own directory: %v", err)
 	}
 }

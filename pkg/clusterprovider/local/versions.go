@@ -29,8 +29,7 @@ func (k release) bin(name string) string { return filepath.Join(k.dir, name) }
 
 // versions finds the versions of Kubernetes in a folder of binaries. It asks each binary once.
 type versions struct {
-	dir             string
-	withControllers bool
+	dir string
 
 	mu    sync.Mutex
 	known map[string]knownBinary
@@ -52,7 +51,7 @@ func (v *versions) list(ctx context.Context) ([]release, error) {
 	var all []release
 	for _, bin := range append([]string{filepath.Join(v.dir, apiServer)}, found...) {
 		k := release{dir: filepath.Dir(bin)}
-		if !exists(bin) || v.withControllers && !exists(k.bin(controllerManager)) {
+		if !exists(bin) || !exists(k.bin(controllerManager)) {
 			continue
 		}
 		if k.Version, err = v.ask(ctx, bin); err != nil {
@@ -65,11 +64,8 @@ func (v *versions) list(ctx context.Context) ([]release, error) {
 		}
 	}
 	if len(all) == 0 {
-		needed := apiServer
-		if v.withControllers {
-			needed += " and " + controllerManager
-		}
-		return nil, fmt.Errorf("there is no Kubernetes in %s: put %s there, or into a folder of it for each version", v.dir, needed)
+		return nil, fmt.Errorf("there is no Kubernetes in %s: put %s and %s there, or into a folder of it for each version",
+			v.dir, apiServer, controllerManager)
 	}
 	slices.SortStableFunc(all, func(a, b release) int {
 		switch {

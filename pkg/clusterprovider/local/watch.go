@@ -1,0 +1,102 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package local
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+)
+
+// lookInterval is how often it is looked whether the processes run.
+const lookInterval = time.Second
+
+// Watch notices when a process ends, and removes what is left of Clusters that are gone without the provider having been asked
+// to remove them.
+func (p *Provider) Watch(
+	ctx context.Context, changed func(types.NamespacedName), exist func(context.Context) (sets.Set[types.UID], error),
+) {
+	go wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := p.prune(ctx, exist); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "What is left of Clusters that are gone cannot be removed yet")
+		}
+	}, clusterprovider.ResyncInterval)
+	running := map[process]bool{}
+	wait.UntilWithContext(ctx, func(ctx context.Context) { p.look(ctx, running, changed) }, lookInterval)
+}
+
+// prune asks for the Clusters that exist after it has seen which it has something of: so it takes none for gone that has just
+// been made.
+func (p *Provider) prune(ctx context.Context, exist func(context.Context) (sets.Set[types.UID], error)) error {
+	uids, err := p.uids()
+	if err != nil || len(uids) == 0 {
+		return err
+	}
+	existing, err := exist(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, uid := range uids {
+		if existing.Has(uid) {
+			continue
+		}
+		err := p.remove(ctx, p.cluster(uid))
+		if err == nil {
+			klog.FromContext(ctx).Info("Removed what was left of a Cluster that is gone", "uid", uid)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// look calls changed for each cluster of which a process has ended that was running the last time. A cluster that somebody
+// is at work on is looked at again later.
+func (p *Provider) look(ctx context.Context, running map[process]bool, changed func(types.NamespacedName)) {
+	logger := klog.FromContext(ctx)
+	ended := func(proc process) bool {
+		before := running[proc]
+		now, err := proc.running()
+		if err != nil {
+			logger.Error(err, "It is not known whether a process runs", "process", proc.name, "dir", proc.dir)
+			return false
+		}
+		if running[proc] = now; !now {
+			delete(running, proc)
+		}
+		if before && !now {
+			logger.Error(proc.complaint(), "A process has ended, and is started again")
+		}
+		return before && !now
+	}
+	withoutEtcd := false
+	if p.etcdMu.TryLock() {
+		withoutEtcd = ended(p.etcdProcess())
+		p.etcdMu.Unlock()
+	}
+	uids, err := p.uids()
+	if err != nil {
+		logger.Error(err, "The clusters cannot be listed")
+		return
+	}
+	for _, uid := range uids {
+		c, again := p.cluster(uid), withoutEtcd
+		if mu := p.clusters.of(uid); mu.TryLock() {
+			for _, name := range []string{apiServer, controllerManager} {
+				again = ended(c.process(name)) || again
+			}
+			mu.Unlock()
+		}
+		if r, err := c.read(); again && err == nil { // one without a record has not been begun
+			changed(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
+		}
+	}
+}

@@ -1,0 +1,81 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fakeoidc is an OIDC issuer on this machine, for tests.
+package fakeoidc
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// Issuer is an OIDC issuer with one key.
+type Issuer struct {
+	*httptest.Server
+	key *rsa.PrivateKey
+}
+
+// NewIssuer returns an issuer that ends with the test.
+func NewIssuer(t *testing.T) *Issuer {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &Issuer{key: key}
+	encode := base64.RawURLEncoding.EncodeToString
+	mux := http.NewServeMux()
+	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys"})
+	})
+	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []any{map[string]any{
+			"kty": "RSA", "alg": "RS256", "use": "sig", "kid": "1",
+			"n": encode(key.N.Bytes()), "e": encode(big.NewInt(int64(key.E)).Bytes()),
+		}}})
+	})
+	i.Server = httptest.NewTLSServer(mux)
+	t.Cleanup(i.Close)
+	return i
+}
+
+// CA is the certificate that all issuers have, in PEM form.
+func (i *Issuer) CA() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.Certificate().Raw})
+}
+
+// Token signs claims; what they do not have is that of ann, of the group devs, for the client kubectl.
+func (i *Issuer) Token(t *testing.T, claims map[string]any) string {
+	t.Helper()
+	all := map[string]any{
+		"iss": i.URL, "aud": "kubectl", "sub": "ann", "groups": []string{"devs"},
+		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
+	}
+	for name, value := range claims {
+		all[name] = value
+	}
+	segment := func(from any) string {
+		data, err := json.Marshal(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return base64.RawURLEncoding.EncodeToString(data)
+	}
+	signed := segment(map[string]any{"alg": "RS256", "typ": "JWT", "kid": "1"}) + "." + segment(all)
+	sum := sha256.Sum256([]byte(signed))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, i.key, crypto.SHA256, sum[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed + "." + base64.RawURLEncoding.EncodeToString(signature)
+}
