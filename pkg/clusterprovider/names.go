@@ -39,7 +39,7 @@ func (i identity) ownLabels() client.MatchingLabels {
 // accessLabels are on everything that the provider makes in a cluster for an AccessRequest.
 func (i identity) accessLabels(ar *v1alpha1.AccessRequest) client.MatchingLabels {
 	return client.MatchingLabels{
-		i.group() + "/managed-by-name":      shortened(ar.Name, validation.LabelValueMaxLength),
+		i.group() + "/managed-by-name":      shortened(ar.Name, validation.LabelValueMaxLength, "__"), // no name has these
 		i.group() + "/managed-by-namespace": ar.Namespace,
 	}
 }
@@ -59,15 +59,15 @@ const secretSuffix = ".kubeconfig"
 
 // secretName is the name of the Secret that answers an AccessRequest.
 func secretName(accessRequest string) string {
-	return shortened(accessRequest, validation.DNS1123LabelMaxLength-len(secretSuffix)) + secretSuffix
+	return shortened(accessRequest, validation.DNS1123LabelMaxLength-len(secretSuffix), "--") + secretSuffix
 }
 
 // shortened is a name of at most that length: the end of a longer one gives way to its hash.
-func shortened(name string, length int) string {
+func shortened(name string, length int, separator string) string {
 	if len(name) <= length {
 		return name
 	}
-	end := "--" + namehash.NameHash(name)
+	end := separator + namehash.NameHash(name)
 	return name[:length-len(end)] + end
 }
 

@@ -84,16 +84,16 @@ func (t *target) ensureNamespace(ctx context.Context, name string) error {
 	return err
 }
 
-// apply brings objects to what they should be, in their order, as many as it can.
+// apply brings objects to what they should be, in their order. It ends with the first that it cannot: a binding that comes
+// after a role, or a ServiceAccount, of somebody else would give the rights of that role, or give them to that account.
 func (t *target) apply(ctx context.Context, wanted []client.Object) error {
-	var errs []error
 	for _, want := range wanted {
 		want.SetLabels(maps.Clone(t.labels))
 		if err := t.applyOne(ctx, want); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", key(want), err))
+			return fmt.Errorf("%s: %w", key(want), err)
 		}
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 func (t *target) applyOne(ctx context.Context, want client.Object) error {

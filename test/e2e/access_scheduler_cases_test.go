@@ -140,17 +140,17 @@ scheduler:
 	s.alone("deletion with and without the cluster", func(s *scheduled) {
 		for purpose, stays := range map[string]bool{"kept": true, "going": false} {
 			one, two := s.grant(purpose, purpose+"1"), s.grant(purpose, purpose+"2")
-			cluster := s.has(two, purpose)
 			s.delete(one)
 			s.awaitGone(one)
-			if cluster = s.has(two, purpose); cluster.DeletionTimestamp != nil || cluster.GetTenancyCount() != 1 {
+			cluster := s.has(two, purpose)
+			if cluster.DeletionTimestamp != nil || cluster.GetTenancyCount() != 1 {
 				s.Errorf("%+v", cluster.ObjectMeta)
 			}
 			s.delete(two)
 			s.awaitGone(two)
 			if !stays {
 				s.awaitGone(cluster)
-			} else if cluster = s.clusterOf(two); cluster.DeletionTimestamp != nil || len(cluster.Finalizers) > 0 {
+			} else if cluster := s.clusterOf(two); cluster.DeletionTimestamp != nil || len(cluster.Finalizers) > 0 {
 				s.Errorf("%+v", cluster.ObjectMeta)
 			}
 		}

@@ -182,8 +182,13 @@ func (r *Reconciler) ask(ctx context.Context, access *v1alpha1.AccessRequest, ke
 	case err != nil:
 		return &problem{reason: v1alpha1.ReasonConfigurationProblem, message: err.Error(), again: err}
 	case !allowed:
-		return problemf(v1alpha1.ReasonDeniedByPolicy, "no rule of the policy allows this access to the Cluster %q to requests in the namespace %q",
-			key, access.Namespace)
+		// Which Cluster a ClusterRequest has is not told to whoever may only name it.
+		what := fmt.Sprintf("Cluster %q", key)
+		if access.Spec.ClusterRef == nil {
+			what = fmt.Sprintf("Cluster of the ClusterRequest %q", access.Spec.RequestRef.NamespacedName())
+		}
+		return problemf(v1alpha1.ReasonDeniedByPolicy, "no rule of the policy allows this access to the %s to requests in the namespace %q",
+			what, access.Namespace)
 	}
 	return nil
 }
