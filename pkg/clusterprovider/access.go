@@ -33,6 +33,10 @@ type access struct {
 	live client.Reader
 	// trusting has a lock for each cluster whose OIDC providers are being set.
 	trusting sync.Map
+	// minters says by endpoint when the ServiceAccount that asks for short-lived tokens was last brought to what it should be.
+	minters sync.Map
+	// place is whether the hub has a place for token sources.
+	place remembered
 }
 
 func newAccess(own identity, provider Provider, c client.Client, live client.Reader) *access {
@@ -262,7 +266,8 @@ func (r *access) revoke(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 	if err != nil {
 		return err
 	}
-	return t.cleanup(ctx, nil)
+	_, err = t.cleanup(ctx, nil)
+	return err
 }
 
 // stillValid is whether an access that could not be renewed can be used.

@@ -29,11 +29,15 @@ func (r *access) grantOIDC(
 	if err != nil {
 		return nil, err
 	}
-	// First, because whoever is refused gets no rights either: they could be for names that another's users have.
+	have, err := t.cleanup(ctx, wanted.objects)
+	if err != nil {
+		return nil, err
+	}
+	// Before the rights, because whoever is refused gets none: they could be for names that another's users have.
 	if err := r.trust(ctx, cluster, ar); err != nil {
 		return nil, err
 	}
-	if err := t.bring(ctx, wanted); err != nil {
+	if err := t.apply(ctx, wanted, have); err != nil {
 		return nil, err
 	}
 	// A token that the request had before it asked for OIDC is of no use any more.

@@ -6,6 +6,8 @@ package clusterprovider
 import (
 	"context"
 	"fmt"
+	"sync"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -41,10 +43,28 @@ func (r *access) secretNames(ctx context.Context, ar *v1alpha1.AccessRequest) []
 
 // tokenSources is whether the hub has a place for the sources of short-lived tokens. Not every hub serves them.
 func (r *access) tokenSources(ctx context.Context) bool {
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := r.live.Get(ctx, types.NamespacedName{Name: v1alpha1.TokenSourceNamespace}, namespace)
-	return !apierrors.IsNotFound(err)
+	return r.place.get(func() bool {
+		namespace := &metav1.PartialObjectMetadata{}
+		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+		err := r.live.Get(ctx, types.NamespacedName{Name: v1alpha1.TokenSourceNamespace}, namespace)
+		return !apierrors.IsNotFound(err)
+	})
+}
+
+// remembered is an answer that is good for a while.
+type remembered struct {
+	lock   sync.Mutex
+	answer bool
+	until  time.Time
+}
+
+func (r *remembered) get(ask func() bool) bool {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if now := time.Now(); now.After(r.until) {
+		r.answer, r.until = ask(), now.Add(10*time.Second)
+	}
+	return r.answer
 }
 
 // madeFor is whether a Secret has been made by this provider for a request.

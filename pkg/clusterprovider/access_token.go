@@ -5,7 +5,6 @@ package clusterprovider
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -128,20 +128,6 @@ func (r *access) grantToken(
 	}, nil
 }
 
-// bring brings the rights in a cluster to what is wanted. What is not wanted any more goes first.
-func (t *target) bring(ctx context.Context, wanted *rights) error {
-	if err := t.cleanup(ctx, wanted.objects); err != nil {
-		return err
-	}
-	var errs []error
-	for _, namespace := range wanted.namespaces {
-		if err := t.ensureNamespace(ctx, namespace); err != nil {
-			errs = append(errs, fmt.Errorf("making namespace %s: %w", namespace, err))
-		}
-	}
-	return errors.Join(append(errs, t.apply(ctx, wanted.objects))...)
-}
-
 func (t *target) token(ctx context.Context, name string) (*authenticationv1.TokenRequest, error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: new(int64(tokenLifetime / time.Second)),
@@ -172,25 +158,11 @@ func (r *access) keepTokenSource(
 		ctrl.LoggerFrom(ctx).V(4).Info("The hub has no namespace for token sources", "namespace", v1alpha1.TokenSourceNamespace)
 		return nil
 	}
-	minter := &target{Client: t.Client, labels: client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.TokenMinterServiceAccount}}
-	meta := serviceAccount(v1alpha1.TokenMinterServiceAccount).ObjectMeta
-	if err := minter.apply(ctx, []client.Object{
-		&corev1.ServiceAccount{ObjectMeta: meta},
-		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{corev1.GroupName}, Resources: []string{"serviceaccounts/token"}, Verbs: []string{"create"}},
-		}},
-		&rbacv1.RoleBinding{
-			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: roleKind, Name: meta.Name},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: meta.Namespace, Name: meta.Name}},
-		},
-	}); err != nil {
+	token, err := r.minterToken(ctx, config, t)
+	if err != nil {
 		return err
 	}
-	token, err := minter.token(ctx, meta.Name)
-	if err != nil {
-		return fmt.Errorf("asking for a token: %w", err)
-	}
-	kubeconfig, err := tokenKubeconfig(config, meta.Name, token.Status.Token)
+	kubeconfig, err := tokenKubeconfig(config, v1alpha1.TokenMinterServiceAccount, token.Status.Token)
 	if err != nil {
 		return err
 	}
@@ -205,4 +177,37 @@ func (r *access) keepTokenSource(
 			v1alpha1.TokenSourceAccessRequestKey:           []byte(client.ObjectKeyFromObject(ar).String()),
 		},
 	}, ar)
+}
+
+// minterToken is a token of the ServiceAccount that asks for short-lived tokens. All requests of a cluster share it, so it is
+// not looked at each time.
+func (r *access) minterToken(ctx context.Context, config *rest.Config, t *target) (*authenticationv1.TokenRequest, error) {
+	minter := &target{Client: t.Client, labels: client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.TokenMinterServiceAccount}}
+	place := endpointDigest(config)
+	seen, _ := r.minters.Load(place)
+	if at, ok := seen.(time.Time); ok && time.Since(at) < ResyncInterval {
+		if token, err := minter.token(ctx, v1alpha1.TokenMinterServiceAccount); !apierrors.IsNotFound(err) {
+			return token, err
+		}
+	}
+	meta := serviceAccount(v1alpha1.TokenMinterServiceAccount).ObjectMeta
+	err := minter.apply(ctx, &rights{namespaces: []string{meta.Namespace}, objects: []client.Object{
+		&corev1.ServiceAccount{ObjectMeta: meta},
+		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{corev1.GroupName}, Resources: []string{"serviceaccounts/token"}, Verbs: []string{"create"}},
+		}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: roleKind, Name: meta.Name},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: meta.Namespace, Name: meta.Name}},
+		},
+	}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.minters.Store(place, time.Now())
+	token, err := minter.token(ctx, meta.Name)
+	if err != nil {
+		return nil, fmt.Errorf("asking for a token: %w", err)
+	}
+	return token, nil
 }

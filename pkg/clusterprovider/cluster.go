@@ -246,7 +246,7 @@ func (r *clusters) closeAccess(ctx context.Context, cluster *v1alpha1.Cluster) e
 		if err != nil {
 			return err
 		}
-		if err := t.cleanup(ctx, nil); err != nil {
+		if _, err := t.cleanup(ctx, nil); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -75,6 +76,35 @@ func kindOf(object client.Object) string {
 	return gvk.Kind
 }
 
+// bring brings the rights in a cluster to what is wanted. What is not wanted any more goes first.
+func (t *target) bring(ctx context.Context, wanted *rights) error {
+	have, err := t.cleanup(ctx, wanted.objects)
+	if err != nil {
+		return err
+	}
+	return t.apply(ctx, wanted, have)
+}
+
+// apply brings objects to what they should be, in their order; those that are there already are given by their keys. It ends
+// with the first that it cannot: a binding that comes after a role, or a ServiceAccount, of somebody else would give the
+// rights of that role, or give them to that account.
+func (t *target) apply(ctx context.Context, wanted *rights, have map[string]client.Object) error {
+	for _, want := range wanted.objects {
+		want.SetLabels(maps.Clone(t.labels))
+		err := t.applyOne(ctx, want, have[key(want)])
+		if apierrors.IsNotFound(err) && slices.Contains(wanted.namespaces, want.GetNamespace()) {
+			if err := t.ensureNamespace(ctx, want.GetNamespace()); err != nil {
+				return fmt.Errorf("making namespace %s: %w", want.GetNamespace(), err)
+			}
+			err = t.applyOne(ctx, want, nil)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", key(want), err)
+		}
+	}
+	return nil
+}
+
 // ensureNamespace creates a namespace that is not there. It has no labels, and is never deleted: others may use it, too.
 func (t *target) ensureNamespace(ctx context.Context, name string) error {
 	err := t.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
@@ -84,26 +114,17 @@ func (t *target) ensureNamespace(ctx context.Context, name string) error {
 	return err
 }
 
-// apply brings objects to what they should be, in their order. It ends with the first that it cannot: a binding that comes
-// after a role, or a ServiceAccount, of somebody else would give the rights of that role, or give them to that account.
-func (t *target) apply(ctx context.Context, wanted []client.Object) error {
-	for _, want := range wanted {
-		want.SetLabels(maps.Clone(t.labels))
-		if err := t.applyOne(ctx, want); err != nil {
-			return fmt.Errorf("%s: %w", key(want), err)
+// applyOne brings one object to what it should be: have is what is there, or nil if nothing of ours is.
+func (t *target) applyOne(ctx context.Context, want, have client.Object) error {
+	if have == nil {
+		err := t.Create(ctx, want.DeepCopyObject().(client.Object))
+		if !apierrors.IsAlreadyExists(err) {
+			return err
 		}
-	}
-	return nil
-}
-
-func (t *target) applyOne(ctx context.Context, want client.Object) error {
-	err := t.Create(ctx, want.DeepCopyObject().(client.Object))
-	if !apierrors.IsAlreadyExists(err) {
-		return err
-	}
-	have := want.DeepCopyObject().(client.Object)
-	if err := t.Get(ctx, client.ObjectKeyFromObject(want), have); err != nil {
-		return err
+		have = want.DeepCopyObject().(client.Object)
+		if err := t.Get(ctx, client.ObjectKeyFromObject(want), have); err != nil {
+			return err
+		}
 	}
 	if !t.manages(have) {
 		return reasoned{reasonNotManaged, errors.New(
@@ -142,8 +163,10 @@ func (t *target) recreate(ctx context.Context, have, want client.Object) error {
 	return err
 }
 
-// cleanup deletes what has the labels and is not to be kept: first what gives rights, then the rights, then who has them.
-func (t *target) cleanup(ctx context.Context, keep []client.Object) error {
+// cleanup deletes what has the labels and is not to be kept: first what gives rights, then the rights, then who has them. It
+// returns the rest by their keys.
+func (t *target) cleanup(ctx context.Context, keep []client.Object) (map[string]client.Object, error) {
+	have := map[string]client.Object{}
 	kept := sets.New[string]()
 	for _, object := range keep {
 		kept.Insert(key(object))
@@ -153,24 +176,25 @@ func (t *target) cleanup(ctx context.Context, keep []client.Object) error {
 		&corev1.ServiceAccountList{},
 	} {
 		if err := t.List(ctx, list, t.labels); err != nil {
-			return err
+			return nil, err
 		}
 		items, err := meta.ExtractList(list)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, item := range items {
 			object := item.(client.Object)
 			if kept.Has(key(object)) {
+				have[key(object)] = object
 				continue
 			}
 			uid := object.GetUID()
 			if err := t.Delete(ctx, object, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
-				return fmt.Errorf("%s: %w", key(object), err)
+				return nil, fmt.Errorf("%s: %w", key(object), err)
 			}
 		}
 	}
-	return nil
+	return have, nil
 }
 
 func roleRefOf(object client.Object) rbacv1.RoleRef {

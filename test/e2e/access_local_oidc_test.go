@@ -104,13 +104,24 @@ func (l *localClusters) trustsIssuers(t *testing.T) {
 		l.askFor(t, "plain", oidcAccess("plain", "http://issuer.example.test")): "URL scheme must be https",
 	}
 	partners := oidcAccess("partner", partner.URL)
-	partners.UsernamePrefix = new("")
 	partners.Roles = []v1alpha1.PermissionsRequest{{Name: "auditor", Rules: []rbacv1.PolicyRule{
 		ruleIn("", "list", "configmaps"),
 		ruleIn(rbacv1.GroupName, "list", "roles"), ruleIn(rbacv1.GroupName, "list", "rolebindings"),
 	}}}
 	auditor := v1alpha1.RoleRef{Kind: "ClusterRole", Name: "auditor"}
 	partners.RoleBindings = []v1alpha1.RoleBindings{{Subjects: users("pat"), RoleRefs: []v1alpha1.RoleRef{auditor}}}
+	// Without a prefix, the partner could let in somebody of the name corp:ann.
+	partners.UsernamePrefix = new("")
+	impostor := l.askFor(t, "impostor", partners)
+	l.await(t, "what gives out others' names is refused", impostor, func() error {
+		condition := meta.FindStatusCondition(impostor.Status.Conditions, "AccessReady")
+		if condition == nil || condition.Reason != "OIDCConflict" || impostor.Status.Phase != v1alpha1.REQUEST_PENDING {
+			return fmt.Errorf("%+v", impostor.Status)
+		}
+		return nil
+	})
+	l.delete(t, impostor)
+	partners.UsernamePrefix = new("guest-")
 	guests := l.askFor(t, "guests", partners)
 	l.grantedTo(t, guests)
 	for ar, why := range refused {
