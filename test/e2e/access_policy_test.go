@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
+	"github.com/clusterhub/clusterhub/test/localhub"
 )
 
 // Eve may write AccessRequests in her namespace, and has the right to access one Cluster and one ClusterRequest of another.
@@ -60,24 +61,44 @@ type policed struct {
 
 func newPoliced(t *testing.T, policy string) *policed {
 	t.Helper()
-	p := &policed{preparation: newPreparation(t)}
-	p.eve = must(client.New(p.hub.UserConfig("eve"), client.Options{Scheme: scheme.Scheme}))(t)
-	p.kubectl(evesRights, "apply", "-f", "-")
-	p.kubectl("", "apply", "-k", filepath.Join("..", "..", "artifacts", "policies", policy))
-	eventually(t, "the policy is in force", func(ctx context.Context) (bool, error) {
+	p := newEve(t)
+	enforce(t, p.hub, policy, func() error {
 		probe := `{"clusterRef":{"namespace":"teams","name":"private"},"token":{"roleRefs":[{"kind":"ClusterRole","name":"cluster-admin"}]}}`
-		err := p.eve.Create(ctx, asking("probe", probe), client.DryRunAll)
-		return err != nil && strings.Contains(err.Error(), policy+".clusterhub.dev"), nil
+		return p.eve.Create(t.Context(), asking("probe", probe), client.DryRunAll)
 	})
 	return p
 }
 
+// newEve has no policy yet.
+func newEve(t *testing.T) *policed {
+	t.Helper()
+	p := &policed{preparation: newPreparation(t)}
+	p.eve = must(client.New(p.hub.UserConfig("eve"), client.Options{Scheme: scheme.Scheme}))(t)
+	p.kubectl(evesRights, "apply", "-f", "-")
+	return p
+}
+
+// enforce applies a policy, and waits until it refuses an attack.
+func enforce(t *testing.T, h *localhub.Hub, policy string, attack func() error) {
+	t.Helper()
+	kubectlOf(t, h, "", "apply", "-k", filepath.Join("..", "..", "artifacts", "policies", policy))
+	eventually(t, "the policy is in force", func(context.Context) (bool, error) {
+		err := attack()
+		return err != nil && strings.Contains(err.Error(), policy+".clusterhub.dev"), nil
+	})
+}
+
 func (p *policed) kubectl(stdin string, args ...string) {
 	p.Helper()
-	cmd := p.hub.Kubectl(p.Context(), args...)
+	kubectlOf(p.T, p.hub, stdin, args...)
+}
+
+func kubectlOf(t *testing.T, h *localhub.Hub, stdin string, args ...string) {
+	t.Helper()
+	cmd := h.Kubectl(t.Context(), args...)
 	cmd.Stdin = strings.NewReader(stdin)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		p.Fatalf("kubectl %v: %v: %s", args, err, out)
+		t.Fatalf("kubectl %v: %v: %s", args, err, out)
 	}
 }
 
