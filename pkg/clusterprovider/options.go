@@ -37,6 +37,7 @@ type Options struct {
 	kubeconfig     string
 	verbosity      string
 	leaderElect    bool
+	healthAddress  string
 	metricsAddress string
 	metricsSecure  bool
 	dryRun         bool
@@ -62,6 +63,7 @@ func (o *Options) addFlags(fs *pflag.FlagSet) {
 
 func (o *Options) addRunFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.leaderElect, "leader-elect", false, "Let one of several processes act, and the others stand by.")
+	fs.StringVar(&o.healthAddress, "health-probe-bind-address", "0", "Address that serves /healthz and /readyz, such as :8081. 0 serves none.")
 	fs.StringVar(&o.metricsAddress, "metrics-bind-address", "0", "Address that serves metrics, such as :8080. 0 serves none.")
 	fs.BoolVar(&o.metricsSecure, "metrics-secure", true, "Serve metrics by HTTPS.")
 	fs.IntVar(&o.workers, "concurrent-reconciles", 16, "How many Clusters, and how many AccessRequests, are worked on at once.")

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -70,6 +72,7 @@ func (o *Options) managerOptions() ctrl.Options {
 		Cache:  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 		// A cache lists and watches the Secrets of the whole hub.
 		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+		HealthProbeBindAddress:        o.healthAddress,
 		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: o.metricsSecure},
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              o.identity().group(),
@@ -104,8 +107,20 @@ func (o *Options) setup(ctx context.Context, mgr ctrl.Manager, provider Provider
 	}
 	own := o.identity()
 	return errors.Join(
+		mgr.AddHealthzCheck("ping", healthz.Ping),
+		mgr.AddReadyzCheck("caches", func(request *http.Request) error { return synced(request.Context(), mgr.GetCache()) }),
 		mgr.Add(&profiles{identity: own, provider: provider, client: mgr.GetClient(), live: mgr.GetAPIReader()}),
 		(&clusters{identity: own, provider: provider, client: mgr.GetClient()}).setup(mgr, o.workers),
 		newAccess(own, provider, mgr.GetClient(), mgr.GetAPIReader()).setup(mgr, o.workers),
 	)
+}
+
+// synced is an error while the provider does not know yet what is on the hub.
+func synced(ctx context.Context, caches cache.Cache) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if !caches.WaitForCacheSync(ctx) {
+		return errors.New("the hub has not been read yet")
+	}
+	return nil
 }

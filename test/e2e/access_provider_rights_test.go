@@ -5,6 +5,9 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -109,7 +112,26 @@ func (p *providing) startDeployed(t *testing.T, deployment *appsv1.Deployment) *
 			t.Fatal(err)
 		}
 	}
-	p.start("deployed", append(pod.InitContainers[0].Args, "--kubeconfig="+dir), append(pod.Containers[0].Args, "--kubeconfig="+dir))
+	// The pod would have a network of its own.
+	listener := must((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
+	health := listener.Addr().String()
+	_ = listener.Close()
+	p.start("deployed", append(pod.InitContainers[0].Args, "--kubeconfig="+dir),
+		append(pod.Containers[0].Args, "--kubeconfig="+dir, "--health-probe-bind-address="+health))
+	for _, probe := range []*corev1.Probe{pod.Containers[0].LivenessProbe, pod.Containers[0].ReadinessProbe} {
+		eventually(t, probe.HTTPGet.Path+" answers", func(ctx context.Context) (bool, error) {
+			request := must(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+health+probe.HTTPGet.Path, nil))(t)
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				return false, err
+			}
+			defer response.Body.Close()
+			if response.StatusCode != http.StatusOK {
+				return false, errors.New(response.Status)
+			}
+			return true, nil
+		})
+	}
 	identity := rest.AnonymousClientConfig(admin)
 	identity.BearerToken = token.Status.Token
 	return identity
