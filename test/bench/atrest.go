@@ -88,7 +88,7 @@ func (r *registering) writeFleet(ctx context.Context, f *resting, method, conten
 	if method == http.MethodPost {
 		to = func(int) string { return path }
 	}
-	return r.writeAll(ctx, clients, write{ours, method, contentType, to, body, &rates{}}, all)
+	return r.writeAll(ctx, clients, write{kind: ours, method: method, contentType: contentType, path: to, body: body, rates: &rates{}}, all)
 }
 
 // acceptFleet makes clusters that are accepted from the beginning, and says of them what their agents would.

@@ -21,10 +21,12 @@ import (
 	"github.com/clusterhub/clusterhub/test/localhub"
 )
 
+// auditPolicy has hub-controller-manager audited.
+//
 //go:embed audit-policy.yaml
 var auditPolicy []byte
 
-// audit is the front's log of what hub-controller-manager asks for.
+// audit is a kube-apiserver's log of what its policy names.
 type audit struct {
 	file string
 	// read is how much of the file has been read.
@@ -34,10 +36,13 @@ type audit struct {
 
 // audited is one request.
 type audited struct {
-	Verb      string    `json:"verb"`
-	At        time.Time `json:"stageTimestamp"`
+	Verb string    `json:"verb"`
+	At   time.Time `json:"stageTimestamp"`
+	User struct {
+		Username string
+	} `json:"user"`
 	ObjectRef struct {
-		Resource, Subresource string
+		Namespace, Resource, Subresource string
 	} `json:"objectRef"`
 	ResponseStatus struct {
 		Code int `json:"code"`
@@ -59,15 +64,15 @@ func (a audited) what() string {
 }
 
 // newAudit has the front of a hub write the log.
-func newAudit(c *localhub.Config) (*audit, error) {
-	policy, err := filepath.Abs(filepath.Join(c.Dir, "audit-policy.yaml"))
+func newAudit(c *localhub.Config, policy []byte) (*audit, error) {
+	policyFile, err := filepath.Abs(filepath.Join(c.Dir, "audit-policy.yaml"))
 	if err != nil {
 		return nil, err
 	}
-	a := &audit{file: filepath.Join(filepath.Dir(policy), "audit.log")}
+	a := &audit{file: filepath.Join(filepath.Dir(policyFile), "audit.log")}
 	// It is read as it grows, so it must not be cut off.
-	c.FrontArgs = append(c.FrontArgs, "--audit-policy-file="+policy, "--audit-log-path="+a.file, "--audit-log-maxsize=100000")
-	return a, os.WriteFile(policy, auditPolicy, 0o600)
+	c.FrontArgs = append(c.FrontArgs, "--audit-policy-file="+policyFile, "--audit-log-path="+a.file, "--audit-log-maxsize=100000")
+	return a, os.WriteFile(policyFile, policy, 0o600)
 }
 
 // requests are those that have been answered since a time.
@@ -117,6 +122,11 @@ func (a *audit) requests(since time.Time) (requests, error) {
 
 type requests []audited
 
+// only are those of a kind.
+func (r requests) only(keep func(audited) bool) requests {
+	return slices.DeleteFunc(slices.Clone(r), func(a audited) bool { return !keep(a) })
+}
+
 // counts are the numbers of requests of each kind.
 func (r requests) counts(keep func(audited) bool) map[string]int {
 	counts := map[string]int{}
@@ -163,7 +173,7 @@ func most(counts map[string]int, n int) (text string) {
 	return text
 }
 
-// silence waits until hub-controller-manager has written nothing for a time, and returns when it wrote last.
+// silence waits until nothing has been written for a time, and returns when it wrote last.
 func (a *audit) silence(ctx context.Context, quiet time.Duration) (last time.Time, err error) {
 	last = time.Now()
 	for {

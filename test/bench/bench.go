@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -40,6 +41,8 @@ type bench struct {
 	creates [2]*rates // ours and the peer's
 	status  [2]*rates
 	empty   memory
+	// others are the processes beside those of the hub that are measured with them. It may be nil.
+	others func() map[string]int
 }
 
 func newBench(o options) (*bench, error) {
@@ -163,9 +166,13 @@ func (b *bench) prepare(ctx context.Context) error {
 
 // apply applies manifests as the hub's admin.
 func (b *bench) apply(ctx context.Context, manifests ...[]byte) error {
-	cmd := b.hub.Kubectl(ctx, "apply", "--server-side", "-f", "-")
-	cmd.Stdin = bytes.NewReader(bytes.Join(manifests, []byte("\n---\n")))
-	if out, err := cmd.CombinedOutput(); err != nil {
+	return apply(b.hub.Kubectl(ctx, "apply", "--server-side", "-f", "-"), manifests...)
+}
+
+// apply has kubectl apply manifests.
+func apply(kubectl *exec.Cmd, manifests ...[]byte) error {
+	kubectl.Stdin = bytes.NewReader(bytes.Join(manifests, []byte("\n---\n")))
+	if out, err := kubectl.CombinedOutput(); err != nil {
 		return fmt.Errorf("kubectl apply: %w: %s", err, bytes.TrimSpace(out))
 	}
 	return nil

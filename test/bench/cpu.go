@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,10 +17,19 @@ import (
 // while other programs keep the machine busy.
 type cpuTimes map[string]time.Duration
 
+// pids are all processes that are measured, by name.
+func (b *bench) pids() map[string]int {
+	pids := b.hub.PIDs()
+	if b.others != nil {
+		maps.Copy(pids, b.others())
+	}
+	return pids
+}
+
 // cpuNow reads the times; it is empty on systems without /proc.
 func (b *bench) cpuNow() cpuTimes {
 	times := cpuTimes{}
-	for name, pid := range b.hub.PIDs() {
+	for name, pid := range b.pids() {
 		// /proc/<pid>/stat counts in hundredths of a second, this in nanoseconds, by thread.
 		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 		for _, task := range tasks {

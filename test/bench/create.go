@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -32,6 +33,8 @@ type write struct {
 	path                func(i int) string
 	body                func(i int) []byte
 	rates               *rates
+	// writers is how many do it at once, 0 for as many as the options say.
+	writers int
 }
 
 // fill creates clusters from (inclusive) to (exclusive) of both kinds in turns, and gives them a status.
@@ -50,9 +53,9 @@ func (b *bench) fill(ctx context.Context, from, to int) error {
 	var creates, statuses []write
 	for i, k := range []kind{ours, peer} {
 		creates = append(creates, write{k, http.MethodPost, "application/json",
-			func(int) string { return k.path }, func(i int) []byte { return clusterBody(k, i) }, b.creates[i]})
+			func(int) string { return k.path }, func(i int) []byte { return clusterBody(k, i) }, b.creates[i], 0})
 		statuses = append(statuses, write{k, http.MethodPatch, mergePatch,
-			func(i int) string { return k.path + "/" + clusterName(i) + "/status" }, statusBody, b.status[i]})
+			func(i int) string { return k.path + "/" + clusterName(i) + "/status" }, statusBody, b.status[i], 0})
 	}
 	b.steps.step("Creating %d clusters and as many custom resources, %d writers", to-from, b.options.writers)
 	if err := b.writeInTurns(ctx, clients, "create", creates, order(from, to)); err != nil {
@@ -97,7 +100,7 @@ func (b *bench) writeAll(ctx context.Context, clients []*client, w write, part [
 	var writers sync.WaitGroup
 	cpu := b.cpuNow()
 	begun := time.Now()
-	for writer := range b.options.writers {
+	for writer := range cmp.Or(w.writers, b.options.writers) {
 		writers.Go(func() {
 			var answer bytes.Buffer
 			for {

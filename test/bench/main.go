@@ -15,6 +15,11 @@
 //
 //	(f) clusters that join at the same time, by certificate and by AWS IAM, each with an agent as hub-agent is one
 //	(g) a fleet of accepted clusters: at rest, when hub-controller-manager restarts, and when all agents fall silent
+//
+// and, with a cluster and a provider of clusters beside the hub:
+//
+//	(h) access to one cluster and to many: until it is granted, at rest, a restart of the provider, renewals, deletion
+//	(i) short-lived tokens, against those that the cluster gives by itself
 package main
 
 import (
@@ -38,8 +43,8 @@ type options struct {
 	externalEtcd, noFsync, status, serversOnly, keep bool
 	timeout                                          time.Duration
 
-	joining       int
-	driftInterval time.Duration
+	joining, accessRequests, accessClusters int
+	driftInterval                           time.Duration
 }
 
 func main() {
@@ -52,8 +57,10 @@ func main() {
 	flag.IntVar(&o.moves, "moves", 200, "Label writes that are timed until their events.")
 	flag.IntVar(&o.restarts, "restarts", 3, "Restarts of hub-apiserver.")
 	flag.IntVar(&o.joining, "joining", 1000, "Clusters that join at the same time.")
+	flag.IntVar(&o.accessRequests, "access-requests", 1000, "AccessRequests that are made at the same time.")
+	flag.IntVar(&o.accessClusters, "access-clusters", 200, "Clusters that as many AccessRequests are for.")
 	flag.DurationVar(&o.driftInterval, "drift-interval", 2*time.Minute, "--drift-check-interval of the fleet at rest.")
-	flag.StringVar(&o.only, "only", "a,b,c,d,e,f,g", "What to measure.")
+	flag.StringVar(&o.only, "only", "a,b,c,d,e,f,g,h,i", "What to measure.")
 	flag.StringVar(&o.binDir, "bin-dir", "_output/bin", "Directory of the binaries.")
 	flag.StringVar(&o.hubBinDir, "hub-bin-dir", "", "Directory of our binaries, if they are not in --bin-dir.")
 	flag.StringVar(&o.output, "output", "_output/bench", "Directory of the results, and of the hub while it runs.")
@@ -92,14 +99,15 @@ func (o *options) validate() error {
 		return fmt.Errorf("(d) moves clusters between sets and needs --fleet=%d or more", 2*setSize)
 	}
 	for name, v := range map[string]int{"rounds": o.rounds, "lists": o.lists, "writers": o.writers,
-		"watchers": o.watchers, "moves": o.moves, "restarts": o.restarts, "joining": o.joining} {
+		"watchers": o.watchers, "moves": o.moves, "restarts": o.restarts, "joining": o.joining,
+		"access-requests": o.accessRequests, "access-clusters": o.accessClusters} {
 		if v < 1 {
 			return fmt.Errorf("--%s has to be at least 1", name)
 		}
 	}
 	for part := range strings.SplitSeq(o.only, ",") {
-		if len(part) != 1 || !strings.Contains("abcdefg", part) {
-			return fmt.Errorf("--only=%s has to be some of a,b,c,d,e,f,g", o.only)
+		if len(part) != 1 || !strings.Contains("abcdefghi", part) {
+			return fmt.Errorf("--only=%s has to be some of a,b,c,d,e,f,g,h,i", o.only)
 		}
 	}
 	return nil
@@ -146,6 +154,16 @@ func (b *bench) measureAll(ctx context.Context) error {
 	if b.options.wants("g") {
 		if err := b.withRegistration(ctx, (*registering).fleetAtRest); err != nil {
 			return fmt.Errorf("(g): %w", err)
+		}
+	}
+	if b.options.wants("h") {
+		if err := b.withAccess(ctx, (*accessing).grants); err != nil {
+			return fmt.Errorf("(h): %w", err)
+		}
+	}
+	if b.options.wants("i") {
+		if err := b.withAccess(ctx, (*accessing).tokens); err != nil {
+			return fmt.Errorf("(i): %w", err)
 		}
 	}
 	return nil

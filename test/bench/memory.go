@@ -61,7 +61,7 @@ func (b *bench) measureMemory(ctx context.Context, when string) error {
 func (b *bench) settledMemory(ctx context.Context, name string) (memory, error) {
 	b.steps.step("Letting the memory of the servers settle")
 	if b.options.profileDir != "" {
-		if err := b.saveProfile(ctx, "heap-"+name, "/debug/pprof/heap?gc=1"); err != nil {
+		if err := b.saveProfile(ctx, b.hub.HubAPIServerConfig(0), "heap-"+name, "/debug/pprof/heap?gc=1"); err != nil {
 			return nil, err
 		}
 	}

@@ -43,6 +43,7 @@ func (r *report) print(out io.Writer) {
 		})
 	}
 	r.printRegistration(out)
+	r.printAccess(out)
 	var rows [][]string
 	for _, t := range r.Targets {
 		verdict := yes(t.Reached, "reached", "FALLS SHORT")

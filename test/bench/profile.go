@@ -9,16 +9,23 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"k8s.io/client-go/rest"
 )
 
 // cpuProfile begins a CPU profile of hub-apiserver if profiles are wanted. The function that it returns waits for it.
 func (b *bench) cpuProfile(ctx context.Context, name string, seconds int) func() {
+	return b.cpuProfileOf(ctx, b.hub.HubAPIServerConfig(0), name, seconds)
+}
+
+// cpuProfileOf does the same with any API server.
+func (b *bench) cpuProfileOf(ctx context.Context, server *rest.Config, name string, seconds int) func() {
 	if b.options.profileDir == "" {
 		return func() {}
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- b.saveProfile(ctx, "cpu-"+name, fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds))
+		done <- b.saveProfile(ctx, server, "cpu-"+name, fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds))
 	}()
 	return func() {
 		if err := <-done; err != nil {
@@ -27,9 +34,9 @@ func (b *bench) cpuProfile(ctx context.Context, name string, seconds int) func()
 	}
 }
 
-// saveProfile keeps what hub-apiserver answers to an admin.
-func (b *bench) saveProfile(ctx context.Context, name, path string) error {
-	admin, err := newClient(b.hub.HubAPIServerConfig(0))
+// saveProfile keeps what an API server answers to an admin.
+func (b *bench) saveProfile(ctx context.Context, server *rest.Config, name, path string) error {
+	admin, err := newClient(server)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (b *bench) withRegistration(ctx context.Context, measure func(*registering,
 			"--drift-check-interval=" + b.options.driftInterval.String(),
 		}
 		c.HubControllerManagerEnv = r.awsEnv
-		r.audit, err = newAudit(c)
+		r.audit, err = newAudit(c, auditPolicy)
 		return err
 	}
 	return b.withHub(ctx, adapt, func(ctx context.Context) error { return measure(r, ctx) })

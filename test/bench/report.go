@@ -25,6 +25,8 @@ type report struct {
 	Restarts   *restarted     `json:"restarts,omitempty"`
 	Joins      []joinResult   `json:"joins,omitempty"`
 	Rest       *restResult    `json:"fleetAtRest,omitempty"`
+	Grants     []grantResult  `json:"grants,omitempty"`
+	Tokens     []tokenResult  `json:"tokens,omitempty"`
 	// Failed is why not everything was measured.
 	Failed  string   `json:"failed,omitempty"`
 	Targets []target `json:"targets"`

@@ -73,6 +73,7 @@ func (r *report) judge() {
 		r.atMost("e", "start of hub-apiserver to ready, the longest", " s", 30, r.Restarts.Worst/1000)
 	}
 	r.judgeRegistration()
+	r.judgeAccess()
 }
 
 func (r *report) list(fleet int, name string) *listResult {

@@ -1,0 +1,317 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
+	"github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions"
+	"github.com/clusterhub/clusterhub/test/localhub"
+)
+
+var (
+	//go:embed access.yaml
+	accessManifest []byte
+	//go:embed target.yaml
+	targetManifest []byte
+	// accessAuditPolicy has the provider audited, too, on the hub and in the cluster.
+	//
+	//go:embed access-audit-policy.yaml
+	accessAuditPolicy []byte
+)
+
+const (
+	providerNamespace, teams = "openmcp-system", "teams"
+	providerUser             = "system:serviceaccount:" + providerNamespace + ":cluster-provider"
+
+	openmcp         = "/apis/clusters.openmcp.cloud/v1alpha1"
+	profilesPath    = openmcp + "/clusterprofiles"
+	clustersPath    = openmcp + "/namespaces/" + teams + "/clusters"
+	requestsPath    = openmcp + "/namespaces/" + teams + "/accessrequests"
+	secretsPath     = "/api/v1/namespaces/" + teams + "/secrets"
+	profilePrefix   = providerEnvironment + "." + providerName + "."
+	managedByLabel  = providerEnvironment + "." + providerName + ".clusters.openmcp.cloud/managed-by-name"
+	procTargetFront = "kube-apiserver of the cluster"
+)
+
+// accessing is a hub that gives access to a cluster by the provider kubeconfig.
+type accessing struct {
+	*bench
+	target   *localhub.Hub
+	provider *provider
+	// onHub and onTarget are what is asked of the hub and of the cluster.
+	onHub, onTarget *audit
+	admins          []*client
+	// clusterAdmin is how the provider reaches the cluster.
+	clusterAdmin *clientcmdapi.Cluster
+	clusterToken string
+}
+
+// withAccess measures on such a hub.
+func (b *bench) withAccess(ctx context.Context, measure func(*accessing, context.Context) error) error {
+	a := &accessing{bench: b}
+	adapt := func(c *localhub.Config) (err error) {
+		c.HubControllerManagerArgs = []string{"--registration-drivers="}
+		a.onHub, err = newAudit(c, accessAuditPolicy)
+		return err
+	}
+	return b.withHub(ctx, adapt, func(ctx context.Context) error {
+		defer a.stop()
+		if err := a.start(ctx); err != nil {
+			return err
+		}
+		return measure(a, ctx)
+	})
+}
+
+// start starts a cluster, and the provider that admits it.
+func (a *accessing) start(ctx context.Context) error {
+	a.steps.step("Starting a cluster and the provider")
+	config := localhub.Config{Dir: filepath.Join(a.config.Dir, "cluster"), BinDir: a.config.BinDir, Root: a.config.Root, Plain: true,
+		UnsafeNoFsync: a.config.UnsafeNoFsync}
+	err := os.MkdirAll(config.Dir, 0o700)
+	if err != nil {
+		return err
+	}
+	if a.onTarget, err = newAudit(&config, accessAuditPolicy); err != nil {
+		return err
+	}
+	if a.target, err = localhub.Start(ctx, config); err != nil {
+		return err
+	}
+	if err := apply(a.target.Kubectl(ctx, "apply", "--server-side", "-f", "-"), targetManifest); err != nil {
+		return err
+	}
+	if err := a.apply(ctx, accessManifest); err != nil {
+		return err
+	}
+	if a.clusterAdmin, a.clusterToken, err = account(ctx, a.target.AdminConfig(), "kube-system", "provider-admin"); err != nil {
+		return err
+	}
+	cluster, token, err := account(ctx, a.hub.AdminConfig(), providerNamespace, "cluster-provider")
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(a.config.Dir, procProvider+".kubeconfig")
+	if err := clientcmd.WriteToFile(*kubeconfig(cluster, &clientcmdapi.AuthInfo{Token: token}), file); err != nil {
+		return err
+	}
+	if a.admins, err = newClients(a.hub.AdminConfig(), connections); err != nil {
+		return err
+	}
+	if a.provider, err = newProvider(filepath.Join(a.config.BinDir, procProvider), a.config.Dir, file); err != nil {
+		return err
+	}
+	a.others = a.otherPIDs
+	return a.provider.start(ctx)
+}
+
+func (a *accessing) stop() {
+	a.others = nil
+	if a.provider != nil {
+		a.provider.stop()
+	}
+	if a.target != nil {
+		a.target.Stop()
+	}
+}
+
+// otherPIDs are the processes beside those of the hub.
+func (a *accessing) otherPIDs() map[string]int {
+	pids := map[string]int{procTargetFront: a.target.PIDs()["kube-apiserver"]}
+	if a.provider.cmd != nil {
+		pids[procProvider] = a.provider.cmd.Process.Pid
+	}
+	return pids
+}
+
+// account is a cluster, and a token of one of its service accounts.
+func account(ctx context.Context, admin *rest.Config, namespace, name string) (*clientcmdapi.Cluster, string, error) {
+	client, err := kubernetes.NewForConfig(admin)
+	if err != nil {
+		return nil, "", err
+	}
+	token, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(24 * 60 * 60))}}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, "", err
+	}
+	if err := rest.LoadTLSFiles(admin); err != nil {
+		return nil, "", err
+	}
+	return &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData}, token.Status.Token, nil
+}
+
+// admit makes a number of Clusters, and waits until they are ready. All of them are the same kube-apiserver, but nobody can
+// tell: each has a configuration and a profile of its own, and the provider has connections of their own to each.
+func (a *accessing) admit(ctx context.Context, clusters []string) error {
+	for _, name := range clusters {
+		cluster := a.clusterAdmin.DeepCopy()
+		// client-go shares connections among equal configurations.
+		cluster.CertificateAuthorityData = append([]byte("# "+name+"\n"), cluster.CertificateAuthorityData...)
+		data, err := clientcmd.Write(*kubeconfig(cluster, &clientcmdapi.AuthInfo{Token: a.clusterToken}))
+		if err != nil {
+			return err
+		}
+		body := mustJSON(map[string]any{"apiVersion": "v1", "kind": "Secret", "type": "clusters.clusterhub.dev/kubeconfig",
+			"metadata": map[string]any{"name": name, "labels": map[string]string{v1alpha1.ProviderLabel: providerName}},
+			"data":     map[string][]byte{v1alpha1.SecretKeyKubeconfig: data}})
+		path := "/api/v1/namespaces/" + providerNamespace + "/secrets"
+		if err := a.admins[0].do(ctx, http.MethodPost, path, "application/json", body, &bytes.Buffer{}); err != nil {
+			return err
+		}
+	}
+	for _, name := range clusters {
+		body := mustJSON(map[string]any{"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": "Cluster",
+			"metadata": map[string]any{"name": name},
+			"spec": map[string]any{"profile": profilePrefix + name, "tenancy": "Shared", "purposes": []string{"bench"},
+				"kubernetes": map[string]any{}}})
+		// It is refused until the provider has made its profile.
+		if err := eventually(ctx, func() error {
+			return a.admins[0].do(ctx, http.MethodPost, clustersPath, "application/json", body, &bytes.Buffer{})
+		}); err != nil {
+			return err
+		}
+	}
+	return eventually(ctx, func() error {
+		ready, err := a.ready(ctx)
+		if err == nil && ready < len(clusters) {
+			err = fmt.Errorf("%d of %d Clusters are ready", ready, len(clusters))
+		}
+		return err
+	})
+}
+
+func (a *accessing) ready(ctx context.Context) (n int, err error) {
+	var answer bytes.Buffer
+	if err := a.admins[0].get(ctx, clustersPath, &answer); err != nil {
+		return 0, err
+	}
+	clusters := &v1alpha1.ClusterList{}
+	if err := json.Unmarshal(answer.Bytes(), clusters); err != nil {
+		return 0, err
+	}
+	for _, cluster := range clusters.Items {
+		if cluster.Status.Phase == v1alpha1.StatusPhaseReady {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// dismiss deletes the Clusters.
+func (a *accessing) dismiss(ctx context.Context, clusters []string) error {
+	for _, name := range clusters {
+		if err := a.admins[0].do(ctx, http.MethodDelete, clustersPath+"/"+name, "", nil, &bytes.Buffer{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Facts of an AccessRequest.
+const (
+	factPrepared = v1alpha1.ConditionPrepared + "=True"
+	factGranted  = "AccessReady=True"
+	factDeleting = "deleting"
+	factGone     = "gone"
+)
+
+// watchRequests watches the AccessRequests whose names begin so, until the context ends.
+func (a *accessing) watchRequests(ctx context.Context, prefix string) (*factWatch, error) {
+	client, err := versioned.NewForConfig(a.hub.AdminConfig())
+	if err != nil {
+		return nil, err
+	}
+	f := newFactWatch()
+	see := func(obj any) {
+		request := obj.(*v1alpha1.AccessRequest)
+		if !strings.HasPrefix(request.Name, prefix) {
+			return
+		}
+		facts := map[string]bool{}
+		for _, c := range request.Status.Conditions {
+			facts[c.Type+"="+string(c.Status)] = true
+		}
+		if !request.Status.IsGranted() {
+			delete(facts, factGranted)
+		}
+		if request.DeletionTimestamp != nil {
+			facts[factDeleting] = true
+		}
+		f.see(request.Name, facts)
+	}
+	factory := externalversions.NewSharedInformerFactory(client, 0)
+	informer := factory.OpenMCP().V1alpha1().AccessRequests().Informer()
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: see, UpdateFunc: func(_, obj any) { see(obj) },
+		DeleteFunc: func(obj any) {
+			if name, err := cache.DeletionHandlingObjectToName(obj); err == nil {
+				f.add(name.Name, factGone)
+			}
+		},
+	}); err != nil {
+		return nil, err
+	}
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	return f, ctx.Err()
+}
+
+// requestBody is a request for the rights of the documentation's example: a Role, and a ClusterRole that the cluster has.
+func requestBody(name, cluster string) []byte {
+	return mustJSON(map[string]any{"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": "AccessRequest",
+		"metadata": map[string]any{"name": name},
+		"spec": map[string]any{
+			"clusterRef": map[string]any{"name": cluster, "namespace": teams},
+			"token": map[string]any{
+				"permissions": []any{map[string]any{"namespace": "web", "rules": []any{map[string]any{
+					"apiGroups": []string{"apps"}, "resources": []string{"deployments"}, "verbs": []string{"get", "list", "watch", "patch"}}}}},
+				"roleRefs": []any{map[string]any{"kind": "ClusterRole", "name": "view"}},
+			},
+		}})
+}
+
+// each sends one request for each of n.
+func (a *accessing) each(ctx context.Context, n int, method, contentType string, path func(i int) string, body func(i int) []byte) error {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return a.writeAll(ctx, a.admins, write{method: method, contentType: contentType, path: path, body: body, rates: &rates{}}, all)
+}
+
+// cpuProfiles begins CPU profiles of all API servers that take part, if profiles are wanted.
+func (a *accessing) cpuProfiles(ctx context.Context, name string, length time.Duration) func() {
+	seconds := int(length.Seconds())
+	waits := []func(){
+		a.cpuProfileOf(ctx, a.hub.HubAPIServerConfig(0), name, seconds),
+		a.cpuProfileOf(ctx, a.hub.AdminConfig(), name+"-front", seconds),
+		a.cpuProfileOf(ctx, a.target.AdminConfig(), name+"-cluster", seconds),
+	}
+	return func() {
+		for _, wait := range waits {
+			wait()
+		}
+	}
+}

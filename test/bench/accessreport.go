@@ -1,0 +1,226 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// grantResult is about AccessRequests that were made at the same time.
+type grantResult struct {
+	Requests  int     `json:"requests"`
+	Clusters  int     `json:"clusters"`
+	Granted   int     `json:"granted"`
+	Seconds   float64 `json:"seconds"`
+	PerSecond float64 `json:"grantsPerSecond"`
+	// Prepared, Median and P99 are seconds from the creation of a request until it is prepared and granted, GoneMedian and
+	// GoneP99 from its deletion until it is gone.
+	Prepared   float64        `json:"preparedMedianSeconds"`
+	Median     float64        `json:"medianSeconds"`
+	P99        float64        `json:"p99Seconds"`
+	Grant      *trafficResult `json:"grant,omitempty"`
+	Rest       *trafficResult `json:"rest,omitempty"`
+	Restart    *trafficResult `json:"restart,omitempty"`
+	Restarting float64        `json:"restartSeconds"`
+	Renewals   *renewalResult `json:"renewals,omitempty"`
+	Lost       []string       `json:"lostConditions,omitempty"`
+	Gone       int            `json:"gone"`
+	Deletion   float64        `json:"deletionSeconds"`
+	GoneMedian float64        `json:"goneMedianSeconds"`
+	GoneP99    float64        `json:"goneP99Seconds"`
+	Delete     *trafficResult `json:"delete,omitempty"`
+	Left       int            `json:"leftovers"`
+	// Memory is the provider's: before, with all granted, and with all granted after a restart.
+	MemoryEmpty     int `json:"rssEmptyKiB"`
+	MemoryFull      int `json:"rssFullKiB"`
+	MemoryRestarted int `json:"rssRestartedKiB"`
+}
+
+// trafficResult has numbers of requests by kind: of hub-controller-manager and of the provider to the hub, and of the provider
+// to the clusters.
+type trafficResult struct {
+	Seconds     float64            `json:"seconds"`
+	Controllers map[string]int     `json:"controllers"`
+	Provider    map[string]int     `json:"provider"`
+	Cluster     map[string]int     `json:"cluster"`
+	Refused     map[string]int     `json:"refused,omitempty"`
+	CPU         map[string]float64 `json:"cpuMilliseconds"`
+	// about is how many of them are about AccessRequests, and not about clusters and configurations.
+	about, writes, tokens int
+}
+
+type renewalResult struct {
+	Renewed int            `json:"renewed"`
+	Early   int            `json:"early"`
+	Late    int            `json:"late"`
+	Queued  int            `json:"queuedMost"`
+	Parts   []int          `json:"renewalsInEqualTimes"`
+	Traffic *trafficResult `json:"traffic"`
+}
+
+// tokenResult is about short-lived tokens that some clients ask for at the same time.
+type tokenResult struct {
+	Name      string             `json:"name"`
+	Clients   int                `json:"clients"`
+	Count     int                `json:"count"`
+	PerSecond float64            `json:"perSecondMedianOfRounds"`
+	Factor    float64            `json:"rateToPeer"`
+	Median    float64            `json:"medianMilliseconds"`
+	P99       float64            `json:"p99Milliseconds"`
+	CPU       map[string]float64 `json:"cpuMillisecondsEach"`
+}
+
+func (t *traffic) result() *trafficResult {
+	if t == nil {
+		return nil
+	}
+	all := func(audited) bool { return true }
+	r := &trafficResult{Seconds: seconds(t.took), Controllers: t.controllers.counts(all), Provider: t.provider.counts(all),
+		Cluster: t.cluster.counts(all), Refused: map[string]int{}, CPU: t.cpu.per(1)}
+	for _, one := range slices.Concat(t.controllers, t.provider, t.cluster) {
+		switch o := one.ObjectRef; {
+		case o.Resource == "", o.Resource == "selfsubjectaccessreviews", o.Resource == "clusters", o.Resource == "clusterprofiles",
+			o.Namespace == providerNamespace:
+		default:
+			r.about++
+			if one.isWrite() {
+				r.writes++
+			}
+			if o.Subresource == "token" {
+				r.tokens++
+			}
+		}
+	}
+	for _, refused := range []map[string]int{t.controllers.refused(), t.provider.refused(), t.cluster.refused()} {
+		maps.Copy(r.Refused, refused)
+	}
+	return r
+}
+
+func (r *report) addGranting(g *granting) {
+	result := grantResult{
+		Requests: g.requests, Clusters: g.clusters, Granted: len(g.granted), Seconds: seconds(g.took),
+		Prepared: seconds(g.prepared.median()), Median: seconds(g.granted.median()), P99: seconds(g.granted.p99()), Grant: g.grant.result(), Rest: g.rest.result(),
+		Restart: g.restart.result(), Restarting: seconds(g.restarting), Lost: g.lost, Gone: len(g.gone), Deletion: seconds(g.deletion),
+		GoneMedian: seconds(g.gone.median()), GoneP99: seconds(g.gone.p99()), Delete: g.delete.result(), Left: g.left,
+		MemoryEmpty: g.empty, MemoryFull: g.full, MemoryRestarted: g.restarted,
+	}
+	result.PerSecond = round(ratio(float64(result.Granted), result.Seconds), 1)
+	if w := g.renewing; w != nil {
+		result.Renewals = &renewalResult{Renewed: w.renewed, Early: w.early, Late: w.late, Queued: w.queued, Parts: w.parts, Traffic: w.traffic.result()}
+	}
+	r.Grants = append(r.Grants, result)
+}
+
+func (r *report) addTokens(ways []*tokenWay, clients int) {
+	peers := ways[slices.IndexFunc(ways, func(w *tokenWay) bool { return w.name == tokensPeer })].rates[clients].perSecond
+	for _, way := range ways {
+		w := way.rates[clients]
+		r.Tokens = append(r.Tokens, tokenResult{Name: way.name, Clients: clients, Count: w.count, PerSecond: round(median(w.perSecond), 0),
+			Factor: round(pairedRatio(w.perSecond, peers), 2), Median: milliseconds(w.latency.median()), P99: milliseconds(w.latency.p99()),
+			CPU: w.cpu.per(w.count)})
+	}
+}
+
+func (r *report) printAccess(out io.Writer) {
+	for _, g := range r.Grants {
+		g.print(out)
+	}
+	var rows [][]string
+	for _, t := range r.Tokens {
+		rows = append(rows, []string{t.Name, fmt.Sprint(t.Clients), fmt.Sprintf("%.0f", t.PerSecond), fmt.Sprintf("%.2fx", t.Factor),
+			fmt.Sprintf("%.1f", t.Median), fmt.Sprintf("%.1f", t.P99), each(t.CPU)})
+	}
+	table(out, "(i) short-lived tokens", []string{"", "clients", "per s", "to the peer", "median ms", "p99 ms", "CPU ms each"}, rows)
+}
+
+func (g *grantResult) print(out io.Writer) {
+	rows := [][]string{{"made at once, until all are granted", fmt.Sprintf("%.1f s, %.1f/s; each prepared median %.2f s, granted median %.2f s, "+
+		"p99 %.2f s", g.Seconds, g.PerSecond, g.Prepared, g.Median, g.P99)}}
+	rows = append(rows, g.Grant.rows(g.Requests)...)
+	if g.Rest != nil {
+		rows = append(rows, []string{fmt.Sprintf("at rest, %.0f s: requests about AccessRequests", g.Rest.Seconds),
+			fmt.Sprintf("%d, of which %d writes", g.Rest.about, g.Rest.writes)})
+		rows = append(rows, g.Rest.rows(1)...)
+	}
+	if g.Restart != nil {
+		rows = append(rows, []string{"the provider starts anew: until it has looked at all", fmt.Sprintf(
+			"%.1f s; %d writes, %d tokens", g.Restarting, g.Restart.writes, g.Restart.tokens)})
+		rows = append(rows, g.Restart.rows(g.Requests)...)
+	}
+	if w := g.Renewals; w != nil {
+		rows = append(rows, []string{fmt.Sprintf("tokens of one age renewed in %s", renewalTime), fmt.Sprintf(
+			"%d; in equal times %s, early %d, late %d; waiting at once %d", w.Renewed, strings.Trim(fmt.Sprint(w.Parts), "[]"), w.Early,
+			w.Late, w.Queued)})
+		rows = append(rows, w.Traffic.rows(g.Requests)...)
+	}
+	if g.Delete != nil {
+		rows = append(rows, []string{"deleted at once, until all are gone", fmt.Sprintf("%.1f s; each median %.2f s, p99 %.2f s",
+			g.Deletion, g.GoneMedian, g.GoneP99)})
+		rows = append(rows, g.Delete.rows(g.Requests)...)
+	}
+	rows = append(rows, []string{"the provider's memory, MiB", fmt.Sprintf("before %d, all granted %d, restarted %d",
+		g.MemoryEmpty/1024, g.MemoryFull/1024, g.MemoryRestarted/1024)})
+	table(out, fmt.Sprintf("(h) %d AccessRequests, for %d clusters", g.Requests, g.Clusters), []string{"", ""}, rows)
+}
+
+// rows say what was asked for, for each of n.
+func (t *trafficResult) rows(n int) (rows [][]string) {
+	if t == nil {
+		return nil
+	}
+	for _, to := range []struct {
+		name   string
+		counts map[string]int
+	}{{"hub-controller-manager to the hub", t.Controllers}, {"provider to the hub", t.Provider}, {"provider to the cluster", t.Cluster},
+		{"of which refused", t.Refused}} {
+		if len(to.counts) > 0 {
+			rows = append(rows, []string{"  " + to.name, fmt.Sprintf("%.3g: %s", float64(sum(to.counts))/float64(n), most(to.counts, n))})
+		}
+	}
+	cpu := map[string]float64{}
+	for name, used := range t.CPU {
+		cpu[name] = used / float64(n)
+	}
+	return append(rows, []string{"  CPU ms", each(cpu)})
+}
+
+func (r *report) judgeAccess() {
+	for _, g := range r.Grants {
+		of := fmt.Sprintf("%d clusters: ", g.Clusters)
+		all := fmt.Sprintf("all %d", g.Requests)
+		r.reach("h", of+"requests that are granted", all, fmt.Sprint(g.Granted), g.Granted == g.Requests)
+		if g.Rest != nil {
+			// A provider that sees no Secrets looks from time to time whether they are still there.
+			r.none("h", of+"at rest: writes", g.Rest.writes)
+			each := float64(g.Rest.about) / float64(g.Requests) / (g.Rest.Seconds / 60)
+			r.atMost("h", of+"at rest: requests about an AccessRequest", " per minute", 1, each)
+		}
+		if g.Restart != nil {
+			r.none("h", of+"after a restart: writes", g.Restart.writes)
+		}
+		if w := g.Renewals; w != nil {
+			r.reach("h", of+"tokens renewed", all, fmt.Sprint(w.Renewed), w.Renewed == g.Requests)
+			r.none("h", of+"tokens renewed too early", w.Early)
+			// Chance lets a part have more than the mean, by hardly more than five times its square root.
+			mean := float64(g.Requests) / renewalParts
+			limit, got := int(math.Ceil(mean+5*math.Sqrt(mean))), slices.Max(w.Parts)
+			r.reach("h", of+fmt.Sprintf("tokens renewed in %s, the most", renewalTime/renewalParts), fmt.Sprintf("at most %d", limit),
+				fmt.Sprint(got), got <= limit)
+			// A machine that is too slow spreads out what is due at once: then most of it waits.
+			r.reach("h", of+"tokens that wait for their renewal at once, the most", fmt.Sprintf("at most %d", limit), fmt.Sprint(w.Queued),
+				w.Queued <= limit)
+		}
+		if g.Delete != nil {
+			r.none("h", of+"grants lost", len(g.Lost))
+			r.reach("h", of+"requests that are gone after their deletion", all, fmt.Sprint(g.Gone), g.Gone == g.Requests)
+			r.none("h", of+"objects left on the hub and in the cluster", g.Left)
+		}
+	}
+}

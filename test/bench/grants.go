@@ -1,0 +1,299 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+const (
+	// restWindow is how long the provider is watched while nobody does anything: each cluster is looked at once in that time.
+	restWindow = 30 * time.Second
+	// tried is how many of the kubeconfigs are used.
+	tried = 10
+)
+
+// granting is a number of AccessRequests that are made at the same time, and what becomes of them.
+type granting struct {
+	requests, clusters int
+	// took is the time until the last is granted, prepared, granted and gone those of each from when it was made or deleted.
+	took, deletion          time.Duration
+	prepared, granted, gone samples
+	lost                    []string
+	left                    int
+	grant, delete           *traffic
+	rest, restart           *traffic
+	// restarting is the time from the start of the provider until it has looked at all requests.
+	restarting time.Duration
+	// empty, full and restarted are the provider's resident memory in KiB.
+	empty, full, restarted int
+	renewing               *renewing
+}
+
+// traffic is what was asked for in some time.
+type traffic struct {
+	took time.Duration
+	// controllers and provider are the requests to the hub of each, cluster those of the provider to the cluster.
+	controllers, provider, cluster requests
+	cpu                            cpuTimes
+}
+
+// grants measures requests to one cluster, and as many to many.
+func (a *accessing) grants(ctx context.Context) error {
+	for _, clusters := range []int{1, a.options.accessClusters} {
+		g := &granting{requests: a.options.accessRequests, clusters: clusters}
+		err := a.grantAndTakeBack(ctx, g)
+		a.report.addGranting(g)
+		if err != nil {
+			return fmt.Errorf("%d clusters: %w", clusters, err)
+		}
+	}
+	return nil
+}
+
+func (a *accessing) grantAndTakeBack(ctx context.Context, g *granting) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	clusters := make([]string, g.clusters)
+	for i := range clusters {
+		clusters[i] = fmt.Sprintf("of-%d-%04d", g.clusters, i)
+	}
+	a.steps.step("Making %d Clusters", g.clusters)
+	if err := a.admit(ctx, clusters); err != nil {
+		return err
+	}
+	// What it has done before does not count.
+	a.provider.stop()
+	if err := a.provider.start(ctx); err != nil {
+		return err
+	}
+	prefix := fmt.Sprintf("on-%d-", g.clusters)
+	name := func(i int) string { return fmt.Sprintf("%s%06d", prefix, i) }
+	watch, err := a.watchRequests(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	if err := a.grantAll(ctx, g, watch, name, clusters); err != nil {
+		return err
+	}
+	users, err := a.use(ctx, g, name)
+	if err != nil {
+		return err
+	}
+	if err := a.leaveAlone(ctx, g); err != nil {
+		return err
+	}
+	if g.clusters == 1 {
+		if err := a.renewals(ctx, g); err != nil {
+			return err
+		}
+	}
+	g.lost = watch.losses()
+	if err := a.takeBackAll(ctx, g, watch, name); err != nil {
+		return err
+	}
+	if err := refused(ctx, users); err != nil {
+		return err
+	}
+	return a.dismiss(ctx, clusters)
+}
+
+func (a *accessing) grantAll(ctx context.Context, g *granting, watch *factWatch, name func(int) string, clusters []string) error {
+	if err := sleep(ctx, 5*time.Second); err != nil { // the provider looks at its clusters
+		return err
+	}
+	g.empty = a.provider.rss()
+	a.steps.step("Making %d AccessRequests for %d clusters, and waiting until all are granted", g.requests, g.clusters)
+	defer a.cpuProfiles(ctx, fmt.Sprintf("grant-%d", g.clusters), 15*time.Second)()
+	begun, cpu := time.Now(), a.cpuNow()
+	if err := a.each(ctx, g.requests, http.MethodPost, "application/json", func(int) string { return requestsPath },
+		func(i int) []byte { return requestBody(name(i), clusters[i%len(clusters)]) }); err != nil {
+		return err
+	}
+	err := watch.await(ctx, &a.steps, g.requests, factPrepared, factGranted)
+	g.took, g.prepared, g.granted = time.Since(begun), watch.since(factExists, factPrepared), watch.since(factExists, factGranted)
+	if err != nil {
+		return err
+	}
+	g.grant, err = a.trafficSince(ctx, begun, cpu)
+	g.full = a.provider.rss()
+	return err
+}
+
+// trafficSince waits until the provider has no more to do, and returns what was asked for since a time.
+func (a *accessing) trafficSince(ctx context.Context, begun time.Time, cpu cpuTimes) (*traffic, error) {
+	if err := a.provider.awaitWork(ctx, 0); err != nil {
+		return nil, err
+	}
+	t := &traffic{took: time.Since(begun), cpu: a.cpuNow().since(cpu)}
+	hub, err := a.onHub.requests(begun)
+	if err != nil {
+		return nil, err
+	}
+	t.provider = hub.only(func(one audited) bool { return one.User.Username == providerUser })
+	t.controllers = hub.only(func(one audited) bool { return one.User.Username != providerUser })
+	t.cluster, err = a.onTarget.requests(begun)
+	return t, err
+}
+
+// leaveAlone watches for a while what is done when nobody wants anything, and then when the provider starts anew.
+func (a *accessing) leaveAlone(ctx context.Context, g *granting) error {
+	a.steps.step("Watching for %s what is done at rest", restWindow)
+	if err := sleep(ctx, 10*time.Second); err != nil {
+		return err
+	}
+	begun, cpu := time.Now(), a.cpuNow()
+	if err := sleep(ctx, restWindow); err != nil {
+		return err
+	}
+	var err error
+	if g.rest, err = a.trafficSince(ctx, begun, cpu); err != nil {
+		return err
+	}
+	a.steps.step("Restarting the provider")
+	a.provider.stop()
+	begun, cpu = time.Now(), a.cpuNow()
+	if err := a.provider.start(ctx); err != nil {
+		return err
+	}
+	if err := a.provider.awaitWork(ctx, g.requests); err != nil {
+		return err
+	}
+	g.restarting = time.Since(begun)
+	if err := sleep(ctx, 3*time.Second); err != nil {
+		return err
+	}
+	g.restart, err = a.trafficSince(ctx, begun, cpu)
+	g.restarted = a.provider.rss()
+	return err
+}
+
+// takeBackAll deletes all requests, and waits until they are gone.
+func (a *accessing) takeBackAll(ctx context.Context, g *granting, watch *factWatch, name func(int) string) error {
+	a.steps.step("Deleting %d AccessRequests, and waiting until all are gone", g.requests)
+	defer a.cpuProfiles(ctx, fmt.Sprintf("delete-%d", g.clusters), 15*time.Second)()
+	begun, cpu := time.Now(), a.cpuNow()
+	if err := a.each(ctx, g.requests, http.MethodDelete, "", func(i int) string { return requestsPath + "/" + name(i) },
+		func(int) []byte { return nil }); err != nil {
+		return err
+	}
+	err := watch.await(ctx, &a.steps, g.requests, factGone)
+	g.deletion, g.gone = time.Since(begun), watch.since(factDeleting, factGone)
+	if err != nil {
+		return err
+	}
+	if g.delete, err = a.trafficSince(ctx, begun, cpu); err != nil {
+		return err
+	}
+	g.left, err = a.leftovers(ctx)
+	return err
+}
+
+// leftovers counts what is still there for any request, on the hub and in the cluster.
+func (a *accessing) leftovers(ctx context.Context) (n int, err error) {
+	target, err := newClient(a.target.AdminConfig())
+	if err != nil {
+		return 0, err
+	}
+	count := func(c *client, path string) {
+		if err == nil {
+			var found *list
+			if found, err = c.list(ctx, path); err == nil {
+				n += len(found.Items)
+			}
+		}
+	}
+	for _, path := range []string{"/api/v1/serviceaccounts", rbacPath + "roles", rbacPath + "rolebindings", rbacPath + "clusterroles",
+		rbacPath + "clusterrolebindings"} {
+		count(target, path+"?labelSelector="+managedByLabel)
+	}
+	count(a.admins[0], secretsPath+"?labelSelector="+v1alpha1.ManagedByLabel+"="+providerName)
+	count(a.admins[0], "/api/v1/namespaces/"+v1alpha1.TokenSourceNamespace+"/secrets")
+	return n, err
+}
+
+const rbacPath = "/apis/rbac.authorization.k8s.io/v1/"
+
+// deployments is what the requests give the right to.
+const deployments = "/apis/apps/v1/namespaces/web/deployments?limit=1"
+
+// secret is the Secret that answers a request.
+func (a *accessing) secret(ctx context.Context, request string) (*corev1.Secret, error) {
+	var answer bytes.Buffer
+	if err := a.admins[0].get(ctx, requestsPath+"/"+request, &answer); err != nil {
+		return nil, err
+	}
+	found := &v1alpha1.AccessRequest{}
+	if err := json.Unmarshal(answer.Bytes(), found); err != nil {
+		return nil, err
+	}
+	if found.Status.SecretRef == nil {
+		return nil, fmt.Errorf("the AccessRequest %s has no status.secretRef", request)
+	}
+	if err := a.admins[0].get(ctx, secretsPath+"/"+found.Status.SecretRef.Name, &answer); err != nil {
+		return nil, err
+	}
+	secret := &corev1.Secret{}
+	return secret, json.Unmarshal(answer.Bytes(), secret)
+}
+
+// use uses some of the kubeconfigs: what does not work is not worth being measured.
+func (a *accessing) use(ctx context.Context, g *granting, name func(int) string) (users []*rest.Config, err error) {
+	for i := 0; i < g.requests; i += max(1, g.requests/tried) {
+		secret, err := a.secret(ctx, name(i))
+		if err != nil {
+			return nil, err
+		}
+		config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data[v1alpha1.SecretKeyKubeconfig])
+		if err != nil {
+			return nil, err
+		}
+		user, err := newClient(config)
+		if err != nil {
+			return nil, err
+		}
+		if err := user.get(ctx, deployments, &bytes.Buffer{}); err != nil {
+			return nil, fmt.Errorf("the kubeconfig of %s does not work: %w", name(i), err)
+		}
+		users = append(users, config)
+	}
+	return users, nil
+}
+
+// refused says whose access has not been taken back.
+func refused(ctx context.Context, users []*rest.Config) error {
+	for _, config := range users {
+		user, err := newClient(config)
+		if err != nil {
+			return err
+		}
+		// The cluster knows tokens that it has seen for some seconds.
+		if err := eventually(ctx, func() error {
+			err := user.get(ctx, deployments, &bytes.Buffer{})
+			switch {
+			case err == nil:
+				return errors.New("a kubeconfig works though its AccessRequest is gone")
+			case strings.Contains(err.Error(), "401 Unauthorized"):
+				return nil
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	providerName        = "existing"
+	providerEnvironment = "bench"
+	procProvider        = "cluster-provider"
+)
+
+// provider is a cluster-provider of the kind kubeconfig.
+type provider struct {
+	bin, kubeconfig, log, metrics string
+
+	cmd   *exec.Cmd
+	ended chan struct{}
+}
+
+func newProvider(bin, dir, kubeconfig string) (*provider, error) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	address := free.Addr().String()
+	return &provider{bin: bin, kubeconfig: kubeconfig, log: filepath.Join(dir, "logs", procProvider+".log"), metrics: address}, free.Close()
+}
+
+// start starts the provider, and waits until it serves its metrics.
+func (p *provider) start(ctx context.Context) error {
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	p.cmd = exec.Command(p.bin, "kubeconfig", "run", "--provider-name="+providerName, "--environment="+providerEnvironment,
+		"--kubeconfig="+p.kubeconfig, "--metrics-bind-address="+p.metrics, "--metrics-secure=false")
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	p.ended = make(chan struct{})
+	go func() {
+		_ = p.cmd.Wait()
+		close(p.ended)
+	}()
+	return eventually(ctx, func() error {
+		select {
+		case <-p.ended:
+			return fmt.Errorf("the provider has ended; its log is %s", p.log)
+		default:
+		}
+		_, err := p.read(ctx)
+		return err
+	})
+}
+
+// stop ends the provider as a cluster would.
+func (p *provider) stop() {
+	if p.cmd == nil {
+		return
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.ended:
+	case <-time.After(30 * time.Second):
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+	}
+	p.cmd = nil
+}
+
+// rss is its resident memory in KiB.
+func (p *provider) rss() int {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	return field(status, "VmRSS:")
+}
+
+// work is what the controller of AccessRequests has done, and what it has to do.
+type work struct{ done, failed, queued, active int }
+
+// read reads the provider's metrics.
+func (p *provider) read(ctx context.Context) (w work, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.metrics+"/metrics", nil)
+	if err != nil {
+		return w, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return w, err
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		series, text, _ := strings.Cut(lines.Text(), "} ")
+		if !strings.Contains(series, `controller="accessrequest"`) && !strings.Contains(series, `name="accessrequest"`) {
+			continue
+		}
+		value, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return w, err
+		}
+		switch name, _, _ := strings.Cut(series, "{"); name {
+		case "controller_runtime_reconcile_total":
+			w.done += int(value)
+			if strings.Contains(series, `result="error"`) {
+				w.failed += int(value)
+			}
+		case "workqueue_depth":
+			w.queued += int(value)
+		case "controller_runtime_active_workers":
+			w.active += int(value)
+		}
+	}
+	return w, lines.Err()
+}
+
+// awaitWork waits until the controller of AccessRequests has looked at n, and has nothing more to do.
+func (p *provider) awaitWork(ctx context.Context, n int) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	for {
+		w, err := p.read(ctx)
+		if err != nil {
+			return err
+		}
+		if w.done >= n && w.queued == 0 && w.active == 0 {
+			return nil
+		}
+		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+			return fmt.Errorf("the provider has looked at %d of %d AccessRequests: %w", w.done, n, err)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+const (
+	// tokenLife is the lifetime by which all tokens are renewed, the shortest that clusters give. The provider renews each at
+	// some time from 75 % to 80 % of it, which is renewalTime.
+	tokenLife    = time.Hour
+	renewalTime  = tokenLife * 5 / 100
+	renewalParts = 12
+)
+
+// renewing is how the renewals of tokens that were made at the same time are spread out.
+type renewing struct {
+	renewed, early, late int
+	// queued is how many were waiting at the same time, the most. Of many that are due at once, most wait.
+	queued int
+	// parts are how many there were in each part of the time.
+	parts   []int
+	traffic *traffic
+}
+
+// renewals has the provider renew all tokens. So that this can be seen, their Secrets say that the tokens were made some time
+// ago and live for an hour. The provider reads them when it starts.
+func (a *accessing) renewals(ctx context.Context, g *granting) error {
+	lead := 30*time.Second + 3*g.restarting
+	a.steps.step("Making %d tokens older, and waiting for %s until they are renewed", g.requests, (lead + renewalTime).Round(time.Second))
+	begin := time.Now().Add(lead).Truncate(time.Second)
+	created := begin.Add(-tokenLife * 75 / 100)
+	seconds := func(t time.Time) []byte { return []byte(strconv.FormatInt(t.Unix(), 10)) }
+	body := mustJSON(map[string]any{"data": map[string][]byte{
+		v1alpha1.SecretKeyCreationTimestamp: seconds(created), v1alpha1.SecretKeyExpirationTimestamp: seconds(created.Add(tokenLife)),
+	}})
+	secrets, err := a.admins[0].list(ctx, secretsPath+"?labelSelector="+v1alpha1.ManagedByLabel+"="+providerName)
+	if err != nil {
+		return err
+	}
+	if len(secrets.Items) != g.requests {
+		return fmt.Errorf("%d Secrets for %d AccessRequests", len(secrets.Items), g.requests)
+	}
+	a.provider.stop()
+	if err := a.each(ctx, g.requests, http.MethodPatch, mergePatch,
+		func(i int) string { return secretsPath + "/" + secrets.Items[i].Metadata.Name }, func(int) []byte { return body }); err != nil {
+		return err
+	}
+	if err := a.provider.start(ctx); err != nil {
+		return err
+	}
+	if err := a.provider.awaitWork(ctx, g.requests); err != nil {
+		return err
+	}
+	if time.Now().After(begin) {
+		fmt.Printf("    making the tokens older has taken more than %s, the renewals would say nothing\n", lead)
+		return nil
+	}
+	begun, cpu := time.Now(), a.cpuNow()
+	// A little longer, for those that are late because the machine is busy.
+	r := &renewing{parts: make([]int, renewalParts)}
+	for end := begin.Add(renewalTime + renewalTime/renewalParts); time.Now().Before(end); {
+		w, err := a.provider.read(ctx)
+		if err != nil {
+			return err
+		}
+		r.queued = max(r.queued, w.queued)
+		if err := sleep(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+	g.renewing = r
+	if r.traffic, err = a.trafficSince(ctx, begun, cpu); err != nil {
+		return err
+	}
+	for _, one := range r.traffic.provider {
+		if !one.isWrite() || one.ObjectRef.Resource != "secrets" || one.ObjectRef.Namespace != teams || one.ResponseStatus.Code >= 400 {
+			continue
+		}
+		r.renewed++
+		switch part := int(one.At.Sub(begin) / (renewalTime / renewalParts)); {
+		case one.At.Before(begin):
+			r.early++
+		case part >= renewalParts:
+			r.late++
+		default:
+			r.parts[part]++
+		}
+	}
+	return nil
+}

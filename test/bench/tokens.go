@@ -1,0 +1,158 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+const (
+	// tokenRequests is how many AccessRequests short-lived tokens are asked for.
+	tokenRequests = 100
+	// tokensEach is how many tokens each of the writers asks for in a round.
+	tokensEach = 10
+)
+
+// Names of the ways to short-lived tokens in the report.
+const (
+	tokensFront  = "accessrequests/token, through the front"
+	tokensDirect = "accessrequests/token, direct"
+	tokensPeer   = "peer: serviceaccounts/token of the cluster"
+)
+
+// tokenWay is a way to short-lived tokens.
+type tokenWay struct {
+	name    string
+	clients []*client
+	path    func(i int) string
+	body    []byte
+	// rates are those of each number of clients.
+	rates map[int]*rates
+}
+
+// tokens measures short-lived tokens against those that the cluster gives by itself.
+func (a *accessing) tokens(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	const prefix, cluster = "token-", "tokens"
+	name := func(i int) string { return fmt.Sprintf("%s%06d", prefix, i) }
+	a.steps.step("Making a Cluster and %d AccessRequests", tokenRequests)
+	if err := a.admit(ctx, []string{cluster}); err != nil {
+		return err
+	}
+	watch, err := a.watchRequests(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	if err := a.each(ctx, tokenRequests, http.MethodPost, "application/json", func(int) string { return requestsPath },
+		func(i int) []byte { return requestBody(name(i), cluster) }); err != nil {
+		return err
+	}
+	if err := watch.await(ctx, &a.steps, tokenRequests, factPrepared, factGranted); err != nil {
+		return err
+	}
+	ways, err := a.tokenWays(ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, clients := range []int{1, a.options.writers} {
+		a.steps.step("Asking for tokens by %d clients", clients)
+		if err := a.askForTokens(ctx, ways, clients); err != nil {
+			return err
+		}
+		a.report.addTokens(ways, clients)
+	}
+	return nil
+}
+
+func (a *accessing) tokenWays(ctx context.Context, name func(int) string) ([]*tokenWay, error) {
+	path := func(i int) string { return requestsPath + "/" + name(i%tokenRequests) + "/token" }
+	body := mustJSON(map[string]any{"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": "AccessToken",
+		"spec": map[string]any{"expirationSeconds": 3600}})
+	peer, accounts, err := a.minter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	peerPath := func(i int) string {
+		return "/api/v1/namespaces/" + v1alpha1.TokenMinterNamespace + "/serviceaccounts/" + accounts[i%len(accounts)] + "/token"
+	}
+	peerBody := mustJSON(map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+		"spec": map[string]any{"expirationSeconds": 3600}})
+	ways := []*tokenWay{{name: tokensFront, path: path, body: body}, {name: tokensDirect, path: path, body: body},
+		{name: tokensPeer, path: peerPath, body: peerBody}}
+	for i, config := range []*rest.Config{a.front(), a.direct(), peer} {
+		ways[i].rates = map[int]*rates{}
+		if ways[i].clients, err = newClients(config, connections); err != nil {
+			return nil, err
+		}
+		// The first fills the caches of permissions.
+		var answer bytes.Buffer
+		if err := ways[i].clients[0].do(ctx, http.MethodPost, ways[i].path(0), "application/json", ways[i].body, &answer); err != nil {
+			return nil, err
+		}
+		token := struct{ Status struct{ Token string } }{}
+		if err := json.Unmarshal(answer.Bytes(), &token); err != nil || token.Status.Token == "" {
+			return nil, fmt.Errorf("%s: no token in the answer: %w", ways[i].name, err)
+		}
+	}
+	return ways, nil
+}
+
+// minter is how hub-apiserver itself asks the cluster for tokens, and the service accounts that there are tokens of.
+func (a *accessing) minter(ctx context.Context) (config *rest.Config, accounts []string, err error) {
+	var answer bytes.Buffer
+	if err := a.admins[0].get(ctx, "/api/v1/namespaces/"+v1alpha1.TokenSourceNamespace+"/secrets", &answer); err != nil {
+		return nil, nil, err
+	}
+	sources := &corev1.SecretList{}
+	if err := json.Unmarshal(answer.Bytes(), sources); err != nil {
+		return nil, nil, err
+	}
+	for _, source := range sources.Items {
+		accounts = append(accounts, string(source.Data[v1alpha1.TokenSourceServiceAccountNameKey]))
+		if config, err = clientcmd.RESTConfigFromKubeConfig(source.Data[v1alpha1.TokenSourceKubeconfigKey]); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(accounts) == 0 {
+		return nil, nil, fmt.Errorf("no Secrets in the namespace %s", v1alpha1.TokenSourceNamespace)
+	}
+	return config, accounts, nil
+}
+
+// askForTokens has all ways take turns.
+func (a *accessing) askForTokens(ctx context.Context, ways []*tokenWay, clients int) error {
+	defer a.cpuProfiles(ctx, fmt.Sprintf("tokens-%d", clients), 10*time.Second)()
+	turns := slices.Clone(ways)
+	for _, way := range ways {
+		way.rates[clients] = &rates{}
+	}
+	part := make([]int, tokensEach*clients)
+	for round := range a.options.rounds {
+		for i := range part {
+			part[i] = round*len(part) + i
+		}
+		for _, way := range turns {
+			if err := a.writeAll(ctx, way.clients, write{method: http.MethodPost, contentType: "application/json", path: way.path,
+				body: func(int) []byte { return way.body }, rates: way.rates[clients], writers: clients}, part); err != nil {
+				return fmt.Errorf("%s: %w", way.name, err)
+			}
+		}
+		slices.Reverse(turns) // who begins changes from round to round
+		a.steps.at(round, a.options.rounds)
+	}
+	return nil
+}
