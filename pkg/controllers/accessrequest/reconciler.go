@@ -98,7 +98,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	operation := access.Annotations[v1alpha1.OperationAnnotation]
-	if operation == v1alpha1.OperationAnnotationValueIgnore || !r.selector.Matches(labels.Set(access.Labels)) {
+	selected := r.selector.Matches(labels.Set(access.Labels))
+	// The end of what has been prepared cannot be put off by other labels.
+	begun := meta.FindStatusCondition(access.Status.Conditions, v1alpha1.ConditionPrepared) != nil
+	if operation == v1alpha1.OperationAnnotationValueIgnore || !selected && !begun {
 		return reconcile.Result{}, nil
 	}
 	remaining, limited := r.remaining(access)
@@ -112,7 +115,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		// Creation times are cut to the second.
 		result.RequeueAfter = remaining + time.Second
 	}
-	if r.isTaken(access) {
+	if !selected || r.isTaken(access) {
 		return result, nil
 	}
 	if operation == v1alpha1.OperationAnnotationValueReconcile {

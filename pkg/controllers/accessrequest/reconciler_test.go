@@ -282,6 +282,21 @@ func TestReconcile_EndsWhatIsOver(t *testing.T) {
 	}
 }
 
+// Whoever may write the labels of a request must not be able to keep it for ever.
+func TestReconcile_EndsWhatIsSelectedNoMore(t *testing.T) {
+	for prepared, gone := range map[bool]bool{true: true, false: false} {
+		a := access("a", toCluster, ttl(time.Hour))
+		if prepared {
+			a.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionPrepared, Status: metav1.ConditionTrue}}
+		}
+		f := newFixture(t, profile(), cluster(), a)
+		f.selector = labels.SelectorFromSet(labels.Set{"landscape": "dev"})
+		if got, _ := f.reconcile(t, "a"); (got == nil) != gone {
+			t.Errorf("prepared: %t, gone: %t", prepared, got == nil)
+		}
+	}
+}
+
 func TestReconcile_RemovesTheOperationItHasDone(t *testing.T) {
 	f := newFixture(t, profile(), cluster(), access("a", toCluster, operation("reconcile")))
 	got, _ := f.reconcile(t, "a")
