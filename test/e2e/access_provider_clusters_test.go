@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/test/clusterprovider"
@@ -67,7 +69,16 @@ func (p *providing) keepsAccessToWhatIsOutOfReach(t *testing.T) {
 	}
 	write([]byte("this is no kubeconfig"))
 	p.patch(t, ar, `{"metadata":{"annotations":{"openmcp.cloud/operation":"reconcile"}}}`)
-	p.awaitAccess(t, ar, v1alpha1.REQUEST_GRANTED, "ClusterInteractionProblem")
+	// The request says why, or that its Cluster is not ready, if that has been noticed first.
+	eventually(t, "the request says that its cluster is out of reach", func(ctx context.Context) (bool, error) {
+		if err := p.client.Get(ctx, client.ObjectKeyFromObject(ar), ar); err != nil {
+			return false, err
+		}
+		if !ar.Status.IsGranted() || !meta.IsStatusConditionFalse(ar.Status.Conditions, "AccessReady") {
+			return false, fmt.Errorf("%+v", ar.Status)
+		}
+		return true, nil
+	})
 	write(good)
 	p.look(t, ar)
 	p.granted(t, ar)

@@ -16,6 +16,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/namehash"
@@ -202,8 +203,10 @@ func (i *isolation) referencesAreLimitedByThePolicy(t *testing.T) {
 	if err := i.client.Create(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}
+	// A patch, because the scheduler writes there, too.
+	before := request.DeepCopy()
 	request.Status.Phase, request.Status.Cluster = v1alpha1.REQUEST_GRANTED, byCluster.Spec.ClusterRef
-	if err := i.client.Status().Update(t.Context(), request); err != nil {
+	if err := i.client.Status().Patch(t.Context(), request, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
 	byRequest := i.create(t, "team-a", "by-request", i.blue, withRole("view"), func(ar *v1alpha1.AccessRequest) {
