@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -204,6 +205,10 @@ func selfContained(config *api.Config) error {
 		}
 	}
 	for name, cluster := range config.Clusters {
+		// An admin's credentials go there.
+		if cluster.InsecureSkipTLSVerify || !strings.HasPrefix(cluster.Server, "https://") {
+			return fmt.Errorf("the cluster %q cannot be verified: its server must be https, and without insecure-skip-tls-verify", name)
+		}
 		if cluster.CertificateAuthority != "" {
 			return fmt.Errorf("the cluster %q refers to a file: make it self-contained, such as by kubectl config view --flatten", name)
 		}

@@ -302,7 +302,6 @@ func TestTokenSource_ForgedOnesAreRefused(t *testing.T) {
 		"a password":        {user("token: x, username: a, password: b"), "username, password"},
 		"no verification":   {cluster("insecure-skip-tls-verify: true"), "insecure-skip-tls-verify"},
 		"a proxy":           {cluster(`proxy-url: "http://127.0.0.1:1"`), "proxy-url"},
-		"no CA":             {replace("certificate-authority-data", "unknown"), "certificate-authority-data"},
 		"a CA that is none": {func(m *minting) {
 			replace(strings.SplitN(strings.SplitN(m.kubeconfig("", ""), "data: \"", 2)[1], "\"", 2)[0], "eA==")(m)
 		}, "in PEM"},
@@ -376,5 +375,15 @@ func TestMint_WhatIsNoCluster(t *testing.T) {
 	m.cluster.Close()
 	if _, err := m.create(t, openmcp.AccessTokenSpec{}); !apierrors.IsServiceUnavailable(err) || !strings.Contains(err.Error(), "cannot be reached") {
 		t.Errorf("a cluster that is gone: %v", err)
+	}
+}
+
+// A cluster with a certificate of a public CA needs no CA of its own. Whom the system does not trust gets no credentials.
+func TestToken_WithoutACATheSystemsVerify(t *testing.T) {
+	m := newMinting(t)
+	m.secret.Data["kubeconfig"] = []byte(strings.ReplaceAll(m.kubeconfig("", "token: "+secretToken), "certificate-authority-data", "unknown"))
+	_, err := m.create(t, openmcp.AccessTokenSpec{})
+	if !apierrors.IsServiceUnavailable(err) || !strings.Contains(err.Error(), "certificate") || m.minted.Load() != 0 {
+		t.Errorf("got %v, and the cluster was asked %d times", err, m.minted.Load())
 	}
 }

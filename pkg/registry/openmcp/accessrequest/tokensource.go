@@ -133,9 +133,12 @@ func (s *tokenSource) parseKubeconfig(data []byte) error {
 		server.Fragment != "" {
 		return errors.New("server must be an https URL without credentials, query and fragment")
 	}
-	s.roots = x509.NewCertPool()
-	if !s.roots.AppendCertsFromPEM(cluster.CertificateAuthorityData) {
-		return errors.New("certificate-authority-data must have a certificate in PEM")
+	// Without a CA, the system's verify the server.
+	if len(cluster.CertificateAuthorityData) > 0 {
+		s.roots = x509.NewCertPool()
+		if !s.roots.AppendCertsFromPEM(cluster.CertificateAuthorityData) {
+			return errors.New("certificate-authority-data must have a certificate in PEM")
+		}
 	}
 	if user.Token == "" || strings.ContainsFunc(user.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return errors.New("token must be a token")
