@@ -5,7 +5,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -102,35 +101,23 @@ func TestAccessAPI_IsDiscoveredLikeTheCRDs(t *testing.T) {
 }
 
 func TestAccessAPI_ExplainsEveryField(t *testing.T) {
-	document := struct {
-		Components struct {
-			Schemas map[string]struct {
-				Description string
-				Properties  map[string]struct{ Description string }
-			}
-		}
-	}{}
-	data := mustKubectl(t, "", "get", "--raw", "/openapi/v3/apis/"+openmcpGroup+"/v1alpha1")
-	if err := json.Unmarshal([]byte(data), &document); err != nil {
-		t.Fatal(err)
-	}
-	models := 0
-	for name, schema := range document.Components.Schemas {
+	ours := 0
+	for name, schema := range models(t, openmcpGroup+"/v1alpha1") {
 		if !strings.HasPrefix(name, "cloud.openmcp.clusters.v1alpha1.") {
 			if !strings.HasPrefix(name, "io.k8s.") {
 				t.Errorf("the model is named %s", name)
 			}
 			continue
 		}
-		models++
+		ours++
 		for field, property := range schema.Properties {
 			if property.Description == "" || schema.Description == "" {
 				t.Errorf("%s.%s has no description", name, field)
 			}
 		}
 	}
-	if models < 4 {
-		t.Errorf("there are %d models of ours", models)
+	if ours < 4 {
+		t.Errorf("there are %d models of ours", ours)
 	}
 	contains(t, mustKubectl(t, "", "explain", "ar.spec.oidc.usernamePrefix"), "a colon\n    at its end has to be written")
 	contains(t, mustKubectl(t, "", "explain", "accessrequest.spec.token.permissions.rules.verbs"), "that apply to ALL the ResourceKinds")

@@ -39,24 +39,37 @@ func TestKubectl_ListsTheResources(t *testing.T) {
 	contains(t, mustKubectl(t, "", "api-versions"), "cluster.open-cluster-management.io/v1beta1")
 }
 
+// model is what an OpenAPI document says of a type.
+type model struct {
+	Description string
+	Properties  map[string]struct{ Description string }
+}
+
+// models are those of the OpenAPI document of a group and version, which the front lists a moment after it serves the group.
+func models(t *testing.T, groupVersion string) map[string]model {
+	t.Helper()
+	index := struct{ Paths map[string]struct{ ServerRelativeURL string } }{}
+	eventually(t, "the OpenAPI document of "+groupVersion, func(context.Context) (bool, error) {
+		data, err := kubectl(t, "", "get", "--raw", "/openapi/v3")
+		if err == nil {
+			err = json.Unmarshal([]byte(data), &index)
+		}
+		return index.Paths["apis/"+groupVersion].ServerRelativeURL != "", err
+	})
+	document := struct{ Components struct{ Schemas map[string]model } }{}
+	data := mustKubectl(t, "", "get", "--raw", index.Paths["apis/"+groupVersion].ServerRelativeURL)
+	if err := json.Unmarshal([]byte(data), &document); err != nil {
+		t.Fatal(err)
+	}
+	return document.Components.Schemas
+}
+
 // TestKubectl_ExplainsEveryField walks through the schema: a field without a description teaches nothing.
 func TestKubectl_ExplainsEveryField(t *testing.T) {
 	for _, group := range []string{"cluster.open-cluster-management.io/v1", "cluster.open-cluster-management.io/v1beta1",
 		"cluster.open-cluster-management.io/v1beta2", "view.clusterhub.dev/v1alpha1"} {
-		data := mustKubectl(t, "", "get", "--raw", "/openapi/v3/apis/"+group)
-		document := struct {
-			Components struct {
-				Schemas map[string]struct {
-					Description string
-					Properties  map[string]struct{ Description string }
-				}
-			}
-		}{}
-		if err := json.Unmarshal([]byte(data), &document); err != nil {
-			t.Fatal(err)
-		}
 		ours := 0
-		for name, schema := range document.Components.Schemas {
+		for name, schema := range models(t, group) {
 			if strings.HasPrefix(name, "io.k8s.") {
 				continue
 			}

@@ -218,7 +218,8 @@ func (h *Hub) StopHubAPIServer(replica int) { h.procs[replicaName(replica)].stop
 // StopHubControllerManager ends hub-controller-manager gracefully.
 func (h *Hub) StopHubControllerManager() { h.procs[procHubController].stop() }
 
-// RouteFront makes the front use one replica of hub-apiserver, and waits until all our APIServices are available.
+// RouteFront makes the front use one replica of hub-apiserver, and waits until all our APIServices are available. Their
+// OpenAPI documents, which kubectl explain needs, follow within two seconds.
 func (h *Hub) RouteFront(ctx context.Context, replica int) error {
 	client, err := aggregatorclient.NewForConfig(h.AdminConfig())
 	if err != nil {
@@ -228,12 +229,18 @@ func (h *Hub) RouteFront(ctx context.Context, replica int) error {
 	if err != nil {
 		return err
 	}
-	patch := fmt.Appendf(nil, `{"spec":{"service":{"port":%d}}}`, h.ports[replicaName(replica)])
-	for _, s := range ours {
-		_, err := client.ApiregistrationV1().APIServices().Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "localhub"})
-		if err != nil {
-			return err
+	patch := func(format string, args ...any) error {
+		for _, s := range ours {
+			_, err := client.ApiregistrationV1().APIServices().Patch(ctx, s.Name, types.MergePatchType,
+				fmt.Appendf(nil, format, args...), metav1.PatchOptions{FieldManager: "localhub"})
+			if err != nil {
+				return err
+			}
 		}
+		return nil
+	}
+	if err := patch(`{"spec":{"service":{"port":%d}}}`, h.ports[replicaName(replica)]); err != nil {
+		return err
 	}
 	last := ""
 	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
@@ -248,7 +255,12 @@ func (h *Hub) RouteFront(ctx context.Context, replica int) error {
 	if err != nil {
 		return fmt.Errorf("kube-apiserver does not serve what hub-apiserver does: %s", last)
 	}
-	return nil
+	// What kubectl remembers is from before our groups; kubectl explain does not look again for a short name.
+	if err := os.RemoveAll(h.path("kubectl-cache")); err != nil {
+		return err
+	}
+	// An OpenAPI document that the front could not get is asked for again after a minute, or when the APIService changes.
+	return patch(`{"metadata":{"annotations":{"clusterhub.dev/routed":%q}}}`, time.Now().Format(time.RFC3339Nano))
 }
 
 // served says whether the front has found an APIService available and answers requests for it.
