@@ -28,6 +28,7 @@ scheduler:
 // TestAccessCrash ends the controllers and the providers with SIGKILL, at each step from the first write to the last. What was
 // granted before is used all the time.
 func TestAccessCrash(t *testing.T) {
+	t.Parallel()
 	h := newAccessHub(t, crashConfig, func(c *localhub.Config) { c.WithoutHubControllerManager = true })
 	h.namespace(t, "ops")
 	h.namespace(t, "teams")

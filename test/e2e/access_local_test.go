@@ -135,6 +135,7 @@ func (l *localClusters) processes(t *testing.T, folder string) (lines []string) 
 }
 
 func TestAccessLocal(t *testing.T) {
+	t.Parallel()
 	l := newLocalClusters(t)
 	l.awaitCluster(t, "blue", v1alpha1.StatusPhaseReady)
 	t.Run("oidc", l.trustsIssuers)

@@ -167,6 +167,7 @@ func (p *policed) stays(there *v1alpha1.AccessRequest) {
 
 // TestAccessPolicy_Clusters applies artifacts/policies/accessrequest-clusters, and tries to get past it.
 func TestAccessPolicy_Clusters(t *testing.T) {
+	t.Parallel()
 	p := newPoliced(t, "accessrequest-clusters")
 	there := asking("there", `{`+anyToken+`}`)
 	p.create(there)
@@ -262,6 +263,7 @@ func (p *policed) prepared() {
 
 // TestAccessPolicy_Roles applies artifacts/policies/accessrequest-roles, and tries to get past it.
 func TestAccessPolicy_Roles(t *testing.T) {
+	t.Parallel()
 	p := newPoliced(t, "accessrequest-roles")
 	there := asking("there", `{"token":{}}`)
 	p.create(there)

@@ -89,6 +89,7 @@ func forRole(a *v1alpha1.AccessRequest, role string) *v1alpha1.AccessRequest {
 }
 
 func TestAccessPrepare_UnderAttack(t *testing.T) {
+	t.Parallel()
 	p := newPreparation(t)
 	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	g := &guarded{preparation: p, config: filepath.Join(t.TempDir(), "config.yaml"), profile: p.profile().Name, metrics: listener.Addr().String()}

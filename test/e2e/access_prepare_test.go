@@ -24,6 +24,7 @@ import (
 const promptly = 2 * time.Second
 
 func TestAccessPrepare(t *testing.T) {
+	t.Parallel()
 	p := newPreparation(t)
 	run := func(name string, f func(*preparation)) {
 		t.Run(name, func(t *testing.T) { f(&preparation{T: t, Client: p.Client, hub: p.hub}) })

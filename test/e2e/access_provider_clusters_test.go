@@ -155,6 +155,7 @@ func (p *providing) waitsForForeignFinalizers(t *testing.T) {
 }
 
 func TestAccessProvider_Conformance(t *testing.T) {
+	t.Parallel()
 	p := newProvided(t)
 	p.delete(t, p.cluster)
 	p.awaitGone(t, p.cluster)

@@ -42,6 +42,7 @@ scheduler:
 
 // TestAccessTogether is all of it as its users know it: real processes, each with the rights of its manifests.
 func TestAccessTogether(t *testing.T) {
+	t.Parallel()
 	h := newAccessHub(t, togetherConfig, nil)
 	dir := h.localProvider(t, "here")
 	h.namespace(t, "ops")

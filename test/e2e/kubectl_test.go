@@ -48,7 +48,9 @@ type model struct {
 // models are those of the OpenAPI document of a group and version, which the front lists a moment after it serves the group.
 func models(t *testing.T, groupVersion string) map[string]model {
 	t.Helper()
-	index := struct{ Paths map[string]struct{ ServerRelativeURL string } }{}
+	index := struct {
+		Paths map[string]struct{ ServerRelativeURL string }
+	}{}
 	eventually(t, "the OpenAPI document of "+groupVersion, func(context.Context) (bool, error) {
 		data, err := kubectl(t, "", "get", "--raw", "/openapi/v3")
 		if err == nil {
@@ -56,7 +58,9 @@ func models(t *testing.T, groupVersion string) map[string]model {
 		}
 		return index.Paths["apis/"+groupVersion].ServerRelativeURL != "", err
 	})
-	document := struct{ Components struct{ Schemas map[string]model } }{}
+	document := struct {
+		Components struct{ Schemas map[string]model }
+	}{}
 	data := mustKubectl(t, "", "get", "--raw", index.Paths["apis/"+groupVersion].ServerRelativeURL)
 	if err := json.Unmarshal([]byte(data), &document); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
 // startTimeout bounds how long one process may take until it serves.
@@ -108,26 +110,34 @@ func (h *Hub) run(ctx context.Context, name, bin string, args, env []string, rea
 		return ready(ctx), nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("%s is not ready after %s: %s; its log is %s", name, startTimeout, lastComplaint(p.log), p.log)
+		return fmt.Errorf("%s is not ready after %s: %s; its log is %s", name, startTimeout, localserver.Complaint(p.log), p.log)
 	}
 	return err
 }
 
-// certificates makes all that the processes prove who they are with.
-func (h *Hub) certificates() error {
-	p := pki{h.path("pki")}
-	ca, err := p.authority("ca")
+func (h *Hub) certificates() localserver.Certificates {
+	return localserver.Certificates{Dir: h.path("pki")}
+}
+
+// authority makes a CA of the hub, or returns the one that is there.
+func (h *Hub) authority(name string) (*localserver.Authority, error) {
+	return h.certificates().Authority(name, "clusterhub-local-"+name)
+}
+
+// identify makes all that the processes prove who they are with.
+func (h *Hub) identify() error {
+	ca, err := h.authority("ca")
 	if err != nil {
 		return err
 	}
-	frontProxy, err := p.authority("front-proxy-ca")
+	frontProxy, err := h.authority("front-proxy-ca")
 	if err != nil {
 		return err
 	}
-	if err := p.signingKey("service-accounts"); err != nil {
+	if err := h.certificates().SigningKey("service-accounts"); err != nil {
 		return err
 	}
-	if err := p.leaf(frontProxy, "front-proxy", pkix.Name{CommonName: "front-proxy"}); err != nil {
+	if err := frontProxy.Leaf("front-proxy", pkix.Name{CommonName: "front-proxy"}); err != nil {
 		return err
 	}
 	clients := map[string]pkix.Name{
@@ -138,15 +148,15 @@ func (h *Hub) certificates() error {
 		"etcd":            {CommonName: "etcd"},
 	}
 	for name, subject := range clients {
-		if err := p.leaf(ca, name, subject); err != nil {
+		if err := ca.Leaf(name, subject); err != nil {
 			return err
 		}
 	}
-	if err := p.leaf(ca, procFront, pkix.Name{CommonName: procFront}, "kubernetes", "kubernetes.default", "kubernetes.default.svc"); err != nil {
+	if err := ca.Leaf(procFront, pkix.Name{CommonName: procFront}, "kubernetes", "kubernetes.default", "kubernetes.default.svc"); err != nil {
 		return err
 	}
 	for _, name := range []string{"admin", procKCM, procHubAPIServer, procHubController} {
-		if err := p.kubeconfig(h.path(name+".kubeconfig"), h.frontURL(), name); err != nil {
+		if err := h.kubeconfig(h.path(name+".kubeconfig"), name); err != nil {
 			return err
 		}
 	}
@@ -164,16 +174,15 @@ func serviceAccount(namespace, name string) pkix.Name {
 
 // actAs makes the kubeconfig of a process that is a ServiceAccount.
 func (h *Hub) actAs(process, namespace, name string) (kubeconfig string, err error) {
-	p := pki{h.path("pki")}
-	ca, err := p.authority("ca")
+	ca, err := h.authority("ca")
 	if err != nil {
 		return "", err
 	}
-	if err := p.leaf(ca, process, serviceAccount(namespace, name)); err != nil {
+	if err := ca.Leaf(process, serviceAccount(namespace, name)); err != nil {
 		return "", err
 	}
 	kubeconfig = h.path(process + ".kubeconfig")
-	return kubeconfig, p.kubeconfig(kubeconfig, h.frontURL(), process)
+	return kubeconfig, h.kubeconfig(kubeconfig, process)
 }
 
 func (h *Hub) pki(name string) string { return h.path("pki", name) }
@@ -203,7 +212,7 @@ func (h *Hub) etcdFlags(name string) []string {
 }
 
 func (h *Hub) startFront(ctx context.Context) error {
-	if err := h.certificates(); err != nil {
+	if err := h.identify(); err != nil {
 		return err
 	}
 	etcds := []string{procEtcd}

@@ -7,10 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"strings"
+
+	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
 // ports are the ports of the processes, by name. They stay the same from one start to the next, so that a kubeconfig
@@ -63,7 +64,7 @@ func (p ports) choose(file string, replicas int, running func(name string) bool)
 		if running(process) {
 			continue
 		}
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		l, err := net.Listen("tcp", localserver.Address(port))
 		if err != nil {
 			return fmt.Errorf("port %d of %s is taken by another process: end that process, or delete %s to let the hub choose other ports", port, name, file)
 		}
@@ -73,30 +74,16 @@ func (p ports) choose(file string, replicas int, running func(name string) bool)
 		if p[name] != 0 {
 			continue
 		}
-		l, err := listenAnywhere()
+		l, port, err := localserver.Listen()
 		if err != nil {
 			return err
 		}
 		held = append(held, l)
-		p[name] = l.Addr().(*net.TCPAddr).Port
+		p[name] = port
 	}
 	data, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(file, data, 0o600)
-}
-
-// Ports that no system gives to clients by itself: between the choice of a port and its use, a connection could take it.
-const firstPort, lastPort = 10_000, 32_767
-
-// listenAnywhere takes a port that is free, by chance: several hubs may be choosing at the same time.
-func listenAnywhere() (l net.Listener, err error) {
-	for range 100 {
-		port := firstPort + rand.IntN(lastPort-firstPort+1)
-		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			return l, nil
-		}
-	}
-	return nil, fmt.Errorf("no free port on 127.0.0.1 from %d to %d: %w", firstPort, lastPort, err)
 }

@@ -4,7 +4,6 @@
 package localhub
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -19,6 +18,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
 // stopGrace is how long a process may take to end by itself.
@@ -72,7 +73,7 @@ func startProcess(name, dir, bin string, args, env []string, detach bool) (*proc
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = out, out
-	if err := spawn(cmd, detach); err != nil {
+	if err := localserver.Start(cmd, !detach); err != nil {
 		return nil, fmt.Errorf("%s cannot be started: %w", name, err)
 	}
 	p := &process{PID: cmd.Process.Pid, Started: startTime(cmd.Process.Pid), Runs: runs, name: name, log: log,
@@ -131,7 +132,7 @@ func (p *process) ended() error {
 	if err != nil {
 		how = " (" + err.Error() + ")"
 	}
-	return fmt.Errorf("%s has ended%s: %s; its log is %s", p.name, how, lastComplaint(p.log), p.log)
+	return fmt.Errorf("%s has ended%s: %s; its log is %s", p.name, how, localserver.Complaint(p.log), p.log)
 }
 
 // stop ends the process, at the latest after stopGrace.
@@ -153,35 +154,6 @@ func (p *process) end(signal syscall.Signal) {
 		}
 	}
 	_ = os.Remove(p.pidFile)
-}
-
-// lastComplaint is the line of a log that most likely says why a process ended: the last error, or else the last line.
-func lastComplaint(log string) string {
-	data, err := os.ReadFile(log)
-	if err != nil {
-		return err.Error()
-	}
-	last, complaint := "it said nothing", ""
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" {
-			continue
-		}
-		last = line
-		if strings.HasPrefix(line, "Error:") || strings.HasPrefix(line, "E") && strings.Contains(line, "] ") ||
-			strings.HasPrefix(line, "panic:") || strings.Contains(line, `"level":"fatal"`) {
-			complaint = line
-		}
-	}
-	if complaint != "" {
-		last = complaint
-	}
-	if len(last) > 500 {
-		last = last[:500] + "…"
-	}
-	return last
 }
 
 // startTime is when a process was started, as the system counts it; "" when it has ended, or that cannot be told.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
 // Names of processes; they are those of their binaries, too.
@@ -56,7 +57,9 @@ type record struct {
 
 func (c cluster) file(name string) string { return filepath.Join(c.dir, name) }
 
-func (c cluster) pki() pki { return pki{c.file("pki")} }
+func (c cluster) certificates() localserver.Certificates {
+	return localserver.Certificates{Dir: c.file("pki")}
+}
 
 func (c cluster) process(name string) process {
 	return process{dir: c.dir, name: name, endWithProvider: c.endWithProvider}
@@ -64,7 +67,7 @@ func (c cluster) process(name string) process {
 
 func (c cluster) etcdPrefix() string { return "/clusters/" + string(c.uid) }
 
-func (c cluster) server(r record) string { return "https://" + address(r.Port) }
+func (c cluster) server(r record) string { return "https://" + localserver.Address(r.Port) }
 
 func (c cluster) read() (r record, err error) { return r, readJSON(c.file("cluster.json"), &r) }
 
@@ -170,8 +173,8 @@ func (p *Provider) decide(ctx context.Context, c cluster, object *v1alpha1.Clust
 
 // prepare makes what the processes read.
 func (c cluster) prepare(r record) error {
-	certs := c.pki()
-	err := certs.create(map[string]pkix.Name{
+	certs := c.certificates()
+	err := createAll(certs, string(c.uid), map[string]pkix.Name{
 		"admin":           {CommonName: "cluster-provider", Organization: []string{"system:masters"}},
 		apiServer:         {CommonName: apiServer},
 		controllerManager: {CommonName: "system:kube-controller-manager"},
@@ -179,7 +182,7 @@ func (c cluster) prepare(r record) error {
 	if err != nil {
 		return err
 	}
-	if err := certs.signingKey("service-accounts"); err != nil {
+	if err := certs.SigningKey("service-accounts"); err != nil {
 		return err
 	}
 	if !exists(c.authenticationFile()) {
@@ -189,9 +192,9 @@ func (c cluster) prepare(r record) error {
 	}
 	const name = "local"
 	kubeconfig, err := clientcmd.Write(clientcmdapi.Config{
-		Clusters: map[string]*clientcmdapi.Cluster{name: {Server: c.server(r), CertificateAuthority: certs.cert(ca)}},
+		Clusters: map[string]*clientcmdapi.Cluster{name: {Server: c.server(r), CertificateAuthority: certs.Cert(ca)}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{
-			name: {ClientCertificate: certs.cert(controllerManager), ClientKey: certs.key(controllerManager)},
+			name: {ClientCertificate: certs.Cert(controllerManager), ClientKey: certs.Key(controllerManager)},
 		},
 		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
 		CurrentContext: name,
@@ -199,18 +202,35 @@ func (c cluster) prepare(r record) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(c.file(controllerManager+".kubeconfig"), kubeconfig)
+	return localserver.WriteFile(c.file(controllerManager+".kubeconfig"), kubeconfig)
+}
+
+// ca is the name of the CA of a directory of certificates.
+const ca = "ca"
+
+// createAll makes the CA of an owner and a certificate for each of the subjects.
+func createAll(certs localserver.Certificates, owner string, subjects map[string]pkix.Name, dnsNames ...string) error {
+	authority, err := certs.Authority(ca, "cluster-provider-local-"+owner)
+	if err != nil {
+		return err
+	}
+	for name, subject := range subjects {
+		if err := authority.Leaf(name, subject, dnsNames...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c cluster) apiServerArgs(r record, version release, etcd etcd) []string {
-	certs := c.pki()
+	certs := c.certificates()
 	return append([]string{
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", r.Port),
-		"--tls-cert-file=" + certs.cert(apiServer), "--tls-private-key-file=" + certs.key(apiServer),
-		"--client-ca-file=" + certs.cert(ca),
+		"--tls-cert-file=" + certs.Cert(apiServer), "--tls-private-key-file=" + certs.Key(apiServer),
+		"--client-ca-file=" + certs.Cert(ca),
 		"--service-account-issuer=" + serviceAccountIssuer,
-		"--service-account-key-file=" + certs.key("service-accounts"),
-		"--service-account-signing-key-file=" + certs.key("service-accounts"),
+		"--service-account-key-file=" + certs.Key("service-accounts"),
+		"--service-account-signing-key-file=" + certs.Key("service-accounts"),
 		"--authentication-config=" + c.authenticationFile(),
 		"--authorization-mode=RBAC",
 		// There are no nodes and no network of services.
@@ -220,13 +240,13 @@ func (c cluster) apiServerArgs(r record, version release, etcd etcd) []string {
 }
 
 func (c cluster) controllerManagerArgs() []string {
-	certs := c.pki()
+	certs := c.certificates()
 	return []string{
 		// It need not be asked anything.
 		"--secure-port=0",
 		"--kubeconfig=" + c.file(controllerManager+".kubeconfig"),
 		"--leader-elect=false", "--use-service-account-credentials", "--controllers=" + controllers,
-		"--service-account-private-key-file=" + certs.key("service-accounts"), "--root-ca-file=" + certs.cert(ca),
+		"--service-account-private-key-file=" + certs.Key("service-accounts"), "--root-ca-file=" + certs.Cert(ca),
 	}
 }
 
@@ -269,9 +289,9 @@ func (p *Provider) remove(ctx context.Context, c cluster) error {
 // adminConfig has the credentials inside: it can be used where the folder cannot be read.
 func (c cluster) adminConfig(r record) (*rest.Config, error) {
 	config := &rest.Config{Host: c.server(r)}
-	certs := c.pki()
+	certs := c.certificates()
 	for file, into := range map[string]*[]byte{
-		certs.cert(ca): &config.CAData, certs.cert("admin"): &config.CertData, certs.key("admin"): &config.KeyData,
+		certs.Cert(ca): &config.CAData, certs.Cert("admin"): &config.CertData, certs.Key("admin"): &config.KeyData,
 	} {
 		data, err := os.ReadFile(file)
 		if err != nil {

@@ -16,6 +16,8 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
 // etcdTimeout bounds how long etcd may take to start, and to answer.
@@ -62,8 +64,8 @@ func (p *Provider) etcdProcess() process {
 func (p *Provider) ensureEtcd(ctx context.Context) (etcd, error) {
 	p.etcdMu.Lock()
 	defer p.etcdMu.Unlock()
-	certs := pki{p.etcdFile("pki")}
-	if err := certs.create(map[string]pkix.Name{"etcd": {CommonName: "etcd"}}); err != nil {
+	certs := localserver.Certificates{Dir: p.etcdFile("pki")}
+	if err := createAll(certs, "etcd", map[string]pkix.Name{"etcd": {CommonName: "etcd"}}); err != nil {
 		return etcd{}, err
 	}
 	proc := p.etcdProcess()
@@ -71,8 +73,8 @@ func (p *Provider) ensureEtcd(ctx context.Context) (etcd, error) {
 	if err != nil {
 		return etcd{}, err
 	}
-	client, peer := "https://"+address(ports.ClientPort), "https://"+address(ports.PeerPort)
-	e := etcd{client, certs.cert(ca), certs.cert("etcd"), certs.key("etcd")}
+	client, peer := "https://"+localserver.Address(ports.ClientPort), "https://"+localserver.Address(ports.PeerPort)
+	e := etcd{client, certs.Cert(ca), certs.Cert("etcd"), certs.Key("etcd")}
 	args := []string{
 		"--name=local", "--data-dir=" + p.etcdFile("data"), "--log-level=warn",
 		"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
@@ -93,7 +95,7 @@ func (p *Provider) ensureEtcd(ctx context.Context) (etcd, error) {
 			p.attempt(proc, false)
 			return false, errors.Join(err, proc.complaint())
 		}
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address(ports.ClientPort))
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", localserver.Address(ports.ClientPort))
 		if err != nil {
 			return false, nil
 		}

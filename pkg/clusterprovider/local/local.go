@@ -34,6 +34,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
 // configName is that of the only profile.
@@ -162,7 +163,7 @@ func (p *Provider) claim() error {
 		return fmt.Errorf("%s has clusters of the provider %s: give this one another directory, or delete %s if that is this one",
 			p.options.Dir, strings.TrimSpace(string(before)), file)
 	}
-	return writeFile(file, []byte(owner))
+	return localserver.WriteFile(file, []byte(owner))
 }
 
 // Close ends the processes, if they are to end with the provider, and lets another provider have the directory. Nothing of
@@ -255,20 +256,6 @@ func (p *Provider) cluster(uid types.UID) cluster {
 
 func (p *Provider) path(elements ...string) string {
 	return filepath.Join(append([]string{p.options.Dir}, elements...)...)
-}
-
-// writeFile replaces a file at once, so that nobody ever reads half of it.
-func writeFile(file string, data []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name())
-	_, err = temporary.Write(data)
-	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), file)
 }
 
 func exists(file string) bool {

@@ -32,6 +32,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
 const (
@@ -215,7 +216,7 @@ func (c cluster) writeAuthentication(r record, authenticators []apiserverv1.JWTA
 	if before, err := os.ReadFile(c.authenticationFile()); err == nil && string(before) == string(data) {
 		return nil
 	}
-	return writeFile(c.authenticationFile(), data)
+	return localserver.WriteFile(c.authenticationFile(), data)
 }
 
 // awaitAuthentication waits until kube-apiserver uses its configuration. It keeps the old one for as long as an issuer of the

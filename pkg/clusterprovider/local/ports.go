@@ -8,18 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"net"
 	"os"
+
+	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// Ports that no system gives to clients by itself: between the choice of a port and its use, a connection could take it.
-const firstPort, lastPort = 10_000, 32_767
-
-func address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
-
 func free(port int) bool {
-	l, err := net.Listen("tcp", address(port))
+	l, err := net.Listen("tcp", localserver.Address(port))
 	if err != nil {
 		return false
 	}
@@ -34,17 +30,20 @@ func (p *Provider) choosePorts(n int) ([]int, error) {
 		return nil, err
 	}
 	var chosen []int
-	for range 1000 {
-		port := firstPort + rand.IntN(lastPort-firstPort+1)
-		if taken[port] || !free(port) {
-			continue
+	for len(chosen) < n {
+		l, port, err := localserver.Listen()
+		if err != nil {
+			return nil, err
 		}
-		taken[port] = true
-		if chosen = append(chosen, port); len(chosen) == n {
-			return chosen, nil
+		if err := l.Close(); err != nil {
+			return nil, err
+		}
+		if !taken[port] {
+			taken[port] = true
+			chosen = append(chosen, port)
 		}
 	}
-	return nil, fmt.Errorf("no port from %d to %d is free on 127.0.0.1", firstPort, lastPort)
+	return chosen, nil
 }
 
 // knownPorts are those of the clusters and of etcd, whether they run or not.
@@ -83,5 +82,5 @@ func writeJSON(file string, from any) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(file, append(data, '\n'))
+	return localserver.WriteFile(file, append(data, '\n'))
 }

@@ -4,7 +4,6 @@
 package local
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -16,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
 // stopGrace is how long a process may take to end by itself.
@@ -81,7 +82,7 @@ func (p process) start(bin string, args []string) error {
 	if err := os.Remove(p.file(".pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := writeFile(p.file(".cmdline"), cmdline(bin, args)); err != nil {
+	if err := localserver.WriteFile(p.file(".cmdline"), cmdline(bin, args)); err != nil {
 		return err
 	}
 	_ = os.Rename(p.log(), p.log()+".previous")
@@ -93,7 +94,7 @@ func (p process) start(bin string, args []string) error {
 	cmd := exec.Command("/bin/sh", append([]string{"-c", script, p.name, p.file(".pid"), bin}, args...)...)
 	cmd.Dir = p.dir
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = out, out, []*os.File{lock}
-	if err := spawn(cmd, p.endWithProvider); err != nil {
+	if err := localserver.Start(cmd, p.endWithProvider); err != nil {
 		return fmt.Errorf("%s cannot be started: %w", p.name, err)
 	}
 	go func() { _ = cmd.Wait() }() // the log says how it ended
@@ -154,33 +155,9 @@ func (p process) pid() int {
 	return pid
 }
 
-// complaint is why the process has ended: the last error in its log, or else the last line.
+// complaint is why the process has ended.
 func (p process) complaint() error {
-	data, err := os.ReadFile(p.log())
-	if err != nil {
-		return err
-	}
-	last, complaint := "it said nothing", ""
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" {
-			continue
-		}
-		last = line
-		if strings.HasPrefix(line, "Error:") || strings.HasPrefix(line, "panic:") || strings.Contains(line, `"level":"fatal"`) ||
-			(line[0] == 'E' || line[0] == 'F') && strings.Contains(line, "] ") {
-			complaint = line
-		}
-	}
-	if complaint != "" {
-		last = complaint
-	}
-	if len(last) > 500 {
-		last = strings.ToValidUTF8(last[:500], "") + "…"
-	}
-	return fmt.Errorf("%s has ended: %s; its log is %s", p.name, last, p.log())
+	return fmt.Errorf("%s has ended: %s; its log is %s", p.name, localserver.Complaint(p.log()), p.log())
 }
 
 // supervise starts the process unless it runs with this command line already. When one that was started has ended before it

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
 // providerEnv makes the test binary a provider in that directory.
@@ -237,13 +238,13 @@ func TestDecide_TakenPort(t *testing.T) {
 	if again, _, err := p.decide(t.Context(), c, object); err != nil || again != before {
 		t.Errorf("%+v has become %+v: %v", before, again, err)
 	}
-	l, err := net.Listen("tcp", address(before.Port))
+	l, err := net.Listen("tcp", localserver.Address(before.Port))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	after, _, err := p.decide(t.Context(), c, object)
-	if err != nil || after.Port == before.Port || after.Port < firstPort || after.Port > lastPort {
+	if err != nil || after.Port == before.Port || after.Port < localserver.FirstPort || after.Port > localserver.LastPort {
 		t.Errorf("instead of %d the port is %d: %v", before.Port, after.Port, err)
 	}
 	before.Served = true

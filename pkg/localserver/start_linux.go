@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package localhub
+package localserver
 
 import (
 	"os/exec"
@@ -23,10 +23,10 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// spawn starts a process in a session of its own. Without detach it is killed when this process ends, however it ends.
-func spawn(cmd *exec.Cmd, detach bool) error {
+// Start starts a process in a session of its own. With tied it is killed when this process ends, however it ends.
+func Start(cmd *exec.Cmd, tied bool) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if detach {
+	if !tied {
 		return cmd.Start()
 	}
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL

@@ -3,15 +3,15 @@
 
 //go:build !linux
 
-package local
+package localserver
 
 import (
 	"os/exec"
 	"syscall"
 )
 
-// spawn starts a process in a session of its own.
-func spawn(cmd *exec.Cmd, _ bool) error {
+// Start starts a process in a session of its own.
+func Start(cmd *exec.Cmd, _ bool) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd.Start()
 }

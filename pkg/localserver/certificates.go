@@ -1,0 +1,140 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localserver
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+)
+
+// validity is that of all certificates: servers for development and tests are not kept longer.
+const validity = 10 * 365 * 24 * time.Hour
+
+// Certificates are a directory of certificates and keys, each pair with a name. What is there already is kept.
+type Certificates struct{ Dir string }
+
+// Cert is the file of a certificate.
+func (c Certificates) Cert(name string) string { return filepath.Join(c.Dir, name+".crt") }
+
+// Key is the file of a private key.
+func (c Certificates) Key(name string) string { return filepath.Join(c.Dir, name+".key") }
+
+// Authority signs certificates of its directory.
+type Authority struct {
+	certificates Certificates
+	cert         *x509.Certificate
+	key          crypto.Signer
+}
+
+// Authority makes a CA with that subject, or returns the one that is there.
+func (c Certificates) Authority(name, commonName string) (*Authority, error) {
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	if !exists(c.Cert(name)) {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			return nil, err
+		}
+		ca, err := cert.NewSelfSignedCACert(cert.Config{CommonName: commonName}, key)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.write(name, ca.Raw, key); err != nil {
+			return nil, err
+		}
+	}
+	certs, err := cert.CertsFromFile(c.Cert(name))
+	if err != nil {
+		return nil, err
+	}
+	key, err := keyutil.PrivateKeyFromFile(c.Key(name))
+	if err != nil {
+		return nil, err
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("%s cannot sign", c.Key(name))
+	}
+	return &Authority{certificates: c, cert: certs[0], key: signer}, nil
+}
+
+// Leaf makes a certificate for a client and server on this machine.
+func (a *Authority) Leaf(name string, subject pkix.Name, dnsNames ...string) error {
+	if exists(a.certificates.Cert(name)) {
+		return nil
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return err
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      subject,
+		DNSNames:     append([]string{"localhost"}, dnsNames...),
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:    a.cert.NotBefore,
+		NotAfter:     time.Now().Add(validity),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
+	if err != nil {
+		return err
+	}
+	return a.certificates.write(name, der, key)
+}
+
+// SigningKey makes a key that signs tokens.
+func (c Certificates) SigningKey(name string) error {
+	if exists(c.Key(name)) {
+		return nil
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	data, err := keyutil.MarshalPrivateKeyToPEM(key)
+	if err != nil {
+		return err
+	}
+	return WriteFile(c.Key(name), data)
+}
+
+// write writes the certificate last: with it, the pair is complete.
+func (c Certificates) write(name string, der []byte, key *ecdsa.PrivateKey) error {
+	data, err := keyutil.MarshalPrivateKeyToPEM(key)
+	if err != nil {
+		return err
+	}
+	if err := WriteFile(c.Key(name), data); err != nil {
+		return err
+	}
+	return WriteFile(c.Cert(name), pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: der}))
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return !errors.Is(err, fs.ErrNotExist)
+}

@@ -1,0 +1,82 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package localserver has what servers of Kubernetes need that are processes on this machine, for development and tests:
+// certificates, ports, and a start and an end that can be explained.
+package localserver
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Ports are taken from these, which no system gives to clients by itself: between the choice of a port and its use, a
+// connection could take it.
+const (
+	FirstPort = 10_000
+	LastPort  = 32_767
+)
+
+// Address is that of a port on the only interface that these servers listen on.
+func Address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
+
+// Listen takes a port that is free, by chance: others may be choosing at the same time. It is the caller's until closed.
+func Listen() (l net.Listener, port int, err error) {
+	for range 1000 {
+		port = FirstPort + rand.IntN(LastPort-FirstPort+1)
+		if l, err = net.Listen("tcp", Address(port)); err == nil {
+			return l, port, nil
+		}
+	}
+	return nil, 0, fmt.Errorf("no port from %d to %d is free on 127.0.0.1: %w", FirstPort, LastPort, err)
+}
+
+// Complaint is the line of a log that most likely says why a process has ended: the last error, or else the last line.
+func Complaint(log string) string {
+	data, err := os.ReadFile(log)
+	if err != nil {
+		return err.Error()
+	}
+	last, complaint := "it said nothing", ""
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" {
+			continue
+		}
+		last = line
+		if strings.HasPrefix(line, "Error:") || strings.HasPrefix(line, "panic:") || strings.Contains(line, `"level":"fatal"`) ||
+			(line[0] == 'E' || line[0] == 'F') && strings.Contains(line, "] ") {
+			complaint = line
+		}
+	}
+	if complaint != "" {
+		last = complaint
+	}
+	if len(last) > 500 {
+		last = strings.ToValidUTF8(last[:500], "") + "…"
+	}
+	return last
+}
+
+// WriteFile replaces a file at once, so that nobody ever reads half of it. Only its owner may read it.
+func WriteFile(file string, data []byte) error {
+	temporary, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name())
+	_, err = temporary.Write(data)
+	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), file)
+}
