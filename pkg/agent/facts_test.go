@@ -111,6 +111,7 @@ func TestFacts_NodesThatMayNotBeReadLeaveTheRestKnown(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(stop)
+		synctest.Wait() // they have been asked for
 		if o := f.observe(quiet(t)); o.unhealthy != nil || o.version == "" || o.capacity != nil || o.claims != nil {
 			t.Errorf("got %+v", o)
 		}

@@ -26,6 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
@@ -44,6 +45,9 @@ const (
 	clusterName   = "c1"
 	namespace     = "agent"
 )
+
+// The second handler slows errors down by the time since the start of the process, which is decades away from a bubble's.
+func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
 
 // world is a hub and a managed cluster, with the rights that a real hub gives: the bootstrap user may create clusters,
 // and create and get certificate requests, and the cluster's agent what it is granted once it is accepted.
