@@ -37,6 +37,11 @@ func (a admin) ready(ctx context.Context) error {
 	return err
 }
 
+// alive does not ask for etcd, which is asked itself.
+func (a admin) alive(ctx context.Context) error {
+	return a.Discovery().RESTClient().Get().AbsPath("/livez").Param("exclude", "etcd").Do(ctx).Error()
+}
+
 func (a admin) version() (string, error) {
 	info, err := a.Discovery().ServerVersion()
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/clusterhub/clusterhub/pkg/localserver"
@@ -35,15 +36,30 @@ func (e etcd) flags() []string {
 	}
 }
 
+func (e etcd) client() (*clientv3.Client, error) {
+	tls, err := transport.TLSInfo{TrustedCAFile: e.caFile, CertFile: e.certFile, KeyFile: e.keyFile}.ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	return clientv3.New(clientv3.Config{Endpoints: []string{e.server}, TLS: tls, DialTimeout: etcdTimeout, Logger: zap.NewNop()})
+}
+
+// alive reads a key, as etcdctl endpoint health does.
+func (e etcd) alive(ctx context.Context) error {
+	client, err := e.client()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	_, err = client.Get(ctx, "health")
+	return err
+}
+
 // deletePrefix removes all that a cluster has stored.
 func (e etcd) deletePrefix(ctx context.Context, prefix string) error {
 	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
-	tls, err := transport.TLSInfo{TrustedCAFile: e.caFile, CertFile: e.certFile, KeyFile: e.keyFile}.ClientConfig()
-	if err != nil {
-		return err
-	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{e.server}, TLS: tls, DialTimeout: etcdTimeout})
+	client, err := e.client()
 	if err != nil {
 		return err
 	}
@@ -56,6 +72,16 @@ func (e etcd) deletePrefix(ctx context.Context, prefix string) error {
 
 func (p *Provider) etcdFile(name string) string { return p.path("etcd", name) }
 
+func (p *Provider) etcdCertificates() localserver.Certificates {
+	return localserver.Certificates{Dir: p.etcdFile("pki")}
+}
+
+// etcd is how the provider's own etcd is reached.
+func (p *Provider) etcd(ports etcdRecord) etcd {
+	certs := p.etcdCertificates()
+	return etcd{"https://" + localserver.Address(ports.ClientPort), certs.Cert(ca), certs.Cert("etcd"), certs.Key("etcd")}
+}
+
 func (p *Provider) etcdProcess() process {
 	return process{dir: p.path("etcd"), name: "etcd", endWithProvider: p.options.EndWithProvider}
 }
@@ -64,8 +90,7 @@ func (p *Provider) etcdProcess() process {
 func (p *Provider) ensureEtcd(ctx context.Context) (etcd, error) {
 	p.etcdMu.Lock()
 	defer p.etcdMu.Unlock()
-	certs := localserver.Certificates{Dir: p.etcdFile("pki")}
-	if err := createAll(certs, "etcd", map[string]pkix.Name{"etcd": {CommonName: "etcd"}}); err != nil {
+	if err := createAll(p.etcdCertificates(), "etcd", map[string]pkix.Name{"etcd": {CommonName: "etcd"}}); err != nil {
 		return etcd{}, err
 	}
 	proc := p.etcdProcess()
@@ -73,11 +98,11 @@ func (p *Provider) ensureEtcd(ctx context.Context) (etcd, error) {
 	if err != nil {
 		return etcd{}, err
 	}
-	client, peer := "https://"+localserver.Address(ports.ClientPort), "https://"+localserver.Address(ports.PeerPort)
-	e := etcd{client, certs.Cert(ca), certs.Cert("etcd"), certs.Key("etcd")}
+	e := p.etcd(ports)
+	peer := "https://" + localserver.Address(ports.PeerPort)
 	args := []string{
 		"--name=local", "--data-dir=" + p.etcdFile("data"), "--log-level=warn",
-		"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
+		"--listen-client-urls=" + e.server, "--advertise-client-urls=" + e.server,
 		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=local=" + peer,
 		"--client-cert-auth", "--trusted-ca-file=" + e.caFile, "--cert-file=" + e.certFile, "--key-file=" + e.keyFile,
 		"--peer-client-cert-auth", "--peer-trusted-ca-file=" + e.caFile,

@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -165,6 +164,35 @@ func TestProvider(t *testing.T) {
 		t.Fatal(err)
 	}
 	noticed(blue, green)
+	ensure(t, p, blue)
+	ensure(t, p, green)
+
+	t.Log("Processes that hang are started again")
+	probed := map[process]probes{}
+	probe := func() { p.probe(ctx, probed, 2*time.Second) }
+	probe()
+	if len(probed) != 3 {
+		t.Errorf("etcd and two clusters have been seen as %v", probed)
+	}
+	hang := func(pid int, clusters ...*v1alpha1.Cluster) {
+		t.Helper()
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		for range hungAfter {
+			if syscall.Kill(pid, 0) != nil {
+				t.Error("the process has been killed too early")
+			}
+			probe()
+		}
+		noticed(clusters...)
+		for _, object := range clusters {
+			ensure(t, p, object)
+		}
+	}
+	hang(only(t, p, apiServer, blue.UID), blue)
+	probe()
+	hang(p.etcdProcess().pid(), blue, green)
 	end()
 	ensure(t, p, blue)
 	if _, err := blueClient.CoreV1().Namespaces().Get(ctx, "web", metav1.GetOptions{}); err != nil {
@@ -245,11 +273,7 @@ func stored(t *testing.T, p *Provider, uid types.UID) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tls, err := transport.TLSInfo{TrustedCAFile: e.caFile, CertFile: e.certFile, KeyFile: e.keyFile}.ClientConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{e.server}, TLS: tls})
+	client, err := e.client()
 	if err != nil {
 		t.Fatal(err)
 	}

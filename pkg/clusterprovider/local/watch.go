@@ -6,6 +6,7 @@ package local
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -19,8 +20,15 @@ import (
 // lookInterval is how often it is looked whether the processes run.
 const lookInterval = time.Second
 
-// Watch notices when a process ends, and removes what is left of Clusters that are gone without the provider having been asked
-// to remove them.
+// A process that has answered and then does not for so many probes in a row hangs. The interval is that of the liveness probes
+// that kubeadm gives these servers; it waits for eight failures, on machines that have more to do.
+const (
+	probeInterval = 10 * time.Second
+	hungAfter     = 4
+)
+
+// Watch notices when a process ends or hangs, and removes what is left of Clusters that are gone without the provider having
+// been asked to remove them.
 func (p *Provider) Watch(
 	ctx context.Context, changed func(types.NamespacedName), exist func(context.Context) (sets.Set[types.UID], error),
 ) {
@@ -29,6 +37,8 @@ func (p *Provider) Watch(
 			klog.FromContext(ctx).Error(err, "What is left of Clusters that are gone cannot be removed yet")
 		}
 	}, clusterprovider.ResyncInterval)
+	probed := map[process]probes{}
+	go wait.UntilWithContext(ctx, func(ctx context.Context) { p.probe(ctx, probed, answerTimeout) }, probeInterval)
 	running := map[process]bool{}
 	wait.UntilWithContext(ctx, func(ctx context.Context) { p.look(ctx, running, changed) }, lookInterval)
 }
@@ -97,6 +107,53 @@ func (p *Provider) look(ctx context.Context, running map[process]bool, changed f
 		}
 		if r, err := c.read(); again && err == nil { // one without a record has not been begun
 			changed(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
+		}
+	}
+}
+
+// probes are what has been seen of a process: it has answered, and since then failed to so many times in a row.
+type probes struct{ pid, failed int }
+
+// probe asks etcd and the kube-apiservers whether they are alive, and kills those that hang: so they are noticed like others
+// that have ended. What has not answered since its start is let be, and so is a cluster that somebody is at work on.
+func (p *Provider) probe(ctx context.Context, probed map[process]probes, timeout time.Duration) {
+	logger := klog.FromContext(ctx)
+	ask := func(proc process, mu *sync.Mutex, alive func(context.Context) error) {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		before, now := probed[proc], probes{pid: proc.pid()}
+		if err := alive(ctx); err != nil {
+			if running, _ := proc.running(); !running || before.pid != now.pid {
+				delete(probed, proc)
+				return
+			}
+			now.failed = before.failed + 1
+		}
+		probed[proc] = now
+		if now.failed < hungAfter || !mu.TryLock() {
+			return
+		}
+		defer mu.Unlock()
+		if proc.pid() == now.pid {
+			logger.Error(proc.kill(), "A process does not answer any more, and is started again", "process", proc.name, "dir", proc.dir)
+		}
+	}
+	var e etcdRecord
+	if err := readJSON(p.etcdFile("etcd.json"), &e); err == nil {
+		ask(p.etcdProcess(), &p.etcdMu, p.etcd(e).alive)
+	}
+	uids, err := p.uids()
+	if err != nil {
+		logger.Error(err, "The clusters cannot be listed")
+	}
+	for _, uid := range uids {
+		c := p.cluster(uid)
+		r, err := c.read()
+		if err != nil { // it has not been begun
+			continue
+		}
+		if admin, err := c.admin(r); err == nil {
+			ask(c.process(apiServer), p.clusters.of(uid), admin.alive)
 		}
 	}
 }
