@@ -34,6 +34,7 @@ import (
 // TestRegistration_ByAWSIAM is the life of two clusters in EKS, beside one with a certificate on the same hub. Its parts
 // follow one another.
 func TestRegistration_ByAWSIAM(t *testing.T) {
+	t.Parallel()
 	e := newEKS(t)
 	a, b := e.newManaged(t), e.newManaged(t)
 	other := newManaged(t, e.Hub, "")

@@ -34,6 +34,7 @@ func (a *tokenAccess) request(t *testing.T, is func(*v1alpha1.AccessRequest) boo
 }
 
 func TestKubectlHub_Access(t *testing.T) {
+	t.Parallel()
 	a := newTokenAccess(t)
 	p := plugin{withContexts(t, map[string]*localhub.Hub{"hub": a.hub})}
 	run := func(args ...string) (done chan string) {

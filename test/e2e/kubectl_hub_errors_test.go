@@ -167,6 +167,7 @@ func askFor(t *testing.T, cluster string) {
 
 // TestKubectlHub_InitTriesACertificate has a hub that issues none, as EKS does.
 func TestKubectlHub_InitTriesACertificate(t *testing.T) {
+	t.Parallel()
 	h := ownHub(t, func(c *localhub.Config) { c.WithoutKubeControllerManager, c.WithoutHubControllerManager = true, true })
 	p := plugin{h.AdminKubeconfig()}
 	out, stderr, err := p.run(t, "init")

@@ -28,6 +28,7 @@ import (
 )
 
 func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
+	t.Parallel()
 	p, h, cluster, node := hubAndCluster(t)
 	before := inventory(t, cluster)
 	hubBefore := inventory(t, h)
@@ -195,6 +196,7 @@ func showsTheCluster(t *testing.T, p plugin) {
 
 // TestKubectlHub_UnjoinWithoutTheHub has a cluster leave that cannot, and one that was never accepted.
 func TestKubectlHub_UnjoinWithoutTheHub(t *testing.T) {
+	t.Parallel()
 	p, h, cluster, _ := hubAndCluster(t)
 	before := inventory(t, cluster)
 	j := p.joining(t, "init", "--context", "hub")

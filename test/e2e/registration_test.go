@@ -66,6 +66,7 @@ func (m *managed) requests(t *testing.T) (names []string) {
 
 // TestRegistration_ByCertificate is the life of a cluster: it joins, is let in, is shut out and let in again, and leaves.
 func TestRegistration_ByCertificate(t *testing.T) {
+	t.Parallel()
 	m := newManaged(t, ownHub(t, func(c *localhub.Config) { c.HubControllerManagerArgs = nil }), "")
 	other := unique("other")
 	must(m.clusters(t).Create(t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: other}}, metav1.CreateOptions{}))(t)
