@@ -221,7 +221,7 @@ func (r *access) connect(
 	if err != nil {
 		return nil, nil, fmt.Errorf("reaching the Cluster '%s': %w", client.ObjectKeyFromObject(cluster), err)
 	}
-	t, err := newTarget(config, r.accessLabels(ar))
+	t, err := newTarget(config, r.accessLabels(ar), r.origin(ar, cluster))
 	return config, t, err
 }
 

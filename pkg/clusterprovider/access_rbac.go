@@ -5,6 +5,7 @@ package clusterprovider
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,9 @@ const (
 	verbatim = "::"
 )
 
+// givenName is the name of a role or binding to which the request gives none, with the hash in it.
+var givenName = regexp.MustCompile(`^openmcp:(?:permission:|roleref:)?([a-z2-7]{8})(?::\d+){1,2}$`)
+
 // rights are the objects in a cluster that give access, and the namespaces that they need.
 type rights struct {
 	namespaces []string
@@ -31,8 +35,9 @@ type rights struct {
 
 // tokenRights are those of a ServiceAccount.
 func tokenRights(config *v1alpha1.TokenConfig, hash string) (*rights, error) {
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.TokenMinterNamespace, Name: hash}}
-	r := &rights{namespaces: []string{v1alpha1.TokenMinterNamespace}, objects: []client.Object{serviceAccount(hash)}}
+	account := serviceAccount(hash)
+	subjects := subjectsOf(account)
+	r := &rights{namespaces: []string{v1alpha1.TokenMinterNamespace}, objects: []client.Object{account}}
 	for i, permission := range config.Permissions {
 		name := orDefault(permission.Name, fmt.Sprintf("openmcp:permission:%s:%d", hash, i))
 		role := r.addRole(name, permission)
@@ -117,6 +122,11 @@ func prefixed(subjects []rbacv1.Subject, provider *v1alpha1.OIDCProviderConfig) 
 
 func serviceAccount(name string) *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.TokenMinterNamespace, Name: name}}
+}
+
+// subjectsOf are those of a binding to a ServiceAccount.
+func subjectsOf(account *corev1.ServiceAccount) []rbacv1.Subject {
+	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}}
 }
 
 func orDefault(name, otherwise string) string {

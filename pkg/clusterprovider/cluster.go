@@ -30,14 +30,15 @@ import (
 // retryInterval is how often a provider is asked about a cluster that is not ready, or not gone, unless it says otherwise.
 const retryInterval = 2 * time.Second
 
-// closeTimeout is how long a cluster that is to be removed may take to answer.
+// closeTimeout is how long a cluster may take to answer that is to be removed, or looked through.
 const closeTimeout = 5 * time.Second
 
 // clusters keeps the Clusters of the provider's profiles.
 type clusters struct {
 	identity
-	provider Provider
-	client   client.Client
+	provider  Provider
+	client    client.Client
+	leftovers *leftovers
 }
 
 func (r *clusters) setup(mgr ctrl.Manager, workers int) error {
@@ -138,6 +139,9 @@ func (r *clusters) ensure(ctx context.Context, cluster *v1alpha1.Cluster, profil
 	if failure != nil {
 		return reconcile.Result{}, failure
 	}
+	if state.Ready {
+		r.leftovers.look(ctx, cluster)
+	}
 	return reconcile.Result{RequeueAfter: retryAfter(state)}, nil
 }
 
@@ -202,6 +206,7 @@ func (r *clusters) remove(ctx context.Context, cluster *v1alpha1.Cluster, profil
 	if err := r.closeAccess(ctx, cluster); err != nil {
 		ctrl.LoggerFrom(ctx).Info("Access that was given to the cluster cannot be taken back", "reason", err.Error())
 	}
+	r.leftovers.lastLook(ctx, cluster)
 	gone, failure := r.provider.Remove(ctx, cluster.DeepCopy(), profile)
 	if gone && failure == nil {
 		err := patch(ctx, r.client, cluster, func() { controllerutil.RemoveFinalizer(cluster, r.clusterFinalizer()) })
@@ -242,7 +247,7 @@ func (r *clusters) closeAccess(ctx context.Context, cluster *v1alpha1.Cluster) e
 		}
 		config = rest.CopyConfig(config)
 		config.Timeout = closeTimeout
-		t, err := newTarget(config, r.accessLabels(&ar))
+		t, err := newTarget(config, r.accessLabels(&ar), nil)
 		if err != nil {
 			return err
 		}

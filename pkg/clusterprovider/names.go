@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,9 +40,32 @@ func (i identity) ownLabels() client.MatchingLabels {
 // accessLabels are on everything that the provider makes in a cluster for an AccessRequest.
 func (i identity) accessLabels(ar *v1alpha1.AccessRequest) client.MatchingLabels {
 	return client.MatchingLabels{
-		i.group() + "/managed-by-name":      shortened(ar.Name, validation.LabelValueMaxLength, "__"), // no name has these
+		i.nameLabel():                       shortened(ar.Name, validation.LabelValueMaxLength, "__"), // no name has these
 		i.group() + "/managed-by-namespace": ar.Namespace,
 	}
+}
+
+func (i identity) nameLabel() string { return i.group() + "/managed-by-name" }
+
+// origin are annotations that are there, too. Objects of one name can follow each other, and be on several hubs: UIDs tell them
+// apart. Labels do not have the whole of a long name.
+func (i identity) origin(ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) map[string]string {
+	return map[string]string{
+		i.group() + "/accessrequest":     client.ObjectKeyFromObject(ar).String(),
+		i.group() + "/accessrequest-uid": string(ar.UID),
+		i.group() + "/cluster-uid":       string(cluster.UID),
+	}
+}
+
+// requestOf is the AccessRequest that something in a Cluster was made for by its annotations; nil if they do not say so.
+func (i identity) requestOf(object client.Object, cluster *v1alpha1.Cluster) *v1alpha1.AccessRequest {
+	annotations, ar := object.GetAnnotations(), &v1alpha1.AccessRequest{}
+	ar.Namespace, ar.Name, _ = strings.Cut(annotations[i.group()+"/accessrequest"], "/")
+	ar.UID = types.UID(annotations[i.group()+"/accessrequest-uid"])
+	if ar.Namespace == "" || ar.Name == "" || ar.UID == "" || annotations[i.group()+"/cluster-uid"] != string(cluster.UID) {
+		return nil
+	}
+	return ar
 }
 
 // hash is the part of a name that tells AccessRequests of all providers apart.

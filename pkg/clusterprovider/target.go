@@ -16,6 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,20 +39,30 @@ var targetMapper = func() meta.RESTMapper {
 	return mapper
 }()
 
+// rightsFirst are the kinds that access to a cluster is made of, in the order in which it is taken back: first what gives rights,
+// then the rights, then who has them.
+var rightsFirst = []schema.GroupVersionKind{
+	rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
+	rbacv1.SchemeGroupVersion.WithKind(roleKind), rbacv1.SchemeGroupVersion.WithKind(clusterRoleKind),
+	corev1.SchemeGroupVersion.WithKind(rbacv1.ServiceAccountKind),
+}
+
 // target is a cluster as the provider changes it for one AccessRequest. It touches only what has the labels.
 type target struct {
 	client.Client
 	labels client.MatchingLabels
+	// origin are annotations that say for which of all requests that ever have these labels something was made.
+	origin map[string]string
 }
 
-func newTarget(config *rest.Config, labels client.MatchingLabels) (*target, error) {
+func newTarget(config *rest.Config, labels client.MatchingLabels, origin map[string]string) (*target, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	c, err := client.New(config, client.Options{Scheme: targetScheme, Mapper: targetMapper})
 	if err != nil {
 		return nil, err
 	}
-	return &target{Client: c, labels: labels}, nil
+	return &target{Client: c, labels: labels, origin: origin}, nil
 }
 
 // reasoned is an error with the reason that a condition gives for it.
@@ -91,6 +103,7 @@ func (t *target) bring(ctx context.Context, wanted *rights) error {
 func (t *target) apply(ctx context.Context, wanted *rights, have map[string]client.Object) error {
 	for _, want := range wanted.objects {
 		want.SetLabels(maps.Clone(t.labels))
+		want.SetAnnotations(maps.Clone(t.origin))
 		err := t.applyOne(ctx, want, have[key(want)])
 		if apierrors.IsNotFound(err) && slices.Contains(wanted.namespaces, want.GetNamespace()) {
 			if err := t.ensureNamespace(ctx, want.GetNamespace()); err != nil {
@@ -131,10 +144,14 @@ func (t *target) applyOne(ctx context.Context, want, have client.Object) error {
 			"it exists but does not contain the expected management labels, so it is somebody else's and is left alone")}
 	}
 	if roleRefOf(have) != roleRefOf(want) {
-		return t.recreate(ctx, have, want)
+		return t.recreate(ctx, have, want, "it refers to another role now")
+	}
+	if t.formers(have) {
+		return t.recreate(ctx, have, want, "it was made for a former request of this name")
 	}
 	before := have.DeepCopyObject().(client.Object)
 	copyContent(want, have)
+	have.SetAnnotations(labels.Merge(have.GetAnnotations(), t.origin))
 	if equality.Semantic.DeepEqual(before, have) {
 		return nil
 	}
@@ -150,32 +167,42 @@ func (t *target) manages(object client.Object) bool {
 	return true
 }
 
-// recreate replaces a binding: the role of one that exists cannot be changed.
-func (t *target) recreate(ctx context.Context, have, want client.Object) error {
+// formers is whether something was made for a former request of the same name. Tokens of its ServiceAccount may be about.
+func (t *target) formers(have client.Object) bool {
+	for annotation, value := range t.origin {
+		if was, ok := have.GetAnnotations()[annotation]; ok && was != value {
+			return true
+		}
+	}
+	return false
+}
+
+// recreate replaces what cannot be changed: the role of a binding, and the tokens of a ServiceAccount.
+func (t *target) recreate(ctx context.Context, have, want client.Object, why string) error {
 	uid := have.GetUID()
 	if err := t.Delete(ctx, have, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
 		return err
 	}
 	err := t.Create(ctx, want.DeepCopyObject().(client.Object))
 	if apierrors.IsAlreadyExists(err) {
-		return reasoned{reasonRecreating, errors.New("it refers to another role now, and waits until the old one is deleted")}
+		return reasoned{reasonRecreating, errors.New(why + ", and waits until the old one is deleted")}
 	}
 	return err
 }
 
-// cleanup deletes what has the labels and is not to be kept: first what gives rights, then the rights, then who has them. It
-// returns the rest by their keys.
+// cleanup deletes what has the labels and is not to be kept. It returns the rest by their keys.
 func (t *target) cleanup(ctx context.Context, keep []client.Object) (map[string]client.Object, error) {
 	have := map[string]client.Object{}
 	kept := sets.New[string]()
 	for _, object := range keep {
 		kept.Insert(key(object))
 	}
-	for _, list := range []client.ObjectList{
-		&rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleList{}, &rbacv1.ClusterRoleList{},
-		&corev1.ServiceAccountList{},
-	} {
-		if err := t.List(ctx, list, t.labels); err != nil {
+	for _, kind := range rightsFirst {
+		list, err := targetScheme.New(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err != nil {
+			return nil, err
+		}
+		if err := t.List(ctx, list.(client.ObjectList), t.labels); err != nil {
 			return nil, err
 		}
 		items, err := meta.ExtractList(list)
