@@ -68,8 +68,8 @@ func (r *remembered) get(ask func() bool) bool {
 }
 
 // madeFor is whether a Secret has been made by this provider for a request.
-func (r *access) madeFor(ar *v1alpha1.AccessRequest, secret *corev1.Secret) bool {
-	for label, value := range r.ownLabels() {
+func (i identity) madeFor(ar *v1alpha1.AccessRequest, secret *corev1.Secret) bool {
+	for label, value := range i.ownLabels() {
 		if secret.Labels[label] != value {
 			return false
 		}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -112,7 +113,10 @@ func (r *leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha
 			if _, asked := gone[id]; made && !asked {
 				gone[id], err = r.gone(ctx, cluster, ar)
 			}
-			if made && gone[id] {
+			if made && gone[id] && kind.Kind == rbacv1.ServiceAccountKind {
+				err = r.deleteTokenSource(ctx, ar) // without the ServiceAccount, nobody would look for it
+			}
+			if made && gone[id] && err == nil {
 				err = r.delete(ctx, c, object, ar)
 			}
 			failure = cmp.Or(failure, err)
@@ -194,6 +198,24 @@ func (r *leftovers) made(
 		subjects = binding.Subjects
 	}
 	return reflect.DeepEqual(subjects, subjectsOf(account)), err
+}
+
+// deleteTokenSource deletes what hub-apiserver would make short-lived tokens with. Its content says for whom, since the UID may be
+// another request's.
+func (r *leftovers) deleteTokenSource(ctx context.Context, ar *v1alpha1.AccessRequest) error {
+	secret := &corev1.Secret{}
+	err := r.live.Get(ctx, tokenSourceName(ar), secret)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) { // a provider need not have any there
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	of := string(secret.Data[v1alpha1.TokenSourceAccessRequestKey])
+	if !r.madeFor(ar, secret) || of != client.ObjectKeyFromObject(ar).String() {
+		return nil
+	}
+	return client.IgnoreNotFound(r.client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}))
 }
 
 // delete deletes an object that nobody has changed since it was looked at: it may be another request's of this name by now.

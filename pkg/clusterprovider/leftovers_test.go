@@ -35,8 +35,8 @@ func TestLeftovers_OnlyWhatRequestsThatAreGoneHaveLeft(t *testing.T) {
 	lost, long := request("lost", "lost-1"), request(longName, "long-1")
 	s.grant(lost, s.identity, false)
 	s.grant(long, s.identity, false)
-	if err := s.sweep(t.Context(), s.in, s.cluster); err != nil || s.asked != 4 {
-		t.Errorf("the hub is asked %d times for two requests, and for the Cluster: %v", s.asked, err)
+	if err := s.sweep(t.Context(), s.in, s.cluster); err != nil || s.asked != 6 {
+		t.Errorf("the hub is asked %d times for two requests, their token sources, and for the Cluster: %v", s.asked, err)
 	}
 	// Their names are the request's, and they are bound to nobody.
 	kept["ClusterRole lost-named"], kept["ClusterRole "+long.Name+"-named"] = "lost-1", "long-1"
@@ -216,6 +216,55 @@ func TestLeftovers_TheRightsGoFirst(t *testing.T) {
 		t.Error(err)
 	}
 	s.want(map[string]string{"ClusterRole lost-named": "lost-1"})
+}
+
+// The token source of a request goes with the rest, and those of others stay, whatever UIDs are written into the cluster.
+func TestLeftovers_TokenSources(t *testing.T) {
+	for name, c := range map[string]struct {
+		by        identity
+		of        string
+		refuse    error
+		goes, end bool
+	}{
+		"its own":                        {of: "teams/lost", goes: true, end: true},
+		"another request's":              {of: "teams/kept", end: true},
+		"another provider's":             {by: identity{name: "q", environment: "e"}, of: "teams/lost", end: true},
+		"there are none":                 {of: "teams/lost", refuse: apierrors.NewForbidden(corev1.Resource("secrets"), "", nil), end: true},
+		"it is not known, and asked for": {of: "teams/lost", refuse: errors.New("the hub is away")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, lost := newSwept(t), request("lost", "lost-1")
+			s.grant(lost, s.identity, false)
+			if c.by == (identity{}) {
+				c.by = s.identity
+			}
+			place := tokenSourceName(lost)
+			secret := &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: place.Namespace, Name: place.Name, Labels: c.by.ownLabels(), UID: "source"},
+				Data:       map[string][]byte{v1alpha1.TokenSourceAccessRequestKey: []byte(c.of)},
+			}
+			if err := s.client.Create(t.Context(), secret); err != nil {
+				t.Fatal(err)
+			}
+			s.live = interceptor.NewClient(s.client.(client.WithWatch), interceptor.Funcs{
+				Get: func(ctx context.Context, hub client.WithWatch, name client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+					if name == place && c.refuse != nil {
+						return c.refuse
+					}
+					return hub.Get(ctx, name, o, opts...)
+				},
+			})
+			if err := s.sweep(t.Context(), s.in, s.cluster); (err == nil) != c.end {
+				t.Errorf("got %v", err)
+			}
+			if err := s.client.Get(t.Context(), place, secret); apierrors.IsNotFound(err) != c.goes {
+				t.Errorf("the token source: %v", err)
+			}
+			if _, left := s.objects()["ServiceAccount accessrequests/"+s.hash(lost)]; left == c.end {
+				t.Errorf("the ServiceAccount is left: %t", left)
+			}
+		})
+	}
 }
 
 func TestLeftovers_AreListedByPages(t *testing.T) {

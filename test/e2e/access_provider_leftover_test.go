@@ -111,6 +111,20 @@ func TestAccessProvider_Leftovers(t *testing.T) {
 			return true, nil
 		})
 	}
+	sources := kube(t, p.hub.AdminConfig()).CoreV1().Secrets(v1alpha1.TokenSourceNamespace)
+	for name, ar := range requests {
+		_, err := sources.Get(t.Context(), string(ar.UID), metav1.GetOptions{})
+		switch name {
+		case "kept", "theirs":
+			if err != nil {
+				t.Errorf("the token source of %s: %v", name, err)
+			}
+		case "lost", "half", "stuck":
+			if !apierrors.IsNotFound(err) {
+				t.Errorf("the token source of %s is left: %v", name, err)
+			}
+		}
+	}
 	p.granted(t, again)
 	for _, name := range []string{"lost", "half", "stuck", "again"} {
 		eventually(t, "the token of "+name+" is of no use", func(ctx context.Context) (bool, error) {
