@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package agent is what runs for one managed cluster: it registers the cluster with a hub, gets it an identity there,
-// and keeps its lease and its status up to date.
+// keeps its lease and its status up to date, and makes the namespaces that the hub asks for.
 //
 // What an agent remembers is in one secret on its own cluster, and is written there before the hub is told, so that an
 // agent that is killed at any line goes on from there. An agent that has an identity works with that alone; the

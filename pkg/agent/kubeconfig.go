@@ -118,6 +118,19 @@ func hubKubeconfig(bootstrap *clientcmdapi.Config, namespace string, user *clien
 	})
 }
 
+// hubURL is where the hub of a kubeconfig of the secret is.
+func hubURL(kubeconfig []byte) (string, error) {
+	config, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return "", fmt.Errorf("the secret %s has no valid kubeconfig", registration.HubKubeconfigSecret)
+	}
+	cluster, err := onlyCluster(config)
+	if err != nil {
+		return "", fmt.Errorf("the kubeconfig of secret %s %w", registration.HubKubeconfigSecret, err)
+	}
+	return cluster.Server, nil
+}
+
 // hubRESTConfig reads a kubeconfig of the secret. localize turns its user, who is written for a process that has the
 // secret as files, into one for this process.
 func hubRESTConfig(kubeconfig []byte, localize func(*clientcmdapi.AuthInfo)) (*rest.Config, error) {

@@ -70,7 +70,11 @@ func (a *agent) syncStatus(ctx context.Context, h *hub, said *said) error {
 	if err == nil {
 		cluster = updated
 	}
-	next := a.nextStatus(cluster.Status, a.facts.observe(ctx))
+	observed := a.facts.observe(ctx)
+	next := a.nextStatus(cluster.Status, observed)
+	if observed.unhealthy == nil {
+		said.result(ctx, "making the namespaces that the hub asks for", a.syncNamespaces(ctx, cluster, &next))
+	}
 	patch, err := statusPatch(cluster, next)
 	if err != nil || patch == nil {
 		return err

@@ -66,7 +66,7 @@ func newUnjoinCommand() *cobra.Command {
 		},
 	}
 	spoke.addFlags(cmd.Flags())
-	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "How long all of it may take.")
+	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "How long it may take until the hub has taken the cluster's rights away.")
 	cmd.Flags().BoolVar(&force, "force", force, "Remove the agent's secret even if the hub cannot be told.")
 	return cmd
 }
@@ -91,7 +91,13 @@ func (u *unjoiner) run(ctx context.Context) error {
 	case err != nil:
 		u.say("The hub could not be told: %v. An admin has to set hubAcceptsClient of ManagedCluster %s to false.", err,
 			s.clusterName)
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) { // the hub has had all the time; the rest is on this cluster
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 3*spokeTimeout)
+			defer cancel()
+		}
 	}
+	u.release(ctx, s)
 	if err := u.remove(ctx); err != nil {
 		return err
 	}
@@ -209,6 +215,21 @@ func rightsGone(err error, told bool) bool {
 	}
 	refused := (*roleRefusedError)(nil)
 	return apierrors.IsForbidden(err) && !errors.As(err, &refused)
+}
+
+// release marks the namespaces that the hub has asked for. A label that stays is no reason to stay in the hub.
+func (u *unjoiner) release(ctx context.Context, s state) {
+	if len(s.kubeconfig) == 0 {
+		return
+	}
+	n, err := newNamespaces(u.spoke, s.kubeconfig, u.store.namespace)
+	if err != nil {
+		u.say("Labels of namespaces that the hub has asked for stay as they are: %v.", err)
+		return
+	}
+	if _, err := n.sync(ctx, nil); err != nil {
+		u.say("Namespaces may still have the label %s=true, although no hub asks for them: %v.", n.label, err)
+	}
 }
 
 func (u *unjoiner) remove(ctx context.Context) error {

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/registration"
@@ -129,6 +131,48 @@ func TestUnjoin_EndsInTimeWithOneLineAndKeepsTheIdentity(t *testing.T) {
 	}
 }
 
+// impatient is a cluster whose secrets nobody can delete whose time is up, unlike a fake's.
+type impatient struct{ kubernetes.Interface }
+
+func (i impatient) CoreV1() corev1client.CoreV1Interface { return impatientCore{i.Interface.CoreV1()} }
+
+type impatientCore struct{ corev1client.CoreV1Interface }
+
+func (i impatientCore) Secrets(namespace string) corev1client.SecretInterface {
+	return impatientSecrets{i.CoreV1Interface.Secrets(namespace)}
+}
+
+type impatientSecrets struct{ corev1client.SecretInterface }
+
+func (i impatientSecrets) Delete(ctx context.Context, name string, options metav1.DeleteOptions) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return i.SecretInterface.Delete(ctx, name, options)
+}
+
+func TestUnjoin_WithForceAHubThatIsSilentKeepsNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		cancelled, left bool
+	}{"until the time is up": {false, false}, "until somebody gives up": {true, true}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, u, out := leaving(t)
+				u.spoke, u.force = impatient{w.spoke}, true
+				w.set(func() { w.refuse = func(string, string, string) error { return errors.New("connection refused") } })
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if c.cancelled {
+					time.AfterFunc(30*time.Second, cancel)
+				}
+				if err := u.run(ctx); (err != nil) != c.left || w.secretIsThere() != c.left {
+					t.Errorf("got %v, the secret is there: %t; it said %s", err, w.secretIsThere(), out)
+				}
+			})
+		})
+	}
+}
+
 func TestUnjoin_WithForceTheSecretGoesAllTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, u, out := leaving(t)
@@ -171,4 +215,31 @@ func TestUnjoin_AClusterThatWasNeverAcceptedHasNothingToLeave(t *testing.T) {
 			t.Errorf("got %v, the secret is there: %t", err, w.secretIsThere())
 		}
 	})
+}
+
+func TestUnjoin_ReleasesTheNamespacesAndKeepsThem(t *testing.T) {
+	for name, refuse := range map[string]error{"": nil, "without the right": errors.New("no such right")} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, u, out := leaving(t)
+				w.addNamespace("a", map[string]string{hubLabel: "true", "team": "payments"})
+				w.addNamespace("b", map[string]string{"clusterset.open-cluster-management.io/another": "true"})
+				w.refuseSpoke(func(string, string) error { return refuse })
+				w.set(func() { w.granted = false })
+				if err := u.run(t.Context()); err != nil || w.secretIsThere() {
+					t.Errorf("got %v, the secret is there: %t", err, w.secretIsThere())
+				}
+				if refuse != nil {
+					if !strings.Contains(out.String(), hubLabel) || !strings.Contains(out.String(), refuse.Error()) {
+						t.Errorf("it said %q", out)
+					}
+					return
+				}
+				w.expectLabel("a", "false")
+				if got := w.labels(); got["a"]["team"] != "payments" || got["b"]["clusterset.open-cluster-management.io/another"] != "true" {
+					t.Errorf("the namespaces have the labels %v", got)
+				}
+			})
+		})
+	}
 }

@@ -161,6 +161,7 @@ func checkAgentsRights(t *testing.T, cluster *localhub.Hub) {
 		"change its bootstrap":    client.CoreV1().Secrets(registration.AgentNamespace).Delete(t.Context(), registration.BootstrapSecret, metav1.DeleteOptions{}),
 		"change its Deployment":   client.AppsV1().Deployments(registration.AgentNamespace).Delete(t.Context(), "hub-agent", metav1.DeleteOptions{}),
 		"read its namespace":      second(client.CoreV1().Namespaces().Get(t.Context(), registration.AgentNamespace, metav1.GetOptions{})),
+		"delete a namespace":      client.CoreV1().Namespaces().Delete(t.Context(), "x", metav1.DeleteOptions{}),
 		"read another's secret":   second(client.CoreV1().Secrets("kube-system").Get(t.Context(), "x", metav1.GetOptions{})),
 		"change a node":           client.CoreV1().Nodes().Delete(t.Context(), "node-1", metav1.DeleteOptions{}),
 		"make pods":               second(client.CoreV1().Pods(registration.AgentNamespace).Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, metav1.CreateOptions{})),

@@ -33,6 +33,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/clusteravailability"
 	"github.com/clusterhub/clusterhub/pkg/controllers/clustercertificates"
 	"github.com/clusterhub/clusterhub/pkg/controllers/leftoverclusters"
+	"github.com/clusterhub/clusterhub/pkg/controllers/managednamespaces"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/awsirsa"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/csr"
@@ -228,6 +229,7 @@ func (o *RegistrationOptions) setup(ctx context.Context, mgr ctrl.Manager, drive
 	errs := []error{
 		clusteracceptance.SetupWithManager(mgr, clusteracceptance.Options{Drivers: drivers, AutoApproval: autoApproval}),
 		clusteravailability.SetupWithManager(mgr),
+		managednamespaces.SetupWithManager(mgr),
 	}
 	if drivers.Named(csr.Name) != nil {
 		users := slices.Concat(o.BootstrapIdentities, o.AutoApprovedCSRIdentities)
