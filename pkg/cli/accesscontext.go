@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientauthenticationv1 "k8s.io/client-go/pkg/apis/clientauthentication/v1"
 	"k8s.io/client-go/tools/clientcmd"
@@ -155,6 +156,10 @@ func (g *global) printAccessToken(ctx context.Context, request string, lifetime 
 	}
 	wanted := &v1alpha1.AccessToken{Spec: v1alpha1.AccessTokenSpec{ExpirationSeconds: new(int64(lifetime / time.Second))}}
 	token, err := h.clusters.OpenMCPV1alpha1().AccessRequests(namespace).CreateToken(ctx, name, wanted, metav1.CreateOptions{})
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("there is no AccessRequest %s any more: its time is up, or somebody has deleted it. Ask again with "+
+			"kubectl hub access", request)
+	}
 	if err != nil {
 		return unreachable(config.Host, err, "check --context and --kubeconfig")
 	}

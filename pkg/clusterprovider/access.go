@@ -37,10 +37,12 @@ type access struct {
 	minters sync.Map
 	// place is whether the hub has a place for token sources.
 	place remembered
+	// leftovers hears of the requests that are let go.
+	leftovers *leftovers
 }
 
 func newAccess(own identity, provider Provider, c client.Client, live client.Reader) *access {
-	return &access{identity: own, provider: provider, client: c, live: live}
+	return &access{identity: own, provider: provider, client: c, live: live, leftovers: newLeftovers(own, provider, c, live)}
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -51,6 +53,9 @@ func (r *access) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	}
 	if operation(ar) == v1alpha1.OperationAnnotationValueIgnore {
 		return reconcile.Result{}, nil
+	}
+	if err := r.holdAgain(ctx, ar); err != nil {
+		return settle(err)
 	}
 	switch {
 	case r.begun(ar) && (!ar.DeletionTimestamp.IsZero() || ar.Status.IsDenied()):
@@ -195,13 +200,30 @@ func (r *access) grant(ctx context.Context, ar *v1alpha1.AccessRequest, cluster 
 	if err != nil {
 		return nil, err
 	}
-	if err := patch(ctx, r.client, ar, func() { controllerutil.AddFinalizer(ar, r.accessFinalizer()) }); err != nil {
+	if err := r.hold(ctx, ar); err != nil {
 		return nil, err
 	}
 	if ar.Spec.OIDC != nil {
 		return r.grantOIDC(ctx, ar, cluster, config, t)
 	}
 	return r.grantToken(ctx, ar, cluster, config, t)
+}
+
+// hold keeps the request until its access has been taken back.
+func (r *access) hold(ctx context.Context, ar *v1alpha1.AccessRequest) error {
+	return patch(ctx, r.client, ar, func() { controllerutil.AddFinalizer(ar, r.accessFinalizer()) })
+}
+
+// holdAgain holds a request that has access by its status, which others than its owner write: who may write the request may
+// have removed the finalizer, with the labels, and would keep the access when it is denied.
+func (r *access) holdAgain(ctx context.Context, ar *v1alpha1.AccessRequest) error {
+	if !ar.DeletionTimestamp.IsZero() || r.begun(ar) || !meta.IsStatusConditionTrue(ar.Status.Conditions, ConditionAccess) {
+		return nil
+	}
+	if _, err := r.clusterOf(ctx, ar); err != nil { // it is another's, or gone
+		return nil
+	}
+	return r.hold(ctx, ar)
 }
 
 func whyNotReady(cluster *v1alpha1.Cluster) string {
@@ -244,6 +266,7 @@ func (r *access) end(ctx context.Context, ar *v1alpha1.AccessRequest) (reconcile
 			return settle(err)
 		}
 	}
+	r.leftovers.letGo(ar)
 	return settle(patch(ctx, r.client, ar, func() { controllerutil.RemoveFinalizer(ar, r.accessFinalizer()) }))
 }
 

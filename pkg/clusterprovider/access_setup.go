@@ -22,20 +22,27 @@ import (
 func (r *access) setup(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("accessrequest").
-		For(&v1alpha1.AccessRequest{}, builder.WithPredicates(predicate.NewPredicateFuncs(r.concerns), requestChanged)).
+		For(&v1alpha1.AccessRequest{}, builder.WithPredicates(r.changed())).
 		Watches(&v1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), builder.WithPredicates(clusterChanged)).
 		WithOptions(controllerOptions(workers)).
 		Complete(r)
 }
 
-// requestChanged lets pass what others do to a request. That we grant it, or put our finalizer on it, is nothing new.
-var requestChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-	before, after := e.ObjectOld.(*v1alpha1.AccessRequest), e.ObjectNew.(*v1alpha1.AccessRequest)
-	return before.Generation != after.Generation ||
-		before.Status.Phase != after.Status.Phase && !after.Status.IsGranted() ||
-		v1alpha1.IsPrepared(before) != v1alpha1.IsPrepared(after) ||
-		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations)
-}}
+// changed lets pass what others do to a request that is ours, or was. That we grant it, or put our finalizer on it, is nothing
+// new.
+func (r *access) changed() predicate.Funcs {
+	funcs := predicate.NewPredicateFuncs(r.concerns)
+	funcs.UpdateFunc = func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.(*v1alpha1.AccessRequest), e.ObjectNew.(*v1alpha1.AccessRequest)
+		changed := before.Generation != after.Generation ||
+			before.Status.Phase != after.Status.Phase && !after.Status.IsGranted() ||
+			v1alpha1.IsPrepared(before) != v1alpha1.IsPrepared(after) ||
+			r.begun(before) && !r.begun(after) ||
+			!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations)
+		return changed && (r.concerns(before) || r.concerns(after))
+	}
+	return funcs
+}
 
 // clusterChanged lets pass what matters to those who have access.
 var clusterChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {

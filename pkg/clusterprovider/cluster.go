@@ -46,9 +46,17 @@ func (r *clusters) setup(mgr ctrl.Manager, workers int) error {
 		Named("cluster").
 		For(&v1alpha1.Cluster{}, builder.WithPredicates(notOnlyStatus)).
 		Watches(&v1alpha1.ClusterProfile{}, handler.EnqueueRequestsFromMapFunc(r.ofProfile)).
+		Watches(&v1alpha1.AccessRequest{}, handler.EnqueueRequestsFromMapFunc(r.leftovers.vanished), builder.WithPredicates(deleted)).
 		WatchesRawSource(watch(r.provider, mgr.GetAPIReader())).
 		WithOptions(controllerOptions(workers)).
 		Complete(r)
+}
+
+// deleted lets pass what is gone.
+var deleted = predicate.Funcs{
+	CreateFunc:  func(event.CreateEvent) bool { return false },
+	UpdateFunc:  func(event.UpdateEvent) bool { return false },
+	GenericFunc: func(event.GenericEvent) bool { return false },
 }
 
 // notOnlyStatus lets pass what is not merely a new status.

@@ -14,12 +14,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
@@ -44,6 +46,30 @@ type leftovers struct {
 	live client.Reader
 	// due is when a cluster is looked through again, by the UID of its Cluster.
 	due sync.Map
+	// released are the UIDs of requests that were let go when their access had been taken back.
+	released sync.Map
+}
+
+func newLeftovers(own identity, provider Provider, c client.Client, live client.Reader) *leftovers {
+	return &leftovers{identity: own, provider: provider, client: c, live: live}
+}
+
+// letGo is told of a request whose finalizer goes because its access has been taken back.
+func (r *leftovers) letGo(ar *v1alpha1.AccessRequest) { r.released.Store(ar.UID, nil) }
+
+// vanished has the cluster of a request looked through at once that is gone and was not let go.
+func (r *leftovers) vanished(ctx context.Context, object client.Object) []reconcile.Request {
+	ar, cluster := object.(*v1alpha1.AccessRequest), &v1alpha1.Cluster{}
+	_, released := r.released.LoadAndDelete(ar.UID)
+	if released || ar.Spec.ClusterRef == nil || !meta.IsStatusConditionTrue(ar.Status.Conditions, ConditionAccess) {
+		return nil
+	}
+	name := ar.Spec.ClusterRef.NamespacedName()
+	if err := r.client.Get(ctx, name, cluster); err != nil { // the next look will do
+		return nil
+	}
+	r.due.Delete(cluster.UID)
+	return []reconcile.Request{{NamespacedName: name}}
 }
 
 // look looks through a cluster that can be used, if it is time.

@@ -106,15 +106,13 @@ func (o *Options) setup(ctx context.Context, mgr ctrl.Manager, provider Provider
 		return err
 	}
 	own := o.identity()
+	access := newAccess(own, provider, mgr.GetClient(), mgr.GetAPIReader())
 	return errors.Join(
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("caches", func(request *http.Request) error { return synced(request.Context(), mgr.GetCache()) }),
 		mgr.Add(&profiles{identity: own, provider: provider, client: mgr.GetClient(), live: mgr.GetAPIReader()}),
-		(&clusters{
-			identity: own, provider: provider, client: mgr.GetClient(),
-			leftovers: &leftovers{identity: own, provider: provider, client: mgr.GetClient(), live: mgr.GetAPIReader()},
-		}).setup(mgr, o.workers),
-		newAccess(own, provider, mgr.GetClient(), mgr.GetAPIReader()).setup(mgr, o.workers),
+		(&clusters{identity: own, provider: provider, client: mgr.GetClient(), leftovers: access.leftovers}).setup(mgr, o.workers),
+		access.setup(mgr, o.workers),
 	)
 }
 

@@ -41,6 +41,8 @@ type providing struct {
 	client  client.Client
 	target  kubernetes.Interface
 	cluster *v1alpha1.Cluster
+	// processes are those of the providers, by name.
+	processes map[string]*os.Process
 }
 
 func newProvided(t *testing.T) *providing {
@@ -58,17 +60,14 @@ func withoutControllers(c *localhub.Config) { c.WithoutHubControllerManager = tr
 // newProviding has no provider yet.
 func newProviding(t *testing.T, hub func(*localhub.Config)) *providing {
 	p := &providing{
-		t:     t,
-		dir:   t.TempDir(),
-		env:   "test",
-		hub:   ownHub(t, hub),
-		plain: ownHub(t, func(c *localhub.Config) { c.Plain = true }),
+		t:         t,
+		dir:       t.TempDir(),
+		env:       "test",
+		hub:       ownHub(t, hub),
+		plain:     ownHub(t, func(c *localhub.Config) { c.Plain = true }),
+		processes: map[string]*os.Process{},
 	}
-	all := scheme.Scheme
-	if err := corev1.AddToScheme(all); err != nil {
-		t.Fatal(err)
-	}
-	p.client = must(client.New(p.hub.AdminConfig(), client.Options{Scheme: all}))(t)
+	p.client = must(client.New(p.hub.AdminConfig(), client.Options{Scheme: scheme.Scheme}))(t)
 	p.target = kube(t, p.plain.AdminConfig())
 	p.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "teams"}})
 	return p
@@ -118,6 +117,7 @@ func (p *providing) start(name string, initialize, run []string) (kill func()) {
 	if err := cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
+	p.processes[name] = cmd.Process
 	kill = func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
 	p.t.Cleanup(func() {
 		kill()

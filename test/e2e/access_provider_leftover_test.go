@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,7 +42,7 @@ func TestAccessProvider_Leftovers(t *testing.T) {
 	p.admit("existing", "plain", admin)
 	p.admit("another", "shared", admin)
 	kill := p.run("existing")
-	p.run("another")
+	killOther := p.run("another")
 	blue, green := p.newCluster("test.existing.plain", "blue"), p.newCluster("test.another.shared", "green")
 	p.awaitPhase(blue, v1alpha1.StatusPhaseReady)
 	p.awaitPhase(green, v1alpha1.StatusPhaseReady)
@@ -63,6 +64,7 @@ func TestAccessProvider_Leftovers(t *testing.T) {
 		users[name] = p.as(t, p.granted(t, ar))
 	}
 	kill()
+	killOther()
 	for _, name := range []string{"lost", "again", "stuck", "half", "theirs"} {
 		p.vanish(t, requests[name])
 	}
@@ -151,6 +153,8 @@ func TestAccessProvider_Leftovers(t *testing.T) {
 		t.Error("it is not said")
 	}
 
+	t.Run("while the provider runs", func(t *testing.T) { p.byForce(t, blue, token("")) })
+
 	// A cluster lives on that is not provided any more, and nobody would look later.
 	late := p.request(t, "late", blue, token(""))
 	p.granted(t, late)
@@ -162,12 +166,60 @@ func TestAccessProvider_Leftovers(t *testing.T) {
 	}
 }
 
+// byForce takes the finalizer from requests that have access, whatever the provider sees of it.
+func (p *providing) byForce(t *testing.T, c *v1alpha1.Cluster, token *v1alpha1.TokenConfig) {
+	const free = `{"metadata":{"finalizers":null}}`
+	requests := map[string]*v1alpha1.AccessRequest{}
+	for _, name := range []string{"tried", "refused", "swift"} {
+		requests[name] = p.request(t, name, c, token)
+	}
+	for name, ar := range requests {
+		p.granted(t, ar)
+		if left := p.left(t, "existing", name); len(left) != 8 {
+			t.Fatalf("%s has %v", name, left)
+		}
+	}
+	tried, refused, swift := requests["tried"], requests["refused"], requests["swift"]
+	held := tried.Finalizers
+	p.patch(t, tried, free)
+	eventually(t, "the provider holds the request again", func(context.Context) (bool, error) {
+		p.get(t, tried)
+		return holds(slices.Equal(tried.Finalizers, held), tried.Finalizers)
+	})
+
+	p.signal(t, "existing", syscall.SIGSTOP)
+	p.patch(t, refused, `{"metadata":{"finalizers":null,"labels":null}}`)
+	p.patchStatus(t, refused, `{"status":{"phase":"Denied"}}`)
+	p.patch(t, swift, `{"metadata":{"finalizers":["test/held"]}}`)
+	p.delete(t, swift)
+	p.patch(t, swift, free)
+	p.awaitGone(t, swift)
+	p.signal(t, "existing", syscall.SIGCONT)
+	for _, name := range []string{"refused", "swift"} {
+		eventually(t, "what "+name+" has goes", func(context.Context) (bool, error) {
+			left := p.left(t, "existing", name)
+			return holds(len(left) == 0, left)
+		})
+	}
+	p.get(t, tried)
+	if !tried.Status.IsGranted() || len(p.left(t, "existing", "tried")) != 8 {
+		t.Errorf("the request that was tried: %+v", tried.Status)
+	}
+}
+
 // vanish removes a request by force.
 func (p *providing) vanish(t *testing.T, ar *v1alpha1.AccessRequest) {
 	t.Helper()
 	p.patch(t, ar, `{"metadata":{"finalizers":null}}`)
 	p.delete(t, ar)
 	p.awaitGone(t, ar)
+}
+
+func (p *providing) signal(t *testing.T, provider string, signal os.Signal) {
+	t.Helper()
+	if err := p.processes[provider].Signal(signal); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // said is how often a provider has logged something.

@@ -58,9 +58,6 @@ func newAccessHub(t *testing.T, schedulerConfig string, adapt func(*localhub.Con
 		}
 	})}
 	h.client = must(client.New(h.hub.AdminConfig(), client.Options{Scheme: scheme.Scheme}))(t)
-	if err := corev1.AddToScheme(scheme.Scheme); err != nil {
-		t.Fatal(err)
-	}
 	h.apply(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+providersNamespace+"}}")
 	return h
 }

@@ -117,6 +117,11 @@ func TestKubectlHub_Access(t *testing.T) {
 	if err := a.client.Get(t.Context(), client.ObjectKeyFromObject(ar), ar); !apierrors.IsNotFound(err) {
 		t.Errorf("the request is there: %v", err)
 	}
+	_, stderr, err := p.run(t, "access-token", "--request=teams/"+ar.Name, "--context", "hub")
+	if err == nil {
+		t.Error("a token is given of a request that is gone")
+	}
+	contains(t, stderr, "there is no AccessRequest teams/"+ar.Name+" any more", "Ask again with kubectl hub access")
 	left := must(clientcmd.LoadFromFile(p.kubeconfig))(t)
 	if left.Contexts["teams--blue"] != nil || left.AuthInfos["teams--blue"] != nil || left.Contexts["hub"] == nil {
 		t.Errorf("the kubeconfig became %+v", left)

@@ -13,6 +13,12 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
 	"github.com/clusterhub/clusterhub/test/localhub"
 )
 
@@ -20,12 +26,16 @@ import (
 // that does not starts a hub of its own.
 var hub *localhub.Hub
 
+// Tests run at the same time, and share the scheme.
+func init() { utilruntime.Must(corev1.AddToScheme(scheme.Scheme)) }
+
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
 	if os.Getenv(churnEnv) != "" {
 		return m.Run() // a client of another process's hub
 	}
+	ctrl.SetLogger(klog.Background())
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "clusterhub-e2e-")
