@@ -143,7 +143,7 @@ spec: `+spec, "apply", "-f", "-")
 	kept := writeKubeconfig(t, string(must(os.ReadFile(ann))(t)))
 	h.must(t, ann, "", "delete", "accessrequest/mine", "-n", "team-a", "--timeout="+accessTimeout.String())
 	p.must(t, "access", name, "-n", "team-a", "--revoke")
-	contains(t, h.refused(t, kept, "", append(viewer, "get", "configmaps")...), "not found")
+	contains(t, h.refused(t, kept, "", append(viewer, "get", "configmaps")...), "there is no AccessRequest", "any more")
 	h.must(t, ann, "", "wait", "accessrequest/brief", "-n", "team-a", "--for=delete", "--timeout="+accessTimeout.String())
 	for _, kubeconfig := range []string{mine, shortLived, brief} {
 		h.useless(t, must(os.ReadFile(kubeconfig))(t))

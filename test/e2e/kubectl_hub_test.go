@@ -72,6 +72,11 @@ func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
 		return holds(strings.Contains(joinOut.String(), "the hub has to accept it: kubectl hub accept --clusters c1"), joinOut)
 	})
 	checkAgentsRights(t, cluster)
+	eventually(t, "the agent asks for a certificate, which accept tells of", func(ctx context.Context) (bool, error) {
+		asked, err := kube(t, h.AdminConfig()).CertificatesV1().CertificateSigningRequests().
+			List(ctx, metav1.ListOptions{LabelSelector: registration.ClusterNameLabel + "=c1"})
+		return err == nil && len(asked.Items) > 0, err
+	})
 	accepted := p.must(t, "accept", "--clusters", "c1", "--wait", "--context", "hub")
 	contains(t, accepted, "set hubAcceptsClient to true for managed cluster c1 (certificate, asked for by "+
 		"system:serviceaccount:open-cluster-management:agent-registration-bootstrap)", "c1 has joined and is available")
