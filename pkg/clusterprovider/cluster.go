@@ -218,6 +218,9 @@ func (r *clusters) remove(ctx context.Context, cluster *v1alpha1.Cluster, profil
 	gone, failure := r.provider.Remove(ctx, cluster.DeepCopy(), profile)
 	if gone && failure == nil {
 		err := patch(ctx, r.client, cluster, func() { controllerutil.RemoveFinalizer(cluster, r.clusterFinalizer()) })
+		if err == nil {
+			r.leftovers.forget(cluster)
+		}
 		return settle(err)
 	}
 	setCondition(&cluster.Status.Status, cluster.Generation, metav1.Condition{

@@ -68,7 +68,9 @@ func (r *leftovers) vanished(ctx context.Context, object client.Object) []reconc
 	if err := r.client.Get(ctx, name, cluster); err != nil { // the next look will do
 		return nil
 	}
-	r.due.Delete(cluster.UID)
+	if cluster.DeletionTimestamp.IsZero() { // or else the last look will do
+		r.due.Store(cluster.UID, time.Time{})
+	}
 	return []reconcile.Request{{NamespacedName: name}}
 }
 
@@ -77,19 +79,29 @@ func (r *leftovers) look(ctx context.Context, cluster *v1alpha1.Cluster) {
 	if due, ok := r.due.Load(cluster.UID); ok && time.Now().Before(due.(time.Time)) {
 		return
 	}
-	next := leftoversInterval
+	// First, so that it holds if a request vanishes meanwhile.
+	r.lookIn(cluster, leftoversInterval)
 	if !r.remove(ctx, cluster) {
-		next = ResyncInterval
+		r.lookIn(cluster, ResyncInterval)
 	}
-	r.due.Store(cluster.UID, time.Now().Add(wait.Jitter(next, 0.2)))
 }
+
+func (r *leftovers) lookIn(cluster *v1alpha1.Cluster, interval time.Duration) {
+	r.due.Store(cluster.UID, time.Now().Add(wait.Jitter(interval, 0.2)))
+}
+
+// lookedLast is when a cluster is due that has had its last look.
+var lookedLast = time.Unix(1<<40, 0)
 
 // lastLook looks through a cluster that is about to be let go, once: it may live on, and nobody would look any more.
 func (r *leftovers) lastLook(ctx context.Context, cluster *v1alpha1.Cluster) {
-	if _, looked := r.due.LoadAndDelete(cluster.UID); looked {
+	if due, _ := r.due.Swap(cluster.UID, lookedLast); due != any(lookedLast) {
 		r.remove(ctx, cluster)
 	}
 }
+
+// forget is told of a cluster that was let go.
+func (r *leftovers) forget(cluster *v1alpha1.Cluster) { r.due.Delete(cluster.UID) }
 
 func (r *leftovers) remove(ctx context.Context, cluster *v1alpha1.Cluster) (done bool) {
 	ctx, cancel := context.WithTimeout(ctx, leftoversTimeout)

@@ -14,6 +14,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -318,5 +319,46 @@ func TestLeftovers_AreLookedForRarely(t *testing.T) {
 	}
 	if provider.times != 2 {
 		t.Errorf("looked %d times in the end", provider.times-1)
+	}
+	s.leftovers.forget(s.cluster)
+	s.lastLook(t.Context(), s.cluster)
+	if provider.times != 3 {
+		t.Error("the last look is not had at one that has not been looked through")
+	}
+}
+
+func TestLeftovers_AreLookedForWhenARequestVanishes(t *testing.T) {
+	s, provider := newSwept(t), &connects{}
+	s.provider = provider
+	vanish := func(uid types.UID, before func(*v1alpha1.AccessRequest)) int {
+		t.Helper()
+		ar := request("lost", uid)
+		ar.Spec.ClusterRef = &v1alpha1.ObjectReference{Namespace: s.cluster.Namespace, Name: s.cluster.Name}
+		ar.Status.Conditions = []metav1.Condition{{Type: ConditionAccess, Status: metav1.ConditionTrue}}
+		before(ar)
+		return len(s.vanished(t.Context(), ar))
+	}
+	s.look(t.Context(), s.cluster)
+	if n := vanish("released", func(ar *v1alpha1.AccessRequest) { s.letGo(ar) }); n != 0 {
+		t.Errorf("of one that was let go, %d clusters are looked at", n)
+	}
+	if n := vanish("never", func(ar *v1alpha1.AccessRequest) { ar.Status.Conditions = nil }); n != 0 {
+		t.Errorf("of one that never had access, %d clusters are looked at", n)
+	}
+	s.look(t.Context(), s.cluster)
+	if provider.times != 1 {
+		t.Errorf("looked %d times", provider.times)
+	}
+	if n := vanish("lost", func(*v1alpha1.AccessRequest) {}); n != 1 {
+		t.Errorf("%d clusters are looked at", n)
+	}
+	s.look(t.Context(), s.cluster)
+	if provider.times != 2 {
+		t.Errorf("looked %d times", provider.times)
+	}
+	vanish("lost", func(*v1alpha1.AccessRequest) {})
+	s.lastLook(t.Context(), s.cluster)
+	if provider.times != 3 {
+		t.Error("a cluster that is let go meanwhile has no last look")
 	}
 }
