@@ -21,6 +21,7 @@ import (
 	version "k8s.io/apimachinery/pkg/version"
 	common "k8s.io/kube-openapi/pkg/common"
 	spec "k8s.io/kube-openapi/pkg/validation/spec"
+	ptr "k8s.io/utils/ptr"
 )
 
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
@@ -171,6 +172,7 @@ func schema_pkg_apis_cluster_v1_ClientConfig(ref common.ReferenceCallback) commo
 						SchemaProps: spec.SchemaProps{
 							Description: "url is the https address of the API server.",
 							Default:     "",
+							Pattern:     "^[hH][tT][tT][pP][sS]://.+",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -205,6 +207,9 @@ func schema_pkg_apis_cluster_v1_ClusterSetManagedNamespaceConfig(ref common.Refe
 						SchemaProps: spec.SchemaProps{
 							Description: "name of the namespace on the managed cluster.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](63),
+							Pattern:     "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -213,6 +218,7 @@ func schema_pkg_apis_cluster_v1_ClusterSetManagedNamespaceConfig(ref common.Refe
 						SchemaProps: spec.SchemaProps{
 							Description: "clusterSet is the set that asks for the namespace.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -307,6 +313,8 @@ func schema_pkg_apis_cluster_v1_ManagedClusterClaim(ref common.ReferenceCallback
 					"name": {
 						SchemaProps: spec.SchemaProps{
 							Description: "name of the claim, 1 to 253 characters.",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -314,6 +322,8 @@ func schema_pkg_apis_cluster_v1_ManagedClusterClaim(ref common.ReferenceCallback
 					"value": {
 						SchemaProps: spec.SchemaProps{
 							Description: "value of the claim, 1 to 1024 characters.",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](1024),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -411,6 +421,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterSpec(ref common.ReferenceCallback)
 						SchemaProps: spec.SchemaProps{
 							Description: "leaseDurationSeconds is how often the agent renews the cluster's lease, in seconds. The cluster counts as unreachable after five missed renewals. 0 means the default, 60.",
 							Default:     60,
+							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -583,6 +594,9 @@ func schema_pkg_apis_cluster_v1_Taint(ref common.ReferenceCallback) common.OpenA
 						SchemaProps: spec.SchemaProps{
 							Description: "key is the taint's name, an optional DNS subdomain and \"/\" followed by a qualified name.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](316),
+							Pattern:     "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -590,6 +604,7 @@ func schema_pkg_apis_cluster_v1_Taint(ref common.ReferenceCallback) common.OpenA
 					"value": {
 						SchemaProps: spec.SchemaProps{
 							Description: "value further describes the taint.",
+							MaxLength:   ptr.To[int64](1024),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -629,6 +644,8 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterLabel(ref common.ReferenceCal
 						SchemaProps: spec.SchemaProps{
 							Description: "key of the label; it starts with cluster.open-cluster-management.io/ or info.open-cluster-management.io/.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							Pattern:     "^(cluster|info)\\.open-cluster-management\\.io/",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -637,6 +654,9 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterLabel(ref common.ReferenceCal
 						SchemaProps: spec.SchemaProps{
 							Description: "value of the label.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](63),
+							Pattern:     "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -845,6 +865,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBindingSpec(ref common.Ref
 						SchemaProps: spec.SchemaProps{
 							Description: "clusterSet is the name of the set, and the name of the binding. It cannot be changed.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1032,6 +1053,9 @@ func schema_pkg_apis_cluster_v1beta1_ManagedNamespaceConfig(ref common.Reference
 						SchemaProps: spec.SchemaProps{
 							Description: "name of the namespace, a DNS label.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](63),
+							Pattern:     "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1234,6 +1258,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBindingSpec(ref common.Ref
 						SchemaProps: spec.SchemaProps{
 							Description: "clusterSet is the name of the set, and the name of the binding. It cannot be changed.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1421,6 +1446,9 @@ func schema_pkg_apis_cluster_v1beta2_ManagedNamespaceConfig(ref common.Reference
 						SchemaProps: spec.SchemaProps{
 							Description: "name of the namespace, a DNS label.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](63),
+							Pattern:     "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1588,6 +1616,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref common.ReferenceCa
 						SchemaProps: spec.SchemaProps{
 							Description: "observedGeneration is the metadata.generation that the status is about: what is newer has not been looked at yet.",
 							Default:     0,
+							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -1979,14 +2008,44 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfileSpec(ref common.ReferenceCal
 						SchemaProps: spec.SchemaProps{
 							Description: "providerRef names the cluster provider that made the profile, and that makes the clusters of it. It is a label of these clusters.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.LocalObjectReference{}.OpenAPIModelName()),
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Properties: map[string]spec.Schema{
+											"name": {
+												SchemaProps: spec.SchemaProps{
+													MinLength: ptr.To[int64](1),
+													MaxLength: ptr.To[int64](63),
+													Pattern:   "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$",
+												},
+											},
+										},
+									},
+								},
+							},
+							Ref: ref(v1alpha1.LocalObjectReference{}.OpenAPIModelName()),
 						},
 					},
 					"providerConfigRef": {
 						SchemaProps: spec.SchemaProps{
 							Description: "providerConfigRef names the provider's configuration that the profile is made from. What it refers to is up to the provider; it has to be a valid label value.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.LocalObjectReference{}.OpenAPIModelName()),
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Properties: map[string]spec.Schema{
+											"name": {
+												SchemaProps: spec.SchemaProps{
+													MinLength: ptr.To[int64](1),
+													MaxLength: ptr.To[int64](63),
+													Pattern:   "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$",
+												},
+											},
+										},
+									},
+								},
+							},
+							Ref: ref(v1alpha1.LocalObjectReference{}.OpenAPIModelName()),
 						},
 					},
 					"supportedVersions": {
@@ -2127,6 +2186,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestSpec(ref common.ReferenceCal
 						SchemaProps: spec.SchemaProps{
 							Description: "purpose is what the cluster is needed for, one of those that the scheduler has a definition for.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2156,6 +2216,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestStatus(ref common.ReferenceC
 						SchemaProps: spec.SchemaProps{
 							Description: "observedGeneration is the metadata.generation that the status is about: what is newer has not been looked at yet.",
 							Default:     0,
+							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -2215,6 +2276,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 						SchemaProps: spec.SchemaProps{
 							Description: "profile names the ClusterProfile that the cluster is made from, which has to exist. It cannot be changed.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2252,6 +2314,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "purposes are what the cluster is there for: at least one, if the field is given. The scheduler gives ClusterRequests clusters that have their purpose. Usual ones are platform, workload, onboarding and mcp.",
+							MinItems:    ptr.To[int64](1),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2292,6 +2355,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref common.ReferenceCallback
 						SchemaProps: spec.SchemaProps{
 							Description: "observedGeneration is the metadata.generation that the status is about: what is newer has not been looked at yet.",
 							Default:     0,
+							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -2376,6 +2440,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Endpoint(ref common.ReferenceCallback) com
 						SchemaProps: spec.SchemaProps{
 							Description: "name of the endpoint, such as apiserver-external.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2451,6 +2516,9 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 						SchemaProps: spec.SchemaProps{
 							Description: "name of the provider, a DNS subdomain. It is the name of the user in the kubeconfig, and may not be system.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Pattern:     "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2459,6 +2527,8 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 						SchemaProps: spec.SchemaProps{
 							Description: "issuer is the URL of the provider, as its tokens have it.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							Pattern:     "^https?://[^\\s/$.?#].[^\\s]*$",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2467,6 +2537,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 						SchemaProps: spec.SchemaProps{
 							Description: "clientID is who asks the provider for tokens, and whom they have to be for.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2576,6 +2647,9 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 						SchemaProps: spec.SchemaProps{
 							Description: "name of the provider, a DNS subdomain. It is the name of the user in the kubeconfig, and may not be system.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Pattern:     "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2584,6 +2658,8 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 						SchemaProps: spec.SchemaProps{
 							Description: "issuer is the URL of the provider, as its tokens have it.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							Pattern:     "^https?://[^\\s/$.?#].[^\\s]*$",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2592,6 +2668,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 						SchemaProps: spec.SchemaProps{
 							Description: "clientID is who asks the provider for tokens, and whom they have to be for.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2683,6 +2760,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ObjectReference(ref common.ReferenceCallba
 						SchemaProps: spec.SchemaProps{
 							Description: "name of the object.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2691,6 +2769,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ObjectReference(ref common.ReferenceCallba
 						SchemaProps: spec.SchemaProps{
 							Description: "namespace of the object.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2712,6 +2791,7 @@ func schema_pkg_apis_openmcp_v1alpha1_PermissionsRequest(ref common.ReferenceCal
 					"name": {
 						SchemaProps: spec.SchemaProps{
 							Description: "name of the role. Without it, the cluster provider takes one that nobody else has. A role of the name that somebody else made is never overwritten.",
+							Pattern:     "^[^/%]*$",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2719,6 +2799,8 @@ func schema_pkg_apis_openmcp_v1alpha1_PermissionsRequest(ref common.ReferenceCal
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
 							Description: "namespace of the cluster that the rules are for; they become a Role in it. Without it, they are for the whole cluster and become a ClusterRole.",
+							MaxLength:   ptr.To[int64](63),
+							Pattern:     "^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2820,6 +2902,8 @@ func schema_pkg_apis_openmcp_v1alpha1_RoleRef(ref common.ReferenceCallback) comm
 						SchemaProps: spec.SchemaProps{
 							Description: "name of the role.",
 							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							Pattern:     "^[^/%]+$",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2857,6 +2941,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Status(ref common.ReferenceCallback) commo
 						SchemaProps: spec.SchemaProps{
 							Description: "observedGeneration is the metadata.generation that the status is about: what is newer has not been looked at yet.",
 							Default:     0,
+							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -2910,6 +2995,7 @@ func schema_pkg_apis_openmcp_v1alpha1_SupportedK8sVersion(ref common.ReferenceCa
 						SchemaProps: spec.SchemaProps{
 							Description: "version of Kubernetes, such as 1.33.3, at least 5 characters.",
 							Default:     "",
+							MinLength:   ptr.To[int64](5),
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -45,6 +45,7 @@ type ManagedClusterSpec struct {
 	// unreachable after five missed renewals. 0 means the default, 60.
 	// +optional
 	// +default=60
+	// +k8s:validation:minimum=0
 	LeaseDurationSeconds int32 `json:"leaseDurationSeconds,omitempty"`
 	// taints keep placements that do not tolerate them away from the cluster.
 	// +optional
@@ -55,6 +56,7 @@ type ManagedClusterSpec struct {
 // ClientConfig is one address of a cluster's API server.
 type ClientConfig struct {
 	// url is the https address of the API server.
+	// +k8s:validation:pattern="^[hH][tT][tT][pP][sS]://.+"
 	URL string `json:"url"`
 	// caBundle holds the PEM certificates that the API server's certificate is checked against. Without it the
 	// system's roots are used.
@@ -79,9 +81,13 @@ const (
 // Taint keeps placements that do not tolerate it away from a cluster.
 type Taint struct {
 	// key is the taint's name, an optional DNS subdomain and "/" followed by a qualified name.
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=316
+	// +k8s:validation:pattern="^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
 	Key string `json:"key"`
 	// value further describes the taint.
 	// +optional
+	// +k8s:validation:maxLength=1024
 	Value string `json:"value,omitempty"`
 	// effect is what the taint does to placements that do not tolerate it: NoSelect, PreferNoSelect or
 	// NoSelectIfNew.
@@ -139,17 +145,25 @@ type ManagedClusterVersion struct {
 type ManagedClusterClaim struct {
 	// name of the claim, 1 to 253 characters.
 	// +optional
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=253
 	Name string `json:"name,omitempty"`
 	// value of the claim, 1 to 1024 characters.
 	// +optional
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=1024
 	Value string `json:"value,omitempty"`
 }
 
 // ClusterSetManagedNamespaceConfig is a namespace that a set asks its clusters to have.
 type ClusterSetManagedNamespaceConfig struct {
 	// name of the namespace on the managed cluster.
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=63
+	// +k8s:validation:pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 	Name string `json:"name"`
 	// clusterSet is the set that asks for the namespace.
+	// +k8s:validation:minLength=1
 	ClusterSet string `json:"clusterSet"`
 	// conditions tell whether the namespace exists: NamespaceAvailable.
 	// +optional

@@ -42,6 +42,9 @@ type ManagedClusterSetSpec struct {
 // ManagedNamespaceConfig is a namespace that every cluster of a set is asked to have.
 type ManagedNamespaceConfig struct {
 	// name of the namespace, a DNS label.
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=63
+	// +k8s:validation:pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 	Name string `json:"name"`
 }
 
@@ -82,8 +85,13 @@ type ManagedClusterSelector struct {
 // ManagedClusterLabel is one label of a cluster.
 type ManagedClusterLabel struct {
 	// key of the label; it starts with cluster.open-cluster-management.io/ or info.open-cluster-management.io/.
+	// +k8s:validation:minLength=1
+	// +k8s:validation:pattern="^(cluster|info)\\.open-cluster-management\\.io/"
 	Key string `json:"key"`
 	// value of the label.
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=63
+	// +k8s:validation:pattern="^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 	Value string `json:"value"`
 }
 

@@ -42,6 +42,9 @@ type ManagedClusterSetSpec struct {
 // ManagedNamespaceConfig is a namespace that every cluster of a set is asked to have.
 type ManagedNamespaceConfig struct {
 	// name of the namespace, a DNS label.
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=63
+	// +k8s:validation:pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 	Name string `json:"name"`
 }
 

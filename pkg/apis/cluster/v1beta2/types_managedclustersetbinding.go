@@ -29,6 +29,7 @@ type ManagedClusterSetBinding struct {
 // ManagedClusterSetBindingSpec names the set of a binding.
 type ManagedClusterSetBindingSpec struct {
 	// clusterSet is the name of the set, and the name of the binding. It cannot be changed.
+	// +k8s:validation:minLength=1
 	ClusterSet string `json:"clusterSet"`
 }
 

@@ -82,10 +82,13 @@ type PermissionsRequest struct {
 	// name of the role. Without it, the cluster provider takes one that nobody else has. A role of the name that somebody
 	// else made is never overwritten.
 	// +optional
+	// +k8s:validation:pattern="^[^/%]*$"
 	Name string `json:"name,omitempty"`
 	// namespace of the cluster that the rules are for; they become a Role in it. Without it, they are for the whole cluster
 	// and become a ClusterRole.
 	// +optional
+	// +k8s:validation:maxLength=63
+	// +k8s:validation:pattern="^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$"
 	Namespace string `json:"namespace,omitempty"`
 	// disableAutomaticNamespaceCreation says that the namespace is not created when the cluster does not have it.
 	// +optional
@@ -98,11 +101,14 @@ type PermissionsRequest struct {
 // RoleRef names a role of the cluster.
 type RoleRef struct {
 	// name of the role.
+	// +k8s:validation:minLength=1
+	// +k8s:validation:pattern="^[^/%]+$"
 	Name string `json:"name"`
 	// namespace of the role, for a Role. A ClusterRole is given in the whole cluster, whatever is here.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// kind of the role: Role or ClusterRole.
+	// +k8s:validation:enum=["Role","ClusterRole"]
 	Kind string `json:"kind"`
 }
 

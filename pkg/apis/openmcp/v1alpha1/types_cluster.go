@@ -42,6 +42,7 @@ const (
 // ClusterSpec is the cluster that is wanted.
 type ClusterSpec struct {
 	// profile names the ClusterProfile that the cluster is made from, which has to exist. It cannot be changed.
+	// +k8s:validation:minLength=1
 	Profile string `json:"profile"`
 	// clusterConfigs name configurations of the provider for this cluster, in the namespace of the cluster.
 	// +optional
@@ -54,6 +55,7 @@ type ClusterSpec struct {
 	// clusters that have their purpose. Usual ones are platform, workload, onboarding and mcp.
 	// +optional
 	// +listType=atomic
+	// +k8s:validation:minItems=1
 	Purposes []string `json:"purposes,omitempty"`
 	// tenancy tells whether the cluster is for one request (Exclusive) or for several (Shared).
 	Tenancy Tenancy `json:"tenancy"`
@@ -89,6 +91,7 @@ type Endpoints []Endpoint
 // Endpoint is an address of a cluster.
 type Endpoint struct {
 	// name of the endpoint, such as apiserver-external.
+	// +k8s:validation:minLength=1
 	Name string `json:"name"`
 	// url of the endpoint, such as https://api.example.com:6443.
 	URL string `json:"url"`

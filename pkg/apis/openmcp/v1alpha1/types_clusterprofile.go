@@ -29,9 +29,15 @@ type ClusterProfile struct {
 type ClusterProfileSpec struct {
 	// providerRef names the cluster provider that made the profile, and that makes the clusters of it. It is a label of
 	// these clusters.
+	// +k8s:validation:properties:name:minLength=1
+	// +k8s:validation:properties:name:maxLength=63
+	// +k8s:validation:properties:name:pattern="^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 	ProviderRef LocalObjectReference `json:"providerRef"`
 	// providerConfigRef names the provider's configuration that the profile is made from. What it refers to is up to the
 	// provider; it has to be a valid label value.
+	// +k8s:validation:properties:name:minLength=1
+	// +k8s:validation:properties:name:maxLength=63
+	// +k8s:validation:properties:name:pattern="^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 	ProviderConfigRef LocalObjectReference `json:"providerConfigRef"`
 	// supportedVersions are the versions of Kubernetes that a Cluster can ask for. Empty: the provider does not say, so a
 	// Cluster can ask for any.
@@ -42,6 +48,7 @@ type ClusterProfileSpec struct {
 // SupportedK8sVersion is a version of Kubernetes that a provider offers.
 type SupportedK8sVersion struct {
 	// version of Kubernetes, such as 1.33.3, at least 5 characters.
+	// +k8s:validation:minLength=5
 	Version string `json:"version"`
 	// deprecated says that the version will not be offered for long. A Cluster that asks for it is answered with a warning.
 	// +optional

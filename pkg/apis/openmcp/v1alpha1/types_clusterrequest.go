@@ -29,6 +29,7 @@ type ClusterRequest struct {
 // ClusterRequestSpec is what a request asks for. It cannot be changed.
 type ClusterRequestSpec struct {
 	// purpose is what the cluster is needed for, one of those that the scheduler has a definition for.
+	// +k8s:validation:minLength=1
 	Purpose string `json:"purpose"`
 	// waitForClusterDeletion says whether the request, when it is deleted, stays until its cluster is gone, if its deletion
 	// is what deletes the cluster. Without it, this is so for a cluster of tenancy Exclusive.

@@ -10,6 +10,7 @@ import (
 // Status is what the status of every kind begins with.
 type Status struct {
 	// observedGeneration is the metadata.generation that the status is about: what is newer has not been looked at yet.
+	// +k8s:validation:minimum=0
 	ObservedGeneration int64 `json:"observedGeneration"`
 	// phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending,
 	// Granted or Denied. Who is denied stays so.
@@ -25,8 +26,10 @@ type Status struct {
 // ObjectReference names an object in any namespace.
 type ObjectReference struct {
 	// name of the object.
+	// +k8s:validation:minLength=1
 	Name string `json:"name"`
 	// namespace of the object.
+	// +k8s:validation:minLength=1
 	Namespace string `json:"namespace"`
 }
 

@@ -22,10 +22,16 @@ import (
 // whoever relies on this writes the colon.
 type OIDCProviderConfig struct {
 	// name of the provider, a DNS subdomain. It is the name of the user in the kubeconfig, and may not be system.
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=253
+	// +k8s:validation:pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 	Name string `json:"name"`
 	// issuer is the URL of the provider, as its tokens have it.
+	// +k8s:validation:minLength=1
+	// +k8s:validation:pattern="^https?://[^\\s/$.?#].[^\\s]*$"
 	Issuer string `json:"issuer"`
 	// clientID is who asks the provider for tokens, and whom they have to be for.
+	// +k8s:validation:minLength=1
 	ClientID string `json:"clientID"`
 	// groupsPrefix stands before the names of groups in RBAC, as it is: a colon at its end has to be written. Without the
 	// field it is the name of the provider and a colon. An empty prefix lets the provider decide which groups of the

@@ -1,0 +1,346 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/cel/openapi/resolver"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	clustervalidation "github.com/clusterhub/clusterhub/pkg/apis/cluster/validation"
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
+	openmcpvalidation "github.com/clusterhub/clusterhub/pkg/apis/openmcp/validation"
+	"github.com/clusterhub/clusterhub/pkg/generated/openapi"
+)
+
+// bounded are objects that have each field for which OpenAPI states an enum, a pattern or a bound.
+var bounded = []string{`
+apiVersion: cluster.open-cluster-management.io/v1
+kind: ManagedCluster
+metadata: {name: c1, resourceVersion: "1"}
+spec:
+  managedClusterClientConfigs: [{url: "https://api.example.com:6443"}]
+  leaseDurationSeconds: 60
+  taints: [{key: example.com/a, value: v, effect: NoSelect}]
+status:
+  clusterClaims: [{name: id, value: x}]
+  managedNamespaces: [{name: team-a, clusterSet: devset}]
+`, `
+apiVersion: cluster.open-cluster-management.io/v1beta1
+kind: ManagedClusterSet
+metadata: {name: devset, resourceVersion: "1"}
+spec:
+  clusterSelector:
+    selectorType: ExclusiveLabel
+    exclusiveLabel: {key: cluster.open-cluster-management.io/clusterset, value: devset}
+  managedNamespaces: [{name: team-a}]
+`, `
+apiVersion: cluster.open-cluster-management.io/v1beta2
+kind: ManagedClusterSet
+metadata: {name: devset, resourceVersion: "1"}
+spec:
+  clusterSelector: {selectorType: ExclusiveClusterSetLabel}
+  managedNamespaces: [{name: team-a}]
+`, `
+apiVersion: cluster.open-cluster-management.io/v1beta1
+kind: ManagedClusterSetBinding
+metadata: {name: devset, namespace: dev, resourceVersion: "1"}
+spec: {clusterSet: devset}
+`, `
+apiVersion: cluster.open-cluster-management.io/v1beta2
+kind: ManagedClusterSetBinding
+metadata: {name: devset, namespace: dev, resourceVersion: "1"}
+spec: {clusterSet: devset}
+`, `
+apiVersion: clusters.openmcp.cloud/v1alpha1
+kind: ClusterProfile
+metadata: {name: dev.kind, resourceVersion: "1"}
+spec:
+  providerRef: {name: kind}
+  providerConfigRef: {name: small}
+  supportedVersions: [{version: 1.33.3}]
+`, `
+apiVersion: clusters.openmcp.cloud/v1alpha1
+kind: Cluster
+metadata: {name: blue, namespace: teams, resourceVersion: "1"}
+spec:
+  profile: dev.kind
+  purposes: [workload]
+  tenancy: Shared
+status:
+  observedGeneration: 1
+  phase: Ready
+  endpoints: [{name: apiserver-external, url: "https://api.example.com"}]
+`, `
+apiVersion: clusters.openmcp.cloud/v1alpha1
+kind: ClusterRequest
+metadata: {name: shop, namespace: teams, resourceVersion: "1"}
+spec: {purpose: workload}
+status:
+  observedGeneration: 1
+  phase: Granted
+  cluster: {name: blue, namespace: teams}
+`, `
+apiVersion: clusters.openmcp.cloud/v1alpha1
+kind: AccessRequest
+metadata: {name: ann, namespace: teams, resourceVersion: "1"}
+spec:
+  clusterRef: {name: blue, namespace: teams}
+  requestRef: {name: shop, namespace: teams}
+  token:
+    permissions:
+    - name: reader
+      namespace: web
+      rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
+    roleRefs: [{kind: Role, name: a, namespace: web}]
+status: {observedGeneration: 1, phase: Pending}
+`, `
+apiVersion: clusters.openmcp.cloud/v1alpha1
+kind: AccessRequest
+metadata: {name: ann, namespace: teams, resourceVersion: "1"}
+spec:
+  clusterRef: {name: blue, namespace: teams}
+  requestRef: {name: shop, namespace: teams}
+  oidc:
+    name: corp
+    issuer: https://oidc.example.com
+    clientID: hub
+    roleBindings:
+    - subjects: [{kind: User, name: ann}]
+      roleRefs: [{kind: Role, name: a, namespace: web}]
+    roles:
+    - name: reader
+      namespace: web
+      rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
+status: {observedGeneration: 1, phase: Pending}
+`}
+
+// refusals are what validation says of an object, be it created or its status written.
+func refusals(t *testing.T, object, old runtime.Object) field.ErrorList {
+	t.Helper()
+	switch o := object.(type) {
+	case *cluster.ManagedCluster:
+		return append(clustervalidation.ValidateManagedCluster(o), clustervalidation.ValidateManagedClusterStatusUpdate(o, old.(*cluster.ManagedCluster))...)
+	case *cluster.ManagedClusterSet:
+		return append(clustervalidation.ValidateManagedClusterSet(o), clustervalidation.ValidateManagedClusterSetStatusUpdate(o, old.(*cluster.ManagedClusterSet))...)
+	case *cluster.ManagedClusterSetBinding:
+		return clustervalidation.ValidateManagedClusterSetBinding(o)
+	case *openmcp.ClusterProfile:
+		return openmcpvalidation.ValidateClusterProfile(o)
+	case *openmcp.Cluster:
+		return append(openmcpvalidation.ValidateCluster(o), openmcpvalidation.ValidateClusterStatusUpdate(o, old.(*openmcp.Cluster))...)
+	case *openmcp.ClusterRequest:
+		errs := openmcpvalidation.ValidateClusterRequest(o)
+		if o.Status.Cluster == nil || *o.Status.Cluster != *old.(*openmcp.ClusterRequest).Status.Cluster {
+			old = &openmcp.ClusterRequest{ObjectMeta: o.ObjectMeta} // a cluster that is set cannot change, whatever it is
+		}
+		return append(errs, openmcpvalidation.ValidateClusterRequestStatusUpdate(o, old.(*openmcp.ClusterRequest))...)
+	case *openmcp.AccessRequest:
+		return append(openmcpvalidation.ValidateAccessRequest(o), openmcpvalidation.ValidateAccessRequestStatusUpdate(o, old.(*openmcp.AccessRequest))...)
+	}
+	t.Fatalf("no validation for %T", object)
+	return nil
+}
+
+// bound is one constraint of OpenAPI, where it holds, and a value beyond it.
+type bound struct {
+	name   string
+	at     []any
+	beyond any
+}
+
+// bounds collects the constraints of a schema, and fails where the example does not have the field.
+func bounds(t *testing.T, s *spec.Schema, example any, at []any) []bound {
+	t.Helper()
+	var found []bound
+	add := func(name string, beyond any) {
+		if example == nil {
+			t.Errorf("the example has no %v, which has the constraint %s", at, name)
+			return
+		}
+		found = append(found, bound{name: name, at: append([]any{}, at...), beyond: beyond})
+	}
+	if len(s.Enum) > 0 {
+		add("enum", "Other")
+	}
+	if s.Pattern != "" {
+		add("pattern "+s.Pattern, misfit(t, s))
+	}
+	if s.MinLength != nil {
+		add("minLength", strings.Repeat("a", int(*s.MinLength)-1))
+	}
+	if s.MaxLength != nil {
+		add("maxLength", strings.Repeat("a", int(*s.MaxLength)+1))
+	}
+	if s.Minimum != nil {
+		add("minimum", int64(*s.Minimum)-1)
+	}
+	if s.Maximum != nil {
+		add("maximum", int64(*s.Maximum)+1)
+	}
+	list, _ := example.([]any)
+	if s.MinItems != nil {
+		add("minItems", append([]any{}, list[:*s.MinItems-1]...))
+	}
+	if s.MaxItems != nil && len(list) > 0 {
+		add("maxItems", repeated(list[0], int(*s.MaxItems)+1))
+	}
+	for i := range s.AllOf {
+		found = append(found, bounds(t, &s.AllOf[i], example, at)...)
+	}
+	fields, _ := example.(map[string]any)
+	for name := range s.Properties {
+		p := s.Properties[name]
+		if name == "metadata" {
+			continue
+		}
+		if value, given := fields[name]; given || len(constraints(&p)) > 0 {
+			found = append(found, bounds(t, &p, value, append(at, name))...)
+		}
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		if len(list) > 0 {
+			found = append(found, bounds(t, s.Items.Schema, list[0], append(at, 0))...)
+		} else if list != nil && len(constraints(s.Items.Schema)) > 0 {
+			t.Errorf("the example has an empty %v", at)
+		}
+	}
+	return found
+}
+
+// constraints names what a schema itself demands, not what is in it.
+func constraints(s *spec.Schema) []string {
+	var names []string
+	for name, given := range map[string]bool{
+		"enum": len(s.Enum) > 0, "pattern": s.Pattern != "", "minLength": s.MinLength != nil, "maxLength": s.MaxLength != nil,
+		"minimum": s.Minimum != nil, "maximum": s.Maximum != nil, "minItems": s.MinItems != nil, "maxItems": s.MaxItems != nil,
+	} {
+		if given {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func repeated(item any, times int) []any {
+	items := make([]any, times)
+	for i := range items {
+		items[i] = item
+	}
+	return items
+}
+
+// misfit is a string that a pattern does not match, and that no other constraint is about.
+func misfit(t *testing.T, s *spec.Schema) string {
+	t.Helper()
+	for _, candidate := range []string{"a b/%?", "-", "x y z", "ftp:"} {
+		if !regexp.MustCompile(s.Pattern).MatchString(candidate) {
+			return candidate
+		}
+	}
+	t.Fatalf("every candidate matches %s", s.Pattern)
+	return ""
+}
+
+// replaced is a copy of an object with another value somewhere.
+func replaced(t *testing.T, object map[string]any, at []any, value any) map[string]any {
+	t.Helper()
+	result := runtime.DeepCopyJSON(object)
+	var in any = result
+	for i, step := range at {
+		last := i == len(at)-1
+		switch step := step.(type) {
+		case string:
+			if last {
+				in.(map[string]any)[step] = value
+			} else {
+				in = in.(map[string]any)[step]
+			}
+		case int:
+			if last {
+				in.([]any)[step] = value
+			} else {
+				in = in.([]any)[step]
+			}
+		}
+	}
+	return result
+}
+
+// decoded is an object as the server has it after decoding, defaults included.
+func decoded(t *testing.T, object map[string]any) runtime.Object {
+	t.Helper()
+	data, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := unstructured.Unstructured{Object: object}
+	gv := u.GroupVersionKind().GroupVersion()
+	gv.Version = runtime.APIVersionInternal
+	got, err := runtime.Decode(Codecs.UniversalDecoder(gv), data)
+	if err != nil {
+		t.Fatalf("%s: %v", data, err)
+	}
+	return got
+}
+
+// TestOpenAPI_SaysWhatValidationSays sends each value that OpenAPI forbids through validation: what editors, pipelines and
+// kubectl explain are told holds for the server, too.
+func TestOpenAPI_SaysWhatValidationSays(t *testing.T) {
+	schemas := resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, Scheme)
+	stated := 0
+	for _, text := range bounded {
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+			t.Fatal(err)
+		}
+		gvk := (&unstructured.Unstructured{Object: object}).GroupVersionKind()
+		t.Run(gvk.Version+" "+gvk.Kind, func(t *testing.T) {
+			schema, err := schemas.ResolveSchema(gvk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			validator := validate.NewSchemaValidator(schema, nil, "", strfmt.Default)
+			valid := decoded(t, object)
+			if result := validator.Validate(object); !result.IsValid() {
+				t.Fatalf("OpenAPI refuses the example: %v", result.Errors)
+			}
+			if errs := refusals(t, valid, valid); len(errs) > 0 {
+				t.Fatalf("validation refuses the example: %v", errs)
+			}
+			found := bounds(t, schema, object, nil)
+			if len(found) == 0 {
+				t.Fatal("OpenAPI states no bound")
+			}
+			stated += len(found)
+			for _, b := range found {
+				t.Run(fmt.Sprint(b.at, " ", b.name), func(t *testing.T) {
+					bad := replaced(t, object, b.at, b.beyond)
+					if validator.Validate(bad).IsValid() {
+						t.Errorf("OpenAPI takes %v", b.beyond)
+					}
+					if errs := refusals(t, decoded(t, bad), valid); len(errs) == 0 {
+						t.Errorf("validation takes %v, which OpenAPI refuses", b.beyond)
+					}
+				})
+			}
+		})
+	}
+	// A marker that the generator does not know is dropped without a word.
+	if stated < 66 {
+		t.Errorf("OpenAPI states %d bounds, some are lost", stated)
+	}
+}
