@@ -37,6 +37,8 @@ type access struct {
 	minters sync.Map
 	// place is whether the hub has a place for token sources.
 	place remembered
+	// anyOIDCPrefix trusts OIDC providers whose prefixes do not keep their names apart from others'.
+	anyOIDCPrefix bool
 	// leftovers hears of the requests that are let go.
 	leftovers *leftovers
 }
@@ -143,7 +145,8 @@ func (r *access) failed(ctx context.Context, before, ar *v1alpha1.AccessRequest,
 		return settle(err)
 	}
 	switch reason {
-	case reasonClusterNotReady, v1alpha1.ReasonInvalidReference, reasonOIDCNotSupported, v1alpha1.ReasonConfigurationProblem:
+	case reasonClusterNotReady, v1alpha1.ReasonInvalidReference, reasonOIDCNotSupported, reasonOIDCPrefixRefused,
+		v1alpha1.ReasonConfigurationProblem:
 		ctrl.LoggerFrom(ctx).Info("No access yet", "reason", failure.Error())
 		return reconcile.Result{RequeueAfter: ResyncInterval}, nil
 	}
@@ -189,6 +192,10 @@ func (r *access) grant(ctx context.Context, ar *v1alpha1.AccessRequest, cluster 
 	}
 	if cluster.Status.Phase != v1alpha1.StatusPhaseReady {
 		return nil, reasoned{reasonClusterNotReady, fmt.Errorf("the Cluster '%s' is not ready: %s", name, whyNotReady(cluster))}
+	}
+	if end, ends := endOf(ar); ends && !time.Now().Before(end) {
+		return nil, reasoned{v1alpha1.ReasonConfigurationProblem, fmt.Errorf("spec.ttl: the time of the request was over at %s",
+			end.UTC().Format(time.RFC3339))}
 	}
 	if _, ok := r.provider.(OIDCTruster); ar.Spec.OIDC != nil && !ok {
 		return nil, reasoned{reasonOIDCNotSupported, fmt.Errorf("the provider %q does not support spec.oidc: ask for a token", r.name)}

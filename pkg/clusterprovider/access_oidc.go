@@ -33,6 +33,9 @@ func (r *access) grantOIDC(
 	if err != nil {
 		return nil, err
 	}
+	if err := r.fitToTrust(ctx, ar, t); err != nil {
+		return nil, err
+	}
 	// Before the rights, because whoever is refused gets none: they could be for names that another's users have.
 	if err := r.trust(ctx, cluster, ar); err != nil {
 		return nil, err

@@ -80,7 +80,7 @@ func TestRenewalOf_IsSpreadOutAndEndsAt80Percent(t *testing.T) {
 	created := time.Now()
 	seen := map[time.Duration]bool{}
 	for i := range 200 {
-		after := renewalOf(types.UID(strings.Repeat("x", i)), created, created.Add(100*time.Hour)).Sub(created)
+		after := renewalOf(request("a", types.UID(strings.Repeat("x", i))), created, created.Add(100*time.Hour)).Sub(created)
 		if after < 75*time.Hour || after > 80*time.Hour {
 			t.Errorf("renewed after %s of 100h", after)
 		}

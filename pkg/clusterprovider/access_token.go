@@ -16,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,8 +24,12 @@ import (
 )
 
 const (
-	// tokenLifetime is what is asked for; a cluster may give less.
+	// tokenLifetime is what is asked for, unless the request ends before; a cluster may give less.
 	tokenLifetime = 30 * 24 * time.Hour
+	// minTokenLifetime is the least that an API server gives.
+	minTokenLifetime = 10 * time.Minute
+	// clockSkew is by how much the clock of a cluster may differ before a token is taken for one that outlives its request.
+	clockSkew = time.Minute
 	// A token is renewed when this part of its lifetime is over: 80 %, less up to 5 % by which the renewals of tokens that
 	// were made together are spread out.
 	renewAfter, renewSpread = 0.80, 0.05
@@ -63,8 +66,34 @@ func (r *access) inPlace(ctx context.Context, ar *v1alpha1.AccessRequest, cluste
 		return time.Time{}, false
 	}
 	created, expires, ok := lifetime(secret)
-	renewal = renewalOf(ar.UID, created, expires)
-	return renewal, ok && time.Now().Before(renewal)
+	if !ok || outlives(ar, created, expires) {
+		return time.Time{}, false
+	}
+	renewal = renewalOf(ar, created, expires)
+	return renewal, renewal.IsZero() || time.Now().Before(renewal)
+}
+
+// endOf is when a request is deleted by its ttl; false if it has none.
+func endOf(ar *v1alpha1.AccessRequest) (time.Time, bool) {
+	if ar.Spec.TTL == nil {
+		return time.Time{}, false
+	}
+	return ar.CreationTimestamp.Add(ar.Spec.TTL.Duration), true
+}
+
+// lifetimeFor is for how long a token of a request is asked for: not beyond its end, so that a token is of no use after that
+// even if nobody is there to take the access back.
+func lifetimeFor(ar *v1alpha1.AccessRequest, now time.Time) time.Duration {
+	if end, ends := endOf(ar); ends {
+		return min(tokenLifetime, max(minTokenLifetime, end.Sub(now).Truncate(time.Second)))
+	}
+	return tokenLifetime
+}
+
+// outlives is whether a token is valid for longer than it could be by now, such as after the ttl was made shorter.
+func outlives(ar *v1alpha1.AccessRequest, created, expires time.Time) bool {
+	_, ends := endOf(ar)
+	return ends && expires.After(created.Add(lifetimeFor(ar, created)+clockSkew))
 }
 
 // lifetime is that of the token in a Secret.
@@ -79,10 +108,14 @@ func unixSeconds(data []byte) (time.Time, bool) {
 	return time.Unix(seconds, 0), err == nil
 }
 
-// renewalOf is when a token has to be renewed. It follows from the request, so that a restart changes nothing.
-func renewalOf(uid types.UID, created, expires time.Time) time.Time {
+// renewalOf is when a token has to be renewed; zero if it is valid until the request ends. It follows from the request, so that
+// a restart changes nothing.
+func renewalOf(ar *v1alpha1.AccessRequest, created, expires time.Time) time.Time {
+	if end, ends := endOf(ar); ends && !expires.Before(end.Add(-clockSkew)) {
+		return time.Time{}
+	}
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(uid)) // never fails
+	_, _ = h.Write([]byte(ar.UID)) // never fails
 	part := renewAfter - renewSpread*float64(h.Sum32())/(1<<32)
 	return created.Add(time.Duration(part * float64(expires.Sub(created))))
 }
@@ -96,11 +129,14 @@ func (r *access) grantToken(
 	if err != nil {
 		return nil, err
 	}
+	if err := r.endOldTokens(ctx, ar, t, name); err != nil {
+		return nil, err
+	}
 	if err := t.bring(ctx, wanted); err != nil {
 		return nil, err
 	}
 	created := time.Now()
-	token, err := t.token(ctx, name)
+	token, err := t.token(ctx, name, lifetimeFor(ar, created))
 	if err != nil {
 		return nil, fmt.Errorf("asking for a token: %w", err)
 	}
@@ -122,15 +158,35 @@ func (r *access) grantToken(
 	}), ar); err != nil {
 		return nil, err
 	}
-	return &answer{
-		message: "access by a token, which is renewed before it expires at " + expires.UTC().Format(time.RFC3339),
-		renewal: renewalOf(ar.UID, created, expires),
-	}, nil
+	given := &answer{renewal: renewalOf(ar, created, expires)}
+	given.message = "access by a token, which is renewed before it expires at " + expires.UTC().Format(time.RFC3339)
+	if given.renewal.IsZero() {
+		given.message = "access by a token, which expires with the request, at " + expires.UTC().Format(time.RFC3339)
+	}
+	return given, nil
 }
 
-func (t *target) token(ctx context.Context, name string) (*authenticationv1.TokenRequest, error) {
+// endOldTokens ends the token of a request that outlives it by now, with all that were made for the same ServiceAccount: a token
+// cannot be called back, but it ends with its ServiceAccount, which is made again. Whoever stops in between begins again with
+// that, since the Secret still has the old token.
+func (r *access) endOldTokens(ctx context.Context, ar *v1alpha1.AccessRequest, t *target, name string) error {
+	secret, err := r.secret(ctx, answerName(ar))
+	if err != nil || !r.madeFor(ar, secret) {
+		return client.IgnoreNotFound(err)
+	}
+	if created, expires, ok := lifetime(secret); !ok || !outlives(ar, created, expires) {
+		return nil
+	}
+	account := serviceAccount(name)
+	if err := t.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil || !t.manages(account) {
+		return client.IgnoreNotFound(err)
+	}
+	return client.IgnoreNotFound(t.Delete(ctx, account, client.Preconditions{UID: &account.UID}))
+}
+
+func (t *target) token(ctx context.Context, name string, lifetime time.Duration) (*authenticationv1.TokenRequest, error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-		ExpirationSeconds: new(int64(tokenLifetime / time.Second)),
+		ExpirationSeconds: new(int64(lifetime / time.Second)),
 	}}
 	return request, t.SubResource("token").Create(ctx, serviceAccount(name), request)
 }
@@ -186,7 +242,7 @@ func (r *access) minterToken(ctx context.Context, config *rest.Config, t *target
 	place := endpointDigest(config)
 	seen, _ := r.minters.Load(place)
 	if at, ok := seen.(time.Time); ok && time.Since(at) < ResyncInterval {
-		if token, err := minter.token(ctx, v1alpha1.TokenMinterServiceAccount); !apierrors.IsNotFound(err) {
+		if token, err := minter.token(ctx, v1alpha1.TokenMinterServiceAccount, tokenLifetime); !apierrors.IsNotFound(err) {
 			return token, err
 		}
 	}
@@ -205,7 +261,7 @@ func (r *access) minterToken(ctx context.Context, config *rest.Config, t *target
 		return nil, err
 	}
 	r.minters.Store(place, time.Now())
-	token, err := minter.token(ctx, meta.Name)
+	token, err := minter.token(ctx, meta.Name, tokenLifetime)
 	if err != nil {
 		return nil, fmt.Errorf("asking for a token: %w", err)
 	}

@@ -131,6 +131,7 @@ func (r *clusters) ensure(ctx context.Context, cluster *v1alpha1.Cluster, profil
 	if failure == nil {
 		if len(state.Endpoints) > 0 {
 			cluster.Status.Endpoints = state.Endpoints
+			cluster.Status.APIServer, _ = state.Endpoints.Get(v1alpha1.APISERVER_ENDPOINT_EXTERNAL)
 		}
 		if state.ProviderStatus != nil {
 			if err := cluster.Status.SetProviderStatus(state.ProviderStatus); err != nil {

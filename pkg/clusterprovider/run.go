@@ -107,6 +107,7 @@ func (o *Options) setup(ctx context.Context, mgr ctrl.Manager, provider Provider
 	}
 	own := o.identity()
 	access := newAccess(own, provider, mgr.GetClient(), mgr.GetAPIReader())
+	access.anyOIDCPrefix = o.anyOIDCPrefix
 	return errors.Join(
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("caches", func(request *http.Request) error { return synced(request.Context(), mgr.GetCache()) }),

@@ -39,6 +39,7 @@ const (
 	reasonOIDCNotSupported   = "OIDCNotSupported"
 	reasonOIDCConflict       = "OIDCConflict"
 	reasonOIDCIssuerRefused  = "OIDCIssuerRefused"
+	reasonOIDCPrefixRefused  = "OIDCPrefixRefused"
 	reasonGranted            = "Granted"
 	reasonDenied             = "Denied"
 	reasonSecretsForbidden   = "SecretsForbidden"

@@ -174,8 +174,9 @@ func (a *accessing) admit(ctx context.Context, clusters []string) error {
 			return err
 		}
 		body := mustJSON(map[string]any{"apiVersion": "v1", "kind": "Secret", "type": "clusters.clusterhub.dev/kubeconfig",
-			"metadata": map[string]any{"name": name, "labels": map[string]string{v1alpha1.ProviderLabel: providerName}},
-			"data":     map[string][]byte{v1alpha1.SecretKeyKubeconfig: data}})
+			"metadata": map[string]any{"name": name, "labels": map[string]string{v1alpha1.ProviderLabel: providerName},
+				"annotations": map[string]string{"clusters.clusterhub.dev/namespaces": "*"}},
+			"data": map[string][]byte{v1alpha1.SecretKeyKubeconfig: data}})
 		path := "/api/v1/namespaces/" + providerNamespace + "/secrets"
 		if err := a.admins[0].do(ctx, http.MethodPost, path, "application/json", body, &bytes.Buffer{}); err != nil {
 			return err

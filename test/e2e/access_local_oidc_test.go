@@ -40,7 +40,7 @@ func (l *localClusters) trustsIssuers(t *testing.T) {
 	editor := v1alpha1.RoleRef{Kind: "Role", Name: "editor", Namespace: "web"}
 	nodes := v1alpha1.RoleRef{Kind: "ClusterRole", Name: "nodes"}
 	ofCorp := oidcAccess("corp", corp.URL)
-	ofCorp.ExtraScopes, ofCorp.GroupsPrefix = []string{"email", "profile"}, new("group-")
+	ofCorp.ExtraScopes, ofCorp.GroupsPrefix = []string{"email", "profile"}, new("group:")
 	ofCorp.Roles = []v1alpha1.PermissionsRequest{
 		{Name: "editor", Namespace: "web", Rules: rulesOf("get,list,create", "configmaps")}, {Name: "nodes", Rules: rulesOf("list", "nodes")},
 	}
@@ -100,7 +100,7 @@ func (l *localClusters) trustsIssuers(t *testing.T) {
 
 	t.Log("An issuer that is refused fails its own request only")
 	refused := map[*v1alpha1.AccessRequest]string{
-		l.askFor(t, "down", oidcAccess("down", down.URL)):                       "the issuer cannot be reached",
+		l.askFor(t, "down", oidcAccess("down", down.URL)):                       "it is not reachable",
 		l.askFor(t, "plain", oidcAccess("plain", "http://issuer.example.test")): "URL scheme must be https",
 	}
 	partners := oidcAccess("partner", partner.URL)
@@ -115,13 +115,13 @@ func (l *localClusters) trustsIssuers(t *testing.T) {
 	impostor := l.askFor(t, "impostor", partners)
 	l.await(t, "what gives out others' names is refused", impostor, func() error {
 		condition := meta.FindStatusCondition(impostor.Status.Conditions, "AccessReady")
-		if condition == nil || condition.Reason != "OIDCConflict" || impostor.Status.Phase != v1alpha1.REQUEST_PENDING {
+		if condition == nil || condition.Reason != "OIDCPrefixRefused" || impostor.Status.Phase != v1alpha1.REQUEST_PENDING {
 			return fmt.Errorf("%+v", impostor.Status)
 		}
 		return nil
 	})
 	l.delete(t, impostor)
-	partners.UsernamePrefix = new("guest-")
+	partners.UsernamePrefix = new("guest:")
 	guests := l.askFor(t, "guests", partners)
 	l.grantedTo(t, guests)
 	for ar, why := range refused {

@@ -41,10 +41,7 @@ func (p *providing) waitsForTheCluster(t *testing.T) {
 	p.delete(t, second)
 	p.awaitGone(t, second)
 
-	secret.Data["kubeconfig"] = must(os.ReadFile(p.plain.AdminKubeconfig()))(t)
-	if err := p.client.Update(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
+	p.readmit(t, secret, must(os.ReadFile(p.plain.AdminKubeconfig()))(t))
 	p.granted(t, ar)
 	p.delete(t, ar)
 	p.awaitGone(t, ar)
@@ -61,12 +58,7 @@ func (p *providing) keepsAccessToWhatIsOutOfReach(t *testing.T) {
 	p.awaitPhase(c, v1alpha1.StatusPhaseReady)
 	ar := p.request(t, "shaken", c, &v1alpha1.TokenConfig{})
 	p.granted(t, ar)
-	write := func(kubeconfig []byte) {
-		config.Data["kubeconfig"] = kubeconfig
-		if err := p.client.Update(t.Context(), config); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write := func(kubeconfig []byte) { p.readmit(t, config, kubeconfig) }
 	write([]byte("this is no kubeconfig"))
 	p.patch(t, ar, `{"metadata":{"annotations":{"openmcp.cloud/operation":"reconcile"}}}`)
 	// The request says why, or that its Cluster is not ready, if that has been noticed first.

@@ -79,11 +79,22 @@ func (p *providing) admit(provider, name string, kubeconfigFile []byte) *corev1.
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: providersNamespace, Name: name, Labels: map[string]string{v1alpha1.ProviderLabel: provider},
+			Annotations: map[string]string{kubeconfig.NamespacesAnnotation: "*"},
 		},
 		Type: kubeconfig.SecretType, Data: map[string][]byte{"kubeconfig": kubeconfigFile},
 	}
 	p.create(secret)
 	return secret
+}
+
+// readmit gives a configuration another kubeconfig. The provider may be writing its annotations.
+func (p *providing) readmit(t *testing.T, secret *corev1.Secret, kubeconfigFile []byte) {
+	t.Helper()
+	before := secret.DeepCopy()
+	secret.Data = map[string][]byte{"kubeconfig": kubeconfigFile}
+	if err := p.client.Patch(t.Context(), secret, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // run starts a provider of the kind kubeconfig, and returns what kills it.

@@ -94,10 +94,7 @@ func TestAccessProvider_EditBeforeTheGrant(t *testing.T) {
 	p.awaitAccess(t, ar, v1alpha1.REQUEST_PENDING, "ClusterNotReady")
 	p.patch(t, ar, `{"spec":{"token":{"roleRefs":[{"kind":"ClusterRole","name":"view"}]}}}`)
 	p.awaitAccess(t, ar, v1alpha1.REQUEST_PENDING, "ClusterNotReady")
-	config.Data["kubeconfig"] = must(os.ReadFile(p.plain.AdminKubeconfig()))(t)
-	if err := p.client.Update(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
+	p.readmit(t, config, must(os.ReadFile(p.plain.AdminKubeconfig()))(t))
 	p.granted(t, ar)
 	prepared := meta.FindStatusCondition(ar.Status.Conditions, "Prepared")
 	if ar.Generation != 2 || prepared == nil || prepared.ObservedGeneration != 2 || len(p.left(t, "existing", "edited")) != 2 {

@@ -289,6 +289,7 @@ func (h *accessHub) admit(t *testing.T, namespace, provider string, names []stri
 		secret := &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: namespace, Name: name, Labels: map[string]string{v1alpha1.ProviderLabel: provider},
+				Annotations: map[string]string{kubeconfig.NamespacesAnnotation: "*"},
 			},
 			Type: kubeconfig.SecretType, Data: map[string][]byte{"kubeconfig": kubeconfigFile},
 		}

@@ -6,11 +6,9 @@
 package kubeconfig
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +28,8 @@ import (
 
 const (
 	// SecretType is the type of the Secrets that admit clusters. They are in the provider's namespace, have the label
-	// clusters.openmcp.cloud/provider with the provider's name, and a kubeconfig under the key of that name.
+	// clusters.openmcp.cloud/provider with the provider's name, the annotation that says which namespaces
+	// may have the cluster, and a kubeconfig under the key of that name.
 	SecretType corev1.SecretType = "clusters.clusterhub.dev/kubeconfig"
 
 	// checkInterval is how often a cluster is asked whether it still answers, and checkTimeout how long it may take.
@@ -86,11 +85,20 @@ func (p *Provider) Ensure(
 	ctx context.Context, cluster *v1alpha1.Cluster, profile clusterprovider.Profile,
 ) (state clusterprovider.State, err error) {
 	state.RetryAfter = checkInterval
-	if taken, err := p.taken(ctx, cluster); err != nil || taken {
-		state.Info = fmt.Sprintf("the cluster of the configuration %q is another Cluster's: delete that one, or this one", profile.Config)
+	secret, err := p.secret(ctx, profile.Config)
+	if err != nil {
 		return state, err
 	}
-	config, err := p.connect(ctx, profile.Config)
+	held, err := p.hold(ctx, cluster, secret)
+	if err != nil {
+		return state, err
+	}
+	state.Conditions = []metav1.Condition{held}
+	if held.Status != metav1.ConditionTrue {
+		state.Info = held.Message
+		return state, nil
+	}
+	config, err := configOf(secret)
 	if err != nil {
 		return state, err
 	}
@@ -106,18 +114,6 @@ func (p *Provider) Ensure(
 	state.Ready = true
 	state.Info = config.Host
 	return state, nil
-}
-
-// taken is whether the cluster has been another object's before. One cluster under two names would be shared by those who
-// want it for themselves.
-func (p *Provider) taken(ctx context.Context, cluster *v1alpha1.Cluster) (bool, error) {
-	list := &v1alpha1.ClusterList{}
-	if err := p.hub.List(ctx, list, client.MatchingFields{"spec.profile": cluster.Spec.Profile}); err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(list.Items, func(other v1alpha1.Cluster) bool {
-		return cmp.Or(other.CreationTimestamp.Compare(cluster.CreationTimestamp.Time), cmp.Compare(other.UID, cluster.UID)) < 0
-	}), nil
 }
 
 // ask is the version of a cluster that takes us for its admin.
@@ -145,9 +141,10 @@ func ask(ctx context.Context, config *rest.Config) (version string, err error) {
 	return info.GitVersion, nil
 }
 
-// Remove implements clusterprovider.Provider: the cluster stays as it is.
-func (p *Provider) Remove(context.Context, *v1alpha1.Cluster, clusterprovider.Profile) (bool, error) {
-	return true, nil
+// Remove implements clusterprovider.Provider: the cluster stays as it is, and others may have it.
+func (p *Provider) Remove(ctx context.Context, cluster *v1alpha1.Cluster, profile clusterprovider.Profile) (bool, error) {
+	err := p.release(ctx, cluster, profile.Config)
+	return err == nil, err
 }
 
 // Connect implements clusterprovider.Provider.
@@ -156,10 +153,15 @@ func (p *Provider) Connect(ctx context.Context, cluster *v1alpha1.Cluster) (*res
 	if err := p.hub.Get(ctx, client.ObjectKey{Name: cluster.Spec.Profile}, profile); err != nil {
 		return nil, err
 	}
-	return p.connect(ctx, profile.Spec.ProviderConfigRef.Name)
+	secret, err := p.secret(ctx, profile.Spec.ProviderConfigRef.Name)
+	if err != nil {
+		return nil, err
+	}
+	return configOf(secret)
 }
 
-func (p *Provider) connect(ctx context.Context, name string) (*rest.Config, error) {
+// secret is the one that admits a cluster.
+func (p *Provider) secret(ctx context.Context, name string) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	if err := p.hub.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: name}, secret); err != nil {
 		return nil, fmt.Errorf("the configuration %q: %w", name, err)
@@ -168,9 +170,14 @@ func (p *Provider) connect(ctx context.Context, name string) (*rest.Config, erro
 		return nil, fmt.Errorf("the configuration %q: the Secret is not of the type %s with the label %s=%s",
 			name, SecretType, v1alpha1.ProviderLabel, p.name)
 	}
+	return secret, nil
+}
+
+// configOf is how the cluster of a Secret is reached.
+func configOf(secret *corev1.Secret) (*rest.Config, error) {
 	config, err := parse(secret.Data[v1alpha1.SecretKeyKubeconfig])
 	if err != nil {
-		return nil, fmt.Errorf("the configuration %q: key %s of the Secret: %w", name, v1alpha1.SecretKeyKubeconfig, err)
+		return nil, fmt.Errorf("the configuration %q: key %s of the Secret: %w", secret.Name, v1alpha1.SecretKeyKubeconfig, err)
 	}
 	return config, nil
 }

@@ -28,6 +28,7 @@ import (
 	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
 	"k8s.io/apiserver/pkg/apis/apiserver/validation"
 	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
@@ -141,7 +142,15 @@ func (p *Provider) check(ctx context.Context, authenticator apiserverv1.JWTAuthe
 	if before.Has(authenticator.Issuer.URL) {
 		return nil
 	}
-	return p.reach(ctx, authenticator.Issuer.URL)
+	if err := p.reach(ctx, authenticator.Issuer.URL); err != nil {
+		// The issuer is whatever the request says, and the answer of what is there must not be told to who asks.
+		ctrl.LoggerFrom(ctx).Info("An OIDC issuer is refused", "issuer", authenticator.Issuer.URL, "reason", err.Error())
+		if untrusted := (*tls.CertificateVerificationError)(nil); errors.As(err, &untrusted) || errors.Is(err, errOtherIssuer) {
+			return errors.New("it is not trusted; the provider's log says why")
+		}
+		return errors.New("it is not reachable; the provider's log says why")
+	}
+	return nil
 }
 
 var scheme = func() *runtime.Scheme {
@@ -149,6 +158,9 @@ var scheme = func() *runtime.Scheme {
 	install.Install(s)
 	return s
 }()
+
+// errOtherIssuer is of a document that is another issuer's.
+var errOtherIssuer = errors.New("not the issuer")
 
 // reach asks an issuer what kube-apiserver will ask it first.
 func (p *Provider) reach(ctx context.Context, issuer string) error {
@@ -179,7 +191,7 @@ func (p *Provider) reach(ctx context.Context, issuer string) error {
 		return fmt.Errorf("%s is no OpenID configuration: %w", url, err)
 	}
 	if document.Issuer != issuer {
-		return fmt.Errorf("%s is the configuration of the issuer %q", url, document.Issuer)
+		return fmt.Errorf("%w: %s is the configuration of %q", errOtherIssuer, url, document.Issuer)
 	}
 	return nil
 }

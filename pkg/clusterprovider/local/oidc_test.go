@@ -99,7 +99,7 @@ func TestTrustOIDC(t *testing.T) {
 	}
 	for issuer, want := range map[string]string{
 		plain.Issuer: "URL scheme must be https", own.Issuer: "must not overlap with disallowed issuers",
-		down.Issuer: "the issuer cannot be reached", liar.Issuer: fmt.Sprintf("is the configuration of the issuer %q", corp.URL),
+		down.Issuer: "it is not reachable", liar.Issuer: "it is not trusted",
 	} {
 		if why := refused[issuer]; why == nil || !strings.Contains(why.Error(), want) {
 			t.Errorf("%s is refused because %v, want %q", issuer, why, want)

@@ -266,11 +266,16 @@ func TestPolicy_OfAccessRequests(t *testing.T) {
 		RoleBindings: []v1alpha1.RoleBindings{{RoleRefs: []v1alpha1.RoleRef{{Kind: "ClusterRole", Name: "cluster-admin"}}}},
 	}}}
 	brings := v1alpha1.AccessRequestSpec{Token: &v1alpha1.TokenConfig{Permissions: []v1alpha1.PermissionsRequest{{}}}}
+	// Without roles it has the cluster trust an issuer of its author's, who becomes whomever the cluster gives roles to.
+	trust := v1alpha1.AccessRequestSpec{OIDC: &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{
+		Issuer: "https://mine", UsernamePrefix: new(""), RoleBindings: []v1alpha1.RoleBindings{},
+	}}}
 	for _, test := range []struct {
 		namespace string
 		spec      v1alpha1.AccessRequestSpec
 		want      bool
 	}{
+		{"foo", trust, false}, {"foo", v1alpha1.AccessRequestSpec{Token: &v1alpha1.TokenConfig{}}, false}, {"platform", trust, true},
 		{"foo", role("ClusterRole", "view"), true}, {"foo", role("ClusterRole", "admin"), false}, {"foo", role("Role", "view"), false},
 		{"foo", byOIDC, false}, {"platform", byOIDC, true}, {"foo", brings, false}, {"platform", brings, true},
 	} {

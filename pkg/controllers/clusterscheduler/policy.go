@@ -7,8 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/google/cel-go/cel"
+	celast "github.com/google/cel-go/common/ast"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -50,6 +53,8 @@ type Policy struct {
 type rule struct {
 	name    string
 	program cel.Program
+	// aboutRoles is whether the rule looks at the roles that are asked for.
+	aboutRoles bool
 }
 
 // Names of variables. CEL reserves the word namespace.
@@ -108,9 +113,18 @@ func compileRules(configs []PolicyRule, path *field.Path, variables ...cel.EnvOp
 		if config.Name == "" {
 			config.Name = path.Index(i).String()
 		}
-		rules = append(rules, rule{name: config.Name, program: program})
+		rules = append(rules, rule{name: config.Name, program: program, aboutRoles: mentions(ast, variableRoleRefs, variablePermissions)})
 	}
 	return rules, errs
+}
+
+// mentions is whether an expression has one of the variables.
+func mentions(ast *cel.Ast, variables ...string) bool {
+	found := false
+	celast.PostOrderVisit(ast.NativeRep().Expr(), celast.NewExprVisitor(func(e celast.Expr) {
+		found = found || e.Kind() == celast.IdentKind && slices.Contains(variables, strings.TrimPrefix(e.AsIdent(), "."))
+	}))
+	return found
 }
 
 // RestrictsClusterRequests says whether ClusterRequestAllowed depends on anything.
@@ -163,9 +177,14 @@ func (p *Policy) AccessRequestAllowed(
 			addRoleRefs(binding.RoleRefs)
 		}
 	}
+	rules := p.accessRequests
+	if len(roleRefs) == 0 && len(permissions) == 0 {
+		// All of no roles are whatever a rule asks them to be.
+		rules = slices.DeleteFunc(slices.Clone(rules), func(r rule) bool { return r.aboutRoles })
+	}
 	told := &v1alpha1.AccessRequest{ObjectMeta: identity(request), Spec: request.Spec}
 	told.Spec.RequestRef = nil
-	return anyAllows(ctx, p.accessRequests, map[string]any{
+	return anyAllows(ctx, rules, map[string]any{
 		variableRequest: told, variableCluster: cluster, variableNamespace: namespace,
 		variableClusterRequests: clusterRequests, variableRoleRefs: roleRefs, variablePermissions: permissions,
 	})

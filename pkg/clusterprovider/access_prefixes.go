@@ -1,0 +1,124 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterprovider
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+// prefixSeparators end a prefix: what stands before them is the provider's, and what follows is a name that it gives.
+const prefixSeparators = ":/#@|"
+
+// fitToTrust is whether a cluster may trust the OIDC provider of a request that it does not trust yet. Who brings an issuer
+// decides which names that gives out, so these must not be names that already mean somebody else.
+func (r *access) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, t *target) error {
+	if trustRank(ar) == 0 {
+		return nil
+	}
+	provider, at := trustOf(ar), field.NewPath("spec", "oidc")
+	if !givesRoles(ar.Spec.OIDC) {
+		return reasoned{reasonOIDCPrefixRefused, fmt.Errorf(
+			"%s: gives no role to anybody, and an issuer is not trusted for nothing: name subjects and roleRefs", at.Child("roleBindings"))}
+	}
+	if !r.anyOIDCPrefix {
+		for name, prefix := range map[string]string{"usernamePrefix": *provider.UsernamePrefix, "groupsPrefix": *provider.GroupsPrefix} {
+			if err := prefixProblem(prefix); err != "" {
+				return reasoned{reasonOIDCPrefixRefused, fmt.Errorf("%s: %q %s", at.Child(name), prefix, err)}
+			}
+		}
+	}
+	used, err := t.foreignSubject(ctx, r.nameLabel(), &provider)
+	if err != nil {
+		return fmt.Errorf("reading the bindings of the cluster: %w", err)
+	}
+	if used != "" {
+		ctrl.LoggerFrom(ctx).Info("An OIDC provider is not trusted: others give rights to names with its prefix", "binding", used)
+		return reasoned{reasonOIDCPrefixRefused, fmt.Errorf("%s: bindings of the cluster that no AccessRequest has made give rights to names "+
+			"with its usernamePrefix or groupsPrefix already: take another name or other prefixes, or ask an admin of the cluster to "+
+			"remove these bindings", at)}
+	}
+	return nil
+}
+
+// givesRoles is whether a request gives a role to anybody.
+func givesRoles(config *v1alpha1.OIDCConfig) bool {
+	for _, binding := range config.RoleBindings {
+		if len(binding.Subjects) > 0 && len(binding.RoleRefs) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// prefixProblem says why a prefix does not keep the names of a provider apart from those of the cluster; empty if it does.
+func prefixProblem(prefix string) string {
+	switch {
+	case prefix == "":
+		return "lets the issuer give out any name that the cluster knows: leave the field out, or end it with a colon"
+	case !strings.ContainsAny(prefix[len(prefix)-1:], prefixSeparators):
+		return "does not end with one of " + strings.Join(strings.Split(prefixSeparators, ""), " ") +
+			", so names with it can be those of others: add a colon"
+	case strings.HasPrefix(prefix, "system:"):
+		return "begins with system:, which is the cluster's: take another one"
+	}
+	return ""
+}
+
+// foreignSubject names a binding that this provider has not made and that gives rights to names with the prefixes; empty if
+// there is none. An empty prefix is one of every name.
+func (t *target) foreignSubject(ctx context.Context, ownLabel string, provider *v1alpha1.OIDCProviderConfig) (string, error) {
+	own, err := labels.NewRequirement(ownLabel, selection.DoesNotExist, nil)
+	if err != nil {
+		return "", err
+	}
+	foreign := client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*own)}
+	clusterRoleBindings, roleBindings := &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}
+	if err := t.List(ctx, clusterRoleBindings, foreign); err != nil {
+		return "", err
+	}
+	if err := t.List(ctx, roleBindings, foreign); err != nil {
+		return "", err
+	}
+	for i := range clusterRoleBindings.Items {
+		if b := &clusterRoleBindings.Items[i]; anyPrefixed(b.Subjects, provider) {
+			return key(b), nil
+		}
+	}
+	for i := range roleBindings.Items {
+		if b := &roleBindings.Items[i]; anyPrefixed(b.Subjects, provider) {
+			return key(b), nil
+		}
+	}
+	return "", nil
+}
+
+// anyPrefixed is whether an issuer could give out the name of one of these subjects. Names that begin with system: are the
+// cluster's, and no issuer can.
+func anyPrefixed(subjects []rbacv1.Subject, provider *v1alpha1.OIDCProviderConfig) bool {
+	for _, subject := range subjects {
+		prefix := provider.UsernamePrefix
+		switch subject.Kind {
+		case rbacv1.UserKind:
+		case rbacv1.GroupKind:
+			prefix = provider.GroupsPrefix
+		default:
+			continue
+		}
+		if strings.HasPrefix(subject.Name, *prefix) && !strings.HasPrefix(subject.Name, "system:") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,122 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubeconfig
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+const (
+	// NamespacesAnnotation of a Secret that admits a cluster says which namespaces may have the cluster, separated by commas; *
+	// is all of them. Without it, none may.
+	NamespacesAnnotation = "clusters.clusterhub.dev/namespaces"
+	// HolderAnnotation of such a Secret is the UID of the Cluster that has the cluster. The provider sets it by a write that
+	// holds only for the version of the Secret that it has read, and removes it with the Cluster.
+	HolderAnnotation = "clusters.clusterhub.dev/holder"
+	// HolderNameAnnotation is the namespace and name of that Cluster, for people.
+	HolderNameAnnotation = "clusters.clusterhub.dev/holder-name"
+
+	// ConditionHeld of a Cluster is whether it has the cluster of its profile.
+	ConditionHeld = "Held"
+
+	reasonHeld       = "Held"
+	reasonTaken      = "Taken"
+	reasonNotAllowed = "NamespaceNotAllowed"
+)
+
+// hold gives the cluster of a Secret to a Cluster, if it may have it and nobody else has it. One cluster under two names would
+// be shared by those who want it for themselves.
+//
+// There is no queue: a Cluster that was refused because another had the cluster stays so. Otherwise it would wait for the
+// moment in which the owner makes its Cluster anew.
+func (p *Provider) hold(ctx context.Context, cluster *v1alpha1.Cluster, secret *corev1.Secret) (metav1.Condition, error) {
+	refused := func(reason, message string) metav1.Condition {
+		return metav1.Condition{Type: ConditionHeld, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+	}
+	held := metav1.Condition{Type: ConditionHeld, Status: metav1.ConditionTrue, Reason: reasonHeld,
+		Message: fmt.Sprintf("the cluster of the configuration %q is this Cluster's", secret.Name)}
+	taken := refused(reasonTaken, fmt.Sprintf("the cluster of the configuration %q is another Cluster's, and is not handed on: "+
+		"delete this Cluster, and make it again when that one is gone", secret.Name))
+
+	if !mayHave(secret, cluster.Namespace) {
+		return refused(reasonNotAllowed, fmt.Sprintf("the namespace %q may not have the cluster of the configuration %q: an admin of the "+
+			"provider allows it by kubectl annotate secret %s -n %s --overwrite %s=%s",
+			cluster.Namespace, secret.Name, secret.Name, secret.Namespace, NamespacesAnnotation, cluster.Namespace)), nil
+	}
+	holder := types.UID(secret.Annotations[HolderAnnotation])
+	if holder == cluster.UID {
+		return held, nil
+	}
+	if before := meta.FindStatusCondition(cluster.Status.Conditions, ConditionHeld); before != nil && before.Reason == reasonTaken {
+		return taken, nil
+	}
+	if holder != "" {
+		there, err := p.exists(ctx, cluster.Spec.Profile, holder)
+		if err != nil {
+			return held, err
+		}
+		if there {
+			return taken, nil
+		}
+	}
+	return held, p.record(ctx, secret, map[string]string{
+		HolderAnnotation: string(cluster.UID), HolderNameAnnotation: client.ObjectKeyFromObject(cluster).String(),
+	})
+}
+
+// release takes the cluster of a Secret back from a Cluster that has it.
+func (p *Provider) release(ctx context.Context, cluster *v1alpha1.Cluster, config string) error {
+	secret := &corev1.Secret{}
+	if err := p.hub.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: config}, secret); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if types.UID(secret.Annotations[HolderAnnotation]) != cluster.UID {
+		return nil
+	}
+	return client.IgnoreNotFound(p.record(ctx, secret, nil))
+}
+
+// record writes who has the cluster of a Secret, unless the Secret has changed since it was read.
+func (p *Provider) record(ctx context.Context, secret *corev1.Secret, holder map[string]string) error {
+	before := secret.DeepCopy()
+	if secret.Annotations == nil {
+		secret.Annotations = map[string]string{}
+	}
+	for _, name := range []string{HolderAnnotation, HolderNameAnnotation} {
+		delete(secret.Annotations, name)
+		if value, ok := holder[name]; ok {
+			secret.Annotations[name] = value
+		}
+	}
+	return p.hub.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// exists is whether there is a Cluster with that UID. A holder whose finalizer somebody has removed is gone without a word.
+func (p *Provider) exists(ctx context.Context, profile string, uid types.UID) (bool, error) {
+	list := &v1alpha1.ClusterList{}
+	if err := p.hub.List(ctx, list, client.MatchingFields{"spec.profile": profile}); err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(list.Items, func(other v1alpha1.Cluster) bool { return other.UID == uid }), nil
+}
+
+func mayHave(secret *corev1.Secret, namespace string) bool {
+	for allowed := range strings.SplitSeq(secret.Annotations[NamespacesAnnotation], ",") {
+		if allowed = strings.TrimSpace(allowed); allowed == "*" || allowed != "" && allowed == namespace {
+			return true
+		}
+	}
+	return false
+}

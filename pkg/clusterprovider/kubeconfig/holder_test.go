@@ -1,0 +1,179 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubeconfig
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+)
+
+// held is a hub with one Secret that admits a cluster.
+type held struct {
+	*Provider
+	t *testing.T
+}
+
+func newHeld(t *testing.T, namespaces string) *held {
+	scheme := runtime.NewScheme()
+	_, _ = corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "openmcp-system", Name: "berlin", Labels: map[string]string{v1alpha1.ProviderLabel: "k"}},
+		Type:       SecretType, Data: map[string][]byte{"kubeconfig": []byte("keep")},
+	}
+	if namespaces != "" {
+		secret.Annotations = map[string]string{NamespacesAnnotation: namespaces, "keep": "this"}
+	}
+	hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(secret).
+		WithIndex(&v1alpha1.Cluster{}, "spec.profile", func(o client.Object) []string { return []string{o.(*v1alpha1.Cluster).Spec.Profile} }).Build()
+	return &held{Provider: &Provider{hub: hub, name: "k", namespace: "openmcp-system"}, t: t}
+}
+
+func (h *held) cluster(namespace string, uid types.UID) *v1alpha1.Cluster {
+	h.t.Helper()
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c-" + string(uid), UID: uid}}
+	c.Spec.Profile = "default.k.berlin"
+	if err := h.hub.Create(h.t.Context(), c); err != nil {
+		h.t.Fatal(err)
+	}
+	return c
+}
+
+// asks is the reason that a Cluster is given, which it remembers in its status.
+func (h *held) asks(c *v1alpha1.Cluster) string {
+	h.t.Helper()
+	secret, err := h.secret(h.t.Context(), "berlin")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	condition, err := h.hold(h.t.Context(), c, secret)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	meta.SetStatusCondition(&c.Status.Conditions, condition)
+	return condition.Reason
+}
+
+func (h *held) holder() string {
+	h.t.Helper()
+	secret, err := h.secret(h.t.Context(), "berlin")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if string(secret.Data["kubeconfig"]) != "keep" || secret.Annotations["keep"] != "this" {
+		h.t.Errorf("the provider changed more than its annotations: %+v", secret)
+	}
+	return secret.Annotations[HolderAnnotation]
+}
+
+// Who may make Clusters, with whatever creation time, must not take a cluster that has an owner.
+func TestHold_TheFirstKeepsTheClusterAndNobodyWaitsForIt(t *testing.T) {
+	h := newHeld(t, "web, teams")
+	owner, rival := h.cluster("teams", "2"), h.cluster("web", "1")
+	if got := h.asks(owner); got != reasonHeld || h.holder() != "2" {
+		t.Fatalf("the first is %s, the holder %s", got, h.holder())
+	}
+	if got := h.asks(rival); got != reasonTaken || h.holder() != "2" {
+		t.Errorf("the second is %s, the holder %s", got, h.holder())
+	}
+	if gone, err := h.Remove(t.Context(), rival, clusterprovider.Profile{Config: "berlin"}); err != nil || !gone || h.holder() != "2" {
+		t.Errorf("the end of the second: %v, the holder %s", err, h.holder())
+	}
+	// The owner makes its Cluster anew, while the rival has been waiting.
+	if gone, err := h.Remove(t.Context(), owner, clusterprovider.Profile{Config: "berlin"}); err != nil || !gone || h.holder() != "" {
+		t.Errorf("the end of the first: %v, the holder %s", err, h.holder())
+	}
+	if got := h.asks(rival); got != reasonTaken || h.holder() != "" {
+		t.Errorf("who has waited is %s, the holder %s", got, h.holder())
+	}
+	if got := h.asks(h.cluster("teams", "3")); got != reasonHeld || h.holder() != "3" {
+		t.Errorf("the owner's new one is %s, the holder %s", got, h.holder())
+	}
+}
+
+func TestHold_OnlyNamespacesThatTheSecretNames(t *testing.T) {
+	for namespaces, want := range map[string]string{
+		"": reasonNotAllowed, "web": reasonNotAllowed, "team": reasonNotAllowed, "teams2,": reasonNotAllowed, ",": reasonNotAllowed,
+		"teams": reasonHeld, "web,teams": reasonHeld, " teams ,web": reasonHeld, "*": reasonHeld,
+	} {
+		h := newHeld(t, namespaces)
+		c := h.cluster("teams", "1")
+		if got := h.asks(c); got != want {
+			t.Errorf("%q: %s, want %s", namespaces, got, want)
+		}
+		if message := c.Status.Conditions[0].Message; want == reasonNotAllowed && !strings.Contains(message,
+			"kubectl annotate secret berlin -n openmcp-system --overwrite clusters.clusterhub.dev/namespaces=teams") {
+			t.Errorf("%q does not say what to do", message)
+		}
+	}
+}
+
+func TestHold_AHolderThatIsGoneWithoutAWordHoldsNoLonger(t *testing.T) {
+	h := newHeld(t, "teams")
+	lost := h.cluster("teams", "1")
+	h.asks(lost)
+	if err := h.hub.Delete(t.Context(), lost); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.asks(h.cluster("teams", "2")); got != reasonHeld || h.holder() != "2" {
+		t.Errorf("%s, the holder %s", got, h.holder())
+	}
+}
+
+// Two that have read the same Secret do not both get the cluster.
+func TestHold_OneOfManyAtOnce(t *testing.T) {
+	h := newHeld(t, "*")
+	secret, err := h.secret(t.Context(), "berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var (
+		wg   sync.WaitGroup
+		lock sync.Mutex
+		have []types.UID
+	)
+	for _, uid := range []types.UID{"1", "2", "3", "4", "5", "6", "7", "8"} {
+		c := h.cluster("teams", uid)
+		wg.Go(func() {
+			condition, err := h.hold(context.WithoutCancel(t.Context()), c, secret.DeepCopy())
+			if err == nil && condition.Status == metav1.ConditionTrue {
+				lock.Lock()
+				defer lock.Unlock()
+				have = append(have, c.UID)
+			}
+		})
+	}
+	wg.Wait()
+	if len(have) != 1 {
+		t.Errorf("%v have the cluster", have)
+	}
+}
+
+func TestRelease_WithoutTheSecret(t *testing.T) {
+	h := newHeld(t, "*")
+	c := h.cluster("teams", "1")
+	h.asks(c)
+	secret, err := h.secret(t.Context(), "berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.hub.Delete(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	if gone, err := h.Remove(t.Context(), c, clusterprovider.Profile{Config: "berlin"}); err != nil || !gone {
+		t.Errorf("%t, %v", gone, err)
+	}
+}
