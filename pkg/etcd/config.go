@@ -61,6 +61,7 @@ func embedConfig(opts Options, p pki, grpcAddress string, onGRPC func(*grpc.Serv
 	cfg.ListenClientHttpUrls = []url.URL{{Scheme: "https", Host: "127.0.0.1:0"}}
 	cfg.AdvertiseClientUrls = []url.URL{clientURL}
 	cfg.ServiceRegister = onGRPC
+	cfg.EnableGRPCGateway = false // nothing speaks JSON to it
 	cfg.TlsMinVersion = "TLS1.3"
 	cfg.ClientTLSInfo = transport.TLSInfo{
 		CertFile:       p.serverCertFile,

@@ -18,6 +18,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/util/cert"
@@ -28,6 +29,8 @@ import (
 const validity = 10 * 365 * 24 * time.Hour
 
 // Certificates are a directory of certificates and keys, each pair with a name. What is there already is kept.
+//
+// Whoever trusts a CA lets in all that it has signed, and will sign. So each CA is for one trust.
 type Certificates struct{ Dir string }
 
 // Cert is the file of a certificate.
@@ -76,10 +79,31 @@ func (c Certificates) Authority(name, commonName string) (*Authority, error) {
 	return &Authority{certificates: c, cert: certs[0], key: signer}, nil
 }
 
-// Leaf makes a certificate for a client and server on this machine.
-func (a *Authority) Leaf(name string, subject pkix.Name, dnsNames ...string) error {
+// Server makes a certificate for a server on this machine, which has further names.
+func (a *Authority) Server(name, commonName string, dnsNames ...string) error {
+	return a.leaf(name, pkix.Name{CommonName: commonName}, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, dnsNames...)
+}
+
+// Client makes a certificate by which a client says who it is.
+func (a *Authority) Client(name string, subject pkix.Name) error {
+	return a.leaf(name, subject, []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth})
+}
+
+// Peer makes a certificate for a member of a cluster, which is a server and a client of the others.
+func (a *Authority) Peer(name, commonName string) error {
+	return a.leaf(name, pkix.Name{CommonName: commonName}, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth})
+}
+
+// leaf replaces a certificate that is there by another CA, or for another purpose.
+func (a *Authority) leaf(name string, subject pkix.Name, usages []x509.ExtKeyUsage, dnsNames ...string) error {
 	if exists(a.certificates.Cert(name)) {
-		return nil
+		certs, err := cert.CertsFromFile(a.certificates.Cert(name))
+		if err != nil {
+			return err
+		}
+		if slices.Equal(certs[0].ExtKeyUsage, usages) && certs[0].CheckSignatureFrom(a.cert) == nil {
+			return nil
+		}
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -92,12 +116,14 @@ func (a *Authority) Leaf(name string, subject pkix.Name, dnsNames ...string) err
 	template := &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      subject,
-		DNSNames:     append([]string{"localhost"}, dnsNames...),
-		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore:    a.cert.NotBefore,
 		NotAfter:     time.Now().Add(validity),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		ExtKeyUsage:  usages,
+	}
+	if slices.Contains(usages, x509.ExtKeyUsageServerAuth) {
+		template.DNSNames = append([]string{"localhost"}, dnsNames...)
+		template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {
@@ -120,6 +146,19 @@ func (c Certificates) SigningKey(name string) error {
 		return err
 	}
 	return WriteFile(c.Key(name), data)
+}
+
+// Bundle puts the certificates of CAs into one, for a server that trusts them all.
+func (c Certificates) Bundle(name string, authorities ...string) error {
+	var bundle []byte
+	for _, authority := range authorities {
+		data, err := os.ReadFile(c.Cert(authority))
+		if err != nil {
+			return err
+		}
+		bundle = append(bundle, data...)
+	}
+	return WriteFile(c.Cert(name), bundle)
 }
 
 // write writes the certificate last: with it, the pair is complete.

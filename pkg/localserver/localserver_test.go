@@ -7,8 +7,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -16,7 +19,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// TestCertificates shows that what one authority signs is good for a client and a server on this machine, and nowhere else.
+// TestCertificates shows that what one authority signs is good on this machine, for the purpose that it was made for, and
+// nowhere else.
 func TestCertificates(t *testing.T) {
 	certs := localserver.Certificates{Dir: filepath.Join(t.TempDir(), "pki")}
 	create := func() {
@@ -27,69 +31,111 @@ func TestCertificates(t *testing.T) {
 				t.Fatal(err)
 			}
 			subject := pkix.Name{CommonName: "ann", Organization: []string{"system:masters"}}
-			if err := authority.Leaf("by-"+ca, subject, "kubernetes"); err != nil {
+			if err := errors.Join(authority.Server("server-of-"+ca, "kubernetes", "kubernetes"),
+				authority.Client("client-of-"+ca, subject), authority.Peer("peer-of-"+ca, "etcd")); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := certs.SigningKey("tokens"); err != nil {
+		if err := errors.Join(certs.SigningKey("tokens"), certs.Bundle("both", "ca", "other")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	files := func() map[string]string {
-		t.Helper()
-		all := map[string]string{}
-		entries, err := os.ReadDir(certs.Dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, entry := range entries {
-			info, err := entry.Info()
-			if err != nil || info.Mode().Perm() != 0o600 {
-				t.Errorf("%s has the mode %s: %v", entry.Name(), info.Mode(), err)
-			}
-			data, err := os.ReadFile(filepath.Join(certs.Dir, entry.Name()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			all[entry.Name()] = string(data)
-		}
-		return all
+	create()
+	before := files(t, certs.Dir)
+	if len(before) != 18 {
+		t.Errorf("there are %d files, want 18: %v", len(before), slices.Sorted(maps.Keys(before)))
 	}
 	create()
-	before := files()
-	if len(before) != 9 {
-		t.Errorf("there are %d files, want 9: %v", len(before), before)
-	}
-	create()
-	for name, data := range files() {
+	for name, data := range files(t, certs.Dir) {
 		if before[name] != data {
 			t.Errorf("%s has been replaced", name)
 		}
 	}
 
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM([]byte(before["ca.crt"]))
+	const server, client = x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth
 	for _, c := range []struct {
-		name, dnsName string
-		usage         x509.ExtKeyUsage
-		good          bool
+		name, roots, dnsName string
+		usage                x509.ExtKeyUsage
+		good                 bool
 	}{
-		{"by-ca", "localhost", x509.ExtKeyUsageServerAuth, true},
-		{"by-ca", "127.0.0.1", x509.ExtKeyUsageServerAuth, true},
-		{"by-ca", "kubernetes", x509.ExtKeyUsageClientAuth, true},
-		{"by-ca", "example.com", x509.ExtKeyUsageServerAuth, false},
-		{"by-ca", "localhost", x509.ExtKeyUsageCodeSigning, false},
-		{"by-other", "localhost", x509.ExtKeyUsageServerAuth, false},
+		{"server-of-ca", "ca", "localhost", server, true},
+		{"server-of-ca", "ca", "127.0.0.1", server, true},
+		{"server-of-ca", "ca", "kubernetes", server, true},
+		{"server-of-ca", "ca", "example.com", server, false},
+		{"server-of-ca", "ca", "", client, false},
+		{"client-of-ca", "ca", "", client, true},
+		{"client-of-ca", "ca", "localhost", client, false},
+		{"client-of-ca", "ca", "", server, false},
+		{"peer-of-ca", "ca", "127.0.0.1", server, true},
+		{"peer-of-ca", "ca", "", client, true},
+		{"peer-of-ca", "ca", "", x509.ExtKeyUsageCodeSigning, false},
+		{"server-of-other", "ca", "localhost", server, false},
+		{"client-of-other", "ca", "", client, false},
+		{"client-of-ca", "both", "", client, true},
+		{"client-of-other", "both", "", client, true},
 	} {
 		pair, err := tls.LoadX509KeyPair(certs.Cert(c.name), certs.Key(c.name))
 		if err != nil {
 			t.Fatal(err)
 		}
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM([]byte(before[c.roots+".crt"]))
 		options := x509.VerifyOptions{Roots: roots, DNSName: c.dnsName, KeyUsages: []x509.ExtKeyUsage{c.usage}}
 		if _, err := pair.Leaf.Verify(options); (err == nil) != c.good {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
+}
+
+// TestCertificates_OfAnotherPurposeOrCA: what is there of the same name is not good then, and is made anew.
+func TestCertificates_OfAnotherPurposeOrCA(t *testing.T) {
+	certs := localserver.Certificates{Dir: filepath.Join(t.TempDir(), "pki")}
+	one, errOne := certs.Authority("one", "one")
+	two, errTwo := certs.Authority("two", "two")
+	if err := errors.Join(errOne, errTwo); err != nil {
+		t.Fatal(err)
+	}
+	last := ""
+	for step, create := range []func() error{
+		func() error { return one.Peer("etcd", "etcd") },
+		func() error { return one.Server("etcd", "etcd") },
+		func() error { return two.Server("etcd", "etcd") },
+		func() error { return two.Client("etcd", pkix.Name{CommonName: "etcd"}) },
+	} {
+		if err := create(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tls.LoadX509KeyPair(certs.Cert("etcd"), certs.Key("etcd")); err != nil {
+			t.Errorf("after step %d: %v", step, err)
+		}
+		now := files(t, certs.Dir)["etcd.crt"]
+		if now == last {
+			t.Errorf("step %d has left the certificate as it was", step)
+		}
+		last = now
+	}
+}
+
+// files are the contents of a directory that has nothing which others may read.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has the mode %s: %v", entry.Name(), info.Mode(), err)
+		}
+		data, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[entry.Name()] = string(data)
+	}
+	return all
 }
 
 func TestListen(t *testing.T) {

@@ -46,14 +46,20 @@ func newLocalClusters(t *testing.T) *localClusters {
 	if err := os.WriteFile(issuers, fakeoidc.NewIssuer(t).CA(), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return clustersOn(t, ownHub(t, func(c *localhub.Config) {
+		c.WithoutKubeControllerManager = true
+		c.HubControllerManagerArgs = []string{"--registration-drivers="}
+	}), "--issuer-ca-file="+issuers)
+}
+
+// clustersOn has the provider of the example run for a hub.
+func clustersOn(t *testing.T, h *localhub.Hub, args ...string) *localClusters {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	l := &localClusters{args: []string{"--issuer-ca-file=" + issuers}, hub: ownHub(t, func(c *localhub.Config) {
-		c.WithoutKubeControllerManager = true
-		c.HubControllerManagerArgs = []string{"--registration-drivers="}
-	})}
+	l := &localClusters{args: args, hub: h}
 	l.dir = filepath.Join(l.hub.Dir(), "cluster-provider")
 	l.client = must(client.New(l.hub.AdminConfig(), client.Options{Scheme: scheme}))(t)
 	l.kubectl(t, "apply", "-f", l.example("provider.yaml"))

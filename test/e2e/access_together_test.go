@@ -230,7 +230,7 @@ func nothingStored(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	tls := must(transport.TLSInfo{
-		TrustedCAFile: file("pki/ca.crt"), CertFile: file("pki/etcd.crt"), KeyFile: file("pki/etcd.key"),
+		TrustedCAFile: file("pki/ca.crt"), CertFile: file("pki/client.crt"), KeyFile: file("pki/client.key"),
 	}.ClientConfig())(t)
 	endpoint := fmt.Sprintf("https://127.0.0.1:%d", ports.ClientPort)
 	etcd := must(clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, TLS: tls}))(t)

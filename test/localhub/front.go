@@ -6,7 +6,6 @@ package localhub
 import (
 	"cmp"
 	"context"
-	"crypto/x509/pkix"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -115,87 +114,29 @@ func (h *Hub) run(ctx context.Context, name, bin string, args, env []string, rea
 	return err
 }
 
-func (h *Hub) certificates() localserver.Certificates {
-	return localserver.Certificates{Dir: h.path("pki")}
-}
-
-// authority makes a CA of the hub, or returns the one that is there.
-func (h *Hub) authority(name string) (*localserver.Authority, error) {
-	return h.certificates().Authority(name, "clusterhub-local-"+name)
-}
-
-// identify makes all that the processes prove who they are with.
-func (h *Hub) identify() error {
-	ca, err := h.authority("ca")
-	if err != nil {
-		return err
-	}
-	frontProxy, err := h.authority("front-proxy-ca")
-	if err != nil {
-		return err
-	}
-	if err := h.certificates().SigningKey("service-accounts"); err != nil {
-		return err
-	}
-	if err := frontProxy.Leaf("front-proxy", pkix.Name{CommonName: "front-proxy"}); err != nil {
-		return err
-	}
-	clients := map[string]pkix.Name{
-		"admin":           {CommonName: "admin", Organization: []string{"system:masters"}},
-		procKCM:           {CommonName: "system:kube-controller-manager"},
-		procHubAPIServer:  serviceAccount(systemNamespace, procHubAPIServer),
-		procHubController: serviceAccount(systemNamespace, procHubController),
-		"etcd":            {CommonName: "etcd"},
-	}
-	for name, subject := range clients {
-		if err := ca.Leaf(name, subject); err != nil {
-			return err
-		}
-	}
-	if err := ca.Leaf(procFront, pkix.Name{CommonName: procFront}, "kubernetes", "kubernetes.default", "kubernetes.default.svc"); err != nil {
-		return err
-	}
-	for _, name := range []string{"admin", procKCM, procHubAPIServer, procHubController} {
-		if err := h.kubeconfig(h.path(name+".kubeconfig"), name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (h *Hub) frontURL() string { return fmt.Sprintf("https://127.0.0.1:%d", h.ports[procFront]) }
 
-func serviceAccount(namespace, name string) pkix.Name {
-	return pkix.Name{
-		CommonName:   "system:serviceaccount:" + namespace + ":" + name,
-		Organization: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace},
+// etcds are the processes of this hub that are an etcd.
+func (h *Hub) etcds() []string {
+	if h.config.ExternalEtcd {
+		return []string{procEtcd, procHubEtcd}
 	}
+	return []string{procEtcd}
 }
-
-// actAs makes the kubeconfig of a process that is a ServiceAccount.
-func (h *Hub) actAs(process, namespace, name string) (kubeconfig string, err error) {
-	ca, err := h.authority("ca")
-	if err != nil {
-		return "", err
-	}
-	if err := ca.Leaf(process, serviceAccount(namespace, name)); err != nil {
-		return "", err
-	}
-	kubeconfig = h.path(process + ".kubeconfig")
-	return kubeconfig, h.kubeconfig(kubeconfig, process)
-}
-
-func (h *Hub) pki(name string) string { return h.path("pki", name) }
 
 // etcdArgs are those of an etcd that proves itself to its clients and asks them to do the same.
 func (h *Hub) etcdArgs(name string) []string {
 	client, peer := fmt.Sprintf("https://127.0.0.1:%d", h.ports[name]), fmt.Sprintf("https://127.0.0.1:%d", h.ports[name+peerPort])
+	certs := h.certificates()
 	args := []string{
 		"--name=local", "--data-dir=" + h.path(name), "--log-level=warn",
 		"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
 		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=local=" + peer,
-		"--client-cert-auth", "--cert-file=" + h.pki("etcd.crt"), "--key-file=" + h.pki("etcd.key"), "--trusted-ca-file=" + h.pki("ca.crt"),
-		"--peer-client-cert-auth", "--peer-cert-file=" + h.pki("etcd.crt"), "--peer-key-file=" + h.pki("etcd.key"), "--peer-trusted-ca-file=" + h.pki("ca.crt"),
+		"--client-cert-auth", "--trusted-ca-file=" + certs.Cert(etcdClientCA(name)),
+		"--cert-file=" + certs.Cert(name), "--key-file=" + certs.Key(name),
+		"--peer-client-cert-auth", "--peer-trusted-ca-file=" + certs.Cert(etcdPeerCA(name)),
+		"--peer-cert-file=" + certs.Cert(name+"-peer"), "--peer-key-file=" + certs.Key(name+"-peer"),
+		"--enable-grpc-gateway=false", // etcd would be its own client there, with the certificate of a server
 		"--quota-backend-bytes=8589934592",
 	}
 	if h.config.UnsafeNoFsync {
@@ -205,9 +146,10 @@ func (h *Hub) etcdArgs(name string) []string {
 }
 
 func (h *Hub) etcdFlags(name string) []string {
+	certs := h.certificates()
 	return []string{
-		fmt.Sprintf("--etcd-servers=https://127.0.0.1:%d", h.ports[name]),
-		"--etcd-cafile=" + h.pki("ca.crt"), "--etcd-certfile=" + h.pki("etcd.crt"), "--etcd-keyfile=" + h.pki("etcd.key"),
+		fmt.Sprintf("--etcd-servers=https://127.0.0.1:%d", h.ports[name]), "--etcd-cafile=" + certs.Cert(serverCA),
+		"--etcd-certfile=" + certs.Cert(name+"-client"), "--etcd-keyfile=" + certs.Key(name+"-client"),
 	}
 }
 
@@ -215,11 +157,7 @@ func (h *Hub) startFront(ctx context.Context) error {
 	if err := h.identify(); err != nil {
 		return err
 	}
-	etcds := []string{procEtcd}
-	if h.config.ExternalEtcd {
-		etcds = append(etcds, procHubEtcd)
-	}
-	for _, name := range etcds {
+	for _, name := range h.etcds() {
 		listens := func(ctx context.Context) bool { return dials(ctx, h.ports[name]) }
 		if err := h.run(ctx, name, "etcd", h.etcdArgs(name), nil, listens); err != nil {
 			return err
@@ -228,7 +166,7 @@ func (h *Hub) startFront(ctx context.Context) error {
 	args := append([]string{
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", h.ports[procFront]),
 		"--tls-cert-file=" + h.pki("kube-apiserver.crt"), "--tls-private-key-file=" + h.pki("kube-apiserver.key"),
-		"--client-ca-file=" + h.pki("ca.crt"),
+		"--client-ca-file=" + h.certificates().Cert(clientBundle),
 		"--service-account-issuer=" + cmp.Or(h.config.Issuer, defaultIssuer),
 		"--service-account-key-file=" + h.pki("service-accounts.key"),
 		"--service-account-signing-key-file=" + h.pki("service-accounts.key"),

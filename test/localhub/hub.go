@@ -129,13 +129,13 @@ func (h *Hub) startKubeControllerManager(ctx context.Context) error {
 	if h.config.WithoutKubeControllerManager {
 		return nil
 	}
-	kubeconfig := h.path(procKCM + ".kubeconfig")
+	kubeconfig, certs := h.path(procKCM+".kubeconfig"), h.certificates()
 	args := []string{
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", h.ports[procKCM]),
 		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 		"--leader-elect=false", "--use-service-account-credentials",
-		"--service-account-private-key-file=" + h.pki("service-accounts.key"), "--root-ca-file=" + h.pki("ca.crt"),
-		"--cluster-signing-cert-file=" + h.pki("ca.crt"), "--cluster-signing-key-file=" + h.pki("ca.key"),
+		"--service-account-private-key-file=" + certs.Key("service-accounts"), "--root-ca-file=" + certs.Cert(serverCA),
+		"--cluster-signing-cert-file=" + certs.Cert(csrSigner), "--cluster-signing-key-file=" + certs.Key(csrSigner),
 		"--cert-dir=" + h.path(procKCM),
 	}
 	return h.run(ctx, procKCM, procKCM, args, nil, func(ctx context.Context) bool { return dials(ctx, h.ports[procKCM]) })
@@ -191,7 +191,7 @@ func (h *Hub) StartHubAgent(ctx context.Context, args ...string) error {
 	}
 	health := h.ports[procHubAgent+healthPort]
 	args = append([]string{"--spoke-kubeconfig=" + kubeconfig, "--cluster-server-url=" + h.frontURL(),
-		"--cluster-ca-file=" + h.pki("ca.crt"), fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", health)}, args...)
+		"--cluster-ca-file=" + h.certificates().Cert(serverCA), fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", health)}, args...)
 	return h.run(ctx, procHubAgent, procHubAgent, args, nil, func(ctx context.Context) bool { return healthy(ctx, health, "/healthz") })
 }
 

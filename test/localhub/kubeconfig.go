@@ -23,7 +23,7 @@ func (h *Hub) kubeconfig(file, name string) error {
 	if err != nil {
 		config = clientcmdapi.NewConfig()
 	}
-	config.Clusters[local] = &clientcmdapi.Cluster{Server: h.frontURL(), CertificateAuthorityData: read(certs.Cert("ca"))}
+	config.Clusters[local] = &clientcmdapi.Cluster{Server: h.frontURL(), CertificateAuthorityData: read(certs.Cert(serverCA))}
 	config.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: read(certs.Cert(name)), ClientKeyData: read(certs.Key(name))}
 	config.Contexts[local] = &clientcmdapi.Context{Cluster: local, AuthInfo: name}
 	config.CurrentContext = local

@@ -215,7 +215,9 @@ func impersonate(config *rest.Config, user string, groups []string) *rest.Config
 
 // EtcdKeys is what reaches the hub's own etcd when it is external: endpoint, CA, certificate and key.
 func (h *Hub) EtcdKeys() (endpoint, ca, cert, key string) {
-	return fmt.Sprintf("https://127.0.0.1:%d", h.ports[procHubEtcd]), h.path("pki", "ca.crt"), h.path("pki", "etcd.crt"), h.path("pki", "etcd.key")
+	certs := h.certificates()
+	return fmt.Sprintf("https://127.0.0.1:%d", h.ports[procHubEtcd]), certs.Cert(serverCA),
+		certs.Cert(procHubEtcd + "-client"), certs.Key(procHubEtcd + "-client")
 }
 
 // Kubectl returns kubectl with the admin's kubeconfig.
@@ -256,6 +258,10 @@ func (h *Hub) stopOrder() []string {
 // Stop ends all processes, gracefully where they let it.
 func (h *Hub) Stop() {
 	defer h.unlock()
+	h.stopProcesses()
+}
+
+func (h *Hub) stopProcesses() {
 	for _, name := range h.stopOrder() {
 		switch p := h.procs[name]; {
 		case p == nil:

@@ -174,12 +174,15 @@ func (p *Provider) decide(ctx context.Context, c cluster, object *v1alpha1.Clust
 // prepare makes what the processes read.
 func (c cluster) prepare(r record) error {
 	certs := c.certificates()
-	err := createAll(certs, string(c.uid), map[string]pkix.Name{
-		"admin":           {CommonName: "cluster-provider", Organization: []string{"system:masters"}},
-		apiServer:         {CommonName: apiServer},
-		controllerManager: {CommonName: "system:kube-controller-manager"},
-	}, "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+	authorities, err := authorities(certs, string(c.uid), serverCA, clientCA)
 	if err != nil {
+		return err
+	}
+	if err := errors.Join(
+		authorities[serverCA].Server(apiServer, apiServer, "kubernetes", "kubernetes.default", "kubernetes.default.svc"),
+		authorities[clientCA].Client("admin", pkix.Name{CommonName: "cluster-provider", Organization: []string{"system:masters"}}),
+		authorities[clientCA].Client(controllerManager, pkix.Name{CommonName: "system:kube-controller-manager"}),
+	); err != nil {
 		return err
 	}
 	if err := certs.SigningKey("service-accounts"); err != nil {
@@ -192,7 +195,7 @@ func (c cluster) prepare(r record) error {
 	}
 	const name = "local"
 	kubeconfig, err := clientcmd.Write(clientcmdapi.Config{
-		Clusters: map[string]*clientcmdapi.Cluster{name: {Server: c.server(r), CertificateAuthority: certs.Cert(ca)}},
+		Clusters: map[string]*clientcmdapi.Cluster{name: {Server: c.server(r), CertificateAuthority: certs.Cert(serverCA)}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{
 			name: {ClientCertificate: certs.Cert(controllerManager), ClientKey: certs.Key(controllerManager)},
 		},
@@ -205,21 +208,25 @@ func (c cluster) prepare(r record) error {
 	return localserver.WriteFile(c.file(controllerManager+".kubeconfig"), kubeconfig)
 }
 
-// ca is the name of the CA of a directory of certificates.
-const ca = "ca"
+// The CAs of a directory of certificates. Each is for one trust, so a certificate opens one door at most.
+const (
+	// serverCA signs the certificates of servers. Users of a cluster know it: it stays what it is.
+	serverCA = "ca"
+	clientCA = "client-ca"
+	peerCA   = "peer-ca"
+)
 
-// createAll makes the CA of an owner and a certificate for each of the subjects.
-func createAll(certs localserver.Certificates, owner string, subjects map[string]pkix.Name, dnsNames ...string) error {
-	authority, err := certs.Authority(ca, "cluster-provider-local-"+owner)
-	if err != nil {
-		return err
-	}
-	for name, subject := range subjects {
-		if err := authority.Leaf(name, subject, dnsNames...); err != nil {
-			return err
+// authorities makes CAs of an owner, or returns those that are there.
+func authorities(certs localserver.Certificates, owner string, names ...string) (map[string]*localserver.Authority, error) {
+	all := map[string]*localserver.Authority{}
+	for _, name := range names {
+		authority, err := certs.Authority(name, "cluster-provider-local-"+owner+"-"+name)
+		if err != nil {
+			return nil, err
 		}
+		all[name] = authority
 	}
-	return nil
+	return all, nil
 }
 
 func (c cluster) apiServerArgs(r record, version release, etcd etcd) []string {
@@ -227,7 +234,7 @@ func (c cluster) apiServerArgs(r record, version release, etcd etcd) []string {
 	return append([]string{
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", r.Port),
 		"--tls-cert-file=" + certs.Cert(apiServer), "--tls-private-key-file=" + certs.Key(apiServer),
-		"--client-ca-file=" + certs.Cert(ca),
+		"--client-ca-file=" + certs.Cert(clientCA),
 		"--service-account-issuer=" + serviceAccountIssuer,
 		"--service-account-key-file=" + certs.Key("service-accounts"),
 		"--service-account-signing-key-file=" + certs.Key("service-accounts"),
@@ -246,7 +253,7 @@ func (c cluster) controllerManagerArgs() []string {
 		"--secure-port=0",
 		"--kubeconfig=" + c.file(controllerManager+".kubeconfig"),
 		"--leader-elect=false", "--use-service-account-credentials", "--controllers=" + controllers,
-		"--service-account-private-key-file=" + certs.Key("service-accounts"), "--root-ca-file=" + certs.Cert(ca),
+		"--service-account-private-key-file=" + certs.Key("service-accounts"), "--root-ca-file=" + certs.Cert(serverCA),
 	}
 }
 
@@ -291,7 +298,7 @@ func (c cluster) adminConfig(r record) (*rest.Config, error) {
 	config := &rest.Config{Host: c.server(r)}
 	certs := c.certificates()
 	for file, into := range map[string]*[]byte{
-		certs.Cert(ca): &config.CAData, certs.Cert("admin"): &config.CertData, certs.Key("admin"): &config.KeyData,
+		certs.Cert(serverCA): &config.CAData, certs.Cert("admin"): &config.CertData, certs.Key("admin"): &config.KeyData,
 	} {
 		data, err := os.ReadFile(file)
 		if err != nil {

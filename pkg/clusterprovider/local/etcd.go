@@ -79,7 +79,7 @@ func (p *Provider) etcdCertificates() localserver.Certificates {
 // etcd is how the provider's own etcd is reached.
 func (p *Provider) etcd(ports etcdRecord) etcd {
 	certs := p.etcdCertificates()
-	return etcd{"https://" + localserver.Address(ports.ClientPort), certs.Cert(ca), certs.Cert("etcd"), certs.Key("etcd")}
+	return etcd{"https://" + localserver.Address(ports.ClientPort), certs.Cert(serverCA), certs.Cert("client"), certs.Key("client")}
 }
 
 func (p *Provider) etcdProcess() process {
@@ -90,7 +90,16 @@ func (p *Provider) etcdProcess() process {
 func (p *Provider) ensureEtcd(ctx context.Context) (etcd, error) {
 	p.etcdMu.Lock()
 	defer p.etcdMu.Unlock()
-	if err := createAll(p.etcdCertificates(), "etcd", map[string]pkix.Name{"etcd": {CommonName: "etcd"}}); err != nil {
+	certs := p.etcdCertificates()
+	authorities, err := authorities(certs, "etcd", serverCA, clientCA, peerCA)
+	if err != nil {
+		return etcd{}, err
+	}
+	if err := errors.Join(
+		authorities[serverCA].Server("etcd", "etcd"),
+		authorities[clientCA].Client("client", pkix.Name{CommonName: "kube-apiserver"}),
+		authorities[peerCA].Peer("peer", "etcd"),
+	); err != nil {
 		return etcd{}, err
 	}
 	proc := p.etcdProcess()
@@ -104,9 +113,11 @@ func (p *Provider) ensureEtcd(ctx context.Context) (etcd, error) {
 		"--name=local", "--data-dir=" + p.etcdFile("data"), "--log-level=warn",
 		"--listen-client-urls=" + e.server, "--advertise-client-urls=" + e.server,
 		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=local=" + peer,
-		"--client-cert-auth", "--trusted-ca-file=" + e.caFile, "--cert-file=" + e.certFile, "--key-file=" + e.keyFile,
-		"--peer-client-cert-auth", "--peer-trusted-ca-file=" + e.caFile,
-		"--peer-cert-file=" + e.certFile, "--peer-key-file=" + e.keyFile,
+		"--client-cert-auth", "--trusted-ca-file=" + certs.Cert(clientCA),
+		"--cert-file=" + certs.Cert("etcd"), "--key-file=" + certs.Key("etcd"),
+		"--peer-client-cert-auth", "--peer-trusted-ca-file=" + certs.Cert(peerCA),
+		"--peer-cert-file=" + certs.Cert("peer"), "--peer-key-file=" + certs.Key("peer"),
+		"--enable-grpc-gateway=false", // etcd would be its own client there, with the certificate of a server
 		"--quota-backend-bytes=8589934592",
 	}
 	if p.options.UnsafeNoFsync {
