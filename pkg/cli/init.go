@@ -40,6 +40,7 @@ const (
 type initOptions struct {
 	tokenOptions
 	waiting
+	listCSRs bool
 }
 
 func (g *global) newInitCommand() *cobra.Command {
@@ -57,6 +58,9 @@ kubectl hub init --registration-auth=awsirsa --hub-cluster-arn arn:aws:eks:eu-we
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.addTo(cmd)
+	cmd.Flags().BoolVar(&o.listCSRs, "agents-list-csrs", false,
+		"Let bootstrap tokens list and watch all certificate requests of the hub. Open Cluster Management's agents do so, "+
+			"hub-agent does not. hub-controller-manager has the same flag for agents that have joined.")
 	o.addWait(cmd.Flags(), "the hub serves its API and its controllers run")
 	return cmd
 }
@@ -75,7 +79,7 @@ func (o *initOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, object := range manifests.Bootstrap() {
+	for _, object := range manifests.Bootstrap(o.listCSRs) {
 		err := objects.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
 		if err != nil {
 			return fmt.Errorf("making %s %s: %w", object.GetKind(), object.GetName(), err)

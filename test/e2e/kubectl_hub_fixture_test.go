@@ -139,6 +139,10 @@ func attackWith(t *testing.T, h *localhub.Hub, token string) {
 			_, err := kubeClient.CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{})
 			return err
 		},
+		"watch the requests": func() error {
+			_, err := kubeClient.CertificatesV1().CertificateSigningRequests().Watch(ctx, metav1.ListOptions{TimeoutSeconds: new(int64(5))})
+			return err
+		},
 		"remove its own role": func() error {
 			return kubeClient.RbacV1().ClusterRoles().Delete(ctx, "open-cluster-management:bootstrap", metav1.DeleteOptions{})
 		},

@@ -106,6 +106,15 @@ func TestRegistration_ByCertificate(t *testing.T) {
 	if _, err := kube(t, identity).CoordinationV1().Leases(other).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("leases of another cluster: %v, want 403", err)
 	}
+	csrs := kube(t, identity).CertificatesV1().CertificateSigningRequests()
+	must(csrs.Get(t.Context(), m.requests(t)[0], metav1.GetOptions{}))(t)
+	own := metav1.ListOptions{LabelSelector: registration.ClusterNameLabel + "=" + m.name, TimeoutSeconds: new(int64(5))}
+	if _, err := csrs.List(t.Context(), own); !apierrors.IsForbidden(err) {
+		t.Errorf("list of certificate requests: %v, want 403", err)
+	}
+	if _, err := csrs.Watch(t.Context(), own); !apierrors.IsForbidden(err) {
+		t.Errorf("watch of certificate requests: %v, want 403", err)
+	}
 
 	// A restart is no new cluster, and needs no new certificate.
 	stop()

@@ -46,8 +46,20 @@ var (
 	bootstrap []byte
 )
 
-// Bootstrap is what a hub needs for clusters to join it. It has all that was there before of the same names.
-func Bootstrap() []*unstructured.Unstructured { return parse(bootstrap) }
+// Bootstrap is what a hub needs for clusters to join it. It has all that was there before of the same names. listCSRs lets
+// bootstrap tokens list and watch all certificate requests, as upstream's agents do.
+func Bootstrap(listCSRs bool) []*unstructured.Unstructured {
+	if listCSRs {
+		return parse(bytes.Replace(bootstrap, onCSRs, onCSRsOfUpstream, 1))
+	}
+	return parse(bootstrap)
+}
+
+// What bootstrap tokens may do with certificate requests, as bootstrap.yaml has it, and what upstream's agents do.
+var (
+	onCSRs           = []byte(`verbs: ["create", "get"]`)
+	onCSRsOfUpstream = []byte(`verbs: ["create", "get", "list", "watch"]`)
+)
 
 // Agent is how hub-agent is deployed.
 type Agent struct {

@@ -18,14 +18,19 @@ import (
 
 // Whoever reads this list has read what somebody can do who found a bootstrap token.
 func TestBootstrap_GivesExactlyTheseRights(t *testing.T) {
+	t.Run("to hub-agent", func(t *testing.T) { checkBootstrap(t, false, "create", "get") })
+	t.Run("to upstream's agents", func(t *testing.T) { checkBootstrap(t, true, "create", "get", "list", "watch") })
+}
+
+func checkBootstrap(t *testing.T, listCSRs bool, onCSRs ...string) {
 	want := []rbacv1.PolicyRule{
 		{APIGroups: []string{"cluster.open-cluster-management.io"}, Resources: []string{"managedclusters"}, Verbs: []string{"create"}},
 		{APIGroups: []string{"cluster.open-cluster-management.io"}, Resources: []string{"managedclusters/label"},
 			ResourceNames: []string{"cluster.open-cluster-management.io/clusterset:default"}, Verbs: []string{"create"}},
-		{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create", "get"}},
+		{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: onCSRs},
 	}
 	roles := 0
-	for _, o := range Bootstrap() {
+	for _, o := range Bootstrap(listCSRs) {
 		switch o.GetKind() {
 		case "ClusterRole":
 			roles++

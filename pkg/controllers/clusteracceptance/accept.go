@@ -129,7 +129,7 @@ func (r *Reconciler) changed(cluster *clusterv1.ManagedCluster, pinned record) s
 func (r *Reconciler) ensureRole(ctx context.Context, cluster string, role *rbacv1.ClusterRole, pinned record) (*rbacv1.ClusterRole, error) {
 	if role == nil {
 		role = clusterRole(cluster)
-		role.Rules = acceptedRules(cluster)
+		role.Rules = r.acceptedRules(cluster)
 		pinned.write(role)
 		err := r.client.Create(ctx, role)
 		if !apierrors.IsAlreadyExists(err) {
@@ -144,7 +144,7 @@ func (r *Reconciler) ensureRole(ctx context.Context, cluster string, role *rbacv
 		}
 	}
 	return r.patchRole(ctx, role, func(role *rbacv1.ClusterRole) {
-		role.Rules = acceptedRules(cluster)
+		role.Rules = r.acceptedRules(cluster)
 		pinned.write(role)
 	})
 }

@@ -25,7 +25,7 @@ import (
 	names "github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// The rules and subjects are those of upstream, with the right to leave.
+// The rules and subjects are those of upstream, with the right to leave, and without that to see everybody's requests.
 func TestAccept_GivesWhatUpstreamGives(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.settle("c1")
@@ -38,7 +38,7 @@ func TestAccept_GivesWhatUpstreamGives(t *testing.T) {
 	}
 	c1 := []string{"c1"}
 	want := []rbacv1.PolicyRule{
-		rule("certificates.k8s.io", "certificatesigningrequests", nil, "create", "get", "list", "watch"),
+		rule("certificates.k8s.io", "certificatesigningrequests", nil, "create", "get"),
 		rule("register.open-cluster-management.io", "managedclusters/clientcertificates", nil, "renew"),
 		rule(group, "managedclusters", c1, "get", "list", "update", "watch"),
 		rule(group, "managedclusters/status", c1, "patch", "update"),
@@ -74,6 +74,17 @@ func TestAccept_GivesWhatUpstreamGives(t *testing.T) {
 	}
 	if got := f.happened(); !slices.Equal(got, []string{"Normal ManagedClusterAccepted The cluster c1 is accepted"}) {
 		t.Errorf("events %q", got)
+	}
+	// For upstream's agents; and the next process, without the flag, takes it back.
+	f.process.AgentsListCSRs = true
+	f.settle("c1")
+	if got := f.role("c1").Rules[0].Verbs; !slices.Equal(got, []string{"create", "get", "list", "watch"}) {
+		t.Errorf("agents that may list requests have %v", got)
+	}
+	f.restart()
+	f.settle("c1")
+	if diff := cmp.Diff(want, f.role("c1").Rules); diff != "" {
+		t.Errorf("rules after the flag is gone (-want +got):\n%s", diff)
 	}
 }
 

@@ -20,12 +20,17 @@ import (
 	names "github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// acceptedRules are what the agents of an accepted cluster may do outside of its namespace.
-func acceptedRules(cluster string) []rbacv1.PolicyRule {
+// acceptedRules are what the agents of an accepted cluster may do outside of its namespace. RBAC cannot narrow list to the
+// requests of one cluster, and hub-agent gets the one that it has made by its name.
+func (r *Reconciler) acceptedRules(cluster string) []rbacv1.PolicyRule {
+	onRequests := []string{"create", "get"}
+	if r.AgentsListCSRs {
+		onRequests = append(onRequests, "list", "watch")
+	}
 	return []rbacv1.PolicyRule{
 		{
 			APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"},
-			Verbs: []string{"create", "get", "list", "watch"},
+			Verbs: onRequests,
 		},
 		{
 			APIGroups: []string{names.RegisterGroup}, Resources: []string{"managedclusters/clientcertificates"},

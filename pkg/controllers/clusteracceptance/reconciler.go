@@ -67,6 +67,8 @@ type Options struct {
 	Drivers registration.Drivers
 	// AutoApproval lets drivers accept clusters without an admin.
 	AutoApproval bool
+	// AgentsListCSRs lets agents list and watch the certificate requests of the whole hub, as upstream's do.
+	AgentsListCSRs bool
 }
 
 // Reconciler brings what the hub has for one cluster up to date.

@@ -108,6 +108,7 @@ type RegistrationOptions struct {
 	AutoApprovedCSRIdentities []string
 	AutoApprovedARNPatterns   []string
 	BootstrapIdentities       []string
+	AgentsListCSRs            bool
 	HubClusterARN             string
 	EKSAccess                 string
 	AWSResourceTags           []string
@@ -136,6 +137,9 @@ func (o *RegistrationOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.BootstrapIdentities, "bootstrap-identities", o.BootstrapIdentities,
 		"Users who may ask for the first certificate of an accepted cluster, beside those of bootstrap tokens, "+
 			names.BootstrapServiceAccount+" and the auto approved ones.")
+	fs.BoolVar(&o.AgentsListCSRs, "agents-list-csrs", o.AgentsListCSRs,
+		"Let the agents of accepted clusters list and watch all certificate requests of the hub. Open Cluster Management's agents "+
+			"do so, hub-agent does not.")
 	fs.StringVar(&o.HubClusterARN, "hub-cluster-arn", o.HubClusterARN,
 		"ARN of the EKS cluster that the hub runs on. The driver awsirsa needs it.")
 	fs.StringVar(&o.EKSAccess, "eks-access", o.EKSAccess,
@@ -227,7 +231,8 @@ func (o *RegistrationOptions) setup(ctx context.Context, mgr ctrl.Manager, drive
 		return nil
 	}
 	errs := []error{
-		clusteracceptance.SetupWithManager(mgr, clusteracceptance.Options{Drivers: drivers, AutoApproval: autoApproval}),
+		clusteracceptance.SetupWithManager(mgr, clusteracceptance.Options{
+			Drivers: drivers, AutoApproval: autoApproval, AgentsListCSRs: o.AgentsListCSRs}),
 		clusteravailability.SetupWithManager(mgr),
 		managednamespaces.SetupWithManager(mgr),
 	}
