@@ -4,8 +4,11 @@
 package registration
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
@@ -23,7 +26,45 @@ const (
 	AnnotationGranted = "registration.clusterhub.dev/granted"
 	// AnnotationRevoking says that the record is being revoked: it has to be, to the end, whatever is wished meanwhile.
 	AnnotationRevoking = "registration.clusterhub.dev/revoking"
+
+	// AnnotationKey pins the key of the cluster's agent: the SHA-256 of the last public key (SubjectPublicKeyInfo, DER) for which
+	// a certificate was approved, in hex. Until there is one it is that of AnnotationAgentKey, as it was when the cluster was
+	// accepted. It is written before the certificate is approved. UndecidedKey stands for several.
+	AnnotationKey = "registration.clusterhub.dev/key-sha256"
+	// AnnotationKeySince is when (RFC 3339) the key was pinned.
+	AnnotationKeySince = "registration.clusterhub.dev/key-since"
+
+	// UndecidedKey is in the place of a key when several were asked for at once: an admin has to say which is right. That does
+	// not change when one of the requests vanishes.
+	UndecidedKey = "undecided"
 )
+
+// AnnotationRequesters has the names of users, with commas between them. On a ManagedCluster: only these may ask for its
+// first certificate, and may do so after it was accepted. It counts as it was at that moment: then it is copied to the
+// cluster's ClusterRole.
+const AnnotationRequesters = "registration.clusterhub.dev/requesters"
+
+// maxRequesters bounds the copy.
+const maxRequesters = 1024
+
+// PlannedKey is the key that is pinned when a cluster with these annotations is accepted: empty if it names none, and
+// UndecidedKey if what it names can be none.
+func PlannedKey(annotations map[string]string) string {
+	key := strings.ToLower(annotations[AnnotationAgentKey])
+	if sum, err := hex.DecodeString(key); key != "" && (err != nil || len(sum) != sha256.Size) {
+		return UndecidedKey
+	}
+	return key
+}
+
+// Requesters are the users that annotations name, and all of it as it was written. Too much is nobody.
+func Requesters(annotations map[string]string) (users []string, text string) {
+	text = annotations[AnnotationRequesters]
+	if text == "" || len(text) > maxRequesters {
+		return nil, ""
+	}
+	return strings.Split(text, ","), text
+}
 
 const (
 	// AnnotationMade is on namespaces that the hub has made, and so may remove. Its value is the name of the cluster.

@@ -6,6 +6,8 @@
 // command lines look for them.
 package registration
 
+import "github.com/clusterhub/clusterhub/pkg/apis/cluster"
+
 // Identities. A cluster's agents act as ClusterUser and are in ClusterGroup and ManagedClustersGroup.
 const (
 	// ManagedClustersGroup is the group of the agents of all clusters.
@@ -77,6 +79,11 @@ const (
 	ConditionCertificateRotated = "ClusterCertificateRotated"
 	ReasonCertificateUpdated    = "ClientCertificateUpdated"
 	ReasonCertificateFailed     = "ClientCertificateUpdateFailed"
+
+	// ConditionRequestWaits is True while an admin has to decide on a certificate request of the cluster; the message says why.
+	ConditionRequestWaits = "ClientCertificateRequestWaits"
+	ReasonRequestWaits    = "LeftToAdmin"
+	ReasonNoRequestWaits  = "NoneWaits"
 )
 
 // Taints that the hub puts on clusters.
@@ -97,8 +104,11 @@ const (
 	AnnotationAutoAccepted = "open-cluster-management.io/automatically-accepted-on"
 	// AnnotationSkipClockCheck says that a cluster's clock is not compared with the hub's.
 	AnnotationSkipClockCheck = "registration.open-cluster-management.io/skip-clock-sync-check"
+	// AnnotationAcceptedAt has the time (RFC 3339) at which the cluster was accepted. Only hub-apiserver writes it.
+	AnnotationAcceptedAt = cluster.AcceptedAtAnnotation
 	// AnnotationAgentKey is the SHA-256 of the public key (SubjectPublicKeyInfo, DER), in hex, with which the agent that made
-	// the cluster will ask for its first certificate. Nobody else who may make clusters can ask in its place.
+	// the cluster will ask for its first certificate. Nobody else who may make clusters can ask in its place. It counts as it
+	// is when the cluster is accepted.
 	AnnotationAgentKey = "registration.clusterhub.dev/agent-key-sha256"
 )
 

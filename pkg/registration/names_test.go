@@ -3,7 +3,10 @@
 
 package registration
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // What a name of a cluster makes must not be what another thing is called already.
 func TestCheckName_RefusesWhatWouldBeSharedByAll(t *testing.T) {
@@ -32,6 +35,14 @@ func TestNames_AreThoseOfUpstream(t *testing.T) {
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestRequesters_AreBounded(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "a": 1, "a,b": 2, strings.Repeat("a,", 600): 0} {
+		if users, _ := Requesters(map[string]string{AnnotationRequesters: text}); len(users) != want {
+			t.Errorf("%.10q are %d users, want %d", text, len(users), want)
 		}
 	}
 }

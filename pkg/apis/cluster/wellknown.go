@@ -19,6 +19,10 @@ const (
 	GlobalSet = "global"
 )
 
+// AcceptedAtAnnotation has the time (RFC 3339) at which an update made spec.hubAcceptsClient true. Only hub-apiserver writes
+// it. A cluster that was accepted from the start has none: it did not exist when anybody could have asked to be let in.
+const AcceptedAtAnnotation = "registration.clusterhub.dev/accepted-at"
+
 // ReservedNames are names that no cluster may have, because what the hub makes for it by its name is there already, for all
 // clusters: the ClusterRole of a cluster "work" would be the role of everybody's work, and the group of a cluster
 // "managed-clusters" the one that all of them are in.

@@ -90,16 +90,19 @@ func (r *Reconciler) pin(ctx context.Context, cluster *clusterv1.ManagedCluster)
 		if role, err = r.revoke(ctx, cluster.Name, role); err != nil {
 			return nil, record{}, err
 		}
-		pinned = record{}
+		pinned = recordOf(role)
 	}
 	if pinned.driver != "" {
 		return role, pinned, nil
 	}
-	pinned, err = r.plan(cluster)
+	planned, err := r.plan(cluster)
 	if err != nil {
 		return nil, record{}, failure{error: err}
 	}
-	return role, pinned, nil
+	if pinned.key != "" && pinned.uid == cluster.UID {
+		planned.key, planned.since = pinned.key, pinned.since
+	}
+	return role, planned, nil
 }
 
 // plan says what the cluster would be accepted with now.
@@ -112,7 +115,10 @@ func (r *Reconciler) plan(cluster *clusterv1.ManagedCluster) (record, error) {
 		return record{}, err
 	}
 	planned, err := driver.Plan(cluster)
-	return record{driver: driver.Name(), record: planned, uid: cluster.UID}, err
+	_, requesters := names.Requesters(cluster.Annotations)
+	return record{
+		driver: driver.Name(), record: planned, uid: cluster.UID, key: names.PlannedKey(cluster.Annotations), requesters: requesters,
+	}, err
 }
 
 // changed says so when the cluster would be accepted with something else by now.

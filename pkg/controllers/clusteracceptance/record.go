@@ -25,11 +25,14 @@ type record struct {
 	granted time.Time
 	// revoking says that it is to be revoked, whatever is wished by now.
 	revoking bool
+	// key, since and requesters say whose certificate request is approved. They are for pkg/controllers/clustercertificates,
+	// which also writes the first two.
+	key, since, requesters string
 }
 
 var annotations = []string{
 	names.AnnotationDriver, names.AnnotationRecord, names.AnnotationClusterUID, names.AnnotationGranted,
-	names.AnnotationRevoking,
+	names.AnnotationRevoking, names.AnnotationKey, names.AnnotationKeySince, names.AnnotationRequesters,
 }
 
 // recordOf reads the record from a ClusterRole, which may be nil.
@@ -40,7 +43,8 @@ func recordOf(role *rbacv1.ClusterRole) record {
 	a := role.Annotations
 	r := record{
 		driver: a[names.AnnotationDriver], record: registration.Record(a[names.AnnotationRecord]),
-		uid: types.UID(a[names.AnnotationClusterUID]),
+		uid: types.UID(a[names.AnnotationClusterUID]), key: a[names.AnnotationKey], since: a[names.AnnotationKeySince],
+		requesters: a[names.AnnotationRequesters],
 	}
 	_, r.revoking = a[names.AnnotationRevoking]
 	// A time that cannot be read is no proof that anything was granted.
@@ -53,21 +57,37 @@ func (r record) write(role *rbacv1.ClusterRole) {
 	for _, annotation := range annotations {
 		delete(role.Annotations, annotation)
 	}
-	if r.driver == "" {
-		return
-	}
 	if role.Annotations == nil {
 		role.Annotations = map[string]string{}
 	}
+	for annotation, value := range map[string]string{
+		names.AnnotationClusterUID: string(r.uid), names.AnnotationKey: r.key, names.AnnotationKeySince: r.since,
+		names.AnnotationRequesters: r.requesters,
+	} {
+		if value != "" {
+			role.Annotations[annotation] = value
+		}
+	}
+	if r.driver == "" {
+		return
+	}
 	role.Annotations[names.AnnotationDriver] = r.driver
 	role.Annotations[names.AnnotationRecord] = string(r.record)
-	role.Annotations[names.AnnotationClusterUID] = string(r.uid)
 	if !r.granted.IsZero() {
 		role.Annotations[names.AnnotationGranted] = r.granted.UTC().Format(time.RFC3339)
 	}
 	if r.revoking {
 		role.Annotations[names.AnnotationRevoking] = "true"
 	}
+}
+
+// revoked is what stays of a record when all of it has been revoked: whose key the cluster's agent has. Else who asks first
+// when the cluster is accepted again would take its place.
+func (r record) revoked() record {
+	if r.key == "" || r.key == names.UndecidedKey {
+		return record{}
+	}
+	return record{uid: r.uid, key: r.key, since: r.since}
 }
 
 // sameIdentity says that both stand for the same identity.

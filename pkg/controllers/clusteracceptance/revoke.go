@@ -186,7 +186,7 @@ func (r *Reconciler) revoke(ctx context.Context, cluster string, role *rbacv1.Cl
 		return role, failure{err, r.paces.failed(cluster, what, err)}
 	}
 	r.paces.forget(cluster)
-	return r.patchRole(ctx, role, func(role *rbacv1.ClusterRole) { record{}.write(role) })
+	return r.patchRole(ctx, role, func(role *rbacv1.ClusterRole) { rec.revoked().write(role) })
 }
 
 func notEnabled(driver string) error {

@@ -108,9 +108,27 @@ func TestAttack_NoForgedRequestIsApproved(t *testing.T) {
 		"another agent of the cluster":      func(s *scene) { s.renewing(); s.csr.Spec.Username = "system:open-cluster-management:c1:agent2" },
 		"the user without the groups":       func(s *scene) { s.renewing(); s.csr.Spec.Groups = []string{"system:authenticated"} },
 		"the user in groups of others":      func(s *scene) { s.renewing(); s.csr.Spec.Groups = append(s.csr.Spec.Groups, "system:masters") },
-		"another key than the cluster's":    func(s *scene) { s.madeWith(strings.Repeat("0", 64)) },
-		"another key, of a joined cluster":  func(s *scene) { s.madeWith(strings.Repeat("0", 64)); s.joined() },
+		"another key than the cluster's":    func(s *scene) { s.pinned(strings.Repeat("0", 64)) },
+		"another key, of a joined cluster":  func(s *scene) { s.pinned(strings.Repeat("0", 64)); s.joined() },
 		"a bootstrap token, after the join": func(s *scene) { s.joined() },
+		"a key that the cluster names only now": func(s *scene) {
+			s.pinned(strings.Repeat("0", 64))
+			s.cluster.Annotations["registration.clusterhub.dev/agent-key-sha256"] = s.keyHash()
+		},
+		"a requester that the cluster names only now": func(s *scene) {
+			s.unasked()
+			s.cluster.Annotations["registration.clusterhub.dev/requesters"] = s.csr.Spec.Username
+		},
+		"another requester than accept named": func(s *scene) {
+			s.role.Annotations["registration.clusterhub.dev/requesters"] = "system:bootstrap:other"
+		},
+		"somebody whom accept named": func(s *scene) {
+			s.csr.Spec.Username = "mallory"
+			s.role.Annotations["registration.clusterhub.dev/requesters"] = "mallory"
+		},
+		"who comes after the acceptance":            func(s *scene) { s.unasked() },
+		"for a cluster accepted from the start":     func(s *scene) { delete(s.cluster.Annotations, "registration.clusterhub.dev/accepted-at") },
+		"any key, when several were asked for once": func(s *scene) { s.pinned("undecided") },
 		// The cluster.
 		"a cluster that is not there":    func(s *scene) { s.cluster = nil },
 		"a cluster that is not accepted": func(s *scene) { s.cluster.Spec.HubAcceptsClient = false },

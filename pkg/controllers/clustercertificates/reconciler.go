@@ -6,8 +6,9 @@
 //
 // A request is approved only if every part of it is known and right; of the rest, none is denied: it may be somebody
 // else's, and an admin may know more. A first certificate is the moment at which somebody who only may make clusters
-// becomes one of them, so it takes the key that the cluster was made with, or, from agents that do not say their key,
-// that the cluster has never joined.
+// becomes one of them. So the hub pins one key for each cluster, in the cluster's ClusterRole, where its agent cannot write:
+// the one that it was made with, or the only one that was asked for when it was accepted. A renewal by the agent itself
+// moves the pin, and so does an admin who approves a request. Every other key waits for an admin.
 package clustercertificates
 
 import (
@@ -19,7 +20,6 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -44,8 +44,8 @@ const (
 
 	reporter = "clustercertificates"
 
-	// pendingIndex finds the requests of a cluster that nobody has decided on.
-	pendingIndex = "pending"
+	// openIndex finds the requests of a cluster that nobody has decided on, or that were approved.
+	openIndex = "open"
 
 	workers        = 8
 	firstBackoff   = 100 * time.Millisecond
@@ -56,6 +56,8 @@ const (
 type Options struct {
 	// BootstrapUsers may ask for first certificates, beside the users of bootstrap tokens.
 	BootstrapUsers []string
+	// TrustedUsers are those of BootstrapUsers who may do so also for a cluster that was accepted before.
+	TrustedUsers []string
 }
 
 // Reconciler decides on one certificate request.
@@ -72,11 +74,14 @@ var _ reconcile.Reconciler = &Reconciler{}
 // SetupWithManager adds the controller.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	request := &certificatesv1.CertificateSigningRequest{}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, request, pendingIndex, pendingOf); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, request, openIndex, openOf); err != nil {
 		return err
 	}
 	r := &Reconciler{
 		Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder(reporter),
+	}
+	if err := r.setupWaiting(mgr); err != nil {
+		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(reporter).
@@ -93,9 +98,9 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Complete(r)
 }
 
-func pendingOf(obj client.Object) []string {
+func openOf(obj client.Object) []string {
 	request := obj.(*certificatesv1.CertificateSigningRequest)
-	if cluster := request.Labels[names.ClusterNameLabel]; cluster != "" && csr.IsPending(request) {
+	if cluster := request.Labels[names.ClusterNameLabel]; cluster != "" && isOpen(request) {
 		return []string{cluster}
 	}
 	return nil
@@ -104,25 +109,30 @@ func pendingOf(obj client.Object) []string {
 // clusterChanged lets through changes of what a decision depends on.
 func clusterChanged(e event.UpdateEvent) bool {
 	before, now := e.ObjectOld.(*clusterv1.ManagedCluster), e.ObjectNew.(*clusterv1.ManagedCluster)
-	return before.UID != now.UID || before.Spec.HubAcceptsClient != now.Spec.HubAcceptsClient ||
-		before.Annotations[names.AnnotationAgentKey] != now.Annotations[names.AnnotationAgentKey]
+	return before.UID != now.UID || before.Spec.HubAcceptsClient != now.Spec.HubAcceptsClient
 }
 
 func annotationsChanged(e event.UpdateEvent) bool {
 	before, now := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
-	return before[names.AnnotationGranted] != now[names.AnnotationGranted] ||
-		before[names.AnnotationDriver] != now[names.AnnotationDriver] ||
-		before[names.AnnotationClusterUID] != now[names.AnnotationClusterUID]
+	for _, annotation := range []string{
+		names.AnnotationGranted, names.AnnotationDriver, names.AnnotationClusterUID, names.AnnotationKey, names.AnnotationRequesters,
+	} {
+		if before[annotation] != now[annotation] {
+			return true
+		}
+	}
+	return false
 }
 
-// requestsOf maps a cluster, or what carries its name, to the requests of its agents that wait.
+// requestsOf maps a cluster, or what carries its name, to the requests of its agents that wait or were
+// approved.
 func (r *Reconciler) requestsOf(ctx context.Context, obj client.Object) []reconcile.Request {
 	cluster := obj.GetName()
 	if _, ok := obj.(*clusterv1.ManagedCluster); !ok {
 		cluster = obj.GetLabels()[names.ClusterNameLabel]
 	}
 	list := &certificatesv1.CertificateSigningRequestList{}
-	if err := r.client.List(ctx, list, client.MatchingFields{pendingIndex: cluster}); err != nil {
+	if err := r.client.List(ctx, list, client.MatchingFields{openIndex: cluster}, client.UnsafeDisableDeepCopy); err != nil {
 		// The cache has not got the requests yet. Each of them is reconciled when it has.
 		ctrl.LoggerFrom(ctx).Error(err, "Listing the certificate requests of a cluster", "cluster", cluster)
 		return nil
@@ -140,78 +150,71 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.client.Get(ctx, request.NamespacedName, object); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !csr.IsPending(object) {
+	if !isOpen(object) {
 		return reconcile.Result{}, nil
 	}
 	parsed, err := csr.Parse(object)
-	if errors.Is(err, csr.ErrOther) {
+	switch {
+	case errors.Is(err, csr.ErrOther):
 		return reconcile.Result{}, nil
-	}
-	if err != nil {
+	case !csr.IsPending(object):
+		if err != nil {
+			return reconcile.Result{}, nil // an admin wanted it so, and it makes no agent of the cluster
+		}
+		return reconcile.Result{}, r.follow(ctx, object, parsed)
+	case err != nil:
 		r.leave(object, nil, err.Error())
 		return reconcile.Result{}, nil
 	}
-	cluster, why, err := r.decide(ctx, object, parsed)
-	switch {
-	case err != nil:
-		return reconcile.Result{}, err
-	case why != "":
-		r.leave(object, cluster, why)
-		return reconcile.Result{}, nil
-	case cluster == nil:
-		return reconcile.Result{}, nil // until something changes
-	}
-	return reconcile.Result{}, r.approve(ctx, object, cluster)
+	return reconcile.Result{}, r.answer(ctx, object, parsed)
 }
 
-// decide returns the cluster when the request is to be approved, or why it is left to an admin. Without either, the
-// cluster is not that far yet.
-func (r *Reconciler) decide(ctx context.Context, object *certificatesv1.CertificateSigningRequest, parsed *csr.Request) (
-	cluster *clusterv1.ManagedCluster, why string, err error) {
-	renewal := parsed.IsRenewal(&object.Spec)
-	if !renewal && !csr.IsBootstrap(object.Spec.Username, r.BootstrapUsers) {
-		return nil, fmt.Sprintf("the user %q is neither the agent that it asks for nor a bootstrap identity", object.Spec.Username), nil
+// answer decides on a request that nobody has decided on.
+func (r *Reconciler) answer(ctx context.Context, object *certificatesv1.CertificateSigningRequest, parsed *csr.Request) error {
+	if why := r.checkRequester(object, parsed); why != "" {
+		r.leave(object, nil, why)
+		return nil
 	}
 	// The caches first: who floods the hub with requests must not make it ask for each, nor must a cluster that is still
 	// being accepted. What they miss comes as an event.
-	var role *rbacv1.ClusterRole
-	for _, reader := range []client.Reader{r.client, r.live} {
-		cluster, role = &clusterv1.ManagedCluster{}, &rbacv1.ClusterRole{}
-		if err := reader.Get(ctx, client.ObjectKey{Name: parsed.Cluster}, cluster); err != nil {
-			return nil, "", ignoreGone(err)
+	var s *standing
+	var d decision
+	for _, from := range []source{r.cache(), r.server()} {
+		var err error
+		if s, err = from.standing(ctx, parsed.Cluster); err != nil || s == nil || !s.granted() {
+			return err // without one, the cluster is not that far yet
 		}
-		if !cluster.Spec.HubAcceptsClient || !cluster.DeletionTimestamp.IsZero() {
-			return nil, "", nil
+		if d, err = r.decide(object, parsed, s); err != nil {
+			return err
 		}
-		if err := reader.Get(ctx, client.ObjectKey{Name: names.ClusterRole(parsed.Cluster)}, role); err != nil {
-			return nil, "", ignoreGone(err)
-		}
-		if role.Annotations[names.AnnotationGranted] == "" || role.Annotations[names.AnnotationClusterUID] != string(cluster.UID) {
-			return nil, "", nil
+		if d.why == whyUnasked {
+			break // that takes all of the cluster's requests, of which there may be many
 		}
 	}
-	if driver := role.Annotations[names.AnnotationDriver]; driver != csr.Name {
-		return cluster, fmt.Sprintf("the cluster is accepted by the registration driver %q and needs no certificate", driver), nil
-	}
-	switch {
-	case renewal:
-		return cluster, "", nil
-	case cluster.Annotations[names.AnnotationAgentKey] != "":
-		if !parsed.HasKeyOf(cluster) {
-			return cluster, "it is for another key than the one that the cluster was made with (" + names.AnnotationAgentKey + ")", nil
+	if d.pin != nil {
+		// Before the approval: whoever ends in between finds the key that is to be approved, and no other.
+		if err := r.pin(ctx, s.role, *d.pin); err != nil {
+			return err
 		}
-	case meta.FindStatusCondition(cluster.Status.Conditions, names.ConditionJoined) != nil:
-		return cluster, "the cluster has joined already, and does not say which key its agent has", nil
 	}
-	return cluster, "", nil
-}
-
-// ignoreGone leaves an error that comes again, such as that the hub's API is not served at the moment.
-func ignoreGone(err error) error {
-	if registration.IsGone(err) {
+	if d.why != "" {
+		r.leave(object, s.cluster, d.why)
 		return nil
 	}
-	return err
+	return r.approve(ctx, object, s.cluster)
+}
+
+// follow pins the key of a request that an admin has approved.
+func (r *Reconciler) follow(ctx context.Context, object *certificatesv1.CertificateSigningRequest, parsed *csr.Request) error {
+	approval := approvalOf(object, parsed)
+	var s *standing
+	for _, from := range []source{r.cache(), r.server()} {
+		var err error
+		if s, err = from.standing(ctx, parsed.Cluster); err != nil || s == nil || !s.byCertificate() || !s.supersedes(approval) {
+			return err
+		}
+	}
+	return r.pin(ctx, s.role, approval)
 }
 
 // approve approves the very request that was looked at: of a request only the labels and the conditions can change.

@@ -15,6 +15,7 @@ import (
 	"encoding/pem"
 	"strings"
 	"testing"
+	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -45,6 +46,7 @@ type scene struct {
 	cluster *clusterv1.ManagedCluster
 	role    *rbacv1.ClusterRole
 	users   []string
+	trusted []string
 	// pem replaces the request.
 	pem []byte
 	// asked counts the reads from the API server.
@@ -68,7 +70,11 @@ func newScene(t *testing.T) *scene {
 			},
 		},
 		cluster: &clusterv1.ManagedCluster{
-			ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "uid1"}, Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: "c1", UID: "uid1",
+				Annotations: map[string]string{"registration.clusterhub.dev/accepted-at": "2030-01-01T00:00:00.5Z"},
+			},
+			Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true},
 		},
 		role: &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{
 			Name: "open-cluster-management:managedcluster:c1",
@@ -91,6 +97,9 @@ func (s *scene) renewing() {
 	s.csr.Spec.Username, s.csr.Spec.Groups = c1Agent, []string{c1Group, allGroup, "system:authenticated"}
 }
 
+// unasked makes it a cluster that was accepted before the request was made.
+func (s *scene) unasked() { s.csr.CreationTimestamp = metav1.Date(2030, 1, 1, 0, 0, 1, 0, time.UTC) }
+
 func (s *scene) keyHash() string {
 	der, err := x509.MarshalPKIXPublicKey(s.key.Public())
 	if err != nil {
@@ -100,8 +109,9 @@ func (s *scene) keyHash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (s *scene) madeWith(key string) {
-	s.cluster.Annotations = map[string]string{"registration.clusterhub.dev/agent-key-sha256": key}
+// pinned makes it a cluster whose agent's key the hub knows.
+func (s *scene) pinned(key string) {
+	s.role.Annotations["registration.clusterhub.dev/key-sha256"] = key
 }
 
 // decide says what becomes of the request: approved, left with an event, or left alone.
@@ -132,6 +142,7 @@ func (s *scene) decide() (approved bool, happened string) {
 	}
 	writes := 0
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).
+		WithIndex(&certificatesv1.CertificateSigningRequest{}, openIndex, openOf).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourceUpdate: func(_ context.Context, _ client.Client, sub string, obj client.Object, _ ...client.SubResourceUpdateOption) error {
 			writes++
 			conditions := obj.(*certificatesv1.CertificateSigningRequest).Status.Conditions
@@ -145,7 +156,7 @@ func (s *scene) decide() (approved bool, happened string) {
 		s.asked++
 		return c.Get(ctx, key, obj, options...)
 	}})
-	r := &Reconciler{Options: Options{BootstrapUsers: s.users}, client: c, live: live, recorder: recorder}
+	r := &Reconciler{Options: Options{BootstrapUsers: s.users, TrustedUsers: s.trusted}, client: c, live: live, recorder: recorder}
 	if _, err := r.Reconcile(s.t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s.csr)}); err != nil {
 		s.t.Fatal(err)
 	}
@@ -162,12 +173,19 @@ func TestApproved_IsWhatAnAgentOfAnAcceptedClusterAsksFor(t *testing.T) {
 		"by the bootstrap ServiceAccount": func(s *scene) {
 			s.csr.Spec.Username = "system:serviceaccount:open-cluster-management:agent-registration-bootstrap"
 		},
-		"by a user who is named":               func(s *scene) { s.csr.Spec.Username, s.users = "joiner", []string{"joiner"} },
-		"with the key of the cluster":          func(s *scene) { s.madeWith(s.keyHash()) },
-		"again, with the key of the cluster":   func(s *scene) { s.madeWith(s.keyHash()); s.joined() },
-		"the key in capital letters":           func(s *scene) { s.madeWith(strings.ToUpper(s.keyHash())) },
+		"by a user who is named":             func(s *scene) { s.csr.Spec.Username, s.users = "joiner", []string{"joiner"} },
+		"with the key of the cluster":        func(s *scene) { s.pinned(s.keyHash()); s.unasked() },
+		"again, with the key of the cluster": func(s *scene) { s.pinned(s.keyHash()); s.joined() },
+		"asked for by whom accept named": func(s *scene) {
+			s.unasked()
+			s.role.Annotations["registration.clusterhub.dev/requesters"] = "joiner,system:bootstrap:abcdef"
+		},
+		"asked for by a trusted user": func(s *scene) {
+			s.unasked()
+			s.csr.Spec.Username, s.users, s.trusted = "joiner", []string{"joiner"}, []string{"joiner"}
+		},
 		"a renewal":                            func(s *scene) { s.renewing() },
-		"a renewal with another key":           func(s *scene) { s.renewing(); s.madeWith("another") },
+		"a renewal with another key":           func(s *scene) { s.renewing(); s.pinned("another") },
 		"fewer usages":                         func(s *scene) { s.csr.Spec.Usages = []certificatesv1.KeyUsage{"client auth"} },
 		"the groups the other way round":       func(s *scene) { s.request.Subject.Organization = []string{allGroup, c1Group} },
 		"a renewal, the groups in other order": func(s *scene) { s.renewing(); s.csr.Spec.Groups = []string{"system:authenticated", allGroup, c1Group} },
@@ -185,15 +203,17 @@ func TestApproved_IsWhatAnAgentOfAnAcceptedClusterAsksFor(t *testing.T) {
 // Who waits for an admin learns why.
 func TestLeft_SaysWhy(t *testing.T) {
 	for want, change := range map[string]func(*scene){
-		"the cluster has joined already":                                    func(s *scene) { s.joined() },
-		"it is for another key than the one that the cluster was made with": func(s *scene) { s.madeWith("00") },
-		`the user "mallory" is neither the agent`:                           func(s *scene) { s.csr.Spec.Username = "mallory" },
-		`the cluster is accepted by the registration driver "awsirsa"`:      func(s *scene) { s.role.Annotations["registration.clusterhub.dev/driver"] = "awsirsa" },
-		"it asks for alternative names":                                     func(s *scene) { s.request.DNSNames = []string{"a"} },
-		`it asks for the usage "server auth"`:                               func(s *scene) { s.csr.Spec.Usages = append(s.csr.Spec.Usages, "server auth") },
-		`it asks for the groups ["system:masters"]`:                         func(s *scene) { s.request.Subject.Organization = []string{"system:masters"} },
-		`it asks for the user ["system:open-cluster-management:c2:agent1"]`: func(s *scene) { s.request.Subject.CommonName = "system:open-cluster-management:c2:agent1" },
-		`it asks for the user ["` + strings.Repeat("long", 50):              func(s *scene) { s.request.Subject.CommonName = strings.Repeat("long", 500) },
+		"the cluster has joined already":                                               func(s *scene) { s.joined() },
+		"it is for another key than the agent of the cluster has, whose SHA-256 is 00": func(s *scene) { s.pinned("00") },
+		"several keys were asked for at once":                                          func(s *scene) { s.pinned("undecided") },
+		"nobody had asked for a certificate of the cluster when":                       func(s *scene) { s.unasked() },
+		`the user "mallory" is neither the agent`:                                      func(s *scene) { s.csr.Spec.Username = "mallory" },
+		`the cluster is accepted by the registration driver "awsirsa"`:                 func(s *scene) { s.role.Annotations["registration.clusterhub.dev/driver"] = "awsirsa" },
+		"it asks for alternative names":                                                func(s *scene) { s.request.DNSNames = []string{"a"} },
+		`it asks for the usage "server auth"`:                                          func(s *scene) { s.csr.Spec.Usages = append(s.csr.Spec.Usages, "server auth") },
+		`it asks for the groups ["system:masters"]`:                                    func(s *scene) { s.request.Subject.Organization = []string{"system:masters"} },
+		`it asks for the user ["system:open-cluster-management:c2:agent1"]`:            func(s *scene) { s.request.Subject.CommonName = "system:open-cluster-management:c2:agent1" },
+		`it asks for the user ["` + strings.Repeat("long", 50):                         func(s *scene) { s.request.Subject.CommonName = strings.Repeat("long", 500) },
 	} {
 		s := newScene(t)
 		change(s)
@@ -265,7 +285,7 @@ func TestRequests_AreLookedAtAgainWhenTheirClusterIsAccepted(t *testing.T) {
 	decided.Name, decided.Status.Conditions = "decided", []certificatesv1.CertificateSigningRequestCondition{{Type: "Denied", Status: "True"}}
 	other.Name, other.Labels = "other", map[string]string{"open-cluster-management.io/cluster-name": "c2"}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.csr, decided, other).
-		WithIndex(&certificatesv1.CertificateSigningRequest{}, pendingIndex, pendingOf).Build()
+		WithIndex(&certificatesv1.CertificateSigningRequest{}, openIndex, openOf).Build()
 	r := &Reconciler{client: c}
 	s.role.Labels = map[string]string{"open-cluster-management.io/cluster-name": "c1"}
 	for _, obj := range []client.Object{s.cluster, s.role} {

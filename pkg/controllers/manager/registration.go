@@ -238,7 +238,8 @@ func (o *RegistrationOptions) setup(ctx context.Context, mgr ctrl.Manager, drive
 	}
 	if drivers.Named(csr.Name) != nil {
 		users := slices.Concat(o.BootstrapIdentities, o.AutoApprovedCSRIdentities)
-		errs = append(errs, clustercertificates.SetupWithManager(ctx, mgr, clustercertificates.Options{BootstrapUsers: users}))
+		errs = append(errs, clustercertificates.SetupWithManager(ctx, mgr, clustercertificates.Options{
+			BootstrapUsers: users, TrustedUsers: o.AutoApprovedCSRIdentities}))
 	}
 	if o.LeftoverTTL > 0 {
 		errs = append(errs, leftoverclusters.SetupWithManager(mgr, o.LeftoverTTL))

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,6 +48,7 @@ func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	c := obj.(*cluster.ManagedCluster)
 	c.Status = cluster.ManagedClusterStatus{}
 	c.Generation = 1
+	delete(c.Annotations, cluster.AcceptedAtAnnotation)
 	validation.PrepareNewTaints(c.Spec.Taints, metav1.Now())
 }
 
@@ -54,6 +56,7 @@ func (strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	c, o := obj.(*cluster.ManagedCluster), old.(*cluster.ManagedCluster)
 	c.Status = o.Status
 	validation.PrepareTaints(c.Spec.Taints, o.Spec.Taints, metav1.Now())
+	noteAcceptance(c, o)
 	bumpGeneration(c, o)
 }
 
@@ -63,6 +66,22 @@ func (strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList 
 
 func (strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	return validation.ValidateManagedClusterUpdate(obj.(*cluster.ManagedCluster), old.(*cluster.ManagedCluster))
+}
+
+// noteAcceptance says since when a cluster is accepted, in an annotation that only the server writes.
+func noteAcceptance(c, old *cluster.ManagedCluster) {
+	at, noted := old.Annotations[cluster.AcceptedAtAnnotation]
+	if c.Spec.HubAcceptsClient && !old.Spec.HubAcceptsClient {
+		at, noted = time.Now().UTC().Format(time.RFC3339Nano), true
+	}
+	if !noted || !c.Spec.HubAcceptsClient {
+		delete(c.Annotations, cluster.AcceptedAtAnnotation)
+		return
+	}
+	if c.Annotations == nil {
+		c.Annotations = map[string]string{}
+	}
+	c.Annotations[cluster.AcceptedAtAnnotation] = at
 }
 
 func bumpGeneration(c, old *cluster.ManagedCluster) {
@@ -122,6 +141,7 @@ func (acceptStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 	o.Spec.DeepCopyInto(&c.Spec)
 	c.Spec.HubAcceptsClient = accepts
 	c.Status = o.Status
+	noteAcceptance(c, o)
 	bumpGeneration(c, o)
 }
 

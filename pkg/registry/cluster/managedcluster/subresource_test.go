@@ -60,7 +60,7 @@ func TestSubresources_ChangeOneThingAndNothingElse(t *testing.T) {
 		"accept": {
 			of:     func(s *Storage) rest.Updater { return s.Accept },
 			want:   func(want, sent *cluster.ManagedCluster) { want.Spec.HubAcceptsClient = sent.Spec.HubAcceptsClient },
-			exempt: []string{"generation"},
+			exempt: []string{"generation", "annotations"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,147 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustercertificates
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/csr"
+	names "github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// decision is what becomes of a request. Without a reason to leave it to an admin, it is approved.
+type decision struct {
+	why string
+	// pin is the key to be pinned before.
+	pin *pinned
+}
+
+func left(format string, args ...any) decision { return decision{why: fmt.Sprintf(format, args...)} }
+
+const (
+	whyUndecided = "several keys were asked for at once, or the cluster was made with what is no key, and which is right only an " +
+		"admin can know"
+	whyUnasked = "nobody had asked for a certificate of the cluster when it was accepted, so its first one is for whom an admin " +
+		"names (kubectl hub accept --requesters), or says yes to"
+)
+
+// checkRequester says why a user may not ask for a certificate, or nothing.
+func (r *Reconciler) checkRequester(object *certificatesv1.CertificateSigningRequest, parsed *csr.Request) string {
+	if parsed.IsRenewal(&object.Spec) || csr.IsBootstrap(object.Spec.Username, r.BootstrapUsers) {
+		return ""
+	}
+	return fmt.Sprintf("the user %q is neither the agent that it asks for nor a bootstrap identity", object.Spec.Username)
+}
+
+// decide says what becomes of the request of a cluster that is accepted. It changes nothing.
+func (r *Reconciler) decide(object *certificatesv1.CertificateSigningRequest, parsed *csr.Request, s *standing) (decision, error) {
+	if !s.byCertificate() {
+		return left("the cluster is accepted by the registration driver %q and needs no certificate", s.driver()), nil
+	}
+	now := s.pinned()
+	if parsed.IsRenewal(&object.Spec) {
+		if parsed.KeySHA256 == now.key {
+			return decision{}, nil
+		}
+		return decision{pin: &pinned{parsed.KeySHA256, time.Now()}}, nil
+	}
+	switch {
+	case now.key == names.UndecidedKey:
+		return decision{why: whyUndecided}, nil
+	case now.key == parsed.KeySHA256:
+		return decision{}, nil
+	case now.key != "":
+		return left("it is for another key than the agent of the cluster has, whose SHA-256 is %s", now.key), nil
+	case meta.FindStatusCondition(s.cluster.Status.Conditions, names.ConditionJoined) != nil:
+		return left("the cluster has joined already, and the hub does not know which key its agent has"), nil
+	}
+	requests, err := s.requests()
+	if err != nil {
+		return decision{}, err
+	}
+	first := r.firstKey(requests, s)
+	switch first.key {
+	case "":
+		return decision{why: whyUnasked}, nil
+	case names.UndecidedKey:
+		return decision{why: whyUndecided, pin: &first}, nil
+	case parsed.KeySHA256:
+		return decision{pin: &first}, nil
+	}
+	return decision{pin: &first, why: "it is for another key than the cluster's first certificate, whose SHA-256 is " + first.key}, nil
+}
+
+// firstKey is the key that the first certificate of a cluster is for, of all that ask for one: empty if that cannot be
+// said yet.
+//
+// An admin has approved it; or it is the only one that is asked for by those who count. Those are the users that were named
+// when the cluster was accepted; or the trusted ones, if one of them asks; or all, if one of them had asked by then.
+func (r *Reconciler) firstKey(requests []certificatesv1.CertificateSigningRequest, s *standing) pinned {
+	var approved pinned
+	var all, before, trusted, named []*certificatesv1.CertificateSigningRequest
+	requesters, _ := names.Requesters(s.role.Annotations)
+	for i := range requests {
+		request := &requests[i]
+		user := request.Spec.Username
+		switch {
+		case isApproved(request):
+			if parsed, err := csr.Parse(request); err == nil {
+				if approval := approvalOf(request, parsed); s.supersedes(approval) && approval.since.After(approved.since) {
+					approved = approval
+				}
+			}
+			continue
+		case !csr.IsPending(request) || !csr.IsBootstrap(user, r.BootstrapUsers):
+			continue
+		}
+		all = append(all, request)
+		if s.acceptedAfter(request) {
+			before = append(before, request)
+		}
+		if slices.Contains(requesters, user) {
+			named = append(named, request)
+		}
+		if slices.Contains(r.TrustedUsers, user) {
+			trusted = append(trusted, request)
+		}
+	}
+	switch {
+	case approved.key != "":
+		return approved
+	case len(requesters) > 0:
+		all = named
+	case len(trusted) > 0:
+		all = trusted
+	case onlyKey(before) == "":
+		all = nil
+	}
+	return pinned{onlyKey(all), time.Now()}
+}
+
+// acceptedAfter says whether a request was there when the cluster was accepted. A cluster that was accepted from the start
+// has been accepted before anybody could ask for it.
+func (s *standing) acceptedAfter(request *certificatesv1.CertificateSigningRequest) bool {
+	at, err := time.Parse(time.RFC3339, s.cluster.Annotations[names.AnnotationAcceptedAt])
+	return err == nil && !request.CreationTimestamp.After(at)
+}
+
+// onlyKey is the key that all requests are for, empty if there is none.
+func onlyKey(requests []*certificatesv1.CertificateSigningRequest) (key string) {
+	for _, request := range requests {
+		parsed, err := csr.Parse(request)
+		switch {
+		case err != nil:
+			continue
+		case key != "" && key != parsed.KeySHA256:
+			return names.UndecidedKey
+		}
+		key = parsed.KeySHA256
+	}
+	return key
+}

@@ -1,0 +1,224 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustercertificates
+
+import (
+	"strings"
+	"testing"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	names "github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// Whoever has a bootstrap token can ask for the certificate of any cluster. These do, for one that an agent without
+// AnnotationAgentKey joins.
+func TestAttack_ARivalTakesOverNoCluster(t *testing.T) {
+	for name, play := range map[string]func(*hub){
+		"asks before the hub has looked": func(h *hub) {
+			h.ask("agent", "agent", bootstrap)
+			h.accept(nil)
+			h.ask("rival", "rival", bootstrap)
+			h.want()
+		},
+		"asks when the agent has its certificate": func(h *hub) {
+			h.ask("agent", "agent", bootstrap)
+			h.accept(nil)
+			h.want("agent")
+			h.ask("rival", "rival", bootstrap)
+			h.want("agent")
+			if !strings.Contains(h.waits(), "request rival waits for an admin: it is for another key") {
+				h.Errorf("the cluster says %q", h.waits())
+			}
+			h.collect("rival")
+			h.settle()
+			if h.waits() != "" {
+				h.Errorf("nothing waits, and the cluster says %q", h.waits())
+			}
+		},
+		"asks when the agent's request has been collected": func(h *hub) {
+			h.ask("agent", "agent", bootstrap)
+			h.accept(nil)
+			h.want("agent")
+			h.collect("agent")
+			h.ask("rival", "rival", bootstrap)
+			h.want()
+		},
+		"asks at the same time": func(h *hub) {
+			h.ask("agent", "agent", bootstrap)
+			h.ask("rival", "rival", bootstrap)
+			h.accept(nil)
+			h.want()
+			if !strings.Contains(h.waits(), "several keys were asked for at once") || !strings.Contains(h.waits(), "--csr") {
+				h.Errorf("the cluster says %q", h.waits())
+			}
+			// The other request vanishes: that decides nothing.
+			h.collect("agent")
+			h.want()
+			h.ask("rival again", "rival", bootstrap)
+			h.want()
+		},
+		"has asked before the cluster was there": func(h *hub) {
+			h.now = began
+			h.ask("rival", "rival", bootstrap)
+			h.later()
+			h.ask("agent", "agent", bootstrap)
+			h.accept(nil)
+			h.want()
+		},
+		"asks first for a cluster that nobody has asked for": func(h *hub) {
+			h.accept(nil)
+			h.ask("rival", "rival", bootstrap)
+			h.want()
+			if !strings.Contains(h.waits(), "nobody had asked") {
+				h.Errorf("the cluster says %q", h.waits())
+			}
+		},
+		"has asked for a cluster that is accepted from the start": func(h *hub) {
+			h.ask("rival", "rival", bootstrap)
+			h.accept(nil)
+			c := &clusterv1.ManagedCluster{}
+			h.get("c1", c)
+			c.Annotations = nil
+			if err := h.client.Update(h.Context(), c); err != nil {
+				h.Fatal(err)
+			}
+			h.want()
+		},
+		"asks beside whom accept named": func(h *hub) {
+			h.ask("rival", "rival", bootstrap)
+			h.accept(map[string]string{names.AnnotationRequesters: "system:bootstrap:named0"})
+			h.want()
+			h.ask("agent", "agent", "system:bootstrap:named0")
+			h.want("agent")
+		},
+		"asks beside a trusted user": func(h *hub) {
+			h.process.BootstrapUsers, h.process.TrustedUsers = []string{"joiner"}, []string{"joiner"}
+			h.ask("agent", "agent", "joiner")
+			h.ask("rival", "rival", bootstrap)
+			h.accept(nil)
+			h.want("agent")
+		},
+		"asks after the admin has approved the agent, and before he accepts the cluster": func(h *hub) {
+			h.ask("agent", "agent", bootstrap)
+			h.conclude("agent", certificatesv1.CertificateApproved)
+			h.ask("rival", "rival", bootstrap)
+			h.accept(nil)
+			h.want("agent")
+			h.wantPinned("agent")
+		},
+		"has the key that the agent had before it renewed": func(h *hub) {
+			h.ask("agent", "agent", bootstrap)
+			h.accept(nil)
+			h.want("agent")
+			h.ask("renewal", "renewed", c1Agent)
+			h.want("agent", "renewal")
+			h.ask("rival", "agent", bootstrap)
+			h.want("agent", "renewal")
+			h.wantPinned("renewed")
+		},
+		"was approved for a cluster of the name before": func(h *hub) {
+			h.ask("rival", "rival", bootstrap)
+			h.conclude("rival", certificatesv1.CertificateApproved)
+			if err := h.client.Delete(h.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}); err != nil {
+				h.Fatal(err)
+			}
+			h.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "uid2", CreationTimestamp: metav1.NewTime(h.now)}})
+			h.later()
+			h.ask("agent", "agent", bootstrap)
+			h.accept(nil)
+			h.want("agent", "rival")
+			h.wantPinned("agent")
+			h.ask("rival again", "rival", bootstrap)
+			h.want("agent", "rival")
+		},
+	} {
+		t.Run(name, func(t *testing.T) { play(newHub(t)) })
+	}
+}
+
+func TestPin_IsTheKeyThatIsApproved(t *testing.T) {
+	for name, play := range map[string]func(*hub){
+		"the process ends before it approves": func(h *hub) {
+			h.ask("agent", "agent", bootstrap)
+			h.accept(nil)
+			h.ends = true
+			h.look("agent")
+			h.wantPinned("agent")
+			h.ask("rival", "rival", bootstrap)
+			h.want("agent")
+		},
+		"the process ends in a renewal": func(h *hub) {
+			h.ask("agent", "agent", bootstrap)
+			h.accept(nil)
+			h.want("agent")
+			h.ask("renewal", "renewed", c1Agent)
+			h.ends = true
+			h.look("renewal")
+			h.want("agent", "renewal")
+			h.wantPinned("renewed")
+		},
+		"the agent comes back with its key, its certificate having run out": func(h *hub) {
+			h.ask("agent", "agent", bootstrap)
+			h.accept(nil)
+			h.want("agent")
+			h.collect("agent")
+			h.ask("again", "agent", bootstrap)
+			h.want("again")
+		},
+		"its request was collected before anybody accepted it": func(h *hub) {
+			h.ask("agent", "agent", bootstrap)
+			h.settle()
+			h.collect("agent")
+			h.ask("again", "another", bootstrap) // upstream's agents make a new key
+			h.accept(nil)
+			h.want("again")
+		},
+		"an admin approves one of several": func(h *hub) {
+			h.ask("agent", "agent", bootstrap)
+			h.ask("rival", "rival", bootstrap)
+			h.accept(nil)
+			h.want()
+			h.conclude("agent", certificatesv1.CertificateApproved)
+			h.want("agent")
+			h.wantPinned("agent")
+		},
+		"an admin approves another key, and nothing older moves it back": func(h *hub) {
+			h.ask("agent", "agent", bootstrap)
+			h.accept(nil)
+			h.want("agent")
+			h.ask("another", "another", bootstrap)
+			h.want("agent")
+			h.now = began.Add(2 * 60 * 60 * 1e9) // the process has pinned by its own clock
+			h.conclude("another", certificatesv1.CertificateApproved)
+			h.want("agent", "another")
+			h.wantPinned("another")
+		},
+		"of a hub that did not pin: the agent renews": func(h *hub) {
+			h.accept(nil)
+			c := &clusterv1.ManagedCluster{}
+			h.get("c1", c)
+			c.Status.Conditions = []metav1.Condition{{Type: names.ConditionJoined, Status: "True"}}
+			if err := h.client.Status().Update(h.Context(), c); err != nil {
+				h.Fatal(err)
+			}
+			h.ask("rival", "rival", bootstrap)
+			h.want()
+			h.ask("renewal", "agent", c1Agent)
+			h.want("renewal")
+			h.wantPinned("agent")
+		},
+		"a denied request is nobody's": func(h *hub) {
+			h.ask("rival", "rival", bootstrap)
+			h.conclude("rival", certificatesv1.CertificateDenied)
+			h.ask("agent", "agent", bootstrap)
+			h.accept(nil)
+			h.want("agent")
+		},
+	} {
+		t.Run(name, func(t *testing.T) { play(newHub(t)) })
+	}
+}
