@@ -151,37 +151,3 @@ func TestCreatorRole_FitsIntoIAM(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestPatterns_MatchTheWholeARN(t *testing.T) {
-	cluster := mustParse(t, "arn:aws:eks:us-west-2:123456789012:cluster/prod-1")
-	for name, test := range map[string]struct {
-		patterns []string
-		want     bool
-	}{
-		"no pattern":              {nil, false},
-		"an empty one":            {[]string{""}, false},
-		"the ARN":                 {[]string{"arn:aws:eks:us-west-2:123456789012:cluster/prod-1"}, true},
-		"a whole match":           {[]string{`arn:aws:eks:us-west-2:123456789012:cluster/prod-.*`}, true},
-		"a part":                  {[]string{`123456789012`}, false},
-		"the beginning":           {[]string{`arn:aws:eks:us-west-2:123456789012:cluster/prod`}, false},
-		"the end":                 {[]string{`cluster/prod-1`}, false},
-		"alternatives":            {[]string{`x|arn:.*`}, true},
-		"alternatives of parts":   {[]string{`arn|prod-1`}, false},
-		"lines":                   {[]string{`(?m)^arn$`}, false},
-		"the second of two":       {[]string{`x`, `arn:.*:cluster/prod-[0-9]`}, true},
-		"another account's shape": {[]string{`arn:aws:eks:us-west-2:999999999999:cluster/.*`}, false},
-	} {
-		patterns, err := ParsePatterns(test.patterns)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := patterns.Approve(cluster); got != test.want {
-			t.Errorf("%s: got %v", name, got)
-		}
-	}
-	for _, bad := range []string{"(", `x)|(arn`, `*`} {
-		if _, err := ParsePatterns([]string{bad}); err == nil {
-			t.Errorf("%q is read", bad)
-		}
-	}
-}

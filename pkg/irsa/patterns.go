@@ -6,7 +6,11 @@ package irsa
 import (
 	"fmt"
 	"regexp"
+	"slices"
 )
+
+// nameGroup is the group of a pattern that matches the name of the ManagedCluster.
+const nameGroup = "name"
 
 // Patterns are those of ARNs that are approved without an admin. No pattern approves nothing.
 type Patterns []*regexp.Regexp
@@ -28,12 +32,27 @@ func ParsePatterns(expressions []string) (Patterns, error) {
 	return patterns, nil
 }
 
-// Approve says whether a pattern matches the cluster's ARN.
-func (p Patterns) Approve(cluster Cluster) bool {
+// Names are the names for which an ARN is approved. Each pattern that matches the ARN gives one: what its group "name"
+// matches, or, without such a group, the name of the EKS cluster. Whoever makes a ManagedCluster writes its ARN, so a
+// pattern says something only of a name that follows from it.
+func (p Patterns) Names(cluster Cluster) (names []string) {
 	for _, pattern := range p {
-		if pattern.MatchString(cluster.String()) {
-			return true
+		match := pattern.FindStringSubmatch(cluster.String())
+		if match == nil {
+			continue
+		}
+		name := cluster.Name
+		if group := pattern.SubexpIndex(nameGroup); group >= 0 {
+			name = match[group]
+		}
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
-	return false
+	return names
+}
+
+// Approve says whether a pattern approves the ARN for a ManagedCluster of this name.
+func (p Patterns) Approve(cluster Cluster, name string) bool {
+	return slices.Contains(p.Names(cluster), name)
 }

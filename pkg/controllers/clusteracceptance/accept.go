@@ -102,7 +102,7 @@ func (r *Reconciler) pin(ctx context.Context, cluster *clusterv1.ManagedCluster)
 	if pinned.key != "" && pinned.uid == cluster.UID {
 		planned.key, planned.since = pinned.key, pinned.since
 	}
-	return role, planned, nil
+	return role, planned, r.unheld(ctx, cluster, planned)
 }
 
 // plan says what the cluster would be accepted with now.
@@ -282,8 +282,19 @@ func (r *Reconciler) autoApprove(ctx context.Context, cluster *clusterv1.Managed
 		return nil
 	}
 	driver, err := r.Drivers.For(cluster)
-	if err != nil || !driver.AutoApproves(cluster) {
+	if err != nil {
 		return nil // an admin may see more in it
+	}
+	if !driver.AutoApproves(cluster) {
+		if explainer, ok := driver.(registration.Explainer); ok {
+			if why := explainer.WhyNot(cluster); why != "" {
+				r.notApproved(cluster, why)
+			}
+		}
+		return nil
+	}
+	if ok, err := r.undisputed(ctx, cluster); err != nil || !ok {
+		return err
 	}
 	before := cluster.DeepCopy()
 	if cluster.Annotations == nil {

@@ -31,6 +31,8 @@ type awsFixture struct {
 	hubCluster   irsa.Cluster
 	access       awsirsa.Access
 	kube         *kubefake.Clientset
+	// patterns are those of ARNs that are approved without an admin.
+	patterns []string
 }
 
 const (
@@ -85,7 +87,7 @@ func (f *awsFixture) driver() registration.Driver {
 	f.Helper()
 	return must(awsirsa.New(awsirsa.Config{
 		HubClusterARN: f.hubCluster.String(), AWS: must(awsirsa.LoadConfig(f.Context(), awsRegion))(f.T), Access: f.access,
-		Kube: f.kube, CheckInterval: time.Hour, Clock: f.clock,
+		Kube: f.kube, CheckInterval: time.Hour, Clock: f.clock, ApprovedARNPatterns: f.patterns,
 	}))(f.T)
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
@@ -199,7 +200,8 @@ func TestAWS_AFleetSharesTheUpdatesOfAWSAuth(t *testing.T) {
 	}
 	f := newAWSFixture(t, awsirsa.AWSAuth, all...)
 	// The fixture is for one worker; here are all of them.
-	b := fake.NewClientBuilder().WithScheme(newScheme(t)).WithStatusSubresource(&clusterv1.ManagedCluster{})
+	b := fake.NewClientBuilder().WithScheme(newScheme(t)).WithStatusSubresource(&clusterv1.ManagedCluster{}).
+		WithIndex(&rbacv1.ClusterRole{}, byIdentity, f.claimed)
 	for _, name := range all {
 		cluster := f.cluster(name)
 		cluster.ResourceVersion = ""

@@ -104,6 +104,8 @@ type fixture struct {
 	// drivers are those of a new process, only the cloud unless a test says otherwise.
 	drivers func() registration.Drivers
 	process *Reconciler
+	// autoApproval is the option of a new process.
+	autoApproval bool
 }
 
 var start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -114,10 +116,14 @@ func newFixture(t *testing.T, objs ...client.Object) *fixture {
 	f.cloud = &cloud{f: f, name: "cloud", granted: map[string]registration.Record{}, grants: map[string]int{}}
 	f.drivers = func() registration.Drivers { return registration.Drivers{f.cloud} }
 	f.client = fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(objs...).
-		WithStatusSubresource(&clusterv1.ManagedCluster{}).WithInterceptorFuncs(f.interceptors()).Build()
+		WithStatusSubresource(&clusterv1.ManagedCluster{}).WithInterceptorFuncs(f.interceptors()).
+		WithIndex(&clusterv1.ManagedCluster{}, byIdentity, f.claimed).WithIndex(&rbacv1.ClusterRole{}, byIdentity, f.claimed).Build()
 	f.restart()
 	return f
 }
+
+// claimed is the index of the caches.
+func (f *fixture) claimed(obj client.Object) []string { return f.process.claimed(obj) }
 
 func newScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
@@ -133,7 +139,7 @@ func newScheme(t *testing.T) *runtime.Scheme {
 func (f *fixture) restart() {
 	f.dead, f.killAfter = false, -1
 	f.events = events.NewFakeRecorder(10_000)
-	f.process = newReconciler(f.client, f.client, f.events, f.clock, Options{Drivers: f.drivers()})
+	f.process = newReconciler(f.client, f.client, f.events, f.clock, Options{Drivers: f.drivers(), AutoApproval: f.autoApproval})
 }
 
 // effect does something that lasts, unless the process is dead. It dies right after the last effect that it lives for.

@@ -89,6 +89,9 @@ var _ reconcile.Reconciler = &Reconciler{}
 // SetupWithManager adds the controller, and the one that removes the namespaces.
 func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(reporter), clock.RealClock{}, o)
+	if err := r.index(context.Background(), mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
 	ofCluster := handler.EnqueueRequestsFromMapFunc(clusterOf)
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(reporter).

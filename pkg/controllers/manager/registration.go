@@ -132,7 +132,8 @@ func (o *RegistrationOptions) addFlags(fs *pflag.FlagSet) {
 		"Users whose certificate requests get the cluster accepted without an admin. Needs the feature gate "+
 			string(ManagedClusterAutoApproval)+".")
 	fs.StringSliceVar(&o.AutoApprovedARNPatterns, "auto-approved-arn-patterns", o.AutoApprovedARNPatterns,
-		"Regular expressions of the ARNs of EKS clusters that are accepted without an admin. Needs the feature gate "+
+		"Regular expressions of the ARNs of EKS clusters that are accepted without an admin, if the cluster's name is what the "+
+			"group (?P<name>…) matches or, without that group, the name of the EKS cluster. Needs the feature gate "+
 			string(ManagedClusterAutoApproval)+".")
 	fs.StringSliceVar(&o.BootstrapIdentities, "bootstrap-identities", o.BootstrapIdentities,
 		"Users who may ask for the first certificate of an accepted cluster, beside those of bootstrap tokens, "+

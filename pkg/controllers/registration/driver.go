@@ -49,6 +49,18 @@ type Watcher interface {
 	Watches() []client.Object
 }
 
+// Explainer is a Driver that says why a cluster that it may seem to accept without an admin is left to one, or "".
+type Explainer interface {
+	WhyNot(cluster *clusterv1.ManagedCluster) string
+}
+
+// Exclusive is a Driver whose identities are of one cluster each. What a cluster says of itself may be another's: it gets
+// no identity that another one has, and none without an admin that another one asks for.
+type Exclusive interface {
+	// Identity names what a record stands for, or is "" when it stands for nothing.
+	Identity(record Record) string
+}
+
 // Drivers are those that are enabled, in the order in which they are asked.
 type Drivers []Driver
 

@@ -62,8 +62,8 @@ type Config struct {
 	Kube kubernetes.Interface
 	// Tags are put on roles and access entries besides the driver's own.
 	Tags map[string]string
-	// ApprovedARNPatterns are regular expressions; an EKS cluster whose whole ARN one of them matches is accepted without an
-	// admin. None approves nothing.
+	// ApprovedARNPatterns are regular expressions; a cluster whose whole ARN one of them matches, and whose name follows from
+	// that, is accepted without an admin, see irsa.Patterns. None approves nothing.
 	ApprovedARNPatterns []string
 	// CheckInterval is how often a cluster is looked at for drift, such as DefaultCheckInterval. 0 is never.
 	CheckInterval time.Duration
@@ -87,7 +87,11 @@ type Driver struct {
 	awsAuth *awsAuth
 }
 
-var _ driver.Driver = &Driver{}
+var (
+	_ driver.Driver    = &Driver{}
+	_ driver.Exclusive = &Driver{}
+	_ driver.Explainer = &Driver{}
+)
 
 // New returns a driver, or says what is wrong with its configuration. It calls nobody.
 func New(c Config) (*Driver, error) {
@@ -141,10 +145,32 @@ func (d *Driver) Handles(cluster *clusterv1.ManagedCluster) bool {
 		cluster.Annotations[registration.AnnotationManagedClusterARNOfSeed] != ""
 }
 
-// AutoApproves is true for a cluster whose whole ARN a pattern matches.
+// AutoApproves is true for a cluster whose ARN a pattern approves for its name.
 func (d *Driver) AutoApproves(cluster *clusterv1.ManagedCluster) bool {
 	identity, err := d.identity(cluster)
-	return err == nil && d.patterns.Approve(identity.Managed)
+	return err == nil && d.patterns.Approve(identity.Managed, cluster.Name)
+}
+
+// WhyNot implements registration.Explainer.
+func (d *Driver) WhyNot(cluster *clusterv1.ManagedCluster) string {
+	identity, err := d.identity(cluster)
+	if err != nil {
+		return ""
+	}
+	names := d.patterns.Names(identity.Managed)
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("A pattern matches the ARN %s, but approves it for a cluster with the name %q", identity.Managed, names[0])
+}
+
+// Identity implements registration.Exclusive: a role lets in one cluster. Its name does not tell regions apart.
+func (d *Driver) Identity(rec driver.Record) string {
+	g, err := d.read("", rec)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("the IAM role %s, of the EKS cluster %s of the AWS account %s", g.HubRole(), g.Managed.Name, g.Managed.Account)
 }
 
 // record is what the driver keeps of a cluster. What has been granted can be revoked from it, also when the flags are

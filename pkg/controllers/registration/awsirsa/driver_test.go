@@ -162,23 +162,50 @@ func TestPlan_RefusesWhatContradictsItself(t *testing.T) {
 	}
 }
 
-func TestAutoApproves_WholeARNsOnly(t *testing.T) {
-	cluster := newCluster("c", annotation, arn1)
-	for name, test := range map[string]struct {
+func TestAutoApproves_WholeARNsForTheirNames(t *testing.T) {
+	const name, own = "managed-cluster1", `approves it for a cluster with the name "managed-cluster1"`
+	cluster := newCluster(name, annotation, arn1)
+	all := []string{`arn:aws:eks:us-west-2:123456789012:cluster/.*`}
+	for what, test := range map[string]struct {
 		patterns []string
 		cluster  *clusterv1.ManagedCluster
 		want     bool
+		why      string
 	}{
-		"no pattern":           {nil, cluster, false},
-		"the account's":        {[]string{`arn:aws:eks:us-west-2:123456789012:cluster/.*`}, cluster, true},
-		"a part":               {[]string{`123456789012`}, cluster, false},
-		"a malformed ARN":      {[]string{`.*`}, newCluster("c", annotation, "x"), false},
-		"a contradiction":      {[]string{`.*`}, newCluster("c", annotation, arn1, annotationSeed, "x"), false},
-		"another's suffix too": {[]string{`.*`}, newCluster("c", annotation, arn1, annotationSuffix, "x"), false},
+		"no pattern":           {nil, cluster, false, ""},
+		"the account's":        {all, cluster, true, own},
+		"the seed's spelling":  {all, newCluster(name, annotationSeed, arn1), true, own},
+		"another name":         {all, newCluster("c", annotation, arn1), false, own},
+		"a group":              {[]string{`.*:cluster/managed-(?P<name>.*)`}, newCluster("cluster1", annotation, arn1), true, `"cluster1"`},
+		"a group, the name":    {[]string{`.*:cluster/managed-(?P<name>.*)`}, cluster, false, `"cluster1"`},
+		"a part":               {[]string{`123456789012`}, cluster, false, ""},
+		"a malformed ARN":      {[]string{`.*`}, newCluster(name, annotation, "x"), false, ""},
+		"a contradiction":      {[]string{`.*`}, newCluster(name, annotation, arn1, annotationSeed, "x"), false, ""},
+		"another's suffix too": {[]string{`.*`}, newCluster(name, annotation, arn1, annotationSuffix, "x"), false, ""},
 	} {
 		d, _ := newDriver(t, newFakeAWS(), Config{ApprovedARNPatterns: test.patterns})
 		if got := d.AutoApproves(test.cluster); got != test.want {
-			t.Errorf("%s: got %v", name, got)
+			t.Errorf("%s: got %v", what, got)
+		}
+		if why := d.WhyNot(test.cluster); (why == "") != (test.why == "") || !strings.Contains(why, test.why) {
+			t.Errorf("%s: says %q, want %q", what, why, test.why)
+		}
+	}
+}
+
+// What one cluster only can have is the role, whose name has no region.
+func TestIdentity_IsThatOfTheRole(t *testing.T) {
+	d, _ := newDriver(t, newFakeAWS(), Config{})
+	got := d.Identity(plan(t, d, "a", arn1))
+	if !strings.Contains(got, role1) || got != d.Identity(plan(t, d, "b", strings.Replace(arn1, "us-west-2", "eu-west-1", 1))) {
+		t.Errorf("got %q", got)
+	}
+	if other := d.Identity(plan(t, d, "a", arn1+"x")); other == got || other == "" {
+		t.Errorf("got %q", other)
+	}
+	for _, rec := range []driver.Record{"", "{", "{}"} {
+		if got := d.Identity(rec); got != "" {
+			t.Errorf("%s: got %q", rec, got)
 		}
 	}
 }
