@@ -47,8 +47,12 @@ type AccessEntry struct {
 	CreatedAt        int64             `json:"createdAt"`
 	ModifiedAt       int64             `json:"modifiedAt"`
 
-	// principalID is the unique ID that the principal had: another role of its name has no access.
-	principalID string
+	// PrincipalID is the unique ID that the principal had, which EKS tells nobody: another role of its name has no access.
+	PrincipalID string `json:"-"`
+	// AccessPolicies are the ARNs of the access policies that are associated with it.
+	AccessPolicies []string `json:"-"`
+
+	policies map[string]association
 	// made are the parameters that the entry was made with, for requests that come again.
 	made params
 }
@@ -101,7 +105,13 @@ func eksOperations() []operation {
 			fails: []string{notFound, "InvalidRequestException"}},
 		{service: "eks", name: "ListAccessEntries", needs: onCluster, run: listAccessEntries,
 			fails: []string{notFound, invalid, "InvalidRequestException"}},
-		{service: "eks", name: "TagResource", write: true, needs: onTagged, run: tagResource,
+		{service: "eks", name: "AssociateAccessPolicy", write: true, needs: onEntry, context: accessPolicyContext, run: associateAccessPolicy,
+			fails: []string{notFound, invalid, "InvalidRequestException"}},
+		{service: "eks", name: "DisassociateAccessPolicy", write: true, needs: onEntry, context: accessPolicyContext,
+			run: disassociateAccessPolicy, fails: []string{notFound, "InvalidRequestException"}},
+		{service: "eks", name: "ListAssociatedAccessPolicies", needs: onEntry, context: entryContext, run: listAssociatedAccessPolicies,
+			fails: []string{notFound, "InvalidRequestException"}},
+		{service: "eks", name: "TagResource", write: true, needs: onTagged, context: tagContext, run: tagResource,
 			fails: []string{"NotFoundException", "BadRequestException"}},
 		{service: "eks", name: "UntagResource", write: true, needs: onTagged, run: untagResource, fails: []string{"NotFoundException"}},
 		{service: "eks", name: "DescribeCluster", needs: onCluster, run: describeCluster, fails: []string{notFound}},
@@ -131,16 +141,13 @@ func (r *request) entryARN() string {
 }
 
 func createAccessEntryNeeds(r *request) []right {
-	needs := []right{{"eks:CreateAccessEntry", r.clusterARN()}}
-	if r.params.has("tags") {
-		needs = append(needs, right{"eks:TagResource", r.entryARN()})
-	}
-	return needs
+	return append([]right{{"eks:CreateAccessEntry", r.clusterARN()}}, r.tagOnCreateNeeds(r.clusterARN(), r.entryARN())...)
 }
 
 // createAccessEntryContext has the condition keys of AWS's service authorization reference, as far as they are known here:
 // what the request does not say has no value.
 func createAccessEntryContext(r *request, ctx conditionContext) {
+	tagContext(r, ctx)
 	ctx.set("eks:principalArn", r.params.str("principalArn"))
 	ctx.set("eks:accessEntryType", "STANDARD")
 	if kind := r.params.str("type"); kind != "" {
@@ -211,7 +218,8 @@ func createAccessEntry(r *request) (any, error) {
 	}
 	e := &AccessEntry{
 		ARN: r.entryARN(), ClusterName: c.Name, PrincipalARN: principal, Username: defaultUsername(principal), Type: "STANDARD",
-		KubernetesGroups: []string{}, Tags: map[string]string{}, CreatedAt: r.now().Unix(), principalID: id, made: r.params,
+		KubernetesGroups: []string{}, Tags: map[string]string{}, CreatedAt: r.now().Unix(), PrincipalID: id, made: r.params,
+		policies: map[string]association{},
 	}
 	if err := e.set(r); err != nil {
 		return nil, err
@@ -229,6 +237,7 @@ func entryAnswer(e *AccessEntry) any { return map[string]any{"accessEntry": e.co
 func (e *AccessEntry) copy() AccessEntry {
 	out := *e
 	out.KubernetesGroups, out.Tags = slices.Clone(e.KubernetesGroups), maps.Clone(e.Tags)
+	out.AccessPolicies = slices.Sorted(maps.Keys(e.policies))
 	return out
 }
 
@@ -300,11 +309,23 @@ func listAccessEntries(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := slices.Sorted(maps.Keys(c.entries))
+	all, token, err := eksPage(r, slices.Sorted(maps.Keys(c.entries)))
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{"accessEntries": all}
+	if token != "" {
+		out["nextToken"] = token
+	}
+	return out, nil
+}
+
+// eksPage gives the part of a sorted list that the request is for, and the token of the next.
+func eksPage(r *request, all []string) (some []string, next string, err error) {
 	if token := r.params.str("nextToken"); token != "" {
 		last, err := base64.RawURLEncoding.DecodeString(token)
 		if err != nil {
-			return nil, fail("InvalidParameterException", "nextToken is invalid")
+			return nil, "", fail("ValidationError", "nextToken is invalid")
 		}
 		i, found := slices.BinarySearch(all, string(last))
 		if found {
@@ -312,13 +333,10 @@ func listAccessEntries(r *request) (any, error) {
 		}
 		all = all[i:]
 	}
-	out := map[string]any{}
 	if n := r.params.num("maxResults", 100); n < len(all) {
-		all = all[:n]
-		out["nextToken"] = base64.RawURLEncoding.EncodeToString([]byte(all[n-1]))
+		return all[:n], base64.RawURLEncoding.EncodeToString([]byte(all[n-1])), nil
 	}
-	out["accessEntries"] = all
-	return out, nil
+	return all, "", nil
 }
 
 func describeCluster(r *request) (any, error) {

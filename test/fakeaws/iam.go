@@ -25,6 +25,7 @@ type role struct {
 	maxSession                       time.Duration
 	trust                            *policy
 	policies                         map[string]*policy
+	attached                         []string // ARNs of managed policies
 	tags                             []Tag
 
 	// hiddenReads and hiddenUntil are what is left of the time in which the role is not visible.
@@ -41,8 +42,12 @@ func iamOperations() []operation {
 		op.write, op.fails = true, append(fails, op.fails...)
 		return op
 	}
+	in := func(context func(*request, conditionContext), op operation) operation {
+		op.context = context
+		return op
+	}
 	return []operation{
-		{service: "iam", name: "CreateRole", write: true, needs: createRoleNeeds, run: createRole,
+		{service: "iam", name: "CreateRole", write: true, needs: createRoleNeeds, context: tagContext, run: createRole,
 			fails: []string{"EntityAlreadyExists", "MalformedPolicyDocument", "LimitExceeded", "InvalidInput"}},
 		read("GetRole", getRole),
 		write("DeleteRole", deleteRole, "DeleteConflict"),
@@ -52,7 +57,9 @@ func iamOperations() []operation {
 		write("DeleteRolePolicy", deleteRolePolicy),
 		read("ListRolePolicies", listRolePolicies),
 		read("ListAttachedRolePolicies", listAttachedRolePolicies),
-		write("TagRole", tagRole, "LimitExceeded", "InvalidInput"),
+		in(attachedContext, write("AttachRolePolicy", attachRolePolicy, "LimitExceeded")),
+		in(attachedContext, write("DetachRolePolicy", detachRolePolicy)),
+		in(tagContext, write("TagRole", tagRole, "LimitExceeded", "InvalidInput")),
 		write("UntagRole", untagRole),
 		read("ListRoleTags", listRoleTags),
 		{service: "iam", name: "ListRoles", run: listRoles, needs: func(r *request) []right {
@@ -199,6 +206,9 @@ func deleteRole(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(found.attached) > 0 {
+		return nil, fail("DeleteConflict", "Cannot delete entity, must detach all policies first.")
+	}
 	if len(found.policies) > 0 {
 		return nil, fail("DeleteConflict", "Cannot delete entity, must delete policies first.")
 	}
@@ -283,17 +293,6 @@ func listRolePolicies(r *request) (any, error) {
 	}
 	out.PolicyNames, out.page, err = paginate(r, slices.Sorted(maps.Keys(found.policies)), func(s string) string { return s })
 	return out, err
-}
-
-// listAttachedRolePolicies lists none: there are no managed policies here.
-func listAttachedRolePolicies(r *request) (any, error) {
-	if _, err := r.find(); err != nil {
-		return nil, err
-	}
-	return struct {
-		AttachedPolicies struct{}
-		page
-	}{}, nil
 }
 
 func (r *request) pathPrefix() string {

@@ -51,6 +51,9 @@ func (i identity) policies() []*policy {
 		for _, p := range i.role.policies {
 			out = append(out, p)
 		}
+		for _, arn := range i.role.attached {
+			out = append(out, i.account.managedPolicy(arn))
+		}
 		return out
 	case i.user != nil:
 		return i.user.policies

@@ -162,6 +162,10 @@ func (r *request) authorise(need right) error {
 	if r.op.context != nil {
 		r.op.context(r, ctx)
 	}
+	if need.action == tagResourceAction && r.tagging == TagsRefused {
+		return fail("AccessDenied", "User: %s is not authorized to perform: %s on resource: %s with an explicit deny in a service control policy",
+			r.who.arn(), need.action, need.resource)
+	}
 	if r.who.may(need.action, need.resource, ctx) == allowed {
 		return nil
 	}

@@ -31,6 +31,7 @@ type Server struct {
 	keys     map[string]*accessKey
 	ids      map[string]bool // unique IDs of the users and roles there are
 	delay    visibility
+	tagging  Tagging
 	faults   []*fault
 	random   *mathrand.Rand
 	calls    []Call
@@ -122,6 +123,22 @@ func (s *Server) DelayVisibility(reads int, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.delay = visibility{reads, d}
+}
+
+// Age makes the roles and access entries that there are older.
+func (s *Server) Age(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.accounts {
+		for _, r := range a.roles {
+			r.created = r.created.Add(-d)
+		}
+		for _, c := range a.clusters {
+			for _, e := range c.entries {
+				e.CreatedAt -= int64(d.Seconds())
+			}
+		}
+	}
 }
 
 // ExpireSessions ends the temporary credentials given out until now.

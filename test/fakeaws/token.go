@@ -99,10 +99,10 @@ func (s *Server) Authenticate(clusterARN, token string) (UserInfo, error) {
 		if c == nil {
 			continue
 		}
-		if e := c.entries[who.principal()]; e != nil && strings.HasPrefix(who.userID()+":", e.principalID+":") {
+		if e := c.entries[who.principal()]; e != nil && strings.HasPrefix(who.userID()+":", e.PrincipalID+":") {
 			return UserInfo{
 				Username: strings.NewReplacer("{{SessionName}}", strings.ReplaceAll(who.session, "@", "-"), "{{SessionNameRaw}}", who.session).Replace(e.Username),
-				UID:      "aws-iam-authenticator:" + who.account.ID + ":" + e.principalID,
+				UID:      "aws-iam-authenticator:" + who.account.ID + ":" + e.PrincipalID,
 				Groups:   append([]string{}, e.KubernetesGroups...),
 				Extra:    map[string][]string{"arn": {who.principal()}, "canonicalArn": {who.principal()}, "sessionName": {who.session}},
 			}, nil
