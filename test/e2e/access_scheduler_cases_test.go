@@ -271,14 +271,15 @@ scheduler:
 	})
 }
 
-func TestAccessScheduler_LooksForClustersEverywhere(t *testing.T) {
+func TestAccessScheduler_LooksForClustersWhereItTrusts(t *testing.T) {
 	s := newScheduled(t, 1, `
 scheduler:
   scope: Cluster
   selectors: {clusters: {matchLabels: {global: "yes"}}}
   purposeMappings:
-    any: {template: {metadata: {labels: {global: "yes"}}, spec: {profile: PROFILE, tenancy: Shared}}}
-    some: {selector: {matchLabels: {local: "yes"}}, template: {metadata: {labels: {global: "yes", local: "yes"}}, spec: {profile: PROFILE, tenancy: Shared}}}
+    any: {trustedNamespaces: ["*"], template: {metadata: {labels: {global: "yes"}}, spec: {profile: PROFILE, tenancy: Shared}}}
+    some: {trustedNamespaces: ["*"], selector: {matchLabels: {local: "yes"}}, template: {metadata: {labels: {global: "yes", local: "yes"}}, spec: {profile: PROFILE, tenancy: Shared}}}
+    none: {template: {metadata: {labels: {global: "yes"}}, spec: {profile: PROFILE, tenancy: Shared}}}
 `)
 	other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: unique("other")}}
 	must(kube(t, hub.AdminConfig()).CoreV1().Namespaces().Create(t.Context(), other, metav1.CreateOptions{}))(t)
@@ -288,13 +289,16 @@ scheduler:
 		create(t, c)
 	}
 	labelled("any", map[string]string{"global": "yes"})
+	labelled("none", map[string]string{"global": "yes"})
 	labelled("some", map[string]string{"global": "yes"})
 	labelled("some", map[string]string{"local": "yes"})
 	if c := s.clusterOf(s.grant("any", "any")); c.Namespace != other.Name {
 		t.Errorf("it has %s/%s", c.Namespace, c.Name)
 	}
-	if c := s.clusterOf(s.grant("some", "some")); c.Namespace != s.namespace || c.Name != "some" {
-		t.Errorf("it has %s/%s", c.Namespace, c.Name)
+	for _, purpose := range []string{"some", "none"} {
+		if c := s.clusterOf(s.grant(purpose, purpose)); c.Namespace != s.namespace || c.Name != purpose {
+			t.Errorf("%s: it has %s/%s", purpose, c.Namespace, c.Name)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@
 package clusterscheduler
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -27,9 +28,9 @@ type Scope string
 type Strategy string
 
 const (
-	// ScopeCluster looks for clusters in all namespaces.
+	// ScopeCluster looks for clusters also in other namespaces, of those that are trusted with a purpose.
 	ScopeCluster Scope = "Cluster"
-	// ScopeNamespaced looks for clusters in the namespace in which a new one would be made.
+	// ScopeNamespaced looks for clusters in the namespace in which a new one would be made, and nowhere else.
 	ScopeNamespaced Scope = "Namespaced"
 
 	// StrategyBalanced gives the cluster that the fewest requests have.
@@ -38,6 +39,8 @@ const (
 	StrategyRandom Strategy = "Random"
 	// StrategySimple gives the first cluster by namespace and name.
 	StrategySimple Strategy = "Simple"
+
+	everyNamespace = "*"
 )
 
 // Config is the block "scheduler" of the configuration. Its form is that of openMCP's operator, with a policy added.
@@ -56,6 +59,8 @@ type Config struct {
 
 	requests labels.Selector
 	policy   *Policy
+	// warnings tell what is not as it may seem.
+	warnings []string
 }
 
 // schedules says whether ClusterRequests are granted here at all.
@@ -73,6 +78,10 @@ type ClusterDefinition struct {
 	TenancyCount int `json:"tenancyCount,omitempty"`
 	// Selector is for the labels of clusters that are shared, in addition to that for all purposes.
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// TrustedNamespaces are those whose shared clusters are given to requests of all namespaces, beside those of the one in
+	// which a new one would be made. Whoever may create Clusters there offers them: what requests do in such a cluster, and what
+	// they keep in it, is open to whoever has it. "*" is every namespace.
+	TrustedNamespaces []string `json:"trustedNamespaces,omitempty"`
 	// Template is what new clusters are made from.
 	Template ClusterTemplate `json:"template"`
 
@@ -142,9 +151,8 @@ func merge(into, from map[string]any) {
 
 // complete sets what is not given, and returns every error at once.
 func (c *Config) complete() error {
-	if c.Scope == "" {
-		c.Scope = ScopeCluster
-	}
+	asked := c.Scope
+	c.Scope = cmp.Or(asked, ScopeCluster)
 	if c.Strategy == "" {
 		c.Strategy = StrategyBalanced
 	}
@@ -171,6 +179,12 @@ func (c *Config) complete() error {
 			errs = append(errs, field.Required(at, "a purpose needs a template"))
 		} else {
 			errs = append(errs, definition.complete(purpose, c.Selectors.Clusters, at)...)
+			errs = append(errs, definition.validateTrust(c.Scope, at.Child("trustedNamespaces"))...)
+			if asked == ScopeCluster && definition.Template.Spec.Tenancy == v1alpha1.TENANCY_SHARED && len(definition.TrustedNamespaces) == 0 {
+				c.warnings = append(c.warnings, fmt.Sprintf("%s names none, so shared clusters of other namespaces are not given, although "+
+					"%s is %s: name those whose Clusters are to be given to requests of all namespaces, or \"*\" for every one",
+					at.Child("trustedNamespaces"), path.Child("scope"), asked))
+			}
 		}
 	}
 	c.policy, invalid = compile(c.Policy, path.Child("policy"))
@@ -219,6 +233,32 @@ func (d *ClusterDefinition) complete(purpose string, global *metav1.LabelSelecto
 	}
 	errs = append(errs, metav1validation.ValidateLabels(meta.Labels, metaPath.Child("labels"))...)
 	return append(errs, apivalidation.ValidateAnnotations(meta.Annotations, metaPath.Child("annotations"))...)
+}
+
+// validateTrust checks whom a definition trusts.
+func (d *ClusterDefinition) validateTrust(scope Scope, path *field.Path) (errs field.ErrorList) {
+	if len(d.TrustedNamespaces) > 0 && scope == ScopeNamespaced {
+		errs = append(errs, field.Forbidden(path, "scheduler.scope is Namespaced, with which clusters of other namespaces are not given"))
+	}
+	if len(d.TrustedNamespaces) > 0 && d.Template.Spec.Tenancy == v1alpha1.TENANCY_EXCLUSIVE {
+		errs = append(errs, field.Forbidden(path, "clusters of tenancy Exclusive are always made"))
+	}
+	for i, namespace := range d.TrustedNamespaces {
+		if namespace == everyNamespace {
+			continue
+		}
+		for _, wrong := range apivalidation.ValidateNamespaceName(namespace, false) {
+			errs = append(errs, field.Invalid(path.Index(i), namespace, wrong))
+		}
+	}
+	return errs
+}
+
+// trusts says whether clusters of a namespace may be given to a request. Who may create Clusters elsewhere must not be given
+// what others do in theirs; labels prove nothing, since they come with the Cluster.
+func (d *ClusterDefinition) trusts(namespace string, request *v1alpha1.ClusterRequest) bool {
+	return namespace == d.namespaceFor(request) || slices.Contains(d.TrustedNamespaces, namespace) ||
+		slices.Contains(d.TrustedNamespaces, everyNamespace)
 }
 
 // both selects what both select. Where both have a value for one label, that of the first counts.

@@ -139,6 +139,9 @@ func (l *LiveConfig) reload() (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", strings.Join(l.files, ", "), err)
 	}
+	for _, warning := range config.warnings {
+		ctrl.Log.WithName("clusterscheduler").Info("Warning: " + warning)
+	}
 	l.loaded = all
 	l.current.Store(config)
 	return true, nil

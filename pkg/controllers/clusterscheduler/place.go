@@ -23,14 +23,20 @@ import (
 )
 
 // held returns the cluster that the request has, if any. If the status tells of a cluster that has lost the finalizer, it gets
-// it again.
-func (r *Reconciler) held(ctx context.Context, request *v1alpha1.ClusterRequest) (*v1alpha1.Cluster, error) {
+// it again. If the status tells of none, a finalizer is believed only where the definition, which may be nil, trusts whoever may
+// write it.
+func (r *Reconciler) held(
+	ctx context.Context, definition *ClusterDefinition, request *v1alpha1.ClusterRequest,
+) (*v1alpha1.Cluster, error) {
 	clusters, err := r.clustersOf(ctx, request)
 	if err != nil {
 		return nil, err
 	}
 	known := request.Status.Cluster
 	if known == nil {
+		clusters = slices.DeleteFunc(clusters, func(c v1alpha1.Cluster) bool {
+			return definition == nil || !definition.trusts(c.Namespace, request)
+		})
 		if len(clusters) == 0 {
 			return nil, nil
 		}
@@ -68,15 +74,14 @@ func byName(a, b v1alpha1.Cluster) int {
 func (r *Reconciler) choose(
 	ctx context.Context, config *Config, definition *ClusterDefinition, request *v1alpha1.ClusterRequest,
 ) (*v1alpha1.Cluster, error) {
-	options := []client.ListOption{client.MatchingFields{purposeIndex: definition.purpose}, client.UnsafeDisableDeepCopy}
-	if config.Scope == ScopeNamespaced {
-		options = append(options, client.InNamespace(definition.namespaceFor(request)))
-	}
 	clusters := &v1alpha1.ClusterList{}
-	if err := r.client.List(ctx, clusters, options...); err != nil {
+	err := r.client.List(ctx, clusters, client.MatchingFields{purposeIndex: definition.purpose}, client.UnsafeDisableDeepCopy)
+	if err != nil {
 		return nil, err
 	}
-	candidates := slices.DeleteFunc(clusters.Items, func(c v1alpha1.Cluster) bool { return !definition.hasRoomIn(&c) })
+	candidates := slices.DeleteFunc(clusters.Items, func(c v1alpha1.Cluster) bool {
+		return !definition.trusts(c.Namespace, request) || !definition.hasRoomIn(&c)
+	})
 	if len(candidates) == 0 {
 		return nil, nil
 	}

@@ -158,11 +158,11 @@ func reasonOf(err error) string {
 
 // provide returns the cluster that the request has, and gives it one if it has none.
 func (r *Reconciler) provide(ctx context.Context, config *Config, request *v1alpha1.ClusterRequest) (*v1alpha1.Cluster, error) {
-	cluster, err := r.held(ctx, request)
+	definition := config.PurposeMappings[request.Spec.Purpose]
+	cluster, err := r.held(ctx, definition, request)
 	if err != nil {
 		return nil, err
 	}
-	definition := config.PurposeMappings[request.Spec.Purpose]
 	if cluster == nil && definition == nil {
 		return nil, waitFor(v1alpha1.ReasonConfigurationProblem, "no cluster definition found for purpose '%s'", request.Spec.Purpose)
 	}

@@ -58,7 +58,8 @@ func TestScheduler_AsOpenMCP(t *testing.T) {
 			do:     func(f *fixture) { f.ask("shared", "bar/one") },
 			want:   []string{"bar/other", "bar/shared one", "foo/unlabelled"},
 		},
-		"all namespaces are looked at": {
+		"all namespaces are looked at, if they are trusted": {
+			config: strings.Replace(testConfig, "unlimited: {", "unlimited: {trustedNamespaces: ['*'], ", 1),
 			before: []client.Object{newCluster("bar/other", "unlimited", shared)},
 			do:     func(f *fixture) { f.ask("unlimited", "foo/one") },
 			want:   []string{"bar/other one"},

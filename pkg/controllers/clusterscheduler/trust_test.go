@@ -1,0 +1,137 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterscheduler
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+// trustConfig has a purpose whose clusters are in a namespace of their own, and one whose clusters are with the requests.
+const trustConfig = `
+scheduler:
+  purposeMappings:
+    central:
+      selector: {matchLabels: {a: b}}
+      template: {metadata: {namespace: clusters, labels: {a: b}}, spec: {profile: p, tenancy: Shared}}
+    beside: {template: {spec: {profile: p, tenancy: Shared}}}
+    own: {template: {spec: {profile: p, tenancy: Exclusive}}}
+`
+
+// bait is a cluster that has all that a request for a purpose looks for, in the namespace of somebody who wants its secrets.
+func bait(name, purpose string, holders ...string) *v1alpha1.Cluster {
+	c := newCluster("eve/"+name, purpose, shared, holders...)
+	c.Labels = map[string]string{"a": "b", v1alpha1.DeleteWithoutRequestsLabel: "true"}
+	return c
+}
+
+// Whoever may create Clusters in some namespace must not be given what others want to do in clusters.
+func TestAttack_NobodyOffersClustersToOthers(t *testing.T) {
+	for name, scope := range map[string]string{
+		"as it is":          "",
+		"Cluster":           "scope: Cluster",
+		"Cluster, Simple":   "scope: Cluster, strategy: Simple",
+		"Cluster, Random":   "scope: Cluster, strategy: Random",
+		"Namespaced":        "scope: Namespaced",
+		"Cluster, Balanced": "scope: Cluster, strategy: Balanced",
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := trustConfig
+			if scope != "" {
+				config = strings.Replace(config, "scheduler:", "scheduler:\n  "+strings.ReplaceAll(scope, ", ", "\n  "), 1)
+			}
+			f := newFixture(t, config, bait("a", "central"), bait("b", "beside"), bait("central", "central"), bait("z", "central"),
+				newCluster("clusters/full", "central", shared, "x", "y"))
+			f.changeCluster("clusters/full", func(c *v1alpha1.Cluster) { c.Labels = map[string]string{"a": "b"} })
+			f.ask("central", "foo/one", "bar/two")
+			f.ask("beside", "foo/three", "bar/four", "eve/five")
+			f.wantClusters("bar/beside four", "clusters/full one two x y", "eve/a", "eve/b five", "eve/central", "eve/z", "foo/beside three")
+		})
+	}
+}
+
+// The UIDs of requests are no secrets. Who writes that of another's request on a cluster of his own gives it nothing.
+func TestAttack_NobodyForgesThatARequestHasACluster(t *testing.T) {
+	for _, purpose := range []string{"central", "beside", "own", "unknown"} {
+		t.Run(purpose, func(t *testing.T) {
+			forged := bait("forged", purpose, "victim")
+			f := newFixture(t, trustConfig, forged)
+			f.ask(purpose, "foo/victim")
+			if c := f.request("foo/victim").Status.Cluster; c != nil && c.Namespace == "eve" {
+				t.Errorf("it is given %v", c)
+			}
+			if purpose == "unknown" {
+				f.wantAnswer("foo/victim", "Pending - ConfigurationProblem")
+			}
+		})
+	}
+	// Nor does it win against what the request has, when the process ended before it could say so.
+	f := newFixture(t, trustConfig, bait("forged", "beside", "victim"))
+	f.create(newRequest("foo/victim", "beside"))
+	f.killAfter = 2 // the finalizer, and the cluster
+	_, _ = f.process.Reconcile(t.Context(), requestFor("foo", "victim"))
+	f.restart()
+	f.settle("foo/victim")
+	f.wantAnswer("foo/victim", "Granted foo/beside ClusterGranted")
+}
+
+// Clusters of other namespaces are given where the configuration trusts whoever may create them there, for that purpose alone.
+func TestTrust_IsByPurpose(t *testing.T) {
+	for trusted, want := range map[string][]string{
+		"[eve]":       {"eve/a one", "eve/b", "foo/beside two"},
+		"[ops, eve]":  {"eve/a one", "eve/b", "foo/beside two"},
+		"['*']":       {"eve/a one", "eve/b", "foo/beside two"},
+		"[ops, eves]": {"clusters/central one", "eve/a", "eve/b", "foo/beside two"},
+		"[]":          {"clusters/central one", "eve/a", "eve/b", "foo/beside two"},
+	} {
+		config := strings.Replace(trustConfig, "central:", "central:\n      trustedNamespaces: "+trusted, 1)
+		f := newFixture(t, config, bait("a", "central"), bait("b", "beside"))
+		f.ask("central", "foo/one")
+		f.ask("beside", "foo/two")
+		if got := f.clusters(); !slices.Equal(got, want) {
+			t.Errorf("%s: the clusters are %q, want %q", trusted, got, want)
+		}
+	}
+}
+
+// What a request has been given stays when its namespace is not trusted any more.
+func TestTrust_ComesToAnEndForNewRequests(t *testing.T) {
+	f := newFixture(t, strings.Replace(trustConfig, "central:", "central:\n      trustedNamespaces: [eve]", 1), bait("a", "central"))
+	f.ask("central", "foo/one")
+	f.config = mustParse(t, trustConfig)
+	f.settle("foo/one")
+	f.ask("central", "foo/two")
+	f.wantClusters("clusters/central two", "eve/a one")
+	f.wantAnswer("foo/one", "Granted eve/a ClusterGranted")
+}
+
+func TestTrust_OfAConfiguration(t *testing.T) {
+	const spec = "template: {spec: {profile: p, tenancy: "
+	for config, want := range map[string]string{
+		"{scope: Namespaced, purposeMappings: {a: {trustedNamespaces: [x], " + spec + "Shared}}}}}": "scheduler.purposeMappings[a].trustedNamespaces: Forbidden: scheduler.scope is Namespaced",
+		"{purposeMappings: {a: {trustedNamespaces: [x], " + spec + "Exclusive}}}}}":                 "scheduler.purposeMappings[a].trustedNamespaces: Forbidden: clusters of tenancy Exclusive",
+		"{purposeMappings: {a: {trustedNamespaces: [x, A_b], " + spec + "Shared}}}}}":               `scheduler.purposeMappings[a].trustedNamespaces[1]: Invalid value: "A_b"`,
+		"{purposeMappings: {a: {trustedNamespaces: ['x*'], " + spec + "Shared}}}}}":                 `scheduler.purposeMappings[a].trustedNamespaces[0]: Invalid value: "x*"`,
+		"{purposeMappings: {a: {trustedNamespaces: [''], " + spec + "Shared}}}}}":                   `scheduler.purposeMappings[a].trustedNamespaces[0]: Invalid value: ""`,
+	} {
+		if _, err := parse([]byte("scheduler: " + config)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", config, err, want)
+		}
+	}
+}
+
+// A file of openMCP's is read as it is. Where it asks for more than it gets, the log says so.
+func TestTrust_TellsWhatOpenMCPDoesOtherwise(t *testing.T) {
+	const purposes = ` purposeMappings: {a: {template: {spec: {profile: p, tenancy: Shared}}}, b: {template: {spec: {profile: p, tenancy: Exclusive}}},
+  c: {trustedNamespaces: ['*'], template: {spec: {profile: p, tenancy: Shared}}}}}`
+	for config, want := range map[string]int{"{scope: Cluster,": 1, "{": 0} {
+		warnings := mustParse(t, "scheduler: "+config+purposes).warnings
+		if len(warnings) != want || want > 0 && !strings.Contains(warnings[0], "scheduler.purposeMappings[a].trustedNamespaces") {
+			t.Errorf("%s: %q", config, warnings)
+		}
+	}
+}
