@@ -34,6 +34,7 @@ func TestAccessPrepare(t *testing.T) {
 	run("denied stays", deniedStays)
 	run("what the policy does not allow", deniedByPolicy)
 	run("kills", survivesKills)
+	run("access by a ClusterRequest ends with it", endsWithTheClusterRequest)
 	p.start()
 	run("a Cluster is asked for access", func(p *preparation) {
 		c := p.cluster()

@@ -47,7 +47,7 @@ func newFixture(t *testing.T, objs ...client.Object) *fixture {
 	f.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).
 		WithStatusSubresource(&v1alpha1.AccessRequest{}, &v1alpha1.ClusterRequest{}, &v1alpha1.Cluster{}).
 		WithIndex(&v1alpha1.AccessRequest{}, clusterprotection.ClusterIndex, clusterprotection.ByCluster).
-		WithIndex(&v1alpha1.AccessRequest{}, requestIndex, byRequest).
+		WithIndex(&v1alpha1.AccessRequest{}, requestIndex, requestOf).
 		WithIndex(&v1alpha1.ClusterRequest{}, grantIndex, byGrant).
 		WithIndex(&v1alpha1.Cluster{}, profileIndex, byProfile).
 		WithInterceptorFuncs(interceptor.Funcs{
@@ -114,7 +114,7 @@ func deleting(c *v1alpha1.Cluster, finalizers ...string) *v1alpha1.Cluster {
 
 // grant is a ClusterRequest in a phase, with a Cluster unless its name is empty.
 func grant(phase, cluster string) *v1alpha1.ClusterRequest {
-	r := &v1alpha1.ClusterRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: "my-cluster-request"}}
+	r := &v1alpha1.ClusterRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: "my-cluster-request", UID: "first"}}
 	r.Status.Phase = phase
 	if cluster != "" {
 		r.Status.Cluster = &v1alpha1.ObjectReference{Namespace: "foo", Name: cluster}

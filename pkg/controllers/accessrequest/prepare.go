@@ -98,7 +98,7 @@ func (r *Reconciler) prepare(ctx context.Context, access *v1alpha1.AccessRequest
 // assign finds the Cluster of a request, makes the request name it, and protects it. It returns the labels that the request
 // is to have, or none if it has all.
 func (r *Reconciler) assign(ctx context.Context, access *v1alpha1.AccessRequest) ([]label, error) {
-	key, err := r.cluster(ctx, access)
+	key, by, err := r.cluster(ctx, access)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,10 @@ func (r *Reconciler) assign(ctx context.Context, access *v1alpha1.AccessRequest)
 				"the label %s is %q, and the Cluster %q has the %s %q: remove the label", l.key, is, key, l.what, l.value)
 		}
 	}
-	if access.Spec.ClusterRef == nil {
+	if by != nil {
+		if err := r.mark(ctx, access, by); err != nil {
+			return nil, err
+		}
 		// By itself: the Cluster's protection looks for requests that name it.
 		before := access.DeepCopy()
 		access.Spec.ClusterRef = &v1alpha1.ObjectReference{Namespace: key.Namespace, Name: key.Name}
@@ -137,27 +140,30 @@ func (r *Reconciler) assign(ctx context.Context, access *v1alpha1.AccessRequest)
 	return labels, r.protect(ctx, key)
 }
 
-// cluster is the Cluster that a request names, directly or by a ClusterRequest.
-func (r *Reconciler) cluster(ctx context.Context, access *v1alpha1.AccessRequest) (client.ObjectKey, error) {
+// cluster is the Cluster that a request names, directly or by a ClusterRequest. That is returned, too, if it is what counts.
+func (r *Reconciler) cluster(ctx context.Context, access *v1alpha1.AccessRequest) (client.ObjectKey, *v1alpha1.ClusterRequest, error) {
+	none := client.ObjectKey{}
 	if ref := access.Spec.ClusterRef; ref != nil {
-		return ref.NamespacedName(), nil
+		return ref.NamespacedName(), nil, nil
 	}
 	if access.Spec.RequestRef == nil {
-		return client.ObjectKey{}, problemf(v1alpha1.ReasonConfigurationProblem, "invalid AccessRequest resource %q: neither "+
+		return none, nil, problemf(v1alpha1.ReasonConfigurationProblem, "invalid AccessRequest resource %q: neither "+
 			"spec.clusterRef nor spec.requestRef is set: set one of them", client.ObjectKeyFromObject(access))
 	}
 	key, request := access.Spec.RequestRef.NamespacedName(), &v1alpha1.ClusterRequest{}
 	if err := r.client.Get(ctx, key, request); err != nil {
-		return client.ObjectKey{}, notFound(err, "ClusterRequest %q", key)
+		return none, nil, notFound(err, "ClusterRequest %q", key)
 	}
 	switch cluster := request.Status.Cluster; {
+	case !request.DeletionTimestamp.IsZero():
+		return none, nil, problemf(v1alpha1.ReasonInvalidReference, "ClusterRequest %q is being deleted", key)
 	case !request.Status.IsGranted():
-		return client.ObjectKey{}, problemf(v1alpha1.ReasonInvalidReference, "ClusterRequest %q is not granted", key)
+		return none, nil, problemf(v1alpha1.ReasonInvalidReference, "ClusterRequest %q is not granted", key)
 	case cluster == nil:
-		return client.ObjectKey{}, problemf(v1alpha1.ReasonInternalError,
+		return none, nil, problemf(v1alpha1.ReasonInternalError,
 			"ClusterRequest %q is granted but does not reference a cluster", key)
 	default:
-		return cluster.NamespacedName(), nil
+		return cluster.NamespacedName(), request, nil
 	}
 }
 

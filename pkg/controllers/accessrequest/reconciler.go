@@ -3,11 +3,12 @@
 
 // Package accessrequest prepares AccessRequests: it finds out which Cluster a request is for and who is responsible for it,
 // labels the request so that its provider sees it, and says on the request what is missing until then. It hands a request
-// that has changed, or is being deleted, to its provider anew, and deletes the requests whose time is up.
+// that has changed, or is being deleted, to its provider anew, and deletes the requests whose time is up, or whose
+// ClusterRequest gives no access any more.
 //
 // Providers are other programs, openMCP's own among them, that know a request as theirs by
-// IsClusterProviderResponsibleForAccessRequest. From then on nothing is written here to the request, until it is nobody's
-// again.
+// IsClusterProviderResponsibleForAccessRequest. From then on nothing is written here to what the request asks for and to its
+// phase, until it is nobody's again.
 package accessrequest
 
 import (
@@ -77,7 +78,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("accessrequest").
 		For(&v1alpha1.AccessRequest{}).
-		Watches(&v1alpha1.ClusterRequest{}, handler.EnqueueRequestsFromMapFunc(r.waitingForRequest)).
+		Watches(&v1alpha1.ClusterRequest{}, handler.EnqueueRequestsFromMapFunc(r.byRequest)).
 		Watches(&v1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.waitingForCluster), builder.WithPredicates(existence())).
 		Watches(&v1alpha1.ClusterProfile{}, handler.EnqueueRequestsFromMapFunc(r.waitingForProfile)).
 		WithOptions(controller.Options{
@@ -100,7 +101,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	operation := access.Annotations[v1alpha1.OperationAnnotation]
 	selected := r.selector.Matches(labels.Set(access.Labels))
 	// The end of what has been prepared cannot be put off by other labels.
-	begun := meta.FindStatusCondition(access.Status.Conditions, v1alpha1.ConditionPrepared) != nil
+	begun := meta.FindStatusCondition(access.Status.Conditions, v1alpha1.ConditionPrepared) != nil || markOf(access) != ""
 	if operation == v1alpha1.OperationAnnotationValueIgnore || !selected && !begun {
 		return reconcile.Result{}, nil
 	}
@@ -114,6 +115,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if limited {
 		// Creation times are cut to the second.
 		result.RequeueAfter = remaining + time.Second
+	}
+	if lapsed, err := r.lapse(ctx, access); lapsed || err != nil {
+		return result, ignoreRace(err)
 	}
 	if !selected || r.isTaken(access) {
 		return result, nil

@@ -43,7 +43,7 @@ func TestReconcile_FindsWhoIsResponsible(t *testing.T) {
 		},
 		"by a ClusterRequest": {
 			hub: []client.Object{profile(), cluster(), grant("Granted", "my-cluster")}, access: access("a", toRequest),
-			labels: prepared, ref: true, writes: []string{patchAccess, patchCluster, patchStatus, patchAccess},
+			labels: prepared, ref: true, writes: []string{patchStatus, patchAccess, patchCluster, patchStatus, patchAccess},
 		},
 		"the Cluster counts where both are given": {
 			hub: []client.Object{profile(), cluster(), grant("Granted", "other")}, access: access("a", toCluster, toRequest),
@@ -65,7 +65,7 @@ func TestReconcile_FindsWhoIsResponsible(t *testing.T) {
 		"both labels and a ClusterRequest": {
 			hub:    []client.Object{profile(), cluster(), grant("Granted", "my-cluster")},
 			access: access("a", toRequest, labelled("asdf", "default"), phase("Pending", 1)),
-			labels: prepared, ref: true, writes: []string{patchAccess, patchCluster, patchStatus, patchAccess},
+			labels: prepared, ref: true, writes: []string{patchStatus, patchAccess, patchCluster, patchStatus, patchAccess},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -309,7 +309,7 @@ func TestReconcile_RemovesTheOperationItHasDone(t *testing.T) {
 func TestReconcile_GoesOnAfterACrashAtAnyWrite(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "accessrequests"}, "a", errors.New("changed"))
 	for _, err := range []error{errors.New("killed"), conflict} {
-		for crash := range 4 {
+		for crash := range 5 {
 			f := newFixture(t, profile(), cluster(), grant("Granted", "my-cluster"), access("a", toRequest, phase("Pending", 1)))
 			f.refuse = func(n int) error {
 				if n == crash {
@@ -343,7 +343,8 @@ func TestWatches_RequestThoseThatWait(t *testing.T) {
 	all := labelled("asdf", "default")
 	f := newFixture(t, profile(), cluster(), grant("Granted", "my-cluster"),
 		access("by-cluster", toCluster), access("by-request", toRequest), access("by-nothing"),
-		access("granted", toCluster, all, phase("Granted", 1)), access("changed", toCluster, all, phase("Granted", 1), generation(2)))
+		access("granted", toCluster, all, phase("Granted", 1)), access("granted-by-request", toCluster, toRequest, all, phase("Granted", 1)),
+		access("changed", toCluster, all, phase("Granted", 1), generation(2)))
 	names := func(requests []reconcile.Request) (names []string) {
 		for _, r := range requests {
 			names = append(names, r.Name)
@@ -351,7 +352,7 @@ func TestWatches_RequestThoseThatWait(t *testing.T) {
 		slices.Sort(names)
 		return names
 	}
-	if got := names(f.waitingForRequest(t.Context(), grant("", ""))); !slices.Equal(got, []string{"by-request"}) {
+	if got := names(f.byRequest(t.Context(), grant("", ""))); !slices.Equal(got, []string{"by-request", "granted-by-request"}) {
 		t.Errorf("a ClusterRequest: %q", got)
 	}
 	want := []string{"by-cluster", "by-request", "changed"}

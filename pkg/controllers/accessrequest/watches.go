@@ -25,7 +25,7 @@ const (
 )
 
 func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	if err := indexer.IndexField(ctx, &v1alpha1.AccessRequest{}, requestIndex, byRequest); err != nil {
+	if err := indexer.IndexField(ctx, &v1alpha1.AccessRequest{}, requestIndex, requestOf); err != nil {
 		return err
 	}
 	if err := indexer.IndexField(ctx, &v1alpha1.ClusterRequest{}, grantIndex, byGrant); err != nil {
@@ -34,7 +34,7 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return indexer.IndexField(ctx, &v1alpha1.Cluster{}, profileIndex, byProfile)
 }
 
-func byRequest(obj client.Object) []string {
+func requestOf(obj client.Object) []string {
 	return keyOf(obj.(*v1alpha1.AccessRequest).Spec.RequestRef)
 }
 
@@ -60,7 +60,18 @@ func existence() predicate.Predicate {
 	}}
 }
 
-// waitingForRequest are the AccessRequests that name a ClusterRequest and are nobody's yet.
+// byRequest are the AccessRequests that name a ClusterRequest: they wait for it, or end with it.
+func (r *Reconciler) byRequest(ctx context.Context, request client.Object) []reconcile.Request {
+	requests := &v1alpha1.AccessRequestList{}
+	r.list(ctx, requests, client.MatchingFields{requestIndex: client.ObjectKeyFromObject(request).String()})
+	all := make([]reconcile.Request, len(requests.Items))
+	for i := range requests.Items {
+		all[i].NamespacedName = client.ObjectKeyFromObject(&requests.Items[i])
+	}
+	return all
+}
+
+// waitingForRequest are those of them that are nobody's yet.
 func (r *Reconciler) waitingForRequest(ctx context.Context, request client.Object) []reconcile.Request {
 	return r.waiting(ctx, client.MatchingFields{requestIndex: client.ObjectKeyFromObject(request).String()})
 }

@@ -1,0 +1,121 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package accessrequest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+// Access by a ClusterRequest ends with it. Which one that was is a condition of the AccessRequest, of the type that is the
+// finalizer of the ClusterRequest on its Cluster: both have its UID, by which one that is made anew under the same name is
+// another. Whoever asks for access can write neither. The condition is written before clusterRef is set, so that no request
+// names a Cluster by a ClusterRequest without it.
+
+const reasonByClusterRequest = "ClusterRequestGranted"
+
+// markOf is the type of the condition that says by which ClusterRequest a request has come to its Cluster, or empty.
+func markOf(access *v1alpha1.AccessRequest) string {
+	for _, condition := range access.Status.Conditions {
+		if strings.HasPrefix(condition.Type, v1alpha1.RequestFinalizerOnClusterPrefix) {
+			return condition.Type
+		}
+	}
+	return ""
+}
+
+// mark says in the status by which ClusterRequest a request comes to its Cluster, and no other.
+func (r *Reconciler) mark(ctx context.Context, access *v1alpha1.AccessRequest, request *v1alpha1.ClusterRequest) error {
+	before := access.DeepCopy()
+	access.Status.Conditions = slices.DeleteFunc(access.Status.Conditions, func(c metav1.Condition) bool {
+		return strings.HasPrefix(c.Type, v1alpha1.RequestFinalizerOnClusterPrefix) && c.Type != request.FinalizerForCluster()
+	})
+	changed := meta.SetStatusCondition(&access.Status.Conditions, metav1.Condition{
+		Type: request.FinalizerForCluster(), Status: metav1.ConditionTrue, Reason: reasonByClusterRequest,
+		Message:            fmt.Sprintf("the access is by the ClusterRequest %q, and ends with it", client.ObjectKeyFromObject(request)),
+		ObservedGeneration: access.Generation,
+	})
+	if !changed && len(before.Status.Conditions) == len(access.Status.Conditions) {
+		return nil
+	}
+	return r.client.Status().Patch(ctx, access, locked(before))
+}
+
+// lapse deletes a request whose access is by a ClusterRequest that gives none any more, and says whether it is such a request.
+// Its provider takes the access back. A denial would not do: it is for good, and programs that ask again expect a request that
+// they can make.
+func (r *Reconciler) lapse(ctx context.Context, access *v1alpha1.AccessRequest) (bool, error) {
+	if access.Spec.RequestRef == nil || access.Spec.ClusterRef == nil || !access.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	mark := markOf(access)
+	if mark == "" {
+		return false, r.markLate(ctx, access)
+	}
+	var why string
+	for _, from := range []client.Reader{r.client, r.live} { // the cache may be behind, and there is no way back
+		var err error
+		if why, err = end(ctx, from, access, mark); err != nil || why == "" {
+			return false, err
+		}
+	}
+	ctrl.LoggerFrom(ctx).Info("The access ends", "reason", why)
+	return true, r.client.Delete(ctx, access, client.Preconditions{UID: &access.UID, ResourceVersion: &access.ResourceVersion})
+}
+
+// markLate marks a request that was prepared by a program that does not do so. One whose ClusterRequest has another Cluster, or
+// is not there, is for the Cluster that whoever made it has named.
+func (r *Reconciler) markLate(ctx context.Context, access *v1alpha1.AccessRequest) error {
+	request := &v1alpha1.ClusterRequest{}
+	if err := r.client.Get(ctx, access.Spec.RequestRef.NamespacedName(), request); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !request.DeletionTimestamp.IsZero() || !request.Status.IsGranted() || request.Status.Cluster == nil ||
+		*request.Status.Cluster != *access.Spec.ClusterRef {
+		return nil
+	}
+	return r.mark(ctx, access, request)
+}
+
+// end is why the ClusterRequest of a mark gives no access to the Cluster of a request any more. It is empty while it does.
+func end(ctx context.Context, from client.Reader, access *v1alpha1.AccessRequest, mark string) (string, error) {
+	key, request := access.Spec.RequestRef.NamespacedName(), &v1alpha1.ClusterRequest{}
+	if err := from.Get(ctx, key, request); apierrors.IsNotFound(err) {
+		return fmt.Sprintf("the ClusterRequest %q is gone", key), nil
+	} else if err != nil {
+		return "", err
+	}
+	has := request.Status.Cluster
+	switch {
+	case request.FinalizerForCluster() != mark:
+		return fmt.Sprintf("the ClusterRequest %q was made anew", key), nil
+	case !request.DeletionTimestamp.IsZero():
+		return fmt.Sprintf("the ClusterRequest %q is being deleted", key), nil
+	case request.Status.IsDenied():
+		return fmt.Sprintf("the ClusterRequest %q is denied", key), nil
+	case has != nil && *has != *access.Spec.ClusterRef:
+		return fmt.Sprintf("the ClusterRequest %q has another Cluster", key), nil
+	case has != nil && request.Status.IsGranted():
+		return "", nil
+	}
+	// It is pending again, as after an error of a moment, or its status is lost. The Cluster says whether it has it.
+	cluster := &v1alpha1.Cluster{}
+	if err := from.Get(ctx, access.Spec.ClusterRef.NamespacedName(), cluster); err != nil {
+		return "", client.IgnoreNotFound(err) // without the Cluster there is no access, and it may come again
+	}
+	if slices.Contains(cluster.Finalizers, mark) {
+		return "", nil
+	}
+	return fmt.Sprintf("the ClusterRequest %q does not have the Cluster any more", key), nil
+}
