@@ -222,22 +222,27 @@ func (p *policed) elsewhere() {
 // ofOthers: what an admin has asked for in Eve's namespace, she cannot change into what she wants. She can do the rest.
 func (p *policed) ofOthers() {
 	p.Helper()
-	ar := asking("admins", `{"clusterRef":{"namespace":"teams","name":"private"},`+anyToken+`}`)
+	ar := asking("admins", `{"clusterRef":{"namespace":"teams","name":"private"},"ttl":"2h",`+anyToken+`}`)
 	p.create(ar)
 	patch := func(body string) error {
 		return p.eve.Patch(p.Context(), ar.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(body)))
 	}
 	for _, body := range []string{
-		`{"spec":{"ttl":"1h"}}`, `{"spec":{"token":{"roleRefs":[{"kind":"ClusterRole","name":"cluster-admin"}]}}}`,
+		`{"spec":{"ttl":"3h"}}`, `{"spec":{"ttl":null}}`, `{"spec":{"token":{"roleRefs":[{"kind":"ClusterRole","name":"cluster-admin"}]}}}`,
 		`{"spec":{"requestRef":{"namespace":"eve","name":"own"}}}`,
 	} {
-		wantForbidden(p.T, patch(body), "spec.clusterRef")
+		wantForbidden(p.T, patch(body), "spec.clusterRef", "only a change that takes rights or time away needs none")
 	}
 	if err := patch(`{"metadata":{"labels":{"a":"b"},"finalizers":["example.com/a"]}}`); err != nil {
 		p.Errorf("labels and finalizers: %v", err)
 	}
 	if err := patch(`{"metadata":{"finalizers":null}}`); err != nil {
 		p.Errorf("finalizers: %v", err)
+	}
+	for _, body := range []string{`{"spec":{"ttl":"1h"}}`, `{"spec":{"token":{"roleRefs":[]}}}`} {
+		if err := patch(body); err != nil {
+			p.Errorf("less: %s: %v", body, err)
+		}
 	}
 	if err := p.eve.Delete(p.Context(), ar); err != nil {
 		p.Errorf("deletion: %v", err)
@@ -258,6 +263,18 @@ func (p *policed) prepared() {
 	p.awaitPrepared(ar)
 	if ar.Spec.ClusterRef.Namespace != c.Namespace {
 		p.Errorf("it is for %+v", ar.Spec.ClusterRef)
+	}
+	// Who has asked so can do with less, and gets no more.
+	patch := func(spec string) error {
+		return p.eve.Patch(p.Context(), ar.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":`+spec+`}`)))
+	}
+	for _, less := range []string{`{"ttl":"24h"}`, `{"ttl":"1h"}`, `{"token":{"roleRefs":[]}}`} {
+		if err := patch(less); err != nil {
+			p.Errorf("%s: %v", less, err)
+		}
+	}
+	for _, more := range []string{`{"ttl":"24h"}`, `{"ttl":null}`, `{` + anyToken + `}`} {
+		wantForbidden(p.T, patch(more), `spec.clusterRef: the user "eve"`)
 	}
 }
 
