@@ -35,27 +35,32 @@ type binding struct {
 	subjects []subject
 }
 
+// subjectOf is what the authorizer compares with a request, for a binding in a namespace or in none. What it never grants
+// anything is no subject: one of an unknown kind, and a service account without a namespace (upstream's appliesToUser).
+func subjectOf(s rbacv1.Subject, namespace string) (who subject, ok bool) {
+	switch s.Kind {
+	case rbacv1.UserKind:
+		return subject{name: s.Name}, true
+	case rbacv1.GroupKind:
+		// This group has everything before any rule is read: to give it more changes nothing.
+		return subject{group: true, name: s.Name}, s.Name != user.SystemPrivilegedGroup
+	case rbacv1.ServiceAccountKind:
+		namespace = cmp.Or(s.Namespace, namespace)
+		return subject{name: serviceaccount.MakeUsername(namespace, s.Name)}, namespace != ""
+	}
+	return subject{}, false
+}
+
 // bindingOf leaves out whatever the authorizer never grants anything for: a roleRef to a kind other than ClusterRole
-// (upstream's GetRoleReferenceRules finds no Role without a namespace), subjects of an unknown kind and service
-// accounts without a namespace (upstream's appliesToUser).
+// (upstream's GetRoleReferenceRules finds no Role without a namespace), and what is no subject.
 func bindingOf(object *rbacv1.ClusterRoleBinding) binding {
 	if object.RoleRef.Kind != "ClusterRole" {
 		return binding{}
 	}
 	var subjects []subject
 	for _, s := range object.Subjects {
-		switch s.Kind {
-		case rbacv1.UserKind:
-			subjects = append(subjects, subject{name: s.Name})
-		case rbacv1.GroupKind:
-			// This group has everything before any rule is read: to give it more changes nothing.
-			if s.Name != user.SystemPrivilegedGroup {
-				subjects = append(subjects, subject{group: true, name: s.Name})
-			}
-		case rbacv1.ServiceAccountKind:
-			if s.Namespace != "" {
-				subjects = append(subjects, subject{name: serviceaccount.MakeUsername(s.Namespace, s.Name)})
-			}
+		if who, ok := subjectOf(s, ""); ok {
+			subjects = append(subjects, who)
 		}
 	}
 	if len(subjects) == 0 {

@@ -106,7 +106,11 @@ func (o *Options) config(ctx context.Context, front *rest.Config, client kuberne
 		o.Recommended.SecureServing.ServerCert.GeneratedCert = certificates
 	}
 	config := &apiserver.Config{Generic: generic}
+	// Called when all but admission is configured, which is given the authorizer.
 	o.Recommended.ExtraAdmissionInitializers = func(c *genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
+		if err := authorize(o.Recommended.Authorization, front, &c.Config); err != nil {
+			return nil, err
+		}
 		plugins := &pluginInitializer{informers: c.SharedInformerFactory}
 		config.SetRegistries = plugins.SetRegistries
 		return []admission.PluginInitializer{plugins}, nil

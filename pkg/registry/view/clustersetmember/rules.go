@@ -10,8 +10,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/clusterhub/clusterhub/pkg/rbac"
@@ -49,25 +47,12 @@ func (a *access) followRules(ctx context.Context) {
 		access: a, progress: &a.roles, names: map[string]struct{}{},
 		set: (*rbac.Index).SetClusterRole, remove: (*rbac.Index).DeleteClusterRole,
 	}
-	reflect(ctx, a.front, a.front.ClusterRoles(), &rbacv1.ClusterRole{}, roles)
+	rbac.Follow(ctx, a.front, a.front.ClusterRoles(), &rbacv1.ClusterRole{}, roles)
 	bindings := &ruleStore[*rbacv1.ClusterRoleBinding]{
 		access: a, progress: &a.bindings, names: map[string]struct{}{},
 		set: (*rbac.Index).SetClusterRoleBinding, remove: (*rbac.Index).DeleteClusterRoleBinding,
 	}
-	reflect(ctx, a.front, a.front.ClusterRoleBindings(), &rbacv1.ClusterRoleBinding{}, bindings)
-}
-
-func reflect[List runtime.Object](ctx context.Context, front any, client interface {
-	List(context.Context, metav1.ListOptions) (List, error)
-	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
-}, kind runtime.Object, store cache.ReflectorStore) {
-	listWatch := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return client.List(ctx, options)
-		},
-		WatchFuncWithContext: client.Watch,
-	}, front)
-	go cache.NewReflectorWithOptions(listWatch, kind, store, cache.ReflectorOptions{}).RunWithContext(ctx)
+	rbac.Follow(ctx, a.front, a.front.ClusterRoleBindings(), &rbacv1.ClusterRoleBinding{}, bindings)
 }
 
 // Add implements cache.ReflectorStore.

@@ -1,0 +1,92 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/authorization/path"
+	"k8s.io/apiserver/pkg/authorization/union"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/clusterhub/clusterhub/pkg/apiserver/reviews"
+)
+
+// authorize sets the server's authorizer. It is that of the generic options, with two differences: answers are dropped
+// when the RBAC rules change, and users wait for their own questions only, in place of a rate that all of them share.
+func authorize(o *genericoptions.DelegatingAuthorizationOptions, front *rest.Config, config *genericapiserver.Config) error {
+	front = rest.CopyConfig(front)
+	front.ContentType = runtime.ContentTypeProtobuf
+	rules, err := rbacclient.NewForConfig(front)
+	if err != nil {
+		return err
+	}
+	follower := reviews.NewRules(max(o.AllowCacheTTL, o.DenyCacheTTL))
+	config.Authorization.Authorizer, err = authorizerOf(o, follower)
+	if err != nil {
+		return err
+	}
+	config.AddReadyzChecks(healthz.NamedCheck("authorization", func(*http.Request) error { return follower.Ready() }))
+	return config.AddPostStartHook("authorization", func(hook genericapiserver.PostStartHookContext) error {
+		go follower.Run(hook, rules)
+		return nil
+	})
+}
+
+func authorizerOf(o *genericoptions.DelegatingAuthorizationOptions, rules *reviews.Rules) (authorizer.Authorizer, error) {
+	client, err := reviewClient(o)
+	if err != nil {
+		return nil, err
+	}
+	asks, err := authorizerfactory.DelegatingAuthorizerConfig{
+		SubjectAccessReviewClient: client,
+		WebhookRetryBackoff:       o.WebhookRetryBackoff,
+		// It keeps answers whatever changes.
+		AllowCacheTTL: 0, DenyCacheTTL: 0,
+	}.New()
+	if err != nil {
+		return nil, err
+	}
+	paths, err := path.NewAuthorizer(o.AlwaysAllowPaths)
+	if err != nil {
+		return nil, err
+	}
+	return union.New(
+		union.NamedAuthorizer{
+			AuthorizerName: "kubernetes.io/always-allow-groups",
+			Authorizer:     authorizerfactory.NewPrivilegedGroups(o.AlwaysAllowGroups...),
+		},
+		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/always-allow-paths", Authorizer: paths},
+		union.NamedAuthorizer{
+			AuthorizerName: "kubernetes.io/webhook",
+			Authorizer:     reviews.Keep(reviews.TakeTurns(asks), rules, o.AllowCacheTTL, o.DenyCacheTTL),
+		},
+	)
+}
+
+func reviewClient(o *genericoptions.DelegatingAuthorizationOptions) (authorizationclient.AuthorizationV1Interface, error) {
+	var config *rest.Config
+	var err error
+	if o.RemoteKubeConfigFile == "" {
+		config, err = rest.InClusterConfig()
+	} else {
+		config, err = clientcmd.BuildConfigFromFlags("", o.RemoteKubeConfigFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.QPS = -1
+	config.Timeout = o.ClientTimeout
+	return authorizationclient.NewForConfig(config)
+}

@@ -1,0 +1,202 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reviews
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/clusterhub/clusterhub/pkg/rbac"
+)
+
+// kinds is the number of kinds of RBAC rules.
+const kinds = 4
+
+// Rules knows since when the front's RBAC rules have said the same of a user.
+type Rules struct {
+	// memory is how long a change has to be remembered.
+	memory  time.Duration
+	holders *rbac.Holders
+
+	mu sync.RWMutex
+	// recent and older have the last change for each whom one has concerned. What is older than the memory is in neither;
+	// a change costs those whom it concerns, and nothing has to be searched for what can be forgotten.
+	recent, older map[rbac.Holder]time.Time
+	// recentSince is when recent was empty.
+	recentSince time.Time
+	// listed counts the kinds that have been listed, and complete is when the last of them was.
+	listed   int
+	complete time.Time
+}
+
+// NewRules remembers changes for some time. It knows nothing before it is run.
+func NewRules(memory time.Duration) *Rules {
+	return &Rules{
+		memory: memory, holders: rbac.NewHolders(),
+		recent: map[rbac.Holder]time.Time{}, older: map[rbac.Holder]time.Time{}, recentSince: time.Now(),
+	}
+}
+
+// Run follows the rules until the context ends.
+func (r *Rules) Run(ctx context.Context, front rbacclient.RbacV1Interface) {
+	rbac.Follow(ctx, front, front.ClusterRoles(), &rbacv1.ClusterRole{}, newStore[*rbacv1.ClusterRole](r, nil))
+	rbac.Follow(ctx, front, front.Roles(""), &rbacv1.Role{}, newStore[*rbacv1.Role](r, nil))
+	rbac.Follow(ctx, front, front.ClusterRoleBindings(), &rbacv1.ClusterRoleBinding{},
+		newStore(r, r.holders.SetClusterRoleBinding))
+	rbac.Follow(ctx, front, front.RoleBindings(""), &rbacv1.RoleBinding{}, newStore(r, r.holders.SetRoleBinding))
+	<-ctx.Done()
+}
+
+// Ready says whether all rules are here. Until then no answer is kept.
+func (r *Rules) Ready() error {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.listed < kinds {
+		return errors.New("the RBAC rules of the hub have not been listed yet: hub-apiserver needs to list and watch clusterroles, " +
+			"clusterrolebindings, roles and rolebindings of rbac.authorization.k8s.io")
+	}
+	return nil
+}
+
+// lastChange is when the rules have last changed what they say of a user, as far as is remembered: the zero time is
+// before the memory begins. Before the rules are known, it is always now.
+func (r *Rules) lastChange(who user.Info) time.Time {
+	if who == nil {
+		return time.Now()
+	}
+	holders := r.holders.Of(who)
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.listed < kinds {
+		return time.Now()
+	}
+	last := r.complete
+	for _, h := range holders {
+		// Who is in recent is in older with an earlier time, if at all.
+		at, ok := r.recent[h]
+		if !ok {
+			at = r.older[h]
+		}
+		if at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
+// touch notes a change. It is called with the lock.
+func (r *Rules) touch(concerned []rbac.Holder) {
+	if r.listed < kinds {
+		return
+	}
+	now := time.Now()
+	if now.Sub(r.recentSince) > r.memory {
+		r.recent, r.older, r.recentSince = map[rbac.Holder]time.Time{}, r.recent, now
+	}
+	for _, h := range concerned {
+		r.recent[h] = now
+	}
+}
+
+// store feeds the rules with one kind of them, as the store of a reflector.
+type store[T metav1.Object] struct {
+	rules *Rules
+	// set takes a binding; nil for roles.
+	set    func(T) []rbac.Holder
+	listed bool
+	// versions are the resource versions of all that there are.
+	versions map[cache.ObjectName]string
+}
+
+var _ cache.ReflectorStore = &store[*rbacv1.Role]{}
+
+func newStore[T metav1.Object](r *Rules, set func(T) []rbac.Holder) *store[T] {
+	return &store[T]{rules: r, set: set, versions: map[cache.ObjectName]string{}}
+}
+
+// put takes a rule that may have changed. It is called with the lock.
+func (s *store[T]) put(rule T) {
+	name := cache.MetaObjectToName(rule)
+	if version, known := s.versions[name]; known && version == rule.GetResourceVersion() {
+		return
+	}
+	s.versions[name] = rule.GetResourceVersion()
+	if s.set != nil {
+		s.rules.touch(s.set(rule))
+		return
+	}
+	s.rules.touch(s.rules.holders.OfRole(name.Namespace, name.Name))
+}
+
+// remove takes the news that a rule is gone. It is called with the lock.
+func (s *store[T]) remove(name cache.ObjectName) {
+	delete(s.versions, name)
+	if s.set != nil {
+		s.rules.touch(s.rules.holders.DeleteBinding(name.Namespace, name.Name))
+		return
+	}
+	s.rules.touch(s.rules.holders.OfRole(name.Namespace, name.Name))
+}
+
+// Add implements cache.ReflectorStore.
+func (s *store[T]) Add(obj any) error {
+	return s.change(obj, s.put)
+}
+
+// Update implements cache.ReflectorStore.
+func (s *store[T]) Update(obj any) error { return s.Add(obj) }
+
+// Delete implements cache.ReflectorStore.
+func (s *store[T]) Delete(obj any) error {
+	return s.change(obj, func(rule T) { s.remove(cache.MetaObjectToName(rule)) })
+}
+
+func (s *store[T]) change(obj any, take func(T)) error {
+	rule, ok := obj.(T)
+	if !ok {
+		return fmt.Errorf("unexpected %T among the RBAC rules", obj)
+	}
+	s.rules.mu.Lock()
+	defer s.rules.mu.Unlock()
+	take(rule)
+	return nil
+}
+
+// Replace implements cache.ReflectorStore.
+func (s *store[T]) Replace(objs []any, _ string) error {
+	s.rules.mu.Lock()
+	defer s.rules.mu.Unlock()
+	there := make(map[cache.ObjectName]struct{}, len(objs))
+	for _, obj := range objs {
+		rule, ok := obj.(T)
+		if !ok {
+			return fmt.Errorf("unexpected %T among the RBAC rules", obj)
+		}
+		there[cache.MetaObjectToName(rule)] = struct{}{}
+		s.put(rule)
+	}
+	for name := range s.versions {
+		if _, ok := there[name]; !ok {
+			s.remove(name)
+		}
+	}
+	if !s.listed {
+		s.listed = true
+		s.rules.listed++
+		s.rules.complete = time.Now()
+	}
+	return nil
+}
+
+// Resync implements cache.ReflectorStore. It has no meaning here.
+func (s *store[T]) Resync() error { return nil }

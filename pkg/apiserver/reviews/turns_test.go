@@ -1,0 +1,83 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reviews
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+)
+
+// slow is a front that takes a while and answers a few questions at a time, in the order in which they come.
+func slow(atATime int) authorizer.Authorizer {
+	seats := make(chan struct{}, atATime)
+	return authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+		seats <- struct{}{}
+		defer func() { <-seats }()
+		time.Sleep(time.Second)
+		return authorizer.DecisionAllow, "", nil
+	})
+}
+
+func ask(ctx context.Context, a authorizer.Authorizer, who string) (authorizer.Decision, error) {
+	decision, _, err := a.Authorize(ctx, authorizer.AttributesRecord{User: &user.DefaultInfo{Name: who}})
+	return decision, err
+}
+
+func TestTakeTurns_OneUsersQuestionsMakeNoOtherWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := TakeTurns(slow(perUser + 1))
+		for range 500 {
+			go ask(t.Context(), a, "eve")
+		}
+		synctest.Wait()
+		begun := time.Now()
+		if decision, err := ask(t.Context(), a, "ann"); decision != authorizer.DecisionAllow || err != nil {
+			t.Errorf("got %v, %v", decision, err)
+		}
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("ann's question took %s, want as long as if eve asked nothing", took)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+func TestTakeTurns_WhoCannotWaitIsNotAllowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := TakeTurns(slow(100))
+		for range perUser {
+			go ask(t.Context(), a, "eve")
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if decision, err := ask(ctx, a, "eve"); decision != authorizer.DecisionNoOpinion || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, %v", decision, err)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+func TestTakeTurns_RemembersNoOneWhoAsksNothing(t *testing.T) {
+	turns := &turns{asks: slow(1), users: map[string]*queue{}}
+	synctest.Test(t, func(t *testing.T) {
+		turns.asks = slow(1)
+		for _, who := range []string{"a", "b", "b", ""} {
+			go turns.authorize(t.Context(), authorizer.AttributesRecord{User: &user.DefaultInfo{Name: who}})
+		}
+		synctest.Wait()
+		if len(turns.users) != 3 {
+			t.Errorf("%d users are asked about, want 3", len(turns.users))
+		}
+		time.Sleep(time.Hour)
+	})
+	if len(turns.users) > 0 {
+		t.Errorf("remembers %v", turns.users)
+	}
+}
