@@ -73,7 +73,11 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 			"to be asked for: make at most %d such changes in one request", len(moved), maxChanges))
 	}
 	denied := permission.For(a.GetUserInfo())
-	for _, change := range moved {
+	for i, change := range moved {
+		if denied.Enough() {
+			denied.Unseen(len(moved) - i)
+			break
+		}
 		if allowed, err := p.allowed(ctx, a, change); !allowed {
 			denied.Lacks(change.String(), labelRule(change.key+":"+change.value), err)
 		}

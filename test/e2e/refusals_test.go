@@ -1,0 +1,105 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
+)
+
+const (
+	// attackers is how many requests one user has under way.
+	attackers = 16
+	// writes is how often another one's are measured.
+	writes = 40
+)
+
+// manyLabels is a patch with as many labels as one request may bring. No answer about them is known yet.
+func manyLabels() []byte {
+	labels := map[string]string{}
+	for i := range 64 {
+		labels[fmt.Sprintf("%s%s-%d", infoPrefix, unique("label"), i)] = "x"
+	}
+	body, _ := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}})
+	return body
+}
+
+func patchLabels(ctx context.Context, client versioned.Interface, name string, body []byte) error {
+	_, err := client.ClusterV1().ManagedClusters().Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
+}
+
+// median is that of writes each of which needs answers that are not known yet.
+func median(t *testing.T, client versioned.Interface, name string) time.Duration {
+	t.Helper()
+	var took []time.Duration
+	for range writes {
+		begun := time.Now()
+		body := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, infoPrefix+"region", unique("value"))
+		if err := patchLabels(t.Context(), client, name, body); err != nil {
+			t.Fatal(err)
+		}
+		took = append(took, time.Since(begun))
+	}
+	slices.Sort(took)
+	return took[len(took)/2]
+}
+
+// What one user makes the front be asked slows no other user, whether or not it is refused.
+func TestPermissions_OneUsersQuestionsSlowNoOtherUser(t *testing.T) {
+	name := unique("cluster")
+	newCluster(t, name, nil)
+	client := ours(t, hub.UserConfig(user(t, rule("patch", "managedclusters", name), labelRight(infoPrefix+"region:*"))))
+	base := rule("patch", "managedclusters", name)
+	for what, attack := range map[string]struct {
+		who     string
+		refused bool
+	}{
+		"refused": {user(t, base), true},
+		// Each label is asked for as key:value and as key:* before.
+		"allowed": {user(t, base, labelRight("*")), false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			quiet := median(t, client, name)
+			ctx, stop := context.WithCancel(t.Context())
+			var answered atomic.Int64
+			var running sync.WaitGroup
+			attacker := ours(t, hub.UserConfig(attack.who))
+			for range attackers {
+				running.Go(func() {
+					for ctx.Err() == nil {
+						if err := patchLabels(ctx, attacker, name, manyLabels()); apierrors.IsForbidden(err) != attack.refused && ctx.Err() == nil {
+							t.Errorf("got %v, want refused: %t", err, attack.refused)
+							return
+						}
+						answered.Add(1)
+					}
+				})
+			}
+			eventually(t, "the first answer", func(context.Context) (bool, error) { return answered.Load() > 0, nil })
+			begun, before := time.Now(), answered.Load()
+			attacked := median(t, client, name)
+			rate := float64(answered.Load()-before) / time.Since(begun).Seconds()
+			stop()
+			running.Wait()
+			t.Logf("a write takes %s, and %s while another user's %.0f requests a second are %s", quiet, attacked, rate, what)
+			// Both share the machine.
+			if limit := 8*quiet + 40*time.Millisecond; attacked > limit {
+				t.Errorf("a write takes %s, want %s at most: it is %s without the other user", attacked, limit, quiet)
+			}
+		})
+	}
+}
