@@ -60,7 +60,7 @@ run() {
 
 failed=()
 if [ "$which" != e2e ]; then
-  packages=$(tested pkg cmd hack test/bench test/fakeaws test/localhub)
+  packages=$(tested pkg cmd hack test/bench test/fakeaws test/leak test/localhub)
   run "Unit tests" "$packages" -race -timeout 10m "$@"
   # A module of its own, so that AWS's retired SDK, which has the models, is none of the product's dependencies.
   run "Models of AWS" ./... -C test/fakeaws/models "$@"

@@ -9,8 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/logs"
-	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/term"
+
+	"github.com/clusterhub/clusterhub/pkg/logging"
 )
 
 // NewCommand returns the command hub-agent, which runs until the context ends.
@@ -23,11 +24,12 @@ func NewCommand(ctx context.Context) *cobra.Command {
 			"gets the cluster's own identity once the hub has accepted it, and keeps its lease and its status up to date.",
 		SilenceUsage: true,
 		Args:         cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		// For the subcommands, too.
+		PersistentPreRunE: func(*cobra.Command, []string) error {
 			logs.InitLogs()
-			if err := logsapi.ValidateAndApply(o.Logs, o.FeatureGate); err != nil {
-				return err
-			}
+			return logging.Apply(o.Logs, o.FeatureGate)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Validate(); err != nil {
 				return err
 			}
@@ -36,6 +38,7 @@ func NewCommand(ctx context.Context) *cobra.Command {
 	}
 	cmd.SetContext(ctx)
 	flags := o.Flags()
+	cmd.PersistentFlags().AddFlagSet(flags.FlagSet(logFlags))
 	for _, set := range flags.FlagSets {
 		cmd.Flags().AddFlagSet(set)
 	}

@@ -16,8 +16,12 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
 )
+
+// Several tests run the command in this process.
+func init() { logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged }
 
 func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")

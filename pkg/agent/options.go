@@ -95,6 +95,9 @@ func NewOptions() *Options {
 	}
 }
 
+// logFlags is the group of the flags that subcommands have, too.
+const logFlags = "logs"
+
 // Flags returns the flags, grouped for --help.
 func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	o.Spoke.addFlags(fss.FlagSet("managed cluster"))
@@ -106,7 +109,7 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress,
 		"Address of /metrics, plain HTTP for whoever reaches it. Port 0 is any free port, the address 0 is none.")
 	o.FeatureGate.AddFlag(fss.FlagSet("features"))
-	logsapi.AddFlags(o.Logs, fss.FlagSet("logs"))
+	logsapi.AddFlags(o.Logs, fss.FlagSet(logFlags))
 	return fss
 }
 

@@ -17,6 +17,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
+
+	"github.com/clusterhub/clusterhub/pkg/logging"
 )
 
 // CompletionName begins the name of the program that kubectl asks for completions of "kubectl hub": a link to this one.
@@ -71,7 +73,7 @@ var shownFlags = []string{"as", "as-group", "context", "kubeconfig", "request-ti
 func (g *global) addGlobalFlags(cmd *cobra.Command) {
 	fs := cmd.PersistentFlags()
 	g.flags.AddFlags(fs)
-	verbosity := fs.IntP("v", "v", 0, "How much to log of what is asked of the servers, 0 to 10.")
+	verbosity := fs.IntP("v", "v", 0, fmt.Sprintf("How much to log of what is asked of the servers, 0 to %d; never the content.", logging.MaxVerbosity))
 	fs.VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shownFlags, f.Name) })
 	cmd.PersistentPreRunE = func(*cobra.Command, []string) error { return g.setupLog(*verbosity) }
 	must(cmd.RegisterFlagCompletionFunc("context", g.completeContexts))
@@ -85,7 +87,7 @@ func (g *global) setupLog(verbosity int) error {
 		klog.SetOutput(io.Discard)
 	}
 	var level klog.Level
-	return level.Set(fmt.Sprint(verbosity))
+	return level.Set(fmt.Sprint(min(verbosity, logging.MaxVerbosity)))
 }
 
 func (g *global) newVersionCommand() *cobra.Command {

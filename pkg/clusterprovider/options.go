@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/logging"
 )
 
 // defaultNamespace is that of a provider that does not run in a pod.
@@ -119,7 +120,7 @@ func (o *Options) level() (slog.Level, error) {
 
 func (o *Options) logger() logr.Logger {
 	level, _ := o.level() // complete has checked it
-	return logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	return logging.Limit(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
 }
 
 func loadHub(path string) (*rest.Config, error) {

@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -40,6 +41,9 @@ type kubelet struct {
 	node    string
 	dir     string
 	agent   string
+	// flags are further ones of the agent, and out is what all pods have written.
+	flags []string
+	out   synced
 
 	mu   sync.Mutex
 	pods map[types.UID]*podProcess
@@ -53,10 +57,10 @@ type podProcess struct {
 }
 
 // startKubelet runs until the test ends.
-func startKubelet(t *testing.T, cluster *localhub.Hub) *kubelet {
+func startKubelet(t *testing.T, cluster *localhub.Hub, flags ...string) *kubelet {
 	t.Helper()
 	k := &kubelet{cluster: cluster, client: kube(t, cluster.AdminConfig()), node: "node-1", dir: t.TempDir(), agent: binary(t, "hub-agent"),
-		pods: map[types.UID]*podProcess{}}
+		pods: map[types.UID]*podProcess{}, flags: flags}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: k.node}}
 	must(k.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}))(t)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -167,7 +171,7 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod) (*podProcess, erro
 		return nil, err
 	}
 	p := &podProcess{out: &synced{}, ended: make(chan struct{})}
-	args := []string{}
+	args := slices.Clone(k.flags)
 	for _, arg := range pod.Spec.Containers[0].Args {
 		// The pod would have a network of its own.
 		if arg == "--health-probe-bind-address=:8082" {
@@ -182,7 +186,8 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod) (*podProcess, erro
 		args = append(args, arg)
 	}
 	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), k.agent, append(args, "--spoke-kubeconfig="+kubeconfig)...)
-	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
+	p.cmd.Stdout = io.MultiWriter(p.out, &k.out)
+	p.cmd.Stderr = p.cmd.Stdout
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -12,8 +12,9 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/logs"
-	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/term"
+
+	"github.com/clusterhub/clusterhub/pkg/logging"
 )
 
 // NewCommand returns the command hub-apiserver, which runs until the context ends.
@@ -31,7 +32,7 @@ func NewCommand(ctx context.Context) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			logs.InitLogs()
-			if err := logsapi.ValidateAndApply(o.Logs, utilfeature.DefaultFeatureGate); err != nil {
+			if err := logging.Apply(o.Logs, utilfeature.DefaultFeatureGate); err != nil {
 				return err
 			}
 			if err := o.Validate(); err != nil {

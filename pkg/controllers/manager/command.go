@@ -9,10 +9,11 @@ import (
 	"github.com/spf13/cobra"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/logs"
-	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/term"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/clusterhub/clusterhub/pkg/logging"
 )
 
 // NewCommand returns the command hub-controller-manager, which runs until the context ends.
@@ -29,7 +30,7 @@ func NewCommand(ctx context.Context) *cobra.Command {
 		Args:         cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			logs.InitLogs()
-			if err := logsapi.ValidateAndApply(o.Logs, o.FeatureGate); err != nil {
+			if err := logging.Apply(o.Logs, o.FeatureGate); err != nil {
 				return err
 			}
 			ctrl.SetLogger(klog.Background())

@@ -48,7 +48,7 @@ type tokenSources struct {
 func (s tokenSources) of(ctx context.Context, o *openmcp.AccessRequest) (*tokenSource, error) {
 	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
 	defer cancel()
-	// A stream, because everything else is logged with its content from verbosity 8 on.
+	// A stream, so that no more of it is read than it may have.
 	stream, err := s.front.RESTClient().Get().Namespace(openmcp.TokenSourceNamespace).Resource("secrets").Name(string(o.UID)).
 		SetHeader("Accept", "application/json").Stream(ctx)
 	switch {

@@ -1,0 +1,85 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package logging keeps what clients read and write out of the logs of our programs.
+//
+// From verbosity 8 on, client-go logs the content of each request and answer: private keys, tokens and kubeconfigs among
+// them. Every client and every library asks the logger first whether it logs at that level, so the logger of the process is
+// the one place that none of them goes around.
+package logging
+
+import (
+	"errors"
+	"log/slog"
+
+	"github.com/go-logr/logr"
+	"k8s.io/component-base/featuregate"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+)
+
+// MaxVerbosity is the most that is ever logged: requests with their headers and results, without their content.
+const MaxVerbosity = 7
+
+// Apply puts the configuration of the log into effect for the whole process, with the limit. It is done once, before
+// anything is logged.
+func Apply(config *logsapi.LoggingConfiguration, gates featuregate.FeatureGate) error {
+	switch {
+	case !gates.Enabled(logsapi.ContextualLogging):
+		return errors.New("the feature gate ContextualLogging must not be off: it would let what is logged go past the limit of verbosity")
+	case config.Options.Text.InfoBufferSize.Value() != 0:
+		return errors.New("--log-text-info-buffer-size is not supported: it must be 0")
+	}
+	if err := logsapi.ValidateAndApply(config, gates); err != nil {
+		return err
+	}
+	logger := klog.Background()
+	if _, done := logger.GetSink().(limited); done {
+		return nil // the same again, which tests allow
+	}
+	options := []klog.LoggerOption{klog.ContextualLogger(true)}
+	if plain, ok := logger.GetSink().(textlogger.KlogBufferWriter); ok {
+		options = append(options, klog.WriteKlogBuffer(plain.WriteKlogBuffer))
+	}
+	logger = Limit(logger)
+	klog.SetLoggerWithOptions(logger, options...)
+	slog.SetDefault(slog.New(logr.ToSlogHandler(logger)))
+	if config.Verbosity > MaxVerbosity {
+		logger.Info("Logging less than was asked for: the content of requests, which begins at verbosity 8, can have keys and tokens in it",
+			"verbosity", MaxVerbosity, "asked", uint32(config.Verbosity))
+	}
+	return nil
+}
+
+// Limit returns a logger that logs at MaxVerbosity at most, also when the verbosity is raised later.
+func Limit(logger logr.Logger) logr.Logger {
+	return logger.WithSink(withDepth(logger.GetSink(), 1))
+}
+
+// limited is a sink in front of another one.
+type limited struct{ to logr.LogSink }
+
+var _ logr.CallDepthLogSink = limited{}
+
+// withDepth returns a limited sink that takes a caller further up for who logs.
+func withDepth(to logr.LogSink, depth int) logr.LogSink {
+	if callers, ok := to.(logr.CallDepthLogSink); ok {
+		to = callers.WithCallDepth(depth)
+	}
+	return limited{to}
+}
+
+func (l limited) Init(info logr.RuntimeInfo) { l.to.Init(info) }
+
+func (l limited) Enabled(level int) bool { return level <= MaxVerbosity && l.to.Enabled(level) }
+
+func (l limited) Info(level int, msg string, kv ...any) { l.to.Info(level, msg, kv...) }
+
+func (l limited) Error(err error, msg string, kv ...any) { l.to.Error(err, msg, kv...) }
+
+func (l limited) WithValues(kv ...any) logr.LogSink { return limited{l.to.WithValues(kv...)} }
+
+func (l limited) WithName(name string) logr.LogSink { return limited{l.to.WithName(name)} }
+
+func (l limited) WithCallDepth(depth int) logr.LogSink { return withDepth(l.to, depth) }

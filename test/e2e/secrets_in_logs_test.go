@@ -1,0 +1,200 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientauthenticationv1 "k8s.io/client-go/pkg/apis/clientauthentication/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/kubeconfig"
+	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/test/leak"
+	"github.com/clusterhub/clusterhub/test/localhub"
+)
+
+// notSecret are the keys of Secrets whose values anybody may know.
+var notSecret = []string{
+	"agent-name", "auth-extra-groups", "ca-bundle.crt", "ca.crt", "cluster-name", "creationTimestamp", "description", "expiration",
+	"expirationTimestamp", "host", "kubeconfig", "namespace", "registered-key-sha256", "tls.crt", "token-id",
+	"usage-bootstrap-authentication", "usage-bootstrap-signing",
+	v1alpha1.TokenSourceAccessRequestKey, v1alpha1.TokenSourceServiceAccountNameKey, v1alpha1.TokenSourceServiceAccountNamespaceKey,
+}
+
+// logged is a hub with all of our programs, each of which logs as much as it can.
+type logged struct {
+	hub, cluster *localhub.Hub
+	logs         map[string][]byte
+	secrets      leak.Secrets
+}
+
+// TestSecretsInLogs has a cluster join and access to it given, and looks for each secret that there is in each log.
+func TestSecretsInLogs(t *testing.T) {
+	t.Parallel()
+	const most = "-v=10"
+	l := &logged{logs: map[string][]byte{}, secrets: leak.Secrets{}}
+	l.hub = ownHub(t, func(c *localhub.Config) {
+		c.HubAPIServerArgs = []string{most, "--vmodule=*=10"}
+		c.HubControllerManagerArgs = []string{most, "--vmodule=*=10"}
+		c.FrontArgs = []string{"--enable-bootstrap-token-auth"}
+	})
+	l.cluster = ownHub(t, func(c *localhub.Config) { c.Plain = true })
+	kubelet := startKubelet(t, l.cluster, most, "--vmodule=*=10")
+	hub := must(client.New(l.hub.AdminConfig(), client.Options{Scheme: scheme.Scheme}))(t)
+	p := plugin{withContexts(t, map[string]*localhub.Hub{"hub": l.hub, "c1": l.cluster})}
+	command := func(args ...string) (stdout string) {
+		t.Helper()
+		stdout, stderr, err := p.run(t, append(args, most)...)
+		if err != nil {
+			t.Fatalf("kubectl hub %s: %v\n%s%s", strings.Join(args, " "), err, stdout, stderr)
+		}
+		l.logs["kubectl-hub "+args[0]] = []byte(stderr)
+		return stdout
+	}
+
+	// A cluster joins.
+	j := joining{}
+	if err := json.Unmarshal([]byte(command("init", "--context", "hub", "-o", "json")), &j); err != nil {
+		t.Fatal(err)
+	}
+	l.add(t, "token for joining", j.Token)
+	join := slices.DeleteFunc(j.args(t, "c1"), func(arg string) bool { return arg == "--wait" })
+	command(append(join, "--context", "c1")...)
+	command("accept", "--clusters", "c1", "--wait", "--context", "hub")
+	eventually(t, "the agent has its certificate", func(ctx context.Context) (bool, error) {
+		secret, err := kube(t, l.cluster.AdminConfig()).CoreV1().Secrets(registration.AgentNamespace).
+			Get(ctx, registration.HubKubeconfigSecret, metav1.GetOptions{})
+		return err == nil && len(secret.Data[corev1.TLSPrivateKeyKey]) > 0 && len(secret.Data[corev1.TLSCertKey]) > 0, err
+	})
+	command("get", "clusters", "--context", "hub")
+
+	// It is offered, and access to it given.
+	offered := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: providersNamespace, Name: "plain", Labels: map[string]string{v1alpha1.ProviderLabel: "existing"},
+		},
+		Type: kubeconfig.SecretType, Data: map[string][]byte{"kubeconfig": must(os.ReadFile(l.cluster.AdminKubeconfig()))(t)},
+	}
+	for _, object := range []client.Object{
+		&corev1.Namespace{ObjectMeta: named(providersNamespace)}, &corev1.Namespace{ObjectMeta: named("teams")}, offered,
+	} {
+		if err := hub.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	provider := []string{"--provider-name=existing", "--environment=test", "--kubeconfig=" + l.hub.AdminKubeconfig(), "-v=DEBUG"}
+	bin := binary(t, "cluster-provider")
+	initialize := startDaemon(t, bin, append([]string{"kubeconfig", "init"}, provider...)...)
+	run := startDaemon(t, bin, append([]string{"kubeconfig", "run"}, provider...)...)
+	blue := openmcpCluster("teams", "test.existing.plain")
+	blue.Name = "blue"
+	eventually(t, "the provider's profile", func(ctx context.Context) (bool, error) {
+		err := hub.Create(ctx, blue)
+		return err == nil, err
+	})
+	command("access", "blue", "-n", "teams", "--cluster-role=view", "--context", "hub", "--timeout=2m")
+	requests := &v1alpha1.AccessRequestList{}
+	if err := hub.List(t.Context(), requests, client.InNamespace("teams")); err != nil || len(requests.Items) != 1 {
+		t.Fatalf("%v: %+v", err, requests.Items)
+	}
+	credential := clientauthenticationv1.ExecCredential{}
+	out := command("access-token", "--request=teams/"+requests.Items[0].Name, "--context", "hub")
+	if err := json.Unmarshal([]byte(out), &credential); err != nil {
+		t.Fatal(err)
+	}
+	l.add(t, "token for access", credential.Status.Token)
+
+	// A user without the front, whose token hub-apiserver has reviewed.
+	account := must(kube(t, l.hub.AdminConfig()).CoreV1().ServiceAccounts("teams").
+		CreateToken(t.Context(), l.user(t), &authenticationv1.TokenRequest{}, metav1.CreateOptions{}))(t)
+	l.add(t, "token for review", account.Status.Token)
+	direct := rest.AnonymousClientConfig(l.hub.HubAPIServerConfig(0))
+	direct.BearerToken = account.Status.Token
+	if _, err := kube(t, direct).Discovery().ServerVersion(); err != nil {
+		t.Error(err)
+	}
+
+	l.collect(t)
+	command("unjoin", "--cluster-name", "c1", "--context", "c1")
+	for _, name := range []string{"hub-apiserver", "hub-controller-manager"} {
+		l.logs[name] = must(os.ReadFile(filepath.Join(l.hub.Dir(), "logs", name+".log")))(t)
+	}
+	l.logs["hub-agent"] = []byte(kubelet.out.String())
+	l.logs["cluster-provider init"], l.logs["cluster-provider run"] = []byte(initialize.out.String()), []byte(run.out.String())
+	l.look(t)
+}
+
+func (l *logged) user(t *testing.T) string {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: named("direct")}
+	must(kube(t, l.hub.AdminConfig()).CoreV1().ServiceAccounts("teams").Create(t.Context(), account, metav1.CreateOptions{}))(t)
+	return account.Name
+}
+
+func (l *logged) add(t *testing.T, name, text string) {
+	t.Helper()
+	if l.secrets.AddFrom(name, []byte(text)) == 0 {
+		t.Errorf("there is no secret in the %s", name)
+	}
+}
+
+// collect adds all secrets that both clusters have.
+func (l *logged) collect(t *testing.T) {
+	t.Helper()
+	for where, h := range map[string]*localhub.Hub{"hub": l.hub, "cluster": l.cluster} {
+		for _, secret := range must(kube(t, h.AdminConfig()).CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{}))(t).Items {
+			for key, value := range secret.Data {
+				name := strings.Join([]string{where, secret.Namespace, secret.Name, key}, " ")
+				if l.secrets.AddFrom(name, value) == 0 && !slices.Contains(notSecret, key) {
+					l.secrets[name] = value
+				}
+			}
+		}
+		for _, pattern := range []string{"pki/*.key", "*.kubeconfig"} {
+			for _, file := range must(filepath.Glob(filepath.Join(h.Dir(), pattern)))(t) {
+				l.add(t, where+" "+filepath.Base(file), string(must(os.ReadFile(file))(t)))
+			}
+		}
+	}
+}
+
+// look searches each log. Nothing is shown by secrets that were not there, nor by logs that have nothing in them.
+func (l *logged) look(t *testing.T) {
+	t.Helper()
+	names := slices.Sorted(maps.Keys(l.secrets))
+	for _, want := range []string{
+		"hub clusterhub-system ", "hub " + v1alpha1.TokenSourceNamespace + " ", "hub teams ",
+		"hub " + providersNamespace + " plain kubeconfig", "cluster " + registration.AgentNamespace + " ", "hub service-accounts.key", "cluster ca.key",
+	} {
+		if !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, want) }) {
+			t.Errorf("there is no secret %q: %v", want, names)
+		}
+	}
+	for name, log := range l.logs {
+		t.Logf("%s: looking for %d secrets in %d bytes", name, len(names), len(log))
+		for _, found := range l.secrets.Find(log) {
+			t.Errorf("%s logs a secret: %s", name, found)
+		}
+		if strings.HasPrefix(name, "cluster-provider") {
+			continue // it tells of no requests
+		}
+		if len(log) < 1000 || !strings.Contains(string(log), `"Request"`) {
+			t.Errorf("%s logs no requests:\n%.2000s", name, log)
+		}
+	}
+}
