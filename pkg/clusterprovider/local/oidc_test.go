@@ -6,7 +6,6 @@ package local
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
