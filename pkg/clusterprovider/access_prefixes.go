@@ -29,7 +29,7 @@ func (r *access) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, t *
 	}
 	provider, at := trustOf(ar), field.NewPath("spec", "oidc")
 	if !givesRoles(ar.Spec.OIDC) {
-		return reasoned{reasonOIDCPrefixRefused, fmt.Errorf(
+		return reasoned{v1alpha1.ReasonConfigurationProblem, fmt.Errorf(
 			"%s: gives no role to anybody, and an issuer is not trusted for nothing: name subjects and roleRefs", at.Child("roleBindings"))}
 	}
 	if !r.anyOIDCPrefix {

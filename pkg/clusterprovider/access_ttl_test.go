@@ -4,6 +4,7 @@
 package clusterprovider
 
 import (
+	"cmp"
 	"strconv"
 	"testing"
 	"time"
@@ -146,6 +147,7 @@ func TestFitToTrust(t *testing.T) {
 		byUs     bool
 		insecure bool
 		refused  bool
+		reason   string
 	}{
 		"its own name":                       {ar: ask(nil, nil)},
 		"prefixes with separators":           {ar: ask(new("x/"), new("y#"))},
@@ -154,7 +156,7 @@ func TestFitToTrust(t *testing.T) {
 		"a prefix without a separator":       {ar: ask(new("corp"), nil), refused: true},
 		"a prefix that ends like a name":     {ar: ask(new("dev-"), nil), refused: true},
 		"a prefix of the cluster":            {ar: ask(new("system:node:"), nil), refused: true},
-		"no role for anybody":                {ar: nothing, refused: true},
+		"no role for anybody":                {ar: nothing, refused: true, reason: v1alpha1.ReasonConfigurationProblem},
 		"by a flag, no prefix":               {ar: ask(new(""), new("")), insecure: true},
 		"by a flag, but bound":               {ar: ask(new(""), nil), insecure: true, bound: []rbacv1.Subject{subject("User", "kubernetes-admin")}, refused: true},
 		"what has been trusted":              {ar: trusted, bound: []rbacv1.Subject{subject("User", "corp:x")}},
@@ -176,7 +178,7 @@ func TestFitToTrust(t *testing.T) {
 			r.anyOIDCPrefix = c.insecure
 			to := &target{Client: fake.NewClientBuilder().WithScheme(targetScheme).WithObjects(binding).Build()}
 			err := r.fitToTrust(t.Context(), c.ar, to)
-			if c.refused != (err != nil) || err != nil && reasonOf(err, "") != reasonOIDCPrefixRefused {
+			if c.refused != (err != nil) || err != nil && reasonOf(err, "") != cmp.Or(c.reason, reasonOIDCPrefixRefused) {
 				t.Errorf("%s, %s: %v", name, kind, err)
 			}
 		}

@@ -157,7 +157,9 @@ func (l *localClusters) trustsIssuers(t *testing.T) {
 
 func oidcAccess(name, issuer string) *v1alpha1.OIDCConfig {
 	return &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{
-		Name: name, Issuer: issuer, ClientID: "kubectl", RoleBindings: []v1alpha1.RoleBindings{},
+		Name: name, Issuer: issuer, ClientID: "kubectl", RoleBindings: []v1alpha1.RoleBindings{{
+			Subjects: users("guest"), RoleRefs: []v1alpha1.RoleRef{{Kind: "ClusterRole", Name: "view"}},
+		}},
 	}}
 }
 
