@@ -41,6 +41,8 @@ type access struct {
 	anyOIDCPrefix bool
 	// leftovers hears of the requests that are let go.
 	leftovers *leftovers
+	// denials are the requests that are never granted any more.
+	denials denials
 }
 
 func newAccess(own identity, provider Provider, c client.Client, live client.Reader) *access {
@@ -55,6 +57,9 @@ func (r *access) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	}
 	if operation(ar) == v1alpha1.OperationAnnotationValueIgnore {
 		return reconcile.Result{}, nil
+	}
+	if err := r.deny(ctx, ar); err != nil {
+		return settle(err)
 	}
 	if err := r.holdAgain(ctx, ar); err != nil {
 		return settle(err)

@@ -28,18 +28,29 @@ func (r *access) setup(mgr ctrl.Manager, workers int) error {
 		Complete(r)
 }
 
-// changed lets pass what others do to a request that is ours, or was. That we grant it, or put our finalizer on it, is nothing
-// new.
+// changed lets pass what others do to a request that is ours, or was, or was denied. That we grant it, or put our finalizer on
+// it, is nothing new.
 func (r *access) changed() predicate.Funcs {
+	concerns := func(ar *v1alpha1.AccessRequest) bool { return r.concerns(ar) || r.denials.has(ar) }
 	funcs := predicate.NewPredicateFuncs(r.concerns)
+	funcs.CreateFunc = func(e event.CreateEvent) bool {
+		ar := e.Object.(*v1alpha1.AccessRequest)
+		r.denials.notice(ar)
+		return concerns(ar)
+	}
+	funcs.DeleteFunc = func(e event.DeleteEvent) bool {
+		r.denials.forget(e.Object.GetUID())
+		return r.concerns(e.Object)
+	}
 	funcs.UpdateFunc = func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*v1alpha1.AccessRequest), e.ObjectNew.(*v1alpha1.AccessRequest)
+		r.denials.notice(after)
 		changed := before.Generation != after.Generation ||
 			before.Status.Phase != after.Status.Phase && !after.Status.IsGranted() ||
 			v1alpha1.IsPrepared(before) != v1alpha1.IsPrepared(after) ||
 			r.begun(before) && !r.begun(after) ||
 			!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations)
-		return changed && (r.concerns(before) || r.concerns(after))
+		return changed && (concerns(before) || concerns(after))
 	}
 	return funcs
 }

@@ -25,6 +25,8 @@ const (
 	ConditionForeignFinalizers = "ForeignFinalizers"
 	// ConditionAccess of an AccessRequest is whether its access is in place.
 	ConditionAccess = "AccessReady"
+	// ConditionDenied of an AccessRequest is True once it has been denied.
+	ConditionDenied = "Denied"
 	// ConditionOIDCTrusted of an AccessRequest says how the cluster takes the tokens of its issuer.
 	ConditionOIDCTrusted = "OIDCTrusted"
 

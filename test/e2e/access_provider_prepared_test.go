@@ -75,6 +75,16 @@ func (p *providing) takesBackWhatIsDenied(t *testing.T) {
 		}
 		return true, nil
 	})
+	// openMCP's operator hands it over again when it is changed.
+	p.patch(t, ar, `{"spec":{"token":{"roleRefs":[]}}}`)
+	p.patchStatus(t, ar, `{"status":{"phase":"Pending","observedGeneration":2}}`)
+	eventually(t, "it is denied again", func(context.Context) (bool, error) {
+		p.get(t, ar)
+		return ar.Status.Phase == v1alpha1.REQUEST_DENIED && ar.Status.ObservedGeneration == 2, nil
+	})
+	if left := p.left(t, "existing", "denied"); len(left) > 0 || len(ar.Finalizers) > 0 {
+		t.Errorf("there is %v, and the finalizers %v", left, ar.Finalizers)
+	}
 	p.delete(t, ar)
 	p.awaitGone(t, ar)
 }
