@@ -169,8 +169,32 @@ func TestTable_Columns(t *testing.T) {
 			t.Errorf("%s has no description", column.Name)
 		}
 	}
-	if got := fmt.Sprint(columns, table.Rows[0].Cells); got != `[Name/0 Phase/0] [a Denied]` {
-		t.Errorf("got %s", got)
+	if got := strings.Join(columns, " "); got != "Name/0 Phase/0 Cluster/0 Cluster-NS/0 Reason/0 Message/1" {
+		t.Errorf("the columns are %s", got)
+	}
+}
+
+func TestTable_SaysWhatIsMissing(t *testing.T) {
+	condition := func(conditionType string, status metav1.ConditionStatus) metav1.Condition {
+		return metav1.Condition{Type: conditionType, Status: status, Reason: "Of" + conditionType, Message: "words"}
+	}
+	granted := []metav1.Condition{condition("Prepared", "True"), condition("AccessReady", "True")}
+	for want, o := range map[string]*openmcp.AccessRequest{
+		"a,,,,,":               {},
+		"a,Granted,blue,ns,,":  {Spec: openmcp.AccessRequestSpec{ClusterRef: &openmcp.ObjectReference{Namespace: "ns", Name: "blue"}}, Status: openmcp.AccessRequestStatus{Status: openmcp.Status{Phase: "Granted", Conditions: granted}}},
+		"a,Terminating,,,,":    {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: new(metav1.Now())}, Status: openmcp.AccessRequestStatus{Status: openmcp.Status{Phase: "Granted", Conditions: granted}}},
+		"a,Denied,,,OfX,words": {Status: openmcp.AccessRequestStatus{Status: openmcp.Status{Phase: "Denied", Conditions: []metav1.Condition{condition("Prepared", "True"), condition("X", "False")}}}},
+		"a,Pending,,,OfPrepared,words": {Status: openmcp.AccessRequestStatus{Status: openmcp.Status{Phase: "Pending", Conditions: []metav1.Condition{
+			condition("AccessReady", "False"), condition("Prepared", "False"), condition("X", "False")}}}},
+	} {
+		o.Name = "a"
+		var cells []string
+		for _, cell := range tableConvertor.Cells(o) {
+			cells = append(cells, fmt.Sprint(cell))
+		}
+		if got := strings.Join(cells, ","); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }
 

@@ -7,13 +7,37 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/registry/table"
 )
 
 var tableConvertor = table.Convertor[*openmcp.AccessRequest]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),
-		{Name: "Phase", Type: "string", Description: "Whether the request is pending, granted or denied."},
+		{Name: "Phase", Type: "string", Description: "Whether the request is pending, granted or denied, or its access is being taken back."},
+		{Name: "Cluster", Type: "string", Description: "The cluster that access is asked for, if that is known."},
+		{Name: "Cluster-NS", Type: "string", Description: "The namespace of that cluster."},
+		{Name: "Reason", Type: "string", Description: "Why there is no access, or none any more."},
+		{Name: "Message", Type: "string", Priority: 1, Description: "The same in words."},
 	},
-	Cells: func(r *openmcp.AccessRequest) []any { return []any{r.Name, r.Status.Phase} },
+	Cells: func(r *openmcp.AccessRequest) []any {
+		phase, cluster, why := r.Status.Phase, openmcp.ObjectReference{}, missing(r)
+		if !r.DeletionTimestamp.IsZero() {
+			phase = v1alpha1.StatusPhaseTerminating
+		}
+		if r.Spec.ClusterRef != nil {
+			cluster = *r.Spec.ClusterRef
+		}
+		return []any{r.Name, phase, cluster.Name, cluster.Namespace, why.Reason, why.Message}
+	},
+}
+
+// missing is the condition that says what a request lacks, if any. What is not prepared lacks everything else as well.
+func missing(r *openmcp.AccessRequest) (why metav1.Condition) {
+	for _, condition := range r.Status.Conditions {
+		if condition.Status == metav1.ConditionFalse && (why.Type == "" || condition.Type == v1alpha1.ConditionPrepared) {
+			why = condition
+		}
+	}
+	return why
 }
