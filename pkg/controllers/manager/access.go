@@ -16,6 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/accessrequest"
 	"github.com/clusterhub/clusterhub/pkg/controllers/clusterprotection"
 	"github.com/clusterhub/clusterhub/pkg/controllers/clusterscheduler"
+	"github.com/clusterhub/clusterhub/pkg/controllers/unattendedclusters"
 )
 
 // The controllers of access that openMCP's own operator has, too, by the names that it gives them.
@@ -67,6 +68,9 @@ func (o *AccessOptions) validate() (errs []error) {
 // setup adds the controllers of access. The configuration of the scheduler is nil without files.
 func (o *AccessOptions) setup(ctx context.Context, mgr ctrl.Manager, live *clusterscheduler.LiveConfig) error {
 	if err := clusterprotection.SetupWithManager(ctx, mgr); err != nil {
+		return err
+	}
+	if err := unattendedclusters.SetupWithManager(mgr); err != nil {
 		return err
 	}
 	if slices.Contains(o.Controllers, schedulerController) {

@@ -15,6 +15,8 @@ const (
 	ConditionPrepared = "Prepared"
 	// ConditionAccessRequestsDeleted of a Cluster that is being deleted says whether there are AccessRequests for it.
 	ConditionAccessRequestsDeleted = "AccessRequestsDeleted"
+	// ConditionProviderMissing of a Cluster is there while no cluster provider has looked at it.
+	ConditionProviderMissing = "ProviderMissing"
 )
 
 // ReasonDeniedByPolicy of a condition says that no rule of the hub's policy allows what is asked for.

@@ -1,0 +1,101 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package unattendedclusters says on a Cluster of clusters.openmcp.cloud that no cluster provider has looked at it. A provider that
+// does not run, or was never installed, cannot say so itself, and whoever waits for the Cluster would see nothing at all.
+package unattendedclusters
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+const (
+	// patience is how long after its creation a Cluster may be without a provider. One that runs looks within seconds.
+	patience = time.Minute
+
+	reasonNotLookedAt = "NotLookedAt"
+)
+
+// Reconciler looks at one Cluster.
+type Reconciler struct {
+	client client.Client
+	clock  clock.PassiveClock
+}
+
+var _ reconcile.Reconciler = &Reconciler{}
+
+// SetupWithManager adds the controller.
+func SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("unattendedclusters").
+		For(&v1alpha1.Cluster{}).
+		Complete(&Reconciler{client: mgr.GetClient(), clock: clock.RealClock{}})
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	cluster := &v1alpha1.Cluster{}
+	if err := r.client.Get(ctx, request.NamespacedName, cluster); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	before := cluster.DeepCopy()
+	conditions := &cluster.Status.Conditions
+	changed := false
+	if attended(cluster) {
+		// It is removed, not set to False: providers take a Cluster with a condition that is not True for one that is not ready.
+		changed = meta.RemoveStatusCondition(conditions, v1alpha1.ConditionProviderMissing)
+	} else {
+		if left := cluster.CreationTimestamp.Add(patience).Sub(r.clock.Now()); left > 0 {
+			return reconcile.Result{RequeueAfter: left}, nil
+		}
+		why, err := r.why(ctx, cluster)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		changed = meta.SetStatusCondition(conditions, metav1.Condition{
+			Type: v1alpha1.ConditionProviderMissing, Status: metav1.ConditionTrue, Reason: reasonNotLookedAt, Message: why,
+			ObservedGeneration: cluster.Generation,
+		})
+	}
+	if !changed {
+		return reconcile.Result{}, nil
+	}
+	err := r.client.Status().Patch(ctx, cluster, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{}, nil // whoever was quicker is an event
+	}
+	return reconcile.Result{}, client.IgnoreNotFound(err)
+}
+
+// attended says whether somebody has written the status, other than the hub's own controllers.
+func attended(cluster *v1alpha1.Cluster) bool {
+	for _, condition := range cluster.Status.Conditions {
+		if condition.Type != v1alpha1.ConditionProviderMissing && condition.Type != v1alpha1.ConditionAccessRequestsDeleted {
+			return true
+		}
+	}
+	return cluster.Status.Phase != "" || cluster.Status.ObservedGeneration > 0
+}
+
+// why is what to do about it.
+func (r *Reconciler) why(ctx context.Context, cluster *v1alpha1.Cluster) (string, error) {
+	profile := &v1alpha1.ClusterProfile{}
+	err := r.client.Get(ctx, client.ObjectKey{Name: cluster.Spec.Profile}, profile)
+	if apierrors.IsNotFound(err) {
+		return fmt.Sprintf("no cluster provider has looked at the Cluster: its ClusterProfile %q is gone", cluster.Spec.Profile), nil
+	}
+	return fmt.Sprintf("no cluster provider has looked at the Cluster: see whether the provider %q of its ClusterProfile %q runs",
+		profile.Spec.ProviderRef.Name, cluster.Spec.Profile), err
+}
