@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -31,6 +32,7 @@ type fixture struct {
 	*Reconciler
 	// writes are those that came through, as verb, kind and subresource.
 	writes []string
+	events *events.FakeRecorder
 	// refuse answers a write in the place of the hub, unless it returns nil.
 	refuse func(n int) error
 }
@@ -43,7 +45,7 @@ func newFixture(t *testing.T, objs ...client.Object) *fixture {
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{refuse: func(int) error { return nil }}
+	f := &fixture{events: events.NewFakeRecorder(100), refuse: func(int) error { return nil }}
 	f.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).
 		WithStatusSubresource(&v1alpha1.AccessRequest{}, &v1alpha1.ClusterRequest{}, &v1alpha1.Cluster{}).
 		WithIndex(&v1alpha1.AccessRequest{}, clusterprotection.ClusterIndex, clusterprotection.ByCluster).
@@ -62,7 +64,7 @@ func newFixture(t *testing.T, objs ...client.Object) *fixture {
 			},
 		}).Build()
 	f.Reconciler = &Reconciler{
-		client: f.Client, live: f.Client, clock: clocktesting.NewFakePassiveClock(now), selector: labels.Everything(),
+		client: f.Client, live: f.Client, clock: clocktesting.NewFakePassiveClock(now), selector: labels.Everything(), recorder: f.events,
 		policy: func() *clusterscheduler.Policy { return nil },
 	}
 	return f

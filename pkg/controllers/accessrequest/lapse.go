@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
@@ -70,8 +69,7 @@ func (r *Reconciler) lapse(ctx context.Context, access *v1alpha1.AccessRequest) 
 			return false, err
 		}
 	}
-	ctrl.LoggerFrom(ctx).Info("The access ends", "reason", why)
-	return true, r.client.Delete(ctx, access, client.Preconditions{UID: &access.UID, ResourceVersion: &access.ResourceVersion})
+	return true, r.delete(ctx, access, why)
 }
 
 // markLate marks a request that was prepared by a program that does not do so. One whose ClusterRequest has another Cluster, or

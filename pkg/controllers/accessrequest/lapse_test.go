@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -148,6 +149,38 @@ func TestLapse_AccessEndsWithItsClusterRequest(t *testing.T) {
 				t.Errorf("%+v, wrote %q", got, f.writes)
 			}
 		})
+	}
+}
+
+// A request that vanishes leaves word why, and one that waits or is denied tells why as well.
+func TestEvents_TellWhatBecomesOfRequests(t *testing.T) {
+	f := newFixture(t, profile(), cluster(), access("a", toRequest), access("over", toCluster, ttl(time.Minute)))
+	f.reconcile(t, "a")
+	if err := f.Create(t.Context(), grant("Granted", "my-cluster")); err != nil {
+		t.Fatal(err)
+	}
+	f.reconcile(t, "a")
+	f.reconcile(t, "a")
+	f.replace(t, nil)
+	f.reconcile(t, "a")
+	f.reconcile(t, "over")
+	for _, want := range []string{
+		`Warning InvalidReference ClusterRequest "foo/my-cluster-request" not found`,
+		`Normal Prepared the provider "asdf" is responsible`,
+		`Normal AccessEnded The access ends: the ClusterRequest "foo/my-cluster-request" is gone`,
+		`Normal AccessEnded The access ends: its time is up, 1m0s after its creation`,
+	} {
+		select {
+		case got := <-f.events.Events:
+			if got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		default:
+			t.Fatalf("no event, want %q", want)
+		}
+	}
+	if len(f.events.Events) > 0 {
+		t.Errorf("there is %q", <-f.events.Events)
 	}
 }
 

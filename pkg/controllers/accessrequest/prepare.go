@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/clusterprotection"
+	"github.com/clusterhub/clusterhub/pkg/controllers/conditionevents"
 )
 
 const reasonPrepared = "Prepared"
@@ -236,7 +237,11 @@ func (r *Reconciler) report(ctx context.Context, access *v1alpha1.AccessRequest,
 	if !changed {
 		return nil
 	}
-	return r.client.Status().Patch(ctx, access, locked(before))
+	if err := r.client.Status().Patch(ctx, access, locked(before)); err != nil {
+		return err
+	}
+	conditionevents.Record(r.recorder, access, before.Status.Conditions, access.Status.Conditions, v1alpha1.ConditionPrepared, actionPrepare)
+	return nil
 }
 
 func responsible(access *v1alpha1.AccessRequest, labels []label) string {

@@ -13,11 +13,14 @@ package accessrequest
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -31,9 +34,15 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/clusterscheduler"
+	"github.com/clusterhub/clusterhub/pkg/controllers/conditionevents"
 )
 
 const (
+	// reporter is the controller in events.
+	reporter = "accessrequest"
+	// What it does, and why it ends a request, in events.
+	actionPrepare, actionEnd, reasonEnded = "Prepare", "End", "AccessEnded"
+
 	workers        = 8
 	firstBackoff   = 100 * time.Millisecond
 	longestBackoff = 30 * time.Second
@@ -55,6 +64,7 @@ type Reconciler struct {
 	// live is no cache.
 	live     client.Reader
 	clock    clock.PassiveClock
+	recorder events.EventRecorder
 	selector labels.Selector
 	policy   func() *clusterscheduler.Policy
 }
@@ -73,10 +83,11 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		options.Policy = func() *clusterscheduler.Policy { return nil }
 	}
 	r := &Reconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), clock: clock.RealClock{}, selector: options.Selector, policy: options.Policy,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), clock: clock.RealClock{}, recorder: mgr.GetEventRecorder(reporter),
+		selector: options.Selector, policy: options.Policy,
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
-		Named("accessrequest").
+		Named(reporter).
 		For(&v1alpha1.AccessRequest{}).
 		Watches(&v1alpha1.ClusterRequest{}, handler.EnqueueRequestsFromMapFunc(r.byRequest)).
 		Watches(&v1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.waitingForCluster), builder.WithPredicates(existence())).
@@ -108,8 +119,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	remaining, limited := r.remaining(access)
 	if limited && remaining <= 0 {
 		// Who extends the time at this moment keeps the request.
-		return reconcile.Result{}, ignoreRace(r.client.Delete(ctx, access,
-			client.Preconditions{UID: &access.UID, ResourceVersion: &access.ResourceVersion}))
+		return reconcile.Result{}, ignoreRace(r.delete(ctx, access, fmt.Sprintf("its time is up, %s after its creation", access.Spec.TTL.Duration)))
 	}
 	result := reconcile.Result{}
 	if limited {
@@ -133,6 +143,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return result, ignoreRace(r.report(ctx, access, v1alpha1.REQUEST_DENIED, nil))
 	}
 	return result, ignoreRace(r.prepare(ctx, access))
+}
+
+// delete deletes a request that is still as it was read, and tells why.
+func (r *Reconciler) delete(ctx context.Context, access *v1alpha1.AccessRequest, why string) error {
+	if err := r.client.Delete(ctx, access, client.Preconditions{UID: &access.UID, ResourceVersion: &access.ResourceVersion}); err != nil {
+		return err
+	}
+	ctrl.LoggerFrom(ctx).Info("The access ends", "reason", why)
+	conditionevents.Note(r.recorder, access, corev1.EventTypeNormal, reasonEnded, actionEnd, "The access ends: "+why)
+	return nil
 }
 
 // remaining is the time that a request has left, if that is limited and the request is not being deleted already.

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -42,6 +43,7 @@ type fixture struct {
 	dead      bool
 
 	process *Reconciler
+	events  *events.FakeRecorder
 }
 
 // testConfig has a definition of each kind. Upstream's own cases have the names of these purposes.
@@ -55,7 +57,7 @@ scheduler:
 
 func newFixture(t *testing.T, config string, objs ...client.Object) *fixture {
 	t.Helper()
-	f := &fixture{T: t, killAfter: -1, config: mustParse(t, config)}
+	f := &fixture{T: t, killAfter: -1, config: mustParse(t, config), events: events.NewFakeRecorder(1000)}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
@@ -85,7 +87,7 @@ func mustParse(t *testing.T, config string) *Config {
 // restart is a new process, which knows nothing but what is written.
 func (f *fixture) restart() {
 	f.dead, f.killAfter = false, -1
-	f.process = newReconciler(f.client, f.client, func() *Config { return f.config })
+	f.process = newReconciler(f.client, f.client, func() *Config { return f.config }, f.events)
 	f.process.pick = func(n int) int { return n - 1 }
 }
 

@@ -25,11 +25,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/conditionevents"
 )
 
 const (
@@ -54,14 +56,16 @@ type Reconciler struct {
 	// live reads past the cache.
 	live   client.Reader
 	config func() *Config
+	// recorder tells people what becomes of requests.
+	recorder events.EventRecorder
 	// pick chooses one of n.
 	pick func(n int) int
 }
 
 var _ reconcile.Reconciler = &Reconciler{}
 
-func newReconciler(c client.Client, live client.Reader, config func() *Config) *Reconciler {
-	return &Reconciler{client: c, live: live, config: config, pick: rand.IntN}
+func newReconciler(c client.Client, live client.Reader, config func() *Config, recorder events.EventRecorder) *Reconciler {
+	return &Reconciler{client: c, live: live, config: config, recorder: recorder, pick: rand.IntN}
 }
 
 // waiting is why a request cannot be granted now. What it waits for comes as an event, as a rule.
@@ -236,5 +240,9 @@ func (r *Reconciler) writeStatus(
 		return nil
 	}
 	status.Phase, status.ObservedGeneration = phase, request.Generation
-	return r.client.Status().Patch(ctx, request, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err := r.client.Status().Patch(ctx, request, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return err
+	}
+	conditionevents.Record(r.recorder, request, before.Status.Conditions, status.Conditions, ConditionGranted, "Schedule")
+	return nil
 }

@@ -215,7 +215,7 @@ func TestConcurrency_TheLimitHolds(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	for p := range processes {
-		process := newReconciler(f.client, f.client, func() *Config { return f.config })
+		process := newReconciler(f.client, f.client, func() *Config { return f.config }, f.events)
 		all.Go(func() {
 			for i := range requests {
 				for {

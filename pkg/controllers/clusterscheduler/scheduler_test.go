@@ -149,6 +149,21 @@ scheduler:
 	}
 }
 
+func TestScheduler_TellsByEvents(t *testing.T) {
+	f := newFixture(t, testConfig)
+	f.ask("unlimited", "foo/one")
+	f.ask("unknown", "foo/two")
+	for _, want := range []string{"Normal ClusterGranted The request has Cluster foo/unlimited",
+		"Warning ConfigurationProblem no cluster definition found for purpose 'unknown'"} {
+		if len(f.events.Events) == 0 {
+			t.Fatalf("no event, want %q", want)
+		}
+		if got := <-f.events.Events; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestScheduler_ChoosesRandomNamesOnRequest(t *testing.T) {
 	f := newFixture(t, testConfig)
 	request := newRequest("foo/exclusive", "exclusive")

@@ -76,7 +76,7 @@ func SetupWithManager(mgr ctrl.Manager, live *LiveConfig) error {
 			return err
 		}
 	}
-	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), live.current.Load)
+	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), live.current.Load, mgr.GetEventRecorder("clusterscheduler"))
 	if err := setupOrphans(mgr, r); err != nil {
 		return err
 	}

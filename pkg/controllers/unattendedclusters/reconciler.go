@@ -10,18 +10,23 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/conditionevents"
 )
 
 const (
+	// reporter is the controller in events.
+	reporter = "unattendedclusters"
 	// patience is how long after its creation a Cluster may be without a provider. One that runs looks within seconds.
 	patience = time.Minute
 
@@ -32,6 +37,8 @@ const (
 type Reconciler struct {
 	client client.Client
 	clock  clock.PassiveClock
+	// recorder tells people, too.
+	recorder events.EventRecorder
 }
 
 var _ reconcile.Reconciler = &Reconciler{}
@@ -39,9 +46,9 @@ var _ reconcile.Reconciler = &Reconciler{}
 // SetupWithManager adds the controller.
 func SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("unattendedclusters").
+		Named(reporter).
 		For(&v1alpha1.Cluster{}).
-		Complete(&Reconciler{client: mgr.GetClient(), clock: clock.RealClock{}})
+		Complete(&Reconciler{client: mgr.GetClient(), clock: clock.RealClock{}, recorder: mgr.GetEventRecorder(reporter)})
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -75,6 +82,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	err := r.client.Status().Patch(ctx, cluster, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{}, nil // whoever was quicker is an event
+	}
+	if err == nil && !attended(cluster) {
+		missing := meta.FindStatusCondition(*conditions, v1alpha1.ConditionProviderMissing)
+		conditionevents.Note(r.recorder, cluster, corev1.EventTypeWarning, v1alpha1.ConditionProviderMissing, "Look", missing.Message)
 	}
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -34,13 +35,17 @@ func look(t *testing.T, age time.Duration, profiles []client.Object, change func
 	cluster.Spec.Profile = "dev.kind"
 	change(cluster)
 	hub := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(cluster).WithObjects(append(profiles, cluster)...).Build()
-	r := &Reconciler{client: hub, clock: clocktesting.NewFakePassiveClock(now)}
+	recorder := events.NewFakeRecorder(10)
+	r := &Reconciler{client: hub, clock: clocktesting.NewFakePassiveClock(now), recorder: recorder}
 	result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(cluster)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := hub.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
 		t.Fatal(err)
+	}
+	if told := len(recorder.Events) > 0; told != (missing(cluster) != nil) {
+		t.Errorf("an event: %t", told)
 	}
 	return cluster, result
 }

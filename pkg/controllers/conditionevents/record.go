@@ -1,0 +1,38 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package conditionevents tells by events what becomes of an object, for people who look with kubectl describe. Its conditions
+// say how it is; events say that it has come to that, and outlive an object that is deleted.
+package conditionevents
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+)
+
+// longest is what the API takes as the note of an event, in bytes.
+const longest = 1023
+
+// Record makes an event of a condition whose status or reason is another than before. It is called once the change is written.
+func Record(recorder events.EventRecorder, about runtime.Object, before, after []metav1.Condition, conditionType, action string) {
+	was, is := meta.FindStatusCondition(before, conditionType), meta.FindStatusCondition(after, conditionType)
+	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if is.Status != metav1.ConditionTrue {
+		kind = corev1.EventTypeWarning
+	}
+	Note(recorder, about, kind, is.Reason, action, is.Message)
+}
+
+// Note makes an event of whatever else there is to tell.
+func Note(recorder events.EventRecorder, about runtime.Object, kind, reason, action, message string) {
+	if len(message) > longest {
+		message = message[:longest-len("…")] + "…"
+	}
+	recorder.Eventf(about, nil, kind, reason, action, "%s", message)
+}

@@ -1,0 +1,42 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conditionevents
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+)
+
+func TestRecord_TellsOfChanges(t *testing.T) {
+	of := func(status metav1.ConditionStatus, reason, message string) []metav1.Condition {
+		return []metav1.Condition{{Type: "Other"}, {Type: "Granted", Status: status, Reason: reason, Message: message}}
+	}
+	long := strings.Repeat("x", 5000)
+	for name, test := range map[string]struct {
+		before, after []metav1.Condition
+		want          string
+	}{
+		"new":             {nil, of("True", "Done", "It is done"), "Normal Done It is done"},
+		"another reason":  {of("False", "A", ""), of("False", "B", "100% wrong"), "Warning B 100% wrong"},
+		"another status":  {of("True", "A", ""), of("False", "A", "no"), "Warning A no"},
+		"another message": {of("False", "A", "1"), of("False", "A", "2"), ""},
+		"the same":        {of("True", "A", ""), of("True", "A", ""), ""},
+		"none":            {of("True", "A", ""), nil, ""},
+		"a long one":      {nil, of("False", "A", long), "Warning A " + long[:1020] + "…"},
+	} {
+		recorder, got := events.NewFakeRecorder(1), ""
+		Record(recorder, &corev1.Namespace{}, test.before, test.after, "Granted", "Grant")
+		select {
+		case got = <-recorder.Events:
+		default:
+		}
+		if got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
