@@ -26,7 +26,7 @@ import (
 
 const (
 	// annotationPrefix begins the annotations that an agent may be told to put on its cluster.
-	annotationPrefix    = "agent.open-cluster-management.io/"
+	annotationPrefix    = registration.AgentAnnotationPrefix
 	defaultLeaseSeconds = 60
 
 	authCSR = "csr"

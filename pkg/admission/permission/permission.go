@@ -20,15 +20,27 @@ import (
 // RegisterGroup is the API group under which upstream's roles grant managedclusters/accept.
 const RegisterGroup = "register.open-cluster-management.io"
 
-// Rule is one right: a verb on the names of a subresource.
+// Rule is one right: a verb on a name of a resource, or of a subresource. Without a namespace it is a right on objects
+// that are in none.
 type Rule struct {
 	Verb, Group, Resource, Subresource, Name string
+	Namespace                                string
 }
 
-// String is the rule as it stands in a ClusterRole.
+// String is the rule as it stands in a Role or ClusterRole, and where it has to be bound. A name that the server is yet to
+// make can be in no rule.
 func (r Rule) String() string {
-	return fmt.Sprintf("{apiGroups: [%q], resources: [%q], resourceNames: [%q], verbs: [%q]}",
-		r.Group, r.Resource+"/"+r.Subresource, r.Name, r.Verb)
+	resource, names, where := r.Resource, "", ""
+	if r.Subresource != "" {
+		resource += "/" + r.Subresource
+	}
+	if r.Name != "" {
+		names = fmt.Sprintf("resourceNames: [%q], ", r.Name)
+	}
+	if r.Namespace != "" {
+		where = " in the namespace " + r.Namespace
+	}
+	return fmt.Sprintf("{apiGroups: [%q], resources: [%q], %sverbs: [%q]}%s", r.Group, resource, names, r.Verb, where)
 }
 
 // Holds asks the authorizer for each rule in turn and returns the first one that the user holds. The authorizer
@@ -40,7 +52,7 @@ func Holds(ctx context.Context, a authorizer.Authorizer, who user.Info, rules ..
 		r := &rules[i]
 		decision, reason, err := a.Authorize(ctx, authorizer.AttributesRecord{
 			User: who, Verb: r.Verb, APIGroup: r.Group, APIVersion: "v1",
-			Resource: r.Resource, Subresource: r.Subresource, Name: r.Name, ResourceRequest: true,
+			Resource: r.Resource, Subresource: r.Subresource, Name: r.Name, Namespace: r.Namespace, ResourceRequest: true,
 		})
 		switch {
 		case decision == authorizer.DecisionAllow:

@@ -25,13 +25,16 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/klog/v2"
 
+	"github.com/clusterhub/clusterhub/pkg/admission/agentrestriction"
 	"github.com/clusterhub/clusterhub/pkg/admission/clusterdeletion"
 	"github.com/clusterhub/clusterhub/pkg/admission/clusterprofile"
 	"github.com/clusterhub/clusterhub/pkg/admission/clustersetbinding"
 	"github.com/clusterhub/clusterhub/pkg/admission/clustersetdeletion"
 	"github.com/clusterhub/clusterhub/pkg/admission/defaultclusterset"
+	"github.com/clusterhub/clusterhub/pkg/admission/hubfinalizers"
 	"github.com/clusterhub/clusterhub/pkg/admission/managedclusteraccept"
 	"github.com/clusterhub/clusterhub/pkg/admission/managedclusterlabel"
+	"github.com/clusterhub/clusterhub/pkg/admission/ownerreferences"
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
 )
 
@@ -41,6 +44,7 @@ func registerAdmission(o *genericoptions.AdmissionOptions) {
 	for _, register := range []func(*admission.Plugins){
 		defaultclusterset.Register, managedclusterlabel.Register, managedclusteraccept.Register,
 		clustersetbinding.Register, clustersetdeletion.Register, clusterprofile.Register, clusterdeletion.Register,
+		agentrestriction.Register, ownerreferences.Register, hubfinalizers.Register,
 		resourcequota.Register,
 	} {
 		register(o.Plugins)
@@ -48,10 +52,13 @@ func registerAdmission(o *genericoptions.AdmissionOptions) {
 	o.RecommendedPluginOrder = []string{
 		lifecycle.PluginName,
 		defaultclusterset.PluginName,
+		agentrestriction.PluginName,
 		mutatingadmissionpolicy.PluginName,
 		mutatingwebhook.PluginName,
 		managedclusterlabel.PluginName,
 		managedclusteraccept.PluginName,
+		ownerreferences.PluginName,
+		hubfinalizers.PluginName,
 		clustersetbinding.PluginName,
 		clustersetdeletion.PluginName,
 		clusterprofile.PluginName,

@@ -1,0 +1,124 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package agentrestriction holds the agents of a cluster to what is theirs to say of it: RBAC gives them the whole
+// ManagedCluster.
+package agentrestriction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// PluginName is the name of the plugin in flags and metrics.
+const PluginName = "AgentRestriction"
+
+// Register adds the plugin.
+func Register(plugins *admission.Plugins) {
+	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
+}
+
+// Plugin refuses to agents what no agent does, and keeps the annotations that the hub goes by as they are.
+type Plugin struct {
+	*admission.Handler
+}
+
+var (
+	_ admission.MutationInterface   = &Plugin{}
+	_ admission.ValidationInterface = &Plugin{}
+)
+
+// New returns the plugin.
+func New() *Plugin { return &Plugin{admission.NewHandler(admission.Update)} }
+
+// Admit implements admission.MutationInterface. It does not refuse, because an agent of an older release tells the hub its new
+// key in a write that says more: that goes in, and the agent is warned.
+func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	updated, old, err := clusters(a)
+	if updated == nil || err != nil {
+		return err
+	}
+	var kept []string
+	annotations := maps.Clone(updated.Annotations)
+	for _, from := range []map[string]string{old.Annotations, updated.Annotations} {
+		for key := range from {
+			was, had := old.Annotations[key]
+			is, has := annotations[key]
+			if !registration.IsHubAnnotation(key) || had == has && was == is {
+				continue
+			}
+			if kept = append(kept, key); !had {
+				delete(annotations, key)
+				continue
+			}
+			if annotations == nil {
+				annotations = map[string]string{}
+			}
+			annotations[key] = was
+		}
+	}
+	if len(kept) > 0 {
+		slices.Sort(kept)
+		updated.Annotations = annotations
+		warning.AddWarning(ctx, "", fmt.Sprintf("the annotations %s stay as they are: the hub goes by them, so an agent cannot "+
+			"change them", strings.Join(kept, ", ")))
+	}
+	return nil
+}
+
+// Validate implements admission.ValidationInterface. It looks at every subresource: what changes counts, not the path
+// by which.
+func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	updated, old, err := clusters(a)
+	if updated == nil || err != nil {
+		return err
+	}
+	var what []string
+	for field, same := range map[string]bool{
+		"metadata.ownerReferences": equality.Semantic.DeepEqual(updated.OwnerReferences, old.OwnerReferences),
+		"metadata.finalizers":      equality.Semantic.DeepEqual(updated.Finalizers, old.Finalizers),
+		"spec.taints":              equality.Semantic.DeepEqual(updated.Spec.Taints, old.Spec.Taints),
+	} {
+		if !same {
+			what = append(what, field)
+		}
+	}
+	if len(what) == 0 {
+		return nil
+	}
+	slices.Sort(what)
+	return admission.NewForbidden(a, errors.New("an agent of a cluster cannot change "+strings.Join(what, " and ")+
+		": leave them as they are"))
+}
+
+// clusters are the cluster that an agent of it writes, and how it was; nil if the request is another.
+func clusters(a admission.Attributes) (updated, old *cluster.ManagedCluster, err error) {
+	if !permission.Is(a, cluster.Resource("managedclusters")) {
+		return nil, nil, nil
+	}
+	updated, ok := a.GetObject().(*cluster.ManagedCluster)
+	if !ok {
+		return nil, nil, apierrors.NewInternalError(fmt.Errorf("%s got a %T", PluginName, a.GetObject()))
+	}
+	if old, ok = a.GetOldObject().(*cluster.ManagedCluster); !ok {
+		return nil, nil, apierrors.NewInternalError(fmt.Errorf("%s got an old %T", PluginName, a.GetOldObject()))
+	}
+	if user := a.GetUserInfo(); !registration.IsAgent(user.GetName(), user.GetGroups(), a.GetName()) {
+		return nil, nil, nil
+	}
+	return updated, old, nil
+}
