@@ -41,12 +41,14 @@ func ValidateManagedCluster(c *cluster.ManagedCluster) field.ErrorList {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), c.Name,
 			"is what roles and groups of all clusters are called: take another name, such as "+c.Name+"-1"))
 	}
+	errs = append(errs, boundClusterSpec(&c.Spec, &cluster.ManagedClusterSpec{}, field.NewPath("spec"))...)
 	return append(errs, validateManagedClusterSpec(&c.Spec, field.NewPath("spec"))...)
 }
 
 // ValidateManagedClusterUpdate checks a change of a cluster.
 func ValidateManagedClusterUpdate(c, old *cluster.ManagedCluster) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&c.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	errs = append(errs, boundClusterSpec(&c.Spec, &old.Spec, field.NewPath("spec"))...)
 	errs = append(errs, validateManagedClusterSpec(&c.Spec, field.NewPath("spec"))...)
 	return append(errs, validateTaintTimes(c.Spec.Taints, field.NewPath("spec", "taints"))...)
 }
@@ -95,6 +97,7 @@ func validateTaint(t *cluster.Taint, path *field.Path) field.ErrorList {
 func ValidateManagedClusterStatusUpdate(c, old *cluster.ManagedCluster) field.ErrorList {
 	path := field.NewPath("status")
 	errs := apivalidation.ValidateObjectMetaUpdate(&c.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	errs = append(errs, boundClusterStatus(&c.Status, &old.Status, path)...)
 	errs = append(errs, validateConditions(c.Status.Conditions, path.Child("conditions"))...)
 	for i, claim := range c.Status.ClusterClaims {
 		at := path.Child("clusterClaims").Index(i)

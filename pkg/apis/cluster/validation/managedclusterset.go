@@ -16,18 +16,21 @@ import (
 // ValidateManagedClusterSet checks a new set.
 func ValidateManagedClusterSet(s *cluster.ManagedClusterSet) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&s.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	errs = append(errs, boundSetSpec(&s.Spec, &cluster.ManagedClusterSetSpec{}, field.NewPath("spec"))...)
 	return append(errs, validateManagedClusterSetSpec(s)...)
 }
 
 // ValidateManagedClusterSetUpdate checks a change of a set.
 func ValidateManagedClusterSetUpdate(s, old *cluster.ManagedClusterSet) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&s.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	errs = append(errs, boundSetSpec(&s.Spec, &old.Spec, field.NewPath("spec"))...)
 	return append(errs, validateManagedClusterSetSpec(s)...)
 }
 
 // ValidateManagedClusterSetStatusUpdate checks a change of a set's status.
 func ValidateManagedClusterSetStatusUpdate(s, old *cluster.ManagedClusterSet) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&s.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	errs = append(errs, boundConditions(s.Status.Conditions, old.Status.Conditions, field.NewPath("status"))...)
 	return append(errs, validateConditions(s.Status.Conditions, field.NewPath("status", "conditions"))...)
 }
 

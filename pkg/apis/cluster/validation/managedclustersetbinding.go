@@ -33,5 +33,6 @@ func ValidateManagedClusterSetBindingUpdate(b, old *cluster.ManagedClusterSetBin
 // ValidateManagedClusterSetBindingStatusUpdate checks a change of a binding's status.
 func ValidateManagedClusterSetBindingStatusUpdate(b, old *cluster.ManagedClusterSetBinding) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&b.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	errs = append(errs, boundConditions(b.Status.Conditions, old.Status.Conditions, field.NewPath("status"))...)
 	return append(errs, validateConditions(b.Status.Conditions, field.NewPath("status", "conditions"))...)
 }

@@ -28,6 +28,7 @@ var issuer = regexp.MustCompile(`^https?://[^\s/$.?#].[^\s]*$`)
 func ValidateAccessRequest(r *openmcp.AccessRequest) field.ErrorList {
 	at := field.NewPath("spec")
 	errs := append(validateMeta(&r.ObjectMeta, true), validateAccessRequestSpec(&r.Spec, at)...)
+	errs = append(errs, boundAccessRequestSpec(&r.Spec, &openmcp.AccessRequestSpec{}, at)...)
 	if r.Spec.TTL != nil && r.Spec.TTL.Duration <= 0 {
 		errs = append(errs, field.Invalid(at.Child("ttl"), r.Spec.TTL.Duration.String(),
 			"must be above 0, such as 24h: the request would have expired already"))
@@ -41,12 +42,14 @@ func ValidateAccessRequestUpdate(r, old *openmcp.AccessRequest) field.ErrorList 
 	errs := validateMetaUpdate(&r.ObjectMeta, &old.ObjectMeta)
 	errs = append(errs, validateFixed(r.Spec.ClusterRef, old.Spec.ClusterRef, "clusterRef", at)...)
 	errs = append(errs, validateFixed(r.Spec.RequestRef, old.Spec.RequestRef, "requestRef", at)...)
+	errs = append(errs, boundAccessRequestSpec(&r.Spec, &old.Spec, at)...)
 	return append(errs, validateAccessRequestSpec(&r.Spec, at)...)
 }
 
 // ValidateAccessRequestStatusUpdate checks a change of a request's status.
 func ValidateAccessRequestStatusUpdate(r, old *openmcp.AccessRequest) field.ErrorList {
 	errs := validateMetaUpdate(&r.ObjectMeta, &old.ObjectMeta)
+	errs = append(errs, boundStatus(&r.Status.Status, &old.Status.Status, field.NewPath("status"))...)
 	return append(errs, validateStatus(&r.Status.Status, field.NewPath("status"))...)
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 )
 
@@ -21,12 +22,14 @@ var tenancies = []openmcp.Tenancy{openmcp.TENANCY_EXCLUSIVE, openmcp.TENANCY_SHA
 
 // ValidateClusterProfile checks a new profile.
 func ValidateClusterProfile(p *openmcp.ClusterProfile) field.ErrorList {
-	return append(validateMeta(&p.ObjectMeta, false), validateClusterProfileSpec(&p.Spec, field.NewPath("spec"))...)
+	errs := append(validateMeta(&p.ObjectMeta, false), validateClusterProfileSpec(&p.Spec, field.NewPath("spec"))...)
+	return append(errs, boundClusterProfileSpec(&p.Spec, &openmcp.ClusterProfileSpec{}, field.NewPath("spec"))...)
 }
 
 // ValidateClusterProfileUpdate checks a change of a profile.
 func ValidateClusterProfileUpdate(p, old *openmcp.ClusterProfile) field.ErrorList {
-	return append(validateMetaUpdate(&p.ObjectMeta, &old.ObjectMeta), validateClusterProfileSpec(&p.Spec, field.NewPath("spec"))...)
+	errs := append(validateMetaUpdate(&p.ObjectMeta, &old.ObjectMeta), validateClusterProfileSpec(&p.Spec, field.NewPath("spec"))...)
+	return append(errs, boundClusterProfileSpec(&p.Spec, &old.Spec, field.NewPath("spec"))...)
 }
 
 func validateClusterProfileSpec(spec *openmcp.ClusterProfileSpec, at *field.Path) field.ErrorList {
@@ -55,7 +58,8 @@ func ClusterProfileWarnings(p *openmcp.ClusterProfile) []string {
 
 // ValidateCluster checks a new cluster.
 func ValidateCluster(c *openmcp.Cluster) field.ErrorList {
-	return append(validateMeta(&c.ObjectMeta, true), validateClusterSpec(&c.Spec, field.NewPath("spec"))...)
+	errs := append(validateMeta(&c.ObjectMeta, true), validateClusterSpec(&c.Spec, field.NewPath("spec"))...)
+	return append(errs, boundClusterSpec(&c.Spec, &openmcp.ClusterSpec{}, field.NewPath("spec"))...)
 }
 
 // ValidateClusterUpdate checks a change of a cluster.
@@ -65,6 +69,7 @@ func ValidateClusterUpdate(c, old *openmcp.Cluster) field.ErrorList {
 	if c.Spec.Profile != old.Spec.Profile {
 		errs = append(errs, field.Invalid(at.Child("profile"), c.Spec.Profile, "profile is immutable"))
 	}
+	errs = append(errs, boundClusterSpec(&c.Spec, &old.Spec, at)...)
 	return append(errs, validateClusterSpec(&c.Spec, at)...)
 }
 
@@ -90,6 +95,7 @@ func validateClusterSpec(spec *openmcp.ClusterSpec, at *field.Path) field.ErrorL
 func ValidateClusterStatusUpdate(c, old *openmcp.Cluster) field.ErrorList {
 	at, s := field.NewPath("status"), &c.Status
 	errs := validateMetaUpdate(&c.ObjectMeta, &old.ObjectMeta)
+	errs = append(errs, boundClusterStatus(s, &old.Status, at)...)
 	errs = append(errs, validateStatus(&s.Status, at)...)
 	for i, e := range s.Endpoints {
 		if e.Name == "" {
@@ -105,6 +111,7 @@ func ValidateClusterStatusUpdate(c, old *openmcp.Cluster) field.ErrorList {
 // ValidateClusterRequest checks a new request.
 func ValidateClusterRequest(r *openmcp.ClusterRequest) field.ErrorList {
 	errs := validateMeta(&r.ObjectMeta, true)
+	errs = append(errs, bounds.Length(field.NewPath("spec", "purpose"), r.Spec.Purpose, 0, maxName)...)
 	if r.Spec.Purpose == "" {
 		errs = append(errs, field.Required(field.NewPath("spec", "purpose"), "must be what the cluster is needed for"))
 	}
@@ -124,6 +131,7 @@ func ValidateClusterRequestUpdate(r, old *openmcp.ClusterRequest) field.ErrorLis
 func ValidateClusterRequestStatusUpdate(r, old *openmcp.ClusterRequest) field.ErrorList {
 	at := field.NewPath("status")
 	errs := validateMetaUpdate(&r.ObjectMeta, &old.ObjectMeta)
+	errs = append(errs, boundStatus(&r.Status.Status, &old.Status.Status, at)...)
 	errs = append(errs, validateStatus(&r.Status.Status, at)...)
 	errs = append(errs, validateReference(r.Status.Cluster, "Cluster", at.Child("cluster"))...)
 	if apiequality.Semantic.DeepEqual(r.Status, openmcp.ClusterRequestStatus{}) {

@@ -1,0 +1,94 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+)
+
+// What agents and tenants may write where upstream's CustomResourceDefinitions have no bound: far above what any of upstream's
+// programs writes. docs/operating.md has the table.
+const (
+	maxClientConfigs     = 64
+	maxURL               = 2048
+	maxCABundle          = 64 << 10
+	maxTaints            = 128
+	maxConditions        = 128
+	maxResources         = 512
+	maxResourceName      = 317
+	maxKubernetesVersion = 256
+	maxClaims            = 512
+	maxClusterNamespaces = 1024
+	maxSetNamespaces     = 256
+	maxRequirements      = 128
+	maxValues            = 1024
+)
+
+func boundClusterSpec(spec, old *cluster.ManagedClusterSpec, path *field.Path) field.ErrorList {
+	configs := path.Child("managedClusterClientConfigs")
+	errs := bounds.Count(configs, len(spec.ManagedClusterClientConfigs), len(old.ManagedClusterClientConfigs), maxClientConfigs)
+	errs = append(errs, bounds.Each(configs, "url", spec.ManagedClusterClientConfigs, old.ManagedClusterClientConfigs, maxURL,
+		func(c *cluster.ClientConfig) string { return c.URL })...)
+	errs = append(errs, bounds.Each(configs, "caBundle", spec.ManagedClusterClientConfigs, old.ManagedClusterClientConfigs, maxCABundle,
+		func(c *cluster.ClientConfig) string { return string(c.CABundle) })...)
+	return append(errs, bounds.Count(path.Child("taints"), len(spec.Taints), len(old.Taints), maxTaints)...)
+}
+
+func boundClusterStatus(status, old *cluster.ManagedClusterStatus, path *field.Path) field.ErrorList {
+	errs := boundConditions(status.Conditions, old.Conditions, path)
+	errs = append(errs, boundResources(status.Capacity, old.Capacity, path.Child("capacity"))...)
+	errs = append(errs, boundResources(status.Allocatable, old.Allocatable, path.Child("allocatable"))...)
+	errs = append(errs, bounds.Length(path.Child("version", "kubernetes"), status.Version.Kubernetes, len(old.Version.Kubernetes), maxKubernetesVersion)...)
+	errs = append(errs, bounds.Count(path.Child("clusterClaims"), len(status.ClusterClaims), len(old.ClusterClaims), maxClaims)...)
+	namespaces := path.Child("managedNamespaces")
+	errs = append(errs, bounds.Count(namespaces, len(status.ManagedNamespaces), len(old.ManagedNamespaces), maxClusterNamespaces)...)
+	before := 0
+	for i := range old.ManagedNamespaces {
+		before = max(before, len(old.ManagedNamespaces[i].Conditions))
+	}
+	for i, n := range status.ManagedNamespaces {
+		errs = append(errs, bounds.Count(namespaces.Index(i).Child("conditions"), len(n.Conditions), before, maxConditions)...)
+	}
+	return errs
+}
+
+func boundResources(list, old cluster.ResourceList, path *field.Path) field.ErrorList {
+	errs := bounds.Count(path, len(list), len(old), maxResources)
+	for name := range list {
+		if _, stored := old[name]; !stored {
+			errs = append(errs, bounds.Length(path.Key("name"), string(name), 0, maxResourceName)...)
+		}
+	}
+	return errs
+}
+
+func boundConditions(conditions, old []metav1.Condition, status *field.Path) field.ErrorList {
+	return bounds.Count(status.Child("conditions"), len(conditions), len(old), maxConditions)
+}
+
+func boundSetSpec(spec, old *cluster.ManagedClusterSetSpec, path *field.Path) field.ErrorList {
+	errs := bounds.Count(path.Child("managedNamespaces"), len(spec.ManagedNamespaces), len(old.ManagedNamespaces), maxSetNamespaces)
+	now, before := spec.ClusterSelector.LabelSelector, old.ClusterSelector.LabelSelector
+	if now == nil {
+		return errs
+	}
+	if before == nil {
+		before = &metav1.LabelSelector{}
+	}
+	selector := path.Child("clusterSelector", "labelSelector")
+	errs = append(errs, bounds.Count(selector.Child("matchLabels"), len(now.MatchLabels), len(before.MatchLabels), maxRequirements)...)
+	errs = append(errs, bounds.Count(selector.Child("matchExpressions"), len(now.MatchExpressions), len(before.MatchExpressions), maxRequirements)...)
+	stored := 0
+	for i := range before.MatchExpressions {
+		stored = max(stored, len(before.MatchExpressions[i].Values))
+	}
+	for i := range now.MatchExpressions {
+		errs = append(errs, bounds.Count(selector.Child("matchExpressions").Index(i).Child("values"), len(now.MatchExpressions[i].Values), stored, maxValues)...)
+	}
+	return errs
+}
