@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,6 +31,16 @@ var storageVersions = map[schema.GroupResource]schema.GroupVersion{
 	openmcp.Resource("clusters"):                  openmcpv1alpha1.SchemeGroupVersion,
 	openmcp.Resource("clusterrequests"):           openmcpv1alpha1.SchemeGroupVersion,
 	openmcp.Resource("accessrequests"):            openmcpv1alpha1.SchemeGroupVersion,
+}
+
+// EncodedSize is how many bytes an object of a resource takes in etcd, before it is encrypted.
+func EncodedSize(resource schema.GroupResource, object runtime.Object) (int, error) {
+	version, ok := storageVersions[resource]
+	if !ok {
+		return 0, fmt.Errorf("%s are not stored", resource)
+	}
+	data, err := runtime.Encode(Codecs.LegacyCodec(version), object)
+	return len(data), err
 }
 
 // accessCodec writes access revisions and reads everything that is stored beside them.

@@ -19,6 +19,8 @@ import (
 type Registries struct {
 	// SetUsage counts what hangs on a set.
 	SetUsage clustersetdeletion.Counter
+	// ManagedClusters are the clusters of the hub.
+	ManagedClusters rest.Lister
 	// ClusterProfiles are the profiles of clusters.openmcp.cloud.
 	ClusterProfiles rest.Getter
 	// AccessRequests are the access requests of clusters.openmcp.cloud.
@@ -28,6 +30,7 @@ type Registries struct {
 func (s stores) registries() Registries {
 	return Registries{
 		SetUsage:        usage{s},
+		ManagedClusters: s.clusters.ManagedCluster,
 		ClusterProfiles: s.profiles.ClusterProfile,
 		AccessRequests:  s.accessRequests.AccessRequest,
 	}

@@ -45,7 +45,7 @@ func TestAgent_SaysNothingOfItsClusterThatIsTheHubsToSay(t *testing.T) {
 		change  func(*clusterv1.ManagedCluster)
 		refused bool
 	}{
-		"an owner":          {func(c *clusterv1.ManagedCluster) { c.OwnerReferences = nobody }, true},
+		"an owner":          {func(c *clusterv1.ManagedCluster) { c.OwnerReferences = absent }, true},
 		"a finalizer":       {func(c *clusterv1.ManagedCluster) { c.Finalizers = append(c.Finalizers, "example.com/stuck") }, true},
 		"no finalizer":      {func(c *clusterv1.ManagedCluster) { c.Finalizers = nil }, true},
 		"no taint":          {func(c *clusterv1.ManagedCluster) { c.Spec.Taints = nil }, true},

@@ -90,7 +90,7 @@ func (o ownable) client(t *testing.T, config *rest.Config, namespace string) dyn
 	return client
 }
 
-var nobody = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: "there-is-none", UID: "00000000-0000-4000-8000-000000000000"}}
+var absent = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: "there-is-none", UID: "00000000-0000-4000-8000-000000000000"}}
 
 // rewrites are all ways to give an object that is there other owners and finalizers.
 func rewrites(client dynamic.ResourceInterface, there *unstructured.Unstructured, owners []metav1.OwnerReference, finalizers []string, dryRun bool,
@@ -163,9 +163,9 @@ func nextToOwning() []rbacv1.PolicyRule {
 		ruleIn(openmcpGroup, "delete", "clusters", "another"), rule("update", "managedclusters/finalizers", "another")}
 }
 
-// TestOwnership_NobodyHasAnObjectDeletedWhoMayNot tries to leave the deletion of an object to the garbage collector, and to
+// TestOwnership_OnlyWhoMayDeleteHasAnObjectDeleted tries to leave the deletion of an object to the garbage collector, and to
 // take away or forge what the hub holds it by.
-func TestOwnership_NobodyHasAnObjectDeletedWhoMayNot(t *testing.T) {
+func TestOwnership_OnlyWhoMayDeleteHasAnObjectDeleted(t *testing.T) {
 	attacker, namespace := user(t, nextToOwning()...), newNamespace(t)
 	profiles := ownables()[5]
 	profile := profiles.object("", "ownable")
@@ -220,7 +220,7 @@ func (o ownable) attack(t *testing.T, route string, config *rest.Config, namespa
 			}
 		}
 	}
-	try("an owner", nobody, there.GetFinalizers())
+	try("an owner", absent, there.GetFinalizers())
 	if len(o.keeps) > 0 {
 		try("no finalizers", nil, nil)
 		try("the finalizers of others alone", nil, []string{"example.com/a"})
@@ -239,7 +239,7 @@ func (o ownable) attack(t *testing.T, route string, config *rest.Config, namespa
 func (o ownable) born(t *testing.T, route string, client dynamic.ResourceInterface, namespace string) {
 	t.Helper()
 	owned := o.object(namespace, unique("born"))
-	owned.SetOwnerReferences(nobody)
+	owned.SetOwnerReferences(absent)
 	tries := map[string]*unstructured.Unstructured{}
 	if !o.byItsMaker {
 		tries["an owner"] = owned
@@ -282,10 +282,10 @@ func TestOwnership_TheRightAllows(t *testing.T) {
 	for _, o := range ownables() {
 		admin, client, name := o.client(t, hub.AdminConfig(), namespace), o.client(t, hub.UserConfig(allowed), namespace), unique("owned")
 		there := must(admin.Create(t.Context(), o.object(namespace, name), metav1.CreateOptions{}))(t)
-		for how := range rewrites(client, there, nobody, nil, true) {
+		for how := range rewrites(client, there, absent, nil, true) {
 			eventually(t, how+" of "+o.resource.String(), func(ctx context.Context) (bool, error) {
 				there = must(admin.Get(ctx, name, metav1.GetOptions{}))(t)
-				err := rewrites(client, there, nobody, append([]string{"example.com/a"}, o.keeps...), true)[how](ctx)
+				err := rewrites(client, there, absent, append([]string{"example.com/a"}, o.keeps...), true)[how](ctx)
 				if err != nil && !apierrors.IsConflict(err) { // the hub's controllers write, too
 					t.Errorf("%s, %s: %v", o.resource, how, err)
 				}
@@ -293,7 +293,7 @@ func TestOwnership_TheRightAllows(t *testing.T) {
 			})
 		}
 		// The garbage collector does the rest.
-		if err := rewrites(client, there, nobody, nil, false)["merge patch"](t.Context()); err != nil {
+		if err := rewrites(client, there, absent, nil, false)["merge patch"](t.Context()); err != nil {
 			t.Errorf("%s: %v", o.resource, err)
 		}
 		eventually(t, "it is gone: "+o.resource.String(), func(ctx context.Context) (bool, error) {

@@ -34,7 +34,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/hubfinalizers"
 	"github.com/clusterhub/clusterhub/pkg/admission/managedclusteraccept"
 	"github.com/clusterhub/clusterhub/pkg/admission/managedclusterlabel"
+	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
 	"github.com/clusterhub/clusterhub/pkg/admission/ownerreferences"
+	"github.com/clusterhub/clusterhub/pkg/admission/pendingclusters"
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
 )
 
@@ -44,7 +46,7 @@ func registerAdmission(o *genericoptions.AdmissionOptions) {
 	for _, register := range []func(*admission.Plugins){
 		defaultclusterset.Register, managedclusterlabel.Register, managedclusteraccept.Register,
 		clustersetbinding.Register, clustersetdeletion.Register, clusterprofile.Register, clusterdeletion.Register,
-		agentrestriction.Register, ownerreferences.Register, hubfinalizers.Register,
+		agentrestriction.Register, ownerreferences.Register, hubfinalizers.Register, objectsize.Register, pendingclusters.Register,
 		resourcequota.Register,
 	} {
 		register(o.Plugins)
@@ -65,7 +67,9 @@ func registerAdmission(o *genericoptions.AdmissionOptions) {
 		clusterdeletion.PluginName,
 		validatingadmissionpolicy.PluginName,
 		validatingwebhook.PluginName,
+		objectsize.PluginName,
 		// Last, so that nothing that is refused counts.
+		pendingclusters.PluginName,
 		resourcequota.PluginName,
 	}
 }
@@ -103,7 +107,9 @@ func disableMissingPlugins(ctx context.Context, hub discovery.DiscoveryInterface
 // policies.
 type pluginInitializer struct {
 	informers informers.SharedInformerFactory
-	wanting   []func(apiserver.Registries)
+	// mostPending is --max-pending-clusters.
+	mostPending int
+	wanting     []func(apiserver.Registries)
 }
 
 // Initialize implements admission.PluginInitializer.
@@ -116,6 +122,12 @@ func (i *pluginInitializer) Initialize(plugin admission.Interface) {
 	}
 	if w, ok := plugin.(clusterdeletion.WantsAccessRequests); ok {
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { w.SetAccessRequests(r.AccessRequests) })
+	}
+	if w, ok := plugin.(objectsize.WantsSizer); ok {
+		w.SetSizer(apiserver.EncodedSize)
+	}
+	if w, ok := plugin.(pendingclusters.WantsClusters); ok {
+		i.wanting = append(i.wanting, func(r apiserver.Registries) { w.SetClusters(r.ManagedClusters, i.mostPending) })
 	}
 	if w, ok := plugin.(initializer.WantsQuotaConfiguration); ok {
 		w.SetQuotaConfiguration(quota.NewConfiguration(nil, nil))

@@ -20,6 +20,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/defaultclusterset"
+	"github.com/clusterhub/clusterhub/pkg/admission/pendingclusters"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
 	"github.com/clusterhub/clusterhub/pkg/etcd"
@@ -44,6 +45,8 @@ type Options struct {
 
 	// ServiceNamespace and ServiceName are the Service that our APIServices name.
 	ServiceNamespace, ServiceName string
+	// MaxPendingClusters is how many clusters may wait to be accepted.
+	MaxPendingClusters int
 }
 
 // NewOptions returns the defaults.
@@ -56,6 +59,8 @@ func NewOptions() *Options {
 		Logs:             logsapi.NewLoggingConfiguration(),
 		ServiceNamespace: "clusterhub-system",
 		ServiceName:      "hub-apiserver",
+
+		MaxPendingClusters: pendingclusters.DefaultMost,
 	}
 	// Without servers in the flags, etcd runs inside this process.
 	o.Recommended.Etcd.StorageConfig.Transport.ServerList = nil
@@ -75,6 +80,8 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	o.EmbeddedEtcd.AddFlags(fss.FlagSet("embedded etcd"))
 	logsapi.AddFlags(o.Logs, fss.FlagSet("logs"))
 	o.addServiceFlags(fss.FlagSet("service"))
+	fss.FlagSet("registration").IntVar(&o.MaxPendingClusters, "max-pending-clusters", o.MaxPendingClusters,
+		"How many ManagedClusters may wait to be accepted. Above it, only users who may accept a cluster can create it. 0 means no bound.")
 	return fss
 }
 
@@ -108,6 +115,9 @@ func (o *Options) Validate() error {
 		}
 	} else {
 		errs = append(errs, o.Recommended.Validate()...)
+	}
+	if o.MaxPendingClusters < 0 {
+		errs = append(errs, fmt.Errorf("--max-pending-clusters must be 0 or above, not %d", o.MaxPendingClusters))
 	}
 	if o.ServiceNamespace == "" || o.ServiceName == "" {
 		errs = append(errs, errors.New("--service-namespace and --service-name must not be empty"))

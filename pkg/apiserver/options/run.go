@@ -111,7 +111,7 @@ func (o *Options) config(ctx context.Context, front *rest.Config, client kuberne
 		if err := authorize(o.Recommended.Authorization, front, &c.Config); err != nil {
 			return nil, err
 		}
-		plugins := &pluginInitializer{informers: c.SharedInformerFactory}
+		plugins := &pluginInitializer{informers: c.SharedInformerFactory, mostPending: o.MaxPendingClusters}
 		config.SetRegistries = plugins.SetRegistries
 		return []admission.PluginInitializer{plugins}, nil
 	}

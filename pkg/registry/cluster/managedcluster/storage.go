@@ -4,6 +4,8 @@
 package managedcluster
 
 import (
+	"strconv"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
@@ -23,7 +25,7 @@ type Storage struct {
 }
 
 // NewStorage makes the store of managedclusters. It indexes the label that puts a cluster into an exclusive set,
-// by which upstream's clients list a set.
+// by which upstream's clients list a set, and acceptance, by which admission counts the clusters that wait for it.
 func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*Storage, error) {
 	main := strategy{hubgeneric.NewStrategy(scheme)}
 	store := &genericregistry.Store{
@@ -47,6 +49,9 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*
 					return []string{value}, nil
 				}
 				return nil, nil
+			},
+			storage.FieldIndex(acceptsField): func(obj any) ([]string, error) {
+				return []string{strconv.FormatBool(obj.(*cluster.ManagedCluster).Spec.HubAcceptsClient)}, nil
 			},
 		},
 	})

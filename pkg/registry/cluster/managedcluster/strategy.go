@@ -145,20 +145,23 @@ func (acceptStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 	bumpGeneration(c, o)
 }
 
+// acceptsField is the field that says whether the hub lets a cluster in.
+const acceptsField = "spec.hubAcceptsClient"
+
 func getAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
 	c, ok := obj.(*cluster.ManagedCluster)
 	if !ok {
 		return nil, nil, fmt.Errorf("%T is no ManagedCluster", obj)
 	}
 	return c.Labels, fields.Set{
-		"metadata.name":         c.Name,
-		"spec.hubAcceptsClient": strconv.FormatBool(c.Spec.HubAcceptsClient),
+		"metadata.name": c.Name,
+		acceptsField:    strconv.FormatBool(c.Spec.HubAcceptsClient),
 	}, nil
 }
 
 func predicate(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
 	return storage.SelectionPredicate{
 		Label: label, Field: field, GetAttrs: getAttrs,
-		IndexLabels: []string{cluster.ClusterSetLabel},
+		IndexLabels: []string{cluster.ClusterSetLabel}, IndexFields: []string{acceptsField},
 	}
 }

@@ -1,0 +1,104 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package objectsize bounds what one object takes of etcd.
+package objectsize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+
+	"github.com/clusterhub/clusterhub/pkg/admission/hubfinalizers"
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+)
+
+const (
+	// PluginName is the name of the plugin in flags and metrics.
+	PluginName = "ObjectSize"
+	// Limit is how many bytes an object may take, the record of who manages which field included.
+	Limit = 256 << 10
+	// Reserve is what may come on top by whoever has the right to the object's end. Without it, whoever fills an object
+	// could keep the hub from denying a cluster, or a provider from taking access back.
+	Reserve = 64 << 10
+)
+
+// Sizer tells how many bytes an object of a resource takes when it is stored.
+type Sizer func(resource schema.GroupResource, object runtime.Object) (int, error)
+
+// WantsSizer is implemented by what is given a Sizer.
+type WantsSizer interface{ SetSizer(Sizer) }
+
+// Register adds the plugin.
+func Register(plugins *admission.Plugins) {
+	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
+}
+
+// Plugin refuses objects that are too large. One that is too large already may be changed as long as it does not grow, and
+// be deleted, of which admission is told otherwise.
+type Plugin struct {
+	permission.Guard
+	size Sizer
+}
+
+var (
+	_ admission.ValidationInterface     = &Plugin{}
+	_ admission.InitializationValidator = &Plugin{}
+	_ initializer.WantsAuthorizer       = &Plugin{}
+	_ WantsSizer                        = &Plugin{}
+)
+
+// New returns the plugin, to be given an authorizer and a sizer.
+func New() *Plugin {
+	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update)}
+}
+
+// SetSizer implements WantsSizer.
+func (p *Plugin) SetSizer(s Sizer) { p.size = s }
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	if p.size == nil {
+		return errors.New(PluginName + " needs to know how objects are stored")
+	}
+	return p.Guard.ValidateInitialization()
+}
+
+// Validate implements admission.ValidationInterface. It looks at every subresource: the whole object is stored.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if _, _, ok := permission.Stored(a); !ok {
+		return nil
+	}
+	resource := a.GetResource().GroupResource()
+	size, err := p.size(resource, a.GetObject())
+	if err != nil {
+		return apierrors.NewInternalError(fmt.Errorf("%s: %w", PluginName, err))
+	}
+	if size <= Limit {
+		return nil
+	}
+	if a.GetOperation() == admission.Update {
+		before, err := p.size(resource, a.GetOldObject())
+		if err != nil {
+			return apierrors.NewInternalError(fmt.Errorf("%s: %w", PluginName, err))
+		}
+		if size <= before {
+			return nil
+		}
+	}
+	if size <= Limit+Reserve {
+		if held, _ := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), hubfinalizers.Rules(a)...); held != nil {
+			return nil
+		}
+	}
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+		"%s %q would take %d bytes, and an object may take %d: leave out of its metadata, spec and status what it does not need",
+		resource, a.GetName(), size, Limit))
+}

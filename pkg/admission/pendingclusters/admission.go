@@ -1,0 +1,166 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pendingclusters bounds how many clusters wait to be accepted, since whoever has a bootstrap token can make them.
+package pendingclusters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	// PluginName is the name of the plugin in flags and metrics.
+	PluginName = "PendingClusters"
+	// DefaultMost is how many clusters may be pending when no flag says otherwise.
+	DefaultMost = 1000
+	// inFlight is how long a cluster counts that was admitted and that the cache does not have: it is being written, or
+	// something after admission has refused it.
+	inFlight = 10 * time.Second
+	// recount is how long a count is good for. Between counts what is admitted is added, so that a flood of creates does not
+	// list the clusters for each.
+	recount = time.Second
+)
+
+// WantsClusters is implemented by what is given the clusters of the hub, and how many of them may be pending, when the server
+// is assembled.
+type WantsClusters interface{ SetClusters(rest.Lister, int) }
+
+// Register adds the plugin.
+func Register(plugins *admission.Plugins) {
+	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(clock.RealClock{}), nil })
+}
+
+// Plugin refuses a new cluster when too many are pending, to who may not accept it. Whoever made a cluster is written nowhere,
+// so the clusters of all users count, and no name of a user has to be known.
+type Plugin struct {
+	permission.Guard
+	clock    clock.PassiveClock
+	clusters rest.Lister
+	most     int
+
+	// lock lets creates count one after the other, each with those before it, which the cache may not have yet. What other
+	// replicas let in since the last count is missing.
+	lock     sync.Mutex
+	counted  time.Time
+	pending  int
+	admitted map[string]time.Time
+}
+
+var (
+	_ admission.ValidationInterface     = &Plugin{}
+	_ admission.InitializationValidator = &Plugin{}
+	_ initializer.WantsAuthorizer       = &Plugin{}
+	_ WantsClusters                     = &Plugin{}
+)
+
+// New returns the plugin, to be given an authorizer and the clusters, without which no cluster is made.
+func New(c clock.PassiveClock) *Plugin {
+	return &Plugin{
+		Guard: permission.NewGuard(PluginName, admission.Create), clock: c, most: DefaultMost, admitted: map[string]time.Time{},
+	}
+}
+
+// SetClusters implements WantsClusters. A most of 0 means no bound.
+func (p *Plugin) SetClusters(clusters rest.Lister, most int) { p.clusters, p.most = clusters, most }
+
+// Validate implements admission.ValidationInterface.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	c, ok := a.GetObject().(*cluster.ManagedCluster)
+	if !permission.Is(a, cluster.Resource("managedclusters")) || p.most == 0 || ok && c.Spec.HubAcceptsClient {
+		return nil
+	}
+	if !ok {
+		return apierrors.NewInternalError(fmt.Errorf("%s got a %T", PluginName, a.GetObject()))
+	}
+	free, err := p.admit(ctx, c.Name, a.IsDryRun())
+	if err != nil {
+		return apierrors.NewInternalError(fmt.Errorf("%s: %w", PluginName, err))
+	}
+	if free {
+		return nil
+	}
+	// Who may accept a cluster need not wait for it.
+	rule := permission.On(a, "update", "accept")
+	register := rule
+	register.Group = permission.RegisterGroup
+	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), rule, register)
+	if held != nil {
+		return nil
+	}
+	return admission.NewForbidden(a, errors.Join(fmt.Errorf("%d clusters wait to be accepted, and no more may (--max-pending-clusters "+
+		"of hub-apiserver): an admin of the hub has to accept or delete some, kubectl get managedclusters shows them", p.most), err))
+}
+
+// admit says whether there is room for a cluster, and takes it.
+func (p *Plugin) admit(ctx context.Context, name string, dryRun bool) (bool, error) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	now := p.clock.Now()
+	if now.Sub(p.counted) >= recount {
+		seen, pending, err := p.unaccepted(ctx)
+		if err != nil {
+			return false, err
+		}
+		p.counted, p.pending = now, pending
+		for other, at := range p.admitted {
+			if seen[other] || now.Sub(at) > inFlight {
+				delete(p.admitted, other)
+			}
+		}
+	}
+	if _, again := p.admitted[name]; again {
+		return true, nil
+	}
+	if p.pending+len(p.admitted) >= p.most {
+		return false, nil
+	}
+	if !dryRun {
+		p.admitted[name] = now
+	}
+	return true, nil
+}
+
+// unaccepted are the names of the clusters that the cache has and the hub does not accept, and the number of those whose
+// acceptance is still to be decided. It costs what they are, not what the fleet is.
+func (p *Plugin) unaccepted(ctx context.Context) (names map[string]bool, pending int, err error) {
+	if p.clusters == nil {
+		return nil, 0, errors.New("the server is starting")
+	}
+	found, err := p.clusters.List(ctx, &internalversion.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("spec.hubAcceptsClient", "false"), ResourceVersion: "0",
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	list, ok := found.(*cluster.ManagedClusterList)
+	if !ok {
+		return nil, 0, fmt.Errorf("the clusters are a %T", found)
+	}
+	names = make(map[string]bool, len(list.Items))
+	for i := range list.Items {
+		names[list.Items[i].Name] = true
+		// Those that were accepted once, and are denied, have been decided on.
+		if meta.FindStatusCondition(list.Items[i].Status.Conditions, registration.ConditionHubAccepted) == nil {
+			pending++
+		}
+	}
+	return names, pending, nil
+}

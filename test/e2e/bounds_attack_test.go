@@ -1,0 +1,211 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/test/localhub"
+)
+
+// mostBytes is what an object may take in etcd, reserve what may come on top by who has the right to its end.
+const mostBytes, reserve = 256 << 10, 64 << 10
+
+// wantTooLarge fails unless a write was refused for its size, and the answer says how large it may be.
+func wantTooLarge(t *testing.T, what string, err error) {
+	t.Helper()
+	if !apierrors.IsRequestEntityTooLargeError(err) || !strings.Contains(err.Error(), "262144") {
+		t.Errorf("%s: got %v", what, err)
+	}
+}
+
+// TestBounds_AnAgentFillsNothing tries to store more about a cluster than there may be, as an agent can: at once, step by step,
+// and by the records of field managers.
+func TestBounds_AnAgentFillsNothing(t *testing.T) {
+	name := unique("greedy")
+	agent := user(t, rule("get,update", "managedclusters", name), rule("patch,update", "managedclusters/status", name))
+	acceptor := user(t, rule("get,update,patch", "managedclusters", name), rule("update", "managedclusters/accept", name))
+	clusters, own := admin(t).ClusterV1().ManagedClusters(), ours(t, hub.UserConfig(agent)).ClusterV1().ManagedClusters()
+	made := cluster(name, nil)
+	made.Spec.HubAcceptsClient = true
+	there := must(clusters.Create(t.Context(), made, metav1.CreateOptions{}))(t)
+
+	claims := make([]clusterv1.ManagedClusterClaim, 500)
+	for i := range claims {
+		claims[i] = clusterv1.ManagedClusterClaim{Name: fmt.Sprintf("c%d", i), Value: strings.Repeat("x", 1024)}
+	}
+	huge := there.DeepCopy()
+	huge.Status.ClusterClaims = claims
+	_, err := own.UpdateStatus(t.Context(), huge, metav1.UpdateOptions{})
+	wantTooLarge(t, "update of the status", err)
+	body := must(json.Marshal(map[string]any{"status": map[string]any{"clusterClaims": claims}}))(t)
+	for _, kind := range []types.PatchType{types.MergePatchType, types.StrategicMergePatchType} {
+		_, err = own.Patch(t.Context(), name, kind, body, metav1.PatchOptions{}, "status")
+		wantTooLarge(t, string(kind), err)
+	}
+	body = must(json.Marshal([]map[string]any{{"op": "add", "path": "/status/clusterClaims", "value": claims}}))(t)
+	_, err = own.Patch(t.Context(), name, types.JSONPatchType, body, metav1.PatchOptions{DryRun: options(true)}, "status")
+	wantTooLarge(t, "json patch, dry run", err)
+	many := there.DeepCopy()
+	many.Status.ClusterClaims = make([]clusterv1.ManagedClusterClaim, 513)
+	for i := range many.Status.ClusterClaims {
+		many.Status.ClusterClaims[i] = clusterv1.ManagedClusterClaim{Name: fmt.Sprintf("c%d", i), Value: "x"}
+	}
+	if _, err := own.UpdateStatus(t.Context(), many, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
+		t.Errorf("513 claims: got %v", err)
+	}
+
+	// Metadata as far as they go, and then one condition and one field manager after the other.
+	there.Annotations = map[string]string{"example.com/a": strings.Repeat("x", 128<<10)}
+	there = must(own.Update(t.Context(), there, metav1.UpdateOptions{}))(t)
+	for i := 0; ; i++ {
+		body := must(json.Marshal(map[string]any{
+			"apiVersion": clusterv1.SchemeGroupVersion.String(), "kind": "ManagedCluster", "metadata": map[string]any{"name": name},
+			"status": map[string]any{"conditions": []metav1.Condition{{
+				Type: fmt.Sprintf("Greedy%d", i), Status: "True", Reason: "Greedy", Message: strings.Repeat("x", 10<<10),
+				LastTransitionTime: metav1.Unix(1, 0),
+			}}},
+		}))(t)
+		_, err := own.Patch(t.Context(), name, types.ApplyYAMLPatchType, body, metav1.PatchOptions{FieldManager: fmt.Sprintf("m%d", i)}, "status")
+		if err != nil {
+			wantTooLarge(t, "one condition more", err)
+			break
+		}
+		if i > 20 {
+			t.Fatal("it grows for ever")
+		}
+	}
+	// Up to the last byte that there is.
+	there = must(clusters.Get(t.Context(), name, metav1.GetOptions{}))(t)
+	for step := 4096; step > 0; {
+		there.Annotations["example.com/a"] += strings.Repeat("x", step)
+		updated, err := own.Update(t.Context(), there, metav1.UpdateOptions{})
+		if err != nil {
+			wantTooLarge(t, "some bytes more", err)
+			there.Annotations["example.com/a"] = there.Annotations["example.com/a"][step:]
+			step /= 2
+			continue
+		}
+		there = updated
+	}
+	if size := len(must(json.Marshal(there))(t)); size > mostBytes+1024 || size < mostBytes-1024 {
+		t.Errorf("it has %d bytes", size)
+	}
+	// The hub is not kept from anything by that: to deny is one byte more.
+	_, err = ours(t, hub.UserConfig(acceptor)).ClusterV1().ManagedClusters().Patch(t.Context(), name, types.MergePatchType,
+		[]byte(`{"spec":{"hubAcceptsClient":false}}`), metav1.PatchOptions{})
+	if err != nil {
+		t.Errorf("it cannot be denied: %v", err)
+	}
+	if err := clusters.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Errorf("it cannot be deleted: %v", err)
+	}
+}
+
+// TestBounds_WhatIsTooLargeAlreadyCanGetSmaller: what was stored before there was a bound is no dead end.
+func TestBounds_WhatIsTooLargeAlreadyCanGetSmaller(t *testing.T) {
+	name := unique("large")
+	clusters := admin(t).ClusterV1().ManagedClusters()
+	large := cluster(name, nil)
+	large.Finalizers = []string{"example.com/a"}
+	large.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: "https://a", CABundle: []byte(strings.Repeat("x", 48<<10))}}
+	large.Annotations = map[string]string{"example.com/a": strings.Repeat("x", mostBytes-(32<<10))}
+	there := must(clusters.Create(t.Context(), large, metav1.CreateOptions{}))(t)
+	tenant := ours(t, hub.UserConfig(user(t, rule("get,update", "managedclusters", name)))).ClusterV1().ManagedClusters()
+
+	larger := there.DeepCopy()
+	larger.Annotations["example.com/b"] = "x"
+	_, err := tenant.Update(t.Context(), larger, metav1.UpdateOptions{})
+	wantTooLarge(t, "a larger one", err)
+	larger.Annotations["example.com/b"] = strings.Repeat("x", reserve)
+	larger.Annotations["example.com/a"] = larger.Annotations["example.com/a"][:mostBytes-reserve-(32<<10)]
+	for range 2 {
+		larger.Spec.ManagedClusterClientConfigs = append(larger.Spec.ManagedClusterClientConfigs, there.Spec.ManagedClusterClientConfigs[0])
+	}
+	_, err = clusters.Update(t.Context(), larger, metav1.UpdateOptions{})
+	wantTooLarge(t, "one above what the hub itself has", err)
+
+	there.Spec.LeaseDurationSeconds = 61
+	there = must(tenant.Update(t.Context(), there, metav1.UpdateOptions{}))(t)
+	if err := clusters.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	there = must(clusters.Get(t.Context(), name, metav1.GetOptions{}))(t)
+	there.Finalizers = nil
+	if _, err := tenant.Update(t.Context(), there, metav1.UpdateOptions{}); err != nil {
+		t.Errorf("it cannot go: %v", err)
+	}
+	if _, err := clusters.Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("it has not gone: %v", err)
+	}
+}
+
+// TestBounds_ABootstrapTokenMakesSoManyClustersAndNoMore floods a hub with clusters, from many connections at once.
+func TestBounds_ABootstrapTokenMakesSoManyClustersAndNoMore(t *testing.T) {
+	const most = 5
+	h := ownHub(t, func(c *localhub.Config) {
+		c.HubAPIServerArgs = []string{fmt.Sprintf("--max-pending-clusters=%d", most)}
+	})
+	grant(t, h, "bootstrap", "bootstrap", rule("create", "managedclusters"), labelRight(setLabel+":default"))
+	grant(t, h, "acceptor", "acceptor", rule("create", "managedclusters"), labelRight(setLabel+":default"), rule("update", "managedclusters/accept"))
+	token := ours(t, h.UserConfig("bootstrap")).ClusterV1().ManagedClusters()
+	clusters := ours(t, h.AdminConfig()).ClusterV1().ManagedClusters()
+	var made atomic.Int32
+	var group sync.WaitGroup
+	for i := range 40 {
+		group.Go(func() {
+			c := cluster(fmt.Sprintf("flood-%d", i), nil)
+			if i%2 == 0 {
+				c.Name, c.GenerateName = "", "flood-"
+			}
+			_, err := token.Create(t.Context(), c, metav1.CreateOptions{})
+			switch {
+			case err == nil:
+				made.Add(1)
+			case !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "5 clusters wait to be accepted"):
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	group.Wait()
+	list := must(clusters.List(t.Context(), metav1.ListOptions{}))(t)
+	if int(made.Load()) != most || len(list.Items) != most {
+		t.Fatalf("%d were made, and %d are there", made.Load(), len(list.Items))
+	}
+	for what, err := range map[string]error{
+		"apply": patchWith(types.ApplyYAMLPatchType, applied)(t.Context(), restClient(t, h.UserConfig("bootstrap")), "", false,
+			cluster("applied", nil), cluster("applied", nil)),
+		"dry run": func() error {
+			_, err := token.Create(t.Context(), cluster("dry", nil), metav1.CreateOptions{DryRun: options(true)})
+			return err
+		}(),
+	} {
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+	must(ours(t, h.UserConfig("acceptor")).ClusterV1().ManagedClusters().Create(t.Context(), cluster("welcome", nil), metav1.CreateOptions{}))(t)
+	// As soon as there is room again.
+	for _, c := range append(list.Items[:1:1], *cluster("welcome", nil)) {
+		must(clusters.Patch(t.Context(), c.Name, types.MergePatchType, []byte(`{"spec":{"hubAcceptsClient":true}}`), metav1.PatchOptions{}))(t)
+	}
+	eventually(t, "one more can be made", func(ctx context.Context) (bool, error) {
+		_, err := token.Create(ctx, cluster("one-more", nil), metav1.CreateOptions{})
+		return err == nil, err
+	})
+	if _, err := token.Create(t.Context(), cluster("two-more", nil), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("two more: got %v", err)
+	}
+}
