@@ -114,8 +114,8 @@ func TestBounds_AnAgentFillsNothing(t *testing.T) {
 	}
 }
 
-// TestBounds_WhatIsTooLargeAlreadyCanGetSmaller: what was stored before there was a bound is no dead end.
-func TestBounds_WhatIsTooLargeAlreadyCanGetSmaller(t *testing.T) {
+// TestBounds_WhatIsTooLargeCanGetSmallerAndGo: it is no dead end.
+func TestBounds_WhatIsTooLargeCanGetSmallerAndGo(t *testing.T) {
 	name := unique("large")
 	clusters := admin(t).ClusterV1().ManagedClusters()
 	large := cluster(name, nil)
@@ -137,8 +137,16 @@ func TestBounds_WhatIsTooLargeAlreadyCanGetSmaller(t *testing.T) {
 	_, err = clusters.Update(t.Context(), larger, metav1.UpdateOptions{})
 	wantTooLarge(t, "one above what the hub itself has", err)
 
-	there.Spec.LeaseDurationSeconds = 61
-	there = must(tenant.Update(t.Context(), there, metav1.UpdateOptions{}))(t)
+	// The reserve is for the hub alone: what is in it cannot be exchanged by others.
+	same := there.DeepCopy()
+	same.Annotations["example.com/a"] = strings.ReplaceAll(same.Annotations["example.com/a"], "x", "y")
+	_, err = tenant.Update(t.Context(), same, metav1.UpdateOptions{})
+	wantTooLarge(t, "another of the same size", err)
+	smaller := there.DeepCopy()
+	smaller.Annotations["example.com/a"] = "x"
+	if _, err := tenant.Update(t.Context(), smaller, metav1.UpdateOptions{DryRun: options(true)}); err != nil {
+		t.Errorf("a small one: %v", err)
+	}
 	if err := clusters.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -41,8 +41,8 @@ func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
 }
 
-// Plugin refuses objects that are too large. One that is too large already may be changed as long as it does not grow, and
-// be deleted, of which admission is told otherwise.
+// Plugin refuses objects that are too large. One that was stored before there was a limit may be changed as long as it does
+// not grow, and every one be deleted, of which admission is told otherwise.
 type Plugin struct {
 	permission.Guard
 	size Sizer
@@ -73,7 +73,8 @@ func (p *Plugin) ValidateInitialization() error {
 
 // Validate implements admission.ValidationInterface. It looks at every subresource: the whole object is stored.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if _, _, ok := permission.Stored(a); !ok {
+	updated, _, ok := permission.Stored(a)
+	if !ok {
 		return nil
 	}
 	resource := a.GetResource().GroupResource()
@@ -84,16 +85,20 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if size <= Limit {
 		return nil
 	}
+	shrinks := false
 	if a.GetOperation() == admission.Update {
 		before, err := p.size(resource, a.GetOldObject())
 		if err != nil {
 			return apierrors.NewInternalError(fmt.Errorf("%s: %w", PluginName, err))
 		}
-		if size <= before {
+		shrinks = size <= before
+		// Not what reaches into the reserve: else whoever filled the object could put something in the place of what the hub has
+		// written there, time and again, until nothing of the reserve is left.
+		if shrinks && (before > Limit+Reserve || updated.GetDeletionTimestamp() != nil) {
 			return nil
 		}
 	}
-	if size <= Limit+Reserve {
+	if shrinks || size <= Limit+Reserve {
 		if held, _ := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), hubfinalizers.Rules(a)...); held != nil {
 			return nil
 		}

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -41,23 +43,32 @@ func TestAdmission_AnObjectGrowsUpToTheLimit(t *testing.T) {
 	for name, c := range map[string]struct {
 		now, before      int
 		refused, toOwner bool
+		dying            bool
 	}{
-		"a new one":                     {limit, 0, false, false},
-		"a new one above":               {limit + 1, 0, true, false},
-		"a huge one":                    {most + 1, 0, true, true},
-		"up to the limit":               {limit, 1, false, false},
-		"above it":                      {limit + 1, limit, true, false},
-		"above the reserve":             {most + 1, limit, true, true},
-		"further above":                 {limit + 2, limit + 1, true, false},
-		"as before":                     {limit + 1, limit + 1, false, false},
-		"less than before":              {most + 1, most + 2, false, false},
-		"back below":                    {1, most + 1, false, false},
-		"beyond the reserve, as it was": {most + 9, most + 9, false, false},
+		"a new one":                     {now: limit},
+		"a new one above":               {now: limit + 1, refused: true},
+		"a huge one":                    {now: most + 1, refused: true, toOwner: true},
+		"up to the limit":               {now: limit, before: 1},
+		"above it":                      {now: limit + 1, before: limit, refused: true},
+		"above the reserve":             {now: most + 1, before: limit, refused: true, toOwner: true},
+		"further into the reserve":      {now: limit + 2, before: limit + 1, refused: true},
+		"back below":                    {now: limit, before: most},
+		"in the reserve, as it was":     {now: limit + 1, before: limit + 1, refused: true},
+		"in the reserve, a bit less":    {now: limit + 1, before: limit + 2, refused: true},
+		"let go, in the reserve":        {now: limit + 1, before: limit + 2, dying: true},
+		"let go, and filled":            {now: limit + 3, before: limit + 2, dying: true, refused: true},
+		"from before, as it was":        {now: most + 9, before: most + 9},
+		"from before, a bit less":       {now: most + 8, before: most + 9},
+		"from before, into the reserve": {now: limit + 1, before: most + 9},
+		"from before, larger":           {now: most + 10, before: most + 9, refused: true, toOwner: true},
 	} {
 		for _, subresource := range []string{"", "status", "label", "accept"} {
 			request := at.Request{Object: sized(c.now), Subresource: subresource}
 			if c.before > 0 {
 				request.Old = sized(c.before)
+				if c.dying {
+					request.Object.(*cluster.ManagedCluster).DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+				}
 			} else if subresource != "" {
 				continue
 			}
@@ -85,6 +96,13 @@ func TestAdmission_AnObjectGrowsUpToTheLimit(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %s", err, want)
 		}
+	}
+	// The hub's share of the reserve is not for whoever filled the rest: what the hub writes again has room.
+	c := sized(limit + 400)
+	c.Annotations["a"] = strings.Repeat("y", limit+400)
+	_, err = at.Validate(t, plugin(&at.Authorizer{}), at.Request{Object: c, Old: sized(limit + 400)}.Attributes())
+	if !apierrors.IsRequestEntityTooLargeError(err) {
+		t.Errorf("got %v", err)
 	}
 	if err := objectsize.New().ValidateInitialization(); err == nil {
 		t.Error("it starts without a sizer")
