@@ -18,6 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/kubeconfig"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/local"
+	_ "github.com/clusterhub/clusterhub/pkg/publicroots"
 )
 
 func main() {

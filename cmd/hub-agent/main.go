@@ -15,6 +15,7 @@ import (
 	"k8s.io/component-base/cli"
 
 	"github.com/clusterhub/clusterhub/pkg/agent"
+	_ "github.com/clusterhub/clusterhub/pkg/publicroots"
 )
 
 func main() {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/component-base/cli"
 
 	"github.com/clusterhub/clusterhub/pkg/apiserver/options"
+	_ "github.com/clusterhub/clusterhub/pkg/publicroots"
 )
 
 func main() {

@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/clusterhub/clusterhub/pkg/controllers/manager"
+	_ "github.com/clusterhub/clusterhub/pkg/publicroots"
 )
 
 func main() {
