@@ -12,36 +12,48 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 )
 
-// HealthCheckName is the name of the check in /readyz.
+// HealthCheckName is the name of the checks in /readyz and /livez.
 const HealthCheckName = "embedded-etcd"
 
-// HealthCheck returns the check for readyz: it fails when the server has stopped, when the database is full and writes
-// are refused, and when etcd has found it corrupt. The error says what to do.
+// HealthCheck returns the check for readyz: it fails when the server has stopped, and when etcd has found its database
+// corrupt. The error says what to do. A database that is full can be read: it is told by Room, the log and the metrics, and a
+// server that were not ready would end the reads, too.
 func (s *Server) HealthCheck() healthz.HealthChecker {
 	return healthz.NamedCheck(HealthCheckName, func(*http.Request) error { return s.check() })
 }
 
-func (s *Server) check() error {
+// AliveCheck returns the check for livez: it fails when the server has stopped, which a restart ends. Unlike the check of the
+// API server, it does not fail while a defragmentation lets nobody read: a restart would begin that anew.
+func (s *Server) AliveCheck() healthz.HealthChecker {
+	return healthz.NamedCheck(HealthCheckName, func(*http.Request) error { return s.alive() })
+}
+
+func (s *Server) alive() error {
 	select {
 	case <-s.stopping:
 		return errors.New("the embedded etcd is stopping")
 	case <-s.Done():
 		return errors.New("the embedded etcd has stopped; restart hub-apiserver, whose log says why it stopped")
 	default:
+		return nil
+	}
+}
+
+func (s *Server) check() error {
+	if err := s.alive(); err != nil {
+		return err
 	}
 	var problems []error
 	for _, alarm := range s.etcd.Server.Alarms() {
-		problems = append(problems, s.alarmError(alarm.Alarm))
+		if alarm.Alarm != etcdserverpb.AlarmType_NOSPACE {
+			problems = append(problems, s.alarmError(alarm.Alarm))
+		}
 	}
 	return errors.Join(problems...)
 }
 
 func (s *Server) alarmError(alarm etcdserverpb.AlarmType) error {
 	switch alarm {
-	case etcdserverpb.AlarmType_NOSPACE:
-		return fmt.Errorf("the embedded etcd is full (NOSPACE) and refuses writes: its database has %d of %d bytes, %d of them in use; "+
-			"restart hub-apiserver, which compacts and defragments the database as it starts, with a higher --%s if that is not enough",
-			s.etcd.Server.Backend().Size(), s.opts.QuotaBackendBytes, s.etcd.Server.Backend().SizeInUse(), quotaFlag)
 	case etcdserverpb.AlarmType_CORRUPT:
 		return fmt.Errorf("the data of the embedded etcd is damaged (CORRUPT): stop hub-apiserver and restore %s from a backup",
 			s.opts.DataDir)

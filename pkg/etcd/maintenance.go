@@ -7,41 +7,162 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 )
 
-// reclaimSpace ends the NOSPACE alarm of an earlier run where it can: etcd keeps the alarm until it is told, also
-// after the quota was raised. It compacts and defragments, which no client is there yet to be disturbed by, and disarms
-// the alarm when the database is then below 95 % of the quota. Watches from before the restart get "410 Gone" and list
-// again.
-func (s *Server) reclaimSpace(ctx context.Context) error {
-	var alarm *etcdserverpb.AlarmMember
-	for _, a := range s.etcd.Server.Alarms() {
-		if a.Alarm == etcdserverpb.AlarmType_NOSPACE {
-			alarm = a
-		}
-	}
-	if alarm == nil {
+const (
+	// lookInterval is how often it is looked whether the database is full.
+	lookInterval = time.Second
+	// reclaimInterval is how long it takes at least from one attempt to reclaim space to the next.
+	reclaimInterval = 10 * time.Second
+	// reclaimShare: a defragmentation stops reads and writes. It takes one part of so many of the time.
+	reclaimShare = 10
+	// maxReserveBytes bounds what is kept for deletions, which have to be written, too.
+	maxReserveBytes = 256 << 20
+)
+
+var (
+	fullGauge = metrics.NewGauge(&metrics.GaugeOpts{Namespace: "hub_apiserver", Subsystem: "embedded_etcd", Name: "full",
+		Help: "1 while the embedded etcd is full: writes are refused, reads and deletions go on.", StabilityLevel: metrics.ALPHA})
+	reclaimsTotal = metrics.NewCounterVec(&metrics.CounterOpts{Namespace: "hub_apiserver", Subsystem: "embedded_etcd", Name: "reclaims_total",
+		Help:           "Attempts to make room in a full embedded etcd by compaction and defragmentation, by whether writes were accepted then.",
+		StabilityLevel: metrics.ALPHA}, []string{"accepted"})
+)
+
+func init() { legacyregistry.MustRegister(fullGauge, reclaimsTotal) }
+
+// limit is the size in bytes at which the server counts as full: the quota without what is kept for deletions. An object with
+// finalizers is written several times before it is gone.
+func (o Options) limit() int64 { return o.QuotaBackendBytes - o.reserve() }
+
+func (o Options) reserve() int64 { return min(o.QuotaBackendBytes/8, maxReserveBytes) }
+
+// reopen is the size in bytes below which a server that was full accepts writes again.
+func (o Options) reopen() int64 { return o.limit() / 100 * 95 }
+
+// Room says why there is no room for writes, and what to do; nil while there is some. Who asks before it writes leaves the rest
+// of the quota to deletions.
+func (s *Server) Room() error {
+	size := s.etcd.Server.Backend().Size()
+	if size < s.opts.limit() && !s.full.Load() {
 		return nil
 	}
-	revision := s.etcd.Server.KV().Rev()
-	if _, err := s.client.Compact(ctx, revision, clientv3.WithCompactPhysical()); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
-		return fmt.Errorf("compact: %w", err)
+	return fmt.Errorf("the embedded etcd of hub-apiserver is full: its database has %d of %d bytes (%d are kept for deletions). "+
+		"It compacts and defragments itself, and accepts writes again below %d bytes. Where that does not help, delete what is not needed, "+
+		"or start hub-apiserver with a higher --%s",
+		size, s.opts.QuotaBackendBytes, s.opts.QuotaBackendBytes-s.opts.limit(), s.opts.reopen(), quotaFlag)
+}
+
+// makeRoom looks until the server stops whether the database is full, and makes room then.
+func (s *Server) makeRoom(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-s.stopping:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	ticker := time.NewTicker(lookInterval)
+	defer ticker.Stop()
+	var next time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.Done():
+			return
+		case now := <-ticker.C:
+			if now.Before(next) || !s.isFull() {
+				continue
+			}
+			s.tryReclaim(ctx)
+			next = time.Now().Add(max(s.pause(), reclaimShare*time.Since(now)))
+		}
 	}
-	if err := s.etcd.Server.Backend().Defrag(); err != nil {
-		return fmt.Errorf("defragment: %w", err)
+}
+
+// pause is how long to wait for the next attempt: little, while deletions use up what is kept for them.
+func (s *Server) pause() time.Duration {
+	if s.etcd.Server.Backend().Size() >= s.reserveLow() {
+		return lookInterval
 	}
-	size := s.etcd.Server.Backend().Size()
-	if size >= s.opts.QuotaBackendBytes/100*95 {
-		return fmt.Errorf("the database still has %d bytes of the quota of %d: raise --%s", size, s.opts.QuotaBackendBytes, quotaFlag)
+	return reclaimInterval
+}
+
+// reserveLow is the size in bytes at which half of what is kept for deletions is used up.
+func (s *Server) reserveLow() int64 { return s.opts.limit() + s.opts.reserve()/2 }
+
+// isFull says whether there is something to reclaim, or an alarm to end: etcd keeps the alarm until it is told, also after the
+// quota was raised.
+func (s *Server) isFull() bool {
+	return s.full.Load() || s.etcd.Server.Backend().Size() >= s.opts.limit() || s.noSpaceAlarm() != nil
+}
+
+// tryReclaim reclaims space, and says in the log and in the metrics what has come of it.
+func (s *Server) tryReclaim(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	first := !s.full.Swap(true)
+	fullGauge.Set(1)
+	if first {
+		logger.Info("The embedded etcd is full; writes are refused until there is room",
+			"bytes", s.etcd.Server.Backend().Size(), "quotaBytes", s.opts.QuotaBackendBytes)
 	}
-	if _, err := s.client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(alarm)); err != nil {
-		return fmt.Errorf("disarm: %w", err)
+	err := s.reclaim(ctx, first)
+	reclaimsTotal.WithLabelValues(fmt.Sprint(err == nil)).Inc()
+	switch {
+	case err == nil:
+		s.full.Store(false)
+		fullGauge.Set(0)
+		logger.Info("The embedded etcd was full; it accepts writes again",
+			"bytes", s.etcd.Server.Backend().Size(), "quotaBytes", s.opts.QuotaBackendBytes)
+	case first && ctx.Err() == nil:
+		logger.Error(err, "The embedded etcd is full and its space could not be reclaimed; it is tried again")
 	}
-	klog.FromContext(ctx).Info("The embedded etcd was full; it accepts writes again", "bytes", size, "quotaBytes", s.opts.QuotaBackendBytes)
+}
+
+// reclaim compacts and defragments, and returns an error when the database is then not small enough for other writes than
+// deletions. Watches from before get "410 Gone" and list again. Where nothing was written or deleted since the attempt before,
+// there is nothing to win.
+func (s *Server) reclaim(ctx context.Context, first bool) error {
+	backend, revision := s.etcd.Server.Backend(), s.etcd.Server.KV().Rev()
+	if first || revision != s.reclaimed {
+		if _, err := s.client.Compact(ctx, revision, clientv3.WithCompactPhysical()); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
+			return fmt.Errorf("compact: %w", err)
+		}
+		if backend.Size() >= s.opts.reopen() {
+			if err := backend.Defrag(); err != nil {
+				return fmt.Errorf("defragment: %w", err)
+			}
+		}
+		s.reclaimed = revision
+	}
+	size := backend.Size()
+	if alarm := s.noSpaceAlarm(); alarm != nil && size < s.reserveLow() {
+		if _, err := s.client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(alarm)); err != nil {
+			return fmt.Errorf("disarm: %w", err)
+		}
+	}
+	if size >= s.opts.reopen() {
+		return fmt.Errorf("the database still has %d bytes, and accepts writes below %d: delete what is not needed, or raise --%s",
+			size, s.opts.reopen(), quotaFlag)
+	}
+	return nil
+}
+
+func (s *Server) noSpaceAlarm() *etcdserverpb.AlarmMember {
+	for _, alarm := range s.etcd.Server.Alarms() {
+		if alarm.Alarm == etcdserverpb.AlarmType_NOSPACE {
+			return alarm
+		}
+	}
 	return nil
 }

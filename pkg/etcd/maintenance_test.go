@@ -11,9 +11,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/server/healthz"
 )
 
@@ -41,37 +44,44 @@ func fill(ctx context.Context, t *testing.T, server *Server) {
 	t.Fatal("the quota was never reached")
 }
 
-func TestHealthCheck_ReportsNoSpaceUntilARestartReclaimsIt(t *testing.T) {
-	opts := testOptions(t.TempDir())
-	opts.QuotaBackendBytes = 4 << 20
-	server := startServer(t, opts)
-	if code := readyz(server); code != http.StatusOK {
-		t.Fatalf("readyz of a new server is %d", code)
-	}
-
-	fill(t.Context(), t, server)
-	err := server.HealthCheck().Check(nil)
-	if err == nil || !strings.Contains(err.Error(), "NOSPACE") || !strings.Contains(err.Error(), "--embedded-etcd-quota-backend-bytes") {
-		t.Errorf("the check of a full server says %v", err)
-	}
-	if code := readyz(server); code == http.StatusOK {
-		t.Error("readyz of a full server is 200")
-	}
-	server.Stop()
-
-	server = startServer(t, opts)
-	if err := server.check(); err != nil {
-		t.Errorf("after a restart: %v", err)
-	}
-	if _, err := server.client.Put(t.Context(), "small", "x"); err != nil {
-		t.Errorf("write after a restart: %v", err)
-	}
-	if got, err := server.client.Get(t.Context(), "big"); err != nil || len(got.Kvs) != 1 {
-		t.Errorf("the object that filled the database is gone: %v", err)
+// eventually waits for what the server does by itself.
+func eventually(t *testing.T, what string, ok func() error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
+		last = ok()
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", what, last)
 	}
 }
 
-func TestHealthCheck_NoSpaceStaysWhereNothingCanBeReclaimed(t *testing.T) {
+// TestFull_OfOldRevisionsIsReclaimedWithoutARestart: what compaction frees is free again soon.
+func TestFull_OfOldRevisionsIsReclaimedWithoutARestart(t *testing.T) {
+	opts := testOptions(t.TempDir())
+	opts.QuotaBackendBytes = 4 << 20
+	server := startServer(t, opts)
+	for range 2 {
+		fill(t.Context(), t, server)
+		if code := readyz(server); code != http.StatusOK {
+			t.Errorf("readyz of a full server is %d, but it can be read", code)
+		}
+		if got, err := server.client.Get(t.Context(), "big"); err != nil || len(got.Kvs) != 1 {
+			t.Errorf("the object that filled the database cannot be read: %v", err)
+		}
+		eventually(t, "writes are accepted again", func() error {
+			_, err := server.client.Put(t.Context(), "small", "x")
+			return errors.Join(err, server.Room())
+		})
+		if alarms := server.etcd.Server.Alarms(); len(alarms) > 0 {
+			t.Errorf("the alarms %v are left", alarms)
+		}
+	}
+}
+
+// TestFull_OfLiveObjectsCanBeEmptied: deleting is the way out, and the only one without a restart.
+func TestFull_OfLiveObjectsCanBeEmptied(t *testing.T) {
 	opts := testOptions(t.TempDir())
 	opts.QuotaBackendBytes = 4 << 20
 	server := startServer(t, opts)
@@ -81,20 +91,64 @@ func TestHealthCheck_NoSpaceStaysWhereNothingCanBeReclaimed(t *testing.T) {
 			break
 		}
 	}
+	full := func() {
+		t.Helper()
+		if code := readyz(server); code != http.StatusOK {
+			t.Errorf("readyz of a full server is %d, but it can be read", code)
+		}
+		if err := server.Room(); err == nil || !strings.Contains(err.Error(), "--embedded-etcd-quota-backend-bytes") {
+			t.Errorf("of a database that is full of live objects it is said: %v", err)
+		}
+		if got, err := server.client.Get(t.Context(), "kept-0"); err != nil || len(got.Kvs) != 1 {
+			t.Errorf("an object cannot be read: %v", err)
+		}
+	}
+	full()
 	server.Stop()
 	server = startServer(t, opts)
-	if err := server.check(); err == nil {
-		t.Error("a database full of live objects is healthy after a restart")
+	full()
+	server.Stop()
+
+	larger := opts
+	larger.QuotaBackendBytes = 256 << 20
+	server = startServer(t, larger)
+	if _, err := server.client.Put(t.Context(), "more", value); err != nil || server.Room() != nil {
+		t.Errorf("write with a larger quota: %v; %v", err, server.Room())
 	}
 	server.Stop()
 
-	opts.QuotaBackendBytes = 256 << 20
 	server = startServer(t, opts)
-	if err := server.check(); err != nil {
-		t.Errorf("with a larger quota: %v", err)
+	full()
+	if _, err := server.client.Delete(t.Context(), "kept-", clientv3.WithPrefix()); err != nil {
+		t.Fatalf("a full database cannot be emptied: %v", err)
 	}
-	if _, err := server.client.Put(t.Context(), "more", value); err != nil {
-		t.Errorf("write with a larger quota: %v", err)
+	eventually(t, "writes are accepted again", func() error {
+		_, err := server.client.Put(t.Context(), "small", "x")
+		return errors.Join(err, server.Room())
+	})
+}
+
+// TestRoom_KeepsAReserve: what is refused for the lack of room leaves some to deletions, before etcd itself refuses anything.
+func TestRoom_KeepsAReserve(t *testing.T) {
+	opts := testOptions(t.TempDir())
+	opts.QuotaBackendBytes = 8 << 20
+	server := startServer(t, opts)
+	value := strings.Repeat("x", 64<<10)
+	for i := 0; server.Room() == nil; i++ {
+		if _, err := server.client.Put(t.Context(), fmt.Sprintf("kept-%d", i), value); err != nil {
+			t.Fatal(err)
+		}
+		server.etcd.Server.Backend().ForceCommit() // its size is told as of the last commit; there are ten in a second
+	}
+	for range 4 {
+		if _, err := server.client.Put(t.Context(), "kept-0", value); err != nil {
+			t.Errorf("there is no room for deletions: %v", err)
+		}
+	}
+	for quota, want := range map[int64]int64{8 << 20: 7 << 20, 8 << 30: 8<<30 - 256<<20} {
+		if got := (Options{QuotaBackendBytes: quota}).limit(); got != want {
+			t.Errorf("of the quota %d, %d can be filled, want %d", quota, got, want)
+		}
 	}
 }
 
@@ -121,7 +175,9 @@ func TestHealthCheck_ReportsAServerThatStoppedByItself(t *testing.T) {
 	server := startServer(t, testOptions(t.TempDir()))
 	server.etcd.Server.Stop()
 	<-server.Done()
-	if err := server.check(); err == nil || !strings.Contains(err.Error(), "stopped") {
-		t.Errorf("the check says %v", err)
+	for _, check := range []healthz.HealthChecker{server.HealthCheck(), server.AliveCheck()} {
+		if err := check.Check(nil); err == nil || !strings.Contains(err.Error(), "stopped") {
+			t.Errorf("the check says %v", err)
+		}
 	}
 }

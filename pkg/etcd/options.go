@@ -28,7 +28,8 @@ type Options struct {
 	// DataDir is the directory of everything that must survive a restart. The database is in DataDir/etcd, the
 	// certificates of this run in DataDir/pki, and DataDir/lock keeps a second process out.
 	DataDir string
-	// QuotaBackendBytes is the size in bytes that the database may reach before etcd refuses writes.
+	// QuotaBackendBytes is the size in bytes that the database may reach before etcd refuses writes. The last eighth of it, 256 MiB
+	// at most, is kept for deletions, see Server.Room.
 	QuotaBackendBytes int64
 	// UnsafeNoFsync lets etcd acknowledge writes that a crash of the machine would lose. For tests only.
 	UnsafeNoFsync bool
@@ -44,8 +45,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.DataDir, "data-dir", o.DataDir,
 		"Directory of the embedded etcd, used when --etcd-servers is not set. Only one process can use it at a time.")
 	fs.Int64Var(&o.QuotaBackendBytes, quotaFlag, o.QuotaBackendBytes,
-		"Size in bytes that the database of the embedded etcd may reach before writes are refused. "+
-			"Above 8 GiB etcd gets slower.")
+		"Size in bytes that the database of the embedded etcd may reach. The last eighth of it, 256 MiB at most, is for deletions: "+
+			"other writes are refused there, until compaction and defragmentation have made room. Above 8 GiB etcd gets slower.")
 	fs.BoolVar(&o.UnsafeNoFsync, "embedded-etcd-unsafe-no-fsync", o.UnsafeNoFsync,
 		"For tests only: the embedded etcd does not wait for the disk, and a crash of the machine loses acknowledged writes.")
 }

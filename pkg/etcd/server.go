@@ -43,6 +43,10 @@ type Server struct {
 	grpc      *atomic.Pointer[grpc.Server]
 	transport storagebackend.TransportConfig
 
+	full      atomic.Bool // writes are refused, until space is reclaimed
+	reclaimed int64       // the revision of the last attempt to reclaim space
+	keeper    sync.WaitGroup
+
 	stopping chan struct{} // closed when Stop begins
 	stopped  chan struct{} // closed when Stop has finished
 	stopOnce sync.Once
@@ -108,10 +112,11 @@ func start(ctx context.Context, opts Options) (*Server, error) {
 	}
 	s.client = v3client.New(s.etcd.Server)
 	go s.watchErrors()
-	if err := s.reclaimSpace(ctx); err != nil {
-		// The alarm stays and the health check tells of it, as it would have without the attempt.
-		klog.FromContext(ctx).Error(err, "The embedded etcd is full and its space could not be reclaimed")
+	if s.isFull() { // no client is there yet that could be disturbed
+		s.tryReclaim(ctx)
 	}
+	background := context.WithoutCancel(ctx)
+	s.keeper.Go(func() { s.makeRoom(background) })
 	return s, nil
 }
 
@@ -240,6 +245,7 @@ func (s *Server) Stop() {
 	s.stopOnce.Do(func() {
 		defer close(s.stopped)
 		close(s.stopping)
+		s.keeper.Wait() // what it defragments must not be closed under it
 		if gs := s.grpc.Load(); gs != nil {
 			// etcd itself waits 7 seconds for watches, which never end on their own.
 			cutOff := time.AfterFunc(drainTimeout, gs.Stop)

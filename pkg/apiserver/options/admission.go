@@ -37,6 +37,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
 	"github.com/clusterhub/clusterhub/pkg/admission/ownerreferences"
 	"github.com/clusterhub/clusterhub/pkg/admission/pendingclusters"
+	"github.com/clusterhub/clusterhub/pkg/admission/storagespace"
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
 )
 
@@ -47,7 +48,7 @@ func registerAdmission(o *genericoptions.AdmissionOptions) {
 		defaultclusterset.Register, managedclusterlabel.Register, managedclusteraccept.Register,
 		clustersetbinding.Register, clustersetdeletion.Register, clusterprofile.Register, clusterdeletion.Register,
 		agentrestriction.Register, ownerreferences.Register, hubfinalizers.Register, objectsize.Register, pendingclusters.Register,
-		resourcequota.Register,
+		storagespace.Register, resourcequota.Register,
 	} {
 		register(o.Plugins)
 	}
@@ -65,6 +66,7 @@ func registerAdmission(o *genericoptions.AdmissionOptions) {
 		clustersetdeletion.PluginName,
 		clusterprofile.PluginName,
 		clusterdeletion.PluginName,
+		storagespace.PluginName,
 		validatingadmissionpolicy.PluginName,
 		validatingwebhook.PluginName,
 		objectsize.PluginName,
@@ -104,11 +106,12 @@ func disableMissingPlugins(ctx context.Context, hub discovery.DiscoveryInterface
 
 // pluginInitializer hands plugins what the generic server's initializer does not have: the registries, once the server that
 // has them is there, what quotas are counted by, which for all our kinds is the number of objects, and the informers of
-// policies.
+// policies, and whether there is room for writes, where that is known.
 type pluginInitializer struct {
 	informers informers.SharedInformerFactory
 	// mostPending is --max-pending-clusters.
 	mostPending int
+	room        func() error
 	wanting     []func(apiserver.Registries)
 }
 
@@ -128,6 +131,9 @@ func (i *pluginInitializer) Initialize(plugin admission.Interface) {
 	}
 	if w, ok := plugin.(pendingclusters.WantsClusters); ok {
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { w.SetClusters(r.ManagedClusters, i.mostPending) })
+	}
+	if w, ok := plugin.(storagespace.WantsRoom); ok && i.room != nil {
+		w.SetRoom(i.room)
 	}
 	if w, ok := plugin.(initializer.WantsQuotaConfiguration); ok {
 		w.SetQuotaConfiguration(quota.NewConfiguration(nil, nil))

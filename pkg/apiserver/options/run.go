@@ -46,13 +46,18 @@ func (o *Options) Run(ctx context.Context) error {
 	if err := disableMissingPlugins(ctx, client.Discovery(), o.Recommended.Admission); err != nil {
 		return explain("asking the hub's kube-apiserver for its admission policies", err)
 	}
-	config, certificates, err := o.config(ctx, front, client)
+	var room func() error
+	if store != nil {
+		room = store.Room
+	}
+	config, certificates, err := o.config(ctx, front, client, room)
 	if err != nil {
 		return err
 	}
 	if store != nil {
 		config.Connect = store.Connect
 		config.Generic.AddReadyzChecks(store.HealthCheck())
+		config.Generic.LivezChecks = append(config.Generic.LivezChecks, store.AliveCheck())
 	}
 	server, err := config.Complete().New()
 	if err != nil {
@@ -79,7 +84,9 @@ func (o *Options) frontConfig() (*rest.Config, error) {
 }
 
 // config makes the server's configuration, and its own certificate when none is provided.
-func (o *Options) config(ctx context.Context, front *rest.Config, client kubernetes.Interface) (*apiserver.Config, *servingcert.Manager, error) {
+func (o *Options) config(
+	ctx context.Context, front *rest.Config, client kubernetes.Interface, room func() error,
+) (*apiserver.Config, *servingcert.Manager, error) {
 	generic := genericapiserver.NewRecommendedConfig(apiserver.Codecs)
 	namer := openapi.NewDefinitionNamer(apiserver.Scheme)
 	generic.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(generatedopenapi.GetOpenAPIDefinitions, namer)
@@ -111,7 +118,7 @@ func (o *Options) config(ctx context.Context, front *rest.Config, client kuberne
 		if err := authorize(o.Recommended.Authorization, front, &c.Config); err != nil {
 			return nil, err
 		}
-		plugins := &pluginInitializer{informers: c.SharedInformerFactory, mostPending: o.MaxPendingClusters}
+		plugins := &pluginInitializer{informers: c.SharedInformerFactory, mostPending: o.MaxPendingClusters, room: room}
 		config.SetRegistries = plugins.SetRegistries
 		return []admission.PluginInitializer{plugins}, nil
 	}
