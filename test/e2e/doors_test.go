@@ -27,6 +27,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/servingcert"
 	"github.com/clusterhub/clusterhub/test/localhub"
 )
 
@@ -91,6 +92,10 @@ func tryDoors(t *testing.T, h *localhub.Hub, opened map[string][]string) {
 	t.Helper()
 	keys := credentials(t, h.Dir())
 	keys["an agent"] = freshAgent(t, h)
+	secrets := kube(t, h.AdminConfig()).CoreV1().Secrets("clusterhub-system")
+	ca := must(secrets.Get(t.Context(), servingcert.SecretName, metav1.GetOptions{}))(t)
+	pair := must(tls.X509KeyPair(ca.Data[corev1.TLSCertKey], ca.Data[corev1.TLSPrivateKeyKey]))(t)
+	keys["the CA of hub-apiserver"] = &pair
 	doors := listening(t, h)
 	found := map[string]bool{}
 	for _, d := range doors {
