@@ -108,7 +108,8 @@ func probed(t *testing.T, component, path string) int {
 		if err := json.Unmarshal(must(os.ReadFile(filepath.Join(hub.Dir(), "ports.json")))(t), &ports); err != nil {
 			t.Fatal(err)
 		}
-		url = fmt.Sprintf("http://127.0.0.1:%d", ports[component+"/health"])
+		// hub-certificate-approver is the same binary, and does not run on a hub without registration.
+		url = fmt.Sprintf("http://127.0.0.1:%d", ports["hub-controller-manager/health"])
 	}
 	response := must(client.Get(url + path))(t)
 	_ = response.Body.Close()
@@ -119,12 +120,12 @@ func probed(t *testing.T, component, path string) int {
 func TestDeploy_PartsFitTogether(t *testing.T) {
 	for _, overlay := range []string{"base", "external-etcd"} {
 		all := rendered(t, overlay)
-		for _, name := range []string{"hub-apiserver", "hub-controller-manager"} {
+		for _, name := range []string{"hub-apiserver", "hub-controller-manager", "hub-certificate-approver"} {
 			t.Run(overlay+", "+name, func(t *testing.T) {
 				d := all.deployments[name]
 				pod, c := d.Spec.Template.Spec, d.Spec.Template.Spec.Containers[0]
 				listens, scheme := flag(c, "secure-port"), corev1.URISchemeHTTPS
-				if name == "hub-controller-manager" {
+				if name != "hub-apiserver" {
 					_, listens, _ = strings.Cut(flag(c, "health-probe-bind-address"), ":")
 					scheme = corev1.URISchemeHTTP
 				}
@@ -185,7 +186,7 @@ func TestDeploy_PartsFitTogether(t *testing.T) {
 				protected[name] = true
 			}
 		}
-		if len(all.services) == 0 || !protected["hub-apiserver"] {
+		if len(all.services) == 0 || !protected["hub-apiserver"] || !protected["hub-certificate-approver"] {
 			t.Errorf("%s: %d Services, PodDisruptionBudgets of %v", overlay, len(all.services), protected)
 		}
 	}
@@ -300,4 +301,33 @@ func hasVolume(d *appsv1.Deployment, name string) bool {
 		}
 	}
 	return false
+}
+
+// TestDeploy_ComponentsAddRightsAndTakeThemAway renders the hub with each of them.
+func TestDeploy_ComponentsAddRightsAndTakeThemAway(t *testing.T) {
+	kustomize := func(components ...string) string {
+		t.Helper()
+		dir := must(os.MkdirTemp(overlayPath(""), ".test-"))(t) // kustomize knows relative paths only
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		file := "resources: [../base]\ncomponents: ["
+		for _, c := range components {
+			file += "../" + c + ","
+		}
+		if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(file+"]\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return string(must(exec.CommandContext(t.Context(), binary(t, "kubectl"), "kustomize", dir).Output())(t))
+	}
+	all := kustomize()
+	const approver, accept, remove = "\n  name: hub-certificate-approver\n", "  - managedclusters/accept\n", "name: clusterhub:hub-controller-manager:leftovers\n"
+	if !strings.Contains(all, approver) || strings.Contains(all, accept) || strings.Contains(all, remove) {
+		t.Error("base has not what it should have")
+	}
+	if got := kustomize("manual-certificates"); strings.Contains(got, approver) || strings.Contains(got, "\n  - certificatesigningrequests/approval\n") ||
+		!strings.Contains(got, "name: hub-controller-manager\n") {
+		t.Error("hub-certificate-approver is not left out")
+	}
+	if !strings.Contains(kustomize("auto-approval"), accept) || !strings.Contains(kustomize("leftovers"), remove) {
+		t.Error("components do not add their rights")
+	}
 }

@@ -89,7 +89,8 @@ func (r *relay) start(t *testing.T, name string) *controllers {
 	t.Helper()
 	c := &controllers{ended: make(chan struct{})}
 	c.cmd = exec.Command(binary(t, "hub-controller-manager"), "--kubeconfig="+filepath.Join(r.Dir(), "hub-controller-manager.kubeconfig"),
-		"--health-probe-bind-address=0", "--metrics-bind-address=0", "--registration-drivers=csr,awsirsa", "--hub-cluster-arn="+r.self.String())
+		"--health-probe-bind-address=0", "--metrics-bind-address=0", "--controllers=sets,access,registration",
+		"--registration-drivers=csr,awsirsa", "--hub-cluster-arn="+r.self.String())
 	c.cmd.Args[0] = name
 	c.cmd.Env = append(os.Environ(), r.env...)
 	c.cmd.Stdout, c.cmd.Stderr = &c.out, &c.out

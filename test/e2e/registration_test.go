@@ -185,3 +185,21 @@ func TestRegistration_ByCertificate(t *testing.T) {
 		return true, nil
 	})
 }
+
+// TestRegistration_WithoutAnAdmin has the rights that the components of artifacts/deploy add, and no others.
+func TestRegistration_WithoutAnAdmin(t *testing.T) {
+	t.Parallel()
+	m := newManaged(t, ownHub(t, func(c *localhub.Config) {
+		c.Components = []string{"auto-approval", "leftovers"}
+		c.HubControllerManagerArgs = []string{"--feature-gates=ManagedClusterAutoApproval=true",
+			"--auto-approved-csr-identities=" + registration.BootstrapServiceAccount}
+	}), "")
+	m.agent(t)
+	m.awaitCondition(t, registration.ConditionJoined, metav1.ConditionTrue)
+
+	// What --leftover-ttl does in time.
+	as := ours(t, m.hub.UserConfig("system:serviceaccount:clusterhub-system:hub-controller-manager")).ClusterV1().ManagedClusters()
+	if err := as.Delete(t.Context(), m.name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		t.Error(err)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,9 +45,12 @@ spec:
 // deploy applies artifacts/deploy as far as it has a meaning without nodes.
 func (h *Hub) deploy(ctx context.Context) error {
 	var manifests bytes.Buffer
-	names := []string{"namespace.yaml", "rbac.yaml"}
+	names := []string{"namespace.yaml", "rbac.yaml", "policies.yaml"}
 	if h.config.EKS != nil {
 		names = append(names, "../aws-auth/rbac.yaml")
+	}
+	for _, component := range h.config.Components {
+		names = append(names, "../"+component+"/rbac.yaml")
 	}
 	for _, name := range names {
 		data, err := os.ReadFile(h.manifest(name))
@@ -170,16 +174,29 @@ func (h *Hub) StartHubAPIServer(ctx context.Context, replica int) error {
 	})
 }
 
-// StartHubControllerManager starts hub-controller-manager and waits until it is ready.
+// StartHubControllerManager starts hub-controller-manager, and with it hub-certificate-approver, which runs some of its
+// controllers by rights of its own. It waits until they are ready.
 func (h *Hub) StartHubControllerManager(ctx context.Context) error {
-	health, metrics := h.ports[procHubController+healthPort], h.ports[procHubController+metricsPort]
-	args := append([]string{
-		"--kubeconfig=" + h.path(procHubController+".kubeconfig"),
+	err := h.startControllers(ctx, procHubController, "--controllers=sets,access,registration")
+	if err != nil || !h.approves() {
+		return err
+	}
+	return h.startControllers(ctx, procHubApprover, "--controllers=certificates", "--leader-elect-resource-name="+procHubApprover)
+}
+
+// approves says whether there is anything for hub-certificate-approver to do.
+func (h *Hub) approves() bool {
+	return !h.config.WithoutHubCertificateApprover && !slices.Contains(h.config.HubControllerManagerArgs, "--registration-drivers=")
+}
+
+func (h *Hub) startControllers(ctx context.Context, name string, args ...string) error {
+	health, metrics := h.ports[name+healthPort], h.ports[name+metricsPort]
+	args = append(args, "--kubeconfig="+h.path(name+".kubeconfig"),
 		fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", health),
-		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", metrics),
-	}, h.config.HubControllerManagerArgs...)
+		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", metrics))
+	args = append(args, h.config.HubControllerManagerArgs...)
 	ready := func(ctx context.Context) bool { return healthy(ctx, health, "/readyz") }
-	return h.run(ctx, procHubController, procHubController, args, h.config.HubControllerManagerEnv, ready)
+	return h.run(ctx, name, procHubController, args, h.config.HubControllerManagerEnv, ready)
 }
 
 // StartHubAgent starts the agent of a Plain cluster, as its Deployment would with a kubelet: as its ServiceAccount, with
@@ -215,8 +232,14 @@ func (h *Hub) KillHubAPIServer(replica int) { h.procs[replicaName(replica)].kill
 // StopHubAPIServer ends a replica gracefully.
 func (h *Hub) StopHubAPIServer(replica int) { h.procs[replicaName(replica)].stop() }
 
-// StopHubControllerManager ends hub-controller-manager gracefully.
-func (h *Hub) StopHubControllerManager() { h.procs[procHubController].stop() }
+// StopHubControllerManager ends hub-controller-manager and hub-certificate-approver gracefully.
+func (h *Hub) StopHubControllerManager() {
+	for _, name := range []string{procHubApprover, procHubController} {
+		if p := h.procs[name]; p != nil {
+			p.stop()
+		}
+	}
+}
 
 // RouteFront makes the front use one replica of hub-apiserver, and waits until all our APIServices are available. Their
 // OpenAPI documents, which kubectl explain needs, follow within two seconds.

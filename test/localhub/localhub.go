@@ -39,7 +39,11 @@ type Config struct {
 	ExternalEtcd bool
 	// WithoutKubeControllerManager and WithoutHubControllerManager leave a process out.
 	WithoutKubeControllerManager, WithoutHubControllerManager bool
-	// FrontArgs, HubAPIServerArgs and HubControllerManagerArgs are further flags.
+	// WithoutHubCertificateApprover leaves out what approves certificates.
+	WithoutHubCertificateApprover bool
+	// Components are those of artifacts/deploy whose rights are granted besides.
+	Components []string
+	// FrontArgs, HubAPIServerArgs and HubControllerManagerArgs are further flags. The last are hub-certificate-approver's, too.
 	FrontArgs, HubAPIServerArgs, HubControllerManagerArgs []string
 	// HubControllerManagerEnv is what its environment has besides this process's.
 	HubControllerManagerEnv []string
@@ -71,6 +75,7 @@ const (
 	procKCM           = "kube-controller-manager"
 	procHubAPIServer  = "hub-apiserver"
 	procHubController = "hub-controller-manager"
+	procHubApprover   = "hub-certificate-approver"
 	procHubAgent      = "hub-agent"
 	procProvider      = "cluster-provider"
 	procAuthenticator = "aws-iam-authenticator"
@@ -243,7 +248,7 @@ func (h *Hub) PIDs() map[string]int {
 
 // stopOrder stops those first that depend on the others.
 func (h *Hub) stopOrder() []string {
-	names := []string{procProvider, procHubAgent, procHubController, procKCM, procAuthenticator}
+	names := []string{procProvider, procHubAgent, procHubApprover, procHubController, procKCM, procAuthenticator}
 	for i := range h.config.Replicas {
 		names = append(names, replicaName(i))
 	}

@@ -86,6 +86,7 @@ func (h *Hub) identify() error {
 		procKCM:           {CommonName: "system:kube-controller-manager"},
 		procHubAPIServer:  serviceAccount(systemNamespace, procHubAPIServer),
 		procHubController: serviceAccount(systemNamespace, procHubController),
+		procHubApprover:   serviceAccount(systemNamespace, procHubApprover),
 	} {
 		if err := authorities[clientCA].Client(name, subject); err != nil {
 			return err

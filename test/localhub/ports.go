@@ -29,7 +29,8 @@ const (
 // portNames are all that the hub may listen on.
 func portNames(replicas int) []string {
 	names := []string{procEtcd, procEtcd + peerPort, procFront, procKCM, procHubEtcd, procHubEtcd + peerPort,
-		procHubController + healthPort, procHubController + metricsPort, procHubAgent + healthPort, procAuthenticator}
+		procHubController + healthPort, procHubController + metricsPort, procHubApprover + healthPort, procHubApprover + metricsPort,
+		procHubAgent + healthPort, procAuthenticator}
 	for i := range replicas {
 		names = append(names, replicaName(i))
 	}

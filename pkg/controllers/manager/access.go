@@ -25,7 +25,7 @@ const (
 	schedulerController     = "scheduler"
 )
 
-var accessControllers = []string{accessRequestController, schedulerController}
+var controllersOfAccess = []string{accessRequestController, schedulerController}
 
 // AccessOptions say what is done for requests of clusters.openmcp.cloud.
 type AccessOptions struct {
@@ -38,12 +38,12 @@ type AccessOptions struct {
 }
 
 func newAccessOptions() AccessOptions {
-	return AccessOptions{Controllers: slices.Clone(accessControllers)}
+	return AccessOptions{Controllers: slices.Clone(controllersOfAccess)}
 }
 
 func (o *AccessOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Controllers, "access-controllers", o.Controllers,
-		"Controllers of clusters.openmcp.cloud that run here: "+strings.Join(accessControllers, ", ")+". Leave out those that "+
+		"Controllers of clusters.openmcp.cloud that run here: "+strings.Join(controllersOfAccess, ", ")+". Leave out those that "+
 			"another program has, such as openMCP's own operator. Clusters are kept until their AccessRequests are gone in any case.")
 	fs.StringVar(&o.AccessRequestSelector, "access-request-selector", o.AccessRequestSelector,
 		"Label selector of the AccessRequests that are prepared and deleted in time; empty selects all.")
@@ -52,8 +52,8 @@ func (o *AccessOptions) addFlags(fs *pflag.FlagSet) {
 
 func (o *AccessOptions) validate() (errs []error) {
 	for _, name := range o.Controllers {
-		if !slices.Contains(accessControllers, name) {
-			errs = append(errs, fmt.Errorf("--access-controllers: there is no controller %q, only %s", name, strings.Join(accessControllers, ", ")))
+		if !slices.Contains(controllersOfAccess, name) {
+			errs = append(errs, fmt.Errorf("--access-controllers: there is no controller %q, only %s", name, strings.Join(controllersOfAccess, ", ")))
 		}
 	}
 	if _, err := labels.Parse(o.AccessRequestSelector); err != nil {

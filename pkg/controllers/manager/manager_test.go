@@ -137,6 +137,12 @@ func TestValidate_NamesTheFlag(t *testing.T) {
 		"no namespace": {
 			change: func(o *Options) { o.LeaderElection.Namespace = "" }, want: "--leader-elect-namespace",
 		},
+		"no Lease":      {change: func(o *Options) { o.LeaderElection.Name = "" }, want: "--leader-elect-resource-name"},
+		"no controller": {change: func(o *Options) { o.Controllers = nil }, want: "--controllers must name at least one of sets, "},
+		"an unknown one": {
+			change: func(o *Options) { o.Controllers = []string{"sets", "csr"} },
+			want:   `--controllers: there is no "csr", only sets, access, registration, certificates`,
+		},
 		"no retry": {
 			change: func(o *Options) { o.LeaderElection.RetryPeriod = 0 }, want: "--leader-elect-retry-period",
 		},

@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -26,9 +28,19 @@ const (
 	// DefaultClusterSet is the feature gate of the sets "default" and "global".
 	DefaultClusterSet featuregate.Feature = "DefaultClusterSet"
 
-	// leaseName is the Lease that the leader holds.
+	// leaseName is the Lease that the leader holds by default.
 	leaseName = "hub-controller-manager"
 )
+
+// The groups of controllers. Each can be a process of its own, with the rights that it needs and no others.
+const (
+	setsControllers         = "sets"
+	accessControllers       = "access"
+	registrationControllers = "registration"
+	certificatesControllers = "certificates"
+)
+
+var allControllers = []string{setsControllers, accessControllers, registrationControllers, certificatesControllers}
 
 // Options are hub-controller-manager's flags.
 type Options struct {
@@ -37,6 +49,9 @@ type Options struct {
 	// QPS is how many requests per second are sent to the hub in the long run, Burst how many at once.
 	QPS   float32
 	Burst int
+
+	// Controllers are the groups that run in this process.
+	Controllers []string
 
 	LeaderElection LeaderElectionOptions
 	Registration   RegistrationOptions
@@ -53,6 +68,8 @@ type Options struct {
 // LeaderElectionOptions say how one of several processes is chosen to act.
 type LeaderElectionOptions struct {
 	Enabled bool
+	// Name is that of the Lease. Processes with other controllers have another.
+	Name string
 	// Namespace is that of the Lease; the pod's own when it is empty.
 	Namespace string
 	// LeaseDuration is how long the others wait for a leader that is silent, RenewDeadline how long a leader goes on
@@ -75,8 +92,11 @@ func NewOptions() *Options {
 		// and fairness.
 		QPS:   500,
 		Burst: 1000,
+
+		Controllers: slices.Clone(allControllers),
 		LeaderElection: LeaderElectionOptions{
 			Enabled:       true,
+			Name:          leaseName,
 			Namespace:     "clusterhub-system",
 			LeaseDuration: 15 * time.Second,
 			RenewDeadline: 10 * time.Second,
@@ -94,6 +114,7 @@ func NewOptions() *Options {
 // Flags returns the flags, grouped for --help.
 func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	o.addClientFlags(fss.FlagSet("client"))
+	o.addControllersFlag(fss.FlagSet("controllers"))
 	o.LeaderElection.addFlags(fss.FlagSet("leader election"))
 	o.addEndpointFlags(fss.FlagSet("endpoints"))
 	o.Registration.addFlags(fss.FlagSet("registration"))
@@ -111,9 +132,18 @@ func (o *Options) addClientFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "Requests that the controllers may send at once.")
 }
 
+func (o *Options) addControllersFlag(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
+		"Controllers that run in this process: "+strings.Join(allControllers, ", ")+". Those that another process runs, with "+
+			"rights of its own, are left out here; the two need different names of their Leases.")
+}
+
+func (o *Options) runs(controllers string) bool { return slices.Contains(o.Controllers, controllers) }
+
 func (o *LeaderElectionOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Enabled, "leader-elect", o.Enabled,
-		"Act only while holding the Lease "+leaseName+". Turn it off only where a single process ever runs.")
+		"Act only while holding the Lease. Turn it off only where a single process ever runs.")
+	fs.StringVar(&o.Name, "leader-elect-resource-name", o.Name, "Name of the Lease.")
 	fs.StringVar(&o.Namespace, "leader-elect-namespace", o.Namespace, "Namespace of the Lease. It has to exist.")
 	fs.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration,
 		"How long the others wait, after the leader was last heard of, before one takes over.")
@@ -142,6 +172,14 @@ func (o *Options) Validate() error {
 		errs = append(errs, fmt.Errorf("--kube-api-qps and --kube-api-burst must be above 0, not %v and %d",
 			o.QPS, o.Burst))
 	}
+	for _, name := range o.Controllers {
+		if !slices.Contains(allControllers, name) {
+			errs = append(errs, fmt.Errorf("--controllers: there is no %q, only %s", name, strings.Join(allControllers, ", ")))
+		}
+	}
+	if len(o.Controllers) == 0 {
+		errs = append(errs, fmt.Errorf("--controllers must name at least one of %s", strings.Join(allControllers, ", ")))
+	}
 	if o.LeaderElection.Enabled {
 		errs = append(errs, o.LeaderElection.validate()...)
 	}
@@ -151,8 +189,8 @@ func (o *Options) Validate() error {
 }
 
 func (o *LeaderElectionOptions) validate() (errs []error) {
-	if o.Namespace == "" {
-		errs = append(errs, errors.New("--leader-elect-namespace must not be empty"))
+	if o.Name == "" || o.Namespace == "" {
+		errs = append(errs, errors.New("--leader-elect-resource-name and --leader-elect-namespace must not be empty"))
 	}
 	if o.RetryPeriod <= 0 {
 		errs = append(errs, fmt.Errorf("--leader-elect-retry-period must be above 0, not %s", o.RetryPeriod))

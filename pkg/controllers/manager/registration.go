@@ -226,8 +226,8 @@ func (o *RegistrationOptions) drivers(ctx context.Context, hub *rest.Config, cac
 	return drivers, nil
 }
 
-// setup adds the controllers of registration.
-func (o *RegistrationOptions) setup(ctx context.Context, mgr ctrl.Manager, drivers registration.Drivers, autoApproval bool) error {
+// setup adds the controllers of registration, but for those of certificates.
+func (o *RegistrationOptions) setup(mgr ctrl.Manager, drivers registration.Drivers, autoApproval bool) error {
 	if len(drivers) == 0 {
 		return nil
 	}
@@ -237,15 +237,17 @@ func (o *RegistrationOptions) setup(ctx context.Context, mgr ctrl.Manager, drive
 		clusteravailability.SetupWithManager(mgr),
 		managednamespaces.SetupWithManager(mgr),
 	}
-	if drivers.Named(csr.Name) != nil {
-		users := slices.Concat(o.BootstrapIdentities, o.AutoApprovedCSRIdentities)
-		errs = append(errs, clustercertificates.SetupWithManager(ctx, mgr, clustercertificates.Options{
-			BootstrapUsers: users, TrustedUsers: o.AutoApprovedCSRIdentities}))
-	}
 	if o.LeftoverTTL > 0 {
 		errs = append(errs, leftoverclusters.SetupWithManager(mgr, o.LeftoverTTL))
 	}
 	return errors.Join(errs...)
+}
+
+// setupCertificates adds the controller that approves certificate requests.
+func (o *RegistrationOptions) setupCertificates(ctx context.Context, mgr ctrl.Manager) error {
+	users := slices.Concat(o.BootstrapIdentities, o.AutoApprovedCSRIdentities)
+	return clustercertificates.SetupWithManager(ctx, mgr, clustercertificates.Options{
+		BootstrapUsers: users, TrustedUsers: o.AutoApprovedCSRIdentities})
 }
 
 // ofClusters keeps out of the caches what belongs to no cluster.

@@ -5,15 +5,20 @@ package manager
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
@@ -156,36 +161,103 @@ func TestManager_IsAssembledWhileTheHubIsAway(t *testing.T) {
 	}
 }
 
-// The manifests grant hub-controller-manager what it has to hold to hand it on, and nothing that is more than that.
+// The manifests grant what has to be held to hand it on, and nothing that is more than that. Policies hold it to its task.
 func TestManifests_GrantNoEscalation(t *testing.T) {
 	file, err := os.Open("../../../artifacts/deploy/base/rbac.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	found := false
+	found := map[string]bool{}
 	for decoder := yaml.NewYAMLOrJSONDecoder(file, 4096); ; {
 		role := &rbacv1.ClusterRole{}
 		if decoder.Decode(role) != nil {
 			break
 		}
-		if role.Kind != "ClusterRole" || role.Name != "clusterhub:hub-controller-manager" {
+		if role.Kind != "ClusterRole" || role.Name == "clusterhub:cluster-namespace-inspector" {
 			continue
 		}
-		found = true
+		found[role.Name] = true
 		for _, rule := range role.Rules {
 			for _, all := range [][]string{rule.Verbs, rule.APIGroups, rule.Resources} {
 				if slices.Contains(all, "*") {
-					t.Errorf("a right to everything: %v", rule)
+					t.Errorf("%s: a right to everything: %v", role.Name, rule)
 				}
 			}
 			if slices.Contains(rule.Verbs, "escalate") || slices.Contains(rule.Verbs, "impersonate") ||
-				slices.Contains(rule.Resources, "secrets") || slices.Contains(rule.Verbs, "bind") && len(rule.ResourceNames) == 0 {
-				t.Errorf("more than it needs: %v", rule)
+				slices.Contains(rule.Resources, "secrets") && role.Name != "clusterhub:cluster-provider-secrets" ||
+				slices.Contains(rule.Verbs, "bind") && len(rule.ResourceNames) == 0 {
+				t.Errorf("%s: more than it needs: %v", role.Name, rule)
+			}
+			if role.Name == "clusterhub:hub-controller-manager" && (slices.Contains(rule.Verbs, "approve") ||
+				slices.Contains(rule.Resources, "managedclusters/accept") ||
+				slices.Contains(rule.Resources, "managedclusters") && slices.Contains(rule.Verbs, "delete")) {
+				t.Errorf("%s: what a component of its own has: %v", role.Name, rule)
 			}
 		}
 	}
-	if !found {
-		t.Error("there is no such role")
+	if !found["clusterhub:hub-controller-manager"] || !found["clusterhub:hub-certificate-approver"] {
+		t.Errorf("there are only %v", found)
+	}
+}
+
+// Whom a policy does not name it does not hold: each is bound, denies, and names a ServiceAccount that there is.
+func TestManifests_PoliciesAreInForce(t *testing.T) {
+	read := func(file string) string {
+		data, err := os.ReadFile("../../../artifacts/deploy/base/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	accounts, policies, bound := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(read("rbac.yaml")), 4096); ; {
+		account := &corev1.ServiceAccount{}
+		if decoder.Decode(account) != nil {
+			break
+		}
+		if account.Kind == "ServiceAccount" {
+			accounts["system:serviceaccount:"+account.Namespace+":"+account.Name] = true
+		}
+	}
+	named := regexp.MustCompile(`system:serviceaccount:[a-z-]+:[a-z-]+`)
+	for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(read("policies.yaml")), 4096); ; {
+		raw := runtime.RawExtension{}
+		if decoder.Decode(&raw) != nil {
+			break
+		}
+		policy, binding := &admissionv1.ValidatingAdmissionPolicy{}, &admissionv1.ValidatingAdmissionPolicyBinding{}
+		if err := errors.Join(json.Unmarshal(raw.Raw, policy), json.Unmarshal(raw.Raw, binding)); err != nil {
+			t.Fatal(err)
+		}
+		if policy.Kind == "ValidatingAdmissionPolicyBinding" {
+			bound[binding.Spec.PolicyName] = slices.Equal(binding.Spec.ValidationActions, []admissionv1.ValidationAction{admissionv1.Deny}) &&
+				binding.Spec.MatchResources == nil
+			continue
+		}
+		policies[policy.Name] = true
+		if policy.Spec.FailurePolicy == nil || *policy.Spec.FailurePolicy != admissionv1.Fail {
+			t.Errorf("%s lets through what it cannot judge", policy.Name)
+		}
+		if len(policy.Spec.MatchConditions) != 1 {
+			t.Fatalf("%s has %d conditions, want one, by the user", policy.Name, len(policy.Spec.MatchConditions))
+		}
+		users := named.FindAllString(policy.Spec.MatchConditions[0].Expression, -1)
+		if len(users) == 0 {
+			t.Errorf("%s names no ServiceAccount", policy.Name)
+		}
+		for _, user := range users {
+			if !accounts[user] {
+				t.Errorf("%s holds %s, which there is not", policy.Name, user)
+			}
+		}
+	}
+	if len(policies) == 0 {
+		t.Error("there are no policies")
+	}
+	for policy := range policies {
+		if !bound[policy] {
+			t.Errorf("%s does not deny", policy)
+		}
 	}
 }

@@ -36,6 +36,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/clustersetstatus"
 	"github.com/clusterhub/clusterhub/pkg/controllers/defaultclusterset"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/csr"
 )
 
 const (
@@ -61,23 +62,25 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return explain("client of the hub's kube-apiserver", err)
 	}
-	drivers, err := o.Registration.drivers(ctx, restConfig, mgr.GetClient())
-	if err != nil {
-		return explain("assembling the registration", err)
+	c := &controllers{
+		Options: o, manager: mgr, served: discoveryClient,
+		defaultSets: o.FeatureGate.Enabled(DefaultClusterSet), autoApproval: o.FeatureGate.Enabled(ManagedClusterAutoApproval),
 	}
-	scheduling, err := o.Access.Scheduler.Load()
-	if err != nil {
-		return explain("reading the configuration", err)
-	}
-	if scheduling != nil {
-		// Those who stand by keep up with it, too.
-		if err := mgr.Add(scheduling); err != nil {
-			return explain("assembling the manager", err)
+	if o.runs(registrationControllers) {
+		if c.drivers, err = o.Registration.drivers(ctx, restConfig, mgr.GetClient()); err != nil {
+			return explain("assembling the registration", err)
 		}
 	}
-	c := &controllers{
-		manager: mgr, served: discoveryClient, drivers: drivers, registration: &o.Registration, access: &o.Access, scheduling: scheduling,
-		defaultSets: o.FeatureGate.Enabled(DefaultClusterSet), autoApproval: o.FeatureGate.Enabled(ManagedClusterAutoApproval),
+	if o.runs(accessControllers) {
+		if c.scheduling, err = o.Access.Scheduler.Load(); err != nil {
+			return explain("reading the configuration", err)
+		}
+	}
+	if c.scheduling != nil {
+		// Those who stand by keep up with it, too.
+		if err := mgr.Add(c.scheduling); err != nil {
+			return explain("assembling the manager", err)
+		}
 	}
 	if err := errors.Join(mgr.Add(c), mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("controllers", c.ready)); err != nil {
@@ -125,7 +128,7 @@ func (o *Options) managerOptions() ctrlmanager.Options {
 		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
 		HealthProbeBindAddress:        o.HealthAddress,
 		LeaderElection:                o.LeaderElection.Enabled,
-		LeaderElectionID:              leaseName,
+		LeaderElectionID:              o.LeaderElection.Name,
 		LeaderElectionNamespace:       o.LeaderElection.Namespace,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &o.LeaderElection.LeaseDuration,
@@ -142,11 +145,10 @@ func (o *Options) managerOptions() ctrlmanager.Options {
 
 // controllers is what the leader runs.
 type controllers struct {
+	*Options
 	manager      ctrl.Manager
 	served       discovery.ServerResourcesInterface
 	drivers      registration.Drivers
-	registration *RegistrationOptions
-	access       *AccessOptions
 	scheduling   *clusterscheduler.LiveConfig
 	defaultSets  bool
 	autoApproval bool
@@ -162,7 +164,7 @@ func (c *controllers) NeedLeaderElection() bool { return true }
 // Start implements manager.Runnable: it adds the controllers once what they watch is served.
 func (c *controllers) Start(ctx context.Context) error {
 	resources := needed
-	if len(c.drivers) > 0 {
+	if len(c.drivers) > 0 || c.approvesCertificates() {
 		resources = append(slices.Clone(needed), clusterv1.SchemeGroupVersion.WithResource("managedclusters"))
 	}
 	if err := waitUntilServed(ctx, c.served, c.manager.GetRESTMapper(), resources, pollInterval); err != nil {
@@ -180,6 +182,32 @@ func (c *controllers) Start(ctx context.Context) error {
 }
 
 func (c *controllers) setup(ctx context.Context, mgr ctrl.Manager) error {
+	if c.runs(setsControllers) {
+		if err := c.setupSets(ctx, mgr); err != nil {
+			return err
+		}
+	}
+	if c.runs(accessControllers) {
+		if err := c.Access.setup(ctx, mgr, c.scheduling); err != nil {
+			return err
+		}
+	}
+	if c.runs(registrationControllers) {
+		if err := c.Registration.setup(mgr, c.drivers, c.autoApproval); err != nil {
+			return err
+		}
+	}
+	if c.approvesCertificates() {
+		return c.Registration.setupCertificates(ctx, mgr)
+	}
+	return nil
+}
+
+func (c *controllers) approvesCertificates() bool {
+	return c.runs(certificatesControllers) && slices.Contains(c.Registration.enabled(), csr.Name)
+}
+
+func (c *controllers) setupSets(ctx context.Context, mgr ctrl.Manager) error {
 	if c.defaultSets {
 		if err := defaultclusterset.SetupWithManager(mgr); err != nil {
 			return err
@@ -188,13 +216,7 @@ func (c *controllers) setup(ctx context.Context, mgr ctrl.Manager) error {
 	if err := clustersetbinding.SetupWithManager(ctx, mgr); err != nil {
 		return err
 	}
-	if err := clustersetstatus.SetupWithManager(mgr); err != nil {
-		return err
-	}
-	if err := c.access.setup(ctx, mgr, c.scheduling); err != nil {
-		return err
-	}
-	return c.registration.setup(ctx, mgr, c.drivers, c.autoApproval)
+	return clustersetstatus.SetupWithManager(mgr)
 }
 
 // held is a manager that keeps what is added to it until it is released. A manager that runs already would start a
