@@ -158,7 +158,7 @@ func (l *localClusters) trustsIssuers(t *testing.T) {
 func oidcAccess(name, issuer string) *v1alpha1.OIDCConfig {
 	return &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{
 		Name: name, Issuer: issuer, ClientID: "kubectl", RoleBindings: []v1alpha1.RoleBindings{{
-			Subjects: users("guest"), RoleRefs: []v1alpha1.RoleRef{{Kind: "ClusterRole", Name: "view"}},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "guest"}}, RoleRefs: []v1alpha1.RoleRef{viewer},
 		}},
 	}}
 }

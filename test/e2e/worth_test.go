@@ -195,10 +195,10 @@ func (w *worth) want(as, what string, allowed bool, err error) {
 	}
 }
 
-// right is one of RBAC. A resource is GROUP/RESOURCE/SUBRESOURCE, where the group and the subresource may be empty.
-type right struct{ verb, resource, namespace, name string }
+// worthRight is one of RBAC. A resource is GROUP/RESOURCE/SUBRESOURCE, where the group and the subresource may be empty.
+type worthRight struct{ verb, resource, namespace, name string }
 
-func (r right) String() string {
+func (r worthRight) String() string {
 	return fmt.Sprintf("%s %s %s/%s", r.verb, r.resource, r.namespace, r.name)
 }
 
@@ -212,7 +212,7 @@ func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
 		rbac, certificates, admission = "rbac.authorization.k8s.io", "certificates.k8s.io", "admissionregistration.k8s.io"
 		clusters, openmcp             = "cluster.open-cluster-management.io", "clusters.openmcp.cloud"
 	)
-	for r, has := range map[right][]string{
+	for r, has := range map[worthRight][]string{
 		{"bind", rbac + "/clusterroles/", "", "cluster-admin"}:   nil,
 		{"escalate", rbac + "/clusterroles/", "", "any"}:         nil,
 		{"escalate", rbac + "/roles/", "kube-system", "any"}:     nil,
