@@ -207,6 +207,7 @@ func TestBootstrap_ATokenMakesClustersAndNothingElse(t *testing.T) {
 	}
 
 	t.Run("certificates", func(t *testing.T) { thief.certificates(t, victim) })
+	t.Run("a rival's certificate", thief.rival)
 	t.Run("a foreigner's certificate", thief.foreigner)
 }
 
@@ -268,6 +269,63 @@ func (b *bootstrapThief) certificates(t *testing.T, victim string) {
 	if b.issued(t, second) {
 		t.Error("a certificate for another key of a cluster that has one was issued")
 	}
+}
+
+// rival asks for the certificate of a cluster whose agent says nothing of its key, as upstream's do.
+func (b *bootstrapThief) rival(t *testing.T) {
+	admin := ours(t, b.hub.AdminConfig()).ClusterV1().ManagedClusters()
+	joining := func() (name string) {
+		name = unique("joining")
+		must(b.clusters.Create(t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))(t)
+		return name
+	}
+	accept := func(name string) {
+		must(admin.Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"hubAcceptsClient":true}}`), metav1.PatchOptions{}))(t)
+	}
+	waits := func(name, why string) {
+		t.Helper()
+		eventually(t, "the cluster says that a request waits", func(ctx context.Context) (bool, error) {
+			c, err := admin.Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return false, err
+			}
+			w := meta.FindStatusCondition(c.Status.Conditions, registration.ConditionRequestWaits)
+			return holds(w != nil && w.Status == metav1.ConditionTrue && strings.Contains(w.Message, why), c.Status.Conditions)
+		})
+	}
+	one := joining()
+	agents, _ := b.request(t, one, nil)
+	accept(one)
+	eventually(t, "the only one that asks is let in", func(context.Context) (bool, error) { return b.issued(t, agents), nil })
+	rivals, _ := b.request(t, one, nil)
+	waits(one, rivals+" waits for an admin: it is for another key")
+
+	both := joining()
+	agents, _ = b.request(t, both, nil)
+	rival, _ := b.request(t, both, nil)
+	accept(both)
+	waits(both, "several keys")
+
+	// Accepted from the start, after the rival has asked.
+	early := unique("early")
+	beforehand, _ := b.request(t, early, nil)
+	must(admin.Create(t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: early},
+		Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true}}, metav1.CreateOptions{}))(t)
+	waits(early, "when it was accepted")
+	for _, name := range []string{rivals, agents, rival, beforehand} {
+		if b.issued(t, name) {
+			t.Errorf("the certificate of %s was issued", name)
+		}
+	}
+	// The admin decides, and the agent comes back with that key.
+	if out, err := (plugin{b.hub.AdminKubeconfig()}).command(t, "accept", "--clusters", both, "--csr", agents).CombinedOutput(); err != nil {
+		t.Fatalf("accept --csr: %v: %s", err, out)
+	}
+	eventually(t, "the one that the admin has chosen is let in", func(context.Context) (bool, error) { return b.issued(t, agents), nil })
+	eventually(t, "its key is pinned", func(ctx context.Context) (bool, error) {
+		role, err := kube(t, b.hub.AdminConfig()).RbacV1().ClusterRoles().Get(ctx, registration.ClusterRole(both), metav1.GetOptions{})
+		return err == nil && len(role.Annotations[registration.AnnotationKey]) == 2*sha256.Size, err
+	})
 }
 
 // foreigner is somebody who may do what a bootstrap identity may, but is none: his requests wait for an admin.

@@ -20,7 +20,7 @@ const (
 )
 
 // AcceptedAtAnnotation has the time (RFC 3339) at which an update made spec.hubAcceptsClient true. Only hub-apiserver writes
-// it. A cluster that was accepted from the start has none: it did not exist when anybody could have asked to be let in.
+// it. A cluster that was accepted from the start has none: it was not there before, to be asked for.
 const AcceptedAtAnnotation = "registration.clusterhub.dev/accepted-at"
 
 // ReservedNames are names that no cluster may have, because what the hub makes for it by its name is there already, for all

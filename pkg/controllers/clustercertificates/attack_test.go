@@ -66,14 +66,20 @@ func TestAttack_NoForgedRequestIsApproved(t *testing.T) {
 			r.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 19}, Critical: true, Value: []byte{0x30, 0x03, 0x01, 0x01, 0xFF}}}
 		}),
 		// The rest of the request.
-		"another signer":      func(s *scene) { s.csr.Spec.SignerName = "kubernetes.io/kube-apiserver-client-kubelet" },
-		"a legacy signer":     func(s *scene) { s.csr.Spec.SignerName = "kubernetes.io/legacy-unknown" },
-		"usable by a server":  func(s *scene) { s.csr.Spec.Usages = append(s.csr.Spec.Usages, "server auth") },
-		"usable to sign":      func(s *scene) { s.csr.Spec.Usages = append(s.csr.Spec.Usages, "cert sign") },
-		"usable for anything": func(s *scene) { s.csr.Spec.Usages = []certificatesv1.KeyUsage{"client auth", "any"} },
-		"not usable":          func(s *scene) { s.csr.Spec.Usages = []certificatesv1.KeyUsage{"digital signature"} },
-		"no label":            func(s *scene) { s.csr.Labels = nil },
-		"another label":       func(s *scene) { s.csr.Labels["open-cluster-management.io/cluster-name"] = "c2" },
+		"another signer":          func(s *scene) { s.csr.Spec.SignerName = "kubernetes.io/kube-apiserver-client-kubelet" },
+		"a legacy signer":         func(s *scene) { s.csr.Spec.SignerName = "kubernetes.io/legacy-unknown" },
+		"usable by a server":      func(s *scene) { s.csr.Spec.Usages = append(s.csr.Spec.Usages, "server auth") },
+		"usable to sign":          func(s *scene) { s.csr.Spec.Usages = append(s.csr.Spec.Usages, "cert sign") },
+		"usable for anything":     func(s *scene) { s.csr.Spec.Usages = []certificatesv1.KeyUsage{"client auth", "any"} },
+		"not usable":              func(s *scene) { s.csr.Spec.Usages = []certificatesv1.KeyUsage{"digital signature"} },
+		"no label":                func(s *scene) { s.csr.Labels = nil },
+		"another label":           func(s *scene) { s.csr.Labels["open-cluster-management.io/cluster-name"] = "c2" },
+		"for too long":            func(s *scene) { s.csr.Spec.ExpirationSeconds = new(int32(365*24*60*60 + 1)) },
+		"for as long as there is": func(s *scene) { s.csr.Spec.ExpirationSeconds = new(int32(1<<31 - 1)) },
+		"a renewal for too long": func(s *scene) {
+			s.renewing()
+			s.csr.Spec.ExpirationSeconds = new(int32(365*24*60*60 + 1))
+		},
 		"not a request": func(s *scene) {
 			s.pem = []byte("-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n")
 		},

@@ -27,8 +27,8 @@ func left(format string, args ...any) decision { return decision{why: fmt.Sprint
 const (
 	whyUndecided = "several keys were asked for at once, or the cluster was made with what is no key, and which is right only an " +
 		"admin can know"
-	whyUnasked = "nobody had asked for a certificate of the cluster when it was accepted, so its first one is for whom an admin " +
-		"names (kubectl hub accept --requesters), or says yes to"
+	whyUnasked = "no certificate of the cluster had been asked for when it was accepted, so its first one is for whom an admin names " +
+		"(kubectl hub accept --requesters), or says yes to"
 )
 
 // checkRequester says why a user may not ask for a certificate, or nothing.
@@ -39,10 +39,30 @@ func (r *Reconciler) checkRequester(object *certificatesv1.CertificateSigningReq
 	return fmt.Sprintf("the user %q is neither the agent that it asks for nor a bootstrap identity", object.Spec.Username)
 }
 
+// signersLifetime is what kube-controller-manager gives certificates for which no lifetime is asked, unless it is told
+// otherwise (--cluster-signing-duration). What it was told is not known here.
+const signersLifetime = 365 * 24 * time.Hour
+
+// checkLifetime says why a certificate would live for too long, or nothing. There is no way to end its life.
+func (r *Reconciler) checkLifetime(spec *certificatesv1.CertificateSigningRequestSpec) string {
+	asked, whose := signersLifetime, "no lifetime (spec.expirationSeconds), so that the signer chooses it, by default"
+	if spec.ExpirationSeconds != nil {
+		asked, whose = time.Duration(*spec.ExpirationSeconds)*time.Second, "a lifetime of"
+	}
+	if asked <= r.MaxLifetime {
+		return ""
+	}
+	return fmt.Sprintf("it asks for %s %s, and hub-controller-manager approves at most %s (--max-certificate-duration)", whose,
+		asked, r.MaxLifetime)
+}
+
 // decide says what becomes of the request of a cluster that is accepted. It changes nothing.
 func (r *Reconciler) decide(object *certificatesv1.CertificateSigningRequest, parsed *csr.Request, s *standing) (decision, error) {
 	if !s.byCertificate() {
 		return left("the cluster is accepted by the registration driver %q and needs no certificate", s.driver()), nil
+	}
+	if why := r.checkLifetime(&object.Spec); why != "" {
+		return decision{why: why}, nil
 	}
 	now := s.pinned()
 	if parsed.IsRenewal(&object.Spec) {
@@ -125,7 +145,7 @@ func (r *Reconciler) firstKey(requests []certificatesv1.CertificateSigningReques
 }
 
 // acceptedAfter says whether a request was there when the cluster was accepted. A cluster that was accepted from the start
-// has been accepted before anybody could ask for it.
+// was accepted before there was anything to ask for.
 func (s *standing) acceptedAfter(request *certificatesv1.CertificateSigningRequest) bool {
 	at, err := time.Parse(time.RFC3339, s.cluster.Annotations[names.AnnotationAcceptedAt])
 	return err == nil && !request.CreationTimestamp.After(at)

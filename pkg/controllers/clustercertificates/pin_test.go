@@ -69,11 +69,11 @@ func TestAttack_ARivalTakesOverNoCluster(t *testing.T) {
 			h.accept(nil)
 			h.want()
 		},
-		"asks first for a cluster that nobody has asked for": func(h *hub) {
+		"asks first, after the acceptance": func(h *hub) {
 			h.accept(nil)
 			h.ask("rival", "rival", bootstrap)
 			h.want()
-			if !strings.Contains(h.waits(), "nobody had asked") {
+			if !strings.Contains(h.waits(), "when it was accepted") {
 				h.Errorf("the cluster says %q", h.waits())
 			}
 		},
@@ -102,7 +102,7 @@ func TestAttack_ARivalTakesOverNoCluster(t *testing.T) {
 			h.accept(nil)
 			h.want("agent")
 		},
-		"asks after the admin has approved the agent, and before he accepts the cluster": func(h *hub) {
+		"asks after the agent was approved by hand, and before the cluster is accepted": func(h *hub) {
 			h.ask("agent", "agent", bootstrap)
 			h.conclude("agent", certificatesv1.CertificateApproved)
 			h.ask("rival", "rival", bootstrap)
@@ -169,7 +169,7 @@ func TestPin_IsTheKeyThatIsApproved(t *testing.T) {
 			h.ask("again", "agent", bootstrap)
 			h.want("again")
 		},
-		"its request was collected before anybody accepted it": func(h *hub) {
+		"its request was collected before the cluster was accepted": func(h *hub) {
 			h.ask("agent", "agent", bootstrap)
 			h.settle()
 			h.collect("agent")
@@ -211,7 +211,7 @@ func TestPin_IsTheKeyThatIsApproved(t *testing.T) {
 			h.want("renewal")
 			h.wantPinned("agent")
 		},
-		"a denied request is nobody's": func(h *hub) {
+		"a denied request does not count": func(h *hub) {
 			h.ask("rival", "rival", bootstrap)
 			h.conclude("rival", certificatesv1.CertificateDenied)
 			h.ask("agent", "agent", bootstrap)

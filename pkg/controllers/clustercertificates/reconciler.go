@@ -44,7 +44,7 @@ const (
 
 	reporter = "clustercertificates"
 
-	// openIndex finds the requests of a cluster that nobody has decided on, or that were approved.
+	// openIndex finds the requests of a cluster that wait or were approved.
 	openIndex = "open"
 
 	workers        = 8
@@ -58,6 +58,8 @@ type Options struct {
 	BootstrapUsers []string
 	// TrustedUsers are those of BootstrapUsers who may do so also for a cluster that was accepted before.
 	TrustedUsers []string
+	// MaxLifetime is the longest life of a certificate that is approved without an admin.
+	MaxLifetime time.Duration
 }
 
 // Reconciler decides on one certificate request.
@@ -169,7 +171,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, r.answer(ctx, object, parsed)
 }
 
-// answer decides on a request that nobody has decided on.
+// answer decides on a request that waits.
 func (r *Reconciler) answer(ctx context.Context, object *certificatesv1.CertificateSigningRequest, parsed *csr.Request) error {
 	if why := r.checkRequester(object, parsed); why != "" {
 		r.leave(object, nil, why)

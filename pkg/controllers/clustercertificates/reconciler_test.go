@@ -156,7 +156,7 @@ func (s *scene) decide() (approved bool, happened string) {
 		s.asked++
 		return c.Get(ctx, key, obj, options...)
 	}})
-	r := &Reconciler{Options: Options{BootstrapUsers: s.users, TrustedUsers: s.trusted}, client: c, live: live, recorder: recorder}
+	r := &Reconciler{Options: Options{BootstrapUsers: s.users, TrustedUsers: s.trusted, MaxLifetime: 365 * 24 * time.Hour}, client: c, live: live, recorder: recorder}
 	if _, err := r.Reconcile(s.t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s.csr)}); err != nil {
 		s.t.Fatal(err)
 	}
@@ -184,6 +184,7 @@ func TestApproved_IsWhatAnAgentOfAnAcceptedClusterAsksFor(t *testing.T) {
 			s.unasked()
 			s.csr.Spec.Username, s.users, s.trusted = "joiner", []string{"joiner"}, []string{"joiner"}
 		},
+		"for as long as it may live":           func(s *scene) { s.csr.Spec.ExpirationSeconds = new(int32(365 * 24 * 60 * 60)) },
 		"a renewal":                            func(s *scene) { s.renewing() },
 		"a renewal with another key":           func(s *scene) { s.renewing(); s.pinned("another") },
 		"fewer usages":                         func(s *scene) { s.csr.Spec.Usages = []certificatesv1.KeyUsage{"client auth"} },
@@ -206,14 +207,17 @@ func TestLeft_SaysWhy(t *testing.T) {
 		"the cluster has joined already":                                               func(s *scene) { s.joined() },
 		"it is for another key than the agent of the cluster has, whose SHA-256 is 00": func(s *scene) { s.pinned("00") },
 		"several keys were asked for at once":                                          func(s *scene) { s.pinned("undecided") },
-		"nobody had asked for a certificate of the cluster when":                       func(s *scene) { s.unasked() },
-		`the user "mallory" is neither the agent`:                                      func(s *scene) { s.csr.Spec.Username = "mallory" },
-		`the cluster is accepted by the registration driver "awsirsa"`:                 func(s *scene) { s.role.Annotations["registration.clusterhub.dev/driver"] = "awsirsa" },
-		"it asks for alternative names":                                                func(s *scene) { s.request.DNSNames = []string{"a"} },
-		`it asks for the usage "server auth"`:                                          func(s *scene) { s.csr.Spec.Usages = append(s.csr.Spec.Usages, "server auth") },
-		`it asks for the groups ["system:masters"]`:                                    func(s *scene) { s.request.Subject.Organization = []string{"system:masters"} },
-		`it asks for the user ["system:open-cluster-management:c2:agent1"]`:            func(s *scene) { s.request.Subject.CommonName = "system:open-cluster-management:c2:agent1" },
-		`it asks for the user ["` + strings.Repeat("long", 50):                         func(s *scene) { s.request.Subject.CommonName = strings.Repeat("long", 500) },
+		"it asks for a lifetime of 8760h0m1s, and hub-controller-manager approves at most 8760h0m0s (--max-certificate-duration)": func(s *scene) {
+			s.csr.Spec.ExpirationSeconds = new(int32(365*24*60*60 + 1))
+		},
+		"no certificate of the cluster had been asked for when":             func(s *scene) { s.unasked() },
+		`the user "mallory" is neither the agent`:                           func(s *scene) { s.csr.Spec.Username = "mallory" },
+		`the cluster is accepted by the registration driver "awsirsa"`:      func(s *scene) { s.role.Annotations["registration.clusterhub.dev/driver"] = "awsirsa" },
+		"it asks for alternative names":                                     func(s *scene) { s.request.DNSNames = []string{"a"} },
+		`it asks for the usage "server auth"`:                               func(s *scene) { s.csr.Spec.Usages = append(s.csr.Spec.Usages, "server auth") },
+		`it asks for the groups ["system:masters"]`:                         func(s *scene) { s.request.Subject.Organization = []string{"system:masters"} },
+		`it asks for the user ["system:open-cluster-management:c2:agent1"]`: func(s *scene) { s.request.Subject.CommonName = "system:open-cluster-management:c2:agent1" },
+		`it asks for the user ["` + strings.Repeat("long", 50):              func(s *scene) { s.request.Subject.CommonName = strings.Repeat("long", 500) },
 	} {
 		s := newScene(t)
 		change(s)
@@ -292,6 +296,16 @@ func TestRequests_AreLookedAtAgainWhenTheirClusterIsAccepted(t *testing.T) {
 		got := r.requestsOf(t.Context(), obj)
 		if len(got) != 1 || got[0].Name != "c1-abcde" {
 			t.Errorf("%T requests %v", obj, got)
+		}
+	}
+}
+
+// Who asks for no lifetime gets the signer's, which is a year where nobody has said otherwise.
+func TestLifetime_ThatIsNotAskedForIsTheSigners(t *testing.T) {
+	for bound, approved := range map[time.Duration]bool{365 * 24 * time.Hour: true, 365*24*time.Hour - time.Second: false} {
+		r := &Reconciler{Options: Options{MaxLifetime: bound}}
+		if why := r.checkLifetime(&certificatesv1.CertificateSigningRequestSpec{}); (why == "") != approved {
+			t.Errorf("at most %s: %q", bound, why)
 		}
 	}
 }

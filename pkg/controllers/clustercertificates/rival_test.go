@@ -74,7 +74,7 @@ func newHub(t *testing.T) *hub {
 				return c.Status().Update(ctx, obj)
 			},
 		}).Build()
-	h.process = &Reconciler{client: h.client, live: h.client, recorder: h.said}
+	h.process = &Reconciler{Options: Options{MaxLifetime: 365 * 24 * time.Hour}, client: h.client, live: h.client, recorder: h.said}
 	h.later()
 	h.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "uid1", CreationTimestamp: metav1.NewTime(h.now)}})
 	h.later()

@@ -91,6 +91,9 @@ func newAWSIRSA(ctx context.Context, o DriverOptions) (registration.Driver, erro
 	})
 }
 
+// shortestCertificate is the shortest life of a certificate that the API of certificate requests allows to ask for.
+const shortestCertificate = 10 * time.Minute
+
 // otherSpellings are the names of drivers in specifications that upstream did not keep.
 var otherSpellings = map[string]string{"aws-irsa": awsirsa.Name}
 
@@ -109,6 +112,7 @@ type RegistrationOptions struct {
 	AutoApprovedARNPatterns   []string
 	BootstrapIdentities       []string
 	AgentsListCSRs            bool
+	MaxCertificateDuration    time.Duration
 	HubClusterARN             string
 	EKSAccess                 string
 	AWSResourceTags           []string
@@ -117,6 +121,7 @@ type RegistrationOptions struct {
 func newRegistrationOptions() RegistrationOptions {
 	return RegistrationOptions{
 		Drivers: []string{csr.Name}, Known: builtinDrivers(), DriftCheckInterval: time.Hour, EKSAccess: "access-entry",
+		MaxCertificateDuration: 365 * 24 * time.Hour,
 	}
 }
 
@@ -138,6 +143,9 @@ func (o *RegistrationOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.BootstrapIdentities, "bootstrap-identities", o.BootstrapIdentities,
 		"Users who may ask for the first certificate of an accepted cluster, beside those of bootstrap tokens, "+
 			names.BootstrapServiceAccount+" and the auto approved ones.")
+	fs.DurationVar(&o.MaxCertificateDuration, "max-certificate-duration", o.MaxCertificateDuration,
+		"Longest life of an agent's certificate that is approved without an admin. An agent that asks for no lifetime gets the "+
+			"signer's, which counts as one year: with less than that here, agents have to ask for one.")
 	fs.BoolVar(&o.AgentsListCSRs, "agents-list-csrs", o.AgentsListCSRs,
 		"Let the agents of accepted clusters list and watch all certificate requests of the hub. Open Cluster Management's agents "+
 			"do so, hub-agent does not.")
@@ -174,6 +182,10 @@ func (o *RegistrationOptions) validate(autoApproval bool) (errs []error) {
 	if o.LeftoverTTL < 0 || o.DriftCheckInterval < 0 {
 		errs = append(errs, fmt.Errorf("--leftover-ttl and --drift-check-interval must not be below 0, not %s and %s",
 			o.LeftoverTTL, o.DriftCheckInterval))
+	}
+	if o.MaxCertificateDuration < shortestCertificate {
+		errs = append(errs, fmt.Errorf("--max-certificate-duration must be at least %s, which is the shortest that can be asked for, "+
+			"not %s", shortestCertificate, o.MaxCertificateDuration))
 	}
 	if _, err := o.tags(); err != nil {
 		errs = append(errs, err)
@@ -247,7 +259,7 @@ func (o *RegistrationOptions) setup(mgr ctrl.Manager, drivers registration.Drive
 func (o *RegistrationOptions) setupCertificates(ctx context.Context, mgr ctrl.Manager) error {
 	users := slices.Concat(o.BootstrapIdentities, o.AutoApprovedCSRIdentities)
 	return clustercertificates.SetupWithManager(ctx, mgr, clustercertificates.Options{
-		BootstrapUsers: users, TrustedUsers: o.AutoApprovedCSRIdentities})
+		BootstrapUsers: users, TrustedUsers: o.AutoApprovedCSRIdentities, MaxLifetime: o.MaxCertificateDuration})
 }
 
 // ofClusters keeps out of the caches what belongs to no cluster.
