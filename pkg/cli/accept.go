@@ -5,22 +5,17 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/hex"
-	"encoding/pem"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/registration"
@@ -32,6 +27,7 @@ type acceptOptions struct {
 	out            *format
 	clusters, more []string
 	requesters     []string
+	csr            string
 	skipCheck      bool
 }
 
@@ -40,17 +36,23 @@ func (g *global) newAcceptCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "accept --clusters NAME,...",
 		Short: "Let clusters into the hub",
-		Long: "accept lets clusters into the hub, and says who has asked for it. How a cluster proves who it is, by certificate " +
-			"or by AWS IAM, it says itself. The hub approves the certificate requests of accepted clusters.",
-		Example: example("kubectl hub accept --clusters c1,c2 --wait"),
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		Long: "accept lets clusters into the hub, and says who has asked for it, and for which keys. How a cluster proves who it is, " +
+			"by certificate or by AWS IAM, it says itself. The hub approves the first certificate request of an accepted cluster if " +
+			"there was just one when it was accepted, and then every renewal; --csr approves another one.",
+		Example: example(`
+kubectl hub accept --clusters c1,c2 --wait
+kubectl hub accept --clusters c1 --csr c1-294hj`),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	fs := cmd.Flags()
 	fs.StringSliceVar(&o.clusters, "clusters", nil, "Names of the clusters.")
 	fs.StringSliceVarP(&o.more, "cluster", "c", nil, "The same as --clusters.")
 	fs.StringSliceVar(&o.requesters, "requesters", nil,
-		"Users who may have asked for the cluster's certificate, beside those of bootstrap tokens.")
+		"Users who ask for the clusters' certificates. The hub approves the first certificate for no other, and for them also when "+
+			"they ask later. They come by a bootstrap token, or --bootstrap-identities of hub-controller-manager names them.")
+	fs.StringVar(&o.csr, "csr", "",
+		"Name of the certificate request to approve: one of several, or that of an agent with another key than before.")
 	fs.BoolVar(&o.skipCheck, "skip-approve-check", false, "Accept a cluster whoever has asked for its certificate.")
 	o.addWait(fs, "the clusters have joined and are available, and before that until they have asked")
 	o.out.addTo(cmd)
@@ -69,13 +71,18 @@ type acceptance struct {
 	// ARN is that of an EKS cluster, Requesters are the users who have asked for a certificate.
 	ARN        string   `json:"managedClusterARN,omitempty"`
 	Requesters []string `json:"requesters,omitempty"`
-	Available  *bool    `json:"available,omitempty"`
+	// Requests are the certificate requests that waited.
+	Requests  []request `json:"requests,omitempty"`
+	Available *bool     `json:"available,omitempty"`
 }
 
 func (o *acceptOptions) run(ctx context.Context) error {
 	names := slices.Compact(slices.Sorted(slices.Values(append(o.clusters, o.more...))))
 	if len(names) == 0 || slices.Contains(names, "") {
 		return errors.New("--clusters has to name the clusters to accept: kubectl hub get clusters shows them")
+	}
+	if o.csr != "" && len(names) > 1 {
+		return errors.New("--csr is of one cluster, and --clusters names several")
 	}
 	if err := o.validateTimeout(); err != nil {
 		return err
@@ -137,24 +144,41 @@ func (o *acceptOptions) accept(ctx context.Context, h *hub, name string) (*accep
 		return nil, err
 	}
 	a := &acceptance{Name: name, Changed: !cluster.Spec.HubAcceptsClient, Registration: registrationOf(cluster), ARN: arnOf(cluster)}
-	if !a.Changed {
-		return a, nil
-	}
 	if a.ARN == "" {
-		if a.Requesters, err = o.requestersOf(ctx, h, cluster); err != nil {
+		if a.Requests, err = o.requestsOf(ctx, h, cluster, a.Changed); err != nil {
+			return nil, err
+		}
+		a.Requesters = requesters(a.Requests)
+	}
+	// Before anything is changed.
+	for _, request := range a.Requests {
+		_, _ = fmt.Fprintf(o.ErrOut, "managed cluster %s: certificate request %s\n", name, request)
+	}
+	if a.Changed {
+		if cluster, err = o.patch(ctx, h, cluster); err != nil {
 			return nil, err
 		}
 	}
-	// What was looked at is what is accepted.
-	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"hubAcceptsClient":true}}`, cluster.UID)
-	cluster, err = h.clusters.ClusterV1().ManagedClusters().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err != nil {
-		return nil, err
+	if o.csr != "" {
+		return a, h.approve(ctx, o.csr)
 	}
 	if why := h.leftToAdmin(ctx, cluster); why != "" {
 		o.warn("managed cluster %s: %s", name, why)
 	}
 	return a, nil
+}
+
+// patch accepts what was looked at, and nothing that has taken its place.
+func (o *acceptOptions) patch(ctx context.Context, h *hub, cluster *clusterv1.ManagedCluster) (*clusterv1.ManagedCluster, error) {
+	metadata := map[string]any{"uid": cluster.UID}
+	if len(o.requesters) > 0 {
+		metadata["annotations"] = map[string]string{registration.AnnotationRequesters: strings.Join(o.requesters, ",")}
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata, "spec": map[string]any{"hubAcceptsClient": true}})
+	if err != nil {
+		return nil, err
+	}
+	return h.clusters.ClusterV1().ManagedClusters().Patch(ctx, cluster.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 }
 
 // find waits for the cluster if that is wanted.
@@ -170,89 +194,6 @@ func (o *acceptOptions) find(ctx context.Context, h *hub, name string) (cluster 
 		return nil, fmt.Errorf("there is no managed cluster %s on %s: run kubectl hub join on it first", name, h.config.Host)
 	}
 	return cluster, err
-}
-
-// requestersOf are the users who ask for a certificate of the cluster. A user who does not come by a bootstrap token is
-// refused, unless he is expected.
-func (o *acceptOptions) requestersOf(ctx context.Context, h *hub, cluster *clusterv1.ManagedCluster) ([]string, error) {
-	requests, err := h.pendingRequests(ctx, cluster.Name)
-	if err != nil {
-		if o.skipCheck {
-			return nil, nil
-		}
-		return nil, fmt.Errorf("who asks for managed cluster %s: %w (--skip-approve-check accepts it without knowing)",
-			cluster.Name, err)
-	}
-	users := sets.New[string]()
-	for i := range requests {
-		user := requests[i].Spec.Username
-		if !isBootstrap(user) && !o.skipCheck && !slices.Contains(o.requesters, user) {
-			return nil, fmt.Errorf("certificate request %s of managed cluster %s comes from %q, who does not come by a bootstrap "+
-				"token: --requesters=%[3]s accepts the cluster all the same", requests[i].Name, cluster.Name, user)
-		}
-		users.Insert(user)
-	}
-	return sets.List(users), nil
-}
-
-// pendingRequests are those for certificates of a cluster that nobody has decided on.
-func (h *hub) pendingRequests(ctx context.Context, cluster string) ([]certificatesv1.CertificateSigningRequest, error) {
-	list, err := h.kube.CertificatesV1().CertificateSigningRequests().List(ctx,
-		metav1.ListOptions{LabelSelector: registration.ClusterNameLabel + "=" + cluster})
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(list.Items, func(r certificatesv1.CertificateSigningRequest) bool {
-		return r.Spec.SignerName != registration.SignerName || !isPending(&r)
-	}), nil
-}
-
-// leftToAdmin says why the hub does not approve the requests of an accepted cluster by itself, or nothing.
-func (h *hub) leftToAdmin(ctx context.Context, cluster *clusterv1.ManagedCluster) string {
-	if arnOf(cluster) != "" {
-		return ""
-	}
-	requests, err := h.pendingRequests(ctx, cluster.Name)
-	if err != nil {
-		return "" // who may not see them is not told of them
-	}
-	why := ""
-	for i := range requests {
-		request, key := &requests[i], cluster.Annotations[registration.AnnotationAgentKey]
-		switch {
-		case !isBootstrap(request.Spec.Username):
-			why = "comes from " + request.Spec.Username
-		case key != "" && keyOf(request) != key:
-			why = "is of another agent than the one that made the cluster"
-		default:
-			return ""
-		}
-		why = fmt.Sprintf("certificate request %s %s, so the hub leaves it to you: if it is right, kubectl certificate approve %[1]s",
-			request.Name, why)
-	}
-	return why
-}
-
-// keyOf is the hash of a request's key, as registration.AnnotationAgentKey has it.
-func keyOf(request *certificatesv1.CertificateSigningRequest) string {
-	block, _ := pem.Decode(request.Spec.Request)
-	if block == nil {
-		return ""
-	}
-	parsed, err := x509.ParseCertificateRequest(block.Bytes)
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(parsed.RawSubjectPublicKeyInfo)
-	return hex.EncodeToString(sum[:])
-}
-
-func isPending(request *certificatesv1.CertificateSigningRequest) bool {
-	return len(request.Status.Certificate) == 0 && len(request.Status.Conditions) == 0
-}
-
-func isBootstrap(user string) bool {
-	return strings.HasPrefix(user, registration.BootstrapUserPrefix) || user == registration.BootstrapServiceAccount
 }
 
 // awaitAvailable waits until the agent of an accepted cluster has come with its own identity.

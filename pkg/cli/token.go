@@ -35,6 +35,8 @@ const (
 	// authAWSOfSeed is the same, as the specification of the registration spells it.
 	authAWSOfSeed = "aws-irsa"
 
+	// defaultTokenTTL is enough for a day's work: whoever finds a token can ask for certificates.
+	defaultTokenTTL = 24 * time.Hour
 	// longestTokenTTL is more than API servers grant.
 	longestTokenTTL  = 10 * 365 * 24 * time.Hour
 	shortestTokenTTL = 10 * time.Minute
@@ -68,8 +70,8 @@ func (o *tokenOptions) addTo(cmd *cobra.Command) {
 		"ARN of the hub's EKS cluster, for "+authAWS+". The default is the name of the cluster in the kubeconfig.")
 	fs.StringVar(&o.server, "hub-apiserver", "",
 		"https URL by which the clusters reach the hub. The default is that of the kubeconfig.")
-	fs.DurationVar(&o.ttl, "token-ttl", 8640*time.Hour,
-		"How long the token can be used. The hub's API server may allow less.")
+	fs.DurationVar(&o.ttl, "token-ttl", defaultTokenTTL,
+		"How long the token can be used to join, or to join again when a certificate has expired. The hub's API server may allow less.")
 	fs.BoolVar(&o.bootstrapToken, "use-bootstrap-token", false,
 		"Make a short bootstrap token, as kubeadm does, instead of one of a service account. The hub's API server has to take them "+
 			"(--enable-bootstrap-token-auth).")

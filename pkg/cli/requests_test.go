@@ -1,0 +1,112 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"strings"
+	"testing"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/util/cert"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	clusterfake "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/fake"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const tokenUser = "system:bootstrap:abcdef"
+
+func newCSR(t *testing.T, name, user string) *certificatesv1.CertificateSigningRequest {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := cert.MakeCSRFromTemplate(key, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "agent"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{registration.ClusterNameLabel: "c1"}},
+		Spec:       certificatesv1.CertificateSigningRequestSpec{Request: request, SignerName: registration.SignerName, Username: user},
+	}
+}
+
+// What is accepted is shown before, and of several keys an admin names one.
+func TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne(t *testing.T) {
+	agent, rival := newCSR(t, "agent", tokenUser), newCSR(t, "rival", tokenUser)
+	for name, test := range map[string]struct {
+		rivals []*certificatesv1.CertificateSigningRequest
+		change func(*acceptOptions, *clusterv1.ManagedCluster)
+		// fails is what the error has; without one, the cluster is accepted.
+		fails, approved string
+	}{
+		"one": {},
+		"two keys": {rivals: []*certificatesv1.CertificateSigningRequest{rival},
+			fails: "agent, asked for by " + tokenUser + ", for the key with SHA-256 " + keyOf(agent)},
+		"two keys, and the cluster was made with one": {rivals: []*certificatesv1.CertificateSigningRequest{rival},
+			change: func(_ *acceptOptions, c *clusterv1.ManagedCluster) {
+				c.Annotations = map[string]string{registration.AnnotationAgentKey: strings.ToUpper(keyOf(agent))}
+			}},
+		"two keys, one is chosen": {rivals: []*certificatesv1.CertificateSigningRequest{rival},
+			change: func(o *acceptOptions, _ *clusterv1.ManagedCluster) { o.csr = "agent" }, approved: "agent"},
+		"one that is not there": {change: func(o *acceptOptions, _ *clusterv1.ManagedCluster) { o.csr = "other" },
+			fails: "no certificate request other of managed cluster c1 waits"},
+		"of a cluster that is accepted already": {change: func(o *acceptOptions, c *clusterv1.ManagedCluster) {
+			o.csr, c.Spec.HubAcceptsClient = "agent", true
+		}, approved: "agent"},
+		"of a stranger": {rivals: []*certificatesv1.CertificateSigningRequest{newCSR(t, "stranger", "eve")}, fails: "eve"},
+		"of those who are named": {change: func(o *acceptOptions, _ *clusterv1.ManagedCluster) {
+			o.requesters = []string{tokenUser, "joiner"}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, out := newGlobal()
+			o := &acceptOptions{global: g}
+			c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "uid1"}}
+			if test.change != nil {
+				test.change(o, c)
+			}
+			h := &hub{kube: fake.NewClientset(agent.DeepCopy()), clusters: clusterfake.NewClientset(c)}
+			for _, rival := range test.rivals {
+				if _, err := h.kube.CertificatesV1().CertificateSigningRequests().Create(t.Context(), rival.DeepCopy(), metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := o.accept(t.Context(), h, "c1")
+			after, getErr := h.clusters.ClusterV1().ManagedClusters().Get(t.Context(), "c1", metav1.GetOptions{})
+			if getErr != nil {
+				t.Fatal(getErr)
+			}
+			if test.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), test.fails) || after.Spec.HubAcceptsClient {
+					t.Errorf("accepted %t, error %v, want %q", after.Spec.HubAcceptsClient, err, test.fails)
+				}
+				return
+			}
+			if err != nil || !after.Spec.HubAcceptsClient || after.Annotations[registration.AnnotationRequesters] != strings.Join(o.requesters, ",") {
+				t.Errorf("accepted %t, annotations %v, error %v", after.Spec.HubAcceptsClient, after.Annotations, err)
+			}
+			if !strings.Contains(out.String(), "certificate request agent, asked for by "+tokenUser+", for the key with SHA-256 "+keyOf(agent)) {
+				t.Errorf("it says %q", out)
+			}
+			list, err := h.kube.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range list.Items {
+				if approved := len(list.Items[i].Status.Conditions) > 0; approved != (list.Items[i].Name == test.approved) {
+					t.Errorf("%s: approved %t", list.Items[i].Name, approved)
+				}
+			}
+		})
+	}
+}
