@@ -185,13 +185,30 @@ func (a *agent) join(ctx context.Context) {
 				klog.FromContext(ctx).Info("Waiting for the hub to accept the cluster")
 			}
 		} else {
+			err = a.explain(err)
 			a.health.waiting(err.Error())
+			if apierrors.IsUnauthorized(err) && said.again("token", err.Error()) {
+				a.tell(ctx, corev1.EventTypeWarning, "BootstrapTokenRefused", err.Error())
+			}
 		}
 		said.result(ctx, "registering", err)
 		if !sleep(ctx, retry.next()) {
 			return
 		}
 	}
+}
+
+// explain says what to do when the hub does not know the bootstrap token: the agent cannot come back by itself.
+func (a *agent) explain(err error) error {
+	if !apierrors.IsUnauthorized(err) {
+		return err
+	}
+	why := "there is no identity yet"
+	if unusable := a.identity.usable(a.store.get()); unusable != nil {
+		why = unusable.Error()
+	}
+	return fmt.Errorf("%s, and the hub does not take the bootstrap token, which has expired or was revoked: on the hub run kubectl "+
+		"hub get token, and on this cluster the join command that it prints: %w", why, err)
 }
 
 // bootstrapHub is the hub as the bootstrap kubeconfig reaches it.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -255,6 +256,45 @@ func TestJoin_NoBootstrapKubeconfigIsSaidAndWaitedFor(t *testing.T) {
 		}
 		if n := w.asked(""); n > 0 {
 			t.Errorf("the hub was asked %d times", n)
+		}
+		stop()
+	})
+}
+
+// An agent that was away for as long as its certificate was valid has a key that the hub knows, and needs another token.
+func TestJoin_AnExpiredCertificateAndTokenAreSaidWithWhatToDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		_, stop := w.joined()
+		stop()
+		key := w.secret().key
+		pass(400 * 24 * time.Hour)
+		w.set(func() {
+			w.refuse = func(user, _, _ string) error {
+				if user == bootstrapUser {
+					return apierrors.NewUnauthorized("the token has expired")
+				}
+				return nil
+			}
+		})
+		a := w.newAgent()
+		stop = start(t, a)
+		pass(5 * time.Minute)
+		want := []string{"the certificate has expired", "kubectl hub get token"}
+		for _, text := range want {
+			if err := a.health.ready(); err == nil || !strings.Contains(err.Error(), text) {
+				t.Errorf("its readiness is %v, without %q", err, text)
+			}
+			if events := w.events(); len(events) != 1 || !strings.Contains(events[0], text) {
+				t.Errorf("the events are %q, without one %q", events, text)
+			}
+		}
+		w.set(func() { w.refuse = nil })
+		pass(time.Minute)
+		w.approve()
+		pass(time.Minute)
+		if string(w.secret().key) != string(key) || a.health.ready() != nil {
+			t.Errorf("with another token it does not come back: %v", a.health.ready())
 		}
 		stop()
 	})
