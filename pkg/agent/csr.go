@@ -174,10 +174,15 @@ func (c *csrIdentity) request(ctx context.Context, h *hub, s state) error {
 	}); err != nil {
 		return err
 	}
-	klog.FromContext(ctx).Info("Asked for a certificate", "request", made.Name)
+	hash, err := keyHash(s.nextKey)
+	if err != nil {
+		return err
+	}
+	klog.FromContext(ctx).Info("Asked for a certificate", "request", made.Name, "keySHA256", hash)
 	if c.unknownKey() {
 		c.tell(ctx, corev1.EventTypeWarning, "NewKey", fmt.Sprintf("The hub knows cluster %s already, and the key of this "+
-			"agent is new to it: an admin of the hub has to approve certificate request %s", s.clusterName, made.Name))
+			"agent is new to it: an admin of the hub has to approve certificate request %s, for the key with SHA-256 %s",
+			s.clusterName, made.Name, hash))
 	}
 	return nil
 }
