@@ -86,3 +86,16 @@ func TestDenied_OneRefusalNamesAllThatIsMissing(t *testing.T) {
 		}
 	}
 }
+
+func TestRule_IsWrittenAsItStandsInARole(t *testing.T) {
+	for want, rule := range map[string]permission.Rule{
+		`{apiGroups: ["g"], resources: ["r/s"], resourceNames: ["n"], verbs: ["v"]}`:                  {Verb: "v", Group: "g", Resource: "r", Subresource: "s", Name: "n"},
+		`{apiGroups: ["g"], resources: ["r"], resourceNames: ["n"], verbs: ["v"]} in the namespace a`: {Verb: "v", Group: "g", Resource: "r", Name: "n", Namespace: "a"},
+		// What is yet to get its name.
+		`{apiGroups: ["g"], resources: ["r"], verbs: ["v"]}`: {Verb: "v", Group: "g", Resource: "r"},
+	} {
+		if got := rule.String(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
