@@ -27,6 +27,9 @@ const (
 	accessPolicyName = "clusterhub"
 )
 
+// tagKeyForm is a key of a tag, as IAM takes it.
+var tagKeyForm = regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/+@-]{1,128}$`)
+
 // oidcProviderForm is an issuer without "https://": a host, and a path.
 var oidcProviderForm = regexp.MustCompile(`^[0-9A-Za-z.-]+(:[0-9]+)?(/[0-9A-Za-z._~/-]*)?$`)
 
@@ -47,6 +50,7 @@ type iamRoleOptions struct {
 	oidcProvider   string
 	serviceAccount string
 	hubAccess      string
+	tags           []string
 }
 
 func (g *global) newIAMRoleCommand() *cobra.Command {
@@ -73,6 +77,8 @@ kubectl hub iam-role --hub-cluster-arn arn:aws:eks:eu-west-1:123456789012:cluste
 		hubServiceAccount+", or "+registration.AgentNamespace+"/"+registration.AgentServiceAccount+".")
 	fs.StringVar(&o.hubAccess, "eks-access", accessEntry,
 		"How the hub lets roles in, as hub-controller-manager has it: "+accessEntry+" or "+awsAuth+".")
+	fs.StringSliceVar(&o.tags, "aws-resource-tags", nil,
+		"Tags of what the hub makes in AWS, as hub-controller-manager has them: the hub's role may set these, and its own.")
 	o.out.addTo(cmd)
 	must(cmd.RegisterFlagCompletionFunc("eks-access",
 		cobra.FixedCompletions([]string{accessEntry, awsAuth}, cobra.ShellCompDirectiveNoFileComp)))
@@ -140,11 +146,26 @@ func (o *iamRoleOptions) hubRole(hubCluster irsa.Cluster, provider string) (*iam
 	if err != nil {
 		return nil, err
 	}
+	keys, err := o.tagKeys()
+	if err != nil {
+		return nil, err
+	}
 	return &iamRole{
 		Name: name, ARN: arn,
 		TrustPolicy:  irsa.WebIdentityTrustPolicy(hubCluster, provider, subject),
-		AccessPolicy: irsa.CreatorPolicy(hubCluster, o.hubAccess == accessEntry),
+		AccessPolicy: irsa.CreatorPolicy(hubCluster, o.hubAccess == accessEntry, keys...),
 	}, nil
+}
+
+func (o *iamRoleOptions) tagKeys() (keys []string, err error) {
+	for _, tag := range o.tags {
+		key, _, ok := strings.Cut(tag, "=")
+		if !ok || !tagKeyForm.MatchString(key) {
+			return nil, fmt.Errorf("--aws-resource-tags: %q is not of the form key=value, with a key of letters, digits, spaces and _.:/+@-", tag)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
 }
 
 // subject is the service account as a token names it.

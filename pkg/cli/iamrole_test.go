@@ -97,6 +97,18 @@ func TestIAMRole_OfTheHub(t *testing.T) {
 	}
 }
 
+// The hub's role may set the tags that hub-controller-manager is told to set.
+func TestIAMRole_MaySetTheTagsThatAreConfigured(t *testing.T) {
+	out, err := iamRoleOutput(t, "--hub-cluster-arn", hubARN, "--oidc-provider", issuer, "--aws-resource-tags", "team=a=b,cost center=1", "-o", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, keys, _ := strings.Cut(out, `"aws:TagKeys"`); !strings.Contains(keys, `"team"`) || !strings.Contains(keys, `"cost center"`) ||
+		!strings.Contains(keys, irsa.TagOwner) {
+		t.Errorf("the keys are %s", keys)
+	}
+}
+
 func TestIAMRole_SaysWhatIsWrong(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
@@ -108,6 +120,8 @@ func TestIAMRole_SaysWhatIsWrong(t *testing.T) {
 		"http":              {[]string{"--hub-cluster-arn", hubARN, "--oidc-provider", "http://x"}, "https issuer"},
 		"a quote":           {[]string{"--hub-cluster-arn", hubARN, "--oidc-provider", "x'; rm"}, "https issuer"},
 		"no account":        {[]string{"--hub-cluster-arn", hubARN, "--oidc-provider", issuer, "--service-account", "x"}, "NAMESPACE/NAME"},
+		"no tag":            {[]string{"--hub-cluster-arn", hubARN, "--oidc-provider", issuer, "--aws-resource-tags", "team"}, "key=value"},
+		"a tag's quote":     {[]string{"--hub-cluster-arn", hubARN, "--oidc-provider", issuer, "--aws-resource-tags", "a'; rm=x"}, "key=value"},
 		"no access":         {[]string{"--hub-cluster-arn", hubARN, "--oidc-provider", issuer, "--eks-access", "x"}, "--eks-access must be"},
 		"another partition": {[]string{"--hub-cluster-arn", hubARN, "--managed-cluster-arn", "arn:aws-cn:eks:cn-north-1:123456789012:cluster/x", "--oidc-provider", issuer}, "--managed-cluster-arn"},
 	} {

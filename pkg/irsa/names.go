@@ -26,6 +26,19 @@ const (
 	TagManagedCluster = "managed_cluster_name"
 )
 
+// The tags of HubRole, and of its access entry, that say whose they are. An object of AWS is made together with its tags:
+// there is no moment at which it is nobody's.
+const (
+	// TagOwner is the name of the ManagedCluster.
+	TagOwner = "clusterhub.dev/managed-cluster"
+	// TagOwnerHub is the ARN of the hub's EKS cluster.
+	TagOwnerHub = "clusterhub.dev/hub-cluster-arn"
+)
+
+func ownTagKeys() Values {
+	return Values{TagHubAccount, TagHubCluster, TagManagedAccount, TagManagedCluster, TagOwner, TagOwnerHub}
+}
+
 // Suffix ends the names of a managed cluster's roles: a hash of the values of their tags. It tells roles apart and
 // protects nothing. It leaves out the regions: two clusters of one account with one name have one suffix.
 func Suffix(hubAccount, hubCluster, managedAccount, managedCluster string) string {

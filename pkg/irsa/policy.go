@@ -11,6 +11,7 @@ import (
 const (
 	policyVersion = "2012-10-17"
 	allow         = "Allow"
+	deny          = "Deny"
 	assumeRole    = "sts:AssumeRole"
 	stsAudience   = "sts.amazonaws.com"
 )
@@ -27,7 +28,7 @@ type Statement struct {
 	Principal *Principal `json:",omitempty"`
 	Action    Values
 	Resource  Values                       `json:",omitempty"`
-	Condition map[string]map[string]string `json:",omitempty"`
+	Condition map[string]map[string]Values `json:",omitempty"`
 }
 
 // Principal is whom a trust policy is about.
@@ -73,16 +74,21 @@ func newPolicy(statements ...Statement) Policy {
 
 // HubTrustPolicy is who may become HubRole: ManagedRole, while it has the tags of this identity.
 func (i Identity) HubTrustPolicy() Policy {
-	tags := map[string]string{}
+	tags := map[string]Values{}
 	for key, value := range i.Tags() {
-		tags["aws:PrincipalTag/"+key] = value
+		tags["aws:PrincipalTag/"+key] = Values{value}
 	}
 	return newPolicy(Statement{
 		Effect:    allow,
 		Principal: &Principal{AWS: i.ManagedRoleARN()},
 		Action:    Values{assumeRole},
-		Condition: map[string]map[string]string{"StringEquals": tags},
+		Condition: map[string]map[string]Values{"StringEquals": tags},
 	})
+}
+
+// NoTrustPolicy lets nobody become a role. IAM takes no trust policy without a statement.
+func NoTrustPolicy() Policy {
+	return newPolicy(Statement{Effect: deny, Principal: &Principal{AWS: "*"}, Action: Values{assumeRole}})
 }
 
 // HubAccessPolicy is what HubRole may do in AWS: see the hub's cluster. Its rights on the hub are RBAC's business.
@@ -108,9 +114,9 @@ func WebIdentityTrustPolicy(cluster Cluster, provider string, subjects ...string
 			Effect:    allow,
 			Principal: &Principal{Federated: "arn:" + cluster.Partition + ":iam::" + cluster.Account + ":oidc-provider/" + provider},
 			Action:    Values{"sts:AssumeRoleWithWebIdentity"},
-			Condition: map[string]map[string]string{"StringEquals": {
-				provider + ":sub": subject,
-				provider + ":aud": stsAudience,
+			Condition: map[string]map[string]Values{"StringEquals": {
+				provider + ":sub": {subject},
+				provider + ":aud": {stsAudience},
 			}},
 		})
 	}
@@ -118,9 +124,9 @@ func WebIdentityTrustPolicy(cluster Cluster, provider string, subjects ...string
 }
 
 // CreatorPolicy is what CreatorRole may do: exactly what the hub's controller calls. Of the specification's list it leaves
-// out what concerns managed policies, the listing, and iam:PassRole. With access entries it may make those of HubRoles,
-// and no others; without, the hub edits aws-auth and calls no EKS.
-func CreatorPolicy(hub Cluster, accessEntries bool) Policy {
+// out what makes and changes managed policies, the listing of roles, and iam:PassRole. With access entries it may make those
+// of HubRoles, and no others; without, the hub edits aws-auth and calls no EKS. The tag keys are those besides the hub's own.
+func CreatorPolicy(hub Cluster, accessEntries bool, tagKeys ...string) Policy {
 	hubRoles := hub.roleARN(hubRolePrefix + "*")
 	p := newPolicy(Statement{
 		Effect: allow,
@@ -132,7 +138,10 @@ func CreatorPolicy(hub Cluster, accessEntries bool) Policy {
 			"iam:UpdateAssumeRolePolicy",
 			"iam:PutRolePolicy",
 			"iam:GetRolePolicy",
+			"iam:ListRolePolicies",
 			"iam:DeleteRolePolicy",
+			"iam:ListAttachedRolePolicies",
+			"iam:DetachRolePolicy",
 		},
 		Resource: Values{hubRoles},
 	})
@@ -146,16 +155,24 @@ func CreatorPolicy(hub Cluster, accessEntries bool) Policy {
 		Action:   Values{"eks:CreateAccessEntry"},
 		Resource: Values{hub.String()},
 		// Whoever may make an entry of any principal may make himself an admin of the hub.
-		Condition: map[string]map[string]string{"ArnLike": {"eks:principalArn": hubRoles}},
+		Condition: map[string]map[string]Values{"ArnLike": {"eks:principalArn": {hubRoles}}},
 	}, Statement{
 		Effect: allow,
 		Action: Values{
 			"eks:DescribeAccessEntry",
 			"eks:UpdateAccessEntry",
 			"eks:DeleteAccessEntry",
-			"eks:TagResource",
+			"eks:ListAssociatedAccessPolicies",
+			"eks:DisassociateAccessPolicy",
 		},
 		Resource: Values{entries},
+	}, Statement{
+		Effect: allow,
+		Action: Values{"eks:TagResource"},
+		// On which of them EKS asks for this when an entry is made with tags, AWS does not say. The hub's cluster gets no tags
+		// by which others give rights.
+		Resource:  Values{hub.String(), entries},
+		Condition: map[string]map[string]Values{"ForAllValues:StringEquals": {"aws:TagKeys": append(ownTagKeys(), tagKeys...)}},
 	})
 	return p
 }

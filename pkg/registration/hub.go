@@ -24,6 +24,8 @@ const (
 	AnnotationClusterUID = "registration.clusterhub.dev/cluster-uid"
 	// AnnotationGranted has the time (RFC 3339) at which all of it had been granted.
 	AnnotationGranted = "registration.clusterhub.dev/granted"
+	// AnnotationNote is what the driver has warned of when it was last called.
+	AnnotationNote = "registration.clusterhub.dev/note"
 	// AnnotationRevoking says that the record is being revoked: it has to be, to the end, whatever is wished meanwhile.
 	AnnotationRevoking = "registration.clusterhub.dev/revoking"
 

@@ -205,7 +205,7 @@ func (a *Account) Roles() map[string]Role {
 	for _, r := range a.roles {
 		role := Role{
 			Name: r.name, Path: r.path, Description: r.description, Trust: a.trustText(r), ARN: r.arn, ID: r.id,
-			Policies: map[string]string{}, Attached: slices.Clone(r.attached), Tags: map[string]string{}, MaxSessionDuration: r.maxSession,
+			Policies: map[string]string{}, Attached: slices.Sorted(slices.Values(r.attached)), Tags: map[string]string{}, MaxSessionDuration: r.maxSession,
 		}
 		for name, p := range r.policies {
 			role.Policies[name] = p.text

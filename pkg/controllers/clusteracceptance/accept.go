@@ -48,11 +48,10 @@ func (r *Reconciler) accept(ctx context.Context, cluster *clusterv1.ManagedClust
 		return err
 	}
 	message := names.MessageAccepted
-	if note == "" {
-		note = r.changed(cluster, pinned)
-	}
-	if note != "" {
-		message += ". " + note
+	for _, note := range []string{note, r.changed(cluster, pinned)} {
+		if note != "" {
+			message += ". " + note
+		}
 	}
 	if err := r.condition(ctx, cluster, metav1.ConditionTrue, names.ReasonAccepted, message); err != nil {
 		return err
@@ -197,10 +196,10 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 	check := !pinned.granted.IsZero()
 	if check {
 		if interval <= 0 {
-			return "", 0, nil
+			return pinned.note, 0, nil
 		}
 		if next := r.paces.untilCheck(cluster.Name, pinned.granted, interval); next > 0 {
-			return "", next, nil
+			return pinned.note, next, nil
 		}
 	}
 	const what = "grant"
@@ -214,6 +213,10 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 	if isLater(err) {
 		return "", 0, err
 	}
+	var warning registration.Warning
+	if errors.As(err, &warning) {
+		note, err = registration.Message(warning), nil
+	}
 	if err != nil {
 		err = fmt.Errorf("granting the cluster its identity: %w", err)
 		wait := r.paces.failed(cluster.Name, what, err)
@@ -225,18 +228,17 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 		return checkNote + registration.Message(err), wait, nil
 	}
 	r.paces.succeeded(cluster.Name)
+	if !check {
+		pinned.granted = r.clock.Now()
+	}
+	pinned.note = note
+	if _, err := r.patchRole(ctx, role, pinned.write); err != nil || interval <= 0 {
+		return note, 0, err
+	}
 	if check {
 		r.paces.checked(cluster.Name, interval)
-		return "", r.paces.untilCheck(cluster.Name, pinned.granted, interval), nil
 	}
-	_, err = r.patchRole(ctx, role, func(role *rbacv1.ClusterRole) {
-		pinned.granted = r.clock.Now()
-		pinned.write(role)
-	})
-	if err != nil || interval <= 0 {
-		return "", 0, err
-	}
-	return "", r.paces.untilCheck(cluster.Name, pinned.granted, interval), nil
+	return note, r.paces.untilCheck(cluster.Name, pinned.granted, interval), nil
 }
 
 // checkNote begins what is said of a check that has failed.

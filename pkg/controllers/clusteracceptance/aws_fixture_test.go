@@ -10,6 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -110,6 +114,22 @@ func (f *awsFixture) hubRole(name string) string {
 	return "ocm-hub-" + irsa.Suffix(f.hubCluster.Account, f.hubCluster.Name, f.managed.ID, name)
 }
 
+// giveMore is what others do to the role of an EKS cluster, and to its access entry.
+func (f *awsFixture) giveMore(name string) {
+	f.Helper()
+	config, role, cluster := f.hub.Config(f.hub.Root()), f.hubRole(name), f.hubCluster.Name
+	must(iam.NewFromConfig(config).PutRolePolicy(f.Context(), &iam.PutRolePolicyInput{
+		RoleName: &role, PolicyName: aws.String("more"), PolicyDocument: aws.String(fakeaws.AllowAll)}))(f.T)
+	must(iam.NewFromConfig(config).AttachRolePolicy(f.Context(), &iam.AttachRolePolicyInput{
+		RoleName: &role, PolicyArn: aws.String("arn:aws:iam::aws:policy/AdministratorAccess")}))(f.T)
+	if f.access == awsirsa.AccessEntry {
+		must(eks.NewFromConfig(config).AssociateAccessPolicy(f.Context(), &eks.AssociateAccessPolicyInput{
+			ClusterName: &cluster, PrincipalArn: aws.String(f.hub.Roles()[role].ARN),
+			PolicyArn:   aws.String("arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"),
+			AccessScope: &ekstypes.AccessScope{Type: ekstypes.AccessScopeTypeCluster}}))(f.T)
+	}
+}
+
 // join makes an accepted ManagedCluster that says of itself which EKS cluster it is.
 func (f *awsFixture) join(name, arn string) {
 	f.Helper()
@@ -125,14 +145,18 @@ func (f *awsFixture) inAWS() (all []string) {
 	f.Helper()
 	for name, role := range f.hub.Roles() {
 		if strings.HasPrefix(name, "ocm-hub-") {
-			all = append(all, fmt.Sprintf("role of %s with %d policies", role.Tags[awsirsa.TagCluster], len(role.Policies)))
+			all = append(all, fmt.Sprintf("role of %s with %d policies", role.Tags[irsa.TagOwner], len(role.Policies)+len(role.Attached)))
 		}
 	}
 	roles := f.hub.Roles()
 	for principal, e := range f.hub.AccessEntries(f.hubCluster.String()) {
 		role := roles[principal[strings.LastIndex(principal, "/")+1:]]
-		all = append(all, fmt.Sprintf("entry of %s for %v, of that role: %t", e.Tags[awsirsa.TagCluster], e.KubernetesGroups,
-			e.Tags[awsirsa.TagRoleID] == role.ID))
+		of := strings.TrimPrefix(e.Username, "open-cluster-management:")
+		if owner := e.Tags[irsa.TagOwner]; owner != of && len(e.Tags) > 0 {
+			f.Errorf("the entry of %s is tagged as that of %s", of, owner)
+		}
+		all = append(all, strings.TrimSpace(fmt.Sprintf("entry of %s for %v, of that role: %t %s", of, e.KubernetesGroups,
+			e.PrincipalID == role.ID, strings.Join(e.AccessPolicies, " "))))
 	}
 	found := must(f.kube.CoreV1().ConfigMaps("kube-system").Get(f.Context(), "aws-auth", metav1.GetOptions{}))(f.T)
 	mine, ok := strings.CutPrefix(found.Data["mapRoles"], noNodes)

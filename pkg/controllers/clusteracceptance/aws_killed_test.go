@@ -26,6 +26,23 @@ var lives = map[string]struct {
 	"accept": {func(*awsFixture) {}, func(*awsFixture) {}, func(f *awsFixture) []string { return f.granted("c1") }},
 	"deny":   {func(f *awsFixture) { f.settle("c1") }, func(f *awsFixture) { f.change("c1", deny) }, nil},
 	"delete": {func(f *awsFixture) { f.settle("c1") }, func(f *awsFixture) { deleteCluster(f.fixture) }, nil},
+	"deny with what others have given it": {
+		func(f *awsFixture) {
+			f.settle("c1")
+			f.giveMore("c1")
+		},
+		func(f *awsFixture) { f.change("c1", deny) }, nil,
+	},
+	"take away what others have given it": {
+		func(f *awsFixture) {
+			f.settle("c1")
+			f.giveMore("c1")
+		},
+		func(f *awsFixture) {
+			_, _ = f.reconcile("c1")
+			f.clock.SetTime(f.clock.Now().Add(3 * time.Hour))
+		}, func(f *awsFixture) []string { return f.granted("c1") },
+	},
 	"delete while it is accepted": {
 		func(f *awsFixture) {
 			f.killAfter = 8 // the role has been made, and is all that has
@@ -63,6 +80,7 @@ var lives = map[string]struct {
 	"repair": {
 		func(f *awsFixture) {
 			f.settle("c1")
+			f.aws.Age(time.Hour)
 			f.hub.RemoveRole(f.hubRole("c1"))
 		},
 		func(f *awsFixture) {
@@ -72,21 +90,23 @@ var lives = map[string]struct {
 	},
 }
 
-// world is how AWS is: what lets a role in, and for how many looks a new one is hidden.
+// world is how AWS is: what lets a role in, for how many looks a new one is hidden, and who may tag.
 type world struct {
-	access awsirsa.Access
-	hidden int
+	access  awsirsa.Access
+	hidden  int
+	tagging fakeaws.Tagging
 }
 
 // eachLife runs a test for all that may happen.
 func eachLife(t *testing.T, worlds []world, test func(t *testing.T, newLife func() *awsFixture, do func(f *awsFixture), end func(f *awsFixture))) {
 	for name, life := range lives {
 		for _, w := range worlds {
-			t.Run(fmt.Sprintf("%s, by %s, roles hidden for %d looks", name, w.access, w.hidden), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, by %s, roles hidden for %d looks, tagging %d", name, w.access, w.hidden, w.tagging), func(t *testing.T) {
 				newLife := func() *awsFixture {
 					f := newAWSFixture(t, w.access, "c1")
 					f.mortal()
 					f.aws.DelayVisibility(w.hidden, 0)
+					f.aws.SetTagging(w.tagging)
 					life.before(f)
 					f.restart()
 					return f
@@ -124,7 +144,10 @@ func eachLife(t *testing.T, worlds []world, test func(t *testing.T, newLife func
 // A process may be killed after anything that it has done, to the hub, to AWS or to aws-auth: the next one brings it to the
 // same end, and nothing is left of what nobody knows of.
 func TestKilled_NothingLeaksInAWS(t *testing.T) {
-	eachLife(t, []world{{awsirsa.AccessEntry, 0}, {awsirsa.AccessEntry, 2}, {awsirsa.AWSAuth, 0}}, func(t *testing.T, newLife func() *awsFixture, do, end func(f *awsFixture)) {
+	eachLife(t, []world{
+		{awsirsa.AccessEntry, 0, fakeaws.TagsNeedBoth}, {awsirsa.AccessEntry, 2, fakeaws.TagsRefused},
+		{awsirsa.AWSAuth, 0, fakeaws.TagsNeedBoth},
+	}, func(t *testing.T, newLife func() *awsFixture, do, end func(f *awsFixture)) {
 		for n := 1; ; n++ {
 			f := newLife()
 			do(f)
@@ -155,7 +178,7 @@ func TestKilled_NothingLeaksInAWS(t *testing.T) {
 
 // An answer of AWS may be lost on its way: the call has had its effect, and the process does not know.
 func TestLostAnswers_AreMadeGood(t *testing.T) {
-	eachLife(t, []world{{awsirsa.AccessEntry, 0}}, func(t *testing.T, newLife func() *awsFixture, do, end func(f *awsFixture)) {
+	eachLife(t, []world{{awsirsa.AccessEntry, 0, fakeaws.TagsNeedBoth}}, func(t *testing.T, newLife func() *awsFixture, do, end func(f *awsFixture)) {
 		for n := 1; ; n++ {
 			f := newLife()
 			lost := false

@@ -61,8 +61,8 @@ func TestAWS_AWorkingFleetCostsNoWrites(t *testing.T) {
 	if len(f.aws.Writes()) > 0 {
 		t.Errorf("%d writes: %v", len(f.aws.Writes()), f.aws.Writes())
 	}
-	if most := clusters * hours * 3; reads > most || reads < most/2 {
-		t.Errorf("want at most %d reads, three for each cluster and hour", most)
+	if most := clusters * hours * 6; reads > most || reads < most/2 {
+		t.Errorf("want at most %d reads, six for each cluster and hour", most)
 	}
 }
 

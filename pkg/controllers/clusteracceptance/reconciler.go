@@ -273,5 +273,5 @@ func (r *Reconciler) condition(ctx context.Context, cluster *clusterv1.ManagedCl
 }
 
 func (r *Reconciler) event(cluster *clusterv1.ManagedCluster, kind, reason, message string) {
-	r.recorder.Eventf(cluster, nil, kind, reason, "Register", "%s", message)
+	r.recorder.Eventf(cluster, nil, kind, reason, "Register", "%s", registration.Message(errors.New(message)))
 }

@@ -23,6 +23,8 @@ type record struct {
 	uid types.UID
 	// granted is when all of it had been granted, zero before.
 	granted time.Time
+	// note is what the driver has warned of.
+	note string
 	// revoking says that it is to be revoked, whatever is wished by now.
 	revoking bool
 	// key, since and requesters say whose certificate request is approved. They are for pkg/controllers/clustercertificates,
@@ -32,7 +34,7 @@ type record struct {
 
 var annotations = []string{
 	names.AnnotationDriver, names.AnnotationRecord, names.AnnotationClusterUID, names.AnnotationGranted,
-	names.AnnotationRevoking, names.AnnotationKey, names.AnnotationKeySince, names.AnnotationRequesters,
+	names.AnnotationNote, names.AnnotationRevoking, names.AnnotationKey, names.AnnotationKeySince, names.AnnotationRequesters,
 }
 
 // recordOf reads the record from a ClusterRole, which may be nil.
@@ -43,8 +45,8 @@ func recordOf(role *rbacv1.ClusterRole) record {
 	a := role.Annotations
 	r := record{
 		driver: a[names.AnnotationDriver], record: registration.Record(a[names.AnnotationRecord]),
-		uid: types.UID(a[names.AnnotationClusterUID]), key: a[names.AnnotationKey], since: a[names.AnnotationKeySince],
-		requesters: a[names.AnnotationRequesters],
+		uid: types.UID(a[names.AnnotationClusterUID]), note: a[names.AnnotationNote],
+		key: a[names.AnnotationKey], since: a[names.AnnotationKeySince], requesters: a[names.AnnotationRequesters],
 	}
 	_, r.revoking = a[names.AnnotationRevoking]
 	// A time that cannot be read is no proof that anything was granted.
@@ -75,6 +77,9 @@ func (r record) write(role *rbacv1.ClusterRole) {
 	role.Annotations[names.AnnotationRecord] = string(r.record)
 	if !r.granted.IsZero() {
 		role.Annotations[names.AnnotationGranted] = r.granted.UTC().Format(time.RFC3339)
+	}
+	if r.note != "" {
+		role.Annotations[names.AnnotationNote] = r.note
 	}
 	if r.revoking {
 		role.Annotations[names.AnnotationRevoking] = "true"

@@ -158,7 +158,7 @@ func (r *Reconciler) reduce(ctx context.Context, role *rbacv1.ClusterRole, rules
 	return r.patchRole(ctx, role, func(role *rbacv1.ClusterRole) {
 		role.Rules = rules
 		rec := recordOf(role)
-		rec.granted, rec.revoking = time.Time{}, true
+		rec.granted, rec.note, rec.revoking = time.Time{}, "", true
 		rec.write(role)
 	})
 }

@@ -32,7 +32,7 @@ type Driver interface {
 	// says of itself, and is shown in its conditions.
 	Plan(cluster *clusterv1.ManagedCluster) (Record, error)
 	// Grant makes what the record says, or makes it again where it has drifted. An error is tried again later, seldom when it
-	// is a Terminal one, and shown in the cluster's conditions: it must not have secrets.
+	// is a Terminal one, and shown in the cluster's conditions: it must not have secrets. A Warning is no failure.
 	Grant(ctx context.Context, cluster string, record Record) error
 	// Revoke removes what Grant has made, or a part of it. It does not fail for what is not there.
 	Revoke(ctx context.Context, cluster string, record Record) error

@@ -15,3 +15,9 @@ func Terminal(err error) error { return terminal{err} }
 type terminal struct{ error }
 
 func (t terminal) Unwrap() []error { return []error{t.error, ErrTerminal} }
+
+// Warning is what Grant returns when the cluster has all that it needs, and something beside that is not as it should be. It
+// is shown with the cluster's acceptance until the next check.
+type Warning string
+
+func (w Warning) Error() string { return string(w) }

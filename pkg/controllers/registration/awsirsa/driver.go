@@ -6,8 +6,10 @@
 // in the ConfigMap kube-system/aws-auth.
 //
 // What exists in AWS is read before anything is written, so a cluster that has what it should have costs reads only, and
-// a process that was killed is continued. Nothing is changed or deleted that is not tagged as made for the same
-// ManagedCluster of the same hub: whoever names the ARN of another's cluster gets an error, not its identity.
+// a process that was killed is continued. No role is changed or deleted that is not tagged as made for the same
+// ManagedCluster of the same hub, and no access entry that neither has these tags nor, without them, the user name of that
+// cluster: whoever names the ARN of another's cluster gets an error, not its identity. Access entries may have no tags,
+// where the hub may not tag them.
 //
 // On the hub an agent is
 //   - with an access entry, user and group open-cluster-management:<cluster>: EKS refuses "system:", and a bare name might
@@ -230,6 +232,7 @@ type grant struct {
 	irsa.Identity
 	cluster string
 	access  Access
+	*notes
 }
 
 func (d *Driver) read(cluster string, rec driver.Record) (grant, error) {
@@ -260,11 +263,11 @@ func (d *Driver) read(cluster string, rec driver.Record) (grant, error) {
 	if r.Access == AWSAuth && d.awsAuth == nil {
 		return refuse(fmt.Sprintf("access by %s needs a client of the hub", AWSAuth))
 	}
-	return grant{Identity: identity, cluster: cluster, access: r.Access}, nil
+	return grant{Identity: identity, cluster: cluster, access: r.Access, notes: &notes{}}, nil
 }
 
 // Grant implements registration.Driver. A first one is four calls: GetRole, CreateRole, PutRolePolicy, CreateAccessEntry.
-// A role that EKS cannot see yet costs one more each time it is tried again. When nothing has drifted it is three, all
+// A role that EKS cannot see yet costs one more each time it is tried again. When nothing has drifted it is six, all
 // reads.
 func (d *Driver) Grant(ctx context.Context, cluster string, rec driver.Record) error {
 	g, err := d.read(cluster, rec)
@@ -273,9 +276,9 @@ func (d *Driver) Grant(ctx context.Context, cluster string, rec driver.Record) e
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	roleID, fresh := d.settle.ready(g)
+	r, fresh := d.settle.ready(g)
 	if !fresh {
-		if roleID, fresh, err = d.ensureRole(ctx, g); err != nil {
+		if r, fresh, err = d.ensureRole(ctx, g); err != nil {
 			return err
 		}
 	}
@@ -283,16 +286,17 @@ func (d *Driver) Grant(ctx context.Context, cluster string, rec driver.Record) e
 	case AWSAuth:
 		err = d.ensureMapping(ctx, g)
 	default:
-		err = d.ensureEntry(ctx, g, roleID, fresh)
+		err = d.ensureEntry(ctx, g, r, fresh)
 	}
-	if err == nil {
-		d.settle.granted(g)
+	if err != nil {
+		return err
 	}
-	return err
+	d.settle.granted(g)
+	return g.warning()
 }
 
-// Revoke implements registration.Driver. Access goes first; then the role, whose deletion ends the sessions of the agent
-// in AWS. What belongs to another cluster stays, without an error: this one never had it.
+// Revoke implements registration.Driver. Access goes first; then who may become the role; then the role, whose deletion ends
+// the sessions of the agent in AWS. What belongs to another cluster stays, without an error: this one never had it.
 func (d *Driver) Revoke(ctx context.Context, cluster string, rec driver.Record) error {
 	g, err := d.read(cluster, rec)
 	if err != nil {
@@ -307,7 +311,7 @@ func (d *Driver) Revoke(ctx context.Context, cluster string, rec driver.Record) 
 	case AWSAuth:
 		err = d.removeMapping(ctx, g, mine)
 	default:
-		err = d.removeEntry(ctx, g, mine)
+		err = d.removeEntry(ctx, g)
 	}
 	switch {
 	case err != nil:

@@ -92,7 +92,7 @@ func TestNew_SaysWhatIsWrong(t *testing.T) {
 		`AWS keeps "aws:" to itself`:    {HubClusterARN: hubARN, Tags: map[string]string{"aws:x": ""}},
 		"is the hub's own":              {HubClusterARN: hubARN, Tags: map[string]string{"Hub_Cluster_Name": ""}},
 		`the tag "team" is there twice`: {HubClusterARN: hubARN, Tags: map[string]string{"team": "", "Team": ""}},
-		`"clusterhub.dev/managed-clust`: {HubClusterARN: hubARN, Tags: map[string]string{TagCluster: "c"}},
+		`"clusterhub.dev/managed-clust`: {HubClusterARN: hubARN, Tags: map[string]string{irsa.TagOwner: "c"}},
 		"a key has 1 to 128":            {HubClusterARN: hubARN, Tags: map[string]string{"": ""}},
 		"41 tags are too many":          {HubClusterARN: hubARN, Tags: many},
 	} {

@@ -13,15 +13,16 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	driver "github.com/clusterhub/clusterhub/pkg/controllers/registration"
+	"github.com/clusterhub/clusterhub/pkg/irsa"
 )
 
 const standard = "STANDARD"
 
 // ensureEntry makes the access entry of the role, or makes it what it should be.
-func (d *Driver) ensureEntry(ctx context.Context, g grant, roleID string, fresh bool) error {
+func (d *Driver) ensureEntry(ctx context.Context, g grant, r *role, fresh bool) error {
 	if fresh {
 		// A new role rarely has an entry: one call instead of two.
-		err := d.createEntry(ctx, g, roleID)
+		err := d.createEntry(ctx, g)
 		if !is[*ekstypes.ResourceInUseException](err) {
 			return err
 		}
@@ -31,16 +32,16 @@ func (d *Driver) ensureEntry(ctx context.Context, g grant, roleID string, fresh 
 		return err
 	}
 	if entry == nil {
-		return d.createEntry(ctx, g, roleID)
+		return d.createEntry(ctx, g)
 	}
 	if err := g.ownsEntry(entry); err != nil {
 		return err
 	}
-	if entry.Tags[TagRoleID] != roleID || aws.ToString(entry.Type) != standard {
+	if ofEarlierRole(entry, r) || aws.ToString(entry.Type) != standard {
 		if err := d.deleteEntry(ctx, g); err != nil {
 			return err
 		}
-		return d.createEntry(ctx, g, roleID)
+		return d.createEntry(ctx, g)
 	}
 	if aws.ToString(entry.Username) != entryUser(g.cluster) || !sameSet(entry.KubernetesGroups, entryGroups(g.cluster)) {
 		_, err := d.eks.UpdateAccessEntry(ctx, &eks.UpdateAccessEntryInput{
@@ -51,37 +52,58 @@ func (d *Driver) ensureEntry(ctx context.Context, g grant, roleID string, fresh 
 			return awsError("EKS UpdateAccessEntry "+g.HubRole(), err)
 		}
 	}
-	if miss := missing(entry.Tags, d.entryTags(g, roleID)); len(miss) > 0 {
+	if err := d.dropAccessPolicies(ctx, g); err != nil {
+		return err
+	}
+	if miss := missing(entry.Tags, d.wantedTags(g)); len(miss) > 0 {
 		_, err := d.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: entry.AccessEntryArn, Tags: miss})
 		if err != nil {
-			return awsError("EKS TagResource "+g.HubRole(), err)
+			err = awsError("EKS TagResource "+g.HubRole(), err)
 		}
+		return g.unlessTagged(err)
 	}
 	return nil
 }
 
-func (d *Driver) removeEntry(ctx context.Context, g grant, mine bool) error {
+// ofEarlierRole says that an entry was made for a role of the same name that was there before. EKS lets in only the role that
+// was there when the entry was made, and does not tell which one that was.
+func ofEarlierRole(entry *ekstypes.AccessEntry, r *role) bool {
+	return entry.CreatedAt != nil && entry.CreatedAt.Before(r.created)
+}
+
+func (d *Driver) removeEntry(ctx context.Context, g grant) error {
 	entry, err := d.getEntry(ctx, g)
-	if err != nil || entry == nil {
+	if err != nil || entry == nil || g.ownsEntry(entry) != nil {
 		return err
-	}
-	// One without tags is ours if the role is.
-	if g.ownsEntry(entry) != nil || entry.Tags[TagCluster] == "" && !mine {
-		return nil
 	}
 	return d.deleteEntry(ctx, g)
 }
 
-// ownsEntry is nil for the entry of this cluster of this hub, and for one that says nothing of whose it is: the role that
-// it lets in is ours.
+// ownsEntry is nil for the entry of this cluster of this hub: by its tags or, where it has not both of them, by its user name,
+// which is no other's. All else is somebody else's, though it is of our role.
 func (g grant) ownsEntry(entry *ekstypes.AccessEntry) error {
 	what := "the EKS access entry of " + g.HubRole()
-	if entry.Tags[TagCluster] != "" {
+	cluster, hub := entry.Tags[irsa.TagOwner], entry.Tags[irsa.TagOwnerHub]
+	if cluster != "" && hub != "" || cluster != "" && cluster != g.cluster || hub != "" && hub != g.Hub.String() {
 		return g.owns(what, entry.Tags)
 	}
-	if other := namedCluster(aws.ToString(entry.Username), entryUser); other != "" && other != g.cluster {
+	user := aws.ToString(entry.Username)
+	if user == entryUser(g.cluster) {
+		return nil
+	}
+	if other := namedCluster(user, entryUser); other != "" {
 		return driver.Terminal(fmt.Errorf("%s belongs to the ManagedCluster %q, by its user name", what, other))
 	}
+	return driver.Terminal(fmt.Errorf("%s is there already, with the user name %q, and was not made by this hub: delete it",
+		what, user))
+}
+
+// unlessTagged notes that the hub may not tag access entries, and returns any other error.
+func (g grant) unlessTagged(err error) error {
+	if !denied(err) {
+		return err
+	}
+	g.note("Its EKS access entry has not the tags of the hub, and works without them: " + err.Error())
 	return nil
 }
 
@@ -99,11 +121,22 @@ func (d *Driver) getEntry(ctx context.Context, g grant) (*ekstypes.AccessEntry, 
 	return out.AccessEntry, nil
 }
 
-func (d *Driver) createEntry(ctx context.Context, g grant, roleID string) error {
+// createEntry makes the entry, without tags where the hub may not tag it.
+func (d *Driver) createEntry(ctx context.Context, g grant) error {
+	refused := d.tryCreateEntry(ctx, g, d.wantedTags(g))
+	if !denied(refused) {
+		return refused
+	}
+	if err := d.tryCreateEntry(ctx, g, nil); err != nil {
+		return err
+	}
+	return g.unlessTagged(refused)
+}
+
+func (d *Driver) tryCreateEntry(ctx context.Context, g grant, tags map[string]string) error {
 	_, err := d.eks.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
 		ClusterName: aws.String(g.Hub.Name), PrincipalArn: aws.String(g.HubRoleARN()), Type: aws.String(standard),
-		Username: aws.String(entryUser(g.cluster)), KubernetesGroups: entryGroups(g.cluster),
-		Tags: d.entryTags(g, roleID),
+		Username: aws.String(entryUser(g.cluster)), KubernetesGroups: entryGroups(g.cluster), Tags: tags,
 	})
 	if err == nil {
 		return nil
@@ -124,12 +157,6 @@ func (d *Driver) deleteEntry(ctx context.Context, g grant) error {
 		return awsError("EKS DeleteAccessEntry "+g.HubRole(), err)
 	}
 	return nil
-}
-
-func (d *Driver) entryTags(g grant, roleID string) map[string]string {
-	tags := d.wantedTags(g)
-	tags[TagRoleID] = roleID
-	return tags
 }
 
 func sameSet(a, b []string) bool {

@@ -30,13 +30,19 @@ var terminalCodes = map[string]bool{
 	"InvalidClientTokenId":           true,
 	"InvalidIdentityToken":           true,
 	"UnrecognizedClientException":    true,
-	"DeleteConflict":                 true, // somebody has attached a policy to our role
+	"DeleteConflict":                 true, // others have done more with our role than the hub may undo
 	"InvalidInput":                   true,
 	"InvalidRequestException":        true, // access entries are off in the hub's cluster
 	"LimitExceeded":                  true,
 	"ResourceLimitExceededException": true,
 	"UnmodifiableEntity":             true,
 	"ValidationError":                true,
+}
+
+// denied says that AWS refuses what the hub lacks a right for.
+func denied(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && (api.ErrorCode() == "AccessDenied" || api.ErrorCode() == "AccessDeniedException")
 }
 
 // awsError is what AWS says, without what only AWS's support can read.

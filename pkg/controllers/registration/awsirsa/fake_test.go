@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -36,16 +37,26 @@ type fakeAWS struct {
 
 type fakeRole struct {
 	id, trust string
+	created   time.Time
 	tags      map[string]string
 	policies  map[string]string
-	attached  bool
+	attached  []string
+	// used: it is in an instance profile, which the driver knows nothing of.
+	used bool
 	// unseen: neither reads nor EKS know of it yet.
 	unseen bool
 }
 
 type fakeEntry struct {
 	ekstypes.AccessEntry
-	roleID string // that EKS keeps to itself
+	roleID   string // that EKS keeps to itself
+	policies []string
+}
+
+// now is later each time.
+func (f *fakeAWS) now() time.Time {
+	f.made++
+	return time.Date(2030, 1, 1, 0, 0, f.made, 0, time.UTC)
 }
 
 func newFakeAWS() *fakeAWS {
@@ -96,14 +107,14 @@ func (f *fakeAWS) CreateRole(_ context.Context, in *iam.CreateRoleInput, _ ...fu
 		if f.roles[*in.RoleName] != nil {
 			return nil, &iamtypes.EntityAlreadyExistsException{Message: aws.String("Role with name " + *in.RoleName + " already exists.")}
 		}
-		f.made++
-		r := &fakeRole{id: fmt.Sprintf("AROA%d", f.made), trust: *in.AssumeRolePolicyDocument,
+		now := f.now()
+		r := &fakeRole{id: fmt.Sprintf("AROA%d", f.made), trust: *in.AssumeRolePolicyDocument, created: now,
 			tags: map[string]string{}, policies: map[string]string{}}
 		for _, tag := range in.Tags {
 			r.tags[*tag.Key] = *tag.Value
 		}
 		f.roles[*in.RoleName] = r
-		return &iam.CreateRoleOutput{Role: &iamtypes.Role{RoleId: aws.String(r.id)}}, nil
+		return &iam.CreateRoleOutput{Role: &iamtypes.Role{RoleId: aws.String(r.id), CreateDate: &r.created}}, nil
 	})
 }
 
@@ -113,7 +124,7 @@ func (f *fakeAWS) GetRole(_ context.Context, in *iam.GetRoleInput, _ ...func(*ia
 		if err != nil {
 			return nil, err
 		}
-		return &iam.GetRoleOutput{Role: &iamtypes.Role{RoleId: aws.String(r.id), Tags: iamTags(r.tags),
+		return &iam.GetRoleOutput{Role: &iamtypes.Role{RoleId: aws.String(r.id), Tags: iamTags(r.tags), CreateDate: aws.Time(r.created),
 			AssumeRolePolicyDocument: aws.String(url.PathEscape(r.trust))}}, nil
 	})
 }
@@ -124,7 +135,7 @@ func (f *fakeAWS) DeleteRole(_ context.Context, in *iam.DeleteRoleInput, _ ...fu
 		if err != nil {
 			return nil, err
 		}
-		if len(r.policies) > 0 || r.attached {
+		if len(r.policies) > 0 || len(r.attached) > 0 || r.used {
 			return nil, &iamtypes.DeleteConflictException{Message: aws.String("Cannot delete entity, must detach all policies first.")}
 		}
 		delete(f.roles, *in.RoleName)
@@ -196,6 +207,45 @@ func (f *fakeAWS) DeleteRolePolicy(_ context.Context, in *iam.DeleteRolePolicyIn
 	})
 }
 
+func (f *fakeAWS) ListRolePolicies(_ context.Context, in *iam.ListRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListRolePoliciesOutput, error) {
+	return call(f, "IAM", "ListRolePolicies", func() (*iam.ListRolePoliciesOutput, error) {
+		r, err := f.seen(in.RoleName)
+		if err != nil {
+			return nil, err
+		}
+		return &iam.ListRolePoliciesOutput{PolicyNames: slices.Sorted(maps.Keys(r.policies))}, nil
+	})
+}
+
+func (f *fakeAWS) ListAttachedRolePolicies(_ context.Context, in *iam.ListAttachedRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error) {
+	return call(f, "IAM", "ListAttachedRolePolicies", func() (*iam.ListAttachedRolePoliciesOutput, error) {
+		r, err := f.seen(in.RoleName)
+		if err != nil {
+			return nil, err
+		}
+		out := &iam.ListAttachedRolePoliciesOutput{}
+		for _, arn := range r.attached {
+			out.AttachedPolicies = append(out.AttachedPolicies, iamtypes.AttachedPolicy{PolicyArn: aws.String(arn)})
+		}
+		return out, nil
+	})
+}
+
+func (f *fakeAWS) DetachRolePolicy(_ context.Context, in *iam.DetachRolePolicyInput, _ ...func(*iam.Options)) (*iam.DetachRolePolicyOutput, error) {
+	return call(f, "IAM", "DetachRolePolicy", func() (*iam.DetachRolePolicyOutput, error) {
+		r, err := f.seen(in.RoleName)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.Index(r.attached, *in.PolicyArn)
+		if i < 0 {
+			return nil, &iamtypes.NoSuchEntityException{}
+		}
+		r.attached = slices.Delete(r.attached, i, i+1)
+		return &iam.DetachRolePolicyOutput{}, nil
+	})
+}
+
 func (f *fakeAWS) CreateAccessEntry(_ context.Context, in *eks.CreateAccessEntryInput, _ ...func(*eks.Options)) (*eks.CreateAccessEntryOutput, error) {
 	return call(f, "EKS", "CreateAccessEntry", func() (*eks.CreateAccessEntryOutput, error) {
 		if f.entries[*in.PrincipalArn] != nil {
@@ -214,6 +264,7 @@ func (f *fakeAWS) CreateAccessEntry(_ context.Context, in *eks.CreateAccessEntry
 		f.entries[*in.PrincipalArn] = &fakeEntry{roleID: r.id, AccessEntry: ekstypes.AccessEntry{
 			AccessEntryArn: aws.String("arn:aws:eks:::access-entry/" + name), ClusterName: in.ClusterName, PrincipalArn: in.PrincipalArn,
 			Username: in.Username, KubernetesGroups: in.KubernetesGroups, Tags: maps.Clone(in.Tags), Type: in.Type,
+			CreatedAt: aws.Time(f.now()),
 		}}
 		return &eks.CreateAccessEntryOutput{}, nil
 	})
@@ -259,10 +310,42 @@ func (f *fakeAWS) DeleteAccessEntry(_ context.Context, in *eks.DeleteAccessEntry
 	})
 }
 
+func (f *fakeAWS) ListAssociatedAccessPolicies(_ context.Context, in *eks.ListAssociatedAccessPoliciesInput, _ ...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error) {
+	return call(f, "EKS", "ListAssociatedAccessPolicies", func() (*eks.ListAssociatedAccessPoliciesOutput, error) {
+		e, err := f.entry(in.PrincipalArn)
+		if err != nil {
+			return nil, err
+		}
+		out := &eks.ListAssociatedAccessPoliciesOutput{}
+		for _, arn := range e.policies {
+			out.AssociatedAccessPolicies = append(out.AssociatedAccessPolicies, ekstypes.AssociatedAccessPolicy{PolicyArn: aws.String(arn)})
+		}
+		return out, nil
+	})
+}
+
+func (f *fakeAWS) DisassociateAccessPolicy(_ context.Context, in *eks.DisassociateAccessPolicyInput, _ ...func(*eks.Options)) (*eks.DisassociateAccessPolicyOutput, error) {
+	return call(f, "EKS", "DisassociateAccessPolicy", func() (*eks.DisassociateAccessPolicyOutput, error) {
+		e, err := f.entry(in.PrincipalArn)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.Index(e.policies, *in.PolicyArn)
+		if i < 0 {
+			return nil, &ekstypes.ResourceNotFoundException{}
+		}
+		e.policies = slices.Delete(e.policies, i, i+1)
+		return &eks.DisassociateAccessPolicyOutput{}, nil
+	})
+}
+
 func (f *fakeAWS) TagResource(_ context.Context, in *eks.TagResourceInput, _ ...func(*eks.Options)) (*eks.TagResourceOutput, error) {
 	return call(f, "EKS", "TagResource", func() (*eks.TagResourceOutput, error) {
 		for _, e := range f.entries {
 			if *e.AccessEntryArn == *in.ResourceArn {
+				if e.Tags == nil {
+					e.Tags = map[string]string{}
+				}
 				maps.Copy(e.Tags, in.Tags)
 				return &eks.TagResourceOutput{}, nil
 			}

@@ -5,6 +5,7 @@ package awsirsa
 
 import (
 	"encoding/base64"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,7 @@ type world struct {
 	agents       *fakeaws.Issuer
 	kube         *fake.Clientset
 	clock        *fakeClock
+	config       aws.Config // of the driver
 	*Driver
 }
 
@@ -56,7 +58,7 @@ func newWorld(t *testing.T, region string, access Access, policy func(irsa.Polic
 	w.cluster = must(irsa.ParseClusterARN(w.hub.AddCluster(fakeaws.Cluster{Name: "hub-cluster1"})))(t)
 	w.agents = must(w.managed.AddIssuer("oidc.eks." + region + ".amazonaws.com/id/MANAGED"))(t)
 	issuer := must(w.hub.AddIssuer("oidc.eks." + region + ".amazonaws.com/id/HUB"))(t)
-	allowed := irsa.CreatorPolicy(w.cluster, access == AccessEntry)
+	allowed := irsa.CreatorPolicy(w.cluster, access == AccessEntry, "team")
 	if policy != nil {
 		allowed = policy(allowed)
 	}
@@ -68,8 +70,9 @@ func newWorld(t *testing.T, region string, access Access, policy func(irsa.Polic
 	for key, value := range must(issuer.PodEnv(t.TempDir(), creator, controller))(t) {
 		t.Setenv(key, value)
 	}
+	w.config = must(LoadConfig(t.Context(), region))(t)
 	w.Driver = must(New(Config{
-		HubClusterARN: w.cluster.String(), AWS: must(LoadConfig(t.Context(), region))(t), Access: access, Kube: w.kube,
+		HubClusterARN: w.cluster.String(), AWS: w.config, Access: access, Kube: w.kube,
 		Tags: map[string]string{"team": "platform"}, Clock: w.clock,
 	}))(t)
 	w.clock.pass(2 * settleTime)
@@ -165,25 +168,52 @@ func (w *world) root() (*iam.Client, *eks.Client) {
 	return iam.NewFromConfig(config), eks.NewFromConfig(config)
 }
 
+// anHour passes, for the driver and in AWS.
+func (w *world) anHour() {
+	w.clock.pass(time.Hour)
+	w.Age(time.Hour)
+}
+
 // live has all that can happen to a cluster happen, and collects the errors.
 func (w *world) live() (errs []error) {
 	w.Helper()
 	a, record := w.join("a")
 	grant := func() { errs = append(errs, w.Grant(w.Context(), "a", record)) }
 	grant()
-	all := []map[string]func(*world, irsa.Identity) error{drifts}
+	all := []map[string]func(*world, irsa.Identity) error{drifts, extras}
 	if w.access == AccessEntry {
-		all = append(all, entryDrifts)
+		all = append(all, entryDrifts, entryExtras)
 	}
 	for _, list := range all {
 		for _, drift := range list {
-			w.clock.pass(time.Hour)
+			w.anHour()
 			_ = drift(w, a) // what is not there because of an error before cannot drift
 			grant()
 		}
 	}
 	errs = append(errs, w.Revoke(w.Context(), "a", record))
-	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	return slices.DeleteFunc(errs, func(err error) bool {
+		return err == nil || warningOf(err) != "" && !strings.Contains(err.Error(), "not authorized") // it tells what it has done
+	})
+}
+
+// warningOf is what a Grant warns of that has done its work, or "".
+func warningOf(err error) string {
+	var warning driver.Warning
+	if errors.As(err, &warning) {
+		return warning.Error()
+	}
+	return ""
+}
+
+// mustGrantWith is mustGrant, and returns what it warns of.
+func (w *world) mustGrantWith(cluster string, rec driver.Record) string {
+	w.Helper()
+	err := w.Grant(w.Context(), cluster, rec)
+	if err != nil && warningOf(err) == "" {
+		w.Fatal(err)
+	}
+	return warningOf(err)
 }
 
 func second[T any](_ T, err error) error { return err }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,7 +24,9 @@ import (
 
 var (
 	firstGrant = []string{"GetRole", "CreateRole", "PutRolePolicy", "CreateAccessEntry"}
-	reads      = []string{"GetRole", "GetRolePolicy", "DescribeAccessEntry"}
+	reads      = slices.Concat([]string{"GetRole", "GetRolePolicy"}, more)
+	// more is what a check reads after the role's own policy.
+	more = []string{"ListRolePolicies", "ListAttachedRolePolicies", "DescribeAccessEntry", "ListAssociatedAccessPolicies"}
 )
 
 // mustWork fails unless the agent of the cluster can become the role, and comes in as the cluster.
@@ -63,7 +66,6 @@ func TestGrant_IsFourCallsAndThenReadsOnly(t *testing.T) {
 		"clusterhub.dev/managed-cluster": "c", "clusterhub.dev/hub-cluster-arn": hubARN, "team": "a",
 	}
 	mustEqual(t, "tags of the role", f.roles[role1].tags, tags)
-	tags["clusterhub.dev/iam-role-id"] = f.roles[role1].id
 	mustEqual(t, "tags of the entry", f.entries[role1AR].Tags, tags)
 
 	mustGrant(t, d, "c", rec)
@@ -82,25 +84,25 @@ func TestGrant_RepairsWhatHasDrifted(t *testing.T) {
 			func(f *fakeAWS) {
 				f.roles[role1].trust = strings.ReplaceAll(f.roles[role1].trust, "managed-cluster1", "x")
 			},
-			[]string{"GetRole", "UpdateAssumeRolePolicy", "GetRolePolicy", "DescribeAccessEntry"},
+			slices.Concat([]string{"GetRole", "UpdateAssumeRolePolicy", "GetRolePolicy"}, more),
 		},
 		"the principal, which has been deleted and made again": {
 			func(f *fakeAWS) {
 				f.roles[role1].trust = strings.ReplaceAll(f.roles[role1].trust, "arn:aws:iam::123456789012:role/ocm-managed-cluster-"+suffix1, "AROAX")
 			},
-			[]string{"GetRole", "UpdateAssumeRolePolicy", "GetRolePolicy", "DescribeAccessEntry"},
+			slices.Concat([]string{"GetRole", "UpdateAssumeRolePolicy", "GetRolePolicy"}, more),
 		},
 		"the access policy": {
 			func(f *fakeAWS) { f.roles[role1].policies[role1] = `{"Statement":{"Effect":"Allow","Action":"*"}}` },
-			[]string{"GetRole", "GetRolePolicy", "PutRolePolicy", "DescribeAccessEntry"},
+			slices.Concat([]string{"GetRole", "GetRolePolicy", "PutRolePolicy"}, more),
 		},
 		"no access policy": {
 			func(f *fakeAWS) { delete(f.roles[role1].policies, role1) },
-			[]string{"GetRole", "GetRolePolicy", "PutRolePolicy", "DescribeAccessEntry"},
+			slices.Concat([]string{"GetRole", "GetRolePolicy", "PutRolePolicy"}, more),
 		},
 		"a tag of the role": {
 			func(f *fakeAWS) { delete(f.roles[role1].tags, "hub_cluster_name") },
-			[]string{"GetRole", "TagRole", "GetRolePolicy", "DescribeAccessEntry"},
+			slices.Concat([]string{"GetRole", "TagRole", "GetRolePolicy"}, more),
 		},
 		"no role": {
 			func(f *fakeAWS) { delete(f.roles, role1) },
@@ -108,34 +110,38 @@ func TestGrant_RepairsWhatHasDrifted(t *testing.T) {
 			[]string{"GetRole", "CreateRole", "PutRolePolicy", "CreateAccessEntry", "DescribeAccessEntry", "DeleteAccessEntry", "CreateAccessEntry"},
 		},
 		"a role made again by hand, with our tags": {
-			func(f *fakeAWS) { f.roles[role1].id = "AROAOTHER" },
-			[]string{"GetRole", "GetRolePolicy", "DescribeAccessEntry", "DeleteAccessEntry", "CreateAccessEntry"},
+			func(f *fakeAWS) { f.roles[role1].id, f.roles[role1].created = "AROAOTHER", f.now() },
+			append(slices.Clone(reads[:5]), "DeleteAccessEntry", "CreateAccessEntry"),
 		},
 		"no entry": {
 			func(f *fakeAWS) { delete(f.entries, role1AR) },
-			[]string{"GetRole", "GetRolePolicy", "DescribeAccessEntry", "CreateAccessEntry"},
+			append(slices.Clone(reads[:5]), "CreateAccessEntry"),
 		},
 		"the user": {
 			func(f *fakeAWS) { f.entries[role1AR].Username = aws.String("admin") },
-			[]string{"GetRole", "GetRolePolicy", "DescribeAccessEntry", "UpdateAccessEntry"},
+			append(slices.Clone(reads[:5]), "UpdateAccessEntry", "ListAssociatedAccessPolicies"),
 		},
 		"the groups": {
 			func(f *fakeAWS) {
 				f.entries[role1AR].KubernetesGroups = append(f.entries[role1AR].KubernetesGroups, "masters")
 			},
-			[]string{"GetRole", "GetRolePolicy", "DescribeAccessEntry", "UpdateAccessEntry"},
+			append(slices.Clone(reads[:5]), "UpdateAccessEntry", "ListAssociatedAccessPolicies"),
 		},
 		"a tag of the entry": {
 			func(f *fakeAWS) { f.entries[role1AR].Tags["hub_cluster_name"] = "x" },
-			[]string{"GetRole", "GetRolePolicy", "DescribeAccessEntry", "TagResource"},
+			append(slices.Clone(reads), "TagResource"),
 		},
 		"an entry without tags": {
 			func(f *fakeAWS) { f.entries[role1AR].Tags = map[string]string{} },
-			[]string{"GetRole", "GetRolePolicy", "DescribeAccessEntry", "DeleteAccessEntry", "CreateAccessEntry"},
+			append(slices.Clone(reads), "TagResource"),
+		},
+		"an entry with half of the tags that say whose it is": {
+			func(f *fakeAWS) { delete(f.entries[role1AR].Tags, irsa.TagOwnerHub) },
+			append(slices.Clone(reads), "TagResource"),
 		},
 		"an entry for nodes": {
 			func(f *fakeAWS) { f.entries[role1AR].Type = aws.String("EC2_LINUX") },
-			[]string{"GetRole", "GetRolePolicy", "DescribeAccessEntry", "DeleteAccessEntry", "CreateAccessEntry"},
+			append(slices.Clone(reads[:5]), "DeleteAccessEntry", "CreateAccessEntry"),
 		},
 		"nothing but the order of a policy": {
 			func(f *fakeAWS) {
@@ -170,9 +176,9 @@ func TestGrant_NeverSharesTheRoleOfAnother(t *testing.T) {
 		want   string
 	}{
 		"a second ManagedCluster with the ARN": {func(*fakeAWS) {}, `belongs to the ManagedCluster "a"`},
-		"another hub":                          {func(f *fakeAWS) { f.roles[role1].tags[TagHub] = hubARN + "-2" }, `of another hub, ` + hubARN + "-2"},
+		"another hub":                          {func(f *fakeAWS) { f.roles[role1].tags[irsa.TagOwnerHub] = hubARN + "-2" }, `of another hub, ` + hubARN + "-2"},
 		"somebody who tags nothing":            {func(f *fakeAWS) { f.roles[role1].tags = nil }, "delete it, or tag it with clusterhub.dev/managed-cluster=b"},
-		"a hub that tags no cluster":           {func(f *fakeAWS) { delete(f.roles[role1].tags, TagCluster) }, "was not made by this hub"},
+		"a hub that tags no cluster":           {func(f *fakeAWS) { delete(f.roles[role1].tags, irsa.TagOwner) }, "was not made by this hub"},
 	}
 	for name, test := range others {
 		t.Run(name, func(t *testing.T) {
@@ -211,9 +217,16 @@ func TestGrant_TellsRegionsApart(t *testing.T) {
 
 func TestGrant_NeverTakesTheEntryOfAnother(t *testing.T) {
 	for name, change := range map[string]func(e *fakeEntry){
-		"by its tags":      func(e *fakeEntry) { e.Tags[TagCluster] = "a" },
-		"by its hub":       func(e *fakeEntry) { e.Tags[TagHub] = hubARN + "-2" },
+		"by its tags":      func(e *fakeEntry) { e.Tags[irsa.TagOwner] = "a" },
+		"by its hub":       func(e *fakeEntry) { e.Tags[irsa.TagOwnerHub] = hubARN + "-2" },
 		"by its user name": func(e *fakeEntry) { e.Tags, e.Username = nil, aws.String("open-cluster-management:a") },
+		// Open Cluster Management's own, and one that an admin has made.
+		"of another hub's driver": func(e *fakeEntry) { e.Tags, e.Username = nil, aws.String("b") },
+		"of an admin": func(e *fakeEntry) {
+			e.Tags, e.Username, e.KubernetesGroups = map[string]string{"team": "x"}, aws.String("admin"), []string{"admins"}
+		},
+		"of a longer name": func(e *fakeEntry) { e.Tags, e.Username = nil, aws.String("open-cluster-management:b:x") },
+		"of nobody":        func(e *fakeEntry) { e.Tags, e.Username = nil, nil },
 	} {
 		f := newFakeAWS()
 		d, _ := newDriver(t, f, Config{})
@@ -221,10 +234,10 @@ func TestGrant_NeverTakesTheEntryOfAnother(t *testing.T) {
 		mustGrant(t, d, "b", rec)
 		change(f.entries[role1AR])
 		f.taken()
-		if err := d.Grant(t.Context(), "b", rec); !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "belongs to the ManagedCluster") {
+		if err := d.Grant(t.Context(), "b", rec); !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "belongs to the ManagedCluster") && !strings.Contains(err.Error(), "was not made by this hub") {
 			t.Errorf("%s: got %v", name, err)
 		}
-		mustEqual(t, name, f.taken(), reads)
+		mustEqual(t, name, f.taken(), reads[:5])
 		mustRevoke(t, d, "b", rec)
 		if len(f.entries) != 1 || len(f.roles) != 0 {
 			t.Errorf("%s: %d entries and %d roles are left", name, len(f.entries), len(f.roles))

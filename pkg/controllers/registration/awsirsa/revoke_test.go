@@ -6,6 +6,7 @@ package awsirsa
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,10 @@ import (
 	"github.com/aws/smithy-go"
 
 	driver "github.com/clusterhub/clusterhub/pkg/controllers/registration"
+	"github.com/clusterhub/clusterhub/pkg/irsa"
 )
+
+var lastRevoke = []string{"GetRole", "DescribeAccessEntry", "DeleteAccessEntry", "UpdateAssumeRolePolicy", "DeleteRolePolicy", "DeleteRole"}
 
 func TestRevoke_TakesAccessFirst(t *testing.T) {
 	f := newFakeAWS()
@@ -23,7 +27,7 @@ func TestRevoke_TakesAccessFirst(t *testing.T) {
 	mustGrant(t, d, "c", rec)
 	f.taken()
 	mustRevoke(t, d, "c", rec)
-	mustEqual(t, "calls", f.taken(), []string{"GetRole", "DescribeAccessEntry", "DeleteAccessEntry", "DeleteRolePolicy", "DeleteRole"})
+	mustEqual(t, "calls", f.taken(), lastRevoke)
 	f.mustBeEmpty(t)
 	mustRevoke(t, d, "c", rec)
 	mustEqual(t, "calls of the next", f.taken(), []string{"GetRole", "DescribeAccessEntry"})
@@ -72,14 +76,50 @@ func TestRevoke_SaysWhatSomebodyElseHasToDo(t *testing.T) {
 	d, _ := newDriver(t, f, Config{})
 	rec := plan(t, d, "c", arn1)
 	mustGrant(t, d, "c", rec)
-	f.roles[role1].attached = true
+	f.roles[role1].used = true
 	err := d.Revoke(t.Context(), "c", rec)
 	if !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "must detach all policies first") {
 		t.Errorf("got %v", err)
 	}
-	f.roles[role1].attached = false
+	f.roles[role1].used = false
 	mustRevoke(t, d, "c", rec)
 	f.mustBeEmpty(t)
+}
+
+// Whatever comes of the deletion, nobody becomes the role any more, and what others have given it goes with it.
+func TestRevoke_EmptiesTheRoleOfTrustFirst(t *testing.T) {
+	f := newFakeAWS()
+	d, _ := newDriver(t, f, Config{})
+	rec := plan(t, d, "c", arn1)
+	mustGrant(t, d, "c", rec)
+	f.before = failing("DeleteRolePolicy", &smithy.GenericAPIError{Code: "Throttling"})
+	if err := d.Revoke(t.Context(), "c", rec); err == nil {
+		t.Error("no error")
+	}
+	if !irsa.Equivalent(f.roles[role1].trust, irsa.NoTrustPolicy().JSON()) || len(f.entries) > 0 {
+		t.Errorf("trust %s, %d entries", f.roles[role1].trust, len(f.entries))
+	}
+	f.before = nil
+	f.roles[role1].policies["more"], f.roles[role1].attached = "{}", []string{"arn:aws:iam::aws:policy/X"}
+	f.taken()
+	mustRevoke(t, d, "c", rec)
+	mustEqual(t, "calls", f.taken(), []string{"GetRole", "DescribeAccessEntry", "DeleteRolePolicy", "DeleteRole",
+		"ListRolePolicies", "DeleteRolePolicy", "ListAttachedRolePolicies", "DetachRolePolicy", "DeleteRole"})
+	f.mustBeEmpty(t)
+	// A role that cannot be emptied is deleted all the same.
+	mustGrant(t, d, "c", rec)
+	f.before = failing("UpdateAssumeRolePolicy", &smithy.GenericAPIError{Code: "AccessDenied"})
+	mustRevoke(t, d, "c", rec)
+	f.mustBeEmpty(t)
+	// Both are told when neither can be done.
+	mustGrant(t, d, "c", rec)
+	f.before = func(call string) error {
+		return errors.Join(failing("UpdateAssumeRolePolicy", &smithy.GenericAPIError{Code: "AccessDenied", Message: "one"})(call),
+			failing("DeleteRole", &smithy.GenericAPIError{Code: "AccessDenied", Message: "two"})(call))
+	}
+	if err := d.Revoke(t.Context(), "c", rec); !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "one") || !strings.Contains(err.Error(), "two") {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestRevoke_ToleratesThatOthersDeleteToo(t *testing.T) {
@@ -161,7 +201,7 @@ func TestCrash_AfterEachCallOfARepair(t *testing.T) {
 		clk.pass(time.Hour)
 		// Everything has drifted that can.
 		r := f.roles[role1]
-		r.id, r.trust, r.policies = "AROAOTHER", "{}", map[string]string{}
+		r.id, r.created, r.trust, r.policies = "AROAOTHER", f.now(), "{}", map[string]string{}
 		delete(r.tags, "hub_cluster_name")
 		f.after = die(n)
 		survived := survive(t, func() error { return d.Grant(context.Background(), "c", rec) })
@@ -184,12 +224,18 @@ func TestCrash_AfterEachCallOfRevoke(t *testing.T) {
 			d, _ := newDriver(t, f, Config{})
 			rec := plan(t, d, "c", arn1)
 			mustGrant(t, d, "c", rec)
+			f.roles[role1].policies["more"], f.roles[role1].attached = "{}", []string{"arn:aws:iam::aws:policy/X"}
 			f.after = die(n)
 			survived := survive(t, func() error { return d.Revoke(context.Background(), "c", rec) })
+			if n >= slices.Index(lastRevoke, "UpdateAssumeRolePolicy")+1 && f.roles[role1] != nil && !irsa.Equivalent(f.roles[role1].trust, irsa.NoTrustPolicy().JSON()) {
+				t.Errorf("after %d calls the role can still be assumed", n)
+			}
 			f.after = nil
 			next, _ := newDriver(t, f, Config{})
 			if grantAgain {
-				mustGrant(t, next, "c", rec)
+				if err := next.Grant(t.Context(), "c", rec); err != nil && warningOf(err) == "" {
+					t.Fatal(err)
+				}
 				mustWork(t, f, "c")
 			}
 			mustRevoke(t, next, "c", rec)
@@ -209,7 +255,7 @@ func TestFailure_OfEachCallIsMadeGoodByTheNextTry(t *testing.T) {
 		run   func(*Driver) func(context.Context, string, driver.Record) error
 	}{
 		{"grant", firstGrant, func(d *Driver) func(context.Context, string, driver.Record) error { return d.Grant }},
-		{"revoke", []string{"GetRole", "DescribeAccessEntry", "DeleteAccessEntry", "DeleteRolePolicy", "DeleteRole"},
+		{"revoke", slices.DeleteFunc(slices.Clone(lastRevoke), func(c string) bool { return c == "UpdateAssumeRolePolicy" }),
 			func(d *Driver) func(context.Context, string, driver.Record) error { return d.Revoke }},
 	} {
 		for _, name := range do.calls {

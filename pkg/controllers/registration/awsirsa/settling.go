@@ -29,7 +29,7 @@ type settling struct {
 type settlingKey struct{ role, cluster string }
 
 type settlingRole struct {
-	id   string
+	role role
 	made time.Time
 	// ready is set while only the access is missing.
 	ready bool
@@ -42,11 +42,11 @@ func newSettling(clock clock.PassiveClock) *settling {
 func keyOf(g grant) settlingKey { return settlingKey{role: g.HubRole(), cluster: g.cluster} }
 
 // created says that a role has been made.
-func (s *settling) created(g grant, id string) {
+func (s *settling) created(g grant, r role) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sweep()
-	s.roles[keyOf(g)] = &settlingRole{id: id, made: s.clock.Now()}
+	s.roles[keyOf(g)] = &settlingRole{role: r, made: s.clock.Now()}
 }
 
 // complete says that the role has its policy too.
@@ -63,15 +63,15 @@ func (s *settling) setReady(g grant, ready bool) {
 	}
 }
 
-// ready returns the ID of a role that needs no look because it has just been made.
-func (s *settling) ready(g grant) (id string, ok bool) {
+// ready returns a role that needs no look because it has just been made.
+func (s *settling) ready(g grant) (made *role, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.roles[keyOf(g)]
 	if r == nil || !r.ready || s.clock.Since(r.made) > settleTime {
-		return "", false
+		return nil, false
 	}
-	return r.id, true
+	return &r.role, true
 }
 
 // unseen says that a role that IAM denies may be there nevertheless.

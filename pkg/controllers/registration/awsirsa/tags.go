@@ -13,18 +13,6 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// Tags that say whose a role or an access entry is. An object of IAM is made together with its tags: there is no moment at
-// which it is nobody's.
-const (
-	// TagCluster is the name of the ManagedCluster.
-	TagCluster = "clusterhub.dev/managed-cluster"
-	// TagHub is the ARN of the hub's EKS cluster.
-	TagHub = "clusterhub.dev/hub-cluster-arn"
-	// TagRoleID is on an access entry: the ID of the role that it was made for. Of a role that is deleted and made again, only
-	// the ARN is the same, and EKS lets only the one in that had the ID.
-	TagRoleID = "clusterhub.dev/iam-role-id"
-)
-
 // ownTag ignores case, as IAM does.
 func ownTag(key string) bool {
 	key = strings.ToLower(key)
@@ -63,26 +51,26 @@ func validateTags(tags map[string]string) error {
 	return nil
 }
 
-// wantedTags are those of the role.
+// wantedTags are those of the role and of its access entry.
 func (d *Driver) wantedTags(g grant) map[string]string {
 	tags := maps.Clone(d.tags)
 	if tags == nil {
 		tags = map[string]string{}
 	}
 	maps.Copy(tags, g.Tags())
-	tags[TagCluster], tags[TagHub] = g.cluster, g.Hub.String()
+	tags[irsa.TagOwner], tags[irsa.TagOwnerHub] = g.cluster, g.Hub.String()
 	return tags
 }
 
 // owns is nil for the tags of what was made for this cluster of this hub. Otherwise it says whose it is.
 func (g grant) owns(what string, tags map[string]string) error {
-	cluster, hub := tags[TagCluster], tags[TagHub]
+	cluster, hub := tags[irsa.TagOwner], tags[irsa.TagOwnerHub]
 	switch {
 	case cluster == g.cluster && hub == g.Hub.String():
 		return nil
 	case cluster == "" || hub == "":
 		return driver.Terminal(fmt.Errorf("%s is there already and was not made by this hub: delete it, or tag it with %s=%s and %s=%s",
-			what, TagCluster, g.cluster, TagHub, g.Hub))
+			what, irsa.TagOwner, g.cluster, irsa.TagOwnerHub, g.Hub))
 	case hub != g.Hub.String():
 		return driver.Terminal(fmt.Errorf("%s belongs to the ManagedCluster %q of another hub, %s", what, cluster, hub))
 	}
