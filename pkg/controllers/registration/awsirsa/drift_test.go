@@ -276,3 +276,26 @@ func TestFakeAWS_ExtrasThatMayNotBeRemovedAreTold(t *testing.T) {
 		})
 	}
 }
+
+// A deletion that ends half-way leaves a role that nobody becomes.
+func TestFakeAWS_ARoleThatIsNotDeletedYetLetsNobodyIn(t *testing.T) {
+	w := newWorld(t, "us-west-2", AWSAuth, nil)
+	a, record := w.join("a")
+	mustGrant(t, w.Driver, "a", record)
+	if _, err := w.enter(a, a); err != nil && strings.Contains(err.Error(), "sts:AssumeRole") {
+		t.Fatal(err)
+	}
+	remove := w.Inject(fakeaws.Fault{Operation: "iam:DeleteRole", Err: fakeaws.Internal})
+	if err := w.Revoke(t.Context(), "a", record); err == nil {
+		t.Error("no error")
+	}
+	if role := w.hub.Roles()[a.HubRole()]; !irsa.Equivalent(role.Trust, irsa.NoTrustPolicy().JSON()) || len(role.Policies) > 0 {
+		t.Errorf("trust %s, policies %v", role.Trust, role.Policies)
+	}
+	if _, err := w.enter(a, a); err == nil || !strings.Contains(err.Error(), "not authorized to perform: sts:AssumeRole") {
+		t.Errorf("the agent becomes the role: %v", err)
+	}
+	remove()
+	mustRevoke(t, w.Driver, "a", record)
+	mustEqual(t, "left", w.leaks(), []string(nil))
+}
