@@ -195,6 +195,10 @@ func TestRegistration_WithoutAnAdmin(t *testing.T) {
 			"--auto-approved-csr-identities=" + registration.BootstrapServiceAccount}
 	}), "")
 	m.agent(t)
+	eventually(t, "the agent makes the cluster", func(ctx context.Context) (bool, error) {
+		_, err := m.clusters(t).Get(ctx, m.name, metav1.GetOptions{})
+		return err == nil, nil
+	})
 	m.awaitCondition(t, registration.ConditionJoined, metav1.ConditionTrue)
 
 	// What --leftover-ttl does in time.

@@ -18,6 +18,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -122,6 +123,15 @@ func TestWorth_OfHubControllerManager(t *testing.T) {
 	admin.create(clusterBinding("team", "view", asUser("eve")))
 	admin.create(bindingIn("team", "team", "view", asUser("eve")))
 	admin.create(leaseOf("kube-system", "kube-controller-manager"))
+	admin.create(strings.Replace(managedCluster("held"), "name: held", "name: held, finalizers: [example.com/held]", 1))
+	const (
+		accessRequest = `{apiVersion: clusters.openmcp.cloud/v1alpha1, kind: AccessRequest, metadata: {namespace: default, name: a,
+			finalizers: [example.com/held]}, spec: {clusterRef: {namespace: default, name: a}, token: {roleRefs: [{kind: ClusterRole, name: view}]}}}`
+		clusterRequest = `{apiVersion: clusters.openmcp.cloud/v1alpha1, kind: ClusterRequest, metadata: {namespace: default, name: a}, spec: {purpose: a}}`
+		goneOwner      = `{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"gone"}]}`
+	)
+	admin.create(accessRequest)
+	admin.create(clusterRequest)
 	role := func(rule string) string { return roleOf(clusterMap+"c3", rule) }
 	bind := func(name, role, subject string) error { return as.create(clusterBinding(name, role, subject)) }
 	const onCluster = `apiGroups: [cluster.open-cluster-management.io], resources: [managedclusters]`
@@ -153,6 +163,7 @@ func TestWorth_OfHubControllerManager(t *testing.T) {
 		"a role to delete namespaces":        as.create(role(`{apiGroups: [""], resources: [namespaces], verbs: [delete]}`)),
 		"a role to bind":                     as.create(role(`{apiGroups: [rbac.authorization.k8s.io], resources: [rolebindings], verbs: [create]}`)),
 		"a role that gathers others":         as.patch(roleOf(clusterMap+"c1", ""), `{"aggregationRule":{"clusterRoleSelectors":[{}]}}`),
+		"a role that others gather":          as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}}`),
 		"a role without the cluster's label": as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"labels":null}}`),
 		"a role with another's label":        as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"labels":{"`+registration.ClusterNameLabel+`":"c2"}}}`),
 
@@ -175,11 +186,18 @@ func TestWorth_OfHubControllerManager(t *testing.T) {
 		"delete a Lease of Kubernetes":       as.delete(leaseOf("kube-system", "kube-controller-manager")),
 
 		// On the hub's own API.
-		"be kube-controller-manager":    as.create(w.request("new", "", pkix.Name{CommonName: "system:kube-controller-manager"})),
-		"accept a cluster":              as.patch(managedCluster("c2"), `{"spec":{"hubAcceptsClient":true}}`),
-		"delete a cluster":              as.delete(managedCluster("c2")),
-		"move a cluster to another set": as.patch(managedCluster("c2"), `{"metadata":{"labels":{"`+setLabel+`":"prod"}}}`),
-		"label a cluster":               as.patch(managedCluster("c2"), `{"metadata":{"labels":{"a":"b"}}}`),
+		"be kube-controller-manager":          as.create(w.request("new", "", pkix.Name{CommonName: "system:kube-controller-manager"})),
+		"accept a cluster":                    as.patch(managedCluster("c2"), `{"spec":{"hubAcceptsClient":true}}`),
+		"delete a cluster":                    as.delete(managedCluster("c2")),
+		"have a cluster collected as garbage": as.patch(managedCluster("c2"), `{"metadata":`+goneOwner+`}`),
+		"let a cluster go that others hold":   as.patch(managedCluster("held"), `{"metadata":{"finalizers":[]}}`),
+		"ask for more":                        as.patch(accessRequest, `{"spec":{"token":{"roleRefs":[{"kind":"ClusterRole","name":"cluster-admin"}]}}}`),
+		"have access collected as garbage":    as.patch(accessRequest, `{"metadata":`+goneOwner+`}`),
+		"keep access from being taken back":   as.patch(accessRequest, `{"metadata":{"annotations":{"openmcp.cloud/operation":"ignore"}}}`),
+		"let access stay":                     as.patch(accessRequest, `{"metadata":{"finalizers":[]}}`),
+		"have a request collected as garbage": as.patch(clusterRequest, `{"metadata":`+goneOwner+`}`),
+		"move a cluster to another set":       as.patch(managedCluster("c2"), `{"metadata":{"labels":{"`+setLabel+`":"prod"}}}`),
+		"label a cluster":                     as.patch(managedCluster("c2"), `{"metadata":{"labels":{"a":"b"}}}`),
 		"lead clients of a cluster away": as.patch(managedCluster("c2"),
 			`{"spec":{"managedClusterClientConfigs":[{"url":"https://eve.example.com"}]}}`),
 		"say how a cluster registers": as.patch(managedCluster("c2"), `{"metadata":{"annotations":{"`+registration.AnnotationAgentKey+`":"00"}}}`),
@@ -280,10 +298,11 @@ func TestWorth_OfHubAPIServer(t *testing.T) {
 	as := w.as(apiserverSA)
 	const ca = "hub-apiserver-serving-ca"
 	for what, err := range map[string]error{
-		"a token of another":            as.create(secretOf("clusterhub-system", "new", "kubernetes.io/service-account-token", managerSA)),
-		"another Secret":                as.create(secretOf("clusterhub-system", "new", "kubernetes.io/tls", "")),
-		"lead requests away":            as.patch(apiService, `{"spec":{"service":{"name":"eve"}}}`),
-		"have its certificate unproven": as.patch(apiService, `{"spec":{"insecureSkipTLSVerify":true,"caBundle":null}}`),
+		"a token of another":                as.create(secretOf("clusterhub-system", "new", "kubernetes.io/service-account-token", managerSA)),
+		"another Secret":                    as.create(secretOf("clusterhub-system", "new", "kubernetes.io/tls", "")),
+		"lead requests away":                as.patch(apiService, `{"spec":{"service":{"name":"eve"}}}`),
+		"have its API collected as garbage": as.patch(apiService, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"gone"}]}}`),
+		"have its certificate unproven":     as.patch(apiService, `{"spec":{"insecureSkipTLSVerify":true,"caBundle":null}}`),
 	} {
 		w.want(apiserverSA, what, false, err)
 	}
@@ -294,4 +313,21 @@ func TestWorth_OfHubAPIServer(t *testing.T) {
 	}
 	w.want(apiserverSA, "a token of another by the name of its own Secret", false,
 		as.create(secretOf("clusterhub-system", ca, "kubernetes.io/service-account-token", managerSA)))
+}
+
+// TestWorth_OfAClusterProvider has it ask for the token of a ServiceAccount beside requests.
+func TestWorth_OfAClusterProvider(t *testing.T) {
+	t.Parallel()
+	w := newWorth(t)
+	w.asAdmin().create(bindingIn("default", "provider", "clusterhub:cluster-provider-secrets", asUser(w.users[providerSA].name)))
+	as := w.as(providerSA)
+	eventually(t, "it may write Secrets", func(context.Context) (bool, error) {
+		err := as.create(secretOf("default", "new", "Opaque", ""))
+		return err == nil, err
+	})
+	eventually(t, "it may not have tokens made", func(context.Context) (bool, error) {
+		err := as.create(secretOf("default", "new", "kubernetes.io/service-account-token", "default"))
+		return apierrors.IsForbidden(err), nil
+	})
+	w.want(providerSA, "read Secrets elsewhere", false, as.list("Secret", "kube-system"))
 }
