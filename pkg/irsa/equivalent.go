@@ -5,6 +5,7 @@ package irsa
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"reflect"
@@ -35,6 +36,9 @@ func normalize(document string) (map[string]any, error) {
 	var policy map[string]any
 	if err := json.Unmarshal([]byte(document), &policy); err != nil {
 		return nil, err
+	}
+	if policy == nil {
+		return nil, errors.New("it is null")
 	}
 	statements, many := policy["Statement"].([]any)
 	if !many {

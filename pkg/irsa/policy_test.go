@@ -167,6 +167,7 @@ func TestEquivalent(t *testing.T) {
 	}{
 		"itself":         {trust, trust, true},
 		"as AWS returns": {trust, url.PathEscape(trust), true},
+		"null":           {`null`, `null`, false},
 		"query escaped, whose spaces are plus signs": {`{"Statement":[],"Id":"a b"}`, url.QueryEscape(`{"Statement":[],"Id":"a b"}`), false},
 		"white space":                        {access, "\n" + i.HubAccessPolicy().Indented() + "\n", true},
 		"a list of one":                      {trust, strings.Replace(trust, `"sts:AssumeRole"`, `["sts:AssumeRole"]`, 1), true},

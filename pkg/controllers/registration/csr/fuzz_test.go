@@ -1,0 +1,67 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package csr
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"slices"
+	"strings"
+	"testing"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+
+	names "github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// FuzzParse: what is approved is for an agent of the cluster that the label names, and for nothing else.
+func FuzzParse(f *testing.F) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, template := range []x509.CertificateRequest{
+		{Subject: pkix.Name{CommonName: names.ClusterUser("c1", "agent"), Organization: []string{names.ClusterGroup("c1"), names.ManagedClustersGroup}}},
+		{Subject: pkix.Name{CommonName: names.ClusterUser("c2", "agent"), Organization: []string{names.ClusterGroup("c2"), names.ManagedClustersGroup}}},
+		{Subject: pkix.Name{CommonName: "system:admin", Organization: []string{"system:masters"}}, DNSNames: []string{"kubernetes"}},
+	} {
+		der, err := x509.CreateCertificateRequest(rand.Reader, &template, key)
+		if err != nil {
+			f.Fatal(err)
+		}
+		request := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+		f.Add("c1", "client auth", request)
+		f.Add("c1", "server auth", request)
+		f.Add("c1", "client auth", append(slices.Clone(request), request...))
+	}
+	f.Add("", "", []byte("-----BEGIN"))
+	f.Add("c1:x", "client auth", []byte{})
+	f.Fuzz(func(t *testing.T, cluster, usage string, data []byte) {
+		csr := &certificatesv1.CertificateSigningRequest{}
+		csr.Labels = map[string]string{names.ClusterNameLabel: cluster}
+		csr.Spec = certificatesv1.CertificateSigningRequestSpec{
+			SignerName: names.SignerName, Request: data, Usages: []certificatesv1.KeyUsage{certificatesv1.KeyUsage(usage)},
+		}
+		request, err := Parse(csr)
+		if err != nil {
+			return
+		}
+		block, _ := pem.Decode(data)
+		signed, err := x509.ParseCertificateRequest(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups := slices.Sorted(slices.Values(signed.Subject.Organization))
+		want := slices.Sorted(slices.Values([]string{names.ClusterGroup(cluster), names.ManagedClustersGroup}))
+		agent, ours := strings.CutPrefix(signed.Subject.CommonName, names.ClusterUser(cluster, ""))
+		if !slices.Equal(groups, want) || !ours || agent == "" || strings.Contains(agent, ":") || request.User != signed.Subject.CommonName ||
+			request.Cluster != cluster || usage != "client auth" || len(signed.DNSNames)+len(signed.IPAddresses) > 0 || names.CheckName(cluster) != nil {
+			t.Errorf("%q for %q: %+v is approved as %+v", usage, cluster, signed.Subject, request)
+		}
+	})
+}
