@@ -7,7 +7,7 @@ BIN      := $(OUTPUT)/bin
 KUBE     := v1.37.1
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0)
 # gitVersion stays what it is: component-base takes it for the version of Kubernetes whose features are on.
-LDFLAGS  := -s -w -X k8s.io/component-base/version.gitCommit=$(shell git rev-parse HEAD 2>/dev/null)
+LDFLAGS  := -s -w -X main.version=$(VERSION) -X k8s.io/component-base/version.gitCommit=$(shell git rev-parse HEAD 2>/dev/null)
 KUBE_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBE) -X k8s.io/component-base/version.gitMajor=1 \
             -X k8s.io/component-base/version.gitMinor=37 -X k8s.io/component-base/version.gitTreeState=clean
 # The front's binaries are built anew when what they are built from changes.
@@ -16,7 +16,7 @@ AUTHENTICATOR_STAMP := $(BIN)/.authenticator-$(shell cat hack/authenticator/go.m
 FLEET    ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help up down status clean build kube authenticator test verify lint generate bench images tools-check
+.PHONY: help up down status clean build kube authenticator test verify lint generate bench images manifests tools-check
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,9 +76,14 @@ generate: tools-check ## Generate clients, deep copies, conversions and OpenAPI.
 bench: build kube ## Measure against the same clusters as custom resources; FLEET=10000 clusters by default.
 	go run ./test/bench --fleet=$(FLEET) --bin-dir=$(BIN) --output=$(OUTPUT)/bench
 
-images: tools-check ## Build the container images.
+images: tools-check manifests ## Build the container images, and manifests that name them.
 	@tool=$$(command -v docker || command -v podman) || { echo "Building images needs docker or podman, and neither is installed."; exit 1; }; \
 	  for c in cluster-provider hub-agent hub-apiserver hub-controller-manager; do \
 	    CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags '$(LDFLAGS)' -o $(OUTPUT)/images/$$c ./cmd/$$c && \
 	    $$tool build --build-arg COMPONENT=$$c -t clusterhub/$$c:$(VERSION) -f hack/Dockerfile $(OUTPUT)/images || exit 1; \
 	  done
+
+manifests: ## Write the manifests with the version of the images to _output/deploy.
+	@rm -rf $(OUTPUT)/deploy && mkdir -p $(OUTPUT) && cp -R artifacts/deploy $(OUTPUT)/deploy
+	@find $(OUTPUT)/deploy -name '*.yaml' -exec sed -i.bak 's|\(image: clusterhub/[a-z-]*\):v0\.0\.0$$|\1:$(VERSION)|' {} +
+	@find $(OUTPUT)/deploy -name '*.bak' -delete

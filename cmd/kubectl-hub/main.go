@@ -23,16 +23,25 @@ func main() {
 	os.Exit(run())
 }
 
+// version is set by make to that of the images, which it builds from the same commit.
+var version string
+
+func thisVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return cli.UnknownVersion
+}
+
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
-	version := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
-	}
-	cmd := cli.NewCommand(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, version)
+	cmd := cli.NewCommand(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, thisVersion())
 	if strings.HasPrefix(filepath.Base(os.Args[0]), cli.CompletionName) {
 		cmd.SetArgs(append([]string{"__complete"}, os.Args[1:]...))
 	}

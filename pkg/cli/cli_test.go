@@ -102,10 +102,13 @@ func TestParseLabels(t *testing.T) {
 	}
 }
 
-func TestImageOf_IsOfTheSameRelease(t *testing.T) {
+func TestImageOf_WasBuiltWithTheProgram(t *testing.T) {
 	for version, want := range map[string]string{
-		"v1.2.3": "clusterhub/hub-agent:v1.2.3", "(devel)": "clusterhub/hub-agent", "unknown": "clusterhub/hub-agent",
-		"v0.0.0-20260101000000-abcdefabcdef": "clusterhub/hub-agent", "v1.2.3+dirty": "clusterhub/hub-agent",
+		"v1.2.3": "clusterhub/hub-agent:v1.2.3", "v1.2.3-4-gabcdef0-dirty": "clusterhub/hub-agent:v1.2.3-4-gabcdef0-dirty",
+		"abcdef0": "clusterhub/hub-agent:abcdef0",
+		// No image was built with these.
+		"(devel)": "", UnknownVersion: "", "": "", "v1.2.3+dirty": "",
+		"v0.0.0-20260101000000-abcdefabcdef": "", "v1.2.4-0.20260101000000-abcdefabcdef": "",
 	} {
 		if got := imageOf(version); got != want {
 			t.Errorf("%s: %s, want %s", version, got, want)

@@ -24,6 +24,9 @@ import (
 // CompletionName begins the name of the program that kubectl asks for completions of "kubectl hub": a link to this one.
 const CompletionName = "kubectl_complete-hub"
 
+// UnknownVersion is the version of a program that does not know it.
+const UnknownVersion = "unknown"
+
 // global is what all commands share.
 type global struct {
 	genericiooptions.IOStreams

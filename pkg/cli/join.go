@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"regexp"
 	"strings"
 	"unicode"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
-	apimachineryversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
@@ -79,11 +79,17 @@ kubectl hub join --registration-auth=awsirsa --eks-hub-cluster-arn arn:aws:eks:e
 	return cmd
 }
 
-// imageOf is the image of the same release as this program; a build that is no release takes the latest.
+var (
+	// taggable is what the tag of an image may be.
+	taggable = regexp.MustCompile(`^\w[\w.-]{0,127}$`)
+	// pseudoVersion is what go calls what it has built of a commit that is no release.
+	pseudoVersion = regexp.MustCompile(`[.-][0-9]{14}-[0-9a-f]{12}$`)
+)
+
+// imageOf is the image that was built together with this program, or none when it does not know its version.
 func imageOf(version string) string {
-	v, err := apimachineryversion.ParseSemantic(version)
-	if err != nil || v.PreRelease() != "" || v.BuildMetadata() != "" {
-		return defaultImage
+	if version == UnknownVersion || !taggable.MatchString(version) || pseudoVersion.MatchString(version) {
+		return ""
 	}
 	return defaultImage + ":" + version
 }
@@ -98,7 +104,10 @@ func (o *joinOptions) validate() error {
 	if err := registration.CheckName(o.clusterName); err != nil {
 		return fmt.Errorf("--cluster-name: %w", err)
 	}
-	if o.image == "" || strings.ContainsFunc(o.image, unicode.IsSpace) {
+	if o.image == "" {
+		return fmt.Errorf("--image must be set: this program is of version %s, and knows no image of hub-agent that was built with it", o.version)
+	}
+	if strings.ContainsFunc(o.image, unicode.IsSpace) {
 		return fmt.Errorf("--image must be the name of an image, not %q", o.image)
 	}
 	auth, err := normalizeAuth(o.auth)
