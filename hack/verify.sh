@@ -7,7 +7,7 @@
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-steps=(format headers length scripts names modules generated vet lint)
+steps=(format headers length scripts names manifests modules generated vet lint)
 
 # files prints the tree's files that match the given patterns: all but deleted and ignored ones.
 files() {
@@ -70,6 +70,10 @@ step_names() {
   local hosts='(docker|quay|ghcr|gcr|mcr)[.](io|com)|(registry|proxy|goproxy)[.][a-z0-9-]+[.](io|com|org|net|dev)'
   found=$(files ':!LICENSE' ':!*go.sum' | over grep -nIE "$paths|(^|[^[:alnum:].-])($hosts)" || true)
   none "$found" "no path of one machine and no registry host belongs in the tree: take a relative path, or let the user say it"
+}
+
+step_manifests() {
+  go test -count 1 ./hack/manifests || { echo "  → put right what the rules in hack/manifests say above" && return 1; }
 }
 
 step_modules() {
