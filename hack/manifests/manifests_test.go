@@ -21,6 +21,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -32,6 +33,9 @@ import (
 
 const root = "../../artifacts/deploy"
 
+// strict refuses fields that there are not.
+var strict = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+
 // decoded are the objects of kinds that the rules are about.
 func decoded(t *testing.T, text []byte) (objects []runtime.Object) {
 	t.Helper()
@@ -42,7 +46,7 @@ func decoded(t *testing.T, text []byte) (objects []runtime.Object) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(raw.Raw, nil, nil)
+		object, _, err := strict.Decode(raw.Raw, nil, nil)
 		switch {
 		case runtime.IsNotRegisteredError(err): // as APIServices are
 		case err != nil:
