@@ -16,11 +16,15 @@ import (
 // Identities. A cluster's agents act as ClusterUser and are in ClusterGroup and ManagedClustersGroup.
 const (
 	// ManagedClustersGroup is the group of the agents of all clusters.
-	ManagedClustersGroup = "system:open-cluster-management:managed-clusters"
+	ManagedClustersGroup = clusterPrefix + allClusters
 	clusterPrefix        = "system:open-cluster-management:"
 	// awsGroupPrefix begins the group by which an EKS access entry names a cluster: EKS allows no group that begins with
 	// "system:".
 	awsGroupPrefix = "open-cluster-management:"
+	// AWSManagedClustersGroup is ManagedClustersGroup for the agents that come by an EKS access entry.
+	AWSManagedClustersGroup = awsGroupPrefix + allClusters
+	// allClusters is a name that no cluster may have.
+	allClusters = "managed-clusters"
 )
 
 // ClusterGroup is the group of the agents of one cluster.
@@ -38,6 +42,18 @@ func IsAgent(user string, groups []string, cluster string) bool {
 	return strings.HasPrefix(user, clusterPrefix) || slices.ContainsFunc(groups, func(group string) bool {
 		return strings.HasPrefix(group, clusterPrefix) || group == AWSGroup(cluster)
 	})
+}
+
+// ClusterOfAgent is the cluster whose agent is in these groups. Only who is an agent of one is in such a group.
+func ClusterOfAgent(groups []string) (cluster string, ok bool) {
+	for _, group := range groups {
+		for _, prefix := range []string{clusterPrefix, awsGroupPrefix} {
+			if name, found := strings.CutPrefix(group, prefix); found && name != allClusters {
+				return name, true
+			}
+		}
+	}
+	return "", false
 }
 
 // What the hub makes for a cluster.

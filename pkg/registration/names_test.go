@@ -46,3 +46,21 @@ func TestRequesters_AreBounded(t *testing.T) {
 		}
 	}
 }
+
+func TestClusterOfAgent(t *testing.T) {
+	for _, c := range []struct {
+		groups  []string
+		cluster string
+	}{
+		{[]string{"system:authenticated", ManagedClustersGroup, ClusterGroup("c1")}, "c1"},
+		{[]string{AWSManagedClustersGroup, AWSGroup("c1")}, "c1"},
+		{[]string{AWSGroup("c1")}, "c1"},
+		{[]string{ManagedClustersGroup, AWSManagedClustersGroup}, ""},
+		{[]string{"team", "system:masters", "x" + ClusterGroup("c1")}, ""},
+		{nil, ""},
+	} {
+		if cluster, ok := ClusterOfAgent(c.groups); cluster != c.cluster || ok != (c.cluster != "") {
+			t.Errorf("%q: %q, %t, want %q", c.groups, cluster, ok, c.cluster)
+		}
+	}
+}

@@ -334,7 +334,7 @@ func (e *eks) byAccessEntries(t *testing.T) {
 	m, roles := e.clusterWithoutAgent(t, e.members)
 	m.awaitCondition(t, registration.ConditionHubAccepted, metav1.ConditionTrue)
 	entry, there := e.account.AccessEntries(e.self.String())[roles.HubRoleARN()]
-	if !there || entry.Type != "STANDARD" || !slices.Equal(entry.KubernetesGroups, []string{registration.AWSGroup(m.name)}) || strings.Contains(e.mapRoles(t), m.name) {
+	if !there || entry.Type != "STANDARD" || !slices.Equal(entry.KubernetesGroups, []string{registration.AWSGroup(m.name), registration.AWSManagedClustersGroup}) || strings.Contains(e.mapRoles(t), m.name) {
 		t.Errorf("the access entry is %+v", entry)
 	}
 	as := ours(t, e.UserConfig(entry.Username, entry.KubernetesGroups...)).ClusterV1().ManagedClusters()

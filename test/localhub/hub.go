@@ -45,7 +45,7 @@ spec:
 // deploy applies artifacts/deploy as far as it has a meaning without nodes.
 func (h *Hub) deploy(ctx context.Context) error {
 	var manifests bytes.Buffer
-	names := []string{"namespace.yaml", "rbac.yaml", "policies.yaml"}
+	names := []string{"namespace.yaml", "rbac.yaml", "policies.yaml", "flowcontrol.yaml"}
 	if h.config.EKS != nil {
 		names = append(names, "../aws-auth/rbac.yaml")
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/pendingclusters"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
+	"github.com/clusterhub/clusterhub/pkg/apiserver/agentrate"
 	"github.com/clusterhub/clusterhub/pkg/etcd"
 )
 
@@ -43,6 +44,9 @@ type Options struct {
 	EmbeddedEtcd *etcd.Options
 	Logs         *logsapi.LoggingConfiguration
 
+	// AgentWrites bounds what the agents of one cluster write.
+	AgentWrites agentrate.Limit
+
 	// ServiceNamespace and ServiceName are the Service that our APIServices name.
 	ServiceNamespace, ServiceName string
 	// MaxPendingClusters is how many clusters may wait to be accepted.
@@ -57,6 +61,7 @@ func NewOptions() *Options {
 		ServerRun:        genericoptions.NewServerRunOptions(),
 		EmbeddedEtcd:     etcd.NewOptions(),
 		Logs:             logsapi.NewLoggingConfiguration(),
+		AgentWrites:      agentrate.Limit{PerSecond: 1, Burst: 60},
 		ServiceNamespace: "clusterhub-system",
 		ServiceName:      "hub-apiserver",
 
@@ -82,7 +87,15 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	o.addServiceFlags(fss.FlagSet("service"))
 	fss.FlagSet("registration").IntVar(&o.MaxPendingClusters, "max-pending-clusters", o.MaxPendingClusters,
 		"How many ManagedClusters may wait to be accepted. Above it, only users who may accept a cluster can create it. 0 means no bound.")
+	o.addAgentFlags(fss.FlagSet("agents"))
 	return fss
+}
+
+func (o *Options) addAgentFlags(fs *pflag.FlagSet) {
+	fs.Float64Var(&o.AgentWrites.PerSecond, "agent-writes-per-second", o.AgentWrites.PerSecond,
+		"How often a second the agents of one cluster may write through this replica, in the long run; 0 is no limit.")
+	fs.IntVar(&o.AgentWrites.Burst, "agent-writes-burst", o.AgentWrites.Burst,
+		"How often the agents of one cluster may write at once, after a time without writes.")
 }
 
 func (o *Options) addServiceFlags(fs *pflag.FlagSet) {
@@ -118,6 +131,9 @@ func (o *Options) Validate() error {
 	}
 	if o.MaxPendingClusters < 0 {
 		errs = append(errs, fmt.Errorf("--max-pending-clusters must be 0 or above, not %d", o.MaxPendingClusters))
+	}
+	if o.AgentWrites.PerSecond < 0 || o.AgentWrites.Burst < 1 {
+		errs = append(errs, errors.New("--agent-writes-per-second must be 0 or more, and --agent-writes-burst 1 or more"))
 	}
 	if o.ServiceNamespace == "" || o.ServiceName == "" {
 		errs = append(errs, errors.New("--service-namespace and --service-name must not be empty"))

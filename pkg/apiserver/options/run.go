@@ -6,6 +6,7 @@ package options
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
+	"github.com/clusterhub/clusterhub/pkg/apiserver/agentrate"
 	"github.com/clusterhub/clusterhub/pkg/etcd"
 	generatedopenapi "github.com/clusterhub/clusterhub/pkg/generated/openapi"
 	"github.com/clusterhub/clusterhub/pkg/servingcert"
@@ -111,6 +113,10 @@ func (o *Options) config(
 			return nil, nil, explain("serving certificate", err)
 		}
 		o.Recommended.SecureServing.ServerCert.GeneratedCert = certificates
+	}
+	// After authentication, authorization, and priority and fairness.
+	generic.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
+		return genericapiserver.DefaultBuildHandlerChain(agentrate.WithLimit(handler, o.AgentWrites, c.Serializer), c)
 	}
 	config := &apiserver.Config{Generic: generic}
 	// Called when all but admission is configured, which is given the authorizer.

@@ -25,13 +25,11 @@ const (
 	never = time.Hour
 )
 
-// front answers what it knows, which may be late.
+// front answers what it is told to.
 type front struct {
 	allows bool
-	// lag is how long it takes to learn of a change.
-	lag   time.Duration
-	err   error
-	asked int
+	err    error
+	asked  int
 	// meanwhile happens between the question and the answer.
 	meanwhile func()
 }
@@ -209,9 +207,9 @@ func TestAnswers_AFrontThatIsLateIsBelievedForAsLongAsItIsLateAtMost(t *testing.
 			f.wants("before", true, true)
 			f.bind("b", userNamed("ann"))
 			changed := time.Now()
-			time.AfterFunc(lag, func() { f.front.allows = false })
 			last, asked := changed, f.front.asked
 			for time.Since(changed) < 2*kept {
+				f.front.allows = time.Since(changed) < lag
 				decision, _, _ := f.Authorize(t.Context(), authorizer.AttributesRecord{User: ann, Verb: "get", ResourceRequest: true})
 				if decision == authorizer.DecisionAllow {
 					last = time.Now()

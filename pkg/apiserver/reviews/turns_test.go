@@ -72,9 +72,11 @@ func TestTakeTurns_RemembersNoOneWhoAsksNothing(t *testing.T) {
 			go turns.authorize(t.Context(), authorizer.AttributesRecord{User: &user.DefaultInfo{Name: who}})
 		}
 		synctest.Wait()
+		turns.mu.Lock()
 		if len(turns.users) != 3 {
 			t.Errorf("%d users are asked about, want 3", len(turns.users))
 		}
+		turns.mu.Unlock()
 		time.Sleep(time.Hour)
 	})
 	if len(turns.users) > 0 {

@@ -143,7 +143,7 @@ func (w *world) mustEnter(cluster irsa.Identity) {
 		w.Fatal(err)
 	}
 	mustEqual(w.T, "user", user.Username, "open-cluster-management:"+cluster.Managed.Name)
-	mustEqual(w.T, "groups", user.Groups, []string{"open-cluster-management:" + cluster.Managed.Name})
+	mustEqual(w.T, "groups", user.Groups, []string{"open-cluster-management:" + cluster.Managed.Name, "open-cluster-management:managed-clusters"})
 }
 
 // leaks are what was made for clusters.

@@ -49,7 +49,7 @@ func mustWork(t *testing.T, f *fakeAWS, cluster string) {
 		t.Errorf("EKS knows the role by the ID %s, which is %s", e.roleID, r.id)
 	}
 	mustEqual(t, "user", *e.Username, "open-cluster-management:"+cluster)
-	mustEqual(t, "groups", e.KubernetesGroups, []string{"open-cluster-management:" + cluster})
+	mustEqual(t, "groups", e.KubernetesGroups, []string{"open-cluster-management:" + cluster, "open-cluster-management:managed-clusters"})
 	mustEqual(t, "cluster", *e.ClusterName, "hub-cluster1")
 }
 

@@ -92,8 +92,10 @@ func missing(tags, wanted map[string]string) map[string]string {
 
 // As whom the agent of a cluster comes to the hub, see the package's comment.
 
-func entryUser(cluster string) string     { return registration.AWSGroup(cluster) }
-func entryGroups(cluster string) []string { return []string{registration.AWSGroup(cluster)} }
+func entryUser(cluster string) string { return registration.AWSGroup(cluster) }
+func entryGroups(cluster string) []string {
+	return []string{registration.AWSGroup(cluster), registration.AWSManagedClustersGroup}
+}
 
 func mappedUser(cluster string) string { return registration.ClusterGroup(cluster) }
 func mappedGroups(cluster string) []string {
