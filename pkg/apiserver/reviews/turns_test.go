@@ -34,7 +34,7 @@ func TestTakeTurns_OneUsersQuestionsMakeNoOtherWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := TakeTurns(slow(perUser + 1))
 		for range 500 {
-			go ask(t.Context(), a, "eve")
+			go func() { _, _ = ask(t.Context(), a, "eve") }()
 		}
 		synctest.Wait()
 		begun := time.Now()
@@ -52,7 +52,7 @@ func TestTakeTurns_WhoCannotWaitIsNotAllowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := TakeTurns(slow(100))
 		for range perUser {
-			go ask(t.Context(), a, "eve")
+			go func() { _, _ = ask(t.Context(), a, "eve") }()
 		}
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -69,7 +69,9 @@ func TestTakeTurns_RemembersNoOneWhoAsksNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns.asks = slow(1)
 		for _, who := range []string{"a", "b", "b", ""} {
-			go turns.authorize(t.Context(), authorizer.AttributesRecord{User: &user.DefaultInfo{Name: who}})
+			go func() {
+				_, _, _ = turns.authorize(t.Context(), authorizer.AttributesRecord{User: &user.DefaultInfo{Name: who}})
+			}()
 		}
 		synctest.Wait()
 		turns.mu.Lock()
