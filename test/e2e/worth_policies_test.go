@@ -270,18 +270,22 @@ func TestWorth_OfHubCertificateApprover(t *testing.T) {
 		"deny what others ask":         decide("denied", "c1", agent, denied),
 		"give an agent rights":         as.patch(roleOf(clusterMap+"c1", ""), `{"rules":[{"apiGroups":["certificates.k8s.io"],"resources":["certificatesigningrequests"],"verbs":["create"]}]}`),
 		"say what a cluster is":        as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"annotations":{"`+registration.AnnotationGranted+`":"now"}}}`),
+		"say who may ask":              as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"annotations":{"registration.clusterhub.dev/requesters":"eve"}}}`),
 		"say another thing of a role":  as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"true"}}}`),
 		"label a role":                 as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}}`),
 		"change a shared role":         as.patch(roleOf(registration.AgentClusterRole, ""), `{"metadata":{"annotations":{"registration.clusterhub.dev/a":"b"}}}`),
+		"say what a cluster runs":      as.patchStatus(managedCluster("c1"), `{"status":{"version":{"kubernetes":"v1.0.0"}}}`),
 		"label a cluster":              as.update(managedCluster("c1"), "b", "metadata", "labels", "a"),
-		"say how a cluster is":         as.patchStatus(managedCluster("c1"), `{"status":{"conditions":[]}}`),
+		"say how a cluster is":         as.patchStatus(managedCluster("c1"), `{"status":{"conditions":[{"type":"HubAcceptedManagedCluster","status":"True","reason":"a","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`),
 		"shut a cluster out":           as.update(managedCluster("c1"), false, "spec", "hubAcceptsClient"),
 		"accept a cluster":             as.update(managedCluster("c2"), true, "spec", "hubAcceptsClient"),
 	} {
 		w.want(approverSA, what, false, err)
 	}
 	for what, err := range map[string]error{
-		"remember a key": as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"annotations":{"registration.clusterhub.dev/key":"00"}}}`),
+		"remember a key": as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"annotations":{"registration.clusterhub.dev/key-sha256":"00","registration.clusterhub.dev/key-since":"now"}}}`),
+		"say that a request waits": as.patchStatus(managedCluster("c1"), `{"status":{"conditions":[{"type":"ClientCertificateRequestWaits","status":"True",
+			"reason":"a","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`),
 		// What it is worth beyond its task: a policy cannot see whom a request asks to be.
 		"approve whatever an agent asks": decide("renewal", "c1", agent, approved),
 		"… or a bootstrap token":         decide("first", "c1", "system:bootstrap:abcdef", approved),
