@@ -48,7 +48,7 @@ func FuzzParsePatterns(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, pattern string) {
 		patterns, err := ParsePatterns([]string{pattern})
-		if err != nil || !patterns.Approve(cluster) {
+		if err != nil || !patterns.Approve(cluster, cluster.Name) {
 			return
 		}
 		whole := patterns[0].FindStringIndex(arn)
