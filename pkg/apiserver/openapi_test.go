@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,8 +37,15 @@ spec:
   leaseDurationSeconds: 60
   taints: [{key: example.com/a, value: v, effect: NoSelect}]
 status:
+  conditions: [{type: A, status: "True", reason: R, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}]
+  capacity: {cpu: "1"}
+  allocatable: {cpu: "1"}
+  version: {kubernetes: v1.37.1}
   clusterClaims: [{name: id, value: x}]
-  managedNamespaces: [{name: team-a, clusterSet: devset}]
+  managedNamespaces:
+  - name: team-a
+    clusterSet: devset
+    conditions: [{type: A, status: "True", reason: R, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}]
 `, `
 apiVersion: cluster.open-cluster-management.io/v1beta1
 kind: ManagedClusterSet
@@ -78,11 +86,15 @@ kind: Cluster
 metadata: {name: blue, namespace: teams, resourceVersion: "1"}
 spec:
   profile: dev.kind
+  clusterConfigs: [{name: a}]
+  kubernetes: {version: 1.33.3}
   purposes: [workload]
   tenancy: Shared
 status:
   observedGeneration: 1
   phase: Ready
+  conditions: [{type: A, status: "True", reason: R, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}]
+  apiServer: https://api.example.com
   endpoints: [{name: apiserver-external, url: "https://api.example.com"}]
 `, `
 apiVersion: clusters.openmcp.cloud/v1alpha1
@@ -92,6 +104,7 @@ spec: {purpose: workload}
 status:
   observedGeneration: 1
   phase: Granted
+  conditions: [{type: A, status: "True", reason: R, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}]
   cluster: {name: blue, namespace: teams}
 `, `
 apiVersion: clusters.openmcp.cloud/v1alpha1
@@ -106,7 +119,10 @@ spec:
       namespace: web
       rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
     roleRefs: [{kind: Role, name: a, namespace: web}]
-status: {observedGeneration: 1, phase: Pending}
+status:
+  observedGeneration: 1
+  phase: Pending
+  conditions: [{type: A, status: "True", reason: R, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}]
 `, `
 apiVersion: clusters.openmcp.cloud/v1alpha1
 kind: AccessRequest
@@ -118,6 +134,11 @@ spec:
     name: corp
     issuer: https://oidc.example.com
     clientID: hub
+    groupsPrefix: "g:"
+    groupsClaim: groups
+    usernamePrefix: "u:"
+    usernameClaim: sub
+    extraScopes: [email]
     roleBindings:
     - subjects: [{kind: User, name: ann}]
       roleRefs: [{kind: Role, name: a, namespace: web}]
@@ -125,7 +146,10 @@ spec:
     - name: reader
       namespace: web
       rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
-status: {observedGeneration: 1, phase: Pending}
+status:
+  observedGeneration: 1
+  phase: Pending
+  conditions: [{type: A, status: "True", reason: R, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}]
 `}
 
 // refusals are what validation says of an object, be it created or its status written.
@@ -198,6 +222,13 @@ func bounds(t *testing.T, s *spec.Schema, example any, at []any) []bound {
 	if s.MaxItems != nil && len(list) > 0 {
 		add("maxItems", repeated(list[0], int(*s.MaxItems)+1))
 	}
+	if s.MaxProperties != nil {
+		many := map[string]any{}
+		for i := range *s.MaxProperties + 1 {
+			many[fmt.Sprint("a", i)] = "1"
+		}
+		add("maxProperties", many)
+	}
 	for i := range s.AllOf {
 		found = append(found, bounds(t, &s.AllOf[i], example, at)...)
 	}
@@ -227,6 +258,7 @@ func constraints(s *spec.Schema) []string {
 	for name, given := range map[string]bool{
 		"enum": len(s.Enum) > 0, "pattern": s.Pattern != "", "minLength": s.MinLength != nil, "maxLength": s.MaxLength != nil,
 		"minimum": s.Minimum != nil, "maximum": s.Maximum != nil, "minItems": s.MinItems != nil, "maxItems": s.MaxItems != nil,
+		"maxProperties": s.MaxProperties != nil,
 	} {
 		if given {
 			names = append(names, name)
@@ -235,10 +267,20 @@ func constraints(s *spec.Schema) []string {
 	return names
 }
 
+// repeated is a list of so many items, of which no two have the same key.
 func repeated(item any, times int) []any {
 	items := make([]any, times)
 	for i := range items {
 		items[i] = item
+		if object, ok := item.(map[string]any); ok {
+			object = runtime.DeepCopyJSON(object)
+			for _, key := range []string{"name", "type", "key"} {
+				if value, ok := object[key].(string); ok {
+					object[key] = fmt.Sprint(value, i)
+				}
+			}
+			items[i] = object
+		}
 	}
 	return items
 }
@@ -332,15 +374,20 @@ func TestOpenAPI_SaysWhatValidationSays(t *testing.T) {
 					if validator.Validate(bad).IsValid() {
 						t.Errorf("OpenAPI takes %v", b.beyond)
 					}
-					if errs := refusals(t, decoded(t, bad), valid); len(errs) == 0 {
+					errs := refusals(t, decoded(t, bad), valid)
+					if len(errs) == 0 {
 						t.Errorf("validation takes %v, which OpenAPI refuses", b.beyond)
+					}
+					tooMany := slices.ContainsFunc(errs, func(err *field.Error) bool { return err.Type == field.ErrorTypeTooMany })
+					if counts := b.name == "maxItems" || b.name == "maxProperties"; counts && !tooMany {
+						t.Errorf("validation does not count: %v", errs)
 					}
 				})
 			}
 		})
 	}
 	// A marker that the generator does not know is dropped without a word.
-	if stated < 66 {
+	if stated < 111 {
 		t.Errorf("OpenAPI states %d bounds, some are lost", stated)
 	}
 }

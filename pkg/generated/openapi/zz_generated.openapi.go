@@ -172,6 +172,7 @@ func schema_pkg_apis_cluster_v1_ClientConfig(ref common.ReferenceCallback) commo
 						SchemaProps: spec.SchemaProps{
 							Description: "url is the https address of the API server.",
 							Default:     "",
+							MaxLength:   ptr.To[int64](2048),
 							Pattern:     "^[hH][tT][tT][pP][sS]://.+",
 							Type:        []string{"string"},
 							Format:      "",
@@ -234,6 +235,7 @@ func schema_pkg_apis_cluster_v1_ClusterSetManagedNamespaceConfig(ref common.Refe
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "conditions tell whether the namespace exists: NamespaceAvailable.",
+							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -399,6 +401,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterSpec(ref common.ReferenceCallback)
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "managedClusterClientConfigs lists the addresses of the cluster's API server, and how to trust them.",
+							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -434,6 +437,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterSpec(ref common.ReferenceCallback)
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "taints keep placements that do not tolerate them away from the cluster.",
+							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -470,6 +474,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterStatus(ref common.ReferenceCallbac
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "conditions tell how far the cluster has come: HubAcceptedManagedCluster, ManagedClusterJoined, ManagedClusterConditionAvailable and others.",
+							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -482,8 +487,9 @@ func schema_pkg_apis_cluster_v1_ManagedClusterStatus(ref common.ReferenceCallbac
 					},
 					"capacity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "capacity is the sum of the resources of the cluster's nodes.",
-							Type:        []string{"object"},
+							Description:   "capacity is the sum of the resources of the cluster's nodes.",
+							MaxProperties: ptr.To[int64](512),
+							Type:          []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
 								Schema: &spec.Schema{
@@ -496,8 +502,9 @@ func schema_pkg_apis_cluster_v1_ManagedClusterStatus(ref common.ReferenceCallbac
 					},
 					"allocatable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "allocatable is what of capacity workloads can use.",
-							Type:        []string{"object"},
+							Description:   "allocatable is what of capacity workloads can use.",
+							MaxProperties: ptr.To[int64](512),
+							Type:          []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
 								Schema: &spec.Schema{
@@ -523,6 +530,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterStatus(ref common.ReferenceCallbac
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "clusterClaims are facts that the cluster states about itself, such as its region or product.",
+							MaxItems:    ptr.To[int64](512),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -545,6 +553,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterStatus(ref common.ReferenceCallbac
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "managedNamespaces are the namespaces that the cluster's sets ask for, and whether the cluster has them.",
+							MaxItems:    ptr.To[int64](1024),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -573,6 +582,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterVersion(ref common.ReferenceCallba
 					"kubernetes": {
 						SchemaProps: spec.SchemaProps{
 							Description: "kubernetes is the version of the cluster's API server, such as v1.37.1.",
+							MaxLength:   ptr.To[int64](256),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -988,6 +998,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetSpec(ref common.ReferenceC
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "managedNamespaces are namespaces that every cluster of the set is asked to have.",
+							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1381,6 +1392,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetSpec(ref common.ReferenceC
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "managedNamespaces are namespaces that every cluster of the set is asked to have.",
+							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1625,6 +1637,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref common.ReferenceCa
 						SchemaProps: spec.SchemaProps{
 							Description: "phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending, Granted or Denied. Who is denied stays so.",
 							Default:     "",
+							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1640,6 +1653,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref common.ReferenceCa
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "conditions tell what the phase sums up, and what is missing: Ready of a Cluster, Granted of a ClusterRequest, Prepared and AccessReady of an AccessRequest, and others.",
+							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2056,6 +2070,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfileSpec(ref common.ReferenceCal
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "supportedVersions are the versions of Kubernetes that a Cluster can ask for. Empty: the provider does not say, so a Cluster can ask for any.",
+							MaxItems:    ptr.To[int64](512),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2225,6 +2240,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestStatus(ref common.ReferenceC
 						SchemaProps: spec.SchemaProps{
 							Description: "phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending, Granted or Denied. Who is denied stays so.",
 							Default:     "",
+							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2240,6 +2256,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestStatus(ref common.ReferenceC
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "conditions tell what the phase sums up, and what is missing: Ready of a Cluster, Granted of a ClusterRequest, Prepared and AccessReady of an AccessRequest, and others.",
+							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2277,6 +2294,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 							Description: "profile names the ClusterProfile that the cluster is made from, which has to exist. It cannot be changed.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2289,6 +2307,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "clusterConfigs name configurations of the provider for this cluster, in the namespace of the cluster.",
+							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2315,6 +2334,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 						SchemaProps: spec.SchemaProps{
 							Description: "purposes are what the cluster is there for: at least one, if the field is given. The scheduler gives ClusterRequests clusters that have their purpose. Usual ones are platform, workload, onboarding and mcp.",
 							MinItems:    ptr.To[int64](1),
+							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2364,6 +2384,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref common.ReferenceCallback
 						SchemaProps: spec.SchemaProps{
 							Description: "phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending, Granted or Denied. Who is denied stays so.",
 							Default:     "",
+							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2379,6 +2400,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref common.ReferenceCallback
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "conditions tell what the phase sums up, and what is missing: Ready of a Cluster, Granted of a ClusterRequest, Prepared and AccessReady of an AccessRequest, and others.",
+							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2392,6 +2414,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref common.ReferenceCallback
 					"apiServer": {
 						SchemaProps: spec.SchemaProps{
 							Description: "apiServer is the address of the cluster's API server. Deprecated: endpoints has it.",
+							MaxLength:   ptr.To[int64](2048),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2404,6 +2427,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref common.ReferenceCallback
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "endpoints are the addresses of the cluster, such as apiserver-external and apiserver-internal.",
+							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2441,6 +2465,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Endpoint(ref common.ReferenceCallback) com
 							Description: "name of the endpoint, such as apiserver-external.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2449,6 +2474,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Endpoint(ref common.ReferenceCallback) com
 						SchemaProps: spec.SchemaProps{
 							Description: "url of the endpoint, such as https://api.example.com:6443.",
 							Default:     "",
+							MaxLength:   ptr.To[int64](2048),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2470,6 +2496,7 @@ func schema_pkg_apis_openmcp_v1alpha1_K8sConfiguration(ref common.ReferenceCallb
 					"version": {
 						SchemaProps: spec.SchemaProps{
 							Description: "version of Kubernetes that is wanted, one of spec.supportedVersions of the profile unless these are empty. Without it the provider chooses. The version that the cluster has is in its label clusters.openmcp.cloud/k8sversion.",
+							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2528,6 +2555,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 							Description: "issuer is the URL of the provider, as its tokens have it.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](2048),
 							Pattern:     "^https?://[^\\s/$.?#].[^\\s]*$",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2538,6 +2566,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 							Description: "clientID is who asks the provider for tokens, and whom they have to be for.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](2048),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2545,6 +2574,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 					"groupsPrefix": {
 						SchemaProps: spec.SchemaProps{
 							Description: "groupsPrefix stands before the names of groups in RBAC, as it is: a colon at its end has to be written. Without the field it is the name of the provider and a colon. An empty prefix lets the provider decide which groups of the cluster a user is in.",
+							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2553,6 +2583,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 						SchemaProps: spec.SchemaProps{
 							Description: "groupsClaim is the claim of a token that has the user's groups. Without the field it is groups, and an empty one means that too.",
 							Default:     "groups",
+							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2560,6 +2591,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 					"usernamePrefix": {
 						SchemaProps: spec.SchemaProps{
 							Description: "usernamePrefix stands before the names of users in RBAC, as it is: a colon at its end has to be written. Without the field it is the name of the provider and a colon. An empty prefix lets the provider decide which user of the cluster somebody is.",
+							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2568,6 +2600,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 						SchemaProps: spec.SchemaProps{
 							Description: "usernameClaim is the claim of a token that has the user's name. Without the field it is sub, and an empty one means that too.",
 							Default:     "sub",
+							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2580,6 +2613,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "extraScopes are asked for at the provider, besides openid.",
+							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2599,6 +2633,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "roleBindings give roles of the cluster to users and groups of the provider.",
+							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2617,6 +2652,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "roles become roles of the cluster, one for each entry. They are not given to anybody: roleBindings do that, by their names.",
+							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2659,6 +2695,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 							Description: "issuer is the URL of the provider, as its tokens have it.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](2048),
 							Pattern:     "^https?://[^\\s/$.?#].[^\\s]*$",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2669,6 +2706,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 							Description: "clientID is who asks the provider for tokens, and whom they have to be for.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](2048),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2676,6 +2714,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 					"groupsPrefix": {
 						SchemaProps: spec.SchemaProps{
 							Description: "groupsPrefix stands before the names of groups in RBAC, as it is: a colon at its end has to be written. Without the field it is the name of the provider and a colon. An empty prefix lets the provider decide which groups of the cluster a user is in.",
+							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2684,6 +2723,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 						SchemaProps: spec.SchemaProps{
 							Description: "groupsClaim is the claim of a token that has the user's groups. Without the field it is groups, and an empty one means that too.",
 							Default:     "groups",
+							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2691,6 +2731,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 					"usernamePrefix": {
 						SchemaProps: spec.SchemaProps{
 							Description: "usernamePrefix stands before the names of users in RBAC, as it is: a colon at its end has to be written. Without the field it is the name of the provider and a colon. An empty prefix lets the provider decide which user of the cluster somebody is.",
+							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2699,6 +2740,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 						SchemaProps: spec.SchemaProps{
 							Description: "usernameClaim is the claim of a token that has the user's name. Without the field it is sub, and an empty one means that too.",
 							Default:     "sub",
+							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2711,6 +2753,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "extraScopes are asked for at the provider, besides openid.",
+							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2730,6 +2773,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "roleBindings give roles of the cluster to users and groups of the provider.",
+							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2820,6 +2864,7 @@ func schema_pkg_apis_openmcp_v1alpha1_PermissionsRequest(ref common.ReferenceCal
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "rules are the rights, as in a Role or ClusterRole. Each needs at least one verb.",
+							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2854,6 +2899,7 @@ func schema_pkg_apis_openmcp_v1alpha1_RoleBindings(ref common.ReferenceCallback)
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "subjects are who gets the roles. The prefixes are put before the names of users and groups, unless these begin with ::.",
+							MaxItems:    ptr.To[int64](512),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2872,6 +2918,7 @@ func schema_pkg_apis_openmcp_v1alpha1_RoleBindings(ref common.ReferenceCallback)
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "roleRefs name the roles. A role that the cluster does not have gives no right.",
+							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2950,6 +2997,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Status(ref common.ReferenceCallback) commo
 						SchemaProps: spec.SchemaProps{
 							Description: "phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending, Granted or Denied. Who is denied stays so.",
 							Default:     "",
+							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2965,6 +3013,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Status(ref common.ReferenceCallback) commo
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "conditions tell what the phase sums up, and what is missing: Ready of a Cluster, Granted of a ClusterRequest, Prepared and AccessReady of an AccessRequest, and others.",
+							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2996,6 +3045,7 @@ func schema_pkg_apis_openmcp_v1alpha1_SupportedK8sVersion(ref common.ReferenceCa
 							Description: "version of Kubernetes, such as 1.33.3, at least 5 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](5),
+							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3029,6 +3079,7 @@ func schema_pkg_apis_openmcp_v1alpha1_TokenConfig(ref common.ReferenceCallback) 
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "permissions become roles of the ServiceAccount, one for each entry.",
+							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3047,6 +3098,7 @@ func schema_pkg_apis_openmcp_v1alpha1_TokenConfig(ref common.ReferenceCallback) 
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "roleRefs name roles of the cluster that the ServiceAccount is given.",
+							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

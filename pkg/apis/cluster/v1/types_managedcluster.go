@@ -35,6 +35,7 @@ type ManagedClusterSpec struct {
 	// managedClusterClientConfigs lists the addresses of the cluster's API server, and how to trust them.
 	// +optional
 	// +listType=atomic
+	// +k8s:validation:maxItems=64
 	ManagedClusterClientConfigs []ClientConfig `json:"managedClusterClientConfigs,omitempty"`
 	// hubAcceptsClient says that the hub lets the cluster's agent in. Changing it takes the permission
 	// "update managedclusters/accept" on the cluster's name; to make it false, "update managedclusters/leave" is
@@ -50,6 +51,7 @@ type ManagedClusterSpec struct {
 	// taints keep placements that do not tolerate them away from the cluster.
 	// +optional
 	// +listType=atomic
+	// +k8s:validation:maxItems=128
 	Taints []Taint `json:"taints,omitempty"`
 }
 
@@ -57,6 +59,7 @@ type ManagedClusterSpec struct {
 type ClientConfig struct {
 	// url is the https address of the API server.
 	// +k8s:validation:pattern="^[hH][tT][tT][pP][sS]://.+"
+	// +k8s:validation:maxLength=2048
 	URL string `json:"url"`
 	// caBundle holds the PEM certificates that the API server's certificate is checked against. Without it the
 	// system's roots are used.
@@ -106,12 +109,15 @@ type ManagedClusterStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +k8s:validation:maxItems=128
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// capacity is the sum of the resources of the cluster's nodes.
 	// +optional
+	// +k8s:validation:maxProperties=512
 	Capacity ResourceList `json:"capacity,omitempty"`
 	// allocatable is what of capacity workloads can use.
 	// +optional
+	// +k8s:validation:maxProperties=512
 	Allocatable ResourceList `json:"allocatable,omitempty"`
 	// version is the cluster's Kubernetes version.
 	// +optional
@@ -119,12 +125,14 @@ type ManagedClusterStatus struct {
 	// clusterClaims are facts that the cluster states about itself, such as its region or product.
 	// +optional
 	// +listType=atomic
+	// +k8s:validation:maxItems=512
 	ClusterClaims []ManagedClusterClaim `json:"clusterClaims,omitempty"`
 	// managedNamespaces are the namespaces that the cluster's sets ask for, and whether the cluster has them.
 	// +optional
 	// +listType=map
 	// +listMapKey=clusterSet
 	// +listMapKey=name
+	// +k8s:validation:maxItems=1024
 	ManagedNamespaces []ClusterSetManagedNamespaceConfig `json:"managedNamespaces,omitempty"`
 }
 
@@ -138,6 +146,7 @@ type ResourceList map[ResourceName]resource.Quantity
 type ManagedClusterVersion struct {
 	// kubernetes is the version of the cluster's API server, such as v1.37.1.
 	// +optional
+	// +k8s:validation:maxLength=256
 	Kubernetes string `json:"kubernetes,omitempty"`
 }
 
@@ -169,6 +178,7 @@ type ClusterSetManagedNamespaceConfig struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +k8s:validation:maxItems=128
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 

@@ -36,6 +36,7 @@ type ManagedClusterSetSpec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
+	// +k8s:validation:maxItems=256
 	ManagedNamespaces []ManagedNamespaceConfig `json:"managedNamespaces,omitempty"`
 }
 

@@ -59,10 +59,12 @@ type TokenConfig struct {
 	// permissions become roles of the ServiceAccount, one for each entry.
 	// +optional
 	// +listType=atomic
+	// +k8s:validation:maxItems=128
 	Permissions []PermissionsRequest `json:"permissions,omitempty"`
 	// roleRefs name roles of the cluster that the ServiceAccount is given.
 	// +optional
 	// +listType=atomic
+	// +k8s:validation:maxItems=256
 	RoleRefs []RoleRef `json:"roleRefs,omitempty"`
 }
 
@@ -74,6 +76,7 @@ type OIDCConfig struct {
 	// names.
 	// +optional
 	// +listType=atomic
+	// +k8s:validation:maxItems=128
 	Roles []PermissionsRequest `json:"roles,omitempty"`
 }
 
@@ -95,6 +98,7 @@ type PermissionsRequest struct {
 	DisableAutomaticNamespaceCreation bool `json:"disableAutomaticNamespaceCreation,omitempty"`
 	// rules are the rights, as in a Role or ClusterRole. Each needs at least one verb.
 	// +listType=atomic
+	// +k8s:validation:maxItems=256
 	Rules []rbacv1.PolicyRule `json:"rules"`
 }
 

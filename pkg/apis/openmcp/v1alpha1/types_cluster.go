@@ -43,10 +43,12 @@ const (
 type ClusterSpec struct {
 	// profile names the ClusterProfile that the cluster is made from, which has to exist. It cannot be changed.
 	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=253
 	Profile string `json:"profile"`
 	// clusterConfigs name configurations of the provider for this cluster, in the namespace of the cluster.
 	// +optional
 	// +listType=atomic
+	// +k8s:validation:maxItems=64
 	ClusterConfigs []LocalObjectReference `json:"clusterConfigs,omitempty"`
 	// kubernetes is how Kubernetes is to be in the cluster.
 	// +optional
@@ -56,6 +58,7 @@ type ClusterSpec struct {
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:minItems=1
+	// +k8s:validation:maxItems=128
 	Purposes []string `json:"purposes,omitempty"`
 	// tenancy tells whether the cluster is for one request (Exclusive) or for several (Shared).
 	Tenancy Tenancy `json:"tenancy"`
@@ -66,6 +69,7 @@ type K8sConfiguration struct {
 	// version of Kubernetes that is wanted, one of spec.supportedVersions of the profile unless these are empty. Without it
 	// the provider chooses. The version that the cluster has is in its label clusters.openmcp.cloud/k8sversion.
 	// +optional
+	// +k8s:validation:maxLength=253
 	Version string `json:"version,omitempty"`
 }
 
@@ -75,10 +79,12 @@ type ClusterStatus struct {
 	Status `json:",inline"`
 	// apiServer is the address of the cluster's API server. Deprecated: endpoints has it.
 	// +optional
+	// +k8s:validation:maxLength=2048
 	APIServer string `json:"apiServer,omitempty"`
 	// endpoints are the addresses of the cluster, such as apiserver-external and apiserver-internal.
 	// +optional
 	// +listType=atomic
+	// +k8s:validation:maxItems=64
 	Endpoints Endpoints `json:"endpoints,omitempty"`
 	// providerStatus is an object of the provider's own, in which every field is kept. Nobody else reads it.
 	// +optional
@@ -92,8 +98,10 @@ type Endpoints []Endpoint
 type Endpoint struct {
 	// name of the endpoint, such as apiserver-external.
 	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=253
 	Name string `json:"name"`
 	// url of the endpoint, such as https://api.example.com:6443.
+	// +k8s:validation:maxLength=2048
 	URL string `json:"url"`
 }
 

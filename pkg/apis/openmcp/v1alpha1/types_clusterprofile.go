@@ -42,6 +42,7 @@ type ClusterProfileSpec struct {
 	// supportedVersions are the versions of Kubernetes that a Cluster can ask for. Empty: the provider does not say, so a
 	// Cluster can ask for any.
 	// +listType=atomic
+	// +k8s:validation:maxItems=512
 	SupportedVersions []SupportedK8sVersion `json:"supportedVersions"`
 }
 
@@ -49,6 +50,7 @@ type ClusterProfileSpec struct {
 type SupportedK8sVersion struct {
 	// version of Kubernetes, such as 1.33.3, at least 5 characters.
 	// +k8s:validation:minLength=5
+	// +k8s:validation:maxLength=253
 	Version string `json:"version"`
 	// deprecated says that the version will not be offered for long. A Cluster that asks for it is answered with a warning.
 	// +optional

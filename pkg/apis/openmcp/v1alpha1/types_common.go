@@ -14,12 +14,14 @@ type Status struct {
 	ObservedGeneration int64 `json:"observedGeneration"`
 	// phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending,
 	// Granted or Denied. Who is denied stays so.
+	// +k8s:validation:maxLength=253
 	Phase string `json:"phase"`
 	// conditions tell what the phase sums up, and what is missing: Ready of a Cluster, Granted of a ClusterRequest, Prepared
 	// and AccessReady of an AccessRequest, and others.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +k8s:validation:maxItems=128
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 

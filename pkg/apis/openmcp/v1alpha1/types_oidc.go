@@ -29,36 +29,44 @@ type OIDCProviderConfig struct {
 	// issuer is the URL of the provider, as its tokens have it.
 	// +k8s:validation:minLength=1
 	// +k8s:validation:pattern="^https?://[^\\s/$.?#].[^\\s]*$"
+	// +k8s:validation:maxLength=2048
 	Issuer string `json:"issuer"`
 	// clientID is who asks the provider for tokens, and whom they have to be for.
 	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=2048
 	ClientID string `json:"clientID"`
 	// groupsPrefix stands before the names of groups in RBAC, as it is: a colon at its end has to be written. Without the
 	// field it is the name of the provider and a colon. An empty prefix lets the provider decide which groups of the
 	// cluster a user is in.
 	// +optional
+	// +k8s:validation:maxLength=253
 	GroupsPrefix *string `json:"groupsPrefix,omitempty"`
 	// groupsClaim is the claim of a token that has the user's groups. Without the field it is groups, and an empty one means
 	// that too.
 	// +optional
 	// +default="groups"
+	// +k8s:validation:maxLength=253
 	GroupsClaim *string `json:"groupsClaim,omitempty"`
 	// usernamePrefix stands before the names of users in RBAC, as it is: a colon at its end has to be written. Without the
 	// field it is the name of the provider and a colon. An empty prefix lets the provider decide which user of the cluster
 	// somebody is.
 	// +optional
+	// +k8s:validation:maxLength=253
 	UsernamePrefix *string `json:"usernamePrefix,omitempty"`
 	// usernameClaim is the claim of a token that has the user's name. Without the field it is sub, and an empty one means
 	// that too.
 	// +optional
 	// +default="sub"
+	// +k8s:validation:maxLength=253
 	UsernameClaim *string `json:"usernameClaim,omitempty"`
 	// extraScopes are asked for at the provider, besides openid.
 	// +optional
 	// +listType=atomic
+	// +k8s:validation:maxItems=64
 	ExtraScopes []string `json:"extraScopes,omitempty"`
 	// roleBindings give roles of the cluster to users and groups of the provider.
 	// +listType=atomic
+	// +k8s:validation:maxItems=256
 	RoleBindings []RoleBindings `json:"roleBindings"`
 }
 
@@ -66,9 +74,11 @@ type OIDCProviderConfig struct {
 type RoleBindings struct {
 	// subjects are who gets the roles. The prefixes are put before the names of users and groups, unless these begin with ::.
 	// +listType=atomic
+	// +k8s:validation:maxItems=512
 	Subjects []rbacv1.Subject `json:"subjects"`
 	// roleRefs name the roles. A role that the cluster does not have gives no right.
 	// +listType=atomic
+	// +k8s:validation:maxItems=256
 	RoleRefs []RoleRef `json:"roleRefs"`
 }
 
