@@ -69,7 +69,7 @@ func TestBounds_AnAgentFillsNothing(t *testing.T) {
 
 	// Metadata as far as they go, and then one condition and one field manager after the other.
 	there.Annotations = map[string]string{"example.com/a": strings.Repeat("x", 128<<10)}
-	there = must(own.Update(t.Context(), there, metav1.UpdateOptions{}))(t)
+	must(own.Update(t.Context(), there, metav1.UpdateOptions{}))(t)
 	for i := 0; ; i++ {
 		body := must(json.Marshal(map[string]any{
 			"apiVersion": clusterv1.SchemeGroupVersion.String(), "kind": "ManagedCluster", "metadata": map[string]any{"name": name},

@@ -149,7 +149,7 @@ func readable(t *testing.T, p *process, clusters clusterclient.ManagedClusterInt
 		}
 	}
 	metrics := must(get(t, p.config(), "/metrics"))(t)
-	if !strings.Contains(string(metrics), "hub_apiserver_embedded_etcd_full 1") {
+	if !strings.Contains(metrics, "hub_apiserver_embedded_etcd_full 1") {
 		t.Error("the metrics do not say that it is full")
 	}
 	for _, options := range []metav1.ListOptions{{}, {ResourceVersion: "0"}, {Limit: 500}} {

@@ -135,7 +135,7 @@ func TestAdmission_CreatesAtOnceDoNotPassTogether(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 100 {
 		group.Go(func() {
-			if name := fmt.Sprintf("c%d", i); f.Plugin.Validate(t.Context(), at.Request{Object: at.Cluster(name)}.Attributes(), nil) == nil {
+			if name := fmt.Sprintf("c%d", i); f.Validate(t.Context(), at.Request{Object: at.Cluster(name)}.Attributes(), nil) == nil {
 				admitted.Store(name, true)
 			}
 		})
