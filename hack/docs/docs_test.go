@@ -1,0 +1,120 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package docs checks what the documentation refers to.
+package docs
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+var (
+	testName = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)`")
+	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z]\w*)\(`)
+	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading  = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	code     = regexp.MustCompile("(?ms)^```.*?^```")
+	unslug   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// pages are the documentation's texts, without blocks of code, by their paths.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob(root + "/docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	design, err := filepath.Glob(root + "/docs/design/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for _, file := range slices.Concat(files, design, []string{root + "/README.md"}) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[filepath.Clean(file)] = code.ReplaceAllString(string(data), "")
+	}
+	return texts
+}
+
+// TestDocs_NameTestsThatThereAre keeps the threat model true: what it says is tried, is.
+func TestDocs_NameTestsThatThereAre(t *testing.T) {
+	have := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && (entry.Name() == "_output" || entry.Name() == ".git") {
+			return filepath.SkipDir
+		}
+		if entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, match := range testFunc.FindAllSubmatch(data, -1) {
+			have[string(match[1])] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for file, text := range pages(t) {
+		for _, match := range testName.FindAllStringSubmatch(text, -1) {
+			named++
+			if !have[match[1]] {
+				t.Errorf("%s names the test %s, which is not there", file, match[1])
+			}
+		}
+	}
+	if named < 50 {
+		t.Errorf("the documentation names %d tests only", named)
+	}
+}
+
+// TestDocs_LinksLeadSomewhere looks for the file, and the heading in it, of each link within the repository.
+func TestDocs_LinksLeadSomewhere(t *testing.T) {
+	texts := pages(t)
+	for file, text := range texts {
+		for _, match := range link.FindAllStringSubmatch(text, -1) {
+			target, anchor, _ := strings.Cut(match[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			to := file
+			if target != "" {
+				to = filepath.Join(filepath.Dir(file), target)
+			}
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s: the link %s: %v", file, match[1], err)
+				continue
+			}
+			if anchor != "" && !slices.Contains(anchors(texts[to]), anchor) {
+				t.Errorf("%s: the link %s: there is no such heading", file, match[1])
+			}
+		}
+	}
+}
+
+// anchors are those that a page's headings get.
+func anchors(text string) (all []string) {
+	for _, match := range heading.FindAllStringSubmatch(text, -1) {
+		slug := unslug.ReplaceAllString(strings.ToLower(match[1]), "")
+		all = append(all, strings.ReplaceAll(slug, " ", "-"))
+	}
+	return all
+}
