@@ -16,12 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
 
 // access gives and takes back access to the clusters of the provider, as AccessRequests ask for it.
@@ -29,6 +31,7 @@ type access struct {
 	identity
 	provider Provider
 	client   client.Client
+	events   events.EventRecorder
 	// live reads what the caches do not have: Secrets, of which a provider sees only those that it knows by name.
 	live client.Reader
 	// trusting has a lock for each cluster whose OIDC providers are being set.
@@ -45,8 +48,8 @@ type access struct {
 	denials denials
 }
 
-func newAccess(own identity, provider Provider, c client.Client, live client.Reader) *access {
-	return &access{identity: own, provider: provider, client: c, live: live, leftovers: newLeftovers(own, provider, c, live)}
+func newAccess(own identity, provider Provider, c client.Client, live client.Reader, recorder events.EventRecorder) *access {
+	return &access{identity: own, provider: provider, client: c, live: live, events: recorder, leftovers: newLeftovers(own, provider, c, live)}
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -120,10 +123,19 @@ func (r *access) begin(ctx context.Context, ar *v1alpha1.AccessRequest) (reconci
 	})
 	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_GRANTED, ar.Generation
 	ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: secretName(ar.Name)}
-	if err := patchStatus(ctx, r.client, before, ar); err != nil {
+	if err := r.report(ctx, before, ar); err != nil {
 		return settle(err)
 	}
 	return reconcile.Result{RequeueAfter: nextLook(granted.renewal)}, nil
+}
+
+// report writes the status of a request, and tells by an event what became of its access.
+func (r *access) report(ctx context.Context, before, ar *v1alpha1.AccessRequest) error {
+	if err := patchStatus(ctx, r.client, before, ar); err != nil {
+		return err
+	}
+	conditionevents.Record(r.events, ar, before.Status.Conditions, ar.Status.Conditions, ConditionAccess, "GiveAccess")
+	return nil
 }
 
 // nextLook is in how long a request is looked at again that has its access: when that is to be renewed, and after a while, to
@@ -146,7 +158,7 @@ func (r *access) failed(ctx context.Context, before, ar *v1alpha1.AccessRequest,
 		ar.Status.Phase = v1alpha1.REQUEST_PENDING
 	}
 	ar.Status.ObservedGeneration = ar.Generation
-	if err := patchStatus(ctx, r.client, before, ar); err != nil {
+	if err := r.report(ctx, before, ar); err != nil {
 		return settle(err)
 	}
 	switch reason {
@@ -274,7 +286,7 @@ func (r *access) end(ctx context.Context, ar *v1alpha1.AccessRequest) (reconcile
 		setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
 			Type: ConditionAccess, Status: metav1.ConditionFalse, Reason: reasonDenied, Message: "the access was taken back",
 		})
-		if err := patchStatus(ctx, r.client, before, ar); err != nil {
+		if err := r.report(ctx, before, ar); err != nil {
 			return settle(err)
 		}
 	}

@@ -4,6 +4,7 @@
 package clusterprovider
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"strings"
@@ -62,6 +63,42 @@ func oidcRights(config *v1alpha1.OIDCConfig, hash string) (*rights, error) {
 		}
 	}
 	return r, r.distinct("spec.oidc.roles")
+}
+
+// mostRolesLookedFor bounds what one request asks its cluster.
+const mostRolesLookedFor = 20
+
+// missingRoles says which of the roles that are only referred to are not there: a binding to them gives no right.
+func (t *target) missingRoles(ctx context.Context, wanted *rights) (string, error) {
+	brought := sets.New[string]()
+	for _, object := range wanted.objects {
+		brought.Insert(key(object))
+	}
+	looked, missing := sets.New[string](), []string{}
+	for _, object := range wanted.objects {
+		ref := roleRefOf(object)
+		role := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: ref.Name}}
+		role.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(ref.Kind))
+		if ref.Kind == roleKind {
+			role.Namespace = object.GetNamespace()
+		}
+		name := strings.TrimPrefix(role.Namespace+"/"+ref.Name, "/")
+		if name = ref.Kind + " " + name; ref.Name == "" || brought.Has(name) || looked.Has(name) || len(looked) == mostRolesLookedFor {
+			continue
+		}
+		looked.Insert(name)
+		err := t.Get(ctx, client.ObjectKeyFromObject(role), role)
+		if client.IgnoreNotFound(err) != nil {
+			return "", err
+		}
+		if err != nil {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) == 0 {
+		return "", nil
+	}
+	return "; not in the cluster, and so without any right as yet: " + strings.Join(missing, ", "), nil
 }
 
 // distinct says which role is asked for twice: the later would replace the earlier.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -205,7 +206,7 @@ func TestTrust_ARefusedIssuerIsItsOwnRequestsError(t *testing.T) {
 	hub := fake.NewClientBuilder().WithScheme(hubScheme).WithObjects(good, bad).
 		WithIndex(&v1alpha1.AccessRequest{}, byCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
 	provider := &truster{refuses: errors.Join(RefusedIssuers{"https://bad": errors.New("it does not answer")})}
-	r := newAccess(identity{name: "p", environment: "e"}, provider, hub, hub)
+	r := newAccess(identity{name: "p", environment: "e"}, provider, hub, hub, &events.FakeRecorder{})
 
 	if err := r.trust(t.Context(), cluster, good); err != nil || len(provider.asked) != 2 {
 		t.Errorf("another's issuer is refused: %v of %v", err, provider.asked)

@@ -13,6 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -100,7 +101,7 @@ func TestEndOldTokens_OnlyThoseThatOutliveTheirRequest(t *testing.T) {
 		}
 		in := fake.NewClientBuilder().WithScheme(targetScheme).WithObjects(account).Build()
 		to := &target{Client: in, labels: own.accessLabels(ar)}
-		r := newAccess(own, nil, nil, nil)
+		r := newAccess(own, nil, nil, nil, &events.FakeRecorder{})
 		secret := &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ar.Namespace, Name: secretName(ar.Name), Labels: own.ownLabels(),
 				OwnerReferences: []metav1.OwnerReference{{UID: ar.UID, Controller: new(true)}}},
@@ -174,7 +175,7 @@ func TestFitToTrust(t *testing.T) {
 			if c.byUs {
 				binding.SetLabels(ours)
 			}
-			r := newAccess(own, nil, nil, nil)
+			r := newAccess(own, nil, nil, nil, &events.FakeRecorder{})
 			r.anyOIDCPrefix = c.insecure
 			to := &target{Client: fake.NewClientBuilder().WithScheme(targetScheme).WithObjects(binding).Build()}
 			err := r.fitToTrust(t.Context(), c.ar, to)
@@ -182,5 +183,26 @@ func TestFitToTrust(t *testing.T) {
 				t.Errorf("%s, %s: %v", name, kind, err)
 			}
 		}
+	}
+}
+
+func TestMissingRoles_OnlyThoseThatAreReferredTo(t *testing.T) {
+	wanted, err := tokenRights(&v1alpha1.TokenConfig{
+		Permissions: []v1alpha1.PermissionsRequest{{Name: "brought"}},
+		RoleRefs: []v1alpha1.RoleRef{
+			{Kind: "ClusterRole", Name: "view"}, {Kind: "ClusterRole", Name: "typo"}, {Kind: "ClusterRole", Name: "typo"},
+			{Kind: "Role", Namespace: "web", Name: "there"}, {Kind: "Role", Namespace: "api", Name: "there"}, {Kind: "ClusterRole", Name: "brought"},
+		},
+	}, "h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := &target{Client: fake.NewClientBuilder().WithScheme(targetScheme).WithObjects(
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "view"}},
+		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "there"}},
+	).Build()}
+	got, err := to.missingRoles(t.Context(), wanted)
+	if want := "; not in the cluster, and so without any right as yet: ClusterRole typo, Role api/there"; err != nil || got != want {
+		t.Errorf("got %q, %v", got, err)
 	}
 }

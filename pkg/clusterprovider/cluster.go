@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
 
 // retryInterval is how often a provider is asked about a cluster that is not ready, or not gone, unless it says otherwise.
@@ -38,6 +40,7 @@ type clusters struct {
 	identity
 	provider  Provider
 	client    client.Client
+	events    events.EventRecorder
 	leftovers *leftovers
 }
 
@@ -275,5 +278,9 @@ func (r *clusters) report(ctx context.Context, before, cluster *v1alpha1.Cluster
 	setCondition(&cluster.Status.Status, cluster.Generation, ready)
 	cluster.Status.ObservedGeneration = cluster.Generation
 	cluster.Status.Phase = clusterPhase(cluster)
-	return patchStatus(ctx, r.client, before, cluster)
+	if err := patchStatus(ctx, r.client, before, cluster); err != nil {
+		return err
+	}
+	conditionevents.Record(r.events, cluster, before.Status.Conditions, cluster.Status.Conditions, ConditionReady, "Provide")
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -49,7 +50,7 @@ func newWithOperator(t *testing.T, change func(*v1alpha1.AccessRequest)) *withOp
 
 // restart is a provider that knows nothing but what the hub does.
 func (o *withOperator) restart() {
-	o.access = newAccess(identity{name: "p", environment: "e"}, o.clusters, o.hub, o.hub)
+	o.access = newAccess(identity{name: "p", environment: "e"}, o.clusters, o.hub, o.hub, &events.FakeRecorder{})
 }
 
 func (o *withOperator) request() *v1alpha1.AccessRequest {

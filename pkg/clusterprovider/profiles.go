@@ -9,13 +9,16 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
 
 // profilesInterval is how often a provider is asked what it offers.
@@ -26,6 +29,7 @@ type profiles struct {
 	identity
 	provider Provider
 	client   client.Client
+	events   events.EventRecorder
 	// live reads what must not be outdated.
 	live client.Reader
 }
@@ -102,6 +106,8 @@ func (p *profiles) publish(ctx context.Context, name string, offered Profile, ha
 		err := p.client.Create(ctx, profile)
 		if err == nil {
 			ctrl.LoggerFrom(ctx).Info("Published a profile", "profile", name)
+			conditionevents.Note(p.events, profile, corev1.EventTypeNormal, "Published", "Publish",
+				fmt.Sprintf("the provider %q offers its configuration %q", p.name, offered.Config))
 		}
 		if apierrors.IsAlreadyExists(err) {
 			return nil // the cache does not have it yet
@@ -130,6 +136,8 @@ func (p *profiles) withdraw(ctx context.Context, profile *v1alpha1.ClusterProfil
 	err := p.client.Delete(ctx, profile, client.Preconditions{UID: &uid})
 	if err == nil {
 		ctrl.LoggerFrom(ctx).Info("Withdrew a profile", "profile", profile.Name)
+		conditionevents.Note(p.events, profile, corev1.EventTypeNormal, "Withdrawn", "Withdraw",
+			fmt.Sprintf("the provider %q does not offer its configuration any more, and no Cluster has it", p.name))
 	}
 	return client.IgnoreNotFound(err)
 }

@@ -106,13 +106,14 @@ func (o *Options) setup(ctx context.Context, mgr ctrl.Manager, provider Provider
 		return err
 	}
 	own := o.identity()
-	access := newAccess(own, provider, mgr.GetClient(), mgr.GetAPIReader())
+	recorder := mgr.GetEventRecorder("cluster-provider-" + own.name)
+	access := newAccess(own, provider, mgr.GetClient(), mgr.GetAPIReader(), recorder)
 	access.anyOIDCPrefix = o.anyOIDCPrefix
 	return errors.Join(
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("caches", func(request *http.Request) error { return synced(request.Context(), mgr.GetCache()) }),
-		mgr.Add(&profiles{identity: own, provider: provider, client: mgr.GetClient(), live: mgr.GetAPIReader()}),
-		(&clusters{identity: own, provider: provider, client: mgr.GetClient(), leftovers: access.leftovers}).setup(mgr, o.workers),
+		mgr.Add(&profiles{identity: own, provider: provider, client: mgr.GetClient(), live: mgr.GetAPIReader(), events: recorder}),
+		(&clusters{identity: own, provider: provider, client: mgr.GetClient(), events: recorder, leftovers: access.leftovers}).setup(mgr, o.workers),
 		access.setup(mgr, o.workers),
 	)
 }

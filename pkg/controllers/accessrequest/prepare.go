@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 	"github.com/clusterhub/clusterhub/pkg/controllers/clusterprotection"
-	"github.com/clusterhub/clusterhub/pkg/controllers/conditionevents"
 )
 
 const reasonPrepared = "Prepared"

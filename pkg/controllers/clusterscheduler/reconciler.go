@@ -31,7 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/conditionevents"
+	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
 
 const (
