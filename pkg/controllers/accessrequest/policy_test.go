@@ -25,6 +25,9 @@ func TestReconcile_KeepsToThePolicy(t *testing.T) {
 	admin := func(r *v1alpha1.AccessRequest) {
 		r.Spec.Token.RoleRefs = []v1alpha1.RoleRef{{Kind: "ClusterRole", Name: "cluster-admin"}}
 	}
+	view := func(r *v1alpha1.AccessRequest) {
+		r.Spec.Token.RoleRefs = []v1alpha1.RoleRef{{Kind: "ClusterRole", Name: "view"}}
+	}
 	prepared := func(r *v1alpha1.AccessRequest) {
 		labelled("asdf", "default")(r)
 		phase("Pending", 1)(r)
@@ -38,7 +41,8 @@ func TestReconcile_KeepsToThePolicy(t *testing.T) {
 		reason string
 		again  bool
 	}{
-		"what is allowed":                  {rule: onlyView, phase: "Pending", reason: "Prepared"},
+		"what is allowed":                  {rule: onlyView, change: []change{view}, phase: "Pending", reason: "Prepared"},
+		"no role, so no allowed one":       {rule: onlyView, phase: "Denied", reason: "DeniedByPolicy"},
 		"what is not":                      {rule: onlyView, change: []change{admin}, phase: "Denied", reason: "DeniedByPolicy"},
 		"a Cluster of another namespace":   {rule: "cluster.metadata.namespace == request.metadata.namespace", phase: "Denied", reason: "DeniedByPolicy"},
 		"a namespace that is trusted":      {rule: "namespaceObject.metadata.labels['trusted'] == 'true'", phase: "Pending", reason: "Prepared"},

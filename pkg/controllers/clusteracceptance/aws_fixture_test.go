@@ -178,7 +178,7 @@ func (f *awsFixture) granted(name string) []string {
 	if f.access == awsirsa.AWSAuth {
 		return []string{"mapping of system:open-cluster-management:" + name, role}
 	}
-	return []string{"entry of " + name + " for [open-cluster-management:" + name + "], of that role: true", role}
+	return []string{"entry of " + name + " for [open-cluster-management:" + name + " open-cluster-management:managed-clusters], of that role: true", role}
 }
 
 // errNoProcess is the answer to who is dead. The SDK does not ask again.
