@@ -40,6 +40,9 @@ type access struct {
 	minters sync.Map
 	// place is whether the hub has a place for token sources.
 	place remembered
+	// fit are, by the UID of their requests, the names that OIDC providers give which were found fit to be trusted, until the
+	// status of the request says so.
+	fit sync.Map
 	// anyOIDCPrefix trusts OIDC providers whose prefixes do not keep their names apart from others'.
 	anyOIDCPrefix bool
 	// leftovers hears of the requests that are let go.
@@ -154,7 +157,7 @@ func (r *access) failed(ctx context.Context, before, ar *v1alpha1.AccessRequest,
 	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
 		Type: ConditionAccess, Status: metav1.ConditionFalse, Reason: reason, Message: failure.Error(),
 	})
-	if ar.DeletionTimestamp.IsZero() && !ar.Status.IsDenied() && !r.stillValid(ctx, before) {
+	if !ar.Status.IsDenied() && (!ar.DeletionTimestamp.IsZero() || !r.stillValid(ctx, before)) {
 		ar.Status.Phase = v1alpha1.REQUEST_PENDING
 	}
 	ar.Status.ObservedGeneration = ar.Generation
@@ -162,7 +165,7 @@ func (r *access) failed(ctx context.Context, before, ar *v1alpha1.AccessRequest,
 		return settle(err)
 	}
 	switch reason {
-	case reasonClusterNotReady, v1alpha1.ReasonInvalidReference, reasonOIDCNotSupported, reasonOIDCPrefixRefused,
+	case reasonClusterNotReady, v1alpha1.ReasonInvalidReference, reasonOIDCNotSupported, reasonOIDCPrefixRefused, reasonOIDCIssuerRefused,
 		v1alpha1.ReasonConfigurationProblem:
 		ctrl.LoggerFrom(ctx).Info("No access yet", "reason", failure.Error())
 		return reconcile.Result{RequeueAfter: ResyncInterval}, nil
@@ -210,6 +213,32 @@ func (r *access) grant(ctx context.Context, ar *v1alpha1.AccessRequest, cluster 
 	if cluster.Status.Phase != v1alpha1.StatusPhaseReady {
 		return nil, reasoned{reasonClusterNotReady, fmt.Errorf("the Cluster '%s' is not ready: %s", name, whyNotReady(cluster))}
 	}
+	config, t, err := r.connect(ctx, ar, cluster)
+	if err != nil {
+		return nil, err
+	}
+	return r.giveOrTakeBack(ctx, ar, cluster, config, t)
+}
+
+// giveOrTakeBack gives the access in a cluster that is reached. Where that is refused for what is asked for now, what the
+// request had before is not asked for any more, either.
+func (r *access) giveOrTakeBack(
+	ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, config *rest.Config, t *target,
+) (*answer, error) {
+	given, err := r.give(ctx, ar, cluster, config, t)
+	if err != nil {
+		r.fit.Delete(ar.UID)
+		if lasting(reasonOf(err, "")) && isNew(ar) {
+			err = errors.Join(err, r.takeBack(ctx, ar, cluster, t))
+		}
+	}
+	return given, err
+}
+
+// give gives the access in a cluster that is reached.
+func (r *access) give(
+	ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, config *rest.Config, t *target,
+) (*answer, error) {
 	if end, ends := endOf(ar); ends && !time.Now().Before(end) {
 		return nil, reasoned{v1alpha1.ReasonConfigurationProblem, fmt.Errorf("spec.ttl: the time of the request was over at %s",
 			end.UTC().Format(time.RFC3339))}
@@ -220,10 +249,6 @@ func (r *access) grant(ctx context.Context, ar *v1alpha1.AccessRequest, cluster 
 	if err := r.mayAnswer(ctx, ar); err != nil {
 		return nil, err
 	}
-	config, t, err := r.connect(ctx, ar, cluster)
-	if err != nil {
-		return nil, err
-	}
 	if err := r.hold(ctx, ar); err != nil {
 		return nil, err
 	}
@@ -231,6 +256,33 @@ func (r *access) grant(ctx context.Context, ar *v1alpha1.AccessRequest, cluster 
 		return r.grantOIDC(ctx, ar, cluster, config, t)
 	}
 	return r.grantToken(ctx, ar, cluster, config, t)
+}
+
+// lasting is whether a refusal for this reason stays until somebody changes something.
+func lasting(reason string) bool {
+	switch reason {
+	case reasonNotManaged, reasonOIDCNotSupported, reasonOIDCConflict, reasonOIDCPrefixRefused, reasonOIDCIssuerRefused,
+		v1alpha1.ReasonConfigurationProblem:
+		return true
+	}
+	return false
+}
+
+// isNew is whether a request has not been granted as it is now.
+func isNew(ar *v1alpha1.AccessRequest) bool {
+	condition := meta.FindStatusCondition(ar.Status.Conditions, ConditionAccess)
+	return condition == nil || condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != ar.Generation
+}
+
+// takeBack removes from a cluster that is reached what a request has in it.
+func (r *access) takeBack(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, t *target) error {
+	if ar.Spec.OIDC != nil || meta.FindStatusCondition(ar.Status.Conditions, ConditionOIDCTrusted) != nil {
+		if err := r.trust(ctx, cluster, ar); err != nil {
+			return err
+		}
+	}
+	_, err := t.cleanup(ctx, nil)
+	return err
 }
 
 // hold keeps the request until its access has been taken back.
@@ -291,6 +343,7 @@ func (r *access) end(ctx context.Context, ar *v1alpha1.AccessRequest) (reconcile
 		}
 	}
 	r.leftovers.letGo(ar)
+	r.fit.Delete(ar.UID)
 	return settle(patch(ctx, r.client, ar, func() { controllerutil.RemoveFinalizer(ar, r.accessFinalizer()) }))
 }
 
@@ -304,17 +357,11 @@ func (r *access) revoke(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 	if err != nil {
 		return err
 	}
-	if ar.Spec.OIDC != nil {
-		if err := r.trust(ctx, cluster, ar); err != nil {
-			return err
-		}
-	}
 	_, t, err := r.connect(ctx, ar, cluster)
 	if err != nil {
 		return err
 	}
-	_, err = t.cleanup(ctx, nil)
-	return err
+	return r.takeBack(ctx, ar, cluster, t)
 }
 
 // stillValid is whether an access that could not be renewed can be used.

@@ -33,7 +33,7 @@ func (r *access) grantOIDC(
 	if err != nil {
 		return nil, err
 	}
-	if err := r.fitToTrust(ctx, ar, t); err != nil {
+	if err := r.fitToTrust(ctx, ar, cluster, t); err != nil {
 		return nil, err
 	}
 	// Before the rights, because whoever is refused gets none: they could be for names that another's users have.
@@ -57,8 +57,7 @@ func (r *access) grantOIDC(
 	if err := r.writeSecret(ctx, secret, ar); err != nil {
 		return nil, err
 	}
-	missing, err := t.missingRoles(ctx, wanted)
-	return &answer{message: "access by the OIDC provider " + ar.Spec.OIDC.Name + missing}, err
+	return &answer{message: "access by the OIDC provider " + ar.Spec.OIDC.Name + t.missingRoles(ctx, wanted)}, nil
 }
 
 // untrustFormer ends the trust in the OIDC provider of a request that asks for a token by now.
@@ -86,14 +85,19 @@ func (r *access) trust(ctx context.Context, cluster *v1alpha1.Cluster, now *v1al
 	lock.(*sync.Mutex).Lock()
 	defer lock.(*sync.Mutex).Unlock()
 
+	asked := now
+	if !r.mayBeTrusted(now) {
+		asked = now.DeepCopy()
+		asked.Spec.OIDC = nil
+	}
 	list := &v1alpha1.AccessRequestList{}
 	name := client.ObjectKeyFromObject(cluster).String()
 	if err := r.client.List(ctx, list, client.MatchingFields{byCluster: name}); err != nil {
 		return err
 	}
 	providers, conflict := trusted(slices.DeleteFunc(list.Items, func(ar v1alpha1.AccessRequest) bool {
-		return ar.UID == now.UID || !r.begun(&ar) || !v1alpha1.IsPrepared(&ar)
-	}), now)
+		return ar.UID == now.UID || !r.begun(&ar) || !v1alpha1.IsPrepared(&ar) || !r.mayBeTrusted(&ar)
+	}), asked)
 	err := truster.TrustOIDC(ctx, cluster.DeepCopy(), providers)
 	if refused := (RefusedIssuers)(nil); errors.As(err, &refused) {
 		err = refusal(refused, now)
@@ -101,6 +105,17 @@ func (r *access) trust(ctx context.Context, cluster *v1alpha1.Cluster, now *v1al
 		err = fmt.Errorf("making the cluster trust %d OIDC providers: %w", len(providers), err)
 	}
 	return cmp.Or(err, conflict)
+}
+
+// mayBeTrusted is whether the OIDC provider of a request has been found fit as it is now. A request that was refused is held by
+// the provider like any other.
+func (r *access) mayBeTrusted(ar *v1alpha1.AccessRequest) bool {
+	if ar.Spec.OIDC == nil {
+		return false
+	}
+	provider := trustOf(ar)
+	found, _ := r.fit.Load(ar.UID)
+	return trustRank(ar) == 0 || found == any(names(&provider))
 }
 
 // refusal is that of a request's own issuer. It is not in the way of other requests, nor of the end of one's own.

@@ -23,7 +23,8 @@ const prefixSeparators = ":/#@|"
 
 // fitToTrust is whether a cluster may trust the OIDC provider of a request that it does not trust yet. Who brings an issuer
 // decides which names that gives out, so these must not be names that already mean somebody else.
-func (r *access) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, t *target) error {
+func (r *access) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, t *target) error {
+	r.fit.Delete(ar.UID)
 	if trustRank(ar) == 0 {
 		return nil
 	}
@@ -43,13 +44,49 @@ func (r *access) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, t *
 	if err != nil {
 		return fmt.Errorf("reading the bindings of the cluster: %w", err)
 	}
+	if used == "" {
+		if used, err = r.verbatimSubject(ctx, ar, cluster, &provider); err != nil {
+			return err
+		}
+	}
 	if used != "" {
 		ctrl.LoggerFrom(ctx).Info("An OIDC provider is not trusted: others give rights to names with its prefix", "binding", used)
-		return reasoned{reasonOIDCPrefixRefused, fmt.Errorf("%s: bindings of the cluster that no AccessRequest has made give rights to names "+
+		return reasoned{reasonOIDCPrefixRefused, fmt.Errorf("%s: bindings of others in the cluster give rights to names "+
 			"with its usernamePrefix or groupsPrefix already: take another name or other prefixes, or ask an admin of the cluster to "+
 			"remove these bindings", at)}
 	}
+	r.fit.Store(ar.UID, names(&provider))
 	return nil
+}
+
+// verbatimSubject names an AccessRequest of the same cluster that gives rights to a name with the prefixes as it is, by ::, and
+// that is not about the same issuer; empty if there is none.
+func (r *access) verbatimSubject(
+	ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, provider *v1alpha1.OIDCProviderConfig,
+) (string, error) {
+	list := &v1alpha1.AccessRequestList{}
+	if err := r.client.List(ctx, list, client.MatchingFields{byCluster: client.ObjectKeyFromObject(cluster).String()}); err != nil {
+		return "", err
+	}
+	for i := range list.Items {
+		other := &list.Items[i]
+		if other.UID == ar.UID || other.Spec.OIDC == nil || other.Spec.OIDC.Issuer == provider.Issuer || other.Status.IsDenied() {
+			continue
+		}
+		for _, binding := range other.Spec.OIDC.RoleBindings {
+			var asTheyAre []rbacv1.Subject
+			for _, subject := range binding.Subjects {
+				if name, found := strings.CutPrefix(subject.Name, verbatim); found {
+					subject.Name = name
+					asTheyAre = append(asTheyAre, subject)
+				}
+			}
+			if anyPrefixed(asTheyAre, provider) {
+				return "of AccessRequest " + client.ObjectKeyFromObject(other).String(), nil
+			}
+		}
+	}
+	return "", nil
 }
 
 // givesRoles is whether a request gives a role to anybody.

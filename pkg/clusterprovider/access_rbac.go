@@ -11,8 +11,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
@@ -69,7 +71,7 @@ func oidcRights(config *v1alpha1.OIDCConfig, hash string) (*rights, error) {
 const mostRolesLookedFor = 20
 
 // missingRoles says which of the roles that are only referred to are not there: a binding to them gives no right.
-func (t *target) missingRoles(ctx context.Context, wanted *rights) (string, error) {
+func (t *target) missingRoles(ctx context.Context, wanted *rights) string {
 	brought := sets.New[string]()
 	for _, object := range wanted.objects {
 		brought.Insert(key(object))
@@ -88,17 +90,18 @@ func (t *target) missingRoles(ctx context.Context, wanted *rights) (string, erro
 		}
 		looked.Insert(name)
 		err := t.Get(ctx, client.ObjectKeyFromObject(role), role)
-		if client.IgnoreNotFound(err) != nil {
-			return "", err
-		}
-		if err != nil {
+		switch {
+		case apierrors.IsNotFound(err):
 			missing = append(missing, name)
+		case err != nil: // the access is given all the same
+			ctrl.LoggerFrom(ctx).Info("Whether the cluster has a role cannot be told", "role", name, "reason", err.Error())
+			return ""
 		}
 	}
 	if len(missing) == 0 {
-		return "", nil
+		return ""
 	}
-	return "; not in the cluster, and so without any right as yet: " + strings.Join(missing, ", "), nil
+	return "; not in the cluster, and so without any right as yet: " + strings.Join(missing, ", ")
 }
 
 // distinct says which role is asked for twice: the later would replace the earlier.

@@ -202,6 +202,8 @@ func TestTrust_ARefusedIssuerIsItsOwnRequestsError(t *testing.T) {
 		return ar
 	}
 	good, bad := request("good"), request("bad")
+	rememberTrust(good)
+	rememberTrust(bad)
 	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "1"}}
 	hub := fake.NewClientBuilder().WithScheme(hubScheme).WithObjects(good, bad).
 		WithIndex(&v1alpha1.AccessRequest{}, byCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()

@@ -158,16 +158,12 @@ func (r *access) grantToken(
 	}), ar); err != nil {
 		return nil, err
 	}
-	missing, err := t.missingRoles(ctx, wanted)
-	if err != nil {
-		return nil, err
-	}
 	given := &answer{renewal: renewalOf(ar, created, expires)}
 	given.message = "access by a token, which is renewed before it expires at " + expires.UTC().Format(time.RFC3339)
 	if given.renewal.IsZero() {
 		given.message = "access by a token, which expires with the request, at " + expires.UTC().Format(time.RFC3339)
 	}
-	given.message += missing
+	given.message += t.missingRoles(ctx, wanted)
 	return given, nil
 }
 

@@ -140,6 +140,14 @@ func TestFitToTrust(t *testing.T) {
 	nothing.Spec.OIDC.RoleBindings = []v1alpha1.RoleBindings{{Subjects: []rbacv1.Subject{}, RoleRefs: []v1alpha1.RoleRef{}}}
 	trusted := ask(new(""), nil)
 	rememberTrust(trusted)
+	asItIs := func(issuer, name string) *v1alpha1.AccessRequest {
+		ar := request("platform", "2")
+		ar.Spec.OIDC = &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{
+			Name: "p", Issuer: issuer, RoleBindings: []v1alpha1.RoleBindings{{Subjects: []rbacv1.Subject{subject("Group", name)}}},
+		}}
+		return ar
+	}
+	blue := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
 	own := identity{name: "p", environment: "e"}
 	ours := own.accessLabels(request("other", "2"))
 	for name, c := range map[string]struct {
@@ -149,21 +157,26 @@ func TestFitToTrust(t *testing.T) {
 		insecure bool
 		refused  bool
 		reason   string
+		another  *v1alpha1.AccessRequest
 	}{
-		"its own name":                       {ar: ask(nil, nil)},
-		"prefixes with separators":           {ar: ask(new("x/"), new("y#"))},
-		"no prefix of users":                 {ar: ask(new(""), nil), refused: true},
-		"no prefix of groups":                {ar: ask(nil, new("")), refused: true},
-		"a prefix without a separator":       {ar: ask(new("corp"), nil), refused: true},
-		"a prefix that ends like a name":     {ar: ask(new("dev-"), nil), refused: true},
-		"a prefix of the cluster":            {ar: ask(new("system:node:"), nil), refused: true},
-		"no role for anybody":                {ar: nothing, refused: true, reason: v1alpha1.ReasonConfigurationProblem},
-		"by a flag, no prefix":               {ar: ask(new(""), new("")), insecure: true},
-		"by a flag, but bound":               {ar: ask(new(""), nil), insecure: true, bound: []rbacv1.Subject{subject("User", "kubernetes-admin")}, refused: true},
-		"what has been trusted":              {ar: trusted, bound: []rbacv1.Subject{subject("User", "corp:x")}},
-		"a prefix that another's users have": {ar: ask(nil, nil), bound: []rbacv1.Subject{subject("User", "corp:boss")}, refused: true},
-		"a prefix that groups have":          {ar: ask(nil, nil), bound: []rbacv1.Subject{subject("Group", "corp:admins")}, refused: true},
-		"of a request of ours":               {ar: ask(nil, nil), bound: []rbacv1.Subject{subject("User", "corp:boss")}, byUs: true},
+		"its own name":                                         {ar: ask(nil, nil)},
+		"prefixes with separators":                             {ar: ask(new("x/"), new("y#"))},
+		"no prefix of users":                                   {ar: ask(new(""), nil), refused: true},
+		"no prefix of groups":                                  {ar: ask(nil, new("")), refused: true},
+		"a prefix without a separator":                         {ar: ask(new("corp"), nil), refused: true},
+		"a prefix that ends like a name":                       {ar: ask(new("dev-"), nil), refused: true},
+		"a prefix of the cluster":                              {ar: ask(new("system:node:"), nil), refused: true},
+		"no role for anybody":                                  {ar: nothing, refused: true, reason: v1alpha1.ReasonConfigurationProblem},
+		"by a flag, no prefix":                                 {ar: ask(new(""), new("")), insecure: true},
+		"by a flag, but bound":                                 {ar: ask(new(""), nil), insecure: true, bound: []rbacv1.Subject{subject("User", "kubernetes-admin")}, refused: true},
+		"what has been trusted":                                {ar: trusted, bound: []rbacv1.Subject{subject("User", "corp:x")}},
+		"a prefix that another's users have":                   {ar: ask(nil, nil), bound: []rbacv1.Subject{subject("User", "corp:boss")}, refused: true},
+		"a prefix that groups have":                            {ar: ask(nil, nil), bound: []rbacv1.Subject{subject("Group", "corp:admins")}, refused: true},
+		"a name that another request gives rights to as it is": {ar: ask(nil, nil), another: asItIs("https://other", "::corp:admins"), refused: true},
+		"a name that its own issuer's requests give rights to": {ar: ask(nil, nil), another: asItIs("https://corp", "::corp:admins")},
+		"another name of another request":                      {ar: ask(nil, nil), another: asItIs("https://other", "::admins")},
+		"a name of another request's issuer":                   {ar: ask(nil, nil), another: asItIs("https://other", "corp:admins")},
+		"of a request of ours":                                 {ar: ask(nil, nil), bound: []rbacv1.Subject{subject("User", "corp:boss")}, byUs: true},
 		"other subjects": {ar: ask(nil, nil), bound: []rbacv1.Subject{
 			subject("User", "corporal"), subject("ServiceAccount", "corp:x"), subject("Group", "system:masters"),
 		}},
@@ -175,10 +188,15 @@ func TestFitToTrust(t *testing.T) {
 			if c.byUs {
 				binding.SetLabels(ours)
 			}
-			r := newAccess(own, nil, nil, nil, &events.FakeRecorder{})
+			hub := fake.NewClientBuilder().WithScheme(hubScheme).
+				WithIndex(&v1alpha1.AccessRequest{}, byCluster, func(client.Object) []string { return []string{"teams/blue"} })
+			if c.another != nil {
+				hub.WithObjects(c.another)
+			}
+			r := newAccess(own, nil, hub.Build(), nil, &events.FakeRecorder{})
 			r.anyOIDCPrefix = c.insecure
 			to := &target{Client: fake.NewClientBuilder().WithScheme(targetScheme).WithObjects(binding).Build()}
-			err := r.fitToTrust(t.Context(), c.ar, to)
+			err := r.fitToTrust(t.Context(), c.ar, blue, to)
 			if c.refused != (err != nil) || err != nil && reasonOf(err, "") != cmp.Or(c.reason, reasonOIDCPrefixRefused) {
 				t.Errorf("%s, %s: %v", name, kind, err)
 			}
@@ -201,8 +219,8 @@ func TestMissingRoles_OnlyThoseThatAreReferredTo(t *testing.T) {
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "view"}},
 		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "there"}},
 	).Build()}
-	got, err := to.missingRoles(t.Context(), wanted)
-	if want := "; not in the cluster, and so without any right as yet: ClusterRole typo, Role api/there"; err != nil || got != want {
-		t.Errorf("got %q, %v", got, err)
+	got := to.missingRoles(t.Context(), wanted)
+	if want := "; not in the cluster, and so without any right as yet: ClusterRole typo, Role api/there"; got != want {
+		t.Errorf("got %q", got)
 	}
 }
