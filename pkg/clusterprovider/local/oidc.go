@@ -258,6 +258,8 @@ func (c cluster) awaitAuthentication(ctx context.Context, r record) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
+	ctrl.LoggerFrom(ctx).Info("Restarting kube-apiserver, which goes on to trust the OIDC issuers of before: one of the new ones does not answer",
+		"cluster", c.uid, "after", loadTimeout.String())
 	if err := proc.restart(); err != nil {
 		return err
 	}

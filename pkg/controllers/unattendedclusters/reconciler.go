@@ -57,6 +57,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.client.Get(ctx, request.NamespacedName, cluster); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	if cluster.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationAnnotationValueIgnore {
+		return reconcile.Result{}, nil // it is to be left alone, by its provider too
+	}
 	before := cluster.DeepCopy()
 	conditions := &cluster.Status.Conditions
 	changed := false

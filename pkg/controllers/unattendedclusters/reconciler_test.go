@@ -100,3 +100,12 @@ func TestReconcile_TakesItBackWhenOneLooks(t *testing.T) {
 		}
 	}
 }
+
+func TestReconcile_LeavesAloneWhatIsToBeLeftAlone(t *testing.T) {
+	cluster, _ := look(t, time.Hour, nil, func(c *v1alpha1.Cluster) {
+		c.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationAnnotationValueIgnore}
+	})
+	if missing(cluster) != nil {
+		t.Error("a Cluster that is ignored is written to")
+	}
+}
