@@ -282,7 +282,7 @@ func (p *policed) prepared() {
 func TestAccessPolicy_Roles(t *testing.T) {
 	t.Parallel()
 	p := newPoliced(t, "accessrequest-roles")
-	there := asking("there", `{"token":{}}`)
+	there := asking("there", `{"token":{"roleRefs":[{"kind":"ClusterRole","name":"view"}]}}`)
 	p.create(there)
 	roleRefs := func(refs string) string { return `{"token":{"roleRefs":[` + refs + `]}}` }
 	const (
@@ -292,6 +292,7 @@ func TestAccessPolicy_Roles(t *testing.T) {
 		oidc        = `{"token":null,"oidc":{"name":"corp","issuer":"https://oidc.example.com","clientID":"hub","roleBindings":[]}}`
 	)
 	refused := map[string]string{
+		roleRefs(``):                 "spec.token.roleRefs: the namespace eve asks for no role",
 		roleRefs(admin):              "spec.token.roleRefs: the namespace eve may not ask for cluster-admin, only for: view",
 		roleRefs(view + "," + admin): "may not ask for cluster-admin",
 		roleRefs(reader):             "may not ask for web/reader",
@@ -328,7 +329,7 @@ func TestAccessPolicy_Roles(t *testing.T) {
 		t.Helper()
 		p.kubectl("", "patch", "configmap", "accessrequest-roles", "-n", "clusterhub-system", "--type=merge", "-p", `{"data":`+data+`}`)
 	}
-	allows("the default", roleRefs(view), roleRefs(``))
+	allows("the default", roleRefs(view))
 	list(`{"eve":"cluster-admin\n  web/reader"}`)
 	allows("its own list", roleRefs(admin), roleRefs(reader), roleRefs(admin+","+reader))
 	wantForbidden(t, p.eve.Create(t.Context(), asking("new", roleRefs(view))), "may not ask for view, only for: cluster-admin, web/reader")

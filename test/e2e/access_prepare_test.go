@@ -313,6 +313,7 @@ scheduler:
 	defer p.kill()
 	c := p.cluster()
 	allowed, denied, own := toCluster(accessRequest("teams"), c), toCluster(accessRequest("teams"), c), toCluster(accessRequest("clusters"), c)
+	allowed.Spec.Token.RoleRefs = []v1alpha1.RoleRef{{Kind: "ClusterRole", Name: "view"}}
 	denied.Spec.Token.RoleRefs = []v1alpha1.RoleRef{{Kind: "ClusterRole", Name: "cluster-admin"}}
 	denied.Labels = map[string]string{v1alpha1.ProviderLabel: "kind", v1alpha1.ProfileLabel: c.Spec.Profile}
 	own.Spec.Token.RoleRefs = denied.Spec.Token.RoleRefs

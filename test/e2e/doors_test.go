@@ -35,7 +35,7 @@ import (
 // given, at every port that the hub listens on. An etcd that lets agents in makes each of them cluster-admin.
 func TestDoors_EachCertificateOpensItsOwn(t *testing.T) {
 	t.Parallel()
-	people := []string{"an agent", "pki/admin", "pki/client-ca", "pki/csr-signer", "pki/hub-apiserver", "pki/hub-controller-manager", "pki/kube-controller-manager"}
+	people := []string{"an agent", "pki/admin", "pki/client-ca", "pki/csr-signer", "pki/hub-apiserver", "pki/hub-certificate-approver", "pki/hub-controller-manager", "pki/kube-controller-manager"}
 	tryDoors(t, hub, map[string][]string{
 		"etcd":                    {"pki/etcd-client", "pki/etcd-client-ca"},
 		"etcd/peer":               {"pki/etcd-peer"},
@@ -72,7 +72,7 @@ func TestDoors_OfAHubThatHadOneCA(t *testing.T) {
 	blue := must(filepath.Rel(h.Dir(), l.folder(t, "blue")))(t)
 	const provider = "cluster-provider/etcd/pki/"
 	people := []string{"an agent", "pki/admin", "pki/client-ca", "pki/cluster-provider", "pki/csr-signer", "pki/hub-apiserver",
-		"pki/hub-controller-manager", "pki/kube-controller-manager", "pki/ca", "pki/old-agent", "pki/old-etcd"}
+		"pki/hub-certificate-approver", "pki/hub-controller-manager", "pki/kube-controller-manager", "pki/ca", "pki/old-agent", "pki/old-etcd"}
 	tryDoors(t, h, map[string][]string{
 		"etcd":                       {"pki/etcd-client", "pki/etcd-client-ca"},
 		"etcd/peer":                  {"pki/etcd-peer"},

@@ -102,8 +102,9 @@ func TestFlags_OfTheGenericServerWork(t *testing.T) {
 		}
 		contains(t, out, "[+]etcd ok", "[+]embedded-etcd ok")
 	})
-	t.Run("a body too large for the embedded etcd", func(t *testing.T) {
-		spec := `"spec":{"managedClusterClientConfigs":[{"url":"https://a","caBundle":"` + strings.Repeat("QUFB", 1<<19) + `"}]}`
+	t.Run("a body that is too large", func(t *testing.T) {
+		config := `{"url":"https://a","caBundle":"` + strings.Repeat("QUFB", 1<<14) + `"}`
+		spec := `"spec":{"managedClusterClientConfigs":[` + strings.Repeat(config+",", 7) + config + `]}`
 		code, answer := rawClient{restClient(t, p.config())}.do(t, badRequest{body: clusterBody(`"metadata":{"name":"large"},` + spec)})
 		if code != http.StatusRequestEntityTooLarge {
 			t.Errorf("got %d %s, want a 413", code, answer)

@@ -308,7 +308,7 @@ func TestKubectlHub_PrintsManifests(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Secret", "Deployment"}
+	want := []string{"Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Secret", "NetworkPolicy", "Deployment"}
 	if !slices.Equal(kinds, want) {
 		t.Errorf("printed %v, want %v", kinds, want)
 	}

@@ -156,7 +156,7 @@ func TestNewcomer_GetsAHub(t *testing.T) {
 	n.wantAccess(t, out)
 
 	before := n.processes(t)
-	if len(before) != 10 {
+	if len(before) != 11 {
 		t.Errorf("these processes run: %v", before)
 	}
 	n.wantLessMemoryThan(t, 2200)

@@ -87,6 +87,7 @@ func TestSecretsInLogs(t *testing.T) {
 	offered := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: providersNamespace, Name: "plain", Labels: map[string]string{v1alpha1.ProviderLabel: "existing"},
+			Annotations: map[string]string{kubeconfig.NamespacesAnnotation: "teams"},
 		},
 		Type: kubeconfig.SecretType, Data: map[string][]byte{"kubeconfig": must(os.ReadFile(l.cluster.AdminKubeconfig()))(t)},
 	}
