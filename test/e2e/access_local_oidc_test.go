@@ -77,7 +77,7 @@ func (l *localClusters) trustsIssuers(t *testing.T) {
 	if err := json.Unmarshal([]byte(login.succeeds(t, ann, "auth", "whoami", "-o", "json")), &who); err != nil {
 		t.Fatal(err)
 	}
-	if info := who.Status.UserInfo; info.Username != "corp:ann" || !slices.Equal(info.Groups, []string{"group-devs", "system:authenticated"}) {
+	if info := who.Status.UserInfo; info.Username != "corp:ann" || !slices.Equal(info.Groups, []string{"group:devs", "system:authenticated"}) {
 		t.Errorf("ann is %q in %q", info.Username, info.Groups)
 	}
 	if asked := login.asked(t); !slices.Equal(asked, wantArgs[1:]) {

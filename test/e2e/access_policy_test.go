@@ -292,7 +292,6 @@ func TestAccessPolicy_Roles(t *testing.T) {
 		oidc        = `{"token":null,"oidc":{"name":"corp","issuer":"https://oidc.example.com","clientID":"hub","roleBindings":[]}}`
 	)
 	refused := map[string]string{
-		roleRefs(``):                 "spec.token.roleRefs: the namespace eve asks for no role",
 		roleRefs(admin):              "spec.token.roleRefs: the namespace eve may not ask for cluster-admin, only for: view",
 		roleRefs(view + "," + admin): "may not ask for cluster-admin",
 		roleRefs(reader):             "may not ask for web/reader",
@@ -316,6 +315,7 @@ func TestAccessPolicy_Roles(t *testing.T) {
 		}
 	}
 	p.stays(there)
+	wantForbidden(t, p.eve.Create(t.Context(), asking("none", `{"token":{}}`)), "the namespace eve asks for no role; it may ask for: view")
 	allows := func(what string, specs ...string) {
 		t.Helper()
 		for _, spec := range specs {
