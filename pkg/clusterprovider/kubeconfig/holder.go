@@ -63,7 +63,7 @@ func (p *Provider) hold(ctx context.Context, cluster *v1alpha1.Cluster, secret *
 		return taken, nil
 	}
 	if holder != "" {
-		there, err := p.exists(ctx, cluster.Spec.Profile, holder)
+		there, err := p.exists(ctx, holder)
 		if err != nil {
 			return held, err
 		}
@@ -103,13 +103,15 @@ func (p *Provider) record(ctx context.Context, secret *corev1.Secret, holder map
 	return p.hub.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// exists is whether there is a Cluster with that UID. A holder whose finalizer somebody has removed is gone without a word.
-func (p *Provider) exists(ctx context.Context, profile string, uid types.UID) (bool, error) {
-	list := &v1alpha1.ClusterList{}
-	if err := p.hub.List(ctx, list, client.MatchingFields{"spec.profile": profile}); err != nil {
+// exists is whether there is a Cluster with that UID. A holder whose finalizer somebody has removed is gone without a word. All
+// Clusters are looked at: several profiles can have one configuration.
+func (p *Provider) exists(ctx context.Context, uid types.UID) (bool, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("ClusterList"))
+	if err := p.hub.List(ctx, list); err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(list.Items, func(other v1alpha1.Cluster) bool { return other.UID == uid }), nil
+	return slices.ContainsFunc(list.Items, func(other metav1.PartialObjectMetadata) bool { return other.UID == uid }), nil
 }
 
 func mayHave(secret *corev1.Secret, namespace string) bool {

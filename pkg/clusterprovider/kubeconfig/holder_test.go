@@ -133,6 +133,20 @@ func TestHold_AHolderThatIsGoneWithoutAWordHoldsNoLonger(t *testing.T) {
 	}
 }
 
+// Who may make ClusterProfiles must not take a cluster by another name of its configuration.
+func TestHold_AProfileOfTheSameConfigurationTakesNothing(t *testing.T) {
+	h := newHeld(t, "*")
+	h.asks(h.cluster("teams", "1"))
+	rival := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "rival", UID: "2"}}
+	rival.Spec.Profile = "second"
+	if err := h.hub.Create(t.Context(), rival); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.asks(rival); got != reasonTaken || h.holder() != "1" {
+		t.Errorf("a Cluster of another profile is %s, the holder %s", got, h.holder())
+	}
+}
+
 // Two that have read the same Secret do not both get the cluster.
 func TestHold_OneOfManyAtOnce(t *testing.T) {
 	h := newHeld(t, "*")
