@@ -28,7 +28,7 @@ const (
 	tokenLifetime = 30 * 24 * time.Hour
 	// minTokenLifetime is the least that an API server gives.
 	minTokenLifetime = 10 * time.Minute
-	// clockSkew is by how much the clock of a cluster may differ before a token is taken for one that outlives its request.
+	// clockSkew is by how much clocks may differ before a token is taken for one that outlives its request, or is renewed once more.
 	clockSkew = time.Minute
 	// A token is renewed when this part of its lifetime is over: 80 %, less up to 5 % by which the renewals of tokens that
 	// were made together are spread out.
@@ -47,7 +47,9 @@ type answer struct {
 
 // inPlace is whether the access of a request is as it should be, and when it has to be renewed.
 func (r *access) inPlace(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (renewal time.Time, ok bool) {
-	if !ar.Status.IsGranted() || !meta.IsStatusConditionTrue(ar.Status.Conditions, ConditionAccess) {
+	given := meta.FindStatusCondition(ar.Status.Conditions, ConditionAccess)
+	// The status says for what the access was given: whoever may write the Secret could say anything there.
+	if !ar.Status.IsGranted() || given == nil || given.Status != metav1.ConditionTrue || given.ObservedGeneration != ar.Generation {
 		return time.Time{}, false
 	}
 	secret, err := r.secret(ctx, answerName(ar))
@@ -66,7 +68,7 @@ func (r *access) inPlace(ctx context.Context, ar *v1alpha1.AccessRequest, cluste
 		return time.Time{}, false
 	}
 	created, expires, ok := lifetime(secret)
-	if !ok || outlives(ar, created, expires) {
+	if !ok || outlives(ar, r.endOfTokens(secret, expires)) {
 		return time.Time{}, false
 	}
 	renewal = renewalOf(ar, created, expires)
@@ -90,10 +92,21 @@ func lifetimeFor(ar *v1alpha1.AccessRequest, now time.Time) time.Duration {
 	return tokenLifetime
 }
 
-// outlives is whether a token is valid for longer than it could be by now, such as after the ttl was made shorter.
-func outlives(ar *v1alpha1.AccessRequest, created, expires time.Time) bool {
-	_, ends := endOf(ar)
-	return ends && expires.After(created.Add(lifetimeFor(ar, created)+clockSkew))
+// outlives is whether tokens that are valid until then outlive their request by now, such as after the ttl was made shorter.
+func outlives(ar *v1alpha1.AccessRequest, until time.Time) bool {
+	end, ends := endOf(ar)
+	now := time.Now()
+	return ends && until.After(now.Add(max(end.Sub(now), minTokenLifetime)+clockSkew))
+}
+
+// endOfTokens is until when tokens were asked for, by our own clock, as an object says by an annotation. Those of earlier versions
+// do not say so: then it is otherwise.
+func (i identity) endOfTokens(object client.Object, otherwise time.Time) time.Time {
+	until, err := time.Parse(time.RFC3339, object.GetAnnotations()[i.tokensUntilAnnotation()])
+	if err != nil {
+		return otherwise
+	}
+	return until
 }
 
 // lifetime is that of the token in a Secret.
@@ -136,7 +149,12 @@ func (r *access) grantToken(
 		return nil, err
 	}
 	created := time.Now()
-	token, err := t.token(ctx, name, lifetimeFor(ar, created))
+	lifetime := lifetimeFor(ar, created)
+	until, err := r.recordTokens(ctx, t, name, created.Add(lifetime))
+	if err != nil {
+		return nil, fmt.Errorf("recording until when tokens are valid: %w", err)
+	}
+	token, err := t.token(ctx, name, lifetime)
 	if err != nil {
 		return nil, fmt.Errorf("asking for a token: %w", err)
 	}
@@ -151,11 +169,13 @@ func (r *access) grantToken(
 		return nil, err
 	}
 	expires := token.Status.ExpirationTimestamp.Time
-	if err := r.writeSecret(ctx, r.accessSecret(ar, config, map[string][]byte{
+	secret := r.accessSecret(ar, config, map[string][]byte{
 		v1alpha1.SecretKeyKubeconfig:          kubeconfig,
 		v1alpha1.SecretKeyCreationTimestamp:   []byte(strconv.FormatInt(created.Unix(), 10)),
 		v1alpha1.SecretKeyExpirationTimestamp: []byte(strconv.FormatInt(expires.Unix(), 10)),
-	}), ar); err != nil {
+	})
+	secret.Annotations[r.tokensUntilAnnotation()] = until.UTC().Format(time.RFC3339)
+	if err := r.writeSecret(ctx, secret, ar); err != nil {
 		return nil, err
 	}
 	given := &answer{renewal: renewalOf(ar, created, expires)}
@@ -167,22 +187,44 @@ func (r *access) grantToken(
 	return given, nil
 }
 
-// endOldTokens ends the token of a request that outlives it by now, with all that were made for the same ServiceAccount: a token
-// cannot be called back, but it ends with its ServiceAccount, which is made again. Whoever stops in between begins again with
-// that, since the Secret still has the old token.
+// endOldTokens ends tokens of a request that outlive it by now, with all that were made for the same ServiceAccount: a token
+// cannot be called back, but it ends with its ServiceAccount, which is made again. The ServiceAccount says until when they are
+// valid, because who asks for access can write the Secret, and remove it.
 func (r *access) endOldTokens(ctx context.Context, ar *v1alpha1.AccessRequest, t *target, name string) error {
-	secret, err := r.secret(ctx, answerName(ar))
-	if err != nil || !r.madeFor(ar, secret) {
-		return client.IgnoreNotFound(err)
-	}
-	if created, expires, ok := lifetime(secret); !ok || !outlives(ar, created, expires) {
+	if _, ends := endOf(ar); !ends {
 		return nil
 	}
 	account := serviceAccount(name)
 	if err := t.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil || !t.manages(account) {
 		return client.IgnoreNotFound(err)
 	}
+	secret, err := r.secret(ctx, answerName(ar))
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	expires := time.Time{}
+	if err == nil && r.madeFor(ar, secret) {
+		_, expires, _ = lifetime(secret)
+	}
+	if !outlives(ar, r.endOfTokens(account, expires)) {
+		return nil
+	}
 	return client.IgnoreNotFound(t.Delete(ctx, account, client.Preconditions{UID: &account.UID}))
+}
+
+// recordTokens records on a ServiceAccount until when its tokens are valid, of which one is about to be asked for, and returns
+// what it says then. It never becomes less: tokens that were renewed are still valid.
+func (r *access) recordTokens(ctx context.Context, t *target, name string, until time.Time) (time.Time, error) {
+	account := serviceAccount(name)
+	if err := t.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
+		return time.Time{}, err
+	}
+	if recorded := r.endOfTokens(account, time.Time{}); recorded.After(until) {
+		return recorded, nil
+	}
+	return until, patch(ctx, t, account, func() {
+		metav1.SetMetaDataAnnotation(&account.ObjectMeta, r.tokensUntilAnnotation(), until.UTC().Format(time.RFC3339))
+	})
 }
 
 func (t *target) token(ctx context.Context, name string, lifetime time.Duration) (*authenticationv1.TokenRequest, error) {

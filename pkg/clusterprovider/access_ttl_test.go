@@ -5,6 +5,7 @@ package clusterprovider
 
 import (
 	"cmp"
+	"context"
 	"strconv"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -49,22 +51,22 @@ func TestLifetimeFor_NoTokenOutlivesItsRequest(t *testing.T) {
 }
 
 func TestOutlives(t *testing.T) {
-	created := time.Now()
+	now := time.Now()
 	for name, c := range map[string]struct {
 		ttl, lifetime time.Duration
 		want          bool
 	}{
-		"as asked for":                   {ttl: time.Hour, lifetime: time.Hour},
-		"a cluster whose clock is ahead": {ttl: time.Hour, lifetime: time.Hour + 30*time.Second},
-		"a ttl that was made shorter":    {ttl: time.Hour, lifetime: 24 * time.Hour, want: true},
-		"an earlier version's":           {ttl: 30 * time.Second, lifetime: 30 * 24 * time.Hour, want: true},
-		"the least that servers do":      {ttl: 30 * time.Second, lifetime: 10 * time.Minute},
+		"as asked for":                {ttl: time.Hour, lifetime: time.Hour},
+		"a clock that is ahead":       {ttl: time.Hour, lifetime: time.Hour + 30*time.Second},
+		"a ttl that was made shorter": {ttl: time.Hour, lifetime: 24 * time.Hour, want: true},
+		"an earlier version's":        {ttl: 30 * time.Second, lifetime: 30 * 24 * time.Hour, want: true},
+		"the least that servers do":   {ttl: 30 * time.Second, lifetime: 10 * time.Minute},
 	} {
-		if got := outlives(withTTL(c.ttl, created), created, created.Add(c.lifetime)); got != c.want {
+		if got := outlives(withTTL(c.ttl, now), now.Add(c.lifetime)); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
-	if outlives(request("a", "1"), created, created.Add(365*24*time.Hour)) {
+	if outlives(request("a", "1"), now.Add(365*24*time.Hour)) {
 		t.Error("what has no end is outlived")
 	}
 }
@@ -80,37 +82,52 @@ func TestRenewalOf_NotOfATokenThatEndsWithItsRequest(t *testing.T) {
 	}
 }
 
-// A token cannot be called back, but its ServiceAccount can go.
+// A token cannot be called back, but its ServiceAccount can go. Who asks for access can write the Secret, and remove it.
 func TestEndOldTokens_OnlyThoseThatOutliveTheirRequest(t *testing.T) {
 	own := identity{name: "p", environment: "e"}
 	now := time.Now()
+	const day = 24 * time.Hour
 	for name, c := range map[string]struct {
-		ttl   time.Duration
-		gone  bool
-		other bool
+		ttl time.Duration
+		// until and expires are what the ServiceAccount and the Secret say; zero if they do not.
+		until, expires time.Duration
+		gone           bool
+		other          bool
 	}{
-		"a ttl that was made shorter": {ttl: time.Hour, gone: true},
-		"a ttl that was made longer":  {ttl: 60 * 24 * time.Hour},
-		"somebody else's account":     {ttl: time.Hour, other: true},
+		"a ttl that was made shorter":          {ttl: time.Hour, until: day, expires: day, gone: true},
+		"a ttl that was made longer":           {ttl: 60 * day, until: day, expires: day},
+		"somebody else's account":              {ttl: time.Hour, until: day, expires: day, other: true},
+		"a Secret that is gone":                {ttl: time.Hour, until: day, gone: true},
+		"a Secret that was edited":             {ttl: time.Hour, until: day, expires: time.Minute, gone: true},
+		"a cluster whose clock is ahead":       {ttl: time.Hour, until: time.Hour, expires: 2 * time.Hour},
+		"an earlier version's":                 {ttl: time.Hour, expires: day, gone: true},
+		"an earlier version's, as asked for":   {ttl: time.Hour, expires: time.Hour},
+		"an earlier version's, without Secret": {ttl: time.Hour},
 	} {
 		ar := withTTL(c.ttl, now)
 		account := serviceAccount(own.hash(ar))
 		account.UID = "sa"
+		if c.until > 0 {
+			account.Annotations = map[string]string{"e.p.clusters.openmcp.cloud/tokens-until": now.Add(c.until).Format(time.RFC3339)}
+		}
 		if !c.other {
 			account.Labels = own.accessLabels(ar)
 		}
 		in := fake.NewClientBuilder().WithScheme(targetScheme).WithObjects(account).Build()
 		to := &target{Client: in, labels: own.accessLabels(ar)}
 		r := newAccess(own, nil, nil, nil, &events.FakeRecorder{})
-		secret := &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ar.Namespace, Name: secretName(ar.Name), Labels: own.ownLabels(),
-				OwnerReferences: []metav1.OwnerReference{{UID: ar.UID, Controller: new(true)}}},
-			Data: map[string][]byte{
-				v1alpha1.SecretKeyCreationTimestamp:   []byte(unix(now)),
-				v1alpha1.SecretKeyExpirationTimestamp: []byte(unix(now.Add(24 * time.Hour))),
-			},
+		hub := fake.NewClientBuilder().WithScheme(hubScheme)
+		if c.expires > 0 {
+			hub.WithObjects(&corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ar.Namespace, Name: secretName(ar.Name), Labels: own.ownLabels(),
+					OwnerReferences: []metav1.OwnerReference{{UID: ar.UID, Controller: new(true)}}},
+				Data: map[string][]byte{
+					v1alpha1.SecretKeyCreationTimestamp:   []byte(unix(now)),
+					v1alpha1.SecretKeyExpirationTimestamp: []byte(unix(now.Add(c.expires))),
+				},
+			})
 		}
-		r.live = fake.NewClientBuilder().WithScheme(hubScheme).WithObjects(secret).Build()
+		r.live = hub.Build()
 		if err := r.endOldTokens(t.Context(), ar, to, own.hash(ar)); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -118,6 +135,72 @@ func TestEndOldTokens_OnlyThoseThatOutliveTheirRequest(t *testing.T) {
 		if apierrors.IsNotFound(err) != c.gone {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// reached is a provider of a cluster that is where it says.
+type reached struct{ Provider }
+
+func (reached) Connect(context.Context, *v1alpha1.Cluster) (*rest.Config, error) {
+	return &rest.Config{Host: "https://a:1"}, nil
+}
+
+// The fake cluster gives tokens that are valid for thousands of years, whatever is asked for, as one does whose clock is ahead.
+// What is recorded stays through a grant, and a shorter ttl is seen even if the Secret lies.
+func TestGrantToken_RecordsUntilWhenTokensAreValid(t *testing.T) {
+	own, now := identity{name: "p", environment: "e"}, time.Now()
+	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
+	ar := withTTL(24*time.Hour, now)
+	ar.Generation, ar.Spec.Token = 1, &v1alpha1.TokenConfig{}
+	in := fake.NewClientBuilder().WithScheme(targetScheme).WithObjects(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.TokenMinterNamespace}}).Build()
+	to := &target{Client: in, labels: own.accessLabels(ar), origin: own.origin(ar, cluster)}
+	hub := fake.NewClientBuilder().WithScheme(hubScheme).Build()
+	r := newAccess(own, reached{}, hub, hub, &events.FakeRecorder{})
+	account := serviceAccount(own.hash(ar))
+	// grant gives access, and returns until when it is recorded that tokens are valid, from now.
+	grant := func() time.Duration {
+		t.Helper()
+		if _, err := r.grantToken(t.Context(), ar, cluster, &rest.Config{Host: "https://a:1"}, to); err != nil {
+			t.Fatal(err)
+		}
+		if err := in.Get(t.Context(), client.ObjectKeyFromObject(account), account); err != nil {
+			t.Fatal(err)
+		}
+		ar.Status.Phase = v1alpha1.REQUEST_GRANTED
+		setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{Type: ConditionAccess, Status: metav1.ConditionTrue})
+		until, _ := time.Parse(time.RFC3339, account.Annotations["e.p.clusters.openmcp.cloud/tokens-until"])
+		return until.Sub(now).Round(time.Hour)
+	}
+	if got := grant(); got != 24*time.Hour {
+		t.Fatalf("tokens are recorded as valid for %s", got)
+	}
+	if _, ok := r.inPlace(t.Context(), ar, cluster); !ok {
+		t.Error("a cluster whose clock is ahead has its access renewed at each look")
+	}
+	account.Annotations["kept"] = "this"
+	if err := in.Update(t.Context(), account); err != nil {
+		t.Fatal(err)
+	}
+	ar.Spec.TTL.Duration, ar.Generation = 24*time.Hour-10*time.Second, 2
+	if got := grant(); got != 24*time.Hour || account.Annotations["kept"] == "" {
+		t.Errorf("a ttl that is hardly shorter: tokens end, or the record goes: %s, %v", got, account.Annotations)
+	}
+
+	secret, err := r.secret(t.Context(), answerName(ar))
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret.Annotations["e.p.clusters.openmcp.cloud/tokens-until"] = now.Format(time.RFC3339)
+	if err := hub.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	ar.Spec.TTL.Duration, ar.Generation = time.Hour, 3
+	if _, ok := r.inPlace(t.Context(), ar, cluster); ok {
+		t.Error("a Secret that lies hides a shorter ttl")
+	}
+	if got := grant(); got != time.Hour || account.Annotations["kept"] != "" {
+		t.Errorf("a shorter ttl leaves the ServiceAccount: %s, %v", got, account.Annotations)
 	}
 }
 

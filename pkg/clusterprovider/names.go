@@ -57,6 +57,10 @@ func (i identity) origin(ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) 
 	}
 }
 
+// tokensUntilAnnotation of a ServiceAccount in a cluster says until when its tokens are valid, by the clock of the provider. The
+// Secret that answers the request has a copy.
+func (i identity) tokensUntilAnnotation() string { return i.group() + "/tokens-until" }
+
 // requestOf is the AccessRequest that something in a Cluster was made for by its annotations; nil if they do not say so.
 func (i identity) requestOf(object client.Object, cluster *v1alpha1.Cluster) *v1alpha1.AccessRequest {
 	annotations, ar := object.GetAnnotations(), &v1alpha1.AccessRequest{}
