@@ -57,7 +57,8 @@ func (r *access) grantOIDC(
 	if err := r.writeSecret(ctx, secret, ar); err != nil {
 		return nil, err
 	}
-	return &answer{message: "access by the OIDC provider " + ar.Spec.OIDC.Name + t.missingRoles(ctx, wanted)}, nil
+	missing := t.missingRoles(ctx, wanted)
+	return &answer{message: "access by the OIDC provider " + ar.Spec.OIDC.Name + missing}, nil
 }
 
 // untrustFormer ends the trust in the OIDC provider of a request that asks for a token by now.

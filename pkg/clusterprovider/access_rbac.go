@@ -70,7 +70,8 @@ func oidcRights(config *v1alpha1.OIDCConfig, hash string) (*rights, error) {
 // mostRolesLookedFor bounds what one request asks its cluster.
 const mostRolesLookedFor = 20
 
-// missingRoles says which of the roles that are only referred to are not there: a binding to them gives no right.
+// missingRoles says which of the roles that are only referred to are not there: a binding to them gives no right. Access that is
+// complete does not fail because that cannot be told.
 func (t *target) missingRoles(ctx context.Context, wanted *rights) string {
 	brought := sets.New[string]()
 	for _, object := range wanted.objects {
@@ -93,9 +94,8 @@ func (t *target) missingRoles(ctx context.Context, wanted *rights) string {
 		switch {
 		case apierrors.IsNotFound(err):
 			missing = append(missing, name)
-		case err != nil: // the access is given all the same
-			ctrl.LoggerFrom(ctx).Info("Whether the cluster has a role cannot be told", "role", name, "reason", err.Error())
-			return ""
+		case err != nil:
+			ctrl.LoggerFrom(ctx).Info("Cannot tell whether a role is there", "role", name, "reason", err.Error())
 		}
 	}
 	if len(missing) == 0 {
