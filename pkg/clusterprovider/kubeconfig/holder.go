@@ -50,26 +50,29 @@ func (p *Provider) hold(ctx context.Context, cluster *v1alpha1.Cluster, secret *
 	taken := refused(reasonTaken, fmt.Sprintf("the cluster of the configuration %q is another Cluster's, and is not handed on: "+
 		"delete this Cluster, and make it again when that one is gone", secret.Name))
 
+	holder := types.UID(secret.Annotations[HolderAnnotation])
+	if holder != cluster.UID && wasRefused(cluster) { // before anything that would overwrite the memory of it
+		return taken, nil
+	}
 	if !mayHave(secret, cluster.Namespace) {
 		return refused(reasonNotAllowed, fmt.Sprintf("the namespace %q may not have the cluster of the configuration %q: an admin of the "+
 			"provider allows it by kubectl annotate secret %s -n %s --overwrite %s=%s",
 			cluster.Namespace, secret.Name, secret.Name, secret.Namespace, NamespacesAnnotation, cluster.Namespace)), nil
 	}
-	holder := types.UID(secret.Annotations[HolderAnnotation])
 	if holder == cluster.UID {
 		return held, nil
 	}
-	if before := meta.FindStatusCondition(cluster.Status.Conditions, ConditionHeld); before != nil && before.Reason == reasonTaken {
-		return taken, nil
-	}
+	there, err := false, error(nil)
 	if holder != "" {
-		there, err := p.exists(ctx, holder)
-		if err != nil {
-			return held, err
-		}
-		if there {
-			return taken, nil
-		}
+		there, err = p.exists(ctx, holder)
+	} else if len(cluster.Status.Endpoints) == 0 {
+		there, err = p.usedByAnother(ctx, cluster, secret)
+	}
+	if err != nil {
+		return held, err
+	}
+	if there {
+		return taken, nil
 	}
 	return held, p.record(ctx, secret, map[string]string{
 		HolderAnnotation: string(cluster.UID), HolderNameAnnotation: client.ObjectKeyFromObject(cluster).String(),
@@ -112,6 +115,25 @@ func (p *Provider) exists(ctx context.Context, uid types.UID) (bool, error) {
 		return false, err
 	}
 	return slices.ContainsFunc(list.Items, func(other metav1.PartialObjectMetadata) bool { return other.UID == uid }), nil
+}
+
+// usedByAnother is whether another Cluster of the profile has the cluster although the Secret does not say so, as those of earlier
+// versions do not. It goes first.
+func (p *Provider) usedByAnother(ctx context.Context, cluster *v1alpha1.Cluster, secret *corev1.Secret) (bool, error) {
+	list := &v1alpha1.ClusterList{}
+	if err := p.hub.List(ctx, list, client.MatchingFields{"spec.profile": cluster.Spec.Profile}); err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(list.Items, func(other v1alpha1.Cluster) bool {
+		return other.UID != cluster.UID && other.DeletionTimestamp.IsZero() && len(other.Status.Endpoints) > 0 &&
+			mayHave(secret, other.Namespace) && !wasRefused(&other)
+	}), nil
+}
+
+// wasRefused is whether a Cluster did not get its cluster because another had it.
+func wasRefused(cluster *v1alpha1.Cluster) bool {
+	before := meta.FindStatusCondition(cluster.Status.Conditions, ConditionHeld)
+	return before != nil && before.Reason == reasonTaken
 }
 
 func mayHave(secret *corev1.Secret, namespace string) bool {

@@ -147,6 +147,63 @@ func TestHold_AProfileOfTheSameConfigurationTakesNothing(t *testing.T) {
 	}
 }
 
+// Whoever was refused does not get another try by its namespace being left out for a while.
+func TestHold_ARefusalOutlivesTheNamespaces(t *testing.T) {
+	h := newHeld(t, "teams, web")
+	owner, rival := h.cluster("teams", "1"), h.cluster("web", "2")
+	h.asks(owner)
+	h.asks(rival)
+	for _, namespaces := range []string{"teams", "teams, web"} {
+		secret, err := h.secret(t.Context(), "berlin")
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret.Annotations[NamespacesAnnotation] = namespaces
+		if err := h.hub.Update(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.asks(rival); got != reasonTaken {
+			t.Errorf("with the namespaces %q: %s", namespaces, got)
+		}
+	}
+	if err := h.release(t.Context(), owner, "berlin"); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.asks(rival); got != reasonTaken || h.holder() != "" {
+		t.Errorf("%s, the holder %s", got, h.holder())
+	}
+}
+
+// Secrets of before do not say who has the cluster.
+func TestHold_OnUpgradeWhoHasTheClusterGoesFirst(t *testing.T) {
+	taken := []metav1.Condition{{Type: ConditionHeld, Status: metav1.ConditionFalse, Reason: reasonTaken}}
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.Cluster)
+		want   string
+	}{
+		"has it":         {func(*v1alpha1.Cluster) {}, reasonTaken},
+		"may not":        {func(c *v1alpha1.Cluster) { c.Namespace = "web" }, reasonHeld},
+		"was refused":    {func(c *v1alpha1.Cluster) { c.Status.Conditions = taken }, reasonHeld},
+		"waits as well":  {func(c *v1alpha1.Cluster) { c.Status.Endpoints = nil }, reasonHeld},
+		"of another one": {func(c *v1alpha1.Cluster) { c.Spec.Profile = "default.k.paris" }, reasonHeld},
+	} {
+		h := newHeld(t, "teams")
+		user := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "user", UID: "1"}}
+		user.Spec.Profile = "default.k.berlin"
+		user.Status.Endpoints.Set(v1alpha1.APISERVER_ENDPOINT_EXTERNAL, "https://a:1")
+		c.change(user)
+		if err := h.hub.Create(t.Context(), user); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.asks(h.cluster("teams", "2")); got != c.want {
+			t.Errorf("the other %s: %s, want %s", name, got, c.want)
+		}
+		if c.want == reasonTaken && h.asks(user) != reasonHeld {
+			t.Errorf("the other %s, and does not get it", name)
+		}
+	}
+}
+
 // Two that have read the same Secret do not both get the cluster.
 func TestHold_OneOfManyAtOnce(t *testing.T) {
 	h := newHeld(t, "*")
