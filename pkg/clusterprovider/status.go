@@ -6,6 +6,7 @@ package clusterprovider
 import (
 	"context"
 	"regexp"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -62,7 +63,7 @@ func setCondition(status *v1alpha1.Status, generation int64, condition metav1.Co
 	}
 	condition.Reason = illegalInReason.ReplaceAllString(condition.Reason, "_")
 	if len(condition.Message) > maxMessage {
-		condition.Message = condition.Message[:maxMessage]
+		condition.Message = strings.ToValidUTF8(condition.Message[:maxMessage], "")
 	}
 	condition.ObservedGeneration = generation
 	meta.SetStatusCondition(&status.Conditions, condition)

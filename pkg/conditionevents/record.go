@@ -6,6 +6,8 @@
 package conditionevents
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +34,7 @@ func Record(recorder events.EventRecorder, about runtime.Object, before, after [
 // Note makes an event of whatever else there is to tell.
 func Note(recorder events.EventRecorder, about runtime.Object, kind, reason, action, message string) {
 	if len(message) > longest {
-		message = message[:longest-len("…")] + "…"
+		message = strings.ToValidUTF8(message[:longest-len("…")], "") + "…"
 	}
 	recorder.Eventf(about, nil, kind, reason, action, "%s", message)
 }

@@ -21,13 +21,14 @@ func TestRecord_TellsOfChanges(t *testing.T) {
 		before, after []metav1.Condition
 		want          string
 	}{
-		"new":             {nil, of("True", "Done", "It is done"), "Normal Done It is done"},
-		"another reason":  {of("False", "A", ""), of("False", "B", "100% wrong"), "Warning B 100% wrong"},
-		"another status":  {of("True", "A", ""), of("False", "A", "no"), "Warning A no"},
-		"another message": {of("False", "A", "1"), of("False", "A", "2"), ""},
-		"the same":        {of("True", "A", ""), of("True", "A", ""), ""},
-		"none":            {of("True", "A", ""), nil, ""},
-		"a long one":      {nil, of("False", "A", long), "Warning A " + long[:1020] + "…"},
+		"new":                    {nil, of("True", "Done", "It is done"), "Normal Done It is done"},
+		"another reason":         {of("False", "A", ""), of("False", "B", "100% wrong"), "Warning B 100% wrong"},
+		"another status":         {of("True", "A", ""), of("False", "A", "no"), "Warning A no"},
+		"another message":        {of("False", "A", "1"), of("False", "A", "2"), ""},
+		"the same":               {of("True", "A", ""), of("True", "A", ""), ""},
+		"none":                   {of("True", "A", ""), nil, ""},
+		"a long one":             {nil, of("False", "A", long), "Warning A " + long[:1020] + "…"},
+		"one cut in a character": {nil, of("False", "A", "x"+strings.Repeat("é", 5000)), "Warning A x" + strings.Repeat("é", 509) + "…"},
 	} {
 		recorder, got := events.NewFakeRecorder(1), ""
 		Record(recorder, &corev1.Namespace{}, test.before, test.after, "Granted", "Grant")

@@ -6,6 +6,7 @@ package registration
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,7 +47,7 @@ func PatchConditions(ctx context.Context, c client.Client, cluster *clusterv1.Ma
 func Message(err error) string {
 	message := err.Error()
 	if len(message) > maxMessage {
-		return message[:maxMessage] + " …"
+		return strings.ToValidUTF8(message[:maxMessage], "") + " …"
 	}
 	return message
 }
