@@ -31,8 +31,11 @@ func Record(recorder events.EventRecorder, about runtime.Object, before, after [
 	Note(recorder, about, kind, is.Reason, action, is.Message)
 }
 
-// Note makes an event of whatever else there is to tell.
+// Note makes an event of whatever else there is to tell. Without a recorder, as in a command that ends at once, it does nothing.
 func Note(recorder events.EventRecorder, about runtime.Object, kind, reason, action, message string) {
+	if recorder == nil {
+		return
+	}
 	if len(message) > longest {
 		message = strings.ToValidUTF8(message[:longest-len("…")], "") + "…"
 	}
