@@ -90,7 +90,7 @@ func (l *localClusters) trustsIssuers(t *testing.T) {
 	login.refused(t, ann, "get", "nodes")
 	dan := map[string]any{"sub": "dan"} // of devs
 	login.succeeds(t, corp.Token(t, dan), "get", "configmap", "by-ann", "-n", "web")
-	dan["groups"] = []string{"group-devs"}
+	dan["groups"] = []string{"group:devs"}
 	login.refused(t, corp.Token(t, dan), "get", "configmaps", "-n", "web")
 	login.succeeds(t, corp.Token(t, map[string]any{"sub": "eve", "groups": []string{}}), "get", "nodes")
 	login.refused(t, corp.Token(t, map[string]any{"sub": "bob"}), "get", "nodes")
