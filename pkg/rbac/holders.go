@@ -11,33 +11,39 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// Holder stands for the name of a user or of a group. It is a hash: two of them that fall together are taken for each
-// other, which makes a change of the rules concern one too many and never one too few.
+// Holder stands for the name of a user or of a group, or for a namespace. It is a hash: two of them that fall together are
+// taken for each other, which makes a change of the rules concern one too many and never one too few.
 type Holder uint64
 
-// Holders knows who holds which role, in any namespace, and so whom a change of the rules concerns. It looks at every
-// rule, whatever it grants. Bindings and roles may come in any order. Its methods must not be called concurrently, but
-// for Of.
+// Holders knows whom a change of the rules concerns. It looks at every rule, whatever it grants. Bindings and roles may come
+// in any order. Its methods must not be called concurrently, but for Of and Namespace.
+//
+// What stands in a namespace grants nothing elsewhere. So a change there concerns the questions about the namespace,
+// whoever asks them: noting it costs the same whatever the rule says, and takes nothing from other namespaces.
 type Holders struct {
-	seed     maphash.Seed
-	bindings map[objectName]held
-	// bound has the bindings to each role. A ClusterRole is in no namespace.
-	bound map[objectName]map[objectName]struct{}
+	seed maphash.Seed
+	// bindings are the ClusterRoleBindings, and bound has those to each ClusterRole.
+	bindings map[string]held
+	bound    map[string]map[string]struct{}
+	// local has the ClusterRole of each RoleBinding to one, and namespaces how many of them bind it in which namespace.
+	local      map[objectName]string
+	namespaces map[string]map[string]int
 }
 
-// objectName is the name of an object. That of an object in no namespace has none.
+// objectName is the name of an object in a namespace.
 type objectName struct{ namespace, name string }
 
-// held is what remains of a binding.
+// held is what remains of a ClusterRoleBinding.
 type held struct {
-	role    objectName
+	role    string
 	holders []Holder
 }
 
 // NewHolders knows of no rules.
 func NewHolders() *Holders {
 	return &Holders{
-		seed: maphash.MakeSeed(), bindings: map[objectName]held{}, bound: map[objectName]map[objectName]struct{}{},
+		seed: maphash.MakeSeed(), bindings: map[string]held{}, bound: map[string]map[string]struct{}{},
+		local: map[objectName]string{}, namespaces: map[string]map[string]int{},
 	}
 }
 
@@ -54,45 +60,77 @@ func (h *Holders) holder(who subject) Holder {
 	return Holder(maphash.Comparable(h.seed, who))
 }
 
-// OfRole returns who holds a Role, or a ClusterRole when there is no namespace: whom a change of the role concerns.
+// Namespace stands for the rules of one namespace.
+func (h *Holders) Namespace(namespace string) Holder {
+	return Holder(maphash.Comparable(h.seed, objectName{namespace: namespace}))
+}
+
+// OfRole returns whom a change of a Role concerns, or of a ClusterRole when there is no namespace.
 func (h *Holders) OfRole(namespace, name string) []Holder {
+	if namespace != "" {
+		return []Holder{h.Namespace(namespace)}
+	}
 	var concerned []Holder
-	for binding := range h.bound[objectName{namespace, name}] {
+	for binding := range h.bound[name] {
 		concerned = append(concerned, h.bindings[binding].holders...)
+	}
+	for bindsIt := range h.namespaces[name] {
+		concerned = append(concerned, h.Namespace(bindsIt))
 	}
 	return concerned
 }
 
 // SetRoleBinding takes a binding that is new or has changed, and returns whom that concerns.
 func (h *Holders) SetRoleBinding(object *rbacv1.RoleBinding) []Holder {
-	return h.set(objectName{object.Namespace, object.Name}, object.RoleRef, object.Subjects)
+	clusterRole := ""
+	if object.RoleRef.Kind != "Role" {
+		clusterRole = object.RoleRef.Name
+	}
+	return h.putLocal(objectName{object.Namespace, object.Name}, clusterRole)
 }
 
 // SetClusterRoleBinding takes a binding that is new or has changed, and returns whom that concerns.
 func (h *Holders) SetClusterRoleBinding(object *rbacv1.ClusterRoleBinding) []Holder {
-	return h.set(objectName{name: object.Name}, object.RoleRef, object.Subjects)
+	binding := held{role: object.RoleRef.Name}
+	for _, s := range object.Subjects {
+		if who, ok := subjectOf(s, ""); ok {
+			binding.holders = append(binding.holders, h.holder(who))
+		}
+	}
+	return h.put(object.Name, binding)
 }
 
 // DeleteBinding takes the news that a RoleBinding, or a ClusterRoleBinding when there is no namespace, is gone, and
 // returns whom that concerns.
 func (h *Holders) DeleteBinding(namespace, name string) []Holder {
-	return h.put(objectName{namespace, name}, held{})
+	if namespace != "" {
+		return h.putLocal(objectName{namespace, name}, "")
+	}
+	return h.put(name, held{})
 }
 
-func (h *Holders) set(name objectName, ref rbacv1.RoleRef, subjects []rbacv1.Subject) []Holder {
-	binding := held{role: objectName{name: ref.Name}}
-	if ref.Kind == "Role" {
-		binding.role.namespace = name.namespace
-	}
-	for _, s := range subjects {
-		if who, ok := subjectOf(s, name.namespace); ok {
-			binding.holders = append(binding.holders, h.holder(who))
+// putLocal takes the ClusterRole of a RoleBinding, or none.
+func (h *Holders) putLocal(name objectName, clusterRole string) []Holder {
+	if old, ok := h.local[name]; ok {
+		delete(h.local, name)
+		if h.namespaces[old][name.namespace]--; h.namespaces[old][name.namespace] == 0 {
+			delete(h.namespaces[old], name.namespace)
+		}
+		if len(h.namespaces[old]) == 0 {
+			delete(h.namespaces, old)
 		}
 	}
-	return h.put(name, binding)
+	if clusterRole != "" {
+		h.local[name] = clusterRole
+		if h.namespaces[clusterRole] == nil {
+			h.namespaces[clusterRole] = map[string]int{}
+		}
+		h.namespaces[clusterRole][name.namespace]++
+	}
+	return []Holder{h.Namespace(name.namespace)}
 }
 
-func (h *Holders) put(name objectName, next held) []Holder {
+func (h *Holders) put(name string, next held) []Holder {
 	old := h.bindings[name]
 	delete(h.bindings, name)
 	delete(h.bound[old.role], name)
@@ -102,7 +140,7 @@ func (h *Holders) put(name objectName, next held) []Holder {
 	if len(next.holders) > 0 {
 		h.bindings[name] = next
 		if h.bound[next.role] == nil {
-			h.bound[next.role] = map[objectName]struct{}{}
+			h.bound[next.role] = map[string]struct{}{}
 		}
 		h.bound[next.role][name] = struct{}{}
 	}

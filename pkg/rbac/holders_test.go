@@ -4,6 +4,7 @@
 package rbac
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// concerns says whether a user is among those whom a change concerns.
+// concerns says whether a user is among those whom a change concerns, whatever is asked about.
 func concerns(h *Holders, concerned []Holder, who user.Info) bool {
 	return slices.ContainsFunc(h.Of(who), func(holder Holder) bool { return slices.Contains(concerned, holder) })
 }
@@ -27,43 +28,73 @@ func bindIn(namespace, name, kind, role string, subjects ...rbacv1.Subject) *rba
 
 func TestHolders_AChangeConcernsWhomItIsAboutAndNoOneElse(t *testing.T) {
 	ann, bob, eve := someone("ann"), someone("bob", "team"), someone("eve", "others")
-	robot := someone("system:serviceaccount:dev:robot", "system:serviceaccounts")
 	h := NewHolders()
 	for _, step := range []struct {
-		what      string
-		concerned []Holder
-		want      []user.Info
+		what       string
+		concerned  []Holder
+		want       []user.Info
+		namespaces []string
 	}{
-		{"a role that no one holds", h.OfRole("", "viewer"), nil},
-		{"a new binding", h.SetClusterRoleBinding(bind("b", "viewer", userSubject("ann"), groupSubject("team"))), []user.Info{ann, bob}},
-		{"its role", h.OfRole("", "viewer"), []user.Info{ann, bob}},
-		{"a role of its name in a namespace", h.OfRole("dev", "viewer"), nil},
-		{"another subject in it", h.SetClusterRoleBinding(bind("b", "viewer", userSubject("eve"))), []user.Info{ann, bob, eve}},
-		{"the role then", h.OfRole("", "viewer"), []user.Info{eve}},
-		{"another role, made anew under its name", h.SetClusterRoleBinding(bind("b", "editor", userSubject("ann"))), []user.Info{ann, eve}},
-		{"the role that was bound", h.OfRole("", "viewer"), nil},
-		{"the role that is bound", h.OfRole("", "editor"), []user.Info{ann}},
-		{"a binding of its name in a namespace", h.SetRoleBinding(bindIn("dev", "b", "ClusterRole", "editor", groupSubject("others"))), []user.Info{eve}},
-		{"a role that two bind", h.OfRole("", "editor"), []user.Info{ann, eve}},
-		{"the binding that is gone", h.DeleteBinding("", "b"), []user.Info{ann}},
-		{"the role of the other", h.OfRole("", "editor"), []user.Info{eve}},
-		{"the other", h.DeleteBinding("dev", "b"), []user.Info{eve}},
-		{"what was never there", h.DeleteBinding("dev", "b"), nil},
-		{"a Role", h.SetRoleBinding(bindIn("dev", "c", "Role", "local", serviceAccount("", "robot"))), []user.Info{robot}},
-		{"it", h.OfRole("dev", "local"), []user.Info{robot}},
-		{"one of its name elsewhere", h.OfRole("qa", "local"), nil},
-		{"a ClusterRole of its name", h.OfRole("", "local"), nil},
-		{"a service account of no namespace", h.SetClusterRoleBinding(bind("d", "viewer", serviceAccount("", "robot"))), nil},
+		{"a role that no one holds", h.OfRole("", "viewer"), nil, nil},
+		{"a new binding", h.SetClusterRoleBinding(bind("b", "viewer", userSubject("ann"), groupSubject("team"))), []user.Info{ann, bob}, nil},
+		{"its role", h.OfRole("", "viewer"), []user.Info{ann, bob}, nil},
+		{"a role of its name in a namespace", h.OfRole("dev", "viewer"), nil, []string{"dev"}},
+		{"another subject in it", h.SetClusterRoleBinding(bind("b", "viewer", userSubject("eve"))), []user.Info{ann, bob, eve}, nil},
+		{"the role then", h.OfRole("", "viewer"), []user.Info{eve}, nil},
+		{"another role, made anew under its name", h.SetClusterRoleBinding(bind("b", "editor", userSubject("ann"))), []user.Info{ann, eve}, nil},
+		{"the role that was bound", h.OfRole("", "viewer"), nil, nil},
+		{"the role that is bound", h.OfRole("", "editor"), []user.Info{ann}, nil},
+		{"a binding of its name in a namespace", h.SetRoleBinding(bindIn("dev", "b", "ClusterRole", "editor", groupSubject("others"))), nil, []string{"dev"}},
+		{"a role that two bind", h.OfRole("", "editor"), []user.Info{ann}, []string{"dev"}},
+		{"one more there", h.SetRoleBinding(bindIn("dev", "b2", "ClusterRole", "editor")), nil, []string{"dev"}},
+		{"one elsewhere", h.SetRoleBinding(bindIn("qa", "b", "ClusterRole", "editor")), nil, []string{"qa"}},
+		{"the role of them all", h.OfRole("", "editor"), []user.Info{ann}, []string{"dev", "qa"}},
+		{"the binding that is gone", h.DeleteBinding("", "b"), []user.Info{ann}, nil},
+		{"the first in the namespace, which is gone too", h.DeleteBinding("dev", "b"), nil, []string{"dev"}},
+		{"the role of the others", h.OfRole("", "editor"), nil, []string{"dev", "qa"}},
+		{"the second, for another role", h.SetRoleBinding(bindIn("dev", "b2", "ClusterRole", "viewer")), nil, []string{"dev"}},
+		{"the role of the one elsewhere", h.OfRole("", "editor"), nil, []string{"qa"}},
+		{"that one, gone", h.DeleteBinding("qa", "b"), nil, []string{"qa"}},
+		{"the role that no one binds", h.OfRole("", "editor"), nil, nil},
+		{"a binding to a Role", h.SetRoleBinding(bindIn("dev", "b2", "Role", "local", userSubject("ann"))), nil, []string{"dev"}},
+		{"a ClusterRole of its name", h.OfRole("", "local"), nil, nil},
+		{"the ClusterRole from before", h.OfRole("", "viewer"), nil, nil},
+		{"a service account of no namespace", h.SetClusterRoleBinding(bind("d", "viewer", serviceAccount("", "robot"))), nil, nil},
 	} {
-		for _, who := range []user.Info{ann, bob, eve, robot} {
+		for _, who := range []user.Info{ann, bob, eve} {
 			if got, want := concerns(h, step.concerned, who), slices.Contains(step.want, who); got != want {
 				t.Errorf("%s: concerns %s: %t, want %t", step.what, who.GetName(), got, want)
 			}
 		}
+		for _, namespace := range []string{"dev", "qa"} {
+			if got, want := slices.Contains(step.concerned, h.Namespace(namespace)), slices.Contains(step.namespaces, namespace); got != want {
+				t.Errorf("%s: concerns the namespace %s: %t, want %t", step.what, namespace, got, want)
+			}
+		}
 	}
-	h.DeleteBinding("dev", "c")
-	if len(h.bindings) > 0 || len(h.bound) > 0 {
-		t.Errorf("remembers %v, %v after everything is gone", h.bindings, h.bound)
+	h.DeleteBinding("dev", "b2")
+	if len(h.bindings)+len(h.bound)+len(h.local)+len(h.namespaces) > 0 {
+		t.Errorf("remembers %+v after everything is gone", h)
+	}
+}
+
+// A tenant may bind whom it likes, as many as it likes, in its namespace. The server waits while a change is noted.
+func TestHolders_WhatANamespaceBindsCostsTheSameHoweverMuchItIs(t *testing.T) {
+	h := NewHolders()
+	subjects := make([]rbacv1.Subject, 20000)
+	for i := range subjects {
+		subjects[i] = userSubject(fmt.Sprint("user-", i))
+	}
+	for i := range 50 {
+		if n := len(h.SetRoleBinding(bindIn("dev", fmt.Sprint("b", i), "Role", "local", subjects...))); n != 1 {
+			t.Fatalf("a binding concerns %d, want its namespace", n)
+		}
+		h.SetRoleBinding(bindIn("dev", fmt.Sprint("c", i), "ClusterRole", "viewer", subjects...))
+	}
+	for _, namespace := range []string{"dev", ""} {
+		if n := len(h.OfRole(namespace, map[string]string{"dev": "local", "": "viewer"}[namespace])); n != 1 {
+			t.Errorf("a role in %q concerns %d, want the namespace", namespace, n)
+		}
 	}
 }
 

@@ -3,8 +3,8 @@
 
 // Package reviews asks the front who may do what, and keeps its answers for as long as they hold.
 //
-// An answer is dropped when an RBAC rule changes that concerns the user or a group of the user: the next request asks
-// again. The front's own authorizer follows the same rules, and may do so a moment later than we: an answer that is asked
+// An answer is dropped when an RBAC rule changes that concerns the user or a group of the user, or one in the namespace that
+// was asked about: the next request asks again. The front's own authorizer follows the same rules, and may do so a moment later than we: an answer that is asked
 // for just after a change may be one from before it. So an answer is kept no longer than the rules had been the same
 // when it was asked for. Whatever that moment is, a wrong answer is kept no longer than it once more.
 //
@@ -55,7 +55,7 @@ func Keep(asks authorizer.Authorizer, rules *Rules, allowed, refused time.Durati
 func (a *Answers) authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	question := digest(attributes)
 	asked := time.Now()
-	changed := a.rules.lastChange(attributes.GetUser())
+	changed := a.rules.lastChange(attributes)
 	if found, ok := a.kept.Get(question); ok {
 		if known := found.(answer); known.asked.After(changed) && asked.Before(known.expires) {
 			return known.decision, known.reason, nil

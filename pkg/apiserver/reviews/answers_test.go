@@ -155,6 +155,49 @@ func TestAnswers_AreKeptForAsLongAsTheRulesSayTheSame(t *testing.T) {
 	}
 }
 
+// Who administers a namespace may bind anybody there, all users at once, as often as it likes.
+func TestAnswers_ANamespaceDropsItsOwnAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		asks := func(namespace string) bool {
+			t.Helper()
+			before := f.front.asked
+			_, _, err := f.Authorize(t.Context(), authorizer.AttributesRecord{User: ann, Verb: "get", Namespace: namespace, ResourceRequest: true})
+			f.must(err)
+			return f.front.asked > before
+		}
+		bindings, roles := newStore(f.rules, f.rules.holders.SetRoleBinding), newStore[*rbacv1.Role](f.rules, nil)
+		object := func() metav1.ObjectMeta {
+			f.version++
+			return metav1.ObjectMeta{Namespace: "dev", Name: "r", ResourceVersion: fmt.Sprint(f.version)}
+		}
+		binding := &rbacv1.RoleBinding{RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "viewer"},
+			Subjects: []rbacv1.Subject{groupNamed("team"), userNamed("ann")}}
+		for _, change := range []struct {
+			what string
+			do   func()
+		}{
+			{"a RoleBinding", func() { binding.ObjectMeta = object(); f.must(bindings.Add(binding)) }},
+			{"a Role", func() { f.must(roles.Add(&rbacv1.Role{ObjectMeta: object()})) }},
+			{"the ClusterRole that is bound there", func() { f.must(f.roles.Update(f.role())) }},
+			{"the Role, gone", func() { f.must(roles.Delete(&rbacv1.Role{ObjectMeta: object()})) }},
+			{"the RoleBinding, gone", func() { f.must(bindings.Delete(binding)) }},
+		} {
+			for _, namespace := range []string{"", "qa", "dev"} {
+				asks(namespace)
+			}
+			time.Sleep(time.Second)
+			change.do()
+			for namespace, want := range map[string]bool{"": false, "qa": false, "dev": true} {
+				if got := asks(namespace); got != want {
+					t.Errorf("%s in dev: a question about %q asks the front: %t, want %t", change.what, namespace, got, want)
+				}
+			}
+			time.Sleep(never)
+		}
+	})
+}
+
 // While clusters join, thousands of bindings are made for their agents.
 func TestAnswers_AChangeOfOthersDropsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

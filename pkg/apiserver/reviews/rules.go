@@ -12,7 +12,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -68,13 +68,17 @@ func (r *Rules) Ready() error {
 	return nil
 }
 
-// lastChange is when the rules have last changed what they say of a user, as far as is remembered: the zero time is
+// lastChange is when the rules have last changed what they may say to a question, as far as is remembered: the zero time is
 // before the memory begins. Before the rules are known, it is always now.
-func (r *Rules) lastChange(who user.Info) time.Time {
+func (r *Rules) lastChange(a authorizer.Attributes) time.Time {
+	who := a.GetUser()
 	if who == nil {
 		return time.Now()
 	}
 	holders := r.holders.Of(who)
+	if namespace := a.GetNamespace(); namespace != "" {
+		holders = append(holders, r.holders.Namespace(namespace))
+	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.listed < kinds {
