@@ -44,14 +44,26 @@ func IsAgent(user string, groups []string, cluster string) bool {
 	})
 }
 
-// ClusterOfAgent is the cluster whose agent is in these groups. Only who is an agent of one is in such a group.
+// ClusterOfAgent is the cluster whose agent is in these groups, of ours or of an addon; not that of an addon's agent whose
+// groups name no cluster. People may be in groups whose names begin as those of EKS do: an agent that comes by an EKS access
+// entry is in AWSManagedClustersGroup, too.
 func ClusterOfAgent(groups []string) (cluster string, ok bool) {
+	byAWS := slices.Contains(groups, AWSManagedClustersGroup)
 	for _, group := range groups {
-		for _, prefix := range []string{clusterPrefix, awsGroupPrefix} {
-			if name, found := strings.CutPrefix(group, prefix); found && name != allClusters {
-				return name, true
-			}
+		name, found := strings.CutPrefix(group, clusterPrefix)
+		if !found && byAWS {
+			name, found = strings.CutPrefix(group, awsGroupPrefix)
 		}
+		if !found || name == allClusters {
+			continue
+		}
+		// The groups of an addon's agents end in addon:A for those of all clusters, and in cluster:C:addon:A for those of one.
+		if ofCluster, found := strings.CutPrefix(name, "cluster:"); found {
+			name, _, _ = strings.Cut(ofCluster, ":")
+		} else if strings.HasPrefix(name, "addon:") {
+			continue
+		}
+		return name, true
 	}
 	return "", false
 }

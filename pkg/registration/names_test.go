@@ -54,7 +54,15 @@ func TestClusterOfAgent(t *testing.T) {
 	}{
 		{[]string{"system:authenticated", ManagedClustersGroup, ClusterGroup("c1")}, "c1"},
 		{[]string{AWSManagedClustersGroup, AWSGroup("c1")}, "c1"},
-		{[]string{AWSGroup("c1")}, "c1"},
+		{[]string{AWSGroup("c1"), AWSManagedClustersGroup}, "c1"},
+		// Upstream's addons: their agents on all clusters share the first group.
+		{[]string{clusterPrefix + "addon:proxy", clusterPrefix + "cluster:c1:addon:proxy"}, "c1"},
+		{[]string{clusterPrefix + "cluster:c1:addon:proxy", clusterPrefix + "addon:proxy"}, "c1"},
+		{[]string{clusterPrefix + "addon:proxy"}, ""},
+		// Groups of people.
+		{[]string{AWSGroup("c1")}, ""},
+		{[]string{AWSGroup("admins"), "system:authenticated"}, ""},
+		{[]string{ManagedClustersGroup, AWSGroup("admins")}, ""},
 		{[]string{ManagedClustersGroup, AWSManagedClustersGroup}, ""},
 		{[]string{"team", "system:masters", "x" + ClusterGroup("c1")}, ""},
 		{nil, ""},

@@ -42,7 +42,8 @@ func agentOf(cluster, agent string) *user.DefaultInfo {
 }
 
 func awsAgentOf(cluster string) *user.DefaultInfo {
-	return &user.DefaultInfo{Name: registration.AWSGroup(cluster), Groups: []string{registration.AWSGroup(cluster), "system:authenticated"}}
+	return &user.DefaultInfo{Name: registration.AWSGroup(cluster),
+		Groups: []string{registration.AWSGroup(cluster), registration.AWSManagedClustersGroup, "system:authenticated"}}
 }
 
 func TestWithLimit_AnAgentWritesAtItsRateHoweverManyOfThemThereAre(t *testing.T) {
@@ -89,6 +90,7 @@ func TestWithLimit_ReadsAndOthersPass(t *testing.T) {
 			for verb, who := range map[string]*user.DefaultInfo{
 				"get": agentOf("c1", "a"), "list": agentOf("c1", "a"), "watch": agentOf("c1", "a"),
 				"update": {Name: "ann", Groups: []string{"team"}},
+				"delete": {Name: "ann", Groups: []string{registration.AWSGroup("admins"), "system:authenticated"}},
 				"patch":  {Name: "system:serviceaccount:clusterhub-system:hub-controller-manager", Groups: []string{"system:serviceaccounts"}},
 				// Many clusters join with one token.
 				"create": {Name: "system:bootstrap:abcdef", Groups: []string{"system:bootstrappers", "system:bootstrappers:managedcluster"}},
