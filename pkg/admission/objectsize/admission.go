@@ -18,6 +18,8 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/admission/hubfinalizers"
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 const (
@@ -26,7 +28,8 @@ const (
 	// Limit is how many bytes an object may take, the record of who manages which field included.
 	Limit = 256 << 10
 	// Reserve is what may come on top by whoever has the right to the object's end. Without it, whoever fills an object
-	// could keep the hub from denying a cluster, or a provider from taking access back.
+	// could keep the hub from denying a cluster, or a provider from taking access back. It is also what a cluster's agents
+	// leave to others below the limit, so that they cannot keep a team from labelling or tainting the cluster.
 	Reserve = 64 << 10
 )
 
@@ -41,8 +44,9 @@ func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
 }
 
-// Plugin refuses objects that are too large. One that was stored before there was a limit may be changed as long as it does
-// not grow, and every one be deleted, of which admission is told otherwise.
+// Plugin refuses objects that are too large. One that was stored before there was a limit, beyond the reserve too, may be changed
+// as long as it does not grow. One in the reserve has to come back below the limit, but for who may write there. Every one may be
+// deleted, of which admission is told otherwise.
 type Plugin struct {
 	permission.Guard
 	size Sizer
@@ -82,7 +86,11 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if err != nil {
 		return apierrors.NewInternalError(fmt.Errorf("%s: %w", PluginName, err))
 	}
-	if size <= Limit {
+	limit := Limit
+	if leavesRoom(a) {
+		limit -= Reserve
+	}
+	if size <= limit {
 		return nil
 	}
 	shrinks := false
@@ -92,6 +100,10 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 			return apierrors.NewInternalError(fmt.Errorf("%s: %w", PluginName, err))
 		}
 		shrinks = size <= before
+		// What others have put into their share does not hold an agent back.
+		if shrinks && size <= Limit {
+			return nil
+		}
 		// Not what reaches into the reserve: else whoever filled the object could put something in the place of what the hub has
 		// written there, time and again, until nothing of the reserve is left.
 		if shrinks && (before > Limit+Reserve || updated.GetDeletionTimestamp() != nil) {
@@ -105,5 +117,15 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
 		"%s %q would take %d bytes, and an object may take %d: leave out of its metadata, spec and status what it does not need",
-		resource, a.GetName(), size, Limit))
+		resource, a.GetName(), size, limit))
+}
+
+// leavesRoom says whether a request is of those that leave room to others: an agent of a cluster writes the cluster, or one is
+// made, as agents do before they are known by their name.
+func leavesRoom(a admission.Attributes) bool {
+	if !permission.Is(a, cluster.Resource("managedclusters")) {
+		return false
+	}
+	who := a.GetUserInfo()
+	return a.GetOperation() == admission.Create || who == nil || registration.IsAgent(who.GetName(), who.GetGroups(), a.GetName())
 }

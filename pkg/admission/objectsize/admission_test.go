@@ -13,11 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
 
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // sized is a cluster of so many bytes.
@@ -45,8 +47,8 @@ func TestAdmission_AnObjectGrowsUpToTheLimit(t *testing.T) {
 		refused, toOwner bool
 		dying            bool
 	}{
-		"a new one":                     {now: limit},
-		"a new one above":               {now: limit + 1, refused: true},
+		"a new one":                     {now: limit - objectsize.Reserve},
+		"a new one above":               {now: limit - objectsize.Reserve + 1, refused: true},
 		"a huge one":                    {now: most + 1, refused: true, toOwner: true},
 		"up to the limit":               {now: limit, before: 1},
 		"above it":                      {now: limit + 1, before: limit, refused: true},
@@ -85,14 +87,14 @@ func TestAdmission_AnObjectGrowsUpToTheLimit(t *testing.T) {
 				if apierrors.IsRequestEntityTooLargeError(err) != try.refused || err != nil && !try.refused {
 					t.Errorf("%s, %s, /%s: got %v", name, who, subresource, err)
 				}
-				if c.now <= limit && len(try.a.Asked) > 0 {
+				if !c.refused && c.now <= limit && len(try.a.Asked) > 0 {
 					t.Errorf("%s: asked %v", name, try.a.Asked)
 				}
 			}
 		}
 	}
 	_, err := at.Validate(t, plugin(&at.Authorizer{}), at.Request{Object: sized(limit + 1)}.Attributes())
-	for _, want := range []string{"262145", "262144", `"c1"`, "leave out"} {
+	for _, want := range []string{"262145", "196608", `"c1"`, "leave out"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %s", err, want)
 		}
@@ -106,5 +108,45 @@ func TestAdmission_AnObjectGrowsUpToTheLimit(t *testing.T) {
 	}
 	if err := objectsize.New().ValidateInitialization(); err == nil {
 		t.Error("it starts without a sizer")
+	}
+}
+
+// A team labels and taints the cluster of an agent that fills it.
+func TestAdmission_AnAgentLeavesRoomToOthers(t *testing.T) {
+	const limit = objectsize.Limit
+	const own = limit - objectsize.Reserve
+	agent := func(cluster string) user.Info {
+		return &user.DefaultInfo{Name: registration.ClusterUser(cluster, "a"), Groups: []string{registration.ClusterGroup(cluster)}}
+	}
+	byAWS := &user.DefaultInfo{Name: "a", Groups: []string{registration.AWSGroup("c1"), registration.AWSManagedClustersGroup}}
+	for name, c := range map[string]struct {
+		by          user.Info
+		now, before int
+		refused     bool
+	}{
+		"up to its share":                 {by: agent("c1"), now: own, before: 1},
+		"above it":                        {by: agent("c1"), now: own + 1, before: own, refused: true},
+		"above it, an agent by AWS":       {by: byAWS, now: own + 1, before: own, refused: true},
+		"others":                          {by: at.User, now: limit, before: own},
+		"as others have left it":          {by: agent("c1"), now: own + 9, before: own + 9},
+		"a bit less than that":            {by: agent("c1"), now: own + 8, before: own + 9},
+		"a bit more than that":            {by: agent("c1"), now: own + 10, before: own + 9, refused: true},
+		"in the reserve of the hub":       {by: agent("c1"), now: limit + 1, before: limit + 1, refused: true},
+		"out of the reserve of the hub":   {by: agent("c1"), now: limit, before: limit + 1},
+		"a new one, with its name to be":  {by: agent("c1"), now: own + 1, refused: true},
+		"a new one, by a bootstrap token": {by: at.User, now: own + 1, refused: true},
+	} {
+		for _, subresource := range []string{"", "status"} {
+			request := at.Request{Object: sized(c.now), Subresource: subresource, By: c.by}
+			if c.before > 0 {
+				request.Old = sized(c.before)
+			} else if subresource != "" {
+				continue
+			}
+			_, err := at.Validate(t, plugin(&at.Authorizer{}), request.Attributes())
+			if apierrors.IsRequestEntityTooLargeError(err) != c.refused || err != nil && !c.refused {
+				t.Errorf("%s, /%s: got %v", name, subresource, err)
+			}
+		}
 	}
 }
