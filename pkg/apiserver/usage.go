@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/clustersetdeletion"
+	"github.com/clusterhub/clusterhub/pkg/admission/pendingclusters"
 )
 
 // Registries are what admission asks of the stored objects.
@@ -20,7 +21,7 @@ type Registries struct {
 	// SetUsage counts what hangs on a set.
 	SetUsage clustersetdeletion.Counter
 	// ManagedClusters are the clusters of the hub.
-	ManagedClusters rest.Lister
+	ManagedClusters pendingclusters.Clusters
 	// ClusterProfiles are the profiles of clusters.openmcp.cloud.
 	ClusterProfiles rest.Getter
 	// AccessRequests are the access requests of clusters.openmcp.cloud.

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
@@ -41,7 +42,13 @@ const (
 
 // WantsClusters is implemented by what is given the clusters of the hub, and how many of them may be pending, when the server
 // is assembled.
-type WantsClusters interface{ SetClusters(rest.Lister, int) }
+type WantsClusters interface{ SetClusters(Clusters, int) }
+
+// Clusters are the clusters of the hub.
+type Clusters interface {
+	rest.Lister
+	rest.Getter
+}
 
 // Register adds the plugin.
 func Register(plugins *admission.Plugins) {
@@ -53,7 +60,7 @@ func Register(plugins *admission.Plugins) {
 type Plugin struct {
 	permission.Guard
 	clock    clock.PassiveClock
-	clusters rest.Lister
+	clusters Clusters
 	most     int
 
 	// lock lets creates count one after the other, each with those before it, which the cache may not have yet. What other
@@ -79,7 +86,7 @@ func New(c clock.PassiveClock) *Plugin {
 }
 
 // SetClusters implements WantsClusters. A most of 0 means no bound.
-func (p *Plugin) SetClusters(clusters rest.Lister, most int) { p.clusters, p.most = clusters, most }
+func (p *Plugin) SetClusters(clusters Clusters, most int) { p.clusters, p.most = clusters, most }
 
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
@@ -89,6 +96,11 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	if !ok {
 		return apierrors.NewInternalError(fmt.Errorf("%s got a %T", PluginName, a.GetObject()))
+	}
+	if exists, err := p.exists(ctx, c.Name); err != nil {
+		return apierrors.NewInternalError(fmt.Errorf("%s: %w", PluginName, err))
+	} else if exists {
+		return nil // Storage refuses it. It takes no room, accepted or not.
 	}
 	free, err := p.admit(ctx, c.Name, a.IsDryRun())
 	if err != nil {
@@ -107,6 +119,21 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	return admission.NewForbidden(a, errors.Join(fmt.Errorf("%d clusters wait to be accepted, and no more may (--max-pending-clusters "+
 		"of hub-apiserver): an admin of the hub has to accept or delete some, kubectl get managedclusters shows them", p.most), err))
+}
+
+// exists says whether the cache has a cluster of that name. It cannot have one without a name, which gets it after admission.
+func (p *Plugin) exists(ctx context.Context, name string) (bool, error) {
+	if p.clusters == nil {
+		return false, errors.New("the server is starting")
+	}
+	if name == "" {
+		return false, nil
+	}
+	_, err := p.clusters.Get(ctx, name, &metav1.GetOptions{ResourceVersion: "0"})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // admit says whether there is room for a cluster, and takes it.
@@ -141,9 +168,6 @@ func (p *Plugin) admit(ctx context.Context, name string, dryRun bool) (bool, err
 // unaccepted are the names of the clusters that the cache has and the hub does not accept, and the number of those whose
 // acceptance is still to be decided. It costs what they are, not what the fleet is.
 func (p *Plugin) unaccepted(ctx context.Context) (names map[string]bool, pending int, err error) {
-	if p.clusters == nil {
-		return nil, 0, errors.New("the server is starting")
-	}
 	found, err := p.clusters.List(ctx, &internalversion.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.hubAcceptsClient", "false"), ResourceVersion: "0",
 	})

@@ -31,8 +31,10 @@ type cache struct {
 	rest.Lister
 	lock  sync.Mutex
 	items []cluster.ManagedCluster
-	err   error
-	lists int
+	// accepted are those that are not selected.
+	accepted []cluster.ManagedCluster
+	err      error
+	lists    int
 }
 
 func (c *cache) List(_ context.Context, o *internalversion.ListOptions) (runtime.Object, error) {
@@ -43,6 +45,23 @@ func (c *cache) List(_ context.Context, o *internalversion.ListOptions) (runtime
 		return nil, fmt.Errorf("asked for %+v", o)
 	}
 	return &cluster.ManagedClusterList{Items: append([]cluster.ManagedCluster(nil), c.items...)}, c.err
+}
+
+func (c *cache) Get(_ context.Context, name string, o *metav1.GetOptions) (runtime.Object, error) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if o.ResourceVersion != "0" {
+		return nil, fmt.Errorf("asked for %+v", o)
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	for _, item := range append(c.items, c.accepted...) {
+		if item.Name == name {
+			return &item, nil
+		}
+	}
+	return nil, apierrors.NewNotFound(cluster.Resource("managedclusters"), name)
 }
 
 func (c *cache) has(name string, conditions ...metav1.Condition) {
@@ -103,6 +122,27 @@ func TestAdmission_TheBoundHolds(t *testing.T) {
 	f.pass(time.Second)
 	if err := f.create(t, "p4"); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A create of what exists makes nothing, so a flood of them must not keep other clusters from joining.
+func TestAdmission_WhatExistsTakesNoRoom(t *testing.T) {
+	f := newFixture(2)
+	f.cache.has("p1")
+	for i := range 9 {
+		f.cache.accepted = append(f.cache.accepted, *at.Cluster(fmt.Sprint("c", i)))
+	}
+	f.cache.has("denied", metav1.Condition{Type: registration.ConditionHubAccepted, Status: "False"})
+	for _, name := range []string{"c0", "c1", "c2", "c3", "denied", "p1"} {
+		if err := f.create(t, name); err != nil {
+			t.Errorf("%s, which storage refuses: %v", name, err)
+		}
+	}
+	if err := f.create(t, "p2"); err != nil {
+		t.Errorf("there is room for one: %v", err)
+	}
+	if err := f.create(t, "p3"); !apierrors.IsForbidden(err) {
+		t.Errorf("there is room for no more: got %v", err)
 	}
 }
 
