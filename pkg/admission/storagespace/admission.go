@@ -7,16 +7,28 @@ package storagespace
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
 
+	"github.com/clusterhub/clusterhub/pkg/admission/hubfinalizers"
+	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/storagefull"
 )
 
-// PluginName is the name of the plugin in flags and metrics.
-const PluginName = "StorageSpace"
+const (
+	// PluginName is the name of the plugin in flags and metrics.
+	PluginName = "StorageSpace"
+	// slack is by how many bytes a write may make an object larger that is on its way to its end: the record of field managers
+	// has one more when another program begins to write.
+	slack = 512
+)
 
 // WantsRoom is implemented by what is told whether there is room for writes.
 type WantsRoom interface{ SetRoom(room func() error) }
@@ -26,36 +38,99 @@ func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
 }
 
-// Plugin refuses what makes objects or changes them, while there is no room. Finalizers are removed by updates, so objects
-// that are being deleted can be changed. It does not see a deletion, which needs little room or none.
+// Plugin refuses what makes objects or changes them, while there is no room, but for what leads to their end. Finalizers are
+// removed by updates, so objects that are being deleted can be changed. They may not grow, or they would take what is kept for
+// deletions, unless by who has the right to their end. Who has it can also remove finalizers before, and deny a cluster: its
+// agents may be those that fill etcd. Neither can be undone while there is no room, so neither can be done for ever. The plugin
+// does not see a deletion, which needs little room or none.
 type Plugin struct {
-	*admission.Handler
+	permission.Guard
 	room func() error
+	size objectsize.Sizer
 }
 
 var (
-	_ admission.ValidationInterface = &Plugin{}
-	_ WantsRoom                     = &Plugin{}
+	_ admission.ValidationInterface     = &Plugin{}
+	_ admission.InitializationValidator = &Plugin{}
+	_ initializer.WantsAuthorizer       = &Plugin{}
+	_ objectsize.WantsSizer             = &Plugin{}
+	_ WantsRoom                         = &Plugin{}
 )
 
-// New returns the plugin. Without being told, there is always room.
+// New returns the plugin, to be given an authorizer and a sizer. Without being told, there is always room.
 func New() *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update), room: func() error { return nil }}
+	return &Plugin{
+		Guard: permission.NewGuard(PluginName, admission.Create, admission.Update), room: func() error { return nil },
+	}
+}
+
+// SetSizer implements objectsize.WantsSizer.
+func (p *Plugin) SetSizer(s objectsize.Sizer) { p.size = s }
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	if p.size == nil {
+		return errors.New(PluginName + " needs to know how objects are stored")
+	}
+	return p.Guard.ValidateInitialization()
 }
 
 // SetRoom implements WantsRoom.
 func (p *Plugin) SetRoom(room func() error) { p.room = room }
 
 // Validate implements admission.ValidationInterface.
-func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	full := p.room()
 	if full == nil || a.GetOperation() == admission.Create && a.GetSubresource() != "" { // such as a token, which is not stored
 		return nil
 	}
-	if a.GetOperation() == admission.Update {
-		if old, err := meta.Accessor(a.GetOldObject()); err == nil && old.GetDeletionTimestamp() != nil {
-			return nil
-		}
+	if a.GetOperation() == admission.Update && p.maySpend(ctx, a) {
+		return nil
 	}
 	return storagefull.NewError(full.Error())
+}
+
+// maySpend says whether an update may take from what is kept for deletions.
+func (p *Plugin) maySpend(ctx context.Context, a admission.Attributes) bool {
+	updated, err := meta.Accessor(a.GetObject())
+	if err != nil {
+		return false
+	}
+	old, err := meta.Accessor(a.GetOldObject())
+	if err != nil {
+		return false
+	}
+	small := p.staysSmall(a)
+	if old.GetDeletionTimestamp() != nil {
+		return small || p.hasTheEnd(ctx, a)
+	}
+	return small && (denies(a) || releases(updated, old)) && p.hasTheEnd(ctx, a)
+}
+
+// staysSmall says whether an update makes an object larger by no more than the slack. What cannot be measured is large.
+func (p *Plugin) staysSmall(a admission.Attributes) bool {
+	resource := a.GetResource().GroupResource()
+	before, err := p.size(resource, a.GetOldObject())
+	if err != nil {
+		return false
+	}
+	after, err := p.size(resource, a.GetObject())
+	return err == nil && after <= before+slack
+}
+
+func (p *Plugin) hasTheEnd(ctx context.Context, a admission.Attributes) bool {
+	held, _ := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), hubfinalizers.Rules(a)...)
+	return held != nil
+}
+
+// denies says whether a cluster is accepted no more.
+func denies(a admission.Attributes) bool {
+	updated, ok := a.GetObject().(*cluster.ManagedCluster)
+	old, was := a.GetOldObject().(*cluster.ManagedCluster)
+	return ok && was && old.Spec.HubAcceptsClient && !updated.Spec.HubAcceptsClient
+}
+
+// releases says whether there are fewer finalizers than before.
+func releases(updated, old metav1.Object) bool {
+	return len(updated.GetFinalizers()) < len(old.GetFinalizers())
 }
