@@ -41,8 +41,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
 )
 
-// registerAdmission adds our plugins. The mutating ones run before any permission is checked, whoever they belong to;
-// the order within each phase does not matter for what is refused.
+// registerAdmission adds our plugins. The mutating ones run before any permission is checked, whoever they belong to. Of the
+// validating ones, which all see the object as it will be stored, those that count what they let through run last.
 func registerAdmission(o *genericoptions.AdmissionOptions) {
 	for _, register := range []func(*admission.Plugins){
 		defaultclusterset.Register, managedclusterlabel.Register, managedclusteraccept.Register,
@@ -58,6 +58,9 @@ func registerAdmission(o *genericoptions.AdmissionOptions) {
 		agentrestriction.PluginName,
 		mutatingadmissionpolicy.PluginName,
 		mutatingwebhook.PluginName,
+		// First of those that validate: what there is no room for is not worth asking about.
+		storagespace.PluginName,
+		objectsize.PluginName,
 		managedclusterlabel.PluginName,
 		managedclusteraccept.PluginName,
 		ownerreferences.PluginName,
@@ -66,11 +69,9 @@ func registerAdmission(o *genericoptions.AdmissionOptions) {
 		clustersetdeletion.PluginName,
 		clusterprofile.PluginName,
 		clusterdeletion.PluginName,
-		storagespace.PluginName,
 		validatingadmissionpolicy.PluginName,
 		validatingwebhook.PluginName,
-		objectsize.PluginName,
-		// Last, so that nothing that is refused counts.
+		// These two last, so that nothing that is refused counts.
 		pendingclusters.PluginName,
 		resourcequota.PluginName,
 	}
