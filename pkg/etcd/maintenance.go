@@ -107,15 +107,21 @@ func (s *Server) isFull() bool {
 	return s.full.Load() || s.etcd.Server.Backend().Size() >= s.opts.limit() || s.noSpaceAlarm() != nil
 }
 
-// tryReclaim reclaims space, and says in the log and in the metrics what has come of it.
-func (s *Server) tryReclaim(ctx context.Context) {
-	logger := klog.FromContext(ctx)
+// noteFull refuses writes from now on, and says so if they were not refused before.
+func (s *Server) noteFull(ctx context.Context) bool {
 	first := !s.full.Swap(true)
 	fullGauge.Set(1)
 	if first {
-		logger.Info("The embedded etcd is full; writes are refused until there is room",
+		klog.FromContext(ctx).Info("The embedded etcd is full; writes are refused until there is room",
 			"bytes", s.etcd.Server.Backend().Size(), "quotaBytes", s.opts.QuotaBackendBytes)
 	}
+	return first
+}
+
+// tryReclaim reclaims space, and says in the log and in the metrics what has come of it.
+func (s *Server) tryReclaim(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	first := s.noteFull(ctx) || s.reclaimed == 0 // a server that was full as it started has tried nothing yet
 	err := s.reclaim(ctx, first)
 	reclaimsTotal.WithLabelValues(fmt.Sprint(err == nil)).Inc()
 	switch {

@@ -112,8 +112,8 @@ func start(ctx context.Context, opts Options) (*Server, error) {
 	}
 	s.client = v3client.New(s.etcd.Server)
 	go s.watchErrors()
-	if s.isFull() { // no client is there yet that could be disturbed
-		s.tryReclaim(ctx)
+	if s.isFull() { // the keeper makes room while the server can be read: it may take longer than a start has
+		s.noteFull(ctx)
 	}
 	background := context.WithoutCancel(ctx)
 	s.keeper.Go(func() { s.makeRoom(background) })
