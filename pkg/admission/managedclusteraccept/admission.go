@@ -1,7 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managedclusteraccept guards spec.hubAcceptsClient, by which the hub lets a cluster in.
+// Package managedclusteraccept guards spec.hubAcceptsClient, by which the hub lets a cluster in, and the annotations that say
+// whose certificate is approved then.
 package managedclusteraccept
 
 import (
@@ -9,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +22,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // PluginName is the name of the plugin in flags and metrics.
@@ -29,7 +33,7 @@ func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
 }
 
-// Plugin refuses to accept or deny a cluster for users who may not.
+// Plugin refuses to accept or deny a cluster, and to say whose certificate is approved, for users who may not.
 type Plugin struct {
 	permission.Guard
 	namespaces corelisters.NamespaceLister
@@ -72,15 +76,20 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if !ok {
 		return apierrors.NewInternalError(fmt.Errorf("%s got a %T", PluginName, a.GetObject()))
 	}
-	accepted := false
+	old := &cluster.ManagedCluster{}
+	guarded := []string{registration.AnnotationRequesters}
 	if a.GetOperation() == admission.Update {
-		old, ok := a.GetOldObject().(*cluster.ManagedCluster)
-		if !ok {
+		if old, ok = a.GetOldObject().(*cluster.ManagedCluster); !ok {
 			return apierrors.NewInternalError(fmt.Errorf("%s got an old %T", PluginName, a.GetOldObject()))
 		}
-		accepted = old.Spec.HubAcceptsClient
+		// An agent makes its cluster with its key. From then on it counts as much as the requesters.
+		guarded = append(guarded, registration.AnnotationAgentKey)
 	}
-	if updated.Spec.HubAcceptsClient == accepted {
+	changed := slices.DeleteFunc(guarded, func(annotation string) bool {
+		return updated.Annotations[annotation] == old.Annotations[annotation]
+	})
+	toggled := updated.Spec.HubAcceptsClient != old.Spec.HubAcceptsClient
+	if !toggled && len(changed) == 0 {
 		return nil
 	}
 	rule := func(group, subresource string) permission.Rule {
@@ -89,7 +98,10 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	accept := rule(cluster.GroupName, "accept")
 	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), accept, rule(permission.RegisterGroup, "accept"))
 	what := "accept the cluster " + updated.Name + " (spec.hubAcceptsClient)"
-	if !updated.Spec.HubAcceptsClient {
+	switch {
+	case len(changed) > 0:
+		what = "say whose certificate of the cluster " + updated.Name + " is approved (" + strings.Join(changed, ", ") + ")"
+	case !updated.Spec.HubAcceptsClient:
 		what = "deny the cluster " + updated.Name + " (spec.hubAcceptsClient)"
 		if held == nil {
 			// The right of a cluster's own agent: to leave, and never to come back by itself.
@@ -103,7 +115,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		denied.Lacks(what, accept, err)
 		return denied.Error(a)
 	}
-	if !updated.Spec.HubAcceptsClient {
+	if !toggled || !updated.Spec.HubAcceptsClient {
 		return nil
 	}
 	return p.checkNamespace(a, updated.Name)

@@ -68,7 +68,8 @@ func (d *Driver) Watches() []client.Object {
 
 // AutoApproves implements registration.Driver. Who has made a ManagedCluster is not known, nowhere in it is that written;
 // who asks for a certificate is. Where the cluster names the key of its agent, the request has to be for that key: else
-// somebody has made the cluster in the place of the one who asks.
+// somebody has made the cluster in the place of the one who asks. So it is where the cluster names other requesters, which a
+// cluster of an earlier version may do without an admin.
 func (d *Driver) AutoApproves(cluster *clusterv1.ManagedCluster) bool {
 	if len(d.identities) == 0 {
 		return false
@@ -78,8 +79,12 @@ func (d *Driver) AutoApproves(cluster *clusterv1.ManagedCluster) bool {
 	if err := d.requests.List(context.Background(), list, client.MatchingLabels{names.ClusterNameLabel: cluster.Name}); err != nil {
 		return false
 	}
+	requesters, named := names.Requesters(cluster.Annotations)
 	return slices.ContainsFunc(list.Items, func(csr certificatesv1.CertificateSigningRequest) bool {
 		if !IsPending(&csr) || !slices.Contains(d.identities, csr.Spec.Username) {
+			return false
+		}
+		if named != "" && !slices.Contains(requesters, csr.Spec.Username) {
 			return false
 		}
 		request, err := Parse(&csr)

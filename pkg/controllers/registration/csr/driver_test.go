@@ -49,6 +49,7 @@ func TestAutoApproves_ByWhoAsksForTheCertificate(t *testing.T) {
 	for name, test := range map[string]struct {
 		request    func(*testing.T) *certificatesv1.CertificateSigningRequest
 		annotation func(key string) string
+		requesters string
 		identities []string
 		want       bool
 	}{
@@ -58,6 +59,8 @@ func TestAutoApproves_ByWhoAsksForTheCertificate(t *testing.T) {
 		"with the cluster's key": {identities: []string{joiner}, annotation: func(key string) string { return key }, want: true},
 		// Somebody made the cluster in the place of the one who asks.
 		"with another key": {identities: []string{joiner}, annotation: func(string) string { return "00" }},
+		"beside requesters that are named": {identities: []string{joiner}, requesters: "system:bootstrap:abcdef"},
+		"as one of them":                   {identities: []string{joiner}, requesters: "system:bootstrap:abcdef,joiner", want: true},
 		"for another cluster": {
 			identities: []string{joiner},
 			request: func(t *testing.T) *certificatesv1.CertificateSigningRequest {
@@ -87,6 +90,9 @@ func TestAutoApproves_ByWhoAsksForTheCertificate(t *testing.T) {
 					t.Fatal(err)
 				}
 				cluster.Annotations = map[string]string{names.AnnotationAgentKey: test.annotation(parsed.KeySHA256)}
+			}
+			if test.requesters != "" {
+				cluster.Annotations = map[string]string{names.AnnotationRequesters: test.requesters}
 			}
 			scheme := runtime.NewScheme()
 			if err := certificatesv1.AddToScheme(scheme); err != nil {

@@ -1,0 +1,76 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managedclusteraccept
+
+import (
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+func clusterSaying(accepted bool, annotation, value string) *cluster.ManagedCluster {
+	c := clusterThat(accepted)
+	if value != "" {
+		c.Annotations = map[string]string{annotation: value}
+	}
+	return c
+}
+
+// Whose certificate is approved is decided with the acceptance. So who may only make or change a cluster does not say it,
+// but for the key that a cluster is made with.
+func TestValidate_WhoMayNameThoseWhoGetTheCertificate(t *testing.T) {
+	rights := map[string]struct {
+		grants []permission.Rule
+		may    bool
+	}{
+		"nothing":                    {},
+		"accept":                     {[]permission.Rule{accept}, true},
+		"accept in upstream's group": {[]permission.Rule{registerAccept}, true},
+		"accept of another cluster":  {[]permission.Rule{right(cluster.GroupName, "accept", "c2")}, false},
+		"leave":                      {[]permission.Rule{leave}, false},
+	}
+	type change struct{ annotation, from, to string }
+	requests := map[string]at.Request{
+		"name requesters from the start": {Object: clusterSaying(false, registration.AnnotationRequesters, "a")},
+		"leave, and name requesters": {Old: clusterThat(true),
+			Object: clusterSaying(false, registration.AnnotationRequesters, "a")},
+	}
+	for _, subresource := range []string{"", "accept", "label", "status"} {
+		for what, c := range map[string]change{
+			"name requesters":     {registration.AnnotationRequesters, "", "a"},
+			"name other ones":     {registration.AnnotationRequesters, "a", "b"},
+			"remove requesters":   {registration.AnnotationRequesters, "a", ""},
+			"name a key":          {registration.AnnotationAgentKey, "", "ab"},
+			"name another key":    {registration.AnnotationAgentKey, "ab", "cd"},
+			"remove the key":      {registration.AnnotationAgentKey, "ab", ""},
+			"the key in capitals": {registration.AnnotationAgentKey, "ab", "AB"},
+		} {
+			for state, accepted := range map[string]bool{"accepted": true, "waiting": false} {
+				requests[what+" by "+subresource+" of a cluster that is "+state] = at.Request{Subresource: subresource,
+					Object: clusterSaying(accepted, c.annotation, c.to), Old: clusterSaying(accepted, c.annotation, c.from)}
+			}
+		}
+	}
+	for what, request := range requests {
+		for who, r := range rights {
+			t.Run(who+"/"+what, func(t *testing.T) { try(t, r.grants, request, r.may) })
+		}
+		_, err := at.Validate(t, pluginFor(&at.Authorizer{}), request.Attributes())
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "registration.clusterhub.dev/") &&
+			!strings.Contains(err.Error(), "spec.hubAcceptsClient") {
+			t.Errorf("%s: got %v, want a 403 that names what is guarded", what, err)
+		}
+	}
+}
+
+// An agent makes its cluster with its key, and nothing else is asked of it.
+func TestValidate_AClusterIsMadeWithItsAgentsKey(t *testing.T) {
+	try(t, nil, at.Request{Object: clusterSaying(false, registration.AnnotationAgentKey, "ab")}, true)
+}
