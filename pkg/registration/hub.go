@@ -59,13 +59,18 @@ func PlannedKey(annotations map[string]string) string {
 	return key
 }
 
-// Requesters are the users that annotations name, and all of it as it was written. Too much is nobody.
-func Requesters(annotations map[string]string) (users []string, text string) {
-	text = annotations[AnnotationRequesters]
-	if text == "" || len(text) > maxRequesters {
-		return nil, ""
+// Requesters are the users that annotations name, none if they do not restrict who may ask. With an error comes a name that
+// no user has, so that who does not look at it lets no user in.
+func Requesters(annotations map[string]string) ([]string, error) {
+	text := annotations[AnnotationRequesters]
+	switch {
+	case text == "":
+		return nil, nil
+	case len(text) > maxRequesters:
+		return []string{""}, fmt.Errorf("the annotation %s has %d bytes, and at most %d are allowed: name fewer users",
+			AnnotationRequesters, len(text), maxRequesters)
 	}
-	return strings.Split(text, ","), text
+	return strings.Split(text, ","), nil
 }
 
 const (

@@ -4,6 +4,7 @@
 package registration
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -39,11 +40,17 @@ func TestNames_AreThoseOfUpstream(t *testing.T) {
 	}
 }
 
-func TestRequesters_AreBounded(t *testing.T) {
-	for text, want := range map[string]int{"": 0, "a": 1, "a,b": 2, strings.Repeat("a,", 600): 0} {
-		if users, _ := Requesters(map[string]string{AnnotationRequesters: text}); len(users) != want {
-			t.Errorf("%.10q are %d users, want %d", text, len(users), want)
+// Too much must not mean the same as nothing, which is that all may ask.
+func TestRequesters_OfWhichThereAreTooManyAreNone(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "a": 1, "a,b": 2} {
+		users, err := Requesters(map[string]string{AnnotationRequesters: text})
+		if len(users) != want || err != nil {
+			t.Errorf("%q are %q, %v, want %d users", text, users, err, want)
 		}
+	}
+	users, err := Requesters(map[string]string{AnnotationRequesters: strings.Repeat("a,", 600)})
+	if err == nil || len(users) == 0 || slices.Contains(users, "a") {
+		t.Errorf("too many are %q, %v", users, err)
 	}
 }
 

@@ -113,10 +113,13 @@ func (r *Reconciler) plan(cluster *clusterv1.ManagedCluster) (record, error) {
 	if err != nil {
 		return record{}, err
 	}
+	if _, err := names.Requesters(cluster.Annotations); err != nil {
+		return record{}, err
+	}
 	planned, err := driver.Plan(cluster)
-	_, requesters := names.Requesters(cluster.Annotations)
 	return record{
-		driver: driver.Name(), record: planned, uid: cluster.UID, key: names.PlannedKey(cluster.Annotations), requesters: requesters,
+		driver: driver.Name(), record: planned, uid: cluster.UID, key: names.PlannedKey(cluster.Annotations),
+		requesters: cluster.Annotations[names.AnnotationRequesters],
 	}, err
 }
 

@@ -67,3 +67,14 @@ func TestAccept_PinsTheKeyOfTheAgent(t *testing.T) {
 	f.settle("c1")
 	want("the third is denied", "", "")
 }
+
+// A list that is too long must not end as none, with which all may ask.
+func TestAccept_NotWithMoreRequestersThanAreKept(t *testing.T) {
+	c := newCluster("c1")
+	c.Annotations[names.AnnotationRequesters] = strings.Repeat("system:serviceaccount:some-namespace:some-account,", 30)
+	f := newFixture(t, c)
+	f.settle("c1")
+	if got := f.accepted("c1"); !strings.HasPrefix(got, "False "+names.ReasonError) || !strings.Contains(got, "name fewer users") {
+		t.Errorf("it is %q", got)
+	}
+}

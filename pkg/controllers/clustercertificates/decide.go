@@ -105,7 +105,7 @@ func (r *Reconciler) decide(object *certificatesv1.CertificateSigningRequest, pa
 func (r *Reconciler) firstKey(requests []certificatesv1.CertificateSigningRequest, s *standing) pinned {
 	var approved pinned
 	var all, before, trusted, named []*certificatesv1.CertificateSigningRequest
-	requesters, _ := names.Requesters(s.role.Annotations)
+	requesters := s.requesters()
 	for i := range requests {
 		request := &requests[i]
 		user := request.Spec.Username

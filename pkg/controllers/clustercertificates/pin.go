@@ -92,6 +92,12 @@ func (s *standing) pinned() pinned {
 	return p
 }
 
+// requesters are the users who may ask for the first certificate, none if all may. Of a list that is too long, no user is.
+func (s *standing) requesters() []string {
+	users, _ := names.Requesters(s.role.Annotations)
+	return users
+}
+
 // supersedes says whether an approval is of another key than the one that is pinned, and of a later time. What was
 // approved before the cluster was made is of another one of its name.
 func (s *standing) supersedes(approval pinned) bool {

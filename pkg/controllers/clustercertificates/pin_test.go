@@ -95,6 +95,11 @@ func TestAttack_ARivalTakesOverNoCluster(t *testing.T) {
 			h.ask("agent", "agent", "system:bootstrap:named0")
 			h.want("agent")
 		},
+		"asks when accept named too many": func(h *hub) {
+			h.ask("rival", "rival", bootstrap)
+			h.accept(map[string]string{names.AnnotationRequesters: strings.Repeat("system:serviceaccount:some-namespace:some-account,", 30)})
+			h.want()
+		},
 		"asks beside a trusted user": func(h *hub) {
 			h.process.BootstrapUsers, h.process.TrustedUsers = []string{"joiner"}, []string{"joiner"}
 			h.ask("agent", "agent", "joiner")

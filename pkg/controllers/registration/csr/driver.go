@@ -79,12 +79,15 @@ func (d *Driver) AutoApproves(cluster *clusterv1.ManagedCluster) bool {
 	if err := d.requests.List(context.Background(), list, client.MatchingLabels{names.ClusterNameLabel: cluster.Name}); err != nil {
 		return false
 	}
-	requesters, named := names.Requesters(cluster.Annotations)
+	requesters, err := names.Requesters(cluster.Annotations)
+	if err != nil {
+		return false
+	}
 	return slices.ContainsFunc(list.Items, func(csr certificatesv1.CertificateSigningRequest) bool {
 		if !IsPending(&csr) || !slices.Contains(d.identities, csr.Spec.Username) {
 			return false
 		}
-		if named != "" && !slices.Contains(requesters, csr.Spec.Username) {
+		if len(requesters) > 0 && !slices.Contains(requesters, csr.Spec.Username) {
 			return false
 		}
 		request, err := Parse(&csr)
