@@ -50,7 +50,7 @@ kubectl hub accept --clusters c1 --csr c1-294hj`),
 	fs.StringSliceVarP(&o.more, "cluster", "c", nil, "The same as --clusters.")
 	fs.StringSliceVar(&o.requesters, "requesters", nil,
 		"Users who ask for the clusters' certificates. The hub approves the first certificate for no other, and for them also when "+
-			"they ask later. They come by a bootstrap token, or --bootstrap-identities of hub-controller-manager names them.")
+			"they ask after the clusters were accepted. They come by a bootstrap token, or --bootstrap-identities of hub-controller-manager names them.")
 	fs.StringVar(&o.csr, "csr", "",
 		"Name of the certificate request to approve: one of several, or that of an agent with another key than before.")
 	fs.BoolVar(&o.skipCheck, "skip-approve-check", false, "Accept a cluster whoever has asked for its certificate.")
@@ -83,6 +83,9 @@ func (o *acceptOptions) run(ctx context.Context) error {
 	}
 	if o.csr != "" && len(names) > 1 {
 		return errors.New("--csr is of one cluster, and --clusters names several")
+	}
+	if _, err := registration.Requesters(o.annotations("")); err != nil {
+		return fmt.Errorf("--requesters: %w", err)
 	}
 	if err := o.validateTimeout(); err != nil {
 		return err
@@ -143,6 +146,10 @@ func (o *acceptOptions) accept(ctx context.Context, h *hub, name string) (*accep
 	if err != nil {
 		return nil, err
 	}
+	if cluster.Spec.HubAcceptsClient && len(o.requesters) > 0 {
+		return nil, fmt.Errorf("managed cluster %s is accepted already, and --requesters counts only when it is accepted: --csr "+
+			"approves a certificate request", name)
+	}
 	a := &acceptance{Name: name, Changed: !cluster.Spec.HubAcceptsClient, Registration: registrationOf(cluster), ARN: arnOf(cluster)}
 	if a.ARN == "" {
 		if a.Requests, err = o.requestsOf(ctx, h, cluster, a.Changed); err != nil {
@@ -154,8 +161,11 @@ func (o *acceptOptions) accept(ctx context.Context, h *hub, name string) (*accep
 	for _, request := range a.Requests {
 		_, _ = fmt.Fprintf(o.ErrOut, "managed cluster %s: certificate request %s\n", name, request)
 	}
+	if made := cluster.Annotations[registration.AnnotationAgentKey]; a.Changed && a.ARN == "" && made != "" {
+		_, _ = fmt.Fprintf(o.ErrOut, "managed cluster %s: made with the key with SHA-256 %s\n", name, made)
+	}
 	if a.Changed {
-		if cluster, err = o.patch(ctx, h, cluster); err != nil {
+		if cluster, err = o.patch(ctx, h, cluster, o.keyOf(cluster, a.Requests)); err != nil {
 			return nil, err
 		}
 	}
@@ -168,17 +178,29 @@ func (o *acceptOptions) accept(ctx context.Context, h *hub, name string) (*accep
 	return a, nil
 }
 
-// patch accepts what was looked at, and nothing that has taken its place.
-func (o *acceptOptions) patch(ctx context.Context, h *hub, cluster *clusterv1.ManagedCluster) (*clusterv1.ManagedCluster, error) {
+// patch accepts what was looked at, and nothing that has taken its place, with the key that was looked at, if there is one.
+func (o *acceptOptions) patch(ctx context.Context, h *hub, cluster *clusterv1.ManagedCluster, key string) (*clusterv1.ManagedCluster, error) {
 	metadata := map[string]any{"uid": cluster.UID}
-	if len(o.requesters) > 0 {
-		metadata["annotations"] = map[string]string{registration.AnnotationRequesters: strings.Join(o.requesters, ",")}
+	if annotations := o.annotations(key); len(annotations) > 0 {
+		metadata["annotations"] = annotations
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": metadata, "spec": map[string]any{"hubAcceptsClient": true}})
 	if err != nil {
 		return nil, err
 	}
 	return h.clusters.ClusterV1().ManagedClusters().Patch(ctx, cluster.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+}
+
+// annotations say whose certificate the hub is to approve.
+func (o *acceptOptions) annotations(key string) map[string]string {
+	annotations := map[string]string{}
+	if len(o.requesters) > 0 {
+		annotations[registration.AnnotationRequesters] = strings.Join(o.requesters, ",")
+	}
+	if key != "" {
+		annotations[registration.AnnotationAgentKey] = key
+	}
+	return annotations
 }
 
 // find waits for the cluster if that is wanted.

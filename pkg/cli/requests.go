@@ -78,21 +78,56 @@ func (o *acceptOptions) requestsOf(ctx context.Context, h *hub, cluster *cluster
 	return requests, checkKeys(cluster, requests)
 }
 
-// checkKeys refuses requests for several keys, unless the cluster was made with one of them: the hub takes that.
+// checkKeys refuses requests for several keys, unless the cluster was made with one of them: the hub takes that. If it was made
+// with another one, the hub would approve none of those that an admin sees.
 func checkKeys(cluster *clusterv1.ManagedCluster, requests []request) error {
-	keys := sets.New[string]()
-	text := make([]string, len(requests))
+	keys, text := keysOf(requests)
+	made := madeWith(cluster)
+	switch {
+	case keys.Has(made) || len(keys) == 0 || made == "" && len(keys) == 1:
+		return nil
+	case made != "":
+		return fmt.Errorf("managed cluster %s was made with the key with SHA-256 %s, and its certificate is asked for with another: "+
+			"if one of these is its agent's, --csr names it: %s", cluster.Name, made, text)
+	}
+	return fmt.Errorf("certificates of managed cluster %s are asked for with several keys, and one of them only is its agent's: "+
+		"--csr names the right one of %s", cluster.Name, text)
+}
+
+// keyOf is the key that an admin has looked at and accepts the cluster with: that of --csr, or the only one. It is empty if
+// that cannot be said.
+func (o *acceptOptions) keyOf(cluster *clusterv1.ManagedCluster, requests []request) string {
+	considered := slices.DeleteFunc(slices.Clone(requests), func(r request) bool {
+		if o.csr != "" {
+			return r.Name != o.csr
+		}
+		return o.skipCheck || len(o.requesters) > 0 && !slices.Contains(o.requesters, r.Requester)
+	})
+	keys, _ := keysOf(considered)
+	if made := madeWith(cluster); o.csr == "" && keys.Has(made) {
+		return made
+	}
+	if len(keys) != 1 {
+		return ""
+	}
+	return keys.UnsortedList()[0]
+}
+
+func keysOf(requests []request) (keys sets.Set[string], text string) {
+	keys = sets.New[string]()
+	all := make([]string, len(requests))
 	for i, r := range requests {
-		text[i] = r.String()
+		all[i] = r.String()
 		if r.Key != "" {
 			keys.Insert(r.Key)
 		}
 	}
-	if len(keys) < 2 || keys.Has(strings.ToLower(cluster.Annotations[registration.AnnotationAgentKey])) {
-		return nil
-	}
-	return fmt.Errorf("certificates of managed cluster %s are asked for with several keys, and one of them only is its agent's: "+
-		"--csr names the right one of %s", cluster.Name, strings.Join(text, "; "))
+	return keys, strings.Join(all, "; ")
+}
+
+// madeWith is the key that the cluster was made with, empty if it names none.
+func madeWith(cluster *clusterv1.ManagedCluster) string {
+	return strings.ToLower(cluster.Annotations[registration.AnnotationAgentKey])
 }
 
 // pendingRequests are those for certificates of a cluster that nobody has decided on.

@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,6 +59,21 @@ func TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne(t *testing.T) {
 			}},
 		"two keys, one is chosen": {rivals: []*certificatesv1.CertificateSigningRequest{rival},
 			change: func(o *acceptOptions, _ *clusterv1.ManagedCluster) { o.csr = "agent" }, approved: "agent"},
+		"the cluster was made with another key": {
+			change: func(_ *acceptOptions, c *clusterv1.ManagedCluster) {
+				c.Annotations = map[string]string{registration.AnnotationAgentKey: keyOf(rival)}
+			}, fails: "c1 was made with the key with SHA-256 " + keyOf(rival)},
+		"the cluster was made with another key, one is chosen": {rivals: []*certificatesv1.CertificateSigningRequest{rival},
+			change: func(o *acceptOptions, c *clusterv1.ManagedCluster) {
+				o.csr, c.Annotations = "agent", map[string]string{registration.AnnotationAgentKey: keyOf(rival)}
+			}, approved: "agent"},
+		"another than those who are named": {rivals: []*certificatesv1.CertificateSigningRequest{newCSR(t, "other", "system:bootstrap:other1")},
+			change: func(o *acceptOptions, c *clusterv1.ManagedCluster) {
+				o.requesters, c.Annotations = []string{tokenUser}, map[string]string{registration.AnnotationAgentKey: keyOf(agent)}
+			}},
+		"requesters of a cluster that is accepted already": {change: func(o *acceptOptions, c *clusterv1.ManagedCluster) {
+			o.requesters, c.Spec.HubAcceptsClient = []string{tokenUser}, true
+		}, fails: "accepted already"},
 		"one that is not there": {change: func(o *acceptOptions, _ *clusterv1.ManagedCluster) { o.csr = "other" },
 			fails: "no certificate request other of managed cluster c1 waits"},
 		"of a cluster that is accepted already": {change: func(o *acceptOptions, c *clusterv1.ManagedCluster) {
@@ -87,13 +103,16 @@ func TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne(t *testing.T) {
 				t.Fatal(getErr)
 			}
 			if test.fails != "" {
-				if err == nil || !strings.Contains(err.Error(), test.fails) || after.Spec.HubAcceptsClient {
+				if err == nil || !strings.Contains(err.Error(), test.fails) || after.Spec.HubAcceptsClient != c.Spec.HubAcceptsClient {
 					t.Errorf("accepted %t, error %v, want %q", after.Spec.HubAcceptsClient, err, test.fails)
 				}
 				return
 			}
 			if err != nil || !after.Spec.HubAcceptsClient || after.Annotations[registration.AnnotationRequesters] != strings.Join(o.requesters, ",") {
 				t.Errorf("accepted %t, annotations %v, error %v", after.Spec.HubAcceptsClient, after.Annotations, err)
+			}
+			if got := after.Annotations[registration.AnnotationAgentKey]; !c.Spec.HubAcceptsClient && got != keyOf(agent) {
+				t.Errorf("it is accepted with the key %q, and what was looked at is %q", got, keyOf(agent))
 			}
 			if !strings.Contains(out.String(), "certificate request agent, asked for by "+tokenUser+", for the key with SHA-256 "+keyOf(agent)) {
 				t.Errorf("it says %q", out)
@@ -108,5 +127,13 @@ func TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestAccept_BoundsTheRequesters(t *testing.T) {
+	g, _ := newGlobal()
+	o := &acceptOptions{global: g, clusters: []string{"c1"}, requesters: slices.Repeat([]string{tokenUser}, 100)}
+	if err := o.run(t.Context()); err == nil || !strings.Contains(err.Error(), "--requesters: ") {
+		t.Errorf("got %v", err)
 	}
 }

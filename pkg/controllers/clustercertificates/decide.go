@@ -27,8 +27,8 @@ func left(format string, args ...any) decision { return decision{why: fmt.Sprint
 const (
 	whyUndecided = "several keys were asked for at once, or the cluster was made with what is no key, and which is right only an " +
 		"admin can know"
-	whyUnasked = "no certificate of the cluster had been asked for when it was accepted, so its first one is for whom an admin names " +
-		"(kubectl hub accept --requesters), or says yes to"
+	whyUnasked = "no certificate of the cluster had been asked for when it was accepted, and the acceptance named no requester that " +
+		"asks, so its first one is for whom an admin says yes to"
 )
 
 // checkRequester says why a user may not ask for a certificate, or nothing.
@@ -71,14 +71,17 @@ func (r *Reconciler) decide(object *certificatesv1.CertificateSigningRequest, pa
 		}
 		return decision{pin: &pinned{parsed.KeySHA256, time.Now()}}, nil
 	}
+	joined := meta.FindStatusCondition(s.cluster.Status.Conditions, names.ConditionJoined) != nil
 	switch {
 	case now.key == names.UndecidedKey:
 		return decision{why: whyUndecided}, nil
+	case !joined && len(s.requesters()) > 0 && !slices.Contains(s.requesters(), object.Spec.Username):
+		return left("the acceptance of the cluster names who may ask for its first certificate, and not %q", object.Spec.Username), nil
 	case now.key == parsed.KeySHA256:
 		return decision{}, nil
 	case now.key != "":
 		return left("it is for another key than the agent of the cluster has, whose SHA-256 is %s", now.key), nil
-	case meta.FindStatusCondition(s.cluster.Status.Conditions, names.ConditionJoined) != nil:
+	case joined:
 		return left("the cluster has joined already, and the hub does not know which key its agent has"), nil
 	}
 	requests, err := s.requests()

@@ -95,6 +95,12 @@ func TestAttack_ARivalTakesOverNoCluster(t *testing.T) {
 			h.ask("agent", "agent", "system:bootstrap:named0")
 			h.want("agent")
 		},
+		"made the cluster with its key, and accept named others": func(h *hub) {
+			h.ask("rival", "rival", bootstrap)
+			h.ask("agent", "agent", "system:bootstrap:named0")
+			h.accept(map[string]string{names.AnnotationKey: h.keyOf("rival"), names.AnnotationRequesters: "system:bootstrap:named0"})
+			h.want()
+		},
 		"asks when accept named too many": func(h *hub) {
 			h.ask("rival", "rival", bootstrap)
 			h.accept(map[string]string{names.AnnotationRequesters: strings.Repeat("system:serviceaccount:some-namespace:some-account,", 30)})

@@ -219,18 +219,24 @@ func (h *hub) wantPinned(who string) {
 	h.Helper()
 	role := &rbacv1.ClusterRole{}
 	h.get(names.ClusterRole("c1"), role)
-	want := ""
-	if key := h.keys[who]; key != nil {
-		der, err := x509.MarshalPKIXPublicKey(key.Public())
-		if err != nil {
-			h.Fatal(err)
-		}
-		sum := sha256.Sum256(der)
-		want = hex.EncodeToString(sum[:])
-	}
-	if got := role.Annotations[names.AnnotationKey]; got != want {
+	if got, want := role.Annotations[names.AnnotationKey], h.keyOf(who); got != want {
 		h.Errorf("pinned is %q, want that of %s: %q", got, who, want)
 	}
+}
+
+// keyOf is the hash of the key of one who has asked, empty for others.
+func (h *hub) keyOf(who string) string {
+	h.Helper()
+	key := h.keys[who]
+	if key == nil {
+		return ""
+	}
+	der, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		h.Fatal(err)
+	}
+	sum := sha256.Sum256(der)
+	return hex.EncodeToString(sum[:])
 }
 
 // waits is what the cluster says of requests that wait for an admin.
