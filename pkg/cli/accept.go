@@ -151,6 +151,9 @@ func (o *acceptOptions) accept(ctx context.Context, h *hub, name string) (*accep
 			"approves a certificate request", name)
 	}
 	a := &acceptance{Name: name, Changed: !cluster.Spec.HubAcceptsClient, Registration: registrationOf(cluster), ARN: arnOf(cluster)}
+	if a.ARN != "" && o.csr != "" {
+		return nil, fmt.Errorf("--csr: managed cluster %s registers by AWS IAM, and needs no certificate", name)
+	}
 	if a.ARN == "" {
 		if a.Requests, err = o.requestsOf(ctx, h, cluster, a.Changed); err != nil {
 			return nil, err
@@ -170,7 +173,8 @@ func (o *acceptOptions) accept(ctx context.Context, h *hub, name string) (*accep
 		}
 	}
 	if o.csr != "" {
-		return a, h.approve(ctx, o.csr)
+		i := slices.IndexFunc(a.Requests, func(r request) bool { return r.Name == o.csr })
+		return a, h.approve(ctx, name, a.Requests[i])
 	}
 	if why := h.leftToAdmin(ctx, cluster); why != "" {
 		o.warn("managed cluster %s: %s", name, why)

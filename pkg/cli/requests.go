@@ -5,10 +5,7 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/hex"
-	"encoding/pem"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,24 +19,32 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
 // request is a certificate request that waits.
 type request struct {
 	Name      string `json:"name"`
 	Requester string `json:"requester"`
-	// Key is the SHA-256 of its public key, in hex, empty for a request that cannot be read.
+	// Key is the SHA-256 of its public key, in hex.
 	Key string `json:"keySHA256,omitempty"`
+	// NotAnAgents says why the request is none for an agent of the cluster, whatever its label says. Then it has no key.
+	NotAnAgents string `json:"notAnAgents,omitempty"`
 }
 
 func (r request) String() string {
-	return fmt.Sprintf("%s, asked for by %s, for the key with SHA-256 %s", r.Name, r.Requester, orNone(r.Key))
+	if r.NotAnAgents != "" {
+		return fmt.Sprintf("%s, asked for by %s, is not an agent's: %s", r.Name, r.Requester, r.NotAnAgents)
+	}
+	return fmt.Sprintf("%s, asked for by %s, for the key with SHA-256 %s", r.Name, r.Requester, r.Key)
 }
 
 func requesters(requests []request) []string {
 	users := sets.New[string]()
 	for _, r := range requests {
-		users.Insert(r.Requester)
+		if r.NotAnAgents == "" {
+			users.Insert(r.Requester)
+		}
 	}
 	return sets.List(users)
 }
@@ -57,12 +62,22 @@ func (o *acceptOptions) requestsOf(ctx context.Context, h *hub, cluster *cluster
 	}
 	var requests []request
 	for i := range pending {
-		requests = append(requests, request{pending[i].Name, pending[i].Spec.Username, keyOf(&pending[i])})
+		r := request{Name: pending[i].Name, Requester: pending[i].Spec.Username}
+		if parsed, err := agentcsr.Parse(&pending[i]); err != nil {
+			r.NotAnAgents = err.Error()
+		} else {
+			r.Key = parsed.KeySHA256
+		}
+		requests = append(requests, r)
 	}
 	if o.csr != "" {
-		if !slices.ContainsFunc(requests, func(r request) bool { return r.Name == o.csr }) {
+		i := slices.IndexFunc(requests, func(r request) bool { return r.Name == o.csr })
+		switch {
+		case i < 0:
 			return nil, fmt.Errorf("no certificate request %s of managed cluster %s waits: kubectl get csr -l %s=%[2]s shows those "+
 				"that there are", o.csr, cluster.Name, registration.ClusterNameLabel)
+		case requests[i].NotAnAgents != "":
+			return nil, fmt.Errorf("--csr is for requests of the agent of managed cluster %s: certificate request %s", cluster.Name, requests[i])
 		}
 		return requests, nil
 	}
@@ -70,7 +85,7 @@ func (o *acceptOptions) requestsOf(ctx context.Context, h *hub, cluster *cluster
 		return requests, nil
 	}
 	for _, r := range requests {
-		if !isBootstrap(r.Requester) && !slices.Contains(o.requesters, r.Requester) {
+		if r.NotAnAgents == "" && !agentcsr.IsBootstrap(r.Requester, nil) && !slices.Contains(o.requesters, r.Requester) {
 			return nil, fmt.Errorf("certificate request %s of managed cluster %s comes from %q, who does not come by a bootstrap "+
 				"token: --requesters=%[3]s accepts the cluster all the same", r.Name, cluster.Name, r.Requester)
 		}
@@ -138,17 +153,22 @@ func (h *hub) pendingRequests(ctx context.Context, cluster string) ([]certificat
 		return nil, err
 	}
 	return slices.DeleteFunc(list.Items, func(r certificatesv1.CertificateSigningRequest) bool {
-		return r.Spec.SignerName != registration.SignerName || !isPending(&r)
+		_, err := agentcsr.Parse(&r)
+		return errors.Is(err, agentcsr.ErrOther) || !agentcsr.IsPending(&r)
 	}), nil
 }
 
-// approve does what kubectl certificate approve does. The hub pins the key of a request that an admin approves.
-func (h *hub) approve(ctx context.Context, name string) error {
-	csrs := h.kube.CertificatesV1().CertificateSigningRequests()
+// approve does what kubectl certificate approve does, for the request that was looked at. The hub pins the key of a request that
+// an admin approves.
+func (h *hub) approve(ctx context.Context, cluster string, looked request) error {
+	csrs, name := h.kube.CertificatesV1().CertificateSigningRequests(), looked.Name
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		csr, err := csrs.Get(ctx, name, metav1.GetOptions{})
-		if err != nil || !isPending(csr) {
+		if err != nil || !agentcsr.IsPending(csr) {
 			return err // the hub was faster
+		}
+		if parsed, err := agentcsr.Parse(csr); err != nil || parsed.Cluster != cluster || parsed.KeySHA256 != looked.Key {
+			return errors.New("another one has taken its place, run the command again")
 		}
 		csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 			Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "KubectlHubAccept",
@@ -172,19 +192,23 @@ func (h *hub) leftToAdmin(ctx context.Context, cluster *clusterv1.ManagedCluster
 	if err != nil {
 		return "" // who may not see them is not told of them
 	}
-	why := ""
+	why, made := "", madeWith(cluster)
 	for i := range requests {
-		request, key := &requests[i], cluster.Annotations[registration.AnnotationAgentKey]
+		request := &requests[i]
+		parsed, err := agentcsr.Parse(request)
 		switch {
-		case !isBootstrap(request.Spec.Username):
-			why = "comes from " + request.Spec.Username
-		case key != "" && keyOf(request) != strings.ToLower(key):
-			why = "is of another agent than the one that made the cluster"
+		case err != nil:
+			continue // it is not the cluster's, whatever its label says
+		case parsed.IsRenewal(&request.Spec):
+			return said(cluster)
+		case !agentcsr.IsBootstrap(request.Spec.Username, nil):
+			why = "comes from " + request.Spec.Username + ", so the hub leaves it to you unless --bootstrap-identities names that user"
+		case made != "" && parsed.KeySHA256 != made:
+			why = "is of another agent than the one that made the cluster, so the hub leaves it to you"
 		default:
 			return said(cluster)
 		}
-		why = fmt.Sprintf("certificate request %s %s, so the hub leaves it to you: if it is right, kubectl certificate approve %[1]s",
-			request.Name, why)
+		why = fmt.Sprintf("certificate request %s %s: if it is right, kubectl certificate approve %[1]s", request.Name, why)
 	}
 	return why
 }
@@ -195,26 +219,4 @@ func said(cluster *clusterv1.ManagedCluster) string {
 		return c.Message
 	}
 	return ""
-}
-
-// keyOf is the hash of a request's key, as registration.AnnotationAgentKey has it.
-func keyOf(request *certificatesv1.CertificateSigningRequest) string {
-	block, _ := pem.Decode(request.Spec.Request)
-	if block == nil {
-		return ""
-	}
-	parsed, err := x509.ParseCertificateRequest(block.Bytes)
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(parsed.RawSubjectPublicKeyInfo)
-	return hex.EncodeToString(sum[:])
-}
-
-func isPending(request *certificatesv1.CertificateSigningRequest) bool {
-	return len(request.Status.Certificate) == 0 && len(request.Status.Conditions) == 0
-}
-
-func isBootstrap(user string) bool {
-	return strings.HasPrefix(user, registration.BootstrapUserPrefix) || user == registration.BootstrapServiceAccount
 }

@@ -21,29 +21,47 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterfake "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/fake"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
 const tokenUser = "system:bootstrap:abcdef"
 
 func newCSR(t *testing.T, name, user string) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
+	return newCSRFor(t, name, user, pkix.Name{CommonName: registration.ClusterUser("c1", "agent"),
+		Organization: []string{registration.ClusterGroup("c1"), registration.ManagedClustersGroup}})
+}
+
+func newCSRFor(t *testing.T, name, user string, subject pkix.Name) *certificatesv1.CertificateSigningRequest {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := cert.MakeCSRFromTemplate(key, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "agent"}})
+	request, err := cert.MakeCSRFromTemplate(key, &x509.CertificateRequest{Subject: subject})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{registration.ClusterNameLabel: "c1"}},
-		Spec:       certificatesv1.CertificateSigningRequestSpec{Request: request, SignerName: registration.SignerName, Username: user},
+		Spec: certificatesv1.CertificateSigningRequestSpec{Request: request, SignerName: registration.SignerName, Username: user,
+			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}},
 	}
+}
+
+func keyOf(t *testing.T, request *certificatesv1.CertificateSigningRequest) string {
+	t.Helper()
+	parsed, err := agentcsr.Parse(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed.KeySHA256
 }
 
 // What is accepted is shown before, and of several keys an admin names one.
 func TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne(t *testing.T) {
 	agent, rival := newCSR(t, "agent", tokenUser), newCSR(t, "rival", tokenUser)
+	forged := newCSRFor(t, "forged", tokenUser, pkix.Name{CommonName: "system:kube-controller-manager"})
 	for name, test := range map[string]struct {
 		rivals []*certificatesv1.CertificateSigningRequest
 		change func(*acceptOptions, *clusterv1.ManagedCluster)
@@ -52,28 +70,32 @@ func TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne(t *testing.T) {
 	}{
 		"one": {},
 		"two keys": {rivals: []*certificatesv1.CertificateSigningRequest{rival},
-			fails: "agent, asked for by " + tokenUser + ", for the key with SHA-256 " + keyOf(agent)},
+			fails: "agent, asked for by " + tokenUser + ", for the key with SHA-256 " + keyOf(t, agent)},
 		"two keys, and the cluster was made with one": {rivals: []*certificatesv1.CertificateSigningRequest{rival},
 			change: func(_ *acceptOptions, c *clusterv1.ManagedCluster) {
-				c.Annotations = map[string]string{registration.AnnotationAgentKey: strings.ToUpper(keyOf(agent))}
+				c.Annotations = map[string]string{registration.AnnotationAgentKey: strings.ToUpper(keyOf(t, agent))}
 			}},
 		"two keys, one is chosen": {rivals: []*certificatesv1.CertificateSigningRequest{rival},
 			change: func(o *acceptOptions, _ *clusterv1.ManagedCluster) { o.csr = "agent" }, approved: "agent"},
 		"the cluster was made with another key": {
 			change: func(_ *acceptOptions, c *clusterv1.ManagedCluster) {
-				c.Annotations = map[string]string{registration.AnnotationAgentKey: keyOf(rival)}
-			}, fails: "c1 was made with the key with SHA-256 " + keyOf(rival)},
+				c.Annotations = map[string]string{registration.AnnotationAgentKey: keyOf(t, rival)}
+			}, fails: "c1 was made with the key with SHA-256 " + keyOf(t, rival)},
 		"the cluster was made with another key, one is chosen": {rivals: []*certificatesv1.CertificateSigningRequest{rival},
 			change: func(o *acceptOptions, c *clusterv1.ManagedCluster) {
-				o.csr, c.Annotations = "agent", map[string]string{registration.AnnotationAgentKey: keyOf(rival)}
+				o.csr, c.Annotations = "agent", map[string]string{registration.AnnotationAgentKey: keyOf(t, rival)}
 			}, approved: "agent"},
 		"another than those who are named": {rivals: []*certificatesv1.CertificateSigningRequest{newCSR(t, "other", "system:bootstrap:other1")},
 			change: func(o *acceptOptions, c *clusterv1.ManagedCluster) {
-				o.requesters, c.Annotations = []string{tokenUser}, map[string]string{registration.AnnotationAgentKey: keyOf(agent)}
+				o.requesters, c.Annotations = []string{tokenUser}, map[string]string{registration.AnnotationAgentKey: keyOf(t, agent)}
 			}},
 		"requesters of a cluster that is accepted already": {change: func(o *acceptOptions, c *clusterv1.ManagedCluster) {
 			o.requesters, c.Spec.HubAcceptsClient = []string{tokenUser}, true
 		}, fails: "accepted already"},
+		"one that is for another identity beside it": {rivals: []*certificatesv1.CertificateSigningRequest{forged}},
+		"one that is for another identity is chosen": {rivals: []*certificatesv1.CertificateSigningRequest{forged},
+			change: func(o *acceptOptions, _ *clusterv1.ManagedCluster) { o.csr = "forged" }, fails: "certificate request forged, asked for by " +
+				tokenUser + ", is not an agent's"},
 		"one that is not there": {change: func(o *acceptOptions, _ *clusterv1.ManagedCluster) { o.csr = "other" },
 			fails: "no certificate request other of managed cluster c1 waits"},
 		"of a cluster that is accepted already": {change: func(o *acceptOptions, c *clusterv1.ManagedCluster) {
@@ -111,10 +133,10 @@ func TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne(t *testing.T) {
 			if err != nil || !after.Spec.HubAcceptsClient || after.Annotations[registration.AnnotationRequesters] != strings.Join(o.requesters, ",") {
 				t.Errorf("accepted %t, annotations %v, error %v", after.Spec.HubAcceptsClient, after.Annotations, err)
 			}
-			if got := after.Annotations[registration.AnnotationAgentKey]; !c.Spec.HubAcceptsClient && got != keyOf(agent) {
-				t.Errorf("it is accepted with the key %q, and what was looked at is %q", got, keyOf(agent))
+			if got := after.Annotations[registration.AnnotationAgentKey]; !c.Spec.HubAcceptsClient && got != keyOf(t, agent) {
+				t.Errorf("it is accepted with the key %q, and what was looked at is %q", got, keyOf(t, agent))
 			}
-			if !strings.Contains(out.String(), "certificate request agent, asked for by "+tokenUser+", for the key with SHA-256 "+keyOf(agent)) {
+			if !strings.Contains(out.String(), "certificate request agent, asked for by "+tokenUser+", for the key with SHA-256 "+keyOf(t, agent)) {
 				t.Errorf("it says %q", out)
 			}
 			list, err := h.kube.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{})

@@ -11,8 +11,8 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/csr"
 	names "github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
 // decision is what becomes of a request. Without a reason to leave it to an admin, it is approved.
@@ -32,8 +32,8 @@ const (
 )
 
 // checkRequester says why a user may not ask for a certificate, or nothing.
-func (r *Reconciler) checkRequester(object *certificatesv1.CertificateSigningRequest, parsed *csr.Request) string {
-	if parsed.IsRenewal(&object.Spec) || csr.IsBootstrap(object.Spec.Username, r.BootstrapUsers) {
+func (r *Reconciler) checkRequester(object *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request) string {
+	if parsed.IsRenewal(&object.Spec) || agentcsr.IsBootstrap(object.Spec.Username, r.BootstrapUsers) {
 		return ""
 	}
 	return fmt.Sprintf("the user %q is neither the agent that it asks for nor a bootstrap identity", object.Spec.Username)
@@ -57,7 +57,7 @@ func (r *Reconciler) checkLifetime(spec *certificatesv1.CertificateSigningReques
 }
 
 // decide says what becomes of the request of a cluster that is accepted. It changes nothing.
-func (r *Reconciler) decide(object *certificatesv1.CertificateSigningRequest, parsed *csr.Request, s *standing) (decision, error) {
+func (r *Reconciler) decide(object *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request, s *standing) (decision, error) {
 	if !s.byCertificate() {
 		return left("the cluster is accepted by the registration driver %q and needs no certificate", s.driver()), nil
 	}
@@ -114,13 +114,13 @@ func (r *Reconciler) firstKey(requests []certificatesv1.CertificateSigningReques
 		user := request.Spec.Username
 		switch {
 		case isApproved(request):
-			if parsed, err := csr.Parse(request); err == nil {
+			if parsed, err := agentcsr.Parse(request); err == nil {
 				if approval := approvalOf(request, parsed); s.supersedes(approval) && approval.since.After(approved.since) {
 					approved = approval
 				}
 			}
 			continue
-		case !csr.IsPending(request) || !csr.IsBootstrap(user, r.BootstrapUsers):
+		case !agentcsr.IsPending(request) || !agentcsr.IsBootstrap(user, r.BootstrapUsers):
 			continue
 		}
 		all = append(all, request)
@@ -157,7 +157,7 @@ func (s *standing) acceptedAfter(request *certificatesv1.CertificateSigningReque
 // onlyKey is the key that all requests are for, empty if there is none.
 func onlyKey(requests []*certificatesv1.CertificateSigningRequest) (key string) {
 	for _, request := range requests {
-		parsed, err := csr.Parse(request)
+		parsed, err := agentcsr.Parse(request)
 		switch {
 		case err != nil:
 			continue

@@ -18,6 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/csr"
 	names "github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
 // pinned is the key of a cluster's agent, and since when it is.
@@ -121,7 +122,7 @@ func (r *Reconciler) pin(ctx context.Context, role *rbacv1.ClusterRole, p pinned
 
 // isOpen says whether a request waits, or was approved.
 func isOpen(request *certificatesv1.CertificateSigningRequest) bool {
-	return csr.IsPending(request) || isApproved(request)
+	return agentcsr.IsPending(request) || isApproved(request)
 }
 
 func isApproved(request *certificatesv1.CertificateSigningRequest) bool {
@@ -139,7 +140,7 @@ func isApproved(request *certificatesv1.CertificateSigningRequest) bool {
 
 // approvalOf is the key of an approved request, and when that was approved, by the API server's clock as long as the one
 // who did left it to it. It was not in the future.
-func approvalOf(request *certificatesv1.CertificateSigningRequest, parsed *csr.Request) pinned {
+func approvalOf(request *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request) pinned {
 	i := slices.IndexFunc(request.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
 		return c.Type == certificatesv1.CertificateApproved
 	})

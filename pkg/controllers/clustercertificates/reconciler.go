@@ -34,8 +34,8 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/csr"
 	names "github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
 const (
@@ -155,11 +155,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !isOpen(object) {
 		return reconcile.Result{}, nil
 	}
-	parsed, err := csr.Parse(object)
+	parsed, err := agentcsr.Parse(object)
 	switch {
-	case errors.Is(err, csr.ErrOther):
+	case errors.Is(err, agentcsr.ErrOther):
 		return reconcile.Result{}, nil
-	case !csr.IsPending(object):
+	case !agentcsr.IsPending(object):
 		if err != nil {
 			return reconcile.Result{}, nil // an admin wanted it so, and it makes no agent of the cluster
 		}
@@ -172,7 +172,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 // answer decides on a request that waits.
-func (r *Reconciler) answer(ctx context.Context, object *certificatesv1.CertificateSigningRequest, parsed *csr.Request) error {
+func (r *Reconciler) answer(ctx context.Context, object *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request) error {
 	if why := r.checkRequester(object, parsed); why != "" {
 		r.leave(object, nil, why)
 		return nil
@@ -207,7 +207,7 @@ func (r *Reconciler) answer(ctx context.Context, object *certificatesv1.Certific
 }
 
 // follow pins the key of a request that an admin has approved.
-func (r *Reconciler) follow(ctx context.Context, object *certificatesv1.CertificateSigningRequest, parsed *csr.Request) error {
+func (r *Reconciler) follow(ctx context.Context, object *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request) error {
 	approval := approvalOf(object, parsed)
 	var s *standing
 	for _, from := range []source{r.cache(), r.server()} {

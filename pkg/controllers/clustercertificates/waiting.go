@@ -26,8 +26,8 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/csr"
 	names "github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
 // noticeAfter is how long after a change a cluster is looked at: most requests have been answered by then.
@@ -104,7 +104,7 @@ func (w waiting) why(ctx context.Context, cluster *clusterv1.ManagedCluster) (wh
 	}
 	var pending []*certificatesv1.CertificateSigningRequest
 	for i := range requests {
-		if csr.IsPending(&requests[i]) {
+		if agentcsr.IsPending(&requests[i]) {
 			pending = append(pending, &requests[i])
 		}
 	}
@@ -112,7 +112,7 @@ func (w waiting) why(ctx context.Context, cluster *clusterv1.ManagedCluster) (wh
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
 	for _, request := range pending {
-		parsed, err := csr.Parse(request)
+		parsed, err := agentcsr.Parse(request)
 		if err != nil || w.checkRequester(request, parsed) != "" {
 			continue // it need not be the cluster's
 		}

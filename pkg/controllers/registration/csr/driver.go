@@ -18,6 +18,7 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration"
 	names "github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
 // Name is the driver's.
@@ -84,19 +85,19 @@ func (d *Driver) AutoApproves(cluster *clusterv1.ManagedCluster) bool {
 		return false
 	}
 	return slices.ContainsFunc(list.Items, func(csr certificatesv1.CertificateSigningRequest) bool {
-		if !IsPending(&csr) || !slices.Contains(d.identities, csr.Spec.Username) {
+		if !agentcsr.IsPending(&csr) || !slices.Contains(d.identities, csr.Spec.Username) {
 			return false
 		}
 		if len(requesters) > 0 && !slices.Contains(requesters, csr.Spec.Username) {
 			return false
 		}
-		request, err := Parse(&csr)
-		return err == nil && request.HasKeyOf(cluster)
+		request, err := agentcsr.Parse(&csr)
+		return err == nil && hasKeyOf(request, cluster)
 	})
 }
 
-// HasKeyOf says whether a request is for the key that the cluster names, or it names none.
-func (r *Request) HasKeyOf(cluster *clusterv1.ManagedCluster) bool {
+// hasKeyOf says whether a request is for the key that the cluster names, or it names none.
+func hasKeyOf(r *agentcsr.Request, cluster *clusterv1.ManagedCluster) bool {
 	key := cluster.Annotations[names.AnnotationAgentKey]
 	return key == "" || strings.EqualFold(key, r.KeySHA256)
 }

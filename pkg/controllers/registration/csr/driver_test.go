@@ -20,6 +20,7 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	names "github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
 func newRequest(t *testing.T, cluster, user string) *certificatesv1.CertificateSigningRequest {
@@ -29,7 +30,7 @@ func newRequest(t *testing.T, cluster, user string) *certificatesv1.CertificateS
 		t.Fatal(err)
 	}
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
-		CommonName: names.ClusterUser(cluster, "agent"), Organization: agentGroups(cluster),
+		CommonName: names.ClusterUser(cluster, "agent"), Organization: []string{names.ClusterGroup(cluster), names.ManagedClustersGroup},
 	}}, key)
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +59,7 @@ func TestAutoApproves_ByWhoAsksForTheCertificate(t *testing.T) {
 		"somebody else is":       {identities: []string{"join", "joiner2"}},
 		"with the cluster's key": {identities: []string{joiner}, annotation: func(key string) string { return key }, want: true},
 		// Somebody made the cluster in the place of the one who asks.
-		"with another key": {identities: []string{joiner}, annotation: func(string) string { return "00" }},
+		"with another key":                 {identities: []string{joiner}, annotation: func(string) string { return "00" }},
 		"beside requesters that are named": {identities: []string{joiner}, requesters: "system:bootstrap:abcdef"},
 		"as one of them":                   {identities: []string{joiner}, requesters: "system:bootstrap:abcdef,joiner", want: true},
 		"for another cluster": {
@@ -85,7 +86,7 @@ func TestAutoApproves_ByWhoAsksForTheCertificate(t *testing.T) {
 			}
 			cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}
 			if test.annotation != nil {
-				parsed, err := Parse(csr)
+				parsed, err := agentcsr.Parse(csr)
 				if err != nil {
 					t.Fatal(err)
 				}

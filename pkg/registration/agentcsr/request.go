@@ -1,7 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package csr
+// Package agentcsr reads certificate requests of clusters' agents.
+package agentcsr
 
 import (
 	"bytes"
