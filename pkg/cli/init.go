@@ -59,7 +59,7 @@ kubectl hub init --registration-auth=awsirsa --hub-cluster-arn arn:aws:eks:eu-we
 	}
 	o.addTo(cmd)
 	cmd.Flags().BoolVar(&o.listCSRs, "agents-list-csrs", false,
-		"Let bootstrap tokens list and watch all certificate requests of the hub. Open Cluster Management's agents do so, "+
+		"Let bootstrap tokens list and watch all certificate requests of the hub, and get every cluster. Open Cluster Management's agents do so, "+
 			"hub-agent does not. hub-controller-manager has the same flag for agents that have joined.")
 	o.addWait(cmd.Flags(), "the hub serves its API and its controllers run")
 	return cmd

@@ -47,18 +47,21 @@ var (
 )
 
 // Bootstrap is what a hub needs for clusters to join it. It has all that was there before of the same names. listCSRs lets
-// bootstrap tokens list and watch all certificate requests, as upstream's agents do.
+// bootstrap tokens list and watch all certificate requests, and get every cluster, as upstream's agents do.
 func Bootstrap(listCSRs bool) []*unstructured.Unstructured {
 	if listCSRs {
-		return parse(bytes.Replace(bootstrap, onCSRs, onCSRsOfUpstream, 1))
+		return parse(bytes.Replace(bytes.Replace(bootstrap, onCSRs, onCSRsOfUpstream, 1), onClusters, onClustersOfUpstream, 1))
 	}
 	return parse(bootstrap)
 }
 
-// What bootstrap tokens may do with certificate requests, as bootstrap.yaml has it, and what upstream's agents do.
+// What bootstrap tokens may do with certificate requests and with clusters, as bootstrap.yaml has it, and what upstream's agents
+// do: they make their cluster only after they have seen that it is not there.
 var (
-	onCSRs           = []byte(`verbs: ["create", "get"]`)
-	onCSRsOfUpstream = []byte(`verbs: ["create", "get", "list", "watch"]`)
+	onCSRs               = []byte(`verbs: ["create", "get"]`)
+	onCSRsOfUpstream     = []byte(`verbs: ["create", "get", "list", "watch"]`)
+	onClusters           = []byte("resources: [\"managedclusters\"]\n  verbs: [\"create\"]")
+	onClustersOfUpstream = []byte("resources: [\"managedclusters\"]\n  verbs: [\"create\", \"get\"]")
 )
 
 // Agent is how hub-agent is deployed.

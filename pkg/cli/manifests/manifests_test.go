@@ -18,13 +18,15 @@ import (
 
 // Whoever reads this list has read what somebody can do who found a bootstrap token.
 func TestBootstrap_GivesExactlyTheseRights(t *testing.T) {
-	t.Run("to hub-agent", func(t *testing.T) { checkBootstrap(t, false, "create", "get") })
-	t.Run("to upstream's agents", func(t *testing.T) { checkBootstrap(t, true, "create", "get", "list", "watch") })
+	t.Run("to hub-agent", func(t *testing.T) { checkBootstrap(t, false, []string{"create"}, "create", "get") })
+	t.Run("to upstream's agents", func(t *testing.T) {
+		checkBootstrap(t, true, []string{"create", "get"}, "create", "get", "list", "watch")
+	})
 }
 
-func checkBootstrap(t *testing.T, listCSRs bool, onCSRs ...string) {
+func checkBootstrap(t *testing.T, listCSRs bool, onClusters []string, onCSRs ...string) {
 	want := []rbacv1.PolicyRule{
-		{APIGroups: []string{"cluster.open-cluster-management.io"}, Resources: []string{"managedclusters"}, Verbs: []string{"create"}},
+		{APIGroups: []string{"cluster.open-cluster-management.io"}, Resources: []string{"managedclusters"}, Verbs: onClusters},
 		{APIGroups: []string{"cluster.open-cluster-management.io"}, Resources: []string{"managedclusters/label"},
 			ResourceNames: []string{"cluster.open-cluster-management.io/clusterset:default"}, Verbs: []string{"create"}},
 		{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: onCSRs},
