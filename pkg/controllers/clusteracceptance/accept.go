@@ -164,6 +164,8 @@ func (r *Reconciler) patchRole(ctx context.Context, role *rbacv1.ClusterRole, ch
 		changed.Labels = map[string]string{}
 	}
 	changed.Labels[names.ClusterNameLabel] = clusterNameOf(role)
+	// Another one's, by which others would write the rules. The hub's own policy lets no role pass that has one.
+	changed.AggregationRule = nil
 	change(changed)
 	if equality.Semantic.DeepEqual(changed, role) {
 		return role, nil

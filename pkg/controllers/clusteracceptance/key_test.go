@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	names "github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -76,5 +79,20 @@ func TestAccept_NotWithMoreRequestersThanAreKept(t *testing.T) {
 	f.settle("c1")
 	if got := f.accepted("c1"); !strings.HasPrefix(got, "False "+names.ReasonError) || !strings.Contains(got, "name fewer users") {
 		t.Errorf("it is %q", got)
+	}
+}
+
+// By an aggregation rule others would write the rules, and the policy on the hub lets no role pass that has one.
+func TestAccept_TakesAForeignAggregationRuleAway(t *testing.T) {
+	f := newFixture(t, newCluster("c1"))
+	f.settle("c1")
+	role := f.role("c1")
+	role.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{}}}
+	if err := f.client.Update(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	f.settle("c1")
+	if rule := f.role("c1").AggregationRule; rule != nil {
+		t.Errorf("it stays: %+v", rule)
 	}
 }
