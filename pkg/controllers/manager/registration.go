@@ -190,11 +190,25 @@ func (o *RegistrationOptions) validate(autoApproval bool) (errs []error) {
 	if _, err := o.tags(); err != nil {
 		errs = append(errs, err)
 	}
+	for _, user := range slices.Concat(o.BootstrapIdentities, o.AutoApprovedCSRIdentities) {
+		if !mayBootstrap(user) {
+			errs = append(errs, fmt.Errorf("--bootstrap-identities and --auto-approved-csr-identities: %q is a user of Kubernetes or of the "+
+				"hub itself, whose requests hub-certificate-approver may not approve: name another user", user))
+		}
+	}
 	if !autoApproval && len(o.AutoApprovedCSRIdentities)+len(o.AutoApprovedARNPatterns) > 0 {
 		errs = append(errs, fmt.Errorf("--auto-approved-csr-identities and --auto-approved-arn-patterns need "+
 			"--feature-gates=%s=true", ManagedClusterAutoApproval))
 	}
 	return errs
+}
+
+// mayBootstrap says whether a user may be told to ask for clusters' certificates. It is what the policy on
+// hub-certificate-approver (artifacts/deploy/base/policies.yaml) allows.
+func mayBootstrap(user string) bool {
+	account, isAccount := strings.CutPrefix(user, "system:serviceaccount:")
+	return !strings.HasPrefix(user, "system:") || strings.HasPrefix(user, names.BootstrapUserPrefix) ||
+		isAccount && !strings.HasPrefix(account, "kube-system:") && !strings.HasPrefix(account, "clusterhub-system:")
 }
 
 func (o *RegistrationOptions) tags() (map[string]string, error) {

@@ -261,3 +261,22 @@ func TestManifests_PoliciesAreInForce(t *testing.T) {
 		}
 	}
 }
+
+// What the policy on hub-certificate-approver refuses must not be accepted by the flags: it would wait for ever.
+func TestValidate_NamesNoUserWhomTheApproverMayNotApprove(t *testing.T) {
+	for user, ok := range map[string]bool{
+		"joiner": true, "system:bootstrap:abcdef": true, "system:serviceaccount:open-cluster-management:agent-registration-bootstrap": true,
+		"system:serviceaccount:kube-system:joiner": false, "system:serviceaccount:clusterhub-system:hub-controller-manager": false,
+		"system:admin": false, "system:node:a": false,
+	} {
+		o := newRegistrationOptions()
+		o.BootstrapIdentities = []string{user}
+		if got := len(o.validate(true)) == 0; got != ok {
+			t.Errorf("--bootstrap-identities=%s: valid %t, want %t", user, got, ok)
+		}
+		o.BootstrapIdentities, o.AutoApprovedCSRIdentities = nil, []string{user}
+		if got := len(o.validate(true)) == 0; got != ok {
+			t.Errorf("--auto-approved-csr-identities=%s: valid %t, want %t", user, got, ok)
+		}
+	}
+}
