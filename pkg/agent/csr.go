@@ -181,8 +181,8 @@ func (c *csrIdentity) request(ctx context.Context, h *hub, s state) error {
 	klog.FromContext(ctx).Info("Asked for a certificate", "request", made.Name, "keySHA256", hash)
 	if c.unknownKey() {
 		c.tell(ctx, corev1.EventTypeWarning, "NewKey", fmt.Sprintf("The hub knows cluster %s already, and the key of this "+
-			"agent is new to it: an admin of the hub has to approve certificate request %s, for the key with SHA-256 %s",
-			s.clusterName, made.Name, hash))
+			"agent is new to it: unless it was accepted for the user who asks, an admin has to approve certificate request %s, for the key with "+
+			"SHA-256 %s", s.clusterName, made.Name, hash))
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ kubectl hub accept --clusters c1 --csr c1-294hj`),
 	fs.StringSliceVarP(&o.more, "cluster", "c", nil, "The same as --clusters.")
 	fs.StringSliceVar(&o.requesters, "requesters", nil,
 		"Users who ask for the clusters' certificates. The hub approves the first certificate for no other, and for them also when "+
-			"they ask after the clusters were accepted. They come by a bootstrap token, or --bootstrap-identities of hub-controller-manager names them.")
+			"they ask after the clusters were accepted. They come by a bootstrap token, or --bootstrap-identities of hub-certificate-approver names them.")
 	fs.StringVar(&o.csr, "csr", "",
 		"Name of the certificate request to approve: one of several, or that of an agent with another key than before.")
 	fs.BoolVar(&o.skipCheck, "skip-approve-check", false, "Accept a cluster whoever has asked for its certificate.")

@@ -52,7 +52,7 @@ func (r *Reconciler) checkLifetime(spec *certificatesv1.CertificateSigningReques
 	if asked <= r.MaxLifetime {
 		return ""
 	}
-	return fmt.Sprintf("it asks for %s %s, and hub-controller-manager approves at most %s (--max-certificate-duration)", whose,
+	return fmt.Sprintf("it asks for %s %s, and hub-certificate-approver approves at most %s (--max-certificate-duration)", whose,
 		asked, r.MaxLifetime)
 }
 

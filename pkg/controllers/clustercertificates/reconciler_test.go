@@ -207,7 +207,7 @@ func TestLeft_SaysWhy(t *testing.T) {
 		"the cluster has joined already":                                               func(s *scene) { s.joined() },
 		"it is for another key than the agent of the cluster has, whose SHA-256 is 00": func(s *scene) { s.pinned("00") },
 		"several keys were asked for at once":                                          func(s *scene) { s.pinned("undecided") },
-		"it asks for a lifetime of 8760h0m1s, and hub-controller-manager approves at most 8760h0m0s (--max-certificate-duration)": func(s *scene) {
+		"it asks for a lifetime of 8760h0m1s, and hub-certificate-approver approves at most 8760h0m0s (--max-certificate-duration)": func(s *scene) {
 			s.csr.Spec.ExpirationSeconds = new(int32(365*24*60*60 + 1))
 		},
 		"no certificate of the cluster had been asked for when":             func(s *scene) { s.unasked() },
