@@ -50,7 +50,13 @@ func (o Options) reopen() int64 { return o.limit() / 100 * 95 }
 // Room says why there is no room for writes, and what to do; nil while there is some. Who asks before it writes leaves the rest
 // of the quota to deletions.
 func (s *Server) Room() error {
-	size := s.etcd.Server.Backend().Size()
+	backend := s.etcd.Server.Backend()
+	size := backend.Size()
+	if size < s.opts.limit() && size >= s.opts.limit()-s.opts.reserve() {
+		// The size is that of the last commit, up to a tenth of a second ago: long enough to write all that is kept for deletions.
+		backend.ForceCommit()
+		size = backend.Size()
+	}
 	if size < s.opts.limit() && !s.full.Load() {
 		return nil
 	}

@@ -78,7 +78,7 @@ func readyProcess(t *testing.T, dataDir string, args ...string) *process {
 			t.Fatalf("hub-apiserver has ended: %s", p.out.String())
 		default:
 		}
-		_, err := get(t, p.config(), clustersPath)
+		_, err := get(t, p.config(), "/readyz")
 		return err == nil, err
 	})
 	return p
