@@ -156,7 +156,10 @@ func askFor(t *testing.T, cluster string) {
 	t.Helper()
 	eve := kube(t, hub.UserConfig("eve", "system:masters"))
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-	csr := must(cert.MakeCSRFromTemplate(key, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "eve"}}))(t)
+	csr := must(cert.MakeCSRFromTemplate(key, &x509.CertificateRequest{Subject: pkix.Name{
+		CommonName:   registration.ClusterUser(cluster, "eve"),
+		Organization: []string{registration.ClusterGroup(cluster), registration.ManagedClustersGroup},
+	}}))(t)
 	request := &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: cluster + "-", Labels: map[string]string{registration.ClusterNameLabel: cluster}},
 		Spec: certificatesv1.CertificateSigningRequestSpec{Request: csr, SignerName: registration.SignerName,

@@ -242,7 +242,7 @@ func (n *newcomer) wantLessMemoryThan(t *testing.T, limit int) {
 	if len(processes) == 0 && runtime.GOOS != "linux" {
 		return
 	}
-	if len(processes) != 13 { // those of the hub and of two clusters
+	if len(processes) != 14 { // those of the hub and of two clusters
 		t.Errorf("these processes run: %v", processes)
 	}
 	for pid, line := range processes {
