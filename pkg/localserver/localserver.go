@@ -27,13 +27,18 @@ const (
 // Address is that of a port on the only interface that these servers listen on.
 func Address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
-// Listen takes a port that is free, by chance: others may be choosing at the same time. It is the caller's until closed.
+// Listen takes a port that is free, by chance: others may be choosing at the same time. Nobody else of this user chooses it for some
+// minutes, so that a server can have it once it is closed.
 func Listen() (l net.Listener, port int, err error) {
 	for range 1000 {
 		port = FirstPort + rand.IntN(LastPort-FirstPort+1)
-		if l, err = net.Listen("tcp", Address(port)); err == nil {
+		if l, err = net.Listen("tcp", Address(port)); err != nil {
+			continue
+		}
+		if chosen.reserve(port) {
 			return l, port, nil
 		}
+		err = errors.Join(errors.New("the others are reserved"), l.Close())
 	}
 	return nil, 0, fmt.Errorf("no port from %d to %d is free on 127.0.0.1: %w", FirstPort, LastPort, err)
 }

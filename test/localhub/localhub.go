@@ -88,8 +88,8 @@ func replicaName(i int) string {
 	return fmt.Sprintf("%s-%d", procHubAPIServer, i)
 }
 
-// Start starts what does not run yet, restarts those of our servers that have changed, and waits until the hub serves. A
-// hub that cannot be started is stopped again.
+// Start starts what does not run yet, restarts those of our servers that have changed, and waits until the hub serves. When
+// that fails, what it started is stopped again; what ran before, and did not have to be restarted, goes on.
 func Start(ctx context.Context, config Config) (*Hub, error) {
 	if config.Replicas == 0 {
 		config.Replicas = 1
@@ -104,11 +104,11 @@ func Start(ctx context.Context, config Config) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer h.unlock()
 	if err := h.start(ctx); err != nil {
-		h.Stop()
+		h.stopStarted()
 		return nil, err
 	}
-	h.unlock()
 	return h, nil
 }
 
@@ -126,7 +126,7 @@ func (h *Hub) start(ctx context.Context) error {
 	if err := h.checkTools(); err != nil {
 		return err
 	}
-	if err := h.ports.choose(h.path("ports.json"), h.config.Replicas, h.running); err != nil {
+	if err := h.ports.choose(ctx, h.path("ports.json"), h.config.Replicas, h.running); err != nil {
 		return err
 	}
 	h.config.Log("Starting etcd and kube-apiserver")
@@ -263,13 +263,20 @@ func (h *Hub) stopOrder() []string {
 // Stop ends all processes, gracefully where they let it.
 func (h *Hub) Stop() {
 	defer h.unlock()
-	h.stopProcesses()
+	h.stopProcesses(all)
 }
 
-func (h *Hub) stopProcesses() {
+func all(*process) bool { return true }
+
+// stopStarted ends what this process has started.
+func (h *Hub) stopStarted() {
+	h.stopProcesses(func(p *process) bool { return p.done != nil })
+}
+
+func (h *Hub) stopProcesses(which func(*process) bool) {
 	for _, name := range h.stopOrder() {
 		switch p := h.procs[name]; {
-		case p == nil:
+		case p == nil || !which(p):
 		case name == procAuthenticator: // it does not end when it is asked to
 			p.kill()
 		default:

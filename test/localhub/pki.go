@@ -109,7 +109,7 @@ func (h *Hub) leaveOneCA() error {
 	}
 	if len(h.PIDs()) > 0 {
 		h.config.Log("Stopping what runs, to give the hub a CA for each trust")
-		h.stopProcesses()
+		h.stopProcesses(all)
 	}
 	former, err := os.ReadFile(h.certificates().Cert(serverCA))
 	if err != nil {

@@ -4,12 +4,16 @@
 package localhub
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
@@ -52,20 +56,25 @@ func readPorts(file string) (ports, error) {
 	return p, nil
 }
 
+// portGrace is how long a port may be taken at first: a process that was killed holds its port until all of it is gone.
+const portGrace = 5 * time.Second
+
 // choose adds the ports that are missing and checks that those of processes that do not run are free.
-func (p ports) choose(file string, replicas int, running func(name string) bool) error {
+func (p ports) choose(ctx context.Context, file string, replicas int, running func(name string) bool) error {
 	var held []net.Listener
 	defer func() {
 		for _, l := range held {
 			_ = l.Close()
 		}
 	}()
+	ctx, cancel := context.WithTimeout(ctx, portGrace)
+	defer cancel()
 	for name, port := range p {
 		process, _, _ := strings.Cut(name, portSeparator)
 		if running(process) {
 			continue
 		}
-		l, err := net.Listen("tcp", localserver.Address(port))
+		l, err := listen(ctx, port)
 		if err != nil {
 			return fmt.Errorf("port %d of %s is taken by another process: end that process, or delete %s to let the hub choose other ports", port, name, file)
 		}
@@ -87,4 +96,13 @@ func (p ports) choose(file string, replicas int, running func(name string) bool)
 		return err
 	}
 	return os.WriteFile(file, data, 0o600)
+}
+
+// listen listens on a port as soon as that is free.
+func listen(ctx context.Context, port int) (l net.Listener, err error) {
+	_ = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(context.Context) (bool, error) {
+		l, err = net.Listen("tcp", localserver.Address(port))
+		return err == nil, nil
+	})
+	return l, err
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -135,5 +136,44 @@ func TestRun_RestartsWhatHasChanged(t *testing.T) {
 	}
 	if got := strings.Join(said, "\n"); strings.Count(got, "Restarting hub-apiserver") != 2 || len(said) != 2 {
 		t.Errorf("the restarts are not said once each: %q", got)
+	}
+}
+
+// TestStart_ThatFailsLeavesRunningWhatRan: an error of `make up` is no reason to take a hub from its users.
+func TestStart_ThatFailsLeavesRunningWhatRan(t *testing.T) {
+	config := Config{Dir: t.TempDir(), BinDir: t.TempDir(), Root: t.TempDir()}
+	if err := os.WriteFile(filepath.Join(config.BinDir, procEtcd), []byte("#!/bin/sh\nexec sleep 600\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h, err := open(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := func(context.Context) bool { return true }
+	if err := h.run(t.Context(), procEtcd, procEtcd, nil, nil, ready); err != nil {
+		t.Fatal(err)
+	}
+	h.unlock()
+	t.Cleanup(h.Stop)
+
+	if _, err := Start(t.Context(), config); err == nil || !strings.Contains(err.Error(), "is missing") {
+		t.Fatalf("a hub started without its binaries: %v", err)
+	}
+	started, err := open(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := started.run(t.Context(), procHubEtcd, procEtcd, nil, nil, ready); err != nil {
+		t.Fatal(err)
+	}
+	started.stopStarted()
+	started.unlock()
+	after, err := Open(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{procEtcd: h.procs[procEtcd].PID}
+	if got := after.PIDs(); !maps.Equal(got, want) {
+		t.Errorf("%v runs after a start that failed, want %v", got, want)
 	}
 }
