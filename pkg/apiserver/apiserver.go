@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -15,13 +16,9 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/registry/backend"
-	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
-	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
-	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclustersetbinding"
+	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/accessrequest"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/cluster"
-	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/clusterprofile"
-	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/clusterrequest"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
 )
 
@@ -64,7 +61,7 @@ func (c CompletedConfig) New() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := generic.InstallAPIGroups(s.clusterGroup(), s.viewGroup(), s.openmcpGroup()); err != nil {
+	if err := generic.InstallAPIGroups(s.groups()...); err != nil {
 		return nil, err
 	}
 	if c.config.SetRegistries != nil {
@@ -85,26 +82,11 @@ func (c CompletedConfig) New() (*Server, error) {
 
 func (c CompletedConfig) stores() (s stores, err error) {
 	options := c.generic.RESTOptionsGetter
-	if s.clusters, err = managedcluster.NewStorage(Scheme, options); err != nil {
-		return s, err
-	}
-	if s.sets, err = managedclusterset.NewStorage(Scheme, options); err != nil {
-		return s, err
-	}
-	if s.bindings, err = managedclustersetbinding.NewStorage(Scheme, options); err != nil {
-		return s, err
-	}
-	if s.profiles, err = clusterprofile.NewStorage(Scheme, options); err != nil {
-		return s, err
-	}
-	if s.openmcpClusters, err = cluster.NewStorage(Scheme, options); err != nil {
-		return s, err
-	}
-	if s.clusterRequests, err = clusterrequest.NewStorage(Scheme, options); err != nil {
-		return s, err
-	}
-	if s.accessRequests, err = accessrequest.NewStorage(Scheme, options); err != nil {
-		return s, err
+	s.stored = map[schema.GroupResource]*hubgeneric.Resource{}
+	for _, kind := range kinds {
+		if s.stored[kind.GroupResource()], err = kind.NewStorage(Scheme, options); err != nil {
+			return s, err
+		}
 	}
 	// Read as JSON, and as often as users ask for tokens.
 	secretConfig := rest.CopyConfig(c.config.Generic.ClientConfig)
@@ -113,7 +95,7 @@ func (c CompletedConfig) stores() (s stores, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.accessTokens = accessrequest.NewTokenREST(s.accessRequests.AccessRequest, s.openmcpClusters.Cluster, secrets)
+	s.accessTokens = accessrequest.NewTokenREST(s.of(accessrequest.Kind), s.of(cluster.Kind), secrets)
 	frontConfig := rest.CopyConfig(c.config.Generic.ClientConfig)
 	frontConfig.ContentType = runtime.ContentTypeProtobuf
 	front, err := rbacclient.NewForConfig(frontConfig)

@@ -4,21 +4,21 @@
 package apiserver
 
 import (
+	"maps"
+
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
-	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
-	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
-	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
-	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclustersetbinding"
+	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/accessrequest"
 	openmcpcluster "github.com/clusterhub/clusterhub/pkg/registry/openmcp/cluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/clusterprofile"
@@ -26,66 +26,61 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
 )
 
-// stores are the registries of all resources, each with one store whatever the number of versions.
-type stores struct {
-	clusters *managedcluster.Storage
-	sets     *managedclusterset.Storage
-	bindings *managedclustersetbinding.Storage
-	members  *clustersetmember.REST
+// kinds are those that are stored in etcd.
+var kinds = []hubgeneric.Definition{
+	managedcluster.Kind,
+	managedclusterset.Kind,
+	managedclustersetbinding.Kind,
 
-	profiles        *clusterprofile.Storage
-	openmcpClusters *openmcpcluster.Storage
-	clusterRequests *clusterrequest.Storage
-	accessRequests  *accessrequest.Storage
-	accessTokens    *accessrequest.TokenREST
+	clusterprofile.Kind,
+	openmcpcluster.Kind,
+	clusterrequest.Kind,
+	accessrequest.Kind,
 }
 
 // Groups are the API groups that hub-apiserver serves.
 func Groups() []string { return []string{cluster.GroupName, view.GroupName, openmcp.GroupName} }
 
-// clusterGroup is the route table of cluster.open-cluster-management.io.
-func (s stores) clusterGroup() *genericapiserver.APIGroupInfo {
-	group := newGroup(cluster.GroupName)
-	group.VersionedResourcesStorageMap[v1.SchemeGroupVersion.Version] = map[string]rest.Storage{
-		"managedclusters":        s.clusters.ManagedCluster,
-		"managedclusters/status": s.clusters.Status,
-		"managedclusters/label":  s.clusters.Label,
-		"managedclusters/accept": s.clusters.Accept,
+// stores are the registries of all resources, each with one store whatever the number of versions.
+type stores struct {
+	stored       map[schema.GroupResource]*hubgeneric.Resource
+	members      *clustersetmember.REST
+	accessTokens *accessrequest.TokenREST
+}
+
+// of is the registry of a kind.
+func (s stores) of(kind hubgeneric.Definition) *hubgeneric.Resource {
+	return s.stored[kind.GroupResource()]
+}
+
+// groups are the route tables.
+func (s stores) groups() []*genericapiserver.APIGroupInfo {
+	groups := map[string]*genericapiserver.APIGroupInfo{}
+	add := func(version schema.GroupVersion, routes map[string]rest.Storage) {
+		if groups[version.Group] == nil {
+			groups[version.Group] = newGroup(version.Group)
+		}
+		versions := groups[version.Group].VersionedResourcesStorageMap
+		if versions[version.Version] == nil {
+			versions[version.Version] = map[string]rest.Storage{}
+		}
+		maps.Copy(versions[version.Version], routes)
 	}
-	for _, version := range []string{v1beta1.SchemeGroupVersion.Version, v1beta2.SchemeGroupVersion.Version} {
-		group.VersionedResourcesStorageMap[version] = map[string]rest.Storage{
-			"managedclustersets":               s.sets.ManagedClusterSet,
-			"managedclustersets/status":        s.sets.Status,
-			"managedclustersetbindings":        s.bindings.ManagedClusterSetBinding,
-			"managedclustersetbindings/status": s.bindings.Status,
+	for _, kind := range kinds {
+		for _, version := range kind.GroupVersions() {
+			add(version, s.of(kind).Routes())
 		}
 	}
-	return group
-}
-
-// viewGroup is the route table of view.clusterhub.dev.
-func (s stores) viewGroup() *genericapiserver.APIGroupInfo {
-	group := newGroup(view.GroupName)
-	group.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = map[string]rest.Storage{
-		"clustersetmembers": s.members,
+	for _, version := range accessrequest.Kind.GroupVersions() {
+		add(version, map[string]rest.Storage{"accessrequests/token": s.accessTokens})
 	}
-	return group
-}
+	add(v1alpha1.SchemeGroupVersion, map[string]rest.Storage{"clustersetmembers": s.members})
 
-// openmcpGroup is the route table of clusters.openmcp.cloud.
-func (s stores) openmcpGroup() *genericapiserver.APIGroupInfo {
-	group := newGroup(openmcp.GroupName)
-	group.VersionedResourcesStorageMap[openmcpv1alpha1.SchemeGroupVersion.Version] = map[string]rest.Storage{
-		"clusterprofiles":        s.profiles.ClusterProfile,
-		"clusters":               s.openmcpClusters.Cluster,
-		"clusters/status":        s.openmcpClusters.Status,
-		"clusterrequests":        s.clusterRequests.ClusterRequest,
-		"clusterrequests/status": s.clusterRequests.Status,
-		"accessrequests":         s.accessRequests.AccessRequest,
-		"accessrequests/status":  s.accessRequests.Status,
-		"accessrequests/token":   s.accessTokens,
+	var infos []*genericapiserver.APIGroupInfo
+	for _, name := range Groups() {
+		infos = append(infos, groups[name])
 	}
-	return group
+	return infos
 }
 
 func newGroup(name string) *genericapiserver.APIGroupInfo {

@@ -13,29 +13,24 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/access"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
-	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
-	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
-	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
-	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/registry/backend"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
 )
 
-// storageVersions is the version in which each resource is written to etcd: one that can express all of it.
-var storageVersions = map[schema.GroupResource]schema.GroupVersion{
-	cluster.Resource("managedclusters"):           v1.SchemeGroupVersion,
-	cluster.Resource("managedclustersets"):        v1beta1.SchemeGroupVersion,
-	cluster.Resource("managedclustersetbindings"): v1beta1.SchemeGroupVersion,
-	openmcp.Resource("clusterprofiles"):           openmcpv1alpha1.SchemeGroupVersion,
-	openmcp.Resource("clusters"):                  openmcpv1alpha1.SchemeGroupVersion,
-	openmcp.Resource("clusterrequests"):           openmcpv1alpha1.SchemeGroupVersion,
-	openmcp.Resource("accessrequests"):            openmcpv1alpha1.SchemeGroupVersion,
+// storageVersion is the version in which a resource is written to etcd.
+func storageVersion(resource schema.GroupResource) (schema.GroupVersion, bool) {
+	for _, kind := range kinds {
+		if kind.GroupResource() == resource {
+			return kind.GroupVersions()[0], true
+		}
+	}
+	return schema.GroupVersion{}, false
 }
 
 // EncodedSize is how many bytes an object of a resource takes in etcd, before it is encrypted.
 func EncodedSize(resource schema.GroupResource, object runtime.Object) (int, error) {
-	version, ok := storageVersions[resource]
+	version, ok := storageVersion(resource)
 	if !ok {
 		return 0, fmt.Errorf("%s are not stored", resource)
 	}
@@ -57,7 +52,7 @@ func (g restOptions) GetRESTOptions(resource schema.GroupResource, example runti
 	if err != nil {
 		return options, err
 	}
-	if version, ok := storageVersions[resource]; ok {
+	if version, ok := storageVersion(resource); ok {
 		config := *options.StorageConfig
 		config.Codec = Codecs.LegacyCodec(version)
 		config.EncodeVersioner = version

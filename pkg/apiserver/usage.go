@@ -14,6 +14,10 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/admission/clustersetdeletion"
 	"github.com/clusterhub/clusterhub/pkg/admission/pendingclusters"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclustersetbinding"
+	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/accessrequest"
+	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/clusterprofile"
 )
 
 // Registries are what admission asks of the stored objects.
@@ -31,9 +35,9 @@ type Registries struct {
 func (s stores) registries() Registries {
 	return Registries{
 		SetUsage:        usage{s},
-		ManagedClusters: s.clusters.ManagedCluster,
-		ClusterProfiles: s.profiles.ClusterProfile,
-		AccessRequests:  s.accessRequests.AccessRequest,
+		ManagedClusters: s.of(managedcluster.Kind),
+		ClusterProfiles: s.of(clusterprofile.Kind),
+		AccessRequests:  s.of(accessrequest.Kind),
 	}
 }
 
@@ -47,7 +51,7 @@ func (u usage) Uses(ctx context.Context, set string) (members, bindings int, err
 	if members, err = u.members.Count(ctx, set); err != nil {
 		return 0, 0, err
 	}
-	list, err := u.bindings.ManagedClusterSetBinding.List(request.WithNamespace(ctx, ""), &internalversion.ListOptions{
+	list, err := u.of(managedclustersetbinding.Kind).List(request.WithNamespace(ctx, ""), &internalversion.ListOptions{
 		FieldSelector:   fields.OneTermEqualSelector("spec.clusterSet", set),
 		ResourceVersion: "0",
 	})

@@ -26,7 +26,7 @@ type AccessToken struct {
 type AccessTokenSpec struct {
 	// expirationSeconds is for how long the token is wanted.
 	ExpirationSeconds *int64
-	// audiences are whom the token is for. Without them it is for the API server of the cluster.
+	// audiences are whom the token is for, 16 at most. Without them it is for the API server of the cluster.
 	Audiences []string
 }
 

@@ -20,6 +20,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/defaultclusterset"
+	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
 	"github.com/clusterhub/clusterhub/pkg/admission/pendingclusters"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
@@ -72,6 +73,8 @@ func NewOptions() *Options {
 	o.Recommended.SecureServing.BindPort = 8443
 	// Open watches are told to end at a shutdown; without it they would hold it up for a minute.
 	o.ServerRun.ShutdownWatchTerminationGracePeriod = 10 * time.Second
+	// A patch of a few lines can copy a list time and again (pkg/apiserver/entries). No object is larger than that.
+	o.ServerRun.JSONPatchMaxCopyBytes = objectsize.Limit
 	// Our own certificate is made by pkg/servingcert, not written to a directory.
 	o.Recommended.SecureServing.ServerCert.CertDirectory = ""
 	registerAdmission(o.Recommended.Admission)

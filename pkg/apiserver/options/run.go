@@ -19,6 +19,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
 	"github.com/clusterhub/clusterhub/pkg/apiserver/agentrate"
+	"github.com/clusterhub/clusterhub/pkg/apiserver/entries"
 	"github.com/clusterhub/clusterhub/pkg/etcd"
 	generatedopenapi "github.com/clusterhub/clusterhub/pkg/generated/openapi"
 	"github.com/clusterhub/clusterhub/pkg/servingcert"
@@ -116,7 +117,7 @@ func (o *Options) config(
 	}
 	// After authentication, authorization, and priority and fairness.
 	generic.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		return genericapiserver.DefaultBuildHandlerChain(agentrate.WithLimit(handler, o.AgentWrites, c.Serializer), c)
+		return genericapiserver.DefaultBuildHandlerChain(agentrate.WithLimit(entries.WithLimit(handler, c.Serializer), o.AgentWrites, c.Serializer), c)
 	}
 	config := &apiserver.Config{Generic: generic}
 	// Called when all but admission is configured, which is given the authorizer.

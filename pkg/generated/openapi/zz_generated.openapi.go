@@ -1751,7 +1751,8 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessTokenSpec(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "audiences are whom the token is for. Without them it is for the API server of the cluster.",
+							Description: "audiences are whom the token is for, 16 at most. Without them it is for the API server of the cluster.",
+							MaxItems:    ptr.To[int64](16),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -246,7 +246,7 @@ func TestClaims_UnderRacingWritersEachHasItsSet(t *testing.T) {
 		must(t, err)
 	}
 	r := replicas[0]
-	list, err := r.ManagedClusterSet.List(r.context(), nil)
+	list, err := r.List(r.context(), nil)
 	must(t, err)
 	held := map[string]bool{}
 	for _, c := range h.claims() {

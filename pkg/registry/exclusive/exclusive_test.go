@@ -34,6 +34,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/etcd"
 	"github.com/clusterhub/clusterhub/pkg/registry/backend"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
+	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
 )
 
 var (
@@ -108,19 +109,19 @@ func (h *hub) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (g
 // replica is the resource as one replica of the API server has it.
 func (h *hub) replica() replica {
 	h.t.Helper()
-	s, err := managedclusterset.NewStorage(scheme, h)
+	s, err := managedclusterset.Kind.NewStorage(scheme, h)
 	must(h.t, err)
-	h.t.Cleanup(s.ManagedClusterSet.Destroy)
+	h.t.Cleanup(s.Destroy)
 	must(h.t, wait.PollUntilContextTimeout(h.t.Context(), time.Millisecond, 20*time.Second, true,
 		func(context.Context) (bool, error) {
-			return s.ManagedClusterSet.Storage.Storage.ReadinessCheck() == nil, nil
+			return s.Storage.Storage.Storage.ReadinessCheck() == nil, nil
 		}))
 	return replica{h.t, s}
 }
 
 type replica struct {
 	t *testing.T
-	*managedclusterset.Storage
+	*hubgeneric.Resource
 }
 
 func (r replica) context() context.Context {
@@ -129,7 +130,7 @@ func (r replica) context() context.Context {
 }
 
 func (r replica) create(set *cluster.ManagedClusterSet, options ...string) error {
-	_, err := r.ManagedClusterSet.Create(r.context(), set, rest.ValidateAllObjectFunc,
+	_, err := r.Create(r.context(), set, rest.ValidateAllObjectFunc,
 		&metav1.CreateOptions{DryRun: options})
 	return err
 }
@@ -140,14 +141,14 @@ func (r replica) update(name string, change func(*cluster.ManagedClusterSet), op
 		change(set)
 		return set, nil
 	})
-	_, _, err := r.ManagedClusterSet.Update(r.context(), name, info, rest.ValidateAllObjectFunc,
+	_, _, err := r.Update(r.context(), name, info, rest.ValidateAllObjectFunc,
 		rest.ValidateAllObjectUpdateFunc,
 		false, &metav1.UpdateOptions{DryRun: options})
 	return err
 }
 
 func (r replica) delete(name string, options ...string) error {
-	_, _, err := r.ManagedClusterSet.Delete(r.context(), name, rest.ValidateAllObjectFunc,
+	_, _, err := r.Delete(r.context(), name, rest.ValidateAllObjectFunc,
 		&metav1.DeleteOptions{DryRun: options})
 	return err
 }

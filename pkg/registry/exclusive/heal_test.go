@@ -34,7 +34,7 @@ func (h *hub) spoil(name string) {
 
 func (r replica) deleteUnsafely(name string) error {
 	unsafe := true
-	_, _, err := r.ManagedClusterSet.GetCorruptObjDeleter().Delete(r.context(), name, rest.ValidateAllObjectFunc,
+	_, _, err := r.Resource.GetCorruptObjDeleter().Delete(r.context(), name, rest.ValidateAllObjectFunc,
 		&metav1.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: &unsafe})
 	return err
 }

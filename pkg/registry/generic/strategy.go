@@ -5,36 +5,151 @@ package generic
 
 import (
 	"context"
+	"reflect"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 )
 
-// Strategy is what the strategies of our kinds have in common: an update creates nothing, and has to say which version it
-// is based on when it is not a patch.
-type Strategy struct {
+// strategy is how the objects of a kind are created and updated. An update creates nothing, and has to say which version
+// it is based on when it is not a patch. No more faults of an object are told than somebody reads.
+type strategy[T Object] struct {
 	runtime.ObjectTyper
 	names.NameGenerator
+	kind *Kind[T]
 }
 
-// NewStrategy returns the common part for kinds of the scheme.
-func NewStrategy(scheme *runtime.Scheme) Strategy {
-	return Strategy{ObjectTyper: scheme, NameGenerator: names.SimpleNameGenerator}
+var (
+	_ rest.RESTCreateStrategy  = strategy[Object]{}
+	_ rest.RESTUpdateStrategy  = strategy[Object]{}
+	_ rest.RESTDeleteStrategy  = strategy[Object]{}
+	_ rest.ResetFieldsStrategy = strategy[Object]{}
+)
+
+func (k *Kind[T]) strategy(scheme *runtime.Scheme) strategy[T] {
+	return strategy[T]{ObjectTyper: scheme, NameGenerator: names.SimpleNameGenerator, kind: k}
 }
 
-// AllowCreateOnUpdate implements rest.RESTUpdateStrategy.
-func (Strategy) AllowCreateOnUpdate(context.Context) bool { return false }
+func (s strategy[T]) NamespaceScoped() bool { return s.kind.Namespaced }
 
-// AllowUnconditionalUpdate implements rest.RESTUpdateStrategy.
-func (Strategy) AllowUnconditionalUpdate(context.Context) bool { return false }
+func (strategy[T]) AllowCreateOnUpdate(context.Context) bool { return false }
 
-// Canonicalize implements rest.RESTCreateStrategy and rest.RESTUpdateStrategy.
-func (Strategy) Canonicalize(runtime.Object) {}
+func (strategy[T]) AllowUnconditionalUpdate(context.Context) bool { return false }
 
-// WarningsOnCreate implements rest.RESTCreateStrategy.
-func (Strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
+func (strategy[T]) Canonicalize(runtime.Object) {}
 
-// WarningsOnUpdate implements rest.RESTUpdateStrategy.
-func (Strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+func (s strategy[T]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	if s.kind.Status == nil {
+		return nil
+	}
+	return s.kind.resetFields(fieldpath.MakePathOrDie("status"))
+}
+
+// resetFields tells server-side apply, for each version that is served, which fields a strategy ignores.
+func (k *Kind[T]) resetFields(paths ...fieldpath.Path) map[fieldpath.APIVersion]*fieldpath.Set {
+	result := make(map[fieldpath.APIVersion]*fieldpath.Set, len(k.Versions))
+	for _, version := range k.Versions {
+		result[fieldpath.APIVersion(version.String())] = fieldpath.NewSet(paths...)
+	}
+	return result
+}
+
+func (s strategy[T]) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	object := obj.(T)
+	if s.kind.Status != nil {
+		assign(s.kind.Status(object), s.kind.Status(s.kind.New()))
+	}
+	object.SetGeneration(1)
+	if s.kind.PrepareForCreate != nil {
+		s.kind.PrepareForCreate(object)
+	}
+}
+
+func (s strategy[T]) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	updated, existing := obj.(T), old.(T)
+	if s.kind.Status != nil {
+		assign(s.kind.Status(updated), s.kind.Status(existing))
+	}
+	if s.kind.PrepareForUpdate != nil {
+		s.kind.PrepareForUpdate(updated, existing)
+	}
+	s.countGeneration(updated, existing)
+}
+
+// countGeneration makes another spec another generation.
+func (s strategy[T]) countGeneration(updated, old T) {
+	updated.SetGeneration(old.GetGeneration())
+	if s.changed(updated, old) {
+		updated.SetGeneration(old.GetGeneration() + 1)
+	}
+}
+
+func (s strategy[T]) changed(updated, old T) bool {
+	return !equality.Semantic.DeepEqual(s.kind.Spec(updated), s.kind.Spec(old))
+}
+
+func (s strategy[T]) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	return bounds.First(s.kind.Validate(obj.(T)))
+}
+
+func (s strategy[T]) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return bounds.First(s.kind.ValidateUpdate(obj.(T), old.(T)))
+}
+
+func (s strategy[T]) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+	return s.warnings(obj.(T))
+}
+
+func (s strategy[T]) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+	if updated := obj.(T); s.changed(updated, old.(T)) {
+		return s.warnings(updated)
+	}
 	return nil
 }
+
+func (s strategy[T]) warnings(object T) []string {
+	if s.kind.Warnings == nil {
+		return nil
+	}
+	return s.kind.Warnings(object)
+}
+
+// partStrategy lets through a change of a part and nothing else.
+type partStrategy[T Object] struct {
+	strategy[T]
+	part Part[T]
+}
+
+func (s partStrategy[T]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return s.kind.resetFields(s.part.Others...)
+}
+
+func (s partStrategy[T]) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	updated, existing := obj.(T), old.(T)
+	sent := s.kind.New()
+	assign(sent, updated)
+	// A copy: the old object may belong to the cache.
+	assign(updated, existing.DeepCopyObject())
+	// The version and the UID are the client's preconditions, not fields that it changes.
+	updated.SetResourceVersion(sent.GetResourceVersion())
+	updated.SetUID(sent.GetUID())
+	updated.SetManagedFields(sent.GetManagedFields())
+	s.part.Take(updated, sent, existing)
+	s.countGeneration(updated, existing)
+}
+
+func (s partStrategy[T]) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	if s.part.Validate == nil {
+		return s.strategy.ValidateUpdate(ctx, obj, old)
+	}
+	return bounds.First(s.part.Validate(obj.(T), old.(T)))
+}
+
+// assign does *to = *from for two pointers of the same type.
+func assign(to, from any) { reflect.ValueOf(to).Elem().Set(reflect.ValueOf(from).Elem()) }

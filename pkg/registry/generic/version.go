@@ -40,16 +40,19 @@ func checkNew(obj runtime.Object) error {
 		return apierrors.NewBadRequest(storage.ErrResourceVersionSetOnCreate.Error() +
 			": remove metadata.resourceVersion, or update the object that has it")
 	}
-	return nil
+	return checkWeight(obj, nil)
 }
 
-// checked refuses an update at a version that is none.
+// checked refuses an update at a version that is none, and one that is too much to be looked at.
 func checked(objInfo rest.UpdatedObjectInfo) rest.UpdatedObjectInfo {
-	return rest.WrapUpdatedObjectInfo(objInfo, func(_ context.Context, updated, _ runtime.Object) (runtime.Object, error) {
+	return rest.WrapUpdatedObjectInfo(objInfo, func(_ context.Context, updated, old runtime.Object) (runtime.Object, error) {
 		object, err := meta.Accessor(updated)
 		if err != nil {
 			return nil, err
 		}
-		return updated, CheckVersion("metadata.resourceVersion", object.GetResourceVersion())
+		if err := CheckVersion("metadata.resourceVersion", object.GetResourceVersion()); err != nil {
+			return nil, err
+		}
+		return updated, checkWeight(updated, old)
 	})
 }

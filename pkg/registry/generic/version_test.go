@@ -13,15 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	registry "k8s.io/apiserver/pkg/registry/generic"
-	genericregistrytest "k8s.io/apiserver/pkg/registry/generic/testing"
 	"k8s.io/apiserver/pkg/registry/rest"
-	etcd3testing "k8s.io/apiserver/pkg/storage/etcd3/testing"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
-	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
-	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclustersetbinding"
@@ -33,59 +27,34 @@ import (
 type resource struct {
 	*generic.Storage
 	subresources []rest.Getter
+	status       rest.Updater
 	object       runtime.Object
 	ctx          context.Context
 }
 
 func resources(t *testing.T) map[string]resource {
 	t.Helper()
-	_, etcd := etcd3testing.NewUnsecuredEtcd3TestClientServer(t)
-	scheme := registrytest.Scheme()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
+	etcd := registrytest.NewEtcd(t)
+	made := func(kind generic.Definition, object runtime.Object) resource {
+		r := registrytest.NewStorage(t, etcd, kind, nil)
+		var subresources []rest.Getter
+		for _, s := range r.Subresources {
+			subresources = append(subresources, s)
 		}
+		return resource{Storage: r.Storage, subresources: subresources, status: r.Subresources["status"], object: object, ctx: registrytest.Context(r)}
 	}
-	options := func(gv schema.GroupVersion, name string) registry.RESTOptions {
-		return registrytest.Options(etcd.Transport, scheme, gv, name)
-	}
-	clusters, err := managedcluster.NewStorage(scheme, options(v1.SchemeGroupVersion, "managedclusters"))
-	must(err)
-	setOptions := options(v1beta1.SchemeGroupVersion, "managedclustersets")
-	setOptions.Decorator = managedclusterset.Decorator(nil)
-	sets, err := managedclusterset.NewStorage(scheme, setOptions)
-	must(err)
-	bindings, err := managedclustersetbinding.NewStorage(scheme, options(v1beta1.SchemeGroupVersion, "managedclustersetbindings"))
-	must(err)
 	meta := metav1.ObjectMeta{Name: "dev"}
-	result := map[string]resource{
-		"managedclusters": {
-			Storage: clusters.ManagedCluster, subresources: []rest.Getter{clusters.Status, clusters.Label, clusters.Accept},
-			object: &cluster.ManagedCluster{ObjectMeta: meta},
-			ctx:    genericregistrytest.NewClusterScopeContext(clusters.ManagedCluster.Store),
-		},
-		"managedclustersets": {
-			Storage: sets.ManagedClusterSet, subresources: []rest.Getter{sets.Status},
-			object: &cluster.ManagedClusterSet{ObjectMeta: meta, Spec: cluster.ManagedClusterSetSpec{
+	return map[string]resource{
+		"managedclusters": made(managedcluster.Kind, &cluster.ManagedCluster{ObjectMeta: meta}),
+		"managedclustersets": made(managedclusterset.Kind, &cluster.ManagedClusterSet{
+			ObjectMeta: meta, Spec: cluster.ManagedClusterSetSpec{
 				ClusterSelector: cluster.ManagedClusterSelector{SelectorType: cluster.ExclusiveClusterSetLabel},
-			}},
-			ctx: genericregistrytest.NewClusterScopeContext(sets.ManagedClusterSet.Store),
-		},
-		"managedclustersetbindings": {
-			Storage: bindings.ManagedClusterSetBinding, subresources: []rest.Getter{bindings.Status},
-			object: &cluster.ManagedClusterSetBinding{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "dev"},
-				Spec:       cluster.ManagedClusterSetBindingSpec{ClusterSet: "dev"},
-			},
-			ctx: genericregistrytest.NewNamespaceScopeContext(bindings.ManagedClusterSetBinding.Store, "ns"),
-		},
+			}}),
+		"managedclustersetbindings": made(managedclustersetbinding.Kind, &cluster.ManagedClusterSetBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: registrytest.Namespace, Name: "dev"},
+			Spec:       cluster.ManagedClusterSetBindingSpec{ClusterSet: "dev"},
+		}),
 	}
-	for _, r := range result {
-		t.Cleanup(r.Destroy)
-		registrytest.WaitUntilReady(t, r.Store)
-	}
-	return result
 }
 
 func expectBadRequest(t *testing.T, what string, err error, says string) {

@@ -34,9 +34,10 @@ type AccessTokenSpec struct {
 	// +optional
 	// +default=3600
 	ExpirationSeconds *int64 `json:"expirationSeconds,omitempty"`
-	// audiences are whom the token is for. Without them it is for the API server of the cluster.
+	// audiences are whom the token is for, 16 at most. Without them it is for the API server of the cluster.
 	// +optional
 	// +listType=atomic
+	// +k8s:validation:maxItems=16
 	Audiences []string `json:"audiences,omitempty"`
 }
 

@@ -19,7 +19,7 @@ func TestAcceptedAt_IsTheServersAlone(t *testing.T) {
 	s := newStorage(t)
 	update := func(u rest.Updater, c *cluster.ManagedCluster, subresources ...string) *cluster.ManagedCluster {
 		t.Helper()
-		updated, err := registrytest.Update(requestContext(s, subresources...), u, c)
+		updated, err := registrytest.Update(registrytest.Context(s, subresources...), u, c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,37 +41,37 @@ func TestAcceptedAt_IsTheServersAlone(t *testing.T) {
 
 	fromTheStart := forge(validCluster(), true)
 	fromTheStart.Name = "c2"
-	if c := registrytest.Create(t, requestContext(s), s.ManagedCluster, fromTheStart); at(c) != "" {
+	if c := registrytest.Create(t, registrytest.Context(s), s, fromTheStart); at(c) != "" {
 		t.Errorf("accepted from the start: %q, want none", at(c))
-	} else if c = update(s.ManagedCluster, forge(c, true)); at(c) != "" {
+	} else if c = update(s, forge(c, true)); at(c) != "" {
 		t.Errorf("accepted from the start, and forged later: %q, want none", at(c))
 	}
 
-	c := registrytest.Create(t, requestContext(s), s.ManagedCluster, forge(validCluster(), false))
+	c := registrytest.Create(t, registrytest.Context(s), s, forge(validCluster(), false))
 	if at(c) != "" || c.Annotations["own"] != "x" {
 		t.Errorf("created with %v", c.Annotations)
 	}
-	if c = update(s.ManagedCluster, forge(c, false)); at(c) != "" {
+	if c = update(s, forge(c, false)); at(c) != "" {
 		t.Errorf("not accepted: %q", at(c))
 	}
-	c = update(s.ManagedCluster, forge(c, true))
+	c = update(s, forge(c, true))
 	wantNow("accepted", c)
 	was := at(c)
-	for name, u := range map[string]rest.Updater{"status": s.Status, "label": s.Label, "accept": s.Accept} {
+	for name, u := range s.Subresources {
 		if c = update(u, forge(c, true), name); at(c) != was {
 			t.Errorf("forged by %s: %q, was %q", name, at(c), was)
 		}
 	}
-	if c = update(s.ManagedCluster, forge(c, true)); at(c) != was {
+	if c = update(s, forge(c, true)); at(c) != was {
 		t.Errorf("forged: %q, was %q", at(c), was)
 	}
 	removed := c.DeepCopy()
 	removed.Annotations = nil
-	if c = update(s.ManagedCluster, removed); at(c) != was {
+	if c = update(s, removed); at(c) != was {
 		t.Errorf("removed: %q, was %q", at(c), was)
 	}
-	if c = update(s.ManagedCluster, forge(c, false)); at(c) != "" {
+	if c = update(s, forge(c, false)); at(c) != "" {
 		t.Errorf("denied: %q", at(c))
 	}
-	wantNow("accepted by the subresource", update(s.Accept, forge(c, true), "accept"))
+	wantNow("accepted by the subresource", update(s.Subresources["accept"], forge(c, true), "accept"))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/managedclusterlabel"
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
 )
 
@@ -38,7 +39,7 @@ func guardFor(grants ...permission.Rule) guard {
 
 // write sends an object to a storage as the handlers of update, patch and server-side apply do: with the validations of
 // a create and of an update, of which the storage calls the one that fits.
-func (g guard) write(t *testing.T, s *Storage, u rest.Updater, subresource string, object *cluster.ManagedCluster, mayCreate bool) error {
+func (g guard) write(t *testing.T, s *generic.Resource, u rest.Updater, subresource string, object *cluster.ManagedCluster, mayCreate bool) error {
 	t.Helper()
 	attributes := func(op admission.Operation, object, old runtime.Object) admission.Attributes {
 		return admission.NewAttributesRecord(object, old, cluster.SchemeGroupVersion.WithKind("ManagedCluster"), "", "c1",
@@ -62,7 +63,7 @@ func (g guard) write(t *testing.T, s *Storage, u rest.Updater, subresource strin
 		}
 		return nil
 	}
-	_, _, err := u.Update(requestContext(s, subresource), "c1", rest.DefaultUpdatedObjectInfo(object),
+	_, _, err := u.Update(registrytest.Context(s, subresource), "c1", rest.DefaultUpdatedObjectInfo(object),
 		create, update, mayCreate, &metav1.UpdateOptions{})
 	return err
 }
@@ -92,11 +93,11 @@ func TestWrites_AnApplyThatCreatesIsHeldToWhatACreateIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStorage(t)
-			err := guardFor(c.grants...).write(t, s, s.ManagedCluster, "", c.object, true)
+			err := guardFor(c.grants...).write(t, s, s, "", c.object, true)
 			if apierrors.IsForbidden(err) != c.refused || (err != nil) != c.refused {
 				t.Fatalf("got %v, want refused: %t", err, c.refused)
 			}
-			_, err = s.ManagedCluster.Get(requestContext(s), "c1", &metav1.GetOptions{})
+			_, err = s.Get(registrytest.Context(s), "c1", &metav1.GetOptions{})
 			if apierrors.IsNotFound(err) != c.refused {
 				t.Errorf("afterwards: %v", err)
 			}
@@ -106,8 +107,8 @@ func TestWrites_AnApplyThatCreatesIsHeldToWhatACreateIs(t *testing.T) {
 
 func TestWrites_NoSubresourceChangesAProtectedFieldWithoutItsPermission(t *testing.T) {
 	s := newStorage(t)
-	stored := registrytest.Create(t, requestContext(s), s.ManagedCluster, spec(false, teamKey, "a"))
-	for name, u := range map[string]rest.Updater{"": s.ManagedCluster, "label": s.Label, "accept": s.Accept, "status": s.Status} {
+	stored := registrytest.Create(t, registrytest.Context(s), s, spec(false, teamKey, "a"))
+	for name, u := range map[string]rest.Updater{"": s, "label": s.Subresources["label"], "accept": s.Subresources["accept"], "status": s.Subresources["status"]} {
 		for what, change := range map[string]func(*cluster.ManagedCluster){
 			"gain a label": func(c *cluster.ManagedCluster) { c.Labels["info.open-cluster-management.io/region"] = "apac" },
 			"lose a label": func(c *cluster.ManagedCluster) { delete(c.Labels, teamKey) },
@@ -120,7 +121,7 @@ func TestWrites_NoSubresourceChangesAProtectedFieldWithoutItsPermission(t *testi
 			if err != nil && !apierrors.IsForbidden(err) {
 				t.Errorf("%q, %s: %v", name, what, err)
 			}
-			read, err := s.ManagedCluster.Get(requestContext(s), "c1", &metav1.GetOptions{})
+			read, err := s.Get(registrytest.Context(s), "c1", &metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,7 +4,6 @@
 package managedcluster
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -13,32 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	genericregistrytest "k8s.io/apiserver/pkg/registry/generic/testing"
 	"k8s.io/apiserver/pkg/registry/rest"
-	etcd3testing "k8s.io/apiserver/pkg/storage/etcd3/testing"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
-	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
 )
-
-func newStorage(t *testing.T) *Storage {
-	t.Helper()
-	_, etcd := etcd3testing.NewUnsecuredEtcd3TestClientServer(t)
-	scheme := registrytest.Scheme()
-	s, err := NewStorage(scheme, registrytest.Options(etcd.Transport, scheme, v1.SchemeGroupVersion, "managedclusters"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.ManagedCluster.Destroy)
-	registrytest.WaitUntilReady(t, s.ManagedCluster.Store)
-	return s
-}
-
-func requestContext(s *Storage, subresources ...string) context.Context {
-	return genericregistrytest.NewClusterScopeContext(s.ManagedCluster.Store, subresources...)
-}
 
 func validCluster() *cluster.ManagedCluster {
 	return &cluster.ManagedCluster{
@@ -51,69 +30,55 @@ func validCluster() *cluster.ManagedCluster {
 	}
 }
 
-func TestStorage_Create(t *testing.T) {
-	s := newStorage(t)
-	unnamed, dotted, plain := validCluster(), validCluster(), validCluster()
-	unnamed.Name = ""
-	dotted.Name = "c.1"
-	plain.Spec.ManagedClusterClientConfigs[0].URL = "http://a.example.com"
-	genericregistrytest.New(t, s.ManagedCluster.Store).ClusterScope().TestCreate(validCluster(), unnamed, dotted, plain)
+func TestStorage(t *testing.T) {
+	registrytest.Suite[*cluster.ManagedCluster]{
+		Kind:  Kind,
+		Valid: validCluster,
+		Invalid: []func(*cluster.ManagedCluster){
+			func(c *cluster.ManagedCluster) { c.Name = "c.1" },
+			func(c *cluster.ManagedCluster) { c.Spec.ManagedClusterClientConfigs[0].URL = "http://a.example.com" },
+		},
+		Change: func(c *cluster.ManagedCluster) { c.Spec.LeaseDurationSeconds = 30 },
+		InvalidChanges: []func(*cluster.ManagedCluster){
+			func(c *cluster.ManagedCluster) { c.Spec.LeaseDurationSeconds = -1 },
+			func(c *cluster.ManagedCluster) { c.Labels = map[string]string{"a": strings.Repeat("x", 64)} },
+		},
+		Matching: []fields.Set{{"spec.hubAcceptsClient": "false"}},
+		Others:   []fields.Set{{"spec.hubAcceptsClient": "true"}},
+		Status: func(c *cluster.ManagedCluster) {
+			c.Status.Conditions = []metav1.Condition{{
+				Type: "ManagedClusterJoined", Status: "True", Reason: "Because", LastTransitionTime: metav1.Unix(1, 0),
+			}}
+		},
+		BadStatus:  func(c *cluster.ManagedCluster) { c.Status.ClusterClaims = []cluster.ManagedClusterClaim{{}} },
+		Columns:    "Name/0 Hub Accepted/0 Managed Cluster URLs/0 Joined/0 Available/0 Age/0 Version/1 Cluster Set/1",
+		Cells:      "c1|false|https://a.example.com,https://b.example.com|True||<unknown>||",
+		ShortNames: "mcl mcls",
+	}.Run(t)
 }
 
-func TestStorage_Update(t *testing.T) {
-	change := func(f func(*cluster.ManagedCluster)) genericregistrytest.UpdateFunc {
-		return func(object runtime.Object) runtime.Object {
-			f(object.(*cluster.ManagedCluster))
-			return object
-		}
-	}
-	s := newStorage(t)
-	genericregistrytest.New(t, s.ManagedCluster.Store).ClusterScope().TestUpdate(validCluster(),
-		change(func(c *cluster.ManagedCluster) { c.Spec.LeaseDurationSeconds = 30 }),
-		change(func(c *cluster.ManagedCluster) { c.Spec.LeaseDurationSeconds = -1 }),
-		change(func(c *cluster.ManagedCluster) { c.Labels = map[string]string{"a": strings.Repeat("x", 64)} }),
-	)
-}
-
-func TestStorage_Delete(t *testing.T) {
-	genericregistrytest.New(t, newStorage(t).ManagedCluster.Store).ClusterScope().ReturnDeletedObject().TestDelete(validCluster())
-}
-
-func TestStorage_Get(t *testing.T) {
-	genericregistrytest.New(t, newStorage(t).ManagedCluster.Store).ClusterScope().TestGet(validCluster())
-}
-
-func TestStorage_List(t *testing.T) {
-	genericregistrytest.New(t, newStorage(t).ManagedCluster.Store).ClusterScope().TestList(validCluster())
-}
-
-func TestStorage_Watch(t *testing.T) {
-	accepted := validCluster()
-	accepted.Spec.HubAcceptsClient = true
-	genericregistrytest.New(t, newStorage(t).ManagedCluster.Store).ClusterScope().TestWatch(accepted,
-		[]labels.Set{{"env": "x"}}, []labels.Set{{"env": "z"}, {cluster.ClusterSetLabel: "x"}},
-		[]fields.Set{{"metadata.name": "c1"}, {"spec.hubAcceptsClient": "true"}},
-		[]fields.Set{{"metadata.name": "c2"}, {"spec.hubAcceptsClient": "false"}},
-	)
+func newStorage(t *testing.T) *generic.Resource {
+	t.Helper()
+	return registrytest.NewStorage(t, registrytest.NewEtcd(t), Kind, nil)
 }
 
 func TestStorage_ListsTheClustersOfASetByTheirLabel(t *testing.T) {
 	s := newStorage(t)
-	ctx := requestContext(s)
+	ctx := registrytest.Context(s)
 	for name, set := range map[string]string{"c1": "dev", "c2": "qa", "c3": "dev", "c4": ""} {
 		c := &cluster.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if set != "" {
 			c.Labels = map[string]string{cluster.ClusterSetLabel: set}
 		}
-		registrytest.Create(t, ctx, s.ManagedCluster, c)
+		registrytest.Create(t, ctx, s, c)
 	}
-	moved, err := s.ManagedCluster.Get(ctx, "c2", &metav1.GetOptions{})
+	moved, err := s.Get(ctx, "c2", &metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	into := moved.DeepCopyObject().(*cluster.ManagedCluster)
 	into.Labels = map[string]string{cluster.ClusterSetLabel: "dev"}
-	if _, err := registrytest.Update(ctx, s.ManagedCluster, into); err != nil {
+	if _, err := registrytest.Update(ctx, s, into); err != nil {
 		t.Fatal(err)
 	}
 	for selector, want := range map[string]string{
@@ -128,7 +93,7 @@ func TestStorage_ListsTheClustersOfASetByTheirLabel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list, err := s.ManagedCluster.List(ctx, &metainternalversion.ListOptions{LabelSelector: parsed})
+		list, err := s.List(ctx, &metainternalversion.ListOptions{LabelSelector: parsed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +113,7 @@ func TestStorage_ACreatedClusterHasNoStatusAndTaintsOfNow(t *testing.T) {
 	c.Generation = 7
 	c.Status.Version.Kubernetes = "v1"
 	before := metav1.Now().Unix()
-	created := registrytest.Create(t, requestContext(s), s.ManagedCluster, c)
+	created := registrytest.Create(t, registrytest.Context(s), s, c)
 	if created.Generation != 1 || created.Status.Version.Kubernetes != "" {
 		t.Errorf("got generation %d, status %+v", created.Generation, created.Status)
 	}
@@ -159,11 +124,11 @@ func TestStorage_ACreatedClusterHasNoStatusAndTaintsOfNow(t *testing.T) {
 
 func TestStorage_AChangeOfTheSpecIsANewGeneration(t *testing.T) {
 	s := newStorage(t)
-	ctx := requestContext(s)
-	created := registrytest.Create(t, ctx, s.ManagedCluster, validCluster())
+	ctx := registrytest.Context(s)
+	created := registrytest.Create(t, ctx, s, validCluster())
 	created.Status.Version.Kubernetes = "v1"
 	created.Labels["env"] = "z"
-	relabelled, err := registrytest.Update(ctx, s.ManagedCluster, created)
+	relabelled, err := registrytest.Update(ctx, s, created)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +136,7 @@ func TestStorage_AChangeOfTheSpecIsANewGeneration(t *testing.T) {
 		t.Errorf("after a change of labels and status: generation %d, %v, %+v", relabelled.Generation, relabelled.Labels, relabelled.Status)
 	}
 	relabelled.Spec.HubAcceptsClient = true
-	accepted, err := registrytest.Update(ctx, s.ManagedCluster, relabelled)
+	accepted, err := registrytest.Update(ctx, s, relabelled)
 	if err != nil || accepted.Generation != 2 {
 		t.Errorf("after a change of the spec: %v, %v", accepted, err)
 	}
@@ -179,18 +144,18 @@ func TestStorage_AChangeOfTheSpecIsANewGeneration(t *testing.T) {
 
 func TestStorage_AMadeUpTaintTimeIsRefusedAndALeftOutOneIsRestored(t *testing.T) {
 	s := newStorage(t)
-	ctx := requestContext(s)
-	created := registrytest.Create(t, ctx, s.ManagedCluster, validCluster())
+	ctx := registrytest.Context(s)
+	created := registrytest.Create(t, ctx, s, validCluster())
 
 	added := created.DeepCopy()
 	added.Spec.Taints = append(added.Spec.Taints, cluster.Taint{Key: "b", Effect: "NoSelect", TimeAdded: metav1.Now()})
-	if _, err := registrytest.Update(ctx, s.ManagedCluster, added); !apierrors.IsInvalid(err) ||
+	if _, err := registrytest.Update(ctx, s, added); !apierrors.IsInvalid(err) ||
 		!strings.Contains(err.Error(), `Taint "b"`) {
 		t.Errorf("a made-up time: got %v", err)
 	}
 	left := created.DeepCopy()
 	left.Spec.Taints[0].TimeAdded = metav1.Time{}
-	updated, err := registrytest.Update(ctx, s.ManagedCluster, left)
+	updated, err := registrytest.Update(ctx, s, left)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,10 +166,10 @@ func TestStorage_AMadeUpTaintTimeIsRefusedAndALeftOutOneIsRestored(t *testing.T)
 
 func TestStorage_AnUpdateNeedsTheVersionThatItChanges(t *testing.T) {
 	s := newStorage(t)
-	ctx := requestContext(s)
-	created := registrytest.Create(t, ctx, s.ManagedCluster, validCluster())
+	ctx := registrytest.Context(s)
+	created := registrytest.Create(t, ctx, s, validCluster())
 	for name, u := range map[string]rest.Updater{
-		"main": s.ManagedCluster, "status": s.Status, "label": s.Label, "accept": s.Accept,
+		"main": s, "status": s.Subresources["status"], "label": s.Subresources["label"], "accept": s.Subresources["accept"],
 	} {
 		without := created.DeepCopy()
 		without.ResourceVersion = ""
@@ -216,11 +181,5 @@ func TestStorage_AnUpdateNeedsTheVersionThatItChanges(t *testing.T) {
 		if _, err := registrytest.Update(ctx, u, stale); !apierrors.IsConflict(err) {
 			t.Errorf("%s of an old version: got %v", name, err)
 		}
-	}
-}
-
-func TestStorage_ShortNames(t *testing.T) {
-	if got := strings.Join(newStorage(t).ManagedCluster.ShortNames(), " "); got != "mcl mcls" {
-		t.Errorf("got %q", got)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
 )
 
@@ -43,31 +44,31 @@ func spoilt(c *cluster.ManagedCluster) *cluster.ManagedCluster {
 
 func TestSubresources_ChangeOneThingAndNothingElse(t *testing.T) {
 	for name, c := range map[string]struct {
-		of func(*Storage) rest.Updater
+		of func(*generic.Resource) rest.Updater
 		// want makes what is stored, but for metadata, of what was stored and what was sent.
 		want   func(want, sent *cluster.ManagedCluster)
 		exempt []string
 	}{
 		"status": {
-			of:   func(s *Storage) rest.Updater { return s.Status },
+			of:   func(s *generic.Resource) rest.Updater { return s.Subresources["status"] },
 			want: func(want, sent *cluster.ManagedCluster) { want.Status = sent.Status },
 		},
 		"label": {
-			of:     func(s *Storage) rest.Updater { return s.Label },
+			of:     func(s *generic.Resource) rest.Updater { return s.Subresources["label"] },
 			want:   func(want, sent *cluster.ManagedCluster) { want.Labels = sent.Labels },
 			exempt: []string{"labels"},
 		},
 		"accept": {
-			of:     func(s *Storage) rest.Updater { return s.Accept },
+			of:     func(s *generic.Resource) rest.Updater { return s.Subresources["accept"] },
 			want:   func(want, sent *cluster.ManagedCluster) { want.Spec.HubAcceptsClient = sent.Spec.HubAcceptsClient },
 			exempt: []string{"generation", "annotations"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStorage(t)
-			old := registrytest.Create(t, requestContext(s), s.ManagedCluster, validCluster())
+			old := registrytest.Create(t, registrytest.Context(s), s, validCluster())
 			sent := spoilt(old)
-			updated, err := registrytest.Update(requestContext(s, name), c.of(s), sent)
+			updated, err := registrytest.Update(registrytest.Context(s, name), c.of(s), sent)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +85,7 @@ func TestSubresources_ChangeOneThingAndNothingElse(t *testing.T) {
 			}
 			registrytest.WantSameMeta(t, updated, old, c.exempt...)
 
-			read, err := s.ManagedCluster.Get(requestContext(s), "c1", &metav1.GetOptions{})
+			read, err := s.Get(registrytest.Context(s), "c1", &metav1.GetOptions{})
 			if err != nil || !equality.Semantic.DeepEqual(read, runtime.Object(updated)) {
 				t.Errorf("stored is %+v, %v, returned was %+v", read, err, updated)
 			}
@@ -94,9 +95,9 @@ func TestSubresources_ChangeOneThingAndNothingElse(t *testing.T) {
 
 func TestAccept_IsANewGeneration(t *testing.T) {
 	s := newStorage(t)
-	created := registrytest.Create(t, requestContext(s), s.ManagedCluster, validCluster())
+	created := registrytest.Create(t, registrytest.Context(s), s, validCluster())
 	created.Spec.HubAcceptsClient = true
-	accepted, err := registrytest.Update(requestContext(s, "accept"), s.Accept, created)
+	accepted, err := registrytest.Update(registrytest.Context(s, "accept"), s.Subresources["accept"], created)
 	if err != nil || !accepted.Spec.HubAcceptsClient || accepted.Generation != 2 {
 		t.Fatalf("got %+v, %v", accepted, err)
 	}
@@ -104,40 +105,40 @@ func TestAccept_IsANewGeneration(t *testing.T) {
 
 func TestLabel_RefusesLabelsThatAreNone(t *testing.T) {
 	s := newStorage(t)
-	created := registrytest.Create(t, requestContext(s), s.ManagedCluster, validCluster())
+	created := registrytest.Create(t, registrytest.Context(s), s, validCluster())
 	created.Labels = map[string]string{"info.open-cluster-management.io/a": "*"}
-	if _, err := registrytest.Update(requestContext(s, "label"), s.Label, created); !apierrors.IsInvalid(err) {
+	if _, err := registrytest.Update(registrytest.Context(s, "label"), s.Subresources["label"], created); !apierrors.IsInvalid(err) {
 		t.Fatalf("got %v", err)
 	}
 }
 
 func TestStatus_RefusesAStatusThatIsNone(t *testing.T) {
 	s := newStorage(t)
-	created := registrytest.Create(t, requestContext(s), s.ManagedCluster, validCluster())
+	created := registrytest.Create(t, registrytest.Context(s), s, validCluster())
 	created.Status.ClusterClaims = []cluster.ManagedClusterClaim{{}}
-	if _, err := registrytest.Update(requestContext(s, "status"), s.Status, created); !apierrors.IsInvalid(err) {
+	if _, err := registrytest.Update(registrytest.Context(s, "status"), s.Subresources["status"], created); !apierrors.IsInvalid(err) {
 		t.Fatalf("got %v", err)
 	}
 }
 
 func TestSubresources_OfAnotherClusterOfTheSameNameAreNotChanged(t *testing.T) {
 	s := newStorage(t)
-	created := registrytest.Create(t, requestContext(s), s.ManagedCluster, validCluster())
-	for name, u := range map[string]rest.Updater{"status": s.Status, "label": s.Label, "accept": s.Accept} {
+	created := registrytest.Create(t, registrytest.Context(s), s, validCluster())
+	for name, u := range s.Subresources {
 		// A patch has its UID in the patched object only.
 		patch := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 			patched := old.DeepCopyObject().(*cluster.ManagedCluster)
 			patched.UID = "another"
 			return patched, nil
 		})
-		_, _, err := u.Update(requestContext(s, name), "c1", patch, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc,
+		_, _, err := u.Update(registrytest.Context(s, name), "c1", patch, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc,
 			false, &metav1.UpdateOptions{})
 		if !apierrors.IsInvalid(err) {
 			t.Errorf("patch of %s: got %v", name, err)
 		}
 		put := created.DeepCopy()
 		put.UID = "another"
-		if _, err := registrytest.Update(requestContext(s, name), u, put); !apierrors.IsConflict(err) {
+		if _, err := registrytest.Update(registrytest.Context(s, name), u, put); !apierrors.IsConflict(err) {
 			t.Errorf("put of %s: got %v", name, err)
 		}
 	}
@@ -146,8 +147,8 @@ func TestSubresources_OfAnotherClusterOfTheSameNameAreNotChanged(t *testing.T) {
 // A server-side apply may create what it does not find; through a subresource it may not.
 func TestSubresources_CreateNothing(t *testing.T) {
 	s := newStorage(t)
-	for name, u := range map[string]rest.Updater{"status": s.Status, "label": s.Label, "accept": s.Accept} {
-		_, _, err := u.Update(requestContext(s, name), "c1", rest.DefaultUpdatedObjectInfo(validCluster()),
+	for name, u := range s.Subresources {
+		_, _, err := u.Update(registrytest.Context(s, name), "c1", rest.DefaultUpdatedObjectInfo(validCluster()),
 			rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{})
 		if !apierrors.IsNotFound(err) {
 			t.Errorf("%s: got %v", name, err)
@@ -171,11 +172,11 @@ func TestResetFields_AreAllThatASubresourceDoesNotChange(t *testing.T) {
 		of    rest.ResetFieldsStrategy
 		owned []string
 	}{
-		"main": {s.ManagedCluster,
+		"main": {s,
 			[]string{"labels", "annotations", "finalizers", "accepts", "lease", "taints", "configs"}},
-		"status": {s.Status, []string{"version"}},
-		"label":  {s.Label, []string{"labels"}},
-		"accept": {s.Accept, []string{"accepts"}},
+		"status": {s.Subresources["status"], []string{"version"}},
+		"label":  {s.Subresources["label"], []string{"labels"}},
+		"accept": {s.Subresources["accept"], []string{"accepts"}},
 	} {
 		reset := c.of.GetResetFields()["cluster.open-cluster-management.io/v1"]
 		if reset == nil {

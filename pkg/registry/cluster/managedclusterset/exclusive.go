@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
@@ -45,6 +46,16 @@ func conflict(name string, err *exclusive.ClaimedError) error {
 	return apierrors.NewConflict(cluster.Resource("managedclustersets"), name, fmt.Errorf(
 		"the label %s=%s is already claimed by the ManagedClusterSet %q: exclusive sets cannot share a label, choose another one or a LabelSelector",
 		err.Claim[:slash], err.Claim[slash+1:], err.Holder))
+}
+
+// withDryRun has dry runs checked as well.
+func withDryRun(store *genericregistry.Store) {
+	store.BeginCreate = func(ctx context.Context, obj runtime.Object, options *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
+		return checkDryRun(ctx, store, obj, options.DryRun)
+	}
+	store.BeginUpdate = func(ctx context.Context, obj, _ runtime.Object, options *metav1.UpdateOptions) (genericregistry.FinishFunc, error) {
+		return checkDryRun(ctx, store, obj, options.DryRun)
+	}
 }
 
 // checkDryRun says of a dry run what the claim would say of the real request, which writes it.

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
+	etcd3testing "k8s.io/apiserver/pkg/storage/etcd3/testing"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/install"
@@ -35,6 +36,13 @@ func Scheme() *runtime.Scheme {
 	install.Install(scheme)
 	openmcpinstall.Install(scheme)
 	return scheme
+}
+
+// NewEtcd starts an etcd for a test, and ends it with the test.
+func NewEtcd(t *testing.T) storagebackend.TransportConfig {
+	t.Helper()
+	_, config := etcd3testing.NewUnsecuredEtcd3TestClientServer(t)
+	return config.Transport
 }
 
 // Options is how a resource is stored in an etcd, in a version.

@@ -25,6 +25,7 @@ const (
 	minLifetime     = 10 * time.Minute // less than any cluster gives
 	defaultLifetime = time.Hour
 	maxLifetime     = 24 * time.Hour
+	maxAudiences    = 16 // of one token; all are sent to its cluster
 
 	phaseGranted = "Granted"
 	phaseDenied  = "Denied"
@@ -64,6 +65,9 @@ func (r *TokenREST) Create(ctx context.Context, name string, obj runtime.Object,
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("metadata.name must be %q, the name of the AccessRequest, or not be there, not %q",
 			name, token.Name))
 	}
+	if given := len(token.Spec.Audiences); given > maxAudiences {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("spec.audiences: must have %d entries at most, not %d", maxAudiences, given))
+	}
 	found, err := r.requests.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
 		return nil, err
@@ -100,6 +104,9 @@ func (r *TokenREST) Create(ctx context.Context, name string, obj runtime.Object,
 	if err != nil {
 		return nil, err
 	}
+	if err := r.checkAgain(ctx, owner); err != nil {
+		return nil, err
+	}
 	if given := minted.ExpirationTimestamp.Sub(r.now()); given < lifetime-time.Minute {
 		warning.AddWarning(ctx, "", fmt.Sprintf("the cluster gives tokens for %s only", given.Round(time.Second)))
 	}
@@ -130,6 +137,20 @@ func (r *TokenREST) check(ctx context.Context, o *openmcp.AccessRequest) error {
 		return conflict(o, fmt.Sprintf("its Cluster %s/%s does not exist", ref.Namespace, ref.Name))
 	}
 	return err
+}
+
+// checkAgain refuses a token that was made for what its request asked for before. With a shorter ttl the provider ends the tokens that
+// there are, and this one may have come after that.
+func (r *TokenREST) checkAgain(ctx context.Context, before *openmcp.AccessRequest) error {
+	found, err := r.requests.Get(ctx, before.Name, &metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	now := found.(*openmcp.AccessRequest)
+	if now.UID != before.UID || now.Generation != before.Generation {
+		return conflict(before, "it has changed while the token was made: ask again")
+	}
+	return r.check(ctx, now)
 }
 
 // lifetime is for how long a token is asked for. What differs from the wish is said in a warning.

@@ -4,171 +4,39 @@
 package clusterrequest
 
 import (
-	"context"
-	"fmt"
-	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	genericregistrytest "k8s.io/apiserver/pkg/registry/generic/testing"
-	"k8s.io/apiserver/pkg/registry/rest"
-	etcd3testing "k8s.io/apiserver/pkg/storage/etcd3/testing"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
-	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
 )
 
-func newStorage(t *testing.T) *Storage {
-	t.Helper()
-	_, etcd := etcd3testing.NewUnsecuredEtcd3TestClientServer(t)
-	scheme := registrytest.Scheme()
-	s, err := NewStorage(scheme, registrytest.Options(etcd.Transport, scheme, v1alpha1.SchemeGroupVersion, "clusterrequests"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.ClusterRequest.Destroy)
-	registrytest.WaitUntilReady(t, s.ClusterRequest.Store)
-	return s
-}
-
-func requestContext(s *Storage, subresources ...string) context.Context {
-	return genericregistrytest.NewNamespaceScopeContext(s.ClusterRequest.Store, "test", subresources...)
-}
-
-func valid() *openmcp.ClusterRequest {
-	return &openmcp.ClusterRequest{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "test", Name: "a", Labels: map[string]string{"env": "x"}},
-		Spec:       openmcp.ClusterRequestSpec{Purpose: "mcp"},
-	}
-}
-
-func change(f func(*openmcp.ClusterRequest)) genericregistrytest.UpdateFunc {
-	return func(object runtime.Object) runtime.Object {
-		f(object.(*openmcp.ClusterRequest))
-		return object
-	}
-}
-
-func TestStorage_Create(t *testing.T) {
-	unnamed, invalid := valid(), valid()
-	unnamed.Name = ""
-	change(func(o *openmcp.ClusterRequest) { o.Spec.Purpose = "" })(invalid)
-	genericregistrytest.New(t, newStorage(t).ClusterRequest.Store).TestCreate(valid(), unnamed, invalid)
-}
-
-func TestStorage_Update(t *testing.T) {
-	genericregistrytest.New(t, newStorage(t).ClusterRequest.Store).TestUpdate(valid(),
-		change(func(o *openmcp.ClusterRequest) { o.Labels = map[string]string{"env": "z"} }),
-		change(func(o *openmcp.ClusterRequest) { o.Spec.Purpose = "other" }),
-	)
-}
-
-func TestStorage_Delete(t *testing.T) {
-	genericregistrytest.New(t, newStorage(t).ClusterRequest.Store).ReturnDeletedObject().TestDelete(valid())
-}
-
-func TestStorage_Get(t *testing.T) {
-	genericregistrytest.New(t, newStorage(t).ClusterRequest.Store).TestGet(valid())
-}
-
-func TestStorage_List(t *testing.T) {
-	genericregistrytest.New(t, newStorage(t).ClusterRequest.Store).TestList(valid())
-}
-
-func TestStorage_Watch(t *testing.T) {
-	genericregistrytest.New(t, newStorage(t).ClusterRequest.Store).TestWatch(valid(),
-		[]labels.Set{{"env": "x"}}, []labels.Set{{"env": "z"}},
-		[]fields.Set{{"metadata.name": "a"}, {"spec.purpose": "mcp"}, {"status.phase": ""}},
-		[]fields.Set{{"metadata.name": "b"}, {"spec.purpose": "other"}, {"status.phase": "Granted"}},
-	)
-}
-
-func TestGeneration_FollowsTheSpec(t *testing.T) {
-	s := newStorage(t)
-	spoilt := valid()
-	spoilt.Generation = 7
-	created := registrytest.Create(t, requestContext(s), s.ClusterRequest, spoilt)
-	labelled := created.DeepCopy()
-	labelled.Labels["env"], labelled.Generation = "z", 9
-	labelled, err := registrytest.Update(requestContext(s), s.ClusterRequest, labelled)
-	if err != nil || created.Generation != 1 || labelled.Generation != 1 {
-		t.Fatalf("generation %d when created, %d when labelled, %v", created.Generation, labelled.Generation, err)
-	}
-}
-
-func TestStatus_ChangesTheStatusAndNothingElse(t *testing.T) {
-	s := newStorage(t)
-	written := valid()
-	written.Status.Phase = "Granted"
-	old := registrytest.Create(t, requestContext(s), s.ClusterRequest, written)
-	if old.Status.Phase != "" {
-		t.Errorf("it is created as %s", old.Status.Phase)
-	}
-	sent := old.DeepCopy()
-	registrytest.Spoil(sent)
-	change(func(o *openmcp.ClusterRequest) { o.Spec.Purpose = "other" })(sent)
-	sent.Status.Status = openmcp.Status{ObservedGeneration: 1, Phase: "Granted", Conditions: []metav1.Condition{{
-		Type: "Ready", Status: "True", Reason: "Because", LastTransitionTime: metav1.Unix(1, 0),
-	}}}
-	updated, err := registrytest.Update(requestContext(s, "status"), s.Status, sent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	registrytest.WantSameMeta(t, updated, old)
-	if !equality.Semantic.DeepEqual(updated.Spec, old.Spec) || !equality.Semantic.DeepEqual(updated.Status, sent.Status) {
-		t.Errorf("became %+v", updated)
-	}
-	relabelled := updated.DeepCopy()
-	relabelled.Labels["env"], relabelled.Status = "z", openmcp.ClusterRequestStatus{}
-	relabelled, err = registrytest.Update(requestContext(s), s.ClusterRequest, relabelled)
-	if err != nil || !equality.Semantic.DeepEqual(relabelled.Status, updated.Status) {
-		t.Errorf("after an update: %+v, %v", relabelled, err)
-	}
-	relabelled.Status.Conditions[0].Reason = ""
-	if _, err := registrytest.Update(requestContext(s, "status"), s.Status, relabelled); !apierrors.IsInvalid(err) {
-		t.Errorf("a condition without a reason: got %v", err)
-	}
-}
-
-func TestResetFields_AreThoseOfTheOtherHalf(t *testing.T) {
-	s := newStorage(t)
-	spec, status := fieldpath.MakePathOrDie("spec", "purpose"), fieldpath.MakePathOrDie("status", "phase")
-	for owned, of := range map[string]rest.ResetFieldsStrategy{spec.String(): s.ClusterRequest, status.String(): s.Status} {
-		got := fieldpath.NewSet(spec, status).RecursiveDifference(of.GetResetFields()["clusters.openmcp.cloud/v1alpha1"])
-		if got.Size() != 1 || strings.TrimSpace(got.String()) != owned {
-			t.Errorf("an applier owns %s, want %s", got, owned)
-		}
-	}
-}
-
-func TestTable_Columns(t *testing.T) {
-	o := valid()
-	o.Status.Phase, o.Status.Cluster = "Granted", &openmcp.ObjectReference{Namespace: "b", Name: "c"}
-	table, err := tableConvertor.ConvertToTable(t.Context(), o, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var columns []string
-	for _, column := range table.ColumnDefinitions {
-		columns = append(columns, fmt.Sprintf("%s/%d", column.Name, column.Priority))
-		if column.Description == "" {
-			t.Errorf("%s has no description", column.Name)
-		}
-	}
-	if got := fmt.Sprint(columns, table.Rows[0].Cells); got != `[Name/0 Purpose/0 Phase/0 Cluster/0 Cluster-NS/0] [a mcp Granted c b]` {
-		t.Errorf("got %s", got)
-	}
-}
-
-func TestStorage_ShortNames(t *testing.T) {
-	if got := strings.Join(newStorage(t).ClusterRequest.ShortNames(), " "); got != "cr creq" {
-		t.Errorf("got %q", got)
-	}
+func TestStorage(t *testing.T) {
+	registrytest.Suite[*openmcp.ClusterRequest]{
+		Kind: Kind,
+		Valid: func() *openmcp.ClusterRequest {
+			return &openmcp.ClusterRequest{
+				ObjectMeta: metav1.ObjectMeta{Namespace: registrytest.Namespace, Name: "a", Labels: map[string]string{"env": "x"}},
+				Spec:       openmcp.ClusterRequestSpec{Purpose: "mcp"},
+			}
+		},
+		Invalid:        []func(*openmcp.ClusterRequest){func(r *openmcp.ClusterRequest) { r.Spec.Purpose = "" }},
+		Change:         func(r *openmcp.ClusterRequest) { r.Labels = map[string]string{"env": "z"} },
+		InvalidChanges: []func(*openmcp.ClusterRequest){func(r *openmcp.ClusterRequest) { r.Spec.Purpose = "other" }},
+		OtherSpec:      func(r *openmcp.ClusterRequest) { r.Spec.Purpose = "other" },
+		Matching:       []fields.Set{{"spec.purpose": "mcp"}, {"status.phase": ""}},
+		Others:         []fields.Set{{"spec.purpose": "other"}, {"status.phase": "Granted"}},
+		Status: func(r *openmcp.ClusterRequest) {
+			r.Status.Cluster = &openmcp.ObjectReference{Namespace: "b", Name: "c"}
+			r.Status.Status = openmcp.Status{ObservedGeneration: 1, Phase: "Granted", Conditions: []metav1.Condition{{
+				Type: "Ready", Status: "True", Reason: "Because", LastTransitionTime: metav1.Unix(1, 0),
+			}}}
+		},
+		BadStatus:  func(r *openmcp.ClusterRequest) { r.Status.Conditions[0].Reason = "" },
+		Columns:    "Name/0 Purpose/0 Phase/0 Cluster/0 Cluster-NS/0",
+		Cells:      "a|mcp|Granted|c|b",
+		ShortNames: "cr creq",
+	}.Run(t)
 }

@@ -24,7 +24,7 @@ import (
 
 // client is one user at one replica.
 type client struct {
-	t   *testing.T
+	t   testing.TB
 	r   *REST
 	who user.Info
 }
@@ -128,7 +128,7 @@ func namesOf(list *view.ClusterSetMemberList) []string {
 	return names
 }
 
-func expectNames(t *testing.T, got []string, want ...string) {
+func expectNames(t testing.TB, got []string, want ...string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
 		t.Fatalf("got  %v\nwant %v", got, want)
@@ -137,7 +137,7 @@ func expectNames(t *testing.T, got []string, want ...string) {
 
 // stream is an open watch.
 type stream struct {
-	t *testing.T
+	t testing.TB
 	w watch.Interface
 }
 
@@ -264,7 +264,7 @@ func (s *stream) expectInitial(want ...string) string {
 	}
 }
 
-func number(t *testing.T, v string) uint64 {
+func number(t testing.TB, v string) uint64 {
 	t.Helper()
 	n, err := strconv.ParseUint(v, 10, 64)
 	must(t, err)

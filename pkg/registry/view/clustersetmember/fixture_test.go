@@ -82,21 +82,23 @@ func startEtcd(dir string) (*etcd.Server, error) {
 // hub is an etcd with clusters and sets in it, and the RBAC rules of a front.
 type hub struct {
 	transformers   map[string]value.Transformer
-	t              *testing.T
+	t              testing.TB
 	config         *storagebackend.Config
 	clusters, sets storage.Interface
 	front          *front
 	uids           int
 }
 
-func newHub(t *testing.T) *hub { return newHubOn(t, sharedEtcd) }
+func newHub(t testing.TB) *hub { return newHubOn(t, sharedEtcd) }
 
-func newHubOn(t *testing.T, server *etcd.Server) *hub { return newEncryptedHubOn(t, server, nil) }
+func newHubOn(t testing.TB, server *etcd.Server) *hub { return newEncryptedHubOn(t, server, nil) }
 
 // newEncryptedHubOn is a hub whose encryption configuration has transformers for resources.
-func newEncryptedHubOn(t *testing.T, server *etcd.Server, transformers map[string]value.Transformer) *hub {
+func newEncryptedHubOn(t testing.TB, server *etcd.Server, transformers map[string]value.Transformer) *hub {
 	t.Helper()
-	t.Parallel() // Each has a prefix of its own, and most of the time is spent waiting.
+	if test, ok := t.(*testing.T); ok {
+		test.Parallel() // Each has a prefix of its own, and most of the time is spent waiting.
+	}
 	h := &hub{t: t, front: newFront(t), transformers: transformers}
 	h.config = storagebackend.NewDefaultConfig(fmt.Sprintf("/test-%d", prefixes.Add(1)), nil)
 	h.config.Transport = server.Transport()
@@ -257,7 +259,7 @@ func (h *hub) eventually(what string, condition func() (done bool, state string)
 	eventually(h.t, what, condition)
 }
 
-func eventually(t *testing.T, what string, condition func() (done bool, state string)) {
+func eventually(t testing.TB, what string, condition func() (done bool, state string)) {
 	t.Helper()
 	var last string
 	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, func(context.Context) (bool,
@@ -271,7 +273,7 @@ func eventually(t *testing.T, what string, condition func() (done bool, state st
 	}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -298,7 +300,7 @@ func labelled(pairs ...string) map[string]string {
 }
 
 // ownEtcd is for tests that need a revision to stand still, or to be compacted.
-func ownEtcd(t *testing.T) *etcd.Server {
+func ownEtcd(t testing.TB) *etcd.Server {
 	t.Helper()
 	server, err := startEtcd(t.TempDir())
 	must(t, err)

@@ -5,12 +5,12 @@ package clustersetmember
 
 import (
 	"bytes"
-	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"

@@ -25,7 +25,7 @@ import (
 
 // front stands for the kube-apiserver that has the RBAC rules. It counts resource versions as that does.
 type front struct {
-	t         *testing.T
+	t         testing.TB
 	clientset *fake.Clientset
 	version   atomic.Int64
 
@@ -33,13 +33,13 @@ type front struct {
 	rules map[string][]string
 }
 
-func newFront(t *testing.T) *front {
+func newFront(t testing.TB) *front {
 	return &front{t: t, clientset: fake.NewClientset(), rules: map[string][]string{}}
 }
 
 // client is one replica's. ready waits until it hears of every change: the fake forgets those between its list and its
 // watch.
-func (f *front) client() (rules rbacclient.RbacV1Interface, ready func(*testing.T)) {
+func (f *front) client() (rules rbacclient.RbacV1Interface, ready func(testing.TB)) {
 	client := fake.NewClientset()
 	var watches atomic.Int32
 	tracker := f.clientset.Tracker()
@@ -53,7 +53,7 @@ func (f *front) client() (rules rbacclient.RbacV1Interface, ready func(*testing.
 		watches.Add(1)
 		return true, w, err
 	})
-	return fakeRules{client.RbacV1()}, func(t *testing.T) {
+	return fakeRules{client.RbacV1()}, func(t testing.TB) {
 		t.Helper()
 		eventually(t, "the RBAC rules are watched", func() (bool, string) {
 			return watches.Load() >= 2, strconv.Itoa(int(watches.Load())) + " watches"

@@ -19,7 +19,7 @@ import (
 )
 
 // twoSets has the sets a (region apac) and b (stage prod), and four clusters.
-func twoSets(t *testing.T) *hub {
+func twoSets(t testing.TB) *hub {
 	h := newHub(t)
 	h.set("b", labelled("stage=prod"))
 	h.set("a", labelled("region=apac"))

@@ -26,7 +26,7 @@ type line struct {
 	open []net.Conn
 }
 
-func newLine(t *testing.T, etcd string) *line {
+func newLine(t testing.TB, etcd string) *line {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)

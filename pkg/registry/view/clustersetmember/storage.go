@@ -9,6 +9,7 @@ package clustersetmember
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"sync"
 
@@ -258,6 +259,9 @@ func (r *REST) List(ctx context.Context, options *internalversion.ListOptions) (
 	if !ok {
 		return nil, apierrors.NewInternalError(errNoUser)
 	}
+	if err := checkTerms(options); err != nil {
+		return nil, err
+	}
 	return r.list(ctx, who, options)
 }
 
@@ -267,7 +271,36 @@ func (r *REST) Watch(ctx context.Context, options *internalversion.ListOptions) 
 	if !ok {
 		return nil, apierrors.NewInternalError(errNoUser)
 	}
+	if err := checkTerms(options); err != nil {
+		return nil, err
+	}
 	return r.watch(ctx, who, options)
+}
+
+// mostTerms is how many keys and values the selectors of a request may have. The selectors of a watch are compared with every
+// member, before it is known what the user may see, and the address of a request has room for a hundred thousand terms.
+const mostTerms = 256
+
+func checkTerms(options *internalversion.ListOptions) error {
+	if options == nil {
+		return nil
+	}
+	terms := 0
+	if options.LabelSelector != nil {
+		requirements, _ := options.LabelSelector.Requirements()
+		terms += len(requirements)
+		for i := range requirements {
+			terms += len(requirements[i].ValuesUnsorted())
+		}
+	}
+	if options.FieldSelector != nil {
+		terms += len(options.FieldSelector.Requirements())
+	}
+	if terms > mostTerms {
+		return apierrors.NewBadRequest(fmt.Sprintf("labelSelector and fieldSelector have %d keys and values, and may have %d: select "+
+			"fewer, or read all and choose from them", terms, mostTerms))
+	}
+	return nil
 }
 
 // selection is what a request selects.

@@ -1,0 +1,160 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package entries bounds what the body of a request makes of its bytes.
+//
+// The generic server bounds the bytes. Three of them can be an entry, which takes a thousand times as much memory and
+// microseconds of time when it is decoded and its field managers are recorded, all before admission and validation. In
+// YAML, an alias repeats what may be long for two.
+package entries
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+const (
+	// Most is how many commas a body may have, and in YAML how many line breaks: there is one of them for each entry. In JSON only
+	// those outside of texts count. An object that is as large as it may be stored has fewer, where its entries have a handful
+	// of bytes.
+	Most = 64 << 10
+	// MostMerged is how many commas a strategic merge patch may have outside of its texts. It merges lists by looking for each
+	// entry among all others: 16,000 owners took it a minute. Whoever changes more uses another kind of patch.
+	MostMerged = 2 << 10
+	// MostAliases is how many aliases a body in YAML may have after an anchor. Aliases of aliases multiply.
+	MostAliases = 8
+)
+
+// WithLimit answers 413 to requests with more.
+func WithLimit(handler http.Handler, serializer runtime.NegotiatedSerializer) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// The machinery finds a fault in each character of such a name, and quotes all of it each time.
+		for _, manager := range r.URL.Query()["fieldManager"] {
+			if len(manager) > metav1validation.FieldManagerMaxLength {
+				err := apierrors.NewBadRequest(fmt.Sprintf("fieldManager: must have %d bytes at most, not %d",
+					metav1validation.FieldManagerMaxLength, len(manager)))
+				responsewriters.ErrorNegotiated(err, serializer, groupVersion(r), w, r)
+				return
+			}
+		}
+		if r.Body != nil && r.Body != http.NoBody {
+			contentType := r.Header.Get("Content-Type")
+			r.Body = &body{
+				ReadCloser: r.Body,
+				yaml:       strings.Contains(strings.ToLower(contentType), "yaml"),
+				merged:     strings.HasPrefix(contentType, string(types.StrategicMergePatchType)),
+			}
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+func groupVersion(r *http.Request) schema.GroupVersion {
+	if info, ok := request.RequestInfoFrom(r.Context()); ok {
+		return schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
+	}
+	return schema.GroupVersion{}
+}
+
+// body counts what is read of it.
+type body struct {
+	io.ReadCloser
+	// merged says that it is a strategic merge patch, and yaml that it may be YAML. What is in texts can be told in JSON only.
+	merged, yaml bool
+
+	commas, breaks int
+	notUTF8        bool
+	anchors        bool
+	aliases        int
+
+	quoted, escaped bool
+	last, before    byte
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	for _, c := range p[:n] {
+		if b.yaml {
+			b.countYAML(c)
+		} else {
+			b.countJSON(c)
+		}
+		b.before, b.last = b.last, c
+	}
+	switch {
+	case b.commas > Most || b.breaks > Most:
+		return n, tooLarge("the request has more than %d entries or lines: leave out what the object does not need", Most)
+	case b.merged && b.commas > MostMerged:
+		return n, tooLarge("the strategic merge patch has more than %d entries: use a merge patch (%s), or an update", MostMerged, types.MergePatchType)
+	case b.aliases > MostAliases:
+		return n, tooLarge("the YAML has more than %d aliases: write out what they stand for, or send JSON", MostAliases)
+	case b.notUTF8:
+		return n, apierrors.NewBadRequest("the YAML is in UTF-16: send UTF-8")
+	}
+	return n, err
+}
+
+func tooLarge(format string, args ...any) error {
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(format, args...))
+}
+
+func (b *body) countJSON(c byte) {
+	escaped := b.escaped
+	b.escaped = false
+	switch c {
+	case ',':
+		if !b.quoted {
+			b.commas++
+		}
+	case '"':
+		if !escaped {
+			b.quoted = !b.quoted
+		}
+	case '\\':
+		b.escaped = b.quoted && !escaped
+	}
+}
+
+// countYAML rather counts too much: where texts begin and end is not to be told without reading YAML.
+func (b *body) countYAML(c byte) {
+	switch c {
+	case ',':
+		b.commas++
+	case '\n', '\r', 0x85, 0xa8, 0xa9: // the last three end the other line breaks of YAML, and some letters
+		b.breaks++
+	case 0xfe, 0xff: // in no UTF-8
+		b.notUTF8 = true
+	}
+	if !begins(b.before) || !isName(c) {
+		return
+	}
+	switch b.last {
+	case '&':
+		b.anchors = true
+	case '*':
+		if b.anchors {
+			b.aliases++
+		}
+	}
+}
+
+// begins says whether a node of YAML may begin after a byte.
+func begins(c byte) bool {
+	return c == 0 || c >= 0x80 || strings.IndexByte(" \t\r\n,[{:-?!", c) >= 0
+}
+
+// isName says whether a byte can be part of the name of an anchor.
+func isName(c byte) bool {
+	return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}

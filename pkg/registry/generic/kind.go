@@ -1,0 +1,206 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generic
+
+import (
+	"fmt"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/clusterhub/clusterhub/pkg/registry/table"
+)
+
+// Object is a pointer to an object of the API.
+type Object interface {
+	runtime.Object
+	metav1.Object
+	metav1.ObjectMetaAccessor
+}
+
+// Kind is what one stored kind has that others do not. Its storage, strategies and selectors follow from it. Functions
+// that are nil do nothing.
+type Kind[T Object] struct {
+	// Resource is the kind's plural, Singular and ShortNames are what kubectl takes besides.
+	Resource   schema.GroupResource
+	Singular   string
+	ShortNames []string
+	Namespaced bool
+	// Versions serve the kind. It is stored in the first, which has to express all of it.
+	Versions []schema.GroupVersion
+
+	New     func() T
+	NewList func() runtime.Object
+	Table   table.Convertor[T]
+
+	// Spec and Status point to the parts of an object. Status is nil for a kind without one.
+	Spec, Status func(T) any
+	// Fields are what field selectors may ask for, besides name and namespace.
+	Fields func(T) fields.Set
+	// IndexedLabels and IndexedFields are those by which lists are not searched, but looked up.
+	IndexedLabels, IndexedFields []string
+
+	// PrepareForCreate and PrepareForUpdate set what the server decides, besides status and generation. Writes of a part do
+	// not come here.
+	PrepareForCreate func(object T)
+	PrepareForUpdate func(updated, old T)
+	Validate         func(object T) field.ErrorList
+	ValidateUpdate   func(updated, old T) field.ErrorList
+	// ValidateStatusUpdate checks a write through the subresource status.
+	ValidateStatusUpdate func(updated, old T) field.ErrorList
+	// Warnings are about an object that is new or has another spec.
+	Warnings func(object T) []string
+
+	// Parts are the further subresources, by name.
+	Parts map[string]Part[T]
+	// Customize changes the store before it is completed.
+	Customize func(*genericregistry.Store)
+}
+
+// Part is what a subresource changes of its object, in the manner of the approval of certificate signing requests.
+type Part[T Object] struct {
+	// Take takes the part from what was sent into a copy of the old object.
+	Take func(into, sent, old T)
+	// Others are the fields that do not belong to the part, for server-side apply.
+	Others []fieldpath.Path
+	// Validate checks the result. If nil, an update of the whole object is checked.
+	Validate func(updated, old T) field.ErrorList
+}
+
+// Definition is a Kind, whatever its type.
+type Definition interface {
+	// GroupResource is the plural.
+	GroupResource() schema.GroupResource
+	// GroupVersions serve it; it is stored in the first.
+	GroupVersions() []schema.GroupVersion
+	// NewStorage makes the one store that all versions share.
+	NewStorage(*runtime.Scheme, generic.RESTOptionsGetter) (*Resource, error)
+}
+
+// GroupResource implements Definition.
+func (k *Kind[T]) GroupResource() schema.GroupResource { return k.Resource }
+
+// GroupVersions implements Definition.
+func (k *Kind[T]) GroupVersions() []schema.GroupVersion { return k.Versions }
+
+// Resource is a stored kind as it is served.
+type Resource struct {
+	*Storage
+	// Subresources are by name. Kinds with a status have "status".
+	Subresources map[string]*SubresourceREST
+}
+
+// Routes are the storages of the resource and its subresources, by path.
+func (r *Resource) Routes() map[string]rest.Storage {
+	name := r.DefaultQualifiedResource.Resource
+	routes := map[string]rest.Storage{name: r.Storage}
+	for subresource, storage := range r.Subresources {
+		routes[name+"/"+subresource] = storage
+	}
+	return routes
+}
+
+// NewStorage implements Definition.
+func (k *Kind[T]) NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter) (*Resource, error) {
+	main := k.strategy(scheme)
+	store := &genericregistry.Store{
+		NewFunc:                   func() runtime.Object { return k.New() },
+		NewListFunc:               k.NewList,
+		PredicateFunc:             k.predicate,
+		DefaultQualifiedResource:  k.Resource,
+		SingularQualifiedResource: schema.GroupResource{Group: k.Resource.Group, Resource: k.Singular},
+		CreateStrategy:            main,
+		UpdateStrategy:            main,
+		DeleteStrategy:            main,
+		ResetFieldsStrategy:       main,
+		TableConvertor:            k.Table,
+	}
+	if k.Customize != nil {
+		k.Customize(store)
+	}
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: k.attributes, Indexers: k.indexers()}); err != nil {
+		return nil, err
+	}
+	resource := &Resource{Storage: &Storage{Store: store, Short: k.ShortNames}, Subresources: map[string]*SubresourceREST{}}
+	for name, part := range k.parts() {
+		resource.Subresources[name] = NewSubresource(store, partStrategy[T]{main, part})
+	}
+	return resource, nil
+}
+
+// parts are the subresources with the status.
+func (k *Kind[T]) parts() map[string]Part[T] {
+	parts := maps.Clone(k.Parts)
+	if k.Status != nil {
+		if parts == nil {
+			parts = map[string]Part[T]{}
+		}
+		parts["status"] = Part[T]{
+			Take:     func(into, sent, _ T) { assign(k.Status(into), k.Status(sent)) },
+			Others:   []fieldpath.Path{fieldpath.MakePathOrDie("spec"), fieldpath.MakePathOrDie("metadata")},
+			Validate: k.ValidateStatusUpdate,
+		}
+	}
+	return parts
+}
+
+// attributes are what selectors ask for.
+func (k *Kind[T]) attributes(object runtime.Object) (labels.Set, fields.Set, error) {
+	typed, ok := object.(T)
+	if !ok {
+		return nil, nil, fmt.Errorf("%T is none of the %s", object, k.Resource)
+	}
+	set := k.fields(typed)
+	set["metadata.name"] = typed.GetName()
+	if k.Namespaced {
+		set["metadata.namespace"] = typed.GetNamespace()
+	}
+	return typed.GetLabels(), set, nil
+}
+
+func (k *Kind[T]) fields(object T) fields.Set {
+	if k.Fields == nil {
+		return fields.Set{}
+	}
+	return k.Fields(object)
+}
+
+func (k *Kind[T]) predicate(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
+	return storage.SelectionPredicate{
+		Label: label, Field: field, GetAttrs: k.attributes, IndexLabels: k.IndexedLabels, IndexFields: k.IndexedFields,
+	}
+}
+
+// indexers are those of the store's cache.
+func (k *Kind[T]) indexers() *cache.Indexers {
+	if len(k.IndexedLabels)+len(k.IndexedFields) == 0 {
+		return nil
+	}
+	indexers := cache.Indexers{}
+	for _, label := range k.IndexedLabels {
+		indexers[storage.LabelIndex(label)] = func(object any) ([]string, error) {
+			if value, ok := object.(T).GetLabels()[label]; ok {
+				return []string{value}, nil
+			}
+			return nil, nil
+		}
+	}
+	for _, name := range k.IndexedFields {
+		indexers[storage.FieldIndex(name)] = func(object any) ([]string, error) {
+			return []string{k.fields(object.(T))[name]}, nil
+		}
+	}
+	return &indexers
+}

@@ -1,0 +1,289 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registrytest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	registry "k8s.io/apiserver/pkg/registry/generic"
+	genericregistrytest "k8s.io/apiserver/pkg/registry/generic/testing"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/clusterhub/clusterhub/pkg/registry/generic"
+)
+
+// Namespace is where the objects of namespaced kinds are in a Suite.
+const Namespace = "test"
+
+// Suite holds a kind to what all stored kinds do.
+type Suite[T generic.Object] struct {
+	Kind *generic.Kind[T]
+	// Decorator makes its storage, if it is another than that of most kinds.
+	Decorator registry.StorageDecorator
+
+	// Valid makes an object that can be created. It has the label env=x and, if its kind has namespaces, Namespace.
+	Valid func() T
+	// Fit makes an object valid whose name was changed. It may be nil.
+	Fit func(T)
+	// Invalid spoil a valid object so that it cannot be created. That it needs a name is tested anyway.
+	Invalid []func(T)
+	// Change is an update that is allowed, and InvalidChanges are some that are not.
+	Change         func(T)
+	InvalidChanges []func(T)
+	// OtherSpec is another spec, whether it is allowed or not. By default it is that of Change.
+	OtherSpec func(T)
+	// Matching are fields that a valid object has, besides its name and namespace, and Others are fields that it has not.
+	Matching, Others []fields.Set
+	// Status sets a valid status, and BadStatus spoils it. They are nil for a kind without a status.
+	Status, BadStatus func(T)
+	// Columns are the columns of a table with their priorities, and Cells what they show of a valid object with its status.
+	Columns, Cells string
+	ShortNames     string
+}
+
+// Run tests the kind on a real etcd.
+func (s Suite[T]) Run(t *testing.T) {
+	etcd := NewEtcd(t)
+	if s.OtherSpec == nil {
+		s.OtherSpec = s.Change
+	}
+	for name, test := range map[string]func(*testing.T, *generic.Resource){
+		"create":      s.testCreate,
+		"update":      s.testUpdate,
+		"delete":      func(t *testing.T, r *generic.Resource) { s.tester(t, r).ReturnDeletedObject().TestDelete(s.Valid()) },
+		"get":         func(t *testing.T, r *generic.Resource) { s.tester(t, r).TestGet(s.Valid()) },
+		"list":        s.testList,
+		"generation":  s.testGeneration,
+		"status":      s.testStatus,
+		"resetFields": s.testResetFields,
+		"table":       s.testTable,
+		"shortNames":  s.testShortNames,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, NewStorage(t, etcd, s.Kind, s.Decorator)) })
+	}
+	// An etcd of its own: the tester watches from version 1 on.
+	t.Run("watch", func(t *testing.T) { s.testWatch(t, NewStorage(t, NewEtcd(t), s.Kind, s.Decorator)) })
+}
+
+// NewStorage makes the storage of a kind in an etcd, apart from all others there. The decorator may be nil.
+func NewStorage(t *testing.T, etcd storagebackend.TransportConfig, kind generic.Definition, decorator registry.StorageDecorator) *generic.Resource {
+	t.Helper()
+	scheme := Scheme()
+	options := Options(etcd, scheme, kind.GroupVersions()[0], kind.GroupResource().Resource)
+	options.ResourcePrefix = strings.ToLower(t.Name()) + "/" + options.ResourcePrefix
+	if decorator != nil {
+		options.Decorator = decorator
+	}
+	r, err := kind.NewStorage(scheme, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Destroy)
+	WaitUntilReady(t, r.Store)
+	return r
+}
+
+// Context is that of a request for a resource, in Namespace if it has one.
+func Context(r *generic.Resource, subresources ...string) context.Context {
+	if r.NamespaceScoped() {
+		return genericregistrytest.NewNamespaceScopeContext(r.Store, Namespace, subresources...)
+	}
+	return genericregistrytest.NewClusterScopeContext(r.Store, subresources...)
+}
+
+// fitted lets the tester, which makes objects of many names from one valid object, make valid ones.
+type fitted[T generic.Object] struct {
+	rest.RESTCreateStrategy
+	fit func(T)
+}
+
+func (f fitted[T]) PrepareForCreate(ctx context.Context, object runtime.Object) {
+	f.fit(object.(T))
+	f.RESTCreateStrategy.PrepareForCreate(ctx, object)
+}
+
+func (s Suite[T]) tester(t *testing.T, r *generic.Resource) *genericregistrytest.Tester {
+	if s.Fit != nil {
+		r.CreateStrategy = fitted[T]{r.CreateStrategy, s.Fit}
+	}
+	tester := genericregistrytest.New(t, r.Store)
+	if !s.Kind.Namespaced {
+		tester.ClusterScope()
+	}
+	return tester
+}
+
+// with makes a valid object and changes it.
+func (s Suite[T]) with(change func(T)) T {
+	object := s.Valid()
+	change(object)
+	return object
+}
+
+func (s Suite[T]) testCreate(t *testing.T, r *generic.Resource) {
+	invalid := []runtime.Object{s.with(func(o T) { o.SetName("") })}
+	for _, spoil := range s.Invalid {
+		invalid = append(invalid, s.with(spoil))
+	}
+	s.tester(t, r).TestCreate(s.Valid(), invalid...)
+}
+
+func (s Suite[T]) testUpdate(t *testing.T, r *generic.Resource) {
+	update := func(change func(T)) genericregistrytest.UpdateFunc {
+		return func(object runtime.Object) runtime.Object {
+			change(object.(T))
+			return object
+		}
+	}
+	var invalid []genericregistrytest.UpdateFunc
+	for _, change := range s.InvalidChanges {
+		invalid = append(invalid, update(change))
+	}
+	s.tester(t, r).TestUpdate(s.Valid(), update(s.Change), invalid...)
+}
+
+func (s Suite[T]) testList(t *testing.T, r *generic.Resource) {
+	// The tester knows only the usual priorities of columns.
+	r.TableConvertor = rest.NewDefaultTableConvertor(s.Kind.Resource)
+	s.tester(t, r).TestList(s.Valid())
+}
+
+func (s Suite[T]) testWatch(t *testing.T, r *generic.Resource) {
+	name := s.Valid().GetName()
+	matching, others := append(s.Matching, fields.Set{"metadata.name": name}), append(s.Others, fields.Set{"metadata.name": "another"})
+	if s.Kind.Namespaced {
+		matching, others = append(matching, fields.Set{"metadata.namespace": Namespace}), append(others, fields.Set{"metadata.namespace": "another"})
+	}
+	s.tester(t, r).Namer(func(int) string { return name }).
+		TestWatch(s.Valid(), []labels.Set{{"env": "x"}}, []labels.Set{{"env": "z"}}, matching, others)
+}
+
+func (s Suite[T]) testGeneration(t *testing.T, r *generic.Resource) {
+	created := Create(t, Context(r), r, s.with(func(o T) { o.SetGeneration(7) }))
+	labelled := created.DeepCopyObject().(T)
+	labelled.GetLabels()["env"] = "z"
+	labelled.SetGeneration(9)
+	labelled, err := Update(Context(r), r, labelled)
+	if err != nil || created.GetGeneration() != 1 || labelled.GetGeneration() != 1 {
+		t.Fatalf("generation %d when created, %d when labelled, %v", created.GetGeneration(), labelled.GetGeneration(), err)
+	}
+	changed, want := labelled.DeepCopyObject().(T), int64(2)
+	s.Change(changed)
+	if equality.Semantic.DeepEqual(s.Kind.Spec(changed), s.Kind.Spec(labelled)) {
+		want = 1
+	}
+	if changed, err = Update(Context(r), r, changed); err != nil || changed.GetGeneration() != want {
+		t.Errorf("generation %d of what was changed, want %d, %v", changed.GetGeneration(), want, err)
+	}
+}
+
+func (s Suite[T]) testStatus(t *testing.T, r *generic.Resource) {
+	status := r.Subresources["status"]
+	if (s.Kind.Status == nil) != (status == nil) || (s.Status == nil) != (status == nil) {
+		t.Fatalf("the kind has the subresource status: %t", status != nil)
+	}
+	if status == nil {
+		return
+	}
+	same := func(what string, got, want any) {
+		t.Helper()
+		if !equality.Semantic.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, want %+v", what, got, want)
+		}
+	}
+	old := Create(t, Context(r), r, s.with(s.Status))
+	same("status of what was created with one", s.Kind.Status(old), s.Kind.Status(s.Kind.New()))
+
+	sent := old.DeepCopyObject().(T)
+	Spoil(sent)
+	s.OtherSpec(sent)
+	s.Status(sent)
+	updated, err := Update(Context(r, "status"), status, sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	WantSameMeta(t, updated, old)
+	same("spec after a write of the status", s.Kind.Spec(updated), s.Kind.Spec(old))
+	same("status", s.Kind.Status(updated), s.Kind.Status(sent))
+
+	relabelled := updated.DeepCopyObject().(T)
+	reflect.ValueOf(s.Kind.Status(relabelled)).Elem().SetZero()
+	relabelled.GetLabels()["env"] = "z"
+	if relabelled, err = Update(Context(r), r, relabelled); err != nil {
+		t.Fatal(err)
+	}
+	same("status after an update", s.Kind.Status(relabelled), s.Kind.Status(updated))
+
+	bad := relabelled.DeepCopyObject().(T)
+	s.BadStatus(bad)
+	if _, err := Update(Context(r, "status"), status, bad); !apierrors.IsInvalid(err) {
+		t.Errorf("a bad status: got %v", err)
+	}
+}
+
+// testResetFields: server-side apply gives nobody fields that the request does not change.
+func (s Suite[T]) testResetFields(t *testing.T, r *generic.Resource) {
+	spec, status := fieldpath.MakePathOrDie("spec", "a"), fieldpath.MakePathOrDie("status", "a")
+	label := fieldpath.MakePathOrDie("metadata", "labels", "a")
+	all := fieldpath.NewSet(spec, status, label)
+	owned := map[rest.ResetFieldsStrategy]*fieldpath.Set{r: fieldpath.NewSet(spec, label)}
+	if sub := r.Subresources["status"]; sub != nil {
+		owned[sub] = fieldpath.NewSet(status)
+	} else {
+		owned[r] = all
+	}
+	for _, version := range s.Kind.Versions {
+		for of, want := range owned {
+			got := all
+			if reset := of.GetResetFields()[fieldpath.APIVersion(version.String())]; reset != nil {
+				got = all.RecursiveDifference(reset)
+			}
+			if !got.Equals(want) {
+				t.Errorf("%T in %s: an applier owns %s, want %s", of, version, got, want)
+			}
+		}
+	}
+}
+
+func (s Suite[T]) testTable(t *testing.T, _ *generic.Resource) {
+	object := s.Valid()
+	if s.Status != nil {
+		s.Status(object)
+	}
+	table, err := s.Kind.Table.ConvertToTable(t.Context(), object, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var columns, cells []string
+	for i, column := range table.ColumnDefinitions {
+		columns = append(columns, fmt.Sprintf("%s/%d", column.Name, column.Priority))
+		cells = append(cells, fmt.Sprint(table.Rows[0].Cells[i]))
+		if column.Description == "" {
+			t.Errorf("the column %s has no description", column.Name)
+		}
+	}
+	if got := strings.Join(columns, " "); got != s.Columns {
+		t.Errorf("the columns are %q, want %q", got, s.Columns)
+	}
+	if got := strings.Join(cells, "|"); got != s.Cells {
+		t.Errorf("the cells are %q, want %q", got, s.Cells)
+	}
+}
+
+func (s Suite[T]) testShortNames(t *testing.T, r *generic.Resource) {
+	if got := strings.Join(r.ShortNames(), " "); got != s.ShortNames {
+		t.Errorf("the short names are %q, want %q", got, s.ShortNames)
+	}
+}

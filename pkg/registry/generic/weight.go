@@ -1,0 +1,66 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generic
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
+)
+
+const (
+	// mostWeight is far above what admission lets be stored (pkg/admission/objectsize), which is asked after validation only.
+	mostWeight = 512 << 10
+	// mostMetadata is how many labels an object may have, and annotations, owner references, finalizers and managers. The generic
+	// server looks for faults in them by itself.
+	mostMetadata = 512
+)
+
+// checkWeight refuses what is too much to be validated. A request has room for a million entries, each with several faults. What
+// is stored beyond the bounds, from before there were any, may stay as it is.
+func checkWeight(updated, old runtime.Object) error {
+	if bounds.Heavier(updated, mostWeight) && (old == nil || !bounds.Heavier(old, mostWeight)) {
+		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+			"the object has more than %d bytes in its entries: leave out what it does not need", mostWeight))
+	}
+	now, err := meta.Accessor(updated)
+	if err != nil {
+		return err
+	}
+	var before metav1.Object = &metav1.ObjectMeta{}
+	if old != nil {
+		if before, err = meta.Accessor(old); err != nil {
+			return err
+		}
+	}
+	for _, list := range []struct {
+		name        string
+		now, before int
+	}{
+		{"labels", len(now.GetLabels()), len(before.GetLabels())},
+		{"annotations", len(now.GetAnnotations()), len(before.GetAnnotations())},
+		{"ownerReferences", len(now.GetOwnerReferences()), len(before.GetOwnerReferences())},
+		{"finalizers", len(now.GetFinalizers()), len(before.GetFinalizers())},
+		{"managedFields", len(now.GetManagedFields()), len(before.GetManagedFields())},
+	} {
+		if errs := bounds.Count(field.NewPath("metadata", list.name), list.now, list.before, mostMetadata); len(errs) > 0 {
+			return apierrors.NewRequestEntityTooLargeError(errs[0].Error())
+		}
+	}
+	for _, fields := range now.GetManagedFields() {
+		// The generic server finds a fault in each character, and quotes all of it each time.
+		if len(fields.Manager) > metav1validation.FieldManagerMaxLength {
+			return apierrors.NewBadRequest(fmt.Sprintf("metadata.managedFields: a manager must have %d bytes at most, not %d",
+				metav1validation.FieldManagerMaxLength, len(fields.Manager)))
+		}
+	}
+	return nil
+}
