@@ -10,6 +10,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/hex"
@@ -119,6 +120,10 @@ func parseCert(certificate, key []byte, cluster, agent string) (*x509.Certificat
 	}
 	if !sameKey(leaf.RawSubjectPublicKeyInfo, signer) {
 		return nil, errors.New("the certificate belongs to another private key")
+	}
+	// TLS reads PEM in its own way, and may find another certificate first.
+	if pair, err := tls.X509KeyPair(certificate, key); err != nil || !pair.Leaf.Equal(leaf) {
+		return nil, errors.New("the certificate or its private key has something else with it, so that TLS does not take them")
 	}
 	return leaf, nil
 }

@@ -7,7 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +28,9 @@ const (
 	kubeconfigUser    = "default-auth"
 	kubeconfigContext = "default-context"
 )
+
+// proxySchemes are those of proxies that client-go knows.
+var proxySchemes = []string{"http", "https", "socks5"}
 
 // bootstrapSource reads the bootstrap kubeconfig, each time anew: its token is replaced from time to time.
 type bootstrapSource struct {
@@ -147,6 +153,15 @@ func hubRESTConfig(kubeconfig []byte, localize func(*clientcmdapi.AuthInfo)) (*r
 }
 
 func restConfig(config *clientcmdapi.Config) (*rest.Config, error) {
+	cluster, err := onlyCluster(config)
+	if err != nil {
+		return nil, fmt.Errorf("the kubeconfig for the hub %w", err)
+	}
+	// The error of client-go has the URL of a proxy in it, and that may have a password.
+	if u, err := url.Parse(cluster.ProxyURL); cluster.ProxyURL != "" && (err != nil || !slices.Contains(proxySchemes, u.Scheme)) {
+		return nil, fmt.Errorf("the kubeconfig for the hub has a proxy-url that is none: it must be a URL that begins with one of %s://",
+			strings.Join(proxySchemes, "://, "))
+	}
 	c, err := clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
 		return nil, err

@@ -134,9 +134,9 @@ func (a *acceptance) String() string {
 	case !a.Changed:
 		return "hubAcceptsClient already set for managed cluster " + a.Name
 	case a.ARN != "":
-		return text + " (AWS IAM, EKS cluster " + a.ARN + ")"
+		return text + " (AWS IAM, EKS cluster " + shown(a.ARN) + ")"
 	case len(a.Requesters) > 0:
-		return text + " (certificate, asked for by " + strings.Join(a.Requesters, ", ") + ")"
+		return text + " (certificate, asked for by " + shown(strings.Join(a.Requesters, ", ")) + ")"
 	}
 	return text + " (certificate, not asked for yet)"
 }
@@ -151,8 +151,9 @@ func (o *acceptOptions) accept(ctx context.Context, h *hub, name string) (*accep
 			"approves a certificate request", name)
 	}
 	a := &acceptance{Name: name, Changed: !cluster.Spec.HubAcceptsClient, Registration: registrationOf(cluster), ARN: arnOf(cluster)}
-	if a.ARN != "" && o.csr != "" {
-		return nil, fmt.Errorf("--csr: managed cluster %s registers by AWS IAM, and needs no certificate", name)
+	if a.ARN != "" && (o.csr != "" || len(o.requesters) > 0) {
+		return nil, fmt.Errorf("--csr and --requesters are of certificates, and managed cluster %s registers by AWS IAM, as the EKS "+
+			"cluster %q: if it should not, delete it", name, a.ARN)
 	}
 	if a.ARN == "" {
 		if a.Requests, err = o.requestsOf(ctx, h, cluster, a.Changed); err != nil {
@@ -164,7 +165,7 @@ func (o *acceptOptions) accept(ctx context.Context, h *hub, name string) (*accep
 	for _, request := range a.Requests {
 		_, _ = fmt.Fprintf(o.ErrOut, "managed cluster %s: certificate request %s\n", name, request)
 	}
-	if made := cluster.Annotations[registration.AnnotationAgentKey]; a.Changed && a.ARN == "" && made != "" {
+	if made := madeWith(cluster); a.Changed && a.ARN == "" && made != "" {
 		_, _ = fmt.Fprintf(o.ErrOut, "managed cluster %s: made with the key with SHA-256 %s\n", name, made)
 	}
 	if a.Changed {
@@ -252,7 +253,7 @@ func progressOf(cluster *clusterv1.ManagedCluster) string {
 		case c == nil:
 			return step.missing
 		case c.Status != metav1.ConditionTrue:
-			return c.Message
+			return shown(c.Message)
 		}
 	}
 	return ""

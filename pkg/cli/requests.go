@@ -34,9 +34,9 @@ type request struct {
 
 func (r request) String() string {
 	if r.NotAnAgents != "" {
-		return fmt.Sprintf("%s, asked for by %s, is not an agent's: %s", r.Name, r.Requester, r.NotAnAgents)
+		return fmt.Sprintf("%s, asked for by %s, is not an agent's: %s", r.Name, shown(r.Requester), shown(r.NotAnAgents))
 	}
-	return fmt.Sprintf("%s, asked for by %s, for the key with SHA-256 %s", r.Name, r.Requester, r.Key)
+	return fmt.Sprintf("%s, asked for by %s, for the key with SHA-256 %s", r.Name, shown(r.Requester), r.Key)
 }
 
 func requesters(requests []request) []string {
@@ -142,7 +142,7 @@ func keysOf(requests []request) (keys sets.Set[string], text string) {
 
 // madeWith is the key that the cluster was made with, empty if it names none.
 func madeWith(cluster *clusterv1.ManagedCluster) string {
-	return strings.ToLower(cluster.Annotations[registration.AnnotationAgentKey])
+	return shown(strings.ToLower(cluster.Annotations[registration.AnnotationAgentKey]))
 }
 
 // pendingRequests are those for certificates of a cluster that nobody has decided on.
@@ -202,7 +202,7 @@ func (h *hub) leftToAdmin(ctx context.Context, cluster *clusterv1.ManagedCluster
 		case parsed.IsRenewal(&request.Spec):
 			return said(cluster)
 		case !agentcsr.IsBootstrap(request.Spec.Username, nil):
-			why = "comes from " + request.Spec.Username + ", so the hub leaves it to you unless --bootstrap-identities names that user"
+			why = "comes from " + shown(request.Spec.Username) + ", so the hub leaves it to you unless --bootstrap-identities names that user"
 		case made != "" && parsed.KeySHA256 != made:
 			why = "is of another agent than the one that made the cluster, so the hub leaves it to you"
 		default:
@@ -216,7 +216,7 @@ func (h *hub) leftToAdmin(ctx context.Context, cluster *clusterv1.ManagedCluster
 // said is what the hub says of a request that it leaves to an admin.
 func said(cluster *clusterv1.ManagedCluster) string {
 	if c := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionRequestWaits); c != nil && c.Status == metav1.ConditionTrue {
-		return c.Message
+		return shown(c.Message)
 	}
 	return ""
 }

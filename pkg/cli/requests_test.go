@@ -4,12 +4,14 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -102,6 +104,9 @@ func TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne(t *testing.T) {
 			o.csr, c.Spec.HubAcceptsClient = "agent", true
 		}, approved: "agent"},
 		"of a stranger": {rivals: []*certificatesv1.CertificateSigningRequest{newCSR(t, "stranger", "eve")}, fails: "eve"},
+		"requesters of a cluster that was made with an ARN": {change: func(o *acceptOptions, c *clusterv1.ManagedCluster) {
+			o.requesters, c.Annotations = []string{tokenUser}, map[string]string{registration.AnnotationManagedClusterARN: "arn:aws:eks:a"}
+		}, fails: "registers by AWS IAM"},
 		"of those who are named": {change: func(o *acceptOptions, _ *clusterv1.ManagedCluster) {
 			o.requesters = []string{tokenUser, "joiner"}
 		}},
@@ -147,6 +152,46 @@ func TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne(t *testing.T) {
 				if approved := len(list.Items[i].Status.Conditions) > 0; approved != (list.Items[i].Name == test.approved) {
 					t.Errorf("%s: approved %t", list.Items[i].Name, approved)
 				}
+			}
+		})
+	}
+}
+
+// Whoever has a bootstrap token writes the cluster that an admin looks at, and who asks has a name that others gave. None of it
+// writes over the lines that say which key is accepted, or adds such a line.
+func TestAccept_ShowsNothingThatChangesWhatATerminalShows(t *testing.T) {
+	const forging = "a\x1b[1A\x1b[2K\nmanaged cluster c1: certificate request agent, asked for by you\u202e\u009b"
+	for name, test := range map[string]struct {
+		annotation, requester, condition string
+	}{
+		"the key": {annotation: registration.AnnotationAgentKey}, "the ARN": {annotation: registration.AnnotationManagedClusterARN},
+		"the user": {requester: forging}, "the condition": {condition: forging},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, errOut := newGlobal()
+			o := &acceptOptions{global: g, csr: "agent"}
+			c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "uid1"}}
+			if test.annotation != "" {
+				o.csr, c.Annotations = "", map[string]string{test.annotation: forging}
+			}
+			if test.condition != "" {
+				o.csr = ""
+				c.Status.Conditions = []metav1.Condition{{Type: registration.ConditionRequestWaits, Status: metav1.ConditionTrue, Message: forging}}
+			}
+			h := &hub{kube: fake.NewClientset(newCSR(t, "agent", cmp.Or(test.requester, tokenUser)),
+				newCSRFor(t, "forged", tokenUser, pkix.Name{CommonName: "a", OrganizationalUnit: []string{forging}})),
+				clusters: clusterfake.NewClientset(c)}
+			a, err := o.accept(t.Context(), h, "c1")
+			text := errOut.String()
+			if a != nil {
+				text += a.String()
+			}
+			if err != nil {
+				text += err.Error()
+			}
+			if !strings.Contains(text, `[1A`) || strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !strconv.IsPrint(r) }) ||
+				strings.Contains(text, "\nmanaged cluster c1: certificate request agent, asked for by you") {
+				t.Errorf("it says %q", text)
 			}
 		})
 	}

@@ -35,10 +35,15 @@ const (
 	AnnotationKey = "registration.clusterhub.dev/key-sha256"
 	// AnnotationKeySince is when (RFC 3339) the key was pinned.
 	AnnotationKeySince = "registration.clusterhub.dev/key-since"
+	// AnnotationKeyNamed is what AnnotationAgentKey said when the cluster was accepted, NoKey for nothing. It tells an acceptance
+	// that names another key from one that leaves the agent the key that it has.
+	AnnotationKeyNamed = "registration.clusterhub.dev/key-named"
 
 	// UndecidedKey is in the place of a key when several were asked for at once: an admin has to say which is right. That does
 	// not change when one of the requests vanishes.
 	UndecidedKey = "undecided"
+	// NoKey is in the place of a key that was not named.
+	NoKey = "none"
 )
 
 // AnnotationRequesters has the names of users, with commas between them. On a ManagedCluster: only these may ask for its

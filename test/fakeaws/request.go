@@ -252,6 +252,7 @@ func (r *request) authenticate(sig *signature, body []byte) (identity, error) {
 		return identity{}, fail("SignatureDoesNotMatch", "The request signature we calculated does not match the signature you provided. "+
 			"Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
 	}
+	r.signatures[sig.accessKey] = append(r.signatures[sig.accessKey], sig.value)
 	now := r.now()
 	const layout = sigTime
 	if earliest := now.Add(-sigValidity); sig.at.Before(earliest) {

@@ -35,6 +35,8 @@ type Server struct {
 	faults   []*fault
 	random   *mathrand.Rand
 	calls    []Call
+	// signatures are those of requests, by who signed: they are good for minutes.
+	signatures map[string][]string
 }
 
 // accessKey is what AWS knows of credentials.
@@ -63,6 +65,8 @@ func Start(seed uint64) (*Server, error) {
 		keys:     map[string]*accessKey{},
 		ids:      map[string]bool{},
 		random:   mathrand.New(mathrand.NewPCG(seed, seed)),
+
+		signatures: map[string][]string{},
 	}
 	if s.tls, err = newInterceptor(http.HandlerFunc(s.serve)); err != nil {
 		return nil, err
@@ -150,6 +154,24 @@ func (s *Server) ExpireSessions() {
 			key.expires = s.now()
 		}
 	}
+}
+
+// Secrets are what no log may have, by what it is: the secret keys and session tokens of all credentials that were given out, and
+// the signatures that have come.
+func (s *Server) Secrets() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	secrets := map[string]string{}
+	for id, key := range s.keys {
+		secrets["secret key of "+id] = key.secret
+		if key.token != "" {
+			secrets["session token of "+id] = key.token
+		}
+		for i, signature := range s.signatures[id] {
+			secrets[fmt.Sprintf("signature %d by %s", i+1, id)] = signature
+		}
+	}
+	return secrets
 }
 
 // newKey makes credentials; those with a lifetime have a session token. The caller holds the lock.

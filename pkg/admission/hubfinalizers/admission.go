@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package hubfinalizers guards the finalizers by which the hub's controllers keep an object until what they have made for it
-// is gone. Who has set a finalizer is written nowhere, so it is the names that are guarded.
+// is gone. Who has set a finalizer is written nowhere, so it is the names that are guarded; and all of those that a cluster is
+// made with.
 package hubfinalizers
 
 import (
@@ -47,7 +48,7 @@ func New() *Plugin {
 }
 
 // hubs tells which finalizers of a kind are the hub's. Those of providers and of who asks for clusters and access are not:
-// they come and go by the right to write the object, as everywhere.
+// they come and go by the right to change the object, as everywhere.
 var hubs = map[schema.GroupResource]func(finalizer string) bool{
 	cluster.Resource("managedclusters"): func(f string) bool { return strings.HasPrefix(f, cluster.GroupName+"/") },
 	// A Cluster's say which requests have it, which is what the scheduler goes by.
@@ -78,6 +79,10 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return nil
 	}
 	var what []string
+	guardsAny := false
+	// Whoever has a bootstrap token makes clusters and changes none. What a finalizer keeps there has its name, and its place among
+	// those that wait, until an admin takes the finalizer off.
+	made := a.GetOperation() == admission.Create && permission.Is(a, cluster.Resource("managedclusters"))
 	for _, change := range []struct {
 		verb      string
 		in, notIn []string
@@ -86,7 +91,10 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		{"add", updated.GetFinalizers(), old.GetFinalizers()},
 	} {
 		for _, f := range change.in {
-			if guarded(f) && !slices.Contains(change.notIn, f) {
+			if slices.Contains(change.notIn, f) {
+				continue
+			}
+			if guardsAny = guardsAny || guarded(f); guarded(f) || made {
 				what = append(what, fmt.Sprintf("%s the finalizer %s", change.verb, f))
 			}
 		}
@@ -95,6 +103,10 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return nil
 	}
 	rules := Rules(a)
+	if !guardsAny {
+		// They are others', and whoever may change the cluster could add them later.
+		rules = append(rules, permission.On(a, "update", ""), permission.On(a, "patch", ""))
+	}
 	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), rules...)
 	if held != nil {
 		return nil

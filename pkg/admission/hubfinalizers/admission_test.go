@@ -114,6 +114,9 @@ func TestAdmission_TheFinalizersOfOthersAreFree(t *testing.T) {
 				k.attributes(k.held(append(stays, f)...), k.held(stays...), ""), k.attributes(k.held(stays...), k.held(append(stays, f)...), ""),
 				k.attributes(k.held(f), nil, ""), k.attributes(k.dying(), k.dying(f), ""),
 			} {
+				if k.resource == "managedclusters" && attributes.GetOperation() == admission.Create {
+					continue
+				}
 				if _, err := at.Validate(t, plugin(a), attributes); err != nil || len(a.Asked) > 0 {
 					t.Errorf("%s of %s: %v, asked %v", f, k.resource, err, a.Asked)
 				}
@@ -141,5 +144,28 @@ func TestAdmission_WhoMayAcceptAClusterHasItsFinalizers(t *testing.T) {
 		other.attributes(other.held(other.hubs...), other.held(), ""))
 	if !apierrors.IsForbidden(err) {
 		t.Errorf("%s: %v", other.resource, err)
+	}
+}
+
+// Whoever has a bootstrap token makes clusters, and changes none. What it makes must end when an admin deletes it, or its name is
+// taken, and its place among those that wait.
+func TestAdmission_WhoMayOnlyMakeClustersKeepsNoneFromItsEnd(t *testing.T) {
+	k := kinds[0]
+	for _, f := range append(k.others, k.hubs...) {
+		creation := k.attributes(k.held(f), nil, "")
+		if _, err := at.Validate(t, plugin(&at.Authorizer{}), creation); !apierrors.IsForbidden(err) {
+			t.Errorf("%s, with the right to make a cluster alone: %v", f, err)
+		}
+		for _, subresource := range []string{"finalizers", "accept"} {
+			if _, err := at.Validate(t, plugin(&at.Authorizer{Grants: []permission.Rule{k.rule(subresource)}}), creation); err != nil {
+				t.Errorf("%s, with %s: %v", f, subresource, err)
+			}
+		}
+	}
+	update := at.Rule("update", k.group, k.resource, "a")
+	for _, f := range k.others {
+		if _, err := at.Validate(t, plugin(&at.Authorizer{Grants: []permission.Rule{update}}), k.attributes(k.held(f), nil, "")); err != nil {
+			t.Errorf("%s, with the right to add it later: %v", f, err)
+		}
 	}
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package managedclusteraccept guards spec.hubAcceptsClient, by which the hub lets a cluster in, and the annotations that say
-// whose certificate is approved then.
+// who comes as its agent then: whose certificate is approved, or which IAM role is let in.
 package managedclusteraccept
 
 import (
@@ -33,7 +33,7 @@ func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
 }
 
-// Plugin refuses to accept or deny a cluster, and to say whose certificate is approved, for users who may not.
+// Plugin refuses to accept or deny a cluster, and to say who comes as its agent, for users who may not.
 type Plugin struct {
 	permission.Guard
 	namespaces corelisters.NamespaceLister
@@ -82,8 +82,9 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		if old, ok = a.GetOldObject().(*cluster.ManagedCluster); !ok {
 			return apierrors.NewInternalError(fmt.Errorf("%s got an old %T", PluginName, a.GetOldObject()))
 		}
-		// An agent makes its cluster with its key. From then on it counts as much as the requesters.
-		guarded = append(guarded, registration.AnnotationAgentKey)
+		// An agent makes its cluster with its key or its ARN. From then on they count as much as the requesters.
+		guarded = append(guarded, registration.AnnotationAgentKey, registration.AnnotationManagedClusterARN,
+			registration.AnnotationManagedClusterARNOfSeed)
 	}
 	changed := slices.DeleteFunc(guarded, func(annotation string) bool {
 		return updated.Annotations[annotation] == old.Annotations[annotation]
@@ -100,7 +101,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	what := "accept the cluster " + updated.Name + " (spec.hubAcceptsClient)"
 	switch {
 	case len(changed) > 0:
-		what = "say whose certificate of the cluster " + updated.Name + " is approved (" + strings.Join(changed, ", ") + ")"
+		what = "say who comes as the agent of the cluster " + updated.Name + " (" + strings.Join(changed, ", ") + ")"
 	case !updated.Spec.HubAcceptsClient:
 		what = "deny the cluster " + updated.Name + " (spec.hubAcceptsClient)"
 		if held == nil {

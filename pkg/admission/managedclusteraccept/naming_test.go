@@ -23,8 +23,8 @@ func clusterSaying(accepted bool, annotation, value string) *cluster.ManagedClus
 	return c
 }
 
-// Whose certificate is approved is decided with the acceptance. So who may only make or change a cluster does not say it,
-// but for the key that a cluster is made with.
+// Whose certificate is approved, and which IAM role is let in, is decided with the acceptance. So who may only make or change a
+// cluster does not say it, but for the key or the ARN that a cluster is made with.
 func TestValidate_WhoMayNameThoseWhoGetTheCertificate(t *testing.T) {
 	rights := map[string]struct {
 		grants []permission.Rule
@@ -51,6 +51,10 @@ func TestValidate_WhoMayNameThoseWhoGetTheCertificate(t *testing.T) {
 			"name another key":    {registration.AnnotationAgentKey, "ab", "cd"},
 			"remove the key":      {registration.AnnotationAgentKey, "ab", ""},
 			"the key in capitals": {registration.AnnotationAgentKey, "ab", "AB"},
+			"name an ARN":         {registration.AnnotationManagedClusterARN, "", "arn:a"},
+			"name another ARN":    {registration.AnnotationManagedClusterARN, "arn:a", "arn:b"},
+			"remove the ARN":      {registration.AnnotationManagedClusterARN, "arn:a", ""},
+			"name an ARN, spelled as in the specification": {registration.AnnotationManagedClusterARNOfSeed, "", "arn:a"},
 		} {
 			for state, accepted := range map[string]bool{"accepted": true, "waiting": false} {
 				requests[what+" by "+subresource+" of a cluster that is "+state] = at.Request{Subresource: subresource,
@@ -64,13 +68,14 @@ func TestValidate_WhoMayNameThoseWhoGetTheCertificate(t *testing.T) {
 		}
 		_, err := at.Validate(t, pluginFor(&at.Authorizer{}), request.Attributes())
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "registration.clusterhub.dev/") &&
-			!strings.Contains(err.Error(), "spec.hubAcceptsClient") {
+			!strings.Contains(err.Error(), "spec.hubAcceptsClient") && !strings.Contains(err.Error(), "managed-cluster-arn") {
 			t.Errorf("%s: got %v, want a 403 that names what is guarded", what, err)
 		}
 	}
 }
 
-// An agent makes its cluster with its key, and nothing else is asked of it.
+// An agent makes its cluster with its key or its ARN, and nothing else is asked of it.
 func TestValidate_AClusterIsMadeWithItsAgentsKey(t *testing.T) {
 	try(t, nil, at.Request{Object: clusterSaying(false, registration.AnnotationAgentKey, "ab")}, true)
+	try(t, nil, at.Request{Object: clusterSaying(false, registration.AnnotationManagedClusterARN, "arn:a")}, true)
 }

@@ -4,6 +4,7 @@
 package clusteracceptance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,7 +100,12 @@ func (r *Reconciler) pin(ctx context.Context, cluster *clusterv1.ManagedCluster)
 		return nil, record{}, failure{error: err}
 	}
 	if pinned.key != "" && pinned.uid == cluster.UID {
-		planned.key, planned.since = pinned.key, pinned.since
+		if pinned.named == "" || pinned.named == planned.named {
+			planned.key, planned.since = pinned.key, pinned.since
+		} else {
+			// Who accepts it again means another key. What was approved before is of the agent that had the old one.
+			planned.since = r.clock.Now().UTC().Format(time.RFC3339)
+		}
 	}
 	return role, planned, r.unheld(ctx, cluster, planned)
 }
@@ -117,8 +123,9 @@ func (r *Reconciler) plan(cluster *clusterv1.ManagedCluster) (record, error) {
 		return record{}, err
 	}
 	planned, err := driver.Plan(cluster)
+	key := names.PlannedKey(cluster.Annotations)
 	return record{
-		driver: driver.Name(), record: planned, uid: cluster.UID, key: names.PlannedKey(cluster.Annotations),
+		driver: driver.Name(), record: planned, uid: cluster.UID, key: key, named: cmp.Or(key, names.NoKey),
 		requesters: cluster.Annotations[names.AnnotationRequesters],
 	}, err
 }

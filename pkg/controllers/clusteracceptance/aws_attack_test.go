@@ -4,10 +4,15 @@
 package clusteracceptance
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/awsirsa"
@@ -45,6 +50,11 @@ func TestAWS_WhatClustersSayIsNotTrusted(t *testing.T) {
 			"name different clusters"},
 		"the suffix of another": {map[string]string{names.AnnotationManagedClusterARN: account + "c1",
 			names.AnnotationRoleSuffix: irsa.Suffix("123456789012", "hub", "210987654321", "c2")}, "the agent and the hub disagree about the hub's ARN"},
+		// Who has a bootstrap token made the cluster with its own ARN, and an admin expects a certificate.
+		"an ARN, and who accepts it names who asks for its certificate": {map[string]string{names.AnnotationManagedClusterARN: account + "c1",
+			names.AnnotationRequesters: "system:bootstrap:abcdef"}, "contradict each other"},
+		"an ARN, and who accepts it names its key": {map[string]string{names.AnnotationManagedClusterARN: account + "c1",
+			names.AnnotationAgentKey: strings.Repeat("a", 64)}, "contradict each other"},
 		"a suffix that is none": {map[string]string{names.AnnotationManagedClusterARN: account + "c1", names.AnnotationRoleSuffix: "../admin"},
 			"the agent and the hub disagree about the hub's ARN"},
 	} {
@@ -110,5 +120,47 @@ func TestAWS_WhatAClusterSaysLaterChangesNothing(t *testing.T) {
 				t.Errorf("in AWS (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// An admin accepts two clusters with one ARN, and the cache has neither record when each is looked at. Which of them is right, no
+// process can know: neither gets the role until one of them is denied.
+func TestAWS_OfTwoThatAreAcceptedInOneMomentNeitherGetsTheARN(t *testing.T) {
+	f := newAWSFixture(t, awsirsa.AccessEntry, "c1")
+	f.join("x", f.arn("c1"))
+	fresh := f.process.client
+	f.process.client = interceptor.NewClient(f.client.(client.WithWatch), interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if _, ok := list.(*rbacv1.ClusterRoleList); ok {
+				return nil
+			}
+			return c.List(ctx, list, opts...)
+		},
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if _, ok := obj.(*rbacv1.ClusterRole); ok {
+				return apierrors.NewNotFound(rbacv1.Resource("clusterroles"), key.Name)
+			}
+			return c.Get(ctx, key, obj, opts...)
+		},
+	})
+	for _, name := range []string{"c1", "x", "c1", "x"} {
+		if _, err := f.reconcile(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, other := range map[string]string{"c1": "x", "x": "c1"} {
+		if got := f.accepted(name); !strings.HasPrefix(got, "False Error ") || !strings.Contains(got, `the cluster "`+other+`", which is accepted, too`) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if got := f.inAWS(); len(got) > 0 {
+		t.Errorf("in AWS: %v", got)
+	}
+	f.process.client = fresh
+	f.change("x", deny)
+	f.settle("x")
+	f.settle("c1")
+	if diff := cmp.Diff(f.granted("c1"), f.inAWS()); diff != "" {
+		t.Errorf("in AWS (-want +got):\n%s", diff)
 	}
 }

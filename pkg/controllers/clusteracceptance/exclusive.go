@@ -76,7 +76,7 @@ func (r *Reconciler) holder(ctx context.Context, cluster, what string) (string, 
 
 // claimant is another cluster that asks for an identity. What accepted ones have counts, and not what they say by now;
 // about those that are denied an admin has decided.
-func (r *Reconciler) claimant(ctx context.Context, cluster, what string) (string, error) {
+func (r *Reconciler) claimant(ctx context.Context, cluster, what string, matters func(*clusterv1.ManagedCluster) bool) (string, error) {
 	list := &clusterv1.ManagedClusterList{}
 	if err := r.client.List(ctx, list, client.MatchingFields{byIdentity: what}); err != nil {
 		return "", err
@@ -85,7 +85,7 @@ func (r *Reconciler) claimant(ctx context.Context, cluster, what string) (string
 		other := &list.Items[i]
 		condition := meta.FindStatusCondition(other.Status.Conditions, names.ConditionHubAccepted)
 		denied := !other.Spec.HubAcceptsClient && condition != nil && condition.Reason == names.ReasonDenied
-		if other.Name == cluster || denied || !other.DeletionTimestamp.IsZero() {
+		if other.Name == cluster || denied || !other.DeletionTimestamp.IsZero() || !matters(other) {
 			continue
 		}
 		role := clusterRole(other.Name)
@@ -109,10 +109,20 @@ func (r *Reconciler) unheld(ctx context.Context, cluster *clusterv1.ManagedClust
 		return nil
 	}
 	other, err := r.holder(ctx, cluster.Name, what)
+	if err != nil {
+		return err
+	}
+	if other != "" {
+		return failure{fmt.Errorf("%s, is that of the cluster %q, and can be of one only: deny this one, or deny that one and wait until it is denied",
+			what, other), lastRetry}
+	}
+	// Two that were accepted in one moment are looked at by two workers, neither of which need see the other's record. But each
+	// came to its own by the cache that has both clusters, so the later one of them sees that the other is accepted.
+	other, err = r.claimant(ctx, cluster.Name, what, func(c *clusterv1.ManagedCluster) bool { return c.Spec.HubAcceptsClient })
 	if err != nil || other == "" {
 		return err
 	}
-	return failure{fmt.Errorf("%s, is that of the cluster %q, and can be of one only: deny this one, or deny that one and wait until it is denied",
+	return failure{fmt.Errorf("%s, is claimed by the cluster %q, which is accepted, too, and can be of one only: deny one of them",
 		what, other), lastRetry}
 }
 
@@ -131,7 +141,7 @@ func (r *Reconciler) undisputed(ctx context.Context, cluster *clusterv1.ManagedC
 	other, err := r.holder(ctx, cluster.Name, what)
 	if err == nil && other == "" {
 		why = "The cluster %q claims it, too"
-		other, err = r.claimant(ctx, cluster.Name, what)
+		other, err = r.claimant(ctx, cluster.Name, what, func(*clusterv1.ManagedCluster) bool { return true })
 	}
 	if err != nil || other == "" {
 		return err == nil, err

@@ -30,11 +30,9 @@ func TestAccept_PinsTheKeyOfTheAgent(t *testing.T) {
 	}
 	want("accepted", key("a"), "system:bootstrap:abcdef")
 
-	f.change("c1", func(c *clusterv1.ManagedCluster) {
-		c.Annotations[names.AnnotationAgentKey], c.Annotations[names.AnnotationRequesters] = key("b"), "mallory"
-	})
+	f.change("c1", func(c *clusterv1.ManagedCluster) { c.Annotations[names.AnnotationRequesters] = "mallory" })
 	f.settle("c1")
-	want("the agent says otherwise", key("a"), "system:bootstrap:abcdef")
+	want("it says otherwise", key("a"), "system:bootstrap:abcdef")
 
 	// By pkg/controllers/clustercertificates.
 	role := f.role("c1")
@@ -55,7 +53,9 @@ func TestAccept_PinsTheKeyOfTheAgent(t *testing.T) {
 	}
 
 	// Another cluster of the name, whether the first one's end was seen or not.
-	f.change("c1", func(c *clusterv1.ManagedCluster) { c.UID = "another" })
+	f.change("c1", func(c *clusterv1.ManagedCluster) {
+		c.UID, c.Annotations[names.AnnotationAgentKey] = "another", key("b")
+	})
 	f.settle("c1")
 	want("another cluster of the name", key("b"), "mallory")
 	f.change("c1", func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false })
@@ -69,6 +69,60 @@ func TestAccept_PinsTheKeyOfTheAgent(t *testing.T) {
 	f.change("c1", func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false })
 	f.settle("c1")
 	want("the third is denied", "", "")
+}
+
+// The key that a denied cluster had is kept for its agent. Who accepts the cluster again with another key means that one.
+func TestAccept_AgainWithAnotherKeyIsWithThatKey(t *testing.T) {
+	key := func(digit string) string { return strings.Repeat(digit, 64) }
+	for name, test := range map[string]struct{ made, again, want string }{
+		"another key":              {key("a"), key("b"), key("b")},
+		"none before":              {"", key("b"), key("b")},
+		"the same":                 {key("a"), key("a"), key("c")},
+		"none, as before":          {"", "", key("c")},
+		"the same, spelled anew":   {key("a"), key("A"), key("c")},
+		"what is no key":           {key("a"), "no key", names.UndecidedKey},
+		"no key, where one was":    {key("a"), "", ""},
+		"the one it had by then":   {key("a"), key("c"), key("c")},
+		"by what kept no such key": {"old", key("b"), key("c")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			named := func(key string) func(*clusterv1.ManagedCluster) {
+				return func(c *clusterv1.ManagedCluster) {
+					delete(c.Annotations, names.AnnotationAgentKey)
+					if key != "" {
+						c.Annotations[names.AnnotationAgentKey] = key
+					}
+				}
+			}
+			c := newCluster("c1")
+			named(test.made)(c)
+			f := newFixture(t, c)
+			f.settle("c1")
+			// By pkg/controllers/clustercertificates.
+			role := f.role("c1")
+			role.Annotations[names.AnnotationKey], role.Annotations[names.AnnotationKeySince] = key("c"), "2029-01-01T00:00:00Z"
+			if test.made == "old" {
+				delete(role.Annotations, names.AnnotationKeyNamed)
+			}
+			if err := f.client.Update(t.Context(), role); err != nil {
+				t.Fatal(err)
+			}
+			f.change("c1", deny)
+			f.settle("c1")
+			f.change("c1", named(test.again))
+			f.change("c1", accept)
+			f.settle("c1")
+			a := f.role("c1").Annotations
+			if a[names.AnnotationKey] != test.want {
+				t.Errorf("pinned is %q, want %q", a[names.AnnotationKey], test.want)
+			}
+			// Approvals from before are of the key that it had.
+			kept := a[names.AnnotationKeySince] == "2029-01-01T00:00:00Z"
+			if kept != (a[names.AnnotationKey] == key("c") && test.again != key("c")) || a[names.AnnotationKeySince] == "" {
+				t.Errorf("since %q", a[names.AnnotationKeySince])
+			}
+		})
+	}
 }
 
 // A list that is too long must not end as none, with which all may ask.

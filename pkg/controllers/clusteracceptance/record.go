@@ -30,11 +30,14 @@ type record struct {
 	// key, since and requesters say whose certificate request is approved. They are for pkg/controllers/clustercertificates,
 	// which also writes the first two.
 	key, since, requesters string
+	// named is the key that the acceptance named. A record of an earlier version does not have it.
+	named string
 }
 
 var annotations = []string{
 	names.AnnotationDriver, names.AnnotationRecord, names.AnnotationClusterUID, names.AnnotationGranted,
 	names.AnnotationNote, names.AnnotationRevoking, names.AnnotationKey, names.AnnotationKeySince, names.AnnotationRequesters,
+	names.AnnotationKeyNamed,
 }
 
 // recordOf reads the record from a ClusterRole, which may be nil.
@@ -47,6 +50,7 @@ func recordOf(role *rbacv1.ClusterRole) record {
 		driver: a[names.AnnotationDriver], record: registration.Record(a[names.AnnotationRecord]),
 		uid: types.UID(a[names.AnnotationClusterUID]), note: a[names.AnnotationNote],
 		key: a[names.AnnotationKey], since: a[names.AnnotationKeySince], requesters: a[names.AnnotationRequesters],
+		named: a[names.AnnotationKeyNamed],
 	}
 	_, r.revoking = a[names.AnnotationRevoking]
 	// A time that cannot be read is no proof that anything was granted.
@@ -64,7 +68,7 @@ func (r record) write(role *rbacv1.ClusterRole) {
 	}
 	for annotation, value := range map[string]string{
 		names.AnnotationClusterUID: string(r.uid), names.AnnotationKey: r.key, names.AnnotationKeySince: r.since,
-		names.AnnotationRequesters: r.requesters,
+		names.AnnotationRequesters: r.requesters, names.AnnotationKeyNamed: r.named,
 	} {
 		if value != "" {
 			role.Annotations[annotation] = value
@@ -92,7 +96,7 @@ func (r record) revoked() record {
 	if r.key == "" || r.key == names.UndecidedKey {
 		return record{}
 	}
-	return record{uid: r.uid, key: r.key, since: r.since}
+	return record{uid: r.uid, key: r.key, since: r.since, named: r.named}
 }
 
 // sameIdentity says that both stand for the same identity.

@@ -39,6 +39,8 @@ func TestAttack_NoForgedRequestIsApproved(t *testing.T) {
 		"the cluster as the user":         subject(func(n *pkix.Name) { n.CommonName = "system:open-cluster-management:c1" }),
 		"a prefix of another cluster":     subject(func(n *pkix.Name) { n.CommonName = "system:open-cluster-management:c11:agent1" }),
 		"an admin":                        subject(func(n *pkix.Name) { n.CommonName = "kubernetes-admin" }),
+		"a user that moves the cursor":    subject(func(n *pkix.Name) { n.CommonName = "system:open-cluster-management:c1:a\x1b[2K" }),
+		"a user that turns the direction": subject(func(n *pkix.Name) { n.CommonName = "system:open-cluster-management:c1:a\u202e" }),
 		"no user":                         subject(func(n *pkix.Name) { n.CommonName = "" }),
 		"system:masters":                  subject(func(n *pkix.Name) { n.Organization = []string{c1Group, allGroup, "system:masters"} }),
 		"system:masters instead":          subject(func(n *pkix.Name) { n.Organization = []string{"system:masters", allGroup} }),

@@ -4,6 +4,7 @@
 package clustercertificates
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -27,9 +28,15 @@ func left(format string, args ...any) decision { return decision{why: fmt.Sprint
 const (
 	whyUndecided = "several keys were asked for at once, or the cluster was made with what is no key, and which is right only an " +
 		"admin can know"
-	whyUnasked = "no certificate of the cluster had been asked for when it was accepted, and the acceptance named no requester that " +
-		"asks, so its first one is for whom an admin says yes to"
+	whyUnasked = "no certificate of the cluster had been asked for when it was accepted, or not for some seconds, and the acceptance " +
+		"named no requester that asks, so its first one is for whom an admin says yes to"
+	whyOverruled = "it is for another key than that of a request that an admin has approved"
+	whyEarlier   = "it was made before the cluster was, by an agent of another cluster of the name, or in the same moment"
 )
+
+// skew is how far apart the clocks of kube-apiserver and hub-apiserver may be. Of what one and the other say to have happened
+// within it, the order is not known, and that which lets nobody in is believed.
+const skew = 5 * time.Second
 
 // checkRequester says why a user may not ask for a certificate, or nothing.
 func (r *Reconciler) checkRequester(object *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request) string {
@@ -66,8 +73,11 @@ func (r *Reconciler) decide(object *certificatesv1.CertificateSigningRequest, pa
 	}
 	now := s.pinned()
 	if parsed.IsRenewal(&object.Spec) {
-		if parsed.KeySHA256 == now.key {
+		switch {
+		case parsed.KeySHA256 == now.key:
 			return decision{}, nil
+		case !object.CreationTimestamp.After(s.cluster.CreationTimestamp.Add(skew)):
+			return decision{why: whyEarlier}, nil
 		}
 		return decision{pin: &pinned{parsed.KeySHA256, time.Now()}}, nil
 	}
@@ -100,27 +110,53 @@ func (r *Reconciler) decide(object *certificatesv1.CertificateSigningRequest, pa
 	return decision{pin: &first, why: "it is for another key than the cluster's first certificate, whose SHA-256 is " + first.key}, nil
 }
 
+// confirm decides on a request for the pinned key. The pin may be the key that somebody made the cluster with, while an admin has
+// approved the request of its agent by other means. One request alone is not looked up: a fleet that joins at once has many.
+func (r *Reconciler) confirm(ctx context.Context, cluster string, s *standing) (decision, error) {
+	cached, err := r.cache().requests(ctx, cluster)
+	if err != nil || len(cached) <= 1 {
+		return decision{}, err
+	}
+	requests, err := s.requests()
+	if err != nil {
+		return decision{}, err
+	}
+	if approved := s.approved(requests); approved.key != "" {
+		return decision{pin: &approved, why: whyOverruled}, nil
+	}
+	return decision{}, nil
+}
+
+// approved is the last key that was approved and is not the pinned one, empty if there is none.
+func (s *standing) approved(requests []certificatesv1.CertificateSigningRequest) (last pinned) {
+	for i := range requests {
+		if !isApproved(&requests[i]) {
+			continue
+		}
+		if parsed, err := agentcsr.Parse(&requests[i]); err == nil {
+			if approval := approvalOf(&requests[i], parsed); s.supersedes(approval) && approval.since.After(last.since) {
+				last = approval
+			}
+		}
+	}
+	return last
+}
+
 // firstKey is the key that the first certificate of a cluster is for, of all that ask for one: empty if that cannot be
 // said yet.
 //
 // An admin has approved it; or it is the only one that is asked for by those who count. Those are the users that were named
 // when the cluster was accepted; or the trusted ones, if one of them asks; or all, if one of them had asked by then.
 func (r *Reconciler) firstKey(requests []certificatesv1.CertificateSigningRequest, s *standing) pinned {
-	var approved pinned
+	if approved := s.approved(requests); approved.key != "" {
+		return approved
+	}
 	var all, before, trusted, named []*certificatesv1.CertificateSigningRequest
 	requesters := s.requesters()
 	for i := range requests {
 		request := &requests[i]
 		user := request.Spec.Username
-		switch {
-		case isApproved(request):
-			if parsed, err := agentcsr.Parse(request); err == nil {
-				if approval := approvalOf(request, parsed); s.supersedes(approval) && approval.since.After(approved.since) {
-					approved = approval
-				}
-			}
-			continue
-		case !agentcsr.IsPending(request) || !agentcsr.IsBootstrap(user, r.BootstrapUsers):
+		if !agentcsr.IsPending(request) || !agentcsr.IsBootstrap(user, r.BootstrapUsers) {
 			continue
 		}
 		all = append(all, request)
@@ -135,8 +171,6 @@ func (r *Reconciler) firstKey(requests []certificatesv1.CertificateSigningReques
 		}
 	}
 	switch {
-	case approved.key != "":
-		return approved
 	case len(requesters) > 0:
 		all = named
 	case len(trusted) > 0:
@@ -147,11 +181,11 @@ func (r *Reconciler) firstKey(requests []certificatesv1.CertificateSigningReques
 	return pinned{onlyKey(all), time.Now()}
 }
 
-// acceptedAfter says whether a request was there when the cluster was accepted. A cluster that was accepted from the start
-// was accepted before there was anything to ask for.
+// acceptedAfter says whether a request was there when the cluster was accepted, without a doubt. A cluster that was accepted from
+// the start was accepted before there was anything to ask for.
 func (s *standing) acceptedAfter(request *certificatesv1.CertificateSigningRequest) bool {
 	at, err := time.Parse(time.RFC3339, s.cluster.Annotations[names.AnnotationAcceptedAt])
-	return err == nil && !request.CreationTimestamp.After(at)
+	return err == nil && !request.CreationTimestamp.After(at.Add(-skew))
 }
 
 // onlyKey is the key that all requests are for, empty if there is none.

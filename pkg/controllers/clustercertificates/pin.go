@@ -64,12 +64,15 @@ func (f source) standing(ctx context.Context, name string) (*standing, error) {
 	if s.role.Annotations[names.AnnotationClusterUID] != string(s.cluster.UID) || s.role.Annotations[names.AnnotationDriver] == "" {
 		return nil, nil
 	}
-	s.requests = func() ([]certificatesv1.CertificateSigningRequest, error) {
-		list := &certificatesv1.CertificateSigningRequestList{}
-		err := f.List(ctx, list, f.requestsOf(name), client.UnsafeDisableDeepCopy)
-		return list.Items, err
-	}
+	s.requests = func() ([]certificatesv1.CertificateSigningRequest, error) { return f.requests(ctx, name) }
 	return s, nil
+}
+
+// requests are those of a cluster that wait or were approved, of a server also others.
+func (f source) requests(ctx context.Context, cluster string) ([]certificatesv1.CertificateSigningRequest, error) {
+	list := &certificatesv1.CertificateSigningRequestList{}
+	err := f.List(ctx, list, f.requestsOf(cluster), client.UnsafeDisableDeepCopy)
+	return list.Items, err
 }
 
 // ignoreGone leaves an error that comes again, such as that the hub's API is not served at the moment.
@@ -106,7 +109,7 @@ func (s *standing) supersedes(approval pinned) bool {
 	if approval.key == now.key || approval.since.Before(s.cluster.CreationTimestamp.Time) {
 		return false
 	}
-	return now.key == "" || now.key == names.UndecidedKey || approval.since.After(now.since)
+	return now.key == names.UndecidedKey || approval.since.After(now.since)
 }
 
 // pin writes the key to the cluster's ClusterRole, which must be as it was read.

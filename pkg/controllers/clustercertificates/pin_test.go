@@ -6,6 +6,7 @@ package clustercertificates
 import (
 	"strings"
 	"testing"
+	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -131,14 +132,51 @@ func TestAttack_ARivalTakesOverNoCluster(t *testing.T) {
 			h.want("agent", "renewal")
 			h.wantPinned("renewed")
 		},
+		"made the cluster with its key, and an admin has approved the agent's by hand": func(h *hub) {
+			h.ask("a rival", "rival", bootstrap)
+			h.ask("b agent", "agent", bootstrap)
+			h.conclude("b agent", certificatesv1.CertificateApproved)
+			h.accept(map[string]string{names.AnnotationKey: h.keyOf("rival")})
+			h.look("a rival") // before the process sees what the admin did
+			h.want("b agent")
+			h.wantPinned("agent")
+		},
+		"asks as the acceptance is noted, by a clock that is behind": func(h *hub) {
+			h.accept(nil)
+			h.now = h.now.Add(-12 * time.Second)
+			h.ask("rival", "rival", bootstrap)
+			h.want()
+		},
+		"has asked as the agent that the cluster of the name before had": func(h *hub) {
+			h.ask("renewal", "rival", c1Agent)
+			h.make("uid2")
+			h.ask("agent", "agent", bootstrap)
+			h.accept(nil)
+			h.want("agent")
+			if !strings.Contains(h.waits(), "before the cluster") {
+				h.Errorf("the cluster says %q", h.waits())
+			}
+		},
+		"the same, by a clock that is ahead": func(h *hub) {
+			h.ask("renewal", "rival", c1Agent)
+			h.now = h.now.Add(-12 * time.Second)
+			h.make("uid2")
+			h.later()
+			h.ask("agent", "agent", bootstrap)
+			h.accept(nil)
+			h.want("agent")
+		},
+		"had the key before the cluster was denied, and is accepted again with none": func(h *hub) {
+			h.ask("rival", "rival", bootstrap)
+			h.conclude("rival", certificatesv1.CertificateApproved)
+			h.accept(map[string]string{names.AnnotationKeySince: h.now.UTC().Format(time.RFC3339)})
+			h.want("rival")
+			h.wantPinned("nobody")
+		},
 		"was approved for a cluster of the name before": func(h *hub) {
 			h.ask("rival", "rival", bootstrap)
 			h.conclude("rival", certificatesv1.CertificateApproved)
-			if err := h.client.Delete(h.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}); err != nil {
-				h.Fatal(err)
-			}
-			h.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "uid2", CreationTimestamp: metav1.NewTime(h.now)}})
-			h.later()
+			h.make("uid2")
 			h.ask("agent", "agent", bootstrap)
 			h.accept(nil)
 			h.want("agent", "rival")
@@ -207,6 +245,12 @@ func TestPin_IsTheKeyThatIsApproved(t *testing.T) {
 			h.conclude("another", certificatesv1.CertificateApproved)
 			h.want("agent", "another")
 			h.wantPinned("another")
+		},
+		"renews with its key, in the moment that its cluster is made anew": func(h *hub) {
+			h.ask("renewal", "agent", c1Agent)
+			h.make("uid2")
+			h.accept(map[string]string{names.AnnotationKey: h.keyOf("agent")})
+			h.want("renewal")
 		},
 		"of a hub that did not pin: the agent renews": func(h *hub) {
 			h.accept(nil)

@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -193,6 +194,12 @@ func (r *Reconciler) answer(ctx context.Context, object *certificatesv1.Certific
 			break // that takes all of the cluster's requests, of which there may be many
 		}
 	}
+	if d.why == "" && d.pin == nil && !parsed.IsRenewal(&object.Spec) {
+		var err error
+		if d, err = r.confirm(ctx, parsed.Cluster, s); err != nil {
+			return err
+		}
+	}
 	if d.pin != nil {
 		// Before the approval: whoever ends in between finds the key that is to be approved, and no other.
 		if err := r.pin(ctx, s.role, *d.pin); err != nil {
@@ -243,7 +250,7 @@ func (r *Reconciler) approve(ctx context.Context, object *certificatesv1.Certifi
 func (r *Reconciler) leave(object *certificatesv1.CertificateSigningRequest, cluster *clusterv1.ManagedCluster, why string) {
 	note := fmt.Sprintf("The certificate request %s waits for an admin (kubectl certificate approve %[1]s): %s", object.Name, why)
 	if len(note) > 1000 {
-		note = note[:1000]
+		note = strings.ToValidUTF8(note[:1000], "")
 	}
 	if cluster == nil {
 		r.recorder.Eventf(object, nil, corev1.EventTypeWarning, "ManagedClusterCSRPending", "Approve", "%s", note)

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -95,6 +96,7 @@ func (s *scene) joined() {
 func (s *scene) renewing() {
 	s.joined()
 	s.csr.Spec.Username, s.csr.Spec.Groups = c1Agent, []string{c1Group, allGroup, "system:authenticated"}
+	s.csr.CreationTimestamp = metav1.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC)
 }
 
 // unasked makes it a cluster that was accepted before the request was made.
@@ -218,12 +220,14 @@ func TestLeft_SaysWhy(t *testing.T) {
 		`it asks for the groups ["system:masters"]`:                         func(s *scene) { s.request.Subject.Organization = []string{"system:masters"} },
 		`it asks for the user ["system:open-cluster-management:c2:agent1"]`: func(s *scene) { s.request.Subject.CommonName = "system:open-cluster-management:c2:agent1" },
 		`it asks for the user ["` + strings.Repeat("long", 50):              func(s *scene) { s.request.Subject.CommonName = strings.Repeat("long", 500) },
+		`it asks for the user ["x` + strings.Repeat("ä", 50):                func(s *scene) { s.request.Subject.CommonName = "x" + strings.Repeat("ä", 1000) },
+		`it asks for the user ["xx` + strings.Repeat("ä", 50):               func(s *scene) { s.request.Subject.CommonName = "xx" + strings.Repeat("ä", 1000) },
 	} {
 		s := newScene(t)
 		change(s)
 		approved, happened := s.decide()
 		if approved || !strings.HasPrefix(happened, "Warning ManagedClusterCSRPending The certificate request c1-abcde waits for an admin") ||
-			!strings.Contains(happened, want) || len(happened) > 1100 {
+			!strings.Contains(happened, want) || len(happened) > 1100 || !utf8.ValidString(happened) {
 			t.Errorf("approved %t, event %q, want %q", approved, happened, want)
 		}
 	}

@@ -76,9 +76,18 @@ func newHub(t *testing.T) *hub {
 		}).Build()
 	h.process = &Reconciler{Options: Options{MaxLifetime: 365 * 24 * time.Hour}, client: h.client, live: h.client, recorder: h.said}
 	h.later()
-	h.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "uid1", CreationTimestamp: metav1.NewTime(h.now)}})
-	h.later()
+	h.make("uid1")
 	return h
+}
+
+// make makes the cluster, in the place of one that is there.
+func (h *hub) make(uid types.UID) {
+	h.Helper()
+	if err := client.IgnoreNotFound(h.client.Delete(h.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}})); err != nil {
+		h.Fatal(err)
+	}
+	h.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: uid, CreationTimestamp: metav1.NewTime(h.now)}})
+	h.later()
 }
 
 func (h *hub) create(obj client.Object) {

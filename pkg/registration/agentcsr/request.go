@@ -95,7 +95,7 @@ func checkSubject(request *x509.CertificateRequest, cluster string) (user string
 		case ok && name.Type.Equal(oidOrganization):
 			groups = append(groups, value)
 		default:
-			return "", fmt.Errorf("its subject has more than names and groups: %s", request.Subject)
+			return "", fmt.Errorf("its subject has more than names and groups: %q", request.Subject.String())
 		}
 	}
 	slices.Sort(groups)
@@ -115,10 +115,11 @@ func agentGroups(cluster string) []string {
 	return groups
 }
 
-// isAgent says whether a user is an agent of a cluster.
+// isAgent says whether a user is an agent of a cluster. Its name is shown to admins who decide on requests: it has nothing that
+// changes what a terminal shows.
 func isAgent(user, cluster string) bool {
 	agent, ok := strings.CutPrefix(user, names.ClusterUser(cluster, ""))
-	return ok && agent != "" && !strings.ContainsAny(agent, ": \t\r\n\x00")
+	return ok && agent != "" && !strings.ContainsFunc(agent, func(r rune) bool { return r == ':' || r <= ' ' || r > '~' })
 }
 
 // IsRenewal says whether the user who made the request is the one that it asks for: an agent that has a certificate.

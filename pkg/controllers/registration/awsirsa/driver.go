@@ -211,6 +211,13 @@ func (d *Driver) identity(cluster *clusterv1.ManagedCluster) (irsa.Identity, err
 			key, arn = registration.AnnotationManagedClusterARNOfSeed, seed
 		}
 	}
+	// Whoever made the cluster wrote the ARN. Who names a key or requesters expects a certificate, and not that IAM role.
+	for _, other := range []string{registration.AnnotationAgentKey, registration.AnnotationRequesters} {
+		if cluster.Annotations[other] != "" {
+			return irsa.Identity{}, fmt.Errorf("the annotations %s and %s contradict each other: the first is of a cluster that registers "+
+				"by AWS IAM, the second of one that registers by certificate; remove the wrong one", key, other)
+		}
+	}
 	managed, err := irsa.ParseClusterARN(arn)
 	if err != nil {
 		return irsa.Identity{}, fmt.Errorf("the annotation %s: %w", key, err)

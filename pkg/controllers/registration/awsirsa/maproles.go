@@ -123,11 +123,13 @@ func (m *mapRolesDocument) write() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// An entry that has gone may have had an anchor that others use.
-	if strings.Contains(text, "*") {
-		if _, err := readMapRoles(text); err != nil {
-			return "", fmt.Errorf("%w: %w", errBroken, err)
-		}
+	// An entry that has gone may have had an anchor that others use, and not all that can be read is written as the same.
+	got, err := readMapRoles(text)
+	if err == nil && !sameEntries(got.list, m.list) {
+		err = errors.New("an entry of others would say something else: write it as others are written")
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errBroken, err)
 	}
 	return text, nil
 }

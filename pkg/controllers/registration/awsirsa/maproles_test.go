@@ -213,7 +213,7 @@ func TestMapRoles_KeepsTheLettersOfOthers(t *testing.T) {
 
 // FuzzMapRoles: whatever an admin has written, all entries of others mean what they meant.
 func FuzzMapRoles(f *testing.F) {
-	for _, seed := range []string{nodes, nodes + ours, ours, "[]", "- &a {rolearn: a}\n- *a\n", "- rolearn: |\n    a\n    # b\n", "- {a: b}\n...\n"} {
+	for _, seed := range []string{nodes, nodes + ours, ours, "[]", "- &a {rolearn: a}\n- *a\n", "- rolearn: |\n    a\n    # b\n", "- {a: b}\n...\n", "- {0}\n..."} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, document string) {

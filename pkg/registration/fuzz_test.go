@@ -1,0 +1,140 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registration
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+)
+
+// FuzzClusterOfAgent: the groups of an agent are those of its cluster, whoever else's groups are beside them, and of no other.
+func FuzzClusterOfAgent(f *testing.F) {
+	for _, group := range []string{
+		"", "system:masters", "open-cluster-management:c2", "system:open-cluster-management:", "system:open-cluster-management:managed-clusters",
+		"open-cluster-management:managed-clusters", "system:open-cluster-management:addon:a", "system:open-cluster-management:cluster:c2:addon:a",
+		"system:open-cluster-management:cluster:", "system:open-cluster-management:cluster::", "open-cluster-management:cluster:c2:addon:a",
+	} {
+		for _, name := range []string{"c1", "cluster", "addon", "managed-clusters", "c1:addon", ""} {
+			f.Add(name, "a", group)
+		}
+	}
+	f.Fuzz(func(t *testing.T, name, addon, group string) {
+		// Whatever it says, it is of whom the groups are. Addons do not come by EKS.
+		for _, groups := range [][]string{{group}, {group, AWSManagedClustersGroup}, {group, ManagedClustersGroup}} {
+			if strings.HasPrefix(group, awsGroupPrefix+"cluster:") {
+				continue
+			}
+			if found, ok := ClusterOfAgent(groups); ok && !IsAgent("", groups, found) {
+				t.Errorf("%q are the groups of an agent of %q, who is none", groups, found)
+			}
+		}
+		if len(validation.IsDNS1123Label(name)) > 0 || slices.Contains(cluster.ReservedNames, name) {
+			return
+		}
+		ofAddon := clusterPrefix + "cluster:" + name + ":addon:" + addon
+		for _, own := range [][]string{
+			{ClusterGroup(name), ManagedClustersGroup}, {AWSGroup(name), AWSManagedClustersGroup}, {ofAddon, clusterPrefix + "addon:" + addon},
+		} {
+			if found, ok := ClusterOfAgent(own); !ok || found != name {
+				t.Errorf("%q are the groups of %q, %t", own, found, ok)
+			}
+			if !IsAgent("ann", own, name) || !IsAgent(ClusterUser(name, addon), nil, name) {
+				t.Errorf("%q are not the groups of an agent of %s", own, name)
+			}
+			// A group of people, beside them.
+			if strings.HasPrefix(group, clusterPrefix) || strings.HasPrefix(group, awsGroupPrefix) {
+				continue
+			}
+			for _, groups := range [][]string{append([]string{group}, own...), append(slices.Clone(own), group)} {
+				if found, ok := ClusterOfAgent(groups); !ok || found != name {
+					t.Errorf("%q are the groups of %q, %t", groups, found, ok)
+				}
+			}
+		}
+		if IsAgent("ann", []string{group}, name) != (strings.HasPrefix(group, clusterPrefix) || group == AWSGroup(name)) {
+			t.Errorf("%q makes an agent of %s", group, name)
+		}
+	})
+}
+
+// FuzzPlannedKey: what an agent's cluster says of a key is one key, in one spelling, or none that anybody has.
+func FuzzPlannedKey(f *testing.F) {
+	sum := sha256.Sum256([]byte("a"))
+	key := hex.EncodeToString(sum[:])
+	for _, text := range []string{key, strings.ToUpper(key), key[:62], key + "00", " " + key, "", UndecidedKey, strings.Replace(key, "c", "ç", 1), "K" + key[1:]} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		planned := PlannedKey(map[string]string{AnnotationAgentKey: text})
+		if planned == "" && text != "" || text == "" && planned != "" {
+			t.Errorf("%q pins %q", text, planned)
+		}
+		if planned == "" || planned == UndecidedKey {
+			return
+		}
+		if bytes, err := hex.DecodeString(planned); err != nil || len(bytes) != sha256.Size || planned != hex.EncodeToString(bytes) {
+			t.Errorf("%q pins %q, which is no hash as the hub writes it", text, planned)
+		}
+		if !strings.EqualFold(planned, text) || PlannedKey(map[string]string{AnnotationAgentKey: planned}) != planned {
+			t.Errorf("%q pins another key, %q", text, planned)
+		}
+	})
+}
+
+// FuzzRequesters: who is named may ask, and nobody else. What cannot be read names nobody.
+func FuzzRequesters(f *testing.F) {
+	for _, text := range []string{"ann", "ann,bob", ",", "ann,", " ann", "system:serviceaccount:a:b", strings.Repeat("a", 1025), strings.Repeat("a,", 512), ""} {
+		f.Add(text, "ann")
+	}
+	f.Fuzz(func(t *testing.T, text, user string) {
+		named, err := Requesters(map[string]string{AnnotationRequesters: text})
+		if (named == nil) != (text == "") {
+			t.Fatalf("%q names %q, so that everybody may ask: %v", text, named, err)
+		}
+		if err != nil {
+			if !slices.Equal(named, []string{""}) || strings.Contains(err.Error(), text) {
+				t.Errorf("%q names %q with %v", text, named, err)
+			}
+			return
+		}
+		if strings.Join(named, ",") != text && text != "" {
+			t.Errorf("%q names %q", text, named)
+		}
+		// No name has a comma: users of Kubernetes' own have none, and one with a comma can be named by nobody.
+		if user != "" && !strings.Contains(user, ",") && slices.Contains(named, user) != strings.Contains(","+text+",", ","+user+",") {
+			t.Errorf("%q names %q, which is about %q", text, named, user)
+		}
+	})
+}
+
+// FuzzIsHubAnnotation: an agent cannot say by another spelling of a key what only the hub may say.
+func FuzzIsHubAnnotation(f *testing.F) {
+	for _, key := range []string{
+		AnnotationAgentKey, AnnotationManagedClusterARN, AnnotationRoleSuffix, AnnotationManagedClusterARNOfSeed, AnnotationAcceptedAt,
+		"agent.open-cluster-management.io/x", "open-cluster-management.io", "xopen-cluster-management.io/a", "a.clusterhub.dev/b/c", "clusterhub.dev/",
+		"AGENT.open-cluster-management.io/x", "eks-managed-cluster-arn/",
+	} {
+		f.Add(key)
+	}
+	f.Fuzz(func(t *testing.T, key string) {
+		if len(validation.IsQualifiedName(strings.ToLower(key))) > 0 {
+			return // the API refuses it
+		}
+		domain, _, hasDomain := strings.Cut(key, "/")
+		ours := hasDomain && slices.ContainsFunc([]string{"open-cluster-management.io", "clusterhub.dev"}, func(hub string) bool {
+			return strings.HasSuffix("."+domain, "."+hub)
+		})
+		told := strings.HasPrefix(key, AgentAnnotationPrefix) && key != AnnotationManagedClusterARN && key != AnnotationRoleSuffix
+		if want := key == AnnotationManagedClusterARNOfSeed || ours && !told; hasDomain && IsHubAnnotation(key) != want {
+			t.Errorf("%q is the hub's: %t, want %t", key, !want, want)
+		}
+	})
+}
