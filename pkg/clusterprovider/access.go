@@ -45,6 +45,10 @@ type access struct {
 	fit sync.Map
 	// anyOIDCPrefix trusts OIDC providers whose prefixes do not keep their names apart from others'.
 	anyOIDCPrefix bool
+	// giving is shared with what takes clusters from their Clusters.
+	giving *giving
+	// roles are those of each cluster, as last seen.
+	roles clusterRoles
 	// leftovers hears of the requests that are let go.
 	leftovers *leftovers
 	// denials are the requests that are never granted any more.
@@ -52,7 +56,12 @@ type access struct {
 }
 
 func newAccess(own identity, provider Provider, c client.Client, live client.Reader, recorder events.EventRecorder) *access {
-	return &access{identity: own, provider: provider, client: c, live: live, events: recorder, leftovers: newLeftovers(own, provider, c, live)}
+	r := &access{
+		identity: own, provider: provider, client: c, live: live, events: recorder, leftovers: newLeftovers(own, provider, c, live),
+		giving: &giving{},
+	}
+	r.leftovers.trust = r.trustAgain
+	return r
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -97,9 +106,24 @@ func (r *access) begin(ctx context.Context, ar *v1alpha1.AccessRequest) (reconci
 	if errors.Is(err, errNotOurs) {
 		return reconcile.Result{}, nil
 	}
+	given := func() {}
+	if err == nil {
+		ok := false
+		if given, ok = r.giving.begin(cluster.UID); !ok {
+			return reconcile.Result{RequeueAfter: retryInterval}, nil
+		}
+		defer given()
+		err = r.withdrawn(ctx, cluster)
+	}
 	forced := operation(ar) == v1alpha1.OperationAnnotationValueReconcile
-	if err == nil && !forced {
+	if known := reasonOf(err, "") != reasonClusterNotHeld; cluster != nil && known && !forced {
 		if renewal, ok := r.inPlace(ctx, ar, cluster); ok {
+			if err != nil { // nobody can tell at the moment whether it still has the cluster, so nothing is given, and nothing taken
+				return reconcile.Result{}, err
+			}
+			if err := r.followRoles(ctx, ar, cluster); err != nil {
+				return settle(err)
+			}
 			return reconcile.Result{RequeueAfter: nextLook(renewal)}, nil
 		}
 	}
@@ -115,8 +139,12 @@ func (r *access) begin(ctx context.Context, ar *v1alpha1.AccessRequest) (reconci
 			return settle(err)
 		}
 	}
+	if reasonOf(err, "") == reasonClusterNotHeld && r.begun(ar) {
+		given()
+		return r.withdraw(ctx, ar, cluster, err)
+	}
 	before := ar.DeepCopy()
-	forgetTrust(ar)
+	forgetTrust(ar, err == nil)
 	if err != nil {
 		return r.failed(ctx, before, ar, err)
 	}
@@ -124,6 +152,7 @@ func (r *access) begin(ctx context.Context, ar *v1alpha1.AccessRequest) (reconci
 	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
 		Type: ConditionAccess, Status: metav1.ConditionTrue, Reason: reasonGranted, Message: granted.message,
 	})
+	granted.roles.remember(ar)
 	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_GRANTED, ar.Generation
 	ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: secretName(ar.Name)}
 	if err := r.report(ctx, before, ar); err != nil {
@@ -138,6 +167,7 @@ func (r *access) report(ctx context.Context, before, ar *v1alpha1.AccessRequest)
 		return err
 	}
 	conditionevents.Record(r.events, ar, before.Status.Conditions, ar.Status.Conditions, ConditionAccess, "GiveAccess")
+	r.tellOfRoles(before, ar)
 	return nil
 }
 
@@ -164,8 +194,11 @@ func (r *access) failed(ctx context.Context, before, ar *v1alpha1.AccessRequest,
 	if err := r.report(ctx, before, ar); err != nil {
 		return settle(err)
 	}
+	if errors.As(failure, &NotYet{}) {
+		return reconcile.Result{RequeueAfter: retryInterval}, nil
+	}
 	switch reason {
-	case reasonClusterNotReady, v1alpha1.ReasonInvalidReference, reasonOIDCNotSupported, reasonOIDCPrefixRefused, reasonOIDCIssuerRefused,
+	case reasonClusterNotReady, reasonClusterNotHeld, v1alpha1.ReasonInvalidReference, reasonOIDCNotSupported, reasonOIDCPrefixRefused, reasonOIDCIssuerRefused,
 		v1alpha1.ReasonConfigurationProblem:
 		ctrl.LoggerFrom(ctx).Info("No access yet", "reason", failure.Error())
 		return reconcile.Result{RequeueAfter: ResyncInterval}, nil
@@ -227,7 +260,9 @@ func (r *access) giveOrTakeBack(
 ) (*answer, error) {
 	given, err := r.give(ctx, ar, cluster, config, t)
 	if err != nil {
-		r.fit.Delete(ar.UID)
+		if !errors.As(err, &NotYet{}) { // a cluster that is on its way to trust an issuer is not told otherwise for another request
+			r.fit.Delete(ar.UID)
+		}
 		if lasting(reasonOf(err, "")) && isNew(ar) {
 			err = errors.Join(err, r.takeBack(ctx, ar, cluster, t))
 		}
@@ -262,7 +297,7 @@ func (r *access) give(
 func lasting(reason string) bool {
 	switch reason {
 	case reasonNotManaged, reasonOIDCNotSupported, reasonOIDCConflict, reasonOIDCPrefixRefused, reasonOIDCIssuerRefused,
-		v1alpha1.ReasonConfigurationProblem:
+		reasonSecretsForbidden, v1alpha1.ReasonConfigurationProblem:
 		return true
 	}
 	return false
@@ -274,17 +309,6 @@ func isNew(ar *v1alpha1.AccessRequest) bool {
 	return condition == nil || condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != ar.Generation
 }
 
-// takeBack removes from a cluster that is reached what a request has in it.
-func (r *access) takeBack(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, t *target) error {
-	if ar.Spec.OIDC != nil || meta.FindStatusCondition(ar.Status.Conditions, ConditionOIDCTrusted) != nil {
-		if err := r.trust(ctx, cluster, ar); err != nil {
-			return err
-		}
-	}
-	_, err := t.cleanup(ctx, nil)
-	return err
-}
-
 // hold keeps the request until its access has been taken back.
 func (r *access) hold(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 	return patch(ctx, r.client, ar, func() { controllerutil.AddFinalizer(ar, r.accessFinalizer()) })
@@ -293,13 +317,19 @@ func (r *access) hold(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 // holdAgain holds a request that has access by its status, which others than its owner write: who may write the request may
 // have removed the finalizer, with the labels, and would keep the access when it is denied.
 func (r *access) holdAgain(ctx context.Context, ar *v1alpha1.AccessRequest) error {
-	if !ar.DeletionTimestamp.IsZero() || r.begun(ar) || !meta.IsStatusConditionTrue(ar.Status.Conditions, ConditionAccess) {
+	if !ar.DeletionTimestamp.IsZero() || r.begun(ar) || !mayHaveAccess(ar) {
 		return nil
 	}
 	if _, err := r.clusterOf(ctx, ar); err != nil { // it is another's, or gone
 		return nil
 	}
 	return r.hold(ctx, ar)
+}
+
+// mayHaveAccess is whether a request has access by its status, or has had it, and it is not known to be taken back: the condition
+// does not say so of access that can be neither renewed nor taken back at the moment.
+func mayHaveAccess(ar *v1alpha1.AccessRequest) bool {
+	return ar.Status.SecretRef != nil || meta.IsStatusConditionTrue(ar.Status.Conditions, ConditionAccess)
 }
 
 func whyNotReady(cluster *v1alpha1.Cluster) string {
@@ -311,6 +341,9 @@ func whyNotReady(cluster *v1alpha1.Cluster) string {
 	return "its phase is " + orDefault(cluster.Status.Phase, "not known")
 }
 
+// answerTimeout is how long a cluster may take to answer while access to it is given or taken back.
+const answerTimeout = 30 * time.Second
+
 // connect is how the cluster of a request is reached.
 func (r *access) connect(
 	ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster,
@@ -319,61 +352,8 @@ func (r *access) connect(
 	if err != nil {
 		return nil, nil, fmt.Errorf("reaching the Cluster '%s': %w", client.ObjectKeyFromObject(cluster), err)
 	}
+	config = rest.CopyConfig(config)
+	config.Timeout = answerTimeout
 	t, err := newTarget(config, r.accessLabels(ar), r.origin(ar, cluster))
 	return config, t, err
-}
-
-// end takes access back, and lets the request go.
-func (r *access) end(ctx context.Context, ar *v1alpha1.AccessRequest) (reconcile.Result, error) {
-	before := ar.DeepCopy()
-	err := r.revoke(ctx, ar)
-	if err == nil {
-		err = r.deleteSecrets(ctx, ar)
-	}
-	if err != nil {
-		return r.failed(ctx, before, ar, fmt.Errorf("taking access back: %w", err))
-	}
-	if ar.Status.IsDenied() {
-		ar.Status.SecretRef = nil
-		setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
-			Type: ConditionAccess, Status: metav1.ConditionFalse, Reason: reasonDenied, Message: "the access was taken back",
-		})
-		if err := r.report(ctx, before, ar); err != nil {
-			return settle(err)
-		}
-	}
-	r.leftovers.letGo(ar)
-	r.fit.Delete(ar.UID)
-	return settle(patch(ctx, r.client, ar, func() { controllerutil.RemoveFinalizer(ar, r.accessFinalizer()) }))
-}
-
-// revoke removes from the cluster what gives access to it. With a cluster that is gone, or another's by now, so is that.
-func (r *access) revoke(ctx context.Context, ar *v1alpha1.AccessRequest) error {
-	cluster, err := r.clusterOf(ctx, ar)
-	if errors.Is(err, errNotOurs) || reasonOf(err, "") == v1alpha1.ReasonInvalidReference {
-		ctrl.LoggerFrom(ctx).Info("Nothing to take back: the cluster is gone", "reason", err.Error())
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	_, t, err := r.connect(ctx, ar, cluster)
-	if err != nil {
-		return err
-	}
-	return r.takeBack(ctx, ar, cluster, t)
-}
-
-// stillValid is whether an access that could not be renewed can be used.
-func (r *access) stillValid(ctx context.Context, ar *v1alpha1.AccessRequest) bool {
-	condition := meta.FindStatusCondition(ar.Status.Conditions, ConditionAccess)
-	if !ar.Status.IsGranted() || condition == nil || condition.ObservedGeneration != ar.Generation {
-		return false
-	}
-	secret, err := r.secret(ctx, answerName(ar))
-	if err != nil {
-		return false
-	}
-	_, expires, ok := lifetime(secret)
-	return r.madeFor(ar, secret) && (ar.Spec.OIDC != nil || ok && time.Now().Before(expires))
 }

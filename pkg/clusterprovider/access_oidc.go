@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -29,7 +30,11 @@ func (r *access) grantOIDC(
 	if err != nil {
 		return nil, err
 	}
-	have, err := t.cleanup(ctx, wanted.objects)
+	keep := wanted.objects
+	if trustRank(ar) > 0 {
+		keep = nil // their subjects have names of an issuer that is about to be trusted no more
+	}
+	have, err := t.cleanup(ctx, keep)
 	if err != nil {
 		return nil, err
 	}
@@ -57,23 +62,25 @@ func (r *access) grantOIDC(
 	if err := r.writeSecret(ctx, secret, ar); err != nil {
 		return nil, err
 	}
-	missing := t.missingRoles(ctx, wanted)
-	return &answer{message: "access by the OIDC provider " + ar.Spec.OIDC.Name + missing}, nil
+	roles := r.lookForRoles(ctx, t, cluster, wanted, justNow)
+	return &answer{message: "access by the OIDC provider " + ar.Spec.OIDC.Name, roles: roles}, nil
 }
 
-// untrustFormer ends the trust in the OIDC provider of a request that asks for a token by now.
+// untrustFormer ends the trust in the OIDC provider of a request that asks for a token by now. The status says whether there may be
+// one: whoever asks can write the Secret, and remove it.
 func (r *access) untrustFormer(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) error {
-	if _, ok := r.provider.(OIDCTruster); !ok {
-		return nil
-	}
-	secret, err := r.secret(ctx, answerName(ar))
-	if err != nil || !r.madeFor(ar, secret) {
-		return client.IgnoreNotFound(err)
-	}
-	if _, _, token := lifetime(secret); token {
+	r.fit.Delete(ar.UID)
+	if meta.FindStatusCondition(ar.Status.Conditions, ConditionOIDCTrusted) == nil {
 		return nil
 	}
 	return r.trust(ctx, cluster, ar)
+}
+
+// trustAgain makes a cluster trust the OIDC providers of the AccessRequests that there are, and no others. Nobody else ends the trust
+// in that of a request which is gone though its access was not taken back, or which is not known to be trusted, because the
+// provider ended before it had said so.
+func (r *access) trustAgain(ctx context.Context, cluster *v1alpha1.Cluster) error {
+	return r.trust(ctx, cluster, &v1alpha1.AccessRequest{})
 }
 
 // trust makes a cluster trust the OIDC providers of all its AccessRequests, of which one is given as it is now.
@@ -97,26 +104,28 @@ func (r *access) trust(ctx context.Context, cluster *v1alpha1.Cluster, now *v1al
 		return err
 	}
 	providers, conflict := trusted(slices.DeleteFunc(list.Items, func(ar v1alpha1.AccessRequest) bool {
-		return ar.UID == now.UID || !r.begun(&ar) || !v1alpha1.IsPrepared(&ar) || !r.mayBeTrusted(&ar)
+		return ar.UID == now.UID || !v1alpha1.IsPrepared(&ar) || !r.mayBeTrusted(&ar)
 	}), asked)
 	err := truster.TrustOIDC(ctx, cluster.DeepCopy(), providers)
 	if refused := (RefusedIssuers)(nil); errors.As(err, &refused) {
 		err = refusal(refused, now)
+	} else if errors.As(err, &NotYet{}) {
+		err = reasoned{reasonClusterNotReady, err}
 	} else if err != nil {
 		err = fmt.Errorf("making the cluster trust %d OIDC providers: %w", len(providers), err)
 	}
 	return cmp.Or(err, conflict)
 }
 
-// mayBeTrusted is whether the OIDC provider of a request has been found fit as it is now. A request that was refused is held by
-// the provider like any other.
+// mayBeTrusted is whether the OIDC provider of a request has been found fit as it is now, for which the request is held. One that
+// was refused is held like any other. The cache may not have the finalizer of one that has just been found fit.
 func (r *access) mayBeTrusted(ar *v1alpha1.AccessRequest) bool {
 	if ar.Spec.OIDC == nil {
 		return false
 	}
 	provider := trustOf(ar)
 	found, _ := r.fit.Load(ar.UID)
-	return trustRank(ar) == 0 || found == any(names(&provider))
+	return r.begun(ar) && trustRank(ar) == 0 || found == any(names(&provider))
 }
 
 // refusal is that of a request's own issuer. It is not in the way of other requests, nor of the end of one's own.
@@ -188,10 +197,18 @@ func collision(earlier, later *v1alpha1.OIDCProviderConfig) error {
 // overlap is whether there are names that begin with both prefixes.
 func overlap(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
 
-// names says how a provider gives names to those whom it knows.
+// names says how a provider gives names to those whom it knows. What differs reads differently: two providers are compared by it.
 func names(p *v1alpha1.OIDCProviderConfig) string {
 	return fmt.Sprintf("tokens of %s are trusted: their claim %s with the prefix %q names the user, %s with the prefix %q the groups",
-		p.Issuer, *p.UsernameClaim, *p.UsernamePrefix, *p.GroupsClaim, *p.GroupsPrefix)
+		word(p.Issuer), word(*p.UsernameClaim), *p.UsernamePrefix, word(*p.GroupsClaim), *p.GroupsPrefix)
+}
+
+// word is a text as one word, which most issuers and names of claims are as they are.
+func word(text string) string {
+	if strings.ContainsAny(text, ` "`) {
+		return strconv.Quote(text)
+	}
+	return text
 }
 
 // trustRank is 0 for a request whose OIDC provider the cluster trusts as it is now.
@@ -217,9 +234,18 @@ func rememberTrust(ar *v1alpha1.AccessRequest) {
 	})
 }
 
-// forgetTrust ends what a request was trusted for and does not ask for any more: others may have got it meanwhile.
-func forgetTrust(ar *v1alpha1.AccessRequest) {
-	if trustRank(ar) > 0 {
-		meta.RemoveStatusCondition(&ar.Status.Conditions, ConditionOIDCTrusted)
+// forgetTrust ends what a request was trusted for and does not ask for any more: others may have got it meanwhile. Unless access has
+// been given for what it asks for now, the cluster may trust it still. Then that is what the status says, until it does not.
+func forgetTrust(ar *v1alpha1.AccessRequest, given bool) {
+	if trustRank(ar) == 0 {
+		return
 	}
+	if given || meta.FindStatusCondition(ar.Status.Conditions, ConditionOIDCTrusted) == nil {
+		meta.RemoveStatusCondition(&ar.Status.Conditions, ConditionOIDCTrusted)
+		return
+	}
+	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+		Type: ConditionOIDCTrusted, Status: metav1.ConditionFalse, Reason: reasonNotAskedFor,
+		Message: "the request does not ask any more for the OIDC provider that the cluster may trust because of it",
+	})
 }

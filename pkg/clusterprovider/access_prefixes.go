@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,9 +38,14 @@ func (r *access) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, clu
 			}
 		}
 	}
-	used, err := t.foreignSubject(ctx, r.nameLabel(), &provider)
+	used, ours, err := t.foreignSubject(ctx, r.identity, &provider)
 	if err != nil {
 		return fmt.Errorf("reading the bindings of the cluster: %w", err)
+	}
+	if ours {
+		return reasoned{reasonOIDCConflict, fmt.Errorf("%s: the cluster has rights still for names with its usernamePrefix or "+
+			"groupsPrefix that another issuer gave, for another AccessRequest: take another name or other prefixes, or wait until "+
+			"that request is deleted, or granted for something else", at)}
 	}
 	if used == "" {
 		if used, err = r.verbatimSubject(ctx, ar, cluster, &provider); err != nil {
@@ -113,32 +116,35 @@ func prefixProblem(prefix string) string {
 	return ""
 }
 
-// foreignSubject names a binding that this provider has not made and that gives rights to names with the prefixes; empty if
-// there is none. An empty prefix is one of every name.
-func (t *target) foreignSubject(ctx context.Context, ownLabel string, provider *v1alpha1.OIDCProviderConfig) (string, error) {
-	own, err := labels.NewRequirement(ownLabel, selection.DoesNotExist, nil)
-	if err != nil {
-		return "", err
-	}
-	foreign := client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*own)}
+// foreignSubject names a binding that gives rights to names with the prefixes, unless this provider has made it for names that the
+// same issuer gives in the same way; empty if there is none. An empty prefix is one of every name. It also says whether this
+// provider has made it: the request may not be what it was made for any more, so the binding itself says which names are in it.
+// Those of earlier versions do not.
+func (t *target) foreignSubject(
+	ctx context.Context, own identity, provider *v1alpha1.OIDCProviderConfig,
+) (binding string, ours bool, err error) {
 	clusterRoleBindings, roleBindings := &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}
-	if err := t.List(ctx, clusterRoleBindings, foreign); err != nil {
-		return "", err
+	if err := t.List(ctx, clusterRoleBindings); err != nil {
+		return "", false, err
 	}
-	if err := t.List(ctx, roleBindings, foreign); err != nil {
-		return "", err
+	if err := t.List(ctx, roleBindings); err != nil {
+		return "", false, err
+	}
+	look := func(object client.Object, subjects []rbacv1.Subject) {
+		_, made := object.GetLabels()[own.nameLabel()]
+		given, said := object.GetAnnotations()[own.namesAnnotation()]
+		same := made && (!said || given == names(provider))
+		if binding == "" && !same && anyPrefixed(subjects, provider) {
+			binding, ours = key(object), made
+		}
 	}
 	for i := range clusterRoleBindings.Items {
-		if b := &clusterRoleBindings.Items[i]; anyPrefixed(b.Subjects, provider) {
-			return key(b), nil
-		}
+		look(&clusterRoleBindings.Items[i], clusterRoleBindings.Items[i].Subjects)
 	}
 	for i := range roleBindings.Items {
-		if b := &roleBindings.Items[i]; anyPrefixed(b.Subjects, provider) {
-			return key(b), nil
-		}
+		look(&roleBindings.Items[i], roleBindings.Items[i].Subjects)
 	}
-	return "", nil
+	return binding, ours, nil
 }
 
 // anyPrefixed is whether an issuer could give out the name of one of these subjects. Names that begin with system: are the

@@ -4,17 +4,14 @@
 package clusterprovider
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
@@ -65,43 +62,6 @@ func oidcRights(config *v1alpha1.OIDCConfig, hash string) (*rights, error) {
 		}
 	}
 	return r, r.distinct("spec.oidc.roles")
-}
-
-// mostRolesLookedFor bounds what one request asks its cluster.
-const mostRolesLookedFor = 20
-
-// missingRoles says which of the roles that are only referred to are not there: a binding to them gives no right. Access that is
-// complete does not fail because that cannot be told.
-func (t *target) missingRoles(ctx context.Context, wanted *rights) string {
-	brought := sets.New[string]()
-	for _, object := range wanted.objects {
-		brought.Insert(key(object))
-	}
-	looked, missing := sets.New[string](), []string{}
-	for _, object := range wanted.objects {
-		ref := roleRefOf(object)
-		role := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: ref.Name}}
-		role.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(ref.Kind))
-		if ref.Kind == roleKind {
-			role.Namespace = object.GetNamespace()
-		}
-		name := strings.TrimPrefix(role.Namespace+"/"+ref.Name, "/")
-		if name = ref.Kind + " " + name; ref.Name == "" || brought.Has(name) || looked.Has(name) || len(looked) == mostRolesLookedFor {
-			continue
-		}
-		looked.Insert(name)
-		err := t.Get(ctx, client.ObjectKeyFromObject(role), role)
-		switch {
-		case apierrors.IsNotFound(err):
-			missing = append(missing, name)
-		case err != nil:
-			ctrl.LoggerFrom(ctx).Info("Cannot tell whether a role is there", "role", name, "reason", err.Error())
-		}
-	}
-	if len(missing) == 0 {
-		return ""
-	}
-	return "; not in the cluster, and so without any right as yet: " + strings.Join(missing, ", ")
 }
 
 // distinct says which role is asked for twice: the later would replace the earlier.

@@ -40,6 +40,7 @@ func (r *access) changed() predicate.Funcs {
 	}
 	funcs.DeleteFunc = func(e event.DeleteEvent) bool {
 		r.denials.forget(e.Object.GetUID())
+		r.fit.Delete(e.Object.GetUID())
 		return r.concerns(e.Object)
 	}
 	funcs.UpdateFunc = func(e event.UpdateEvent) bool {

@@ -6,6 +6,7 @@ package clusterprovider
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -169,7 +170,7 @@ func TestTrusted_NobodyPassesForUsersOfAnotherIssuer(t *testing.T) {
 	}
 	// Who has asked for something else meanwhile is trusted for that, and comes back like everybody.
 	corp.Spec.OIDC.Issuer = "https://new"
-	forgetTrust(&corp)
+	forgetTrust(&corp, true)
 	corp.Spec.OIDC.Issuer = "https://corp"
 	if trustRank(&corp) == 0 {
 		t.Error("what is not asked for any more is still reserved")
@@ -181,9 +182,14 @@ type truster struct {
 	Provider
 	refuses error
 	asked   []string
+	// before is done before anything else.
+	before func()
 }
 
 func (f *truster) TrustOIDC(_ context.Context, _ *v1alpha1.Cluster, providers []v1alpha1.OIDCProviderConfig) error {
+	if f.before != nil {
+		f.before()
+	}
 	f.asked = nil
 	for _, provider := range providers {
 		f.asked = append(f.asked, provider.Issuer)
@@ -225,6 +231,33 @@ func TestTrust_ARefusedIssuerIsItsOwnRequestsError(t *testing.T) {
 	provider.refuses = errors.New("the cluster does not answer")
 	if err := r.trust(t.Context(), cluster, good); err == nil || reasonOf(err, "none") != "none" {
 		t.Errorf("nobody knows whom it trusts: %v", err)
+	}
+}
+
+func TestTrust_ARestartIsWaitedForAndSaid(t *testing.T) {
+	ar := byIssuer("corp", "https://corp", nil, "view")
+	r := newRefusing(t, ar)
+	r.truster.refuses = NotYet{Message: "it is restarted"}
+	err := r.gives(ar)
+	if reasonOf(err, "") != reasonClusterNotReady || err.Error() != "it is restarted" {
+		t.Fatalf("%v", err)
+	}
+	other := byIssuer("other", "https://other", nil, "view")
+	if _ = r.gives(other); !slices.Equal(r.issuers(), []string{"https://corp", "https://other"}) {
+		t.Errorf("meanwhile another request has the cluster trust %v", r.issuers())
+	}
+	for _, failure := range []error{err, fmt.Errorf("taking access back: %w", err)} {
+		ar.ResourceVersion = ""
+		hub := fake.NewClientBuilder().WithScheme(hubScheme).WithObjects(ar).WithStatusSubresource(ar).Build()
+		r.client = hub
+		if err := hub.Get(t.Context(), client.ObjectKeyFromObject(ar), ar); err != nil {
+			t.Fatal(err)
+		}
+		result, err := r.failed(t.Context(), ar.DeepCopy(), ar, failure)
+		said := ar.Status.Conditions[0]
+		if err != nil || result.RequeueAfter != retryInterval || said.Reason != "ClusterNotReady" || said.Message != failure.Error() {
+			t.Errorf("%+v, %v: %+v", result, err, said)
+		}
 	}
 }
 

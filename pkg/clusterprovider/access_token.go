@@ -43,6 +43,8 @@ type answer struct {
 	message string
 	// renewal is when the access has to be renewed; zero if never.
 	renewal time.Time
+	// roles are what is known of those that the access refers to.
+	roles rolesSeen
 }
 
 // inPlace is whether the access of a request is as it should be, and when it has to be renewed.
@@ -62,7 +64,8 @@ func (r *access) inPlace(ctx context.Context, ar *v1alpha1.AccessRequest, cluste
 		return time.Time{}, false
 	}
 	if ar.Spec.OIDC != nil {
-		return time.Time{}, true
+		// What earlier versions have granted does not say for which issuer. Those who set whom the cluster trusts leave it out.
+		return time.Time{}, trustRank(ar) == 0
 	}
 	if _, err := r.secret(ctx, tokenSourceName(ar)); err != nil && r.tokenSources(ctx) {
 		return time.Time{}, false
@@ -183,7 +186,7 @@ func (r *access) grantToken(
 	if given.renewal.IsZero() {
 		given.message = "access by a token, which expires with the request, at " + expires.UTC().Format(time.RFC3339)
 	}
-	given.message += t.missingRoles(ctx, wanted)
+	given.roles = r.lookForRoles(ctx, t, cluster, wanted, justNow)
 	return given, nil
 }
 

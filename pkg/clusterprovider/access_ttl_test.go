@@ -6,7 +6,6 @@ package clusterprovider
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strconv"
 	"testing"
 	"time"
@@ -19,7 +18,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
@@ -286,39 +284,5 @@ func TestFitToTrust(t *testing.T) {
 				t.Errorf("%s, %s: %v", name, kind, err)
 			}
 		}
-	}
-}
-
-func TestMissingRoles_OnlyThoseThatAreReferredTo(t *testing.T) {
-	wanted, err := tokenRights(&v1alpha1.TokenConfig{
-		Permissions: []v1alpha1.PermissionsRequest{{Name: "brought"}},
-		RoleRefs: []v1alpha1.RoleRef{
-			{Kind: "ClusterRole", Name: "view"}, {Kind: "ClusterRole", Name: "typo"}, {Kind: "ClusterRole", Name: "typo"},
-			{Kind: "Role", Namespace: "web", Name: "there"}, {Kind: "Role", Namespace: "api", Name: "there"}, {Kind: "ClusterRole", Name: "brought"},
-		},
-	}, "h")
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := fake.NewClientBuilder().WithScheme(targetScheme).WithObjects(
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "view"}},
-		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "there"}},
-	).Build()
-	got := (&target{Client: in}).missingRoles(t.Context(), wanted)
-	if want := "; not in the cluster, and so without any right as yet: ClusterRole typo, Role api/there"; got != want {
-		t.Errorf("got %q", got)
-	}
-	// One that cannot be read may be there.
-	broken := interceptor.NewClient(in, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, name client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-			if name.Namespace == "api" {
-				return errors.New("out of reach")
-			}
-			return c.Get(ctx, name, o, opts...)
-		},
-	})
-	got = (&target{Client: broken}).missingRoles(t.Context(), wanted)
-	if want := "; not in the cluster, and so without any right as yet: ClusterRole typo"; got != want {
-		t.Errorf("with a cluster that does not answer once: %q", got)
 	}
 }

@@ -35,6 +35,9 @@ const retryInterval = 2 * time.Second
 // closeTimeout is how long a cluster may take to answer that is to be removed, or looked through.
 const closeTimeout = 5 * time.Second
 
+// closeAllTimeout is how long it may take to take back all access to one. Nobody is given any meanwhile.
+const closeAllTimeout = 5 * time.Minute
+
 // clusters keeps the Clusters of the provider's profiles.
 type clusters struct {
 	identity
@@ -42,6 +45,7 @@ type clusters struct {
 	client    client.Client
 	events    events.EventRecorder
 	leftovers *leftovers
+	giving    *giving
 }
 
 func (r *clusters) setup(mgr ctrl.Manager, workers int) error {
@@ -95,7 +99,7 @@ func (r *clusters) Reconcile(ctx context.Context, request reconcile.Request) (re
 	}
 	switch operation(cluster) {
 	case v1alpha1.OperationAnnotationValueIgnore:
-		return reconcile.Result{}, nil
+		return r.withdrawIgnored(ctx, cluster, profile)
 	case v1alpha1.OperationAnnotationValueReconcile:
 		if err := endOperation(ctx, r.client, cluster); err != nil {
 			return settle(err)
@@ -151,6 +155,14 @@ func (r *clusters) ensure(ctx context.Context, cluster *v1alpha1.Cluster, profil
 	if failure != nil {
 		return reconcile.Result{}, failure
 	}
+	if state.Withdrawn {
+		return r.withdraw(ctx, cluster, state)
+	}
+	if state.Former != "" {
+		former := cluster.DeepCopy()
+		former.UID = state.Former
+		return r.withdraw(ctx, former, state)
+	}
 	if state.Ready {
 		r.leftovers.look(ctx, cluster)
 	}
@@ -175,6 +187,12 @@ func readiness(state State, failure error) metav1.Condition {
 	case !state.Ready:
 		condition.Status, condition.Reason = metav1.ConditionFalse, reasonProgressing
 		condition.Message = orDefault(state.Info, "the provider is at work")
+		for _, why := range state.Conditions {
+			if why.Status != metav1.ConditionTrue { // an event tells of the reason
+				condition.Reason = orDefault(why.Reason, reasonProgressing)
+				break
+			}
+		}
 	}
 	return condition
 }
@@ -215,7 +233,14 @@ func (r *clusters) remove(ctx context.Context, cluster *v1alpha1.Cluster, profil
 		})
 		return settle(err)
 	}
-	if err := r.closeAccess(ctx, cluster); err != nil {
+	ended, ok := r.giving.end(cluster.UID)
+	if !ok {
+		return reconcile.Result{RequeueAfter: retryInterval}, nil
+	}
+	defer ended()
+	closing, cancel := context.WithTimeout(ctx, closeAllTimeout)
+	defer cancel()
+	if err := r.closeAccess(closing, cluster); err != nil {
 		ctrl.LoggerFrom(ctx).Info("Access that was given to the cluster cannot be taken back", "reason", err.Error())
 	}
 	r.leftovers.lastLook(ctx, cluster)
@@ -224,6 +249,7 @@ func (r *clusters) remove(ctx context.Context, cluster *v1alpha1.Cluster, profil
 		err := patch(ctx, r.client, cluster, func() { controllerutil.RemoveFinalizer(cluster, r.clusterFinalizer()) })
 		if err == nil {
 			r.leftovers.forget(cluster)
+			r.giving.locks.Delete(cluster.UID)
 		}
 		return settle(err)
 	}

@@ -166,6 +166,38 @@ func TestDenial_IsRememberedWhileAccessIsTakenBack(t *testing.T) {
 	}
 }
 
+// While its cluster does not answer, a denied request has a condition that access is not ready. It has it all the same, and whoever
+// asks must not get away with it by removing the finalizer, which brings the request back if it is noticed.
+func TestDenial_HoldsWhatHasAccessThoughItIsNotReady(t *testing.T) {
+	o := newWithOperator(t, func(ar *v1alpha1.AccessRequest) {
+		ar.Finalizers = []string{"e.p.clusters.openmcp.cloud/accessrequest"}
+		ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: secretName(ar.Name)}
+		setCondition(&ar.Status.Status, 1, metav1.Condition{Type: ConditionAccess, Status: metav1.ConditionTrue})
+	})
+	o.look()
+	before, ar := o.request(), o.request()
+	if meta.IsStatusConditionTrue(ar.Status.Conditions, ConditionAccess) || len(ar.Finalizers) != 1 {
+		t.Fatalf("its access was taken back: %+v", ar)
+	}
+	ar.Finalizers = nil
+	if err := o.hub.Update(t.Context(), ar); err != nil {
+		t.Fatal(err)
+	}
+	if !o.sees(before) {
+		t.Error("that its finalizer is removed is not looked at")
+	}
+	o.look()
+	if !o.begun(o.request()) {
+		t.Error("nobody takes its access back any more")
+	}
+	// What has none is not held.
+	o = newWithOperator(t, nothing)
+	o.look()
+	if o.begun(o.request()) {
+		t.Error("a request is held that never had access")
+	}
+}
+
 // Requests of other providers, and what was not denied, are none of its business.
 func TestDenial_OfOthersIsLeftAlone(t *testing.T) {
 	o := newWithOperator(t, func(ar *v1alpha1.AccessRequest) {

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -44,6 +43,8 @@ type leftovers struct {
 	client   client.Client
 	// live reads what must not be outdated.
 	live client.Reader
+	// trust ends the trust in OIDC providers that no AccessRequest asks for; nil if there is none to end.
+	trust func(context.Context, *v1alpha1.Cluster) error
 	// due is when a cluster is looked through again, by the UID of its Cluster.
 	due sync.Map
 	// released are the UIDs of requests that were let go when their access had been taken back.
@@ -61,7 +62,7 @@ func (r *leftovers) letGo(ar *v1alpha1.AccessRequest) { r.released.Store(ar.UID,
 func (r *leftovers) vanished(ctx context.Context, object client.Object) []reconcile.Request {
 	ar, cluster := object.(*v1alpha1.AccessRequest), &v1alpha1.Cluster{}
 	_, released := r.released.LoadAndDelete(ar.UID)
-	if released || ar.Spec.ClusterRef == nil || !meta.IsStatusConditionTrue(ar.Status.Conditions, ConditionAccess) {
+	if released || ar.Spec.ClusterRef == nil || !mayHaveAccess(ar) {
 		return nil
 	}
 	name := ar.Spec.ClusterRef.NamespacedName()
@@ -124,7 +125,10 @@ func (r *leftovers) removeFrom(ctx context.Context, cluster *v1alpha1.Cluster) e
 	if err != nil {
 		return err
 	}
-	return r.sweep(ctx, t, cluster)
+	if err := r.sweep(ctx, t, cluster); err != nil || r.trust == nil {
+		return err
+	}
+	return r.trust(ctx, cluster)
 }
 
 // sweep removes all that it can, and returns the first error.
@@ -165,6 +169,32 @@ func (r *leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha
 			"by its name. Delete it if nobody needs it", "count", len(strange), "first", strange[0])
 	}
 	return failure
+}
+
+// removeAll removes what was made for any AccessRequest of a Cluster, whether the hub has the request or not.
+func (r *leftovers) removeAll(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster) error {
+	for _, kind := range rightsFirst {
+		objects, err := r.list(ctx, c, kind)
+		if err != nil {
+			return fmt.Errorf("listing each %s: %w", kind.Kind, err)
+		}
+		for i := range objects {
+			object := &objects[i]
+			object.SetGroupVersionKind(kind)
+			ar := r.requestOf(object, cluster)
+			if ar == nil {
+				continue
+			}
+			made, err := r.made(ctx, c, object, ar)
+			if err == nil && made {
+				err = c.Delete(ctx, object, client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
+			}
+			if client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("%s: %w", key(object), err)
+			}
+		}
+	}
+	return nil
 }
 
 // list has all objects of a kind that say that they are this provider's, on whichever hub.

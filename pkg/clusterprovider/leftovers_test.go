@@ -349,6 +349,11 @@ func TestLeftovers_AreLookedForWhenARequestVanishes(t *testing.T) {
 	if provider.times != 1 {
 		t.Errorf("looked %d times", provider.times)
 	}
+	if n := vanish("failing", func(ar *v1alpha1.AccessRequest) {
+		ar.Status.Conditions[0].Status, ar.Status.SecretRef = metav1.ConditionFalse, &v1alpha1.LocalObjectReference{Name: "x"}
+	}); n != 1 {
+		t.Errorf("of one whose access could not be taken back or renewed, %d clusters are looked at", n)
+	}
 	if n := vanish("lost", func(*v1alpha1.AccessRequest) {}); n != 1 {
 		t.Errorf("%d clusters are looked at", n)
 	}

@@ -50,12 +50,20 @@ func (i identity) nameLabel() string { return i.group() + "/managed-by-name" }
 // origin are annotations that are there, too. Objects of one name can follow each other, and be on several hubs: UIDs tell them
 // apart. Labels do not have the whole of a long name.
 func (i identity) origin(ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) map[string]string {
-	return map[string]string{
+	origin := map[string]string{
 		i.group() + "/accessrequest":     client.ObjectKeyFromObject(ar).String(),
 		i.group() + "/accessrequest-uid": string(ar.UID),
 		i.group() + "/cluster-uid":       string(cluster.UID),
 	}
+	if ar.Spec.OIDC != nil {
+		provider := trustOf(ar)
+		origin[i.namesAnnotation()] = names(&provider)
+	}
+	return origin
 }
+
+// namesAnnotation of a binding says which OIDC provider gives the names in it, and how. The request may ask for another one by now.
+func (i identity) namesAnnotation() string { return i.group() + "/oidc-names" }
 
 // tokensUntilAnnotation of a ServiceAccount in a cluster says until when its tokens are valid, by the clock of the provider. The
 // Secret that answers the request has a copy.

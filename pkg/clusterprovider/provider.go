@@ -14,6 +14,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
@@ -48,6 +49,13 @@ type OIDCTruster interface {
 	// error says that it is not known whom the cluster trusts.
 	TrustOIDC(ctx context.Context, cluster *v1alpha1.Cluster, providers []v1alpha1.OIDCProviderConfig) error
 }
+
+// NotYet is an error of TrustOIDC: the cluster is on its way to what was asked for, and the Cluster says so. TrustOIDC is called
+// again.
+type NotYet struct{ Message string }
+
+// Error implements error.
+func (e NotYet) Error() string { return e.Message }
 
 // RefusedIssuers are the OIDC issuers that a cluster does not trust though it should, by URL, and why. Only AccessRequests with
 // these issuers fail.
@@ -84,6 +92,13 @@ type State struct {
 	ProviderStatus any
 	// Conditions are added to those that every cluster has. Their observedGeneration and lastTransitionTime are set.
 	Conditions []metav1.Condition
+	// Withdrawn is whether the Cluster may not have its cluster any more, as a Withdrawer says. Access to it is taken back. Release,
+	// if there is something to release, is called once that is done, and lets others have the cluster.
+	Withdrawn bool
+	// Former is the UID of a Cluster that had the cluster and is gone without having given it back, as when somebody has removed
+	// its finalizer. The access that was given for it is taken back before Release lets this Cluster have the cluster.
+	Former  types.UID
+	Release func(context.Context) error
 	// RetryAfter is when the provider wants to be asked again. 0: after a while, depending on Ready.
 	RetryAfter time.Duration
 }

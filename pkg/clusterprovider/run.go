@@ -113,7 +113,8 @@ func (o *Options) setup(ctx context.Context, mgr ctrl.Manager, provider Provider
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("caches", func(request *http.Request) error { return synced(request.Context(), mgr.GetCache()) }),
 		mgr.Add(&profiles{identity: own, provider: provider, client: mgr.GetClient(), live: mgr.GetAPIReader(), events: recorder}),
-		(&clusters{identity: own, provider: provider, client: mgr.GetClient(), events: recorder, leftovers: access.leftovers}).setup(mgr, o.workers),
+		(&clusters{identity: own, provider: provider, client: mgr.GetClient(), events: recorder,
+			leftovers: access.leftovers, giving: access.giving}).setup(mgr, o.workers),
 		access.setup(mgr, o.workers),
 	)
 }

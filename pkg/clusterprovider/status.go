@@ -28,7 +28,10 @@ const (
 	ConditionAccess = "AccessReady"
 	// ConditionDenied of an AccessRequest is True once it has been denied.
 	ConditionDenied = "Denied"
-	// ConditionOIDCTrusted of an AccessRequest says how the cluster takes the tokens of its issuer.
+	// ConditionRoles of an AccessRequest that refers to roles is whether the cluster has them. It follows the cluster.
+	ConditionRoles = "RolesFound"
+	// ConditionOIDCTrusted of an AccessRequest says how the cluster takes the tokens of its issuer. It is False while the cluster may
+	// trust another one because of it.
 	ConditionOIDCTrusted = "OIDCTrusted"
 
 	reasonProgressing        = "Progressing"
@@ -36,6 +39,7 @@ const (
 	reasonRemoving           = "Removing"
 	reasonWaitingForDeletion = "WaitingForDeletion"
 	reasonClusterNotReady    = "ClusterNotReady"
+	reasonClusterNotHeld     = "ClusterNotHeld"
 	reasonClusterError       = "ClusterInteractionProblem"
 	reasonNotManaged         = "ResourceNotManaged"
 	reasonRecreating         = "WaitingForRecreation"
@@ -43,6 +47,9 @@ const (
 	reasonOIDCConflict       = "OIDCConflict"
 	reasonOIDCIssuerRefused  = "OIDCIssuerRefused"
 	reasonOIDCPrefixRefused  = "OIDCPrefixRefused"
+	reasonNotAskedFor        = "NotAskedFor"
+	reasonRolesFound         = "RolesFound"
+	reasonRolesMissing       = "RolesMissing"
 	reasonGranted            = "Granted"
 	reasonDenied             = "Denied"
 	reasonSecretsForbidden   = "SecretsForbidden"

@@ -34,6 +34,8 @@ const (
 	reasonHeld       = "Held"
 	reasonTaken      = "Taken"
 	reasonNotAllowed = "NamespaceNotAllowed"
+	reasonWithdrawn  = "Withdrawn"
+	reasonLeftovers  = "AccessOfAnother"
 )
 
 // hold gives the cluster of a Secret to a Cluster, if it may have it and nobody else has it. One cluster under two names would
@@ -55,9 +57,13 @@ func (p *Provider) hold(ctx context.Context, cluster *v1alpha1.Cluster, secret *
 		return taken, nil
 	}
 	if !mayHave(secret, cluster.Namespace) {
-		return refused(reasonNotAllowed, fmt.Sprintf("the namespace %q may not have the cluster of the configuration %q: an admin of the "+
+		reason, may := reasonNotAllowed, "may not have"
+		if holder == cluster.UID || wasWithdrawn(cluster) { // the status remembers it before the Secret forgets it
+			reason, may = reasonWithdrawn, "may not have any more"
+		}
+		return refused(reason, fmt.Sprintf("the namespace %q %s the cluster of the configuration %q: an admin of the "+
 			"provider allows it by kubectl annotate secret %s -n %s --overwrite %s=%s",
-			cluster.Namespace, secret.Name, secret.Name, secret.Namespace, NamespacesAnnotation, cluster.Namespace)), nil
+			cluster.Namespace, may, secret.Name, secret.Name, secret.Namespace, NamespacesAnnotation, cluster.Namespace)), nil
 	}
 	if holder == cluster.UID {
 		return held, nil
@@ -71,10 +77,20 @@ func (p *Provider) hold(ctx context.Context, cluster *v1alpha1.Cluster, secret *
 	if err != nil {
 		return held, err
 	}
-	if there {
+	switch {
+	case there:
 		return taken, nil
+	case holder != "":
+		return refused(reasonLeftovers, fmt.Sprintf("the cluster of the configuration %q was that of the Cluster '%s', which is gone "+
+			"without having given it back: all access that it left in the cluster is removed first",
+			secret.Name, secret.Annotations[HolderNameAnnotation])), nil
 	}
-	return held, p.record(ctx, secret, map[string]string{
+	return held, p.take(ctx, cluster, secret)
+}
+
+// take records that a Cluster has the cluster of a Secret.
+func (p *Provider) take(ctx context.Context, cluster *v1alpha1.Cluster, secret *corev1.Secret) error {
+	return p.record(ctx, secret, map[string]string{
 		HolderAnnotation: string(cluster.UID), HolderNameAnnotation: client.ObjectKeyFromObject(cluster).String(),
 	})
 }
@@ -89,6 +105,46 @@ func (p *Provider) release(ctx context.Context, cluster *v1alpha1.Cluster, confi
 		return nil
 	}
 	return client.IgnoreNotFound(p.record(ctx, secret, nil))
+}
+
+// Withdrawn implements clusterprovider.Withdrawer. Whoever the Secret does not name gets no access, whatever the status of its
+// Cluster says in the caches.
+func (p *Provider) Withdrawn(ctx context.Context, cluster *v1alpha1.Cluster) (string, error) {
+	profile := &v1alpha1.ClusterProfile{}
+	if err := p.hub.Get(ctx, client.ObjectKey{Name: cluster.Spec.Profile}, profile); err != nil {
+		return "", err
+	}
+	secret, err := p.secret(ctx, profile.Spec.ProviderConfigRef.Name)
+	if err != nil {
+		return "", err
+	}
+	_, annotated := secret.Annotations[NamespacesAnnotation] // Secrets of earlier versions are not
+	outside := annotated && !mayHave(secret, cluster.Namespace) && cluster.Status.Phase == v1alpha1.StatusPhaseReady
+	switch holder := types.UID(secret.Annotations[HolderAnnotation]); {
+	case holder == cluster.UID && mayHave(secret, cluster.Namespace):
+		return "", nil
+	case holder == "" && wasRefused(cluster):
+		return fmt.Sprintf("it does not have the cluster of the configuration %q", secret.Name), nil
+	case holder == cluster.UID || holder == "" && (wasWithdrawn(cluster) || outside):
+		return fmt.Sprintf("its namespace may not have the cluster of the configuration %q any more", secret.Name), nil
+	case holder != "":
+		return fmt.Sprintf("the cluster of the configuration %q is another Cluster's", secret.Name), nil
+	case cluster.Status.Phase != v1alpha1.StatusPhaseReady:
+		return "", nil // it has not been given the cluster yet, and gives nobody access
+	}
+	return "", fmt.Errorf("the configuration %q does not say who has its cluster: the provider has to look at the Cluster first", secret.Name)
+}
+
+// withdraw ends that a Cluster has the cluster of a Secret, if it still may not have it.
+func (p *Provider) withdraw(ctx context.Context, cluster *v1alpha1.Cluster, config string) error {
+	secret, err := p.secret(ctx, config)
+	if err != nil {
+		return err
+	}
+	if types.UID(secret.Annotations[HolderAnnotation]) != cluster.UID || mayHave(secret, cluster.Namespace) {
+		return nil
+	}
+	return p.record(ctx, secret, nil)
 }
 
 // record writes who has the cluster of a Secret, unless the Secret has changed since it was read.
@@ -134,6 +190,12 @@ func (p *Provider) usedByAnother(ctx context.Context, cluster *v1alpha1.Cluster,
 func wasRefused(cluster *v1alpha1.Cluster) bool {
 	before := meta.FindStatusCondition(cluster.Status.Conditions, ConditionHeld)
 	return before != nil && before.Reason == reasonTaken
+}
+
+// wasWithdrawn is whether a Cluster had its cluster until its namespace might not have it any more.
+func wasWithdrawn(cluster *v1alpha1.Cluster) bool {
+	before := meta.FindStatusCondition(cluster.Status.Conditions, ConditionHeld)
+	return before != nil && before.Reason == reasonWithdrawn
 }
 
 func mayHave(secret *corev1.Secret, namespace string) bool {

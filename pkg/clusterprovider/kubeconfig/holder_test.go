@@ -128,8 +128,17 @@ func TestHold_AHolderThatIsGoneWithoutAWordHoldsNoLonger(t *testing.T) {
 	if err := h.hub.Delete(t.Context(), lost); err != nil {
 		t.Fatal(err)
 	}
-	if got := h.asks(h.cluster("teams", "2")); got != reasonHeld || h.holder() != "2" {
-		t.Errorf("%s, the holder %s", got, h.holder())
+	next := h.cluster("teams", "2")
+	if got := h.asks(next); got != reasonLeftovers || h.holder() != "1" {
+		t.Errorf("it is handed on with all access in it: %s, the holder %s", got, h.holder())
+	}
+	// The access that it has left is taken back, and the cluster is handed on by what has been read before.
+	state, err := h.Ensure(t.Context(), next, clusterprovider.Profile{Config: "berlin"})
+	if err != nil || state.Former != "1" || state.Ready || state.Withdrawn || !strings.Contains(state.Info, "teams/c-1") {
+		t.Fatalf("%+v, %v", state, err)
+	}
+	if err := state.Release(t.Context()); err != nil || h.holder() != "2" || h.asks(next) != reasonHeld {
+		t.Errorf("%v, the holder %s", err, h.holder())
 	}
 }
 
@@ -246,5 +255,103 @@ func TestRelease_WithoutTheSecret(t *testing.T) {
 	}
 	if gone, err := h.Remove(t.Context(), c, clusterprovider.Profile{Config: "berlin"}); err != nil || !gone {
 		t.Errorf("%t, %v", gone, err)
+	}
+}
+
+func (h *held) names(namespaces string) {
+	h.t.Helper()
+	secret, err := h.secret(h.t.Context(), "berlin")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	secret.Annotations[NamespacesAnnotation] = namespaces
+	if err := h.hub.Update(h.t.Context(), secret); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// withdrawn is whether access to a Cluster is taken back; an error is one more reason to give none.
+func (h *held) withdrawn(c *v1alpha1.Cluster) string {
+	why, err := h.Withdrawn(h.t.Context(), c)
+	switch {
+	case err != nil:
+		return "not known"
+	case why != "":
+		return "yes"
+	}
+	return "no"
+}
+
+// What a namespace had must be taken from it before another gets it, whatever the caches say.
+func TestHold_ANamespaceThatIsTakenOutLosesTheCluster(t *testing.T) {
+	h := newHeld(t, "teams, web")
+	profile := &v1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Name: "default.k.berlin"}}
+	profile.Spec.ProviderConfigRef.Name = "berlin"
+	if err := h.hub.Create(t.Context(), profile); err != nil {
+		t.Fatal(err)
+	}
+	ensure := func(c *v1alpha1.Cluster) clusterprovider.State {
+		t.Helper()
+		state, err := h.Ensure(t.Context(), c, clusterprovider.Profile{Config: "berlin"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		meta.SetStatusCondition(&c.Status.Conditions, state.Conditions[0])
+		return state
+	}
+	c := h.cluster("teams", "1")
+	if h.asks(c) != reasonHeld || h.withdrawn(c) != "no" {
+		t.Fatalf("the holder is %s", h.holder())
+	}
+	c.Status.Phase = v1alpha1.StatusPhaseReady
+	h.names("web")
+	outdated := c.DeepCopy()
+	state := ensure(c)
+	if !state.Withdrawn || state.Release == nil || state.Ready || c.Status.Conditions[0].Reason != reasonWithdrawn || h.holder() != "1" {
+		t.Fatalf("%+v, the holder %s", state, h.holder())
+	}
+	if h.withdrawn(outdated) != "yes" {
+		t.Error("access is given for as long as the status does not say so")
+	}
+	// A crash here: all of it again.
+	if state = ensure(c); state.Release == nil {
+		t.Fatalf("%+v", state)
+	}
+	h.names("teams")
+	if err := state.Release(t.Context()); err != nil || h.holder() != "1" {
+		t.Errorf("what is allowed again is released: %v, the holder %q", err, h.holder())
+	}
+	h.names("web")
+	if err := state.Release(t.Context()); err != nil || h.holder() != "" {
+		t.Fatalf("%v, the holder %q", err, h.holder())
+	}
+	if h.withdrawn(c) != "yes" || h.withdrawn(outdated) != "yes" {
+		t.Errorf("after the release: %s, by an outdated status %s", h.withdrawn(c), h.withdrawn(outdated))
+	}
+	h.names("web,teams")
+	if h.withdrawn(outdated) != "not known" {
+		t.Error("access is given before the Secret says that it is this one's again")
+	}
+	h.names("web")
+	if state = ensure(c); !state.Withdrawn || state.Release != nil {
+		t.Errorf("%+v", state)
+	}
+	c.Status.Phase = v1alpha1.StatusPhaseProgressing
+
+	h.names("web,teams")
+	if got := h.asks(c); got != reasonHeld || h.holder() != "1" || h.withdrawn(c) != "no" {
+		t.Errorf("named again, it is %s, the holder %q", got, h.holder())
+	}
+	h.names("web")
+	if err := ensure(c).Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	next := h.cluster("web", "2")
+	if got := h.asks(next); got != reasonHeld || h.holder() != "2" || h.withdrawn(c) != "yes" {
+		t.Errorf("the next one is %s, the holder %q", got, h.holder())
+	}
+	h.names("web,teams")
+	if got := h.asks(c); got != reasonTaken || h.withdrawn(c) != "yes" || h.withdrawn(next) != "no" {
+		t.Errorf("named again, after the next one: %s", got)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -43,7 +46,10 @@ type Provider struct {
 	name, namespace string
 }
 
-var _ clusterprovider.Provider = &Provider{}
+var (
+	_ clusterprovider.Provider   = &Provider{}
+	_ clusterprovider.Withdrawer = &Provider{}
+)
 
 // Kind is the command of the provider.
 func Kind() clusterprovider.Kind {
@@ -96,6 +102,14 @@ func (p *Provider) Ensure(
 	state.Conditions = []metav1.Condition{held}
 	if held.Status != metav1.ConditionTrue {
 		state.Info = held.Message
+		state.Withdrawn = held.Reason == reasonWithdrawn
+		if state.Withdrawn && types.UID(secret.Annotations[HolderAnnotation]) == cluster.UID {
+			state.Release = func(ctx context.Context) error { return p.withdraw(ctx, cluster, profile.Config) }
+		}
+		if held.Reason == reasonLeftovers {
+			state.Former, state.RetryAfter = types.UID(secret.Annotations[HolderAnnotation]), 0
+			state.Release = func(ctx context.Context) error { return p.take(ctx, cluster, secret) }
+		}
 		return state, nil
 	}
 	config, err := configOf(secret)
@@ -202,6 +216,9 @@ func parse(data []byte) (*rest.Config, error) {
 	return config, nil
 }
 
+// proxySchemes are those of proxies that client-go knows.
+var proxySchemes = []string{"http", "https", "socks5"}
+
 func selfContained(config *api.Config) error {
 	for name, user := range config.AuthInfos {
 		switch {
@@ -215,6 +232,11 @@ func selfContained(config *api.Config) error {
 		// An admin's credentials go there.
 		if cluster.InsecureSkipTLSVerify || !strings.HasPrefix(cluster.Server, "https://") {
 			return fmt.Errorf("the cluster %q cannot be verified: its server must be https, and without insecure-skip-tls-verify", name)
+		}
+		// The error of client-go would have the URL in it, which may have a password.
+		if u, err := url.Parse(cluster.ProxyURL); cluster.ProxyURL != "" && (err != nil || !slices.Contains(proxySchemes, u.Scheme)) {
+			return fmt.Errorf("the cluster %q has a proxy-url that is none: it must be a URL that begins with one of %s://",
+				name, strings.Join(proxySchemes, "://, "))
 		}
 		if cluster.CertificateAuthority != "" {
 			return fmt.Errorf("the cluster %q refers to a file: make it self-contained, such as by kubectl config view --flatten", name)

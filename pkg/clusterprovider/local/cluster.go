@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -36,7 +37,11 @@ const serviceAccountIssuer = "https://kubernetes.default.svc"
 const controllers = "namespace-controller,garbage-collector-controller,clusterrole-aggregation-controller," +
 	"serviceaccount-controller,root-ca-certificate-publisher-controller,resourcequota-controller,ttl-after-finished-controller"
 
-const retryInterval = time.Second
+const (
+	retryInterval = time.Second
+	// lockInterval is how often it is looked whether a cluster is free that somebody is at work on.
+	lockInterval = 100 * time.Millisecond
+)
 
 // cluster is the folder of a cluster, whether it is there or not.
 type cluster struct {
@@ -84,7 +89,20 @@ func (p *Provider) Ensure(
 	if err := p.own(ctx); err != nil {
 		return state, err
 	}
-	defer p.clusters.lock(c.uid)()
+	// Somebody who restarts kube-apiserver is not waited for: the object has to say so.
+	mu := p.clusters.of(c.uid)
+	for !mu.TryLock() {
+		if loaded := p.issuersLoaded(c); loaded.Status != metav1.ConditionTrue {
+			return clusterprovider.State{Conditions: []metav1.Condition{loaded}, Info: loaded.Message, RetryAfter: retryInterval}, nil
+		}
+		select {
+		case <-ctx.Done():
+			return state, ctx.Err()
+		case <-time.After(lockInterval):
+		}
+	}
+	defer mu.Unlock()
+	defer func() { state.Conditions = append(state.Conditions, p.issuersLoaded(c)) }()
 	r, version, err := p.decide(ctx, c, object)
 	if err != nil {
 		return state, err
@@ -111,6 +129,10 @@ func (p *Provider) Ensure(
 		return state, nil
 	}
 	p.attempt(proc, false)
+	if err := p.restarted(ctx, c, admin); err != nil {
+		state.Info = fmt.Sprintf("%s; %v", restartMessage, err)
+		return state, nil
+	}
 	if state.Version, err = admin.version(); err != nil {
 		return state, err
 	}
@@ -272,6 +294,7 @@ func (p *Provider) remove(ctx context.Context, c cluster) error {
 		return err
 	}
 	defer p.clusters.lock(c.uid)()
+	p.restarts.Delete(c.uid)
 	if !exists(c.dir) {
 		return nil
 	}

@@ -25,6 +25,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -78,6 +79,10 @@ type Provider struct {
 	attemptsMu      sync.Mutex
 	// attempts are the processes that were started and have not been seen ready since.
 	attempts map[process]bool
+	// restarts are, by UID, the clusters whose kube-apiserver is restarted so that it trusts other OIDC issuers.
+	restarts sync.Map
+	// changed tells of a Cluster that Ensure has to look at; nil until somebody listens.
+	changed atomic.Pointer[func(types.NamespacedName)]
 }
 
 var (

@@ -4,6 +4,7 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -20,6 +21,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -70,7 +72,7 @@ func (p *Provider) TrustOIDC(ctx context.Context, object *v1alpha1.Cluster, prov
 	if err := c.writeAuthentication(r, authenticators); err != nil {
 		return err
 	}
-	if err := c.awaitAuthentication(ctx, r); err != nil {
+	if err := p.awaitAuthentication(ctx, c, r); err != nil {
 		return err
 	}
 	if len(refused) > 0 {
@@ -162,6 +164,19 @@ var scheme = func() *runtime.Scheme {
 // errOtherIssuer is of a document that is another issuer's.
 var errOtherIssuer = errors.New("not the issuer")
 
+// maxDocument is the most that is read of an OpenID configuration.
+const maxDocument = 1 << 20
+
+// openIDConfiguration is what kube-apiserver reads of one. What has other types in it kube-apiserver does not take.
+type openIDConfiguration struct {
+	Issuer        string   `json:"issuer"`
+	Keys          string   `json:"jwks_uri"`
+	Authorization string   `json:"authorization_endpoint"`
+	Token         string   `json:"token_endpoint"`
+	UserInfo      string   `json:"userinfo_endpoint"`
+	Algorithms    []string `json:"id_token_signing_alg_values_supported"`
+}
+
 // reach asks an issuer what kube-apiserver will ask it first.
 func (p *Provider) reach(ctx context.Context, issuer string) error {
 	ctx, cancel := context.WithTimeout(ctx, issuerTimeout)
@@ -183,15 +198,22 @@ func (p *Provider) reach(ctx context.Context, issuer string) error {
 		return fmt.Errorf("the issuer cannot be reached: %w", err)
 	}
 	defer response.Body.Close()
-	var document struct{ Issuer string }
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answers %s", url, response.Status)
 	}
-	if err := json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&document); err != nil {
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxDocument))
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", url, err)
+	}
+	var document openIDConfiguration
+	if err := json.Unmarshal(body, &document); err != nil {
 		return fmt.Errorf("%s is no OpenID configuration: %w", url, err)
 	}
 	if document.Issuer != issuer {
 		return fmt.Errorf("%w: %s is the configuration of %q", errOtherIssuer, url, document.Issuer)
+	}
+	if document.Keys == "" {
+		return fmt.Errorf("%s is no OpenID configuration: it has no jwks_uri", url)
 	}
 	return nil
 }
@@ -231,9 +253,47 @@ func (c cluster) writeAuthentication(r record, authenticators []apiserverv1.JWTA
 	return localserver.WriteFile(c.authenticationFile(), data)
 }
 
+// ConditionIssuers of a Cluster is whether its kube-apiserver trusts the OIDC issuers that it should.
+const ConditionIssuers = "OIDCIssuersLoaded"
+
+const restartMessage = apiServer + " is restarted so that it takes over which OIDC issuers it trusts: it went on with those of before, " +
+	"since one of the new ones did not answer it"
+
+// issuersLoaded is the condition of a cluster. A provider that begins anew knows of no restart: what has been started since has
+// read the latest configuration.
+func (p *Provider) issuersLoaded(c cluster) metav1.Condition {
+	condition := metav1.Condition{Type: ConditionIssuers, Status: metav1.ConditionTrue, Reason: "Loaded",
+		Message: apiServer + " trusts the OIDC issuers that AccessRequests ask for"}
+	if _, restarting := p.restarts.Load(c.uid); restarting {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, "Restarting", restartMessage
+	}
+	return condition
+}
+
+// restarted looks whether a kube-apiserver that answers again has been restarted to the end.
+func (p *Provider) restarted(ctx context.Context, c cluster, admin admin) error {
+	before, ok := p.restarts.Load(c.uid)
+	if !ok {
+		return nil
+	}
+	now, err := os.ReadFile(c.authenticationFile()) // it may have been written again since
+	if err != nil {
+		return err
+	}
+	uses, err := admin.usesAuthentication(ctx, before.([]byte), now)
+	if err == nil && !uses {
+		err = errors.New("it does not use its new authentication configuration yet")
+	}
+	if err == nil {
+		p.restarts.Delete(c.uid)
+	}
+	return err
+}
+
 // awaitAuthentication waits until kube-apiserver uses its configuration. It keeps the old one for as long as an issuer of the
-// new one cannot be reached, but not when it starts: an issuer that is down must not keep another one trusted.
-func (c cluster) awaitAuthentication(ctx context.Context, r record) error {
+// new one cannot be reached, but not when it starts: an issuer that is down must not keep another one trusted. The restart is
+// not waited for: Ensure does, and says so on the Cluster meanwhile.
+func (p *Provider) awaitAuthentication(ctx context.Context, c cluster, r record) error {
 	data, err := os.ReadFile(c.authenticationFile())
 	if err != nil {
 		return err
@@ -246,31 +306,35 @@ func (c cluster) awaitAuthentication(ctx context.Context, r record) error {
 	if err != nil {
 		return err
 	}
-	last := errors.New("it still uses the old one")
-	loaded := func(ctx context.Context) (bool, error) {
+	if started, restarting := p.restarts.Load(c.uid); restarting {
 		uses, err := admin.usesAuthentication(ctx, data)
-		if err != nil {
-			last = err
+		if err == nil && uses {
+			return nil
 		}
-		return uses, nil
+		// It reads what is written as it starts. If that has been written since, it has to load it once it answers.
+		if err != nil || bytes.Equal(started.([]byte), data) {
+			return clusterprovider.NotYet{Message: restartMessage}
+		}
 	}
-	err = wait.PollUntilContextTimeout(ctx, time.Second, loadTimeout, true, loaded)
+	err = wait.PollUntilContextTimeout(ctx, time.Second, loadTimeout, true, func(ctx context.Context) (bool, error) {
+		uses, err := admin.usesAuthentication(ctx, data)
+		return err == nil && uses, nil
+	})
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
 	ctrl.LoggerFrom(ctx).Info("Restarting kube-apiserver, which goes on to trust the OIDC issuers of before: one of the new ones does not answer",
 		"cluster", c.uid, "after", loadTimeout.String())
+	p.restarts.Store(c.uid, data)
+	p.tell(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
 	if err := proc.restart(); err != nil {
 		return err
 	}
-	if err := wait.PollUntilContextTimeout(ctx, time.Second, loadTimeout, true, loaded); err != nil {
-		return fmt.Errorf("%s does not use its new authentication configuration, though it was restarted: %w", apiServer, last)
-	}
-	return nil
+	return clusterprovider.NotYet{Message: restartMessage}
 }
 
-// usesAuthentication says whether kube-apiserver uses this configuration. Versions that do not tell are believed to.
-func (a admin) usesAuthentication(ctx context.Context, config []byte) (bool, error) {
+// usesAuthentication says whether kube-apiserver uses one of these configurations. Versions that do not tell are believed to.
+func (a admin) usesAuthentication(ctx context.Context, configs ...[]byte) (bool, error) {
 	const metric = "apiserver_authentication_config_controller_last_config_info{"
 	metrics, err := a.get(ctx, "/metrics")
 	if err != nil {
@@ -280,8 +344,10 @@ func (a admin) usesAuthentication(ctx context.Context, config []byte) (bool, err
 	for line := range strings.Lines(string(metrics)) {
 		if strings.HasPrefix(line, metric) {
 			told = true
-			if strings.Contains(line, fmt.Sprintf("sha256:%x", sha256.Sum256(config))) {
-				return true, nil
+			for _, config := range configs {
+				if strings.Contains(line, fmt.Sprintf("sha256:%x", sha256.Sum256(config))) {
+					return true, nil
+				}
 			}
 		}
 	}

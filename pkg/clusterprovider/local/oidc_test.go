@@ -15,6 +15,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
@@ -126,12 +128,54 @@ func TestTrustOIDC(t *testing.T) {
 
 	t.Log("Trust is taken back, also when another issuer is down")
 	other.Close()
+	loaded := func(state clusterprovider.State) string {
+		condition := meta.FindStatusCondition(state.Conditions, ConditionIssuers)
+		if condition == nil {
+			t.Fatalf("there is no condition in %+v", state)
+		}
+		return string(condition.Status) + " " + condition.Reason
+	}
+	asked := 0
+	look := func(types.NamespacedName) {
+		asked++
+		state, err := p.Ensure(t.Context(), object, clusterprovider.Profile{Config: configName})
+		if err != nil || state.Ready || loaded(state) != "False Restarting" || !strings.Contains(state.Info, "is restarted") {
+			t.Errorf("a cluster that is about to restart is %+v, %v", state, err)
+		}
+	}
+	p.changed.Store(&look)
+	if err := trust(bare); !errors.As(err, &clusterprovider.NotYet{}) || asked != 1 {
+		t.Fatalf("kube-apiserver is restarted: %v, %d times asked to look", err, asked)
+	}
+	// Whoever asks meanwhile does not wait for it, and has nothing restarted again.
+	restarted := only(t, p, apiServer, object.UID)
+	again, cancel := context.WithTimeout(t.Context(), loadTimeout)
+	if err := p.TrustOIDC(again, object, []v1alpha1.OIDCProviderConfig{bare}); !errors.As(err, &clusterprovider.NotYet{}) || again.Err() != nil {
+		t.Errorf("during the restart: %v", err)
+	}
+	cancel()
+	if after := only(t, p, apiServer, object.UID); asked != 1 || after != restarted {
+		t.Errorf("kube-apiserver is restarted again: %d times asked to look", asked)
+	}
+	state, err := p.Ensure(t.Context(), object, clusterprovider.Profile{Config: configName})
+	if err != nil || state.Ready || loaded(state) != "False Restarting" {
+		t.Errorf("a cluster that restarts is %+v, %v", state, err)
+	}
+	if got := loaded(ensure(t, p, object)); got != "True Loaded" {
+		t.Errorf("once it is back: %s", got)
+	}
 	if err := trust(bare); err != nil {
 		t.Fatal(err)
 	}
-	ensure(t, p, object)
 	fails("an issuer that is trusted no more", corp.Token(t, nil))
 	if err := trust(); err != nil {
 		t.Fatal(err)
+	}
+
+	t.Log("A provider that ends during a restart leaves nothing that says so")
+	p.restarts.Store(object.UID, []byte("what it was restarted for"))
+	p = crash(t, p)
+	if got := loaded(ensure(t, p, object)); got != "True Loaded" {
+		t.Errorf("after a crash: %s", got)
 	}
 }

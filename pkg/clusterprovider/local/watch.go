@@ -32,6 +32,7 @@ const (
 func (p *Provider) Watch(
 	ctx context.Context, changed func(types.NamespacedName), exist func(context.Context) (sets.Set[types.UID], error),
 ) {
+	p.changed.Store(&changed)
 	go wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := p.prune(ctx, exist); err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "What is left of Clusters that are gone cannot be removed yet")
@@ -41,6 +42,13 @@ func (p *Provider) Watch(
 	go wait.UntilWithContext(ctx, func(ctx context.Context) { p.probe(ctx, probed, answerTimeout) }, probeInterval)
 	running := map[process]bool{}
 	wait.UntilWithContext(ctx, func(ctx context.Context) { p.look(ctx, running, changed) }, lookInterval)
+}
+
+// tell has a Cluster looked at.
+func (p *Provider) tell(cluster types.NamespacedName) {
+	if changed := p.changed.Load(); changed != nil {
+		(*changed)(cluster)
+	}
 }
 
 // prune asks for the Clusters that exist after it has seen which it has something of: so it takes none for gone that has just

@@ -21,9 +21,13 @@ func (r *Reconciler) release(ctx context.Context, request *v1alpha1.ClusterReque
 	if err != nil {
 		return err
 	}
+	definition := r.config().PurposeMappings[request.Spec.Purpose]
 	for i := range held {
 		cluster := &held[i]
-		if request.Status.Cluster == nil && waits(request, cluster) && (goesWithLast(cluster) || cluster.DeletionTimestamp != nil) {
+		// That the request has a cluster which its status does not tell of is believed only where it may have been given one: otherwise
+		// whoever writes Clusters somewhere would keep the request.
+		given := request.Status.Cluster == nil && definition != nil && definition.trusts(cluster.Namespace, request)
+		if given && waits(request, cluster) && (goesWithLast(cluster) || cluster.DeletionTimestamp != nil) {
 			// Without its finalizer, only the status tells which cluster is waited for.
 			if err := r.writeStatus(ctx, request, request.Status.Phase, waitingForDeletion(cluster), cluster); err != nil {
 				return err

@@ -79,6 +79,24 @@ func TestAttack_NobodyForgesThatARequestHasACluster(t *testing.T) {
 	f.wantAnswer("foo/victim", "Granted foo/beside ClusterGranted")
 }
 
+// Nor does a request that has no cluster wait at its end for one that somebody else says it has, and never lets go.
+func TestAttack_NobodyKeepsARequestThatIsDeleted(t *testing.T) {
+	for _, purpose := range []string{"own", "unknown"} {
+		forged := newCluster("eve/forged", purpose, exclusive, "victim")
+		forged.Labels = map[string]string{v1alpha1.DeleteWithoutRequestsLabel: "true"}
+		forged.Finalizers = append(forged.Finalizers, "example.com/for-ever")
+		f := newFixture(t, trustConfig, forged)
+		f.create(newRequest("foo/victim", purpose))
+		f.change("foo/victim", func(r *v1alpha1.ClusterRequest) { r.Finalizers = []string{v1alpha1.ClusterRequestFinalizer} })
+		f.delete(f.request("foo/victim"))
+		f.settle("foo/victim")
+		left := &v1alpha1.ClusterRequestList{}
+		if err := f.client.List(t.Context(), left); err != nil || len(left.Items) > 0 {
+			t.Errorf("%s: it is kept, %s, %v", purpose, f.answer("foo/victim"), err)
+		}
+	}
+}
+
 // Clusters of other namespaces are given where the configuration trusts whoever may create them there, for that purpose alone.
 func TestTrust_IsByPurpose(t *testing.T) {
 	for trusted, want := range map[string][]string{
