@@ -155,6 +155,44 @@ func (l *localClusters) trustsIssuers(t *testing.T) {
 	login.forgotten(t, pat)
 }
 
+// saysThatItRestarts has a request for an issuer while another one that is trusted does not answer.
+func (l *localClusters) saysThatItRestarts(t *testing.T) {
+	up, down := fakeoidc.NewIssuer(t), fakeoidc.NewIssuer(t)
+	before := l.askFor(t, "before", oidcAccess("before", down.URL))
+	l.grantedTo(t, before)
+	down.Close()
+	waits := l.askFor(t, "waits", oidcAccess("waits", up.URL))
+	if message := l.awaitCluster(t, "blue", v1alpha1.StatusPhaseProgressing); !strings.HasPrefix(message, "kube-apiserver is restarted so that") {
+		t.Error(message)
+	}
+	l.await(t, "the request says what it waits for", waits, func() error {
+		condition := meta.FindStatusCondition(waits.Status.Conditions, "AccessReady")
+		if condition == nil || condition.Reason != "ClusterNotReady" || !strings.Contains(condition.Message, "kube-apiserver is restarted so that") {
+			return fmt.Errorf("%+v", waits.Status)
+		}
+		return nil
+	})
+	l.awaitCluster(t, "blue", v1alpha1.StatusPhaseReady)
+	l.grantedTo(t, waits)
+	blue := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue"}}
+	l.await(t, "the condition of the Cluster", blue, func() error {
+		if !meta.IsStatusConditionTrue(blue.Status.Conditions, "OIDCIssuersLoaded") {
+			return fmt.Errorf("%+v", blue.Status)
+		}
+		return nil
+	})
+	eventually(t, "an event", func(ctx context.Context) (bool, error) {
+		out, err := l.hub.Kubectl(ctx, "get", "events", "-n", "teams", "--field-selector=reason=Restarting,involvedObject.kind=Cluster", "-o", "name").Output()
+		if got := strings.Fields(string(out)); len(got) != 1 {
+			return false, fmt.Errorf("%d events, %v", len(got), err)
+		}
+		return true, nil
+	})
+	for _, ar := range []*v1alpha1.AccessRequest{before, waits} {
+		l.delete(t, ar)
+	}
+}
+
 func oidcAccess(name, issuer string) *v1alpha1.OIDCConfig {
 	return &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{
 		Name: name, Issuer: issuer, ClientID: "kubectl", RoleBindings: []v1alpha1.RoleBindings{{

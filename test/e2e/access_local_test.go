@@ -145,6 +145,7 @@ func TestAccessLocal(t *testing.T) {
 	l := newLocalClusters(t)
 	l.awaitCluster(t, "blue", v1alpha1.StatusPhaseReady)
 	t.Run("oidc", l.trustsIssuers)
+	t.Run("restart", l.saysThatItRestarts)
 	t.Run("init", l.initializesWhileItRuns)
 	t.Run("dead", l.noticesADeadServer)
 	t.Run("leftover", l.removesWhatIsLeftOver)

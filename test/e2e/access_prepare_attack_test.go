@@ -6,7 +6,6 @@ package e2e
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
 // reread is when a change of the configuration is known: its files are read every five seconds.
@@ -91,10 +91,8 @@ func forRole(a *v1alpha1.AccessRequest, role string) *v1alpha1.AccessRequest {
 func TestAccessPrepare_UnderAttack(t *testing.T) {
 	t.Parallel()
 	p := newPreparation(t)
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	g := &guarded{preparation: p, config: filepath.Join(t.TempDir(), "config.yaml"), profile: p.profile().Name, metrics: listener.Addr().String()}
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
+	g := &guarded{
+		preparation: p, config: filepath.Join(t.TempDir(), "config.yaml"), profile: p.profile().Name, metrics: localserver.Address(freePort(t)),
 	}
 	g.configure(guardedPolicy)
 	g.start()

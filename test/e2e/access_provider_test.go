@@ -39,6 +39,8 @@ func TestAccessProvider(t *testing.T) {
 	t.Run("not ready", p.waitsForTheCluster)
 	t.Run("out of reach", p.keepsAccessToWhatIsOutOfReach)
 	t.Run("vanished", p.letsGoOfAVanishedCluster)
+	t.Run("withdrawn", p.takesClustersBack)
+	t.Run("roles", p.followsRoles)
 	t.Run("prepared", p.grantsOnlyWhatIsPrepared)
 	t.Run("denied", p.takesBackWhatIsDenied)
 	t.Run("ignore", p.ignores)

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -130,7 +131,10 @@ func TestBootstrap_ATokenMakesClustersAndNothingElse(t *testing.T) {
 		"accept by json patch": func() error {
 			return patch(own, `[{"op":"add","path":"/spec","value":{"hubAcceptsClient":true}}]`, types.JSONPatchType)
 		},
-		"accept at status":               func() error { return patch(own, accept, types.MergePatchType, "status") },
+		"accept at status": func() error { return patch(own, accept, types.MergePatchType, "status") },
+		"make a cluster that does not end": func() error {
+			return made(func(c *clusterv1.ManagedCluster) { c.Finalizers = []string{"example.com/stays"} })
+		},
 		"make the victim leave":          func() error { return patch(victim, `{"spec":{"hubAcceptsClient":false}}`, types.MergePatchType) },
 		"post to managedclusters/accept": func() error { return raw("POST", group+"/v1/managedclusters/"+own+"/accept", "{}") },
 		"approve a request": func() error {
@@ -279,7 +283,14 @@ func (b *bootstrapThief) rival(t *testing.T) {
 		must(b.clusters.Create(t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))(t)
 		return name
 	}
-	accept := func(name string) {
+	// accept accepts a cluster for which these have asked, long enough before that no clock says otherwise.
+	accept := func(name string, requests ...string) {
+		for _, request := range requests {
+			made := must(b.kube.CertificatesV1().CertificateSigningRequests().Get(t.Context(), request, metav1.GetOptions{}))(t).CreationTimestamp
+			eventually(t, "the request has been there for a while", func(context.Context) (bool, error) {
+				return time.Since(made.Time) > 6*time.Second, nil
+			})
+		}
 		must(admin.Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"hubAcceptsClient":true}}`), metav1.PatchOptions{}))(t)
 	}
 	waits := func(name, why string) {
@@ -295,7 +306,7 @@ func (b *bootstrapThief) rival(t *testing.T) {
 	}
 	one := joining()
 	agents, _ := b.request(t, one, nil)
-	accept(one)
+	accept(one, agents)
 	eventually(t, "the only one that asks is let in", func(context.Context) (bool, error) { return b.issued(t, agents), nil })
 	rivals, _ := b.request(t, one, nil)
 	waits(one, rivals+" waits for an admin: it is for another key")
@@ -303,7 +314,7 @@ func (b *bootstrapThief) rival(t *testing.T) {
 	both := joining()
 	agents, _ = b.request(t, both, nil)
 	rival, _ := b.request(t, both, nil)
-	accept(both)
+	accept(both, agents, rival)
 	waits(both, "several keys")
 
 	// Accepted from the start, after the rival has asked.

@@ -11,10 +11,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/test/localhub"
@@ -111,6 +113,46 @@ func TestBounds_AnAgentFillsNothing(t *testing.T) {
 	}
 	if err := clusters.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Errorf("it cannot be deleted: %v", err)
+	}
+}
+
+// TestBounds_ARequestFullOfFaultsIsAnsweredShortly sends as many faults as a request has room for, by all who may write something:
+// Kubernetes would join the messages of all of them to one.
+func TestBounds_ARequestFullOfFaultsIsAnsweredShortly(t *testing.T) {
+	name := unique("faulty")
+	must(admin(t).ClusterV1().ManagedClusters().Create(t.Context(), cluster(name, nil), metav1.CreateOptions{}))(t)
+	token := restClient(t, hub.UserConfig(user(t, rule("create", "managedclusters"))))
+	agent := restClient(t, hub.UserConfig(user(t, rule("get,update,patch", "managedclusters", name), rule("patch,update", "managedclusters/status", name))))
+	const clusters, room = "/apis/cluster.open-cluster-management.io/v1/managedclusters", 3<<20 - 4096
+	full := func(entry string) string {
+		return "[" + strings.Repeat(entry+",", room/(len(entry)+1)-1) + entry + "]"
+	}
+	const start = `{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster",`
+	for what, request := range map[string]*rest.Request{
+		"taints of a new one": token.Post().AbsPath(clusters).SetHeader("Content-Type", "application/json").Body([]byte(start + `"metadata":{"name":"a"},"spec":{"taints":` + full("{}") + `}}`)),
+		"owners of a new one": token.Post().AbsPath(clusters).SetHeader("Content-Type", "application/json").Body([]byte(start + `"metadata":{"name":"a","ownerReferences":` + full("{}") + `}}`)),
+		"owners": agent.Patch(types.MergePatchType).AbsPath(clusters, name).
+			Body([]byte(`{"metadata":{"ownerReferences":` + full("{}") + `}}`)),
+		"finalizers, dry run": agent.Patch(types.MergePatchType).AbsPath(clusters, name).Param("dryRun", "All").
+			Body([]byte(`{"metadata":{"finalizers":` + full(`""`) + `}}`)),
+		"owners by a strategic merge patch": agent.Patch(types.StrategicMergePatchType).AbsPath(clusters, name).
+			Body([]byte(`{"metadata":{"ownerReferences":[` + strings.Repeat(`{"uid":"a"},`, 50000) + `{"uid":"a"}]}}`)),
+		"taints by a JSON patch": agent.Patch(types.JSONPatchType).AbsPath(clusters, name).
+			Body([]byte(`[{"op":"add","path":"/spec/taints","value":` + full("{}") + `}]`)),
+		"taints that are copied": agent.Patch(types.JSONPatchType).AbsPath(clusters, name).Body([]byte(
+			`[{"op":"add","path":"/spec/taints","value":[{"key":"a","effect":"NoSelect"}]},{"op":"add","path":"/spec/managedClusterClientConfigs","value":[[` +
+				strings.Repeat("{},", 30000) + `{}]]}` + strings.Repeat(`,{"op":"copy","from":"/spec/managedClusterClientConfigs/0","path":"/spec/managedClusterClientConfigs/-"}`, 30) + `]`)),
+		"claims": agent.Patch(types.MergePatchType).AbsPath(clusters, name, "status").
+			Body([]byte(`{"status":{"clusterClaims":` + full("{}") + `}}`)),
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		began := time.Now()
+		answer, err := request.Do(ctx).Raw()
+		cancel()
+		if !apierrors.IsRequestEntityTooLargeError(err) && !apierrors.IsInvalid(err) || len(answer) > 64<<10 {
+			t.Errorf("%s: got %d bytes, %v", what, len(answer), err)
+		}
+		t.Logf("%s: %s", what, time.Since(began).Round(time.Millisecond))
 	}
 }
 

@@ -51,9 +51,11 @@ type eks struct {
 	account, members, other *fakeaws.Account
 	self                    irsa.Cluster
 	creator                 string
+	// tokenFile has the token that hub-controller-manager comes to AWS with.
+	tokenFile string
 }
 
-func newEKS(t *testing.T) *eks {
+func newEKS(t *testing.T, change ...func(*localhub.Config)) *eks {
 	t.Helper()
 	server := must(fakeaws.Start(1))(t)
 	t.Cleanup(server.Close)
@@ -77,9 +79,12 @@ func newEKS(t *testing.T) *eks {
 	e.config.EKS = &localhub.EKS{ClusterName: e.self.Name, Env: append([]string{"SSL_CERT_FILE=" + ca}, e.env...)}
 	e.config.FrontArgs = []string{"--authentication-token-webhook-cache-ttl=1s"}
 	token := filepath.Join(dir, "hub-controller-manager.token")
-	e.creator = must(irsa.CreatorRoleARN(e.self))(t)
+	e.tokenFile, e.creator = token, must(irsa.CreatorRoleARN(e.self))(t)
 	e.config.HubControllerManagerArgs = []string{"--registration-drivers=csr,awsirsa", "--hub-cluster-arn=" + e.self.String(), "--eks-access=aws-auth"}
 	e.config.HubControllerManagerEnv = append([]string{"AWS_ROLE_ARN=" + e.creator, "AWS_WEB_IDENTITY_TOKEN_FILE=" + token}, e.env...)
+	for _, do := range change {
+		do(&e.config)
+	}
 	// AWS has to know the hub's keys before its controllers start.
 	e.config.WithoutHubControllerManager = true
 	e.Hub = must(localhub.Start(t.Context(), e.config))(t)
@@ -137,8 +142,10 @@ type eksManaged struct {
 	*managed
 	eks   *eks
 	roles irsa.Identity
-	stop  func()
-	whole *testing.T // its agent outlives parts of the test
+	// tokenFile has the token that its agent comes to AWS with.
+	tokenFile string
+	stop      func()
+	whole     *testing.T // its agent outlives parts of the test
 }
 
 // newManaged starts a cluster in EKS, with the IAM role of its agent.
@@ -157,6 +164,7 @@ func (e *eks) newManaged(t *testing.T) *eksManaged {
 	})
 	token := filepath.Join(t.TempDir(), "token")
 	writeToken(t, m.Hub, registration.AgentNamespace, registration.AgentServiceAccount, token)
+	m.tokenFile = token
 	m.env = append([]string{"AWS_ROLE_ARN=" + m.roles.ManagedRoleARN(), "AWS_WEB_IDENTITY_TOKEN_FILE=" + token}, e.env...)
 	return m
 }

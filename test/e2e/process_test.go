@@ -6,7 +6,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
 // process is a hub-apiserver of one test, with an etcd of its own inside. It uses the shared hub's front, which does not
@@ -26,11 +27,20 @@ type process struct {
 	ended chan struct{}
 }
 
+// freePort is one for a server that is about to start.
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, port, err := localserver.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = listener.Close()
+	return port
+}
+
 func startProcess(t *testing.T, dataDir string, args ...string) *process {
 	t.Helper()
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	p := &process{port: listener.Addr().(*net.TCPAddr).Port, ended: make(chan struct{})}
-	_ = listener.Close()
+	p := &process{port: freePort(t), ended: make(chan struct{})}
 	kubeconfig := filepath.Join(hub.Dir(), "hub-apiserver.kubeconfig")
 	p.cmd = exec.CommandContext(t.Context(), binary(t, "hub-apiserver"), append([]string{
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", p.port), "--data-dir=" + dataDir, "--kubeconfig=" + kubeconfig,

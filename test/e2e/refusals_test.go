@@ -25,6 +25,8 @@ const (
 	attackers = 16
 	// writes is how often another one's are measured.
 	writes = 40
+	// rounds is how often it is tried whether a write is slow: what else the machine does slows it as well, but not always.
+	rounds = 5
 )
 
 // manyLabels is a patch with as many labels as one request may bring. No answer about them is known yet.
@@ -73,33 +75,47 @@ func TestPermissions_OneUsersQuestionsSlowNoOtherUser(t *testing.T) {
 		"allowed": {user(t, base, labelRight("*")), false},
 	} {
 		t.Run(what, func(t *testing.T) {
-			quiet := median(t, client, name)
-			ctx, stop := context.WithCancel(t.Context())
-			var answered atomic.Int64
-			var running sync.WaitGroup
 			attacker := ours(t, hub.UserConfig(attack.who))
-			for range attackers {
-				running.Go(func() {
-					for ctx.Err() == nil {
-						if err := patchLabels(ctx, attacker, name, manyLabels()); apierrors.IsForbidden(err) != attack.refused && ctx.Err() == nil {
-							t.Errorf("got %v, want refused: %t", err, attack.refused)
-							return
-						}
-						answered.Add(1)
-					}
-				})
-			}
-			eventually(t, "the first answer", func(context.Context) (bool, error) { return answered.Load() > 0, nil })
-			begun, before := time.Now(), answered.Load()
-			attacked := median(t, client, name)
-			rate := float64(answered.Load()-before) / time.Since(begun).Seconds()
-			stop()
-			running.Wait()
-			t.Logf("a write takes %s, and %s while another user's %.0f requests a second are %s", quiet, attacked, rate, what)
-			// Both share the machine.
-			if limit := 8*quiet + 40*time.Millisecond; attacked > limit {
-				t.Errorf("a write takes %s, want %s at most: it is %s without the other user", attacked, limit, quiet)
+			for round := range rounds {
+				quiet := median(t, client, name)
+				attacked, rate := medianUnderAttack(t, client, attacker, name, attack.refused)
+				t.Logf("a write takes %s, and %s while another user's %.0f requests a second are %s", quiet, attacked, rate, what)
+				// Both share the machine.
+				limit := 8*quiet + 40*time.Millisecond
+				if attacked <= limit {
+					return
+				}
+				if round == rounds-1 {
+					t.Errorf("a write takes %s, want %s at most: it is %s without the other user", attacked, limit, quiet)
+				}
 			}
 		})
 	}
+}
+
+// medianUnderAttack is the median while an attacker asks about many labels, and how many requests a second that is.
+func medianUnderAttack(t *testing.T, client, attacker versioned.Interface, name string, refused bool) (time.Duration, float64) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var answered atomic.Int64
+	var running sync.WaitGroup
+	defer func() {
+		stop()
+		running.Wait()
+	}()
+	for range attackers {
+		running.Go(func() {
+			for ctx.Err() == nil {
+				if err := patchLabels(ctx, attacker, name, manyLabels()); apierrors.IsForbidden(err) != refused && ctx.Err() == nil {
+					t.Errorf("got %v, want refused: %t", err, refused)
+					return
+				}
+				answered.Add(1)
+			}
+		})
+	}
+	eventually(t, "the first answer", func(context.Context) (bool, error) { return answered.Load() > 0, nil })
+	begun, before := time.Now(), answered.Load()
+	attacked := median(t, client, name)
+	return attacked, float64(answered.Load()-before) / time.Since(begun).Seconds()
 }
