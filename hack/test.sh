@@ -2,11 +2,27 @@
 # Copyright The Clusterhub Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs the tests: hack/test.sh [unit|e2e] [flags of go test]. Without unit or e2e it runs both.
+# Runs the tests: hack/test.sh [busy] [unit|e2e] [flags of go test]. Without unit or e2e it runs both.
 # The end-to-end tests need the binaries of `make build kube authenticator`.
+#
+# busy looks for tests that fail now and then: it runs unit tests 20 times and end-to-end tests 5 times while something
+# else keeps every core busy. It takes hours; -run makes it look at less, and PACKAGES="./pkg/x ./pkg/y" with unit.
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+times() { :; }
+if [ "${1:-}" = busy ]; then
+  shift
+  loops=()
+  trap 'kill "${loops[@]}"' EXIT
+  for ((i = 0; i < $(nproc); i++)); do
+    while :; do :; done &
+    loops+=($!)
+  done
+  # A hanging test is ended when all its runs together have taken too long.
+  times() { echo "-count $1 -timeout 6h"; }
+fi
 
 which=all
 case "${1:-}" in
@@ -16,7 +32,7 @@ case "${1:-}" in
     ;;
   "" | -*) ;;
   *)
-    echo "hack/test.sh: \"$1\" is neither unit nor e2e nor a flag of go test" >&2
+    echo "hack/test.sh: \"$1\" is neither busy, unit, e2e nor a flag of go test" >&2
     exit 2
     ;;
 esac
@@ -60,8 +76,9 @@ run() {
 
 failed=()
 if [ "$which" != e2e ]; then
-  packages=$(tested pkg cmd hack test/bench test/fakeaws test/leak test/localhub)
-  run "Unit tests" "$packages" -race -timeout 10m "$@"
+  packages=${PACKAGES:-$(tested pkg cmd hack test/bench test/fakeaws test/leak test/localhub)}
+  # shellcheck disable=SC2046 # several flags
+  run "Unit tests" "$packages" -race -timeout 10m $(times 20) "$@"
   # A module of its own, so that AWS's retired SDK, which has the models, is none of the product's dependencies.
   run "Models of AWS" ./... -C test/fakeaws/models "$@"
 fi
@@ -74,7 +91,8 @@ if [ "$which" != unit ]; then
     fi
   done
   # One package at a time, as each starts hubs; never from go's cache, which does not know the binaries under test.
-  run "End-to-end tests" "$packages" -p 1 -count 1 -timeout 40m "$@"
+  # shellcheck disable=SC2046 # several flags
+  run "End-to-end tests" "$packages" -p 1 -count 1 -timeout 40m $(times 5) "$@"
 fi
 
 if [ ${#failed[@]} -gt 0 ]; then

@@ -86,6 +86,49 @@ func TestDocs_NameTestsThatThereAre(t *testing.T) {
 	}
 }
 
+// TestDocs_NameEveryFuzzTarget keeps the list of parsers whole: each target is named in the row of its package.
+func TestDocs_NameEveryFuzzTarget(t *testing.T) {
+	data, err := os.ReadFile(root + "/docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := strings.Split(string(data), "\n")
+	targets := 0
+	for _, folder := range []string{"cmd", "hack", "pkg", "test"} {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			in, err := filepath.Rel(root, filepath.Dir(path))
+			if err != nil {
+				return err
+			}
+			for _, match := range testFunc.FindAllStringSubmatch(string(data), -1) {
+				if !strings.HasPrefix(match[1], "Fuzz") {
+					continue
+				}
+				targets++
+				if !slices.ContainsFunc(rows, func(row string) bool {
+					return strings.HasPrefix(row, "| `"+filepath.ToSlash(in)+"` |") && strings.Contains(row, "`"+match[1]+"`")
+				}) {
+					t.Errorf("docs/security.md does not name %s in the row of %s in its section Parsers", match[1], in)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if targets < 30 {
+		t.Errorf("there are %d fuzz targets only", targets)
+	}
+}
+
 // TestDocs_LinksLeadSomewhere looks for the file, and the heading in it, of each link within the repository.
 func TestDocs_LinksLeadSomewhere(t *testing.T) {
 	texts := pages(t)
