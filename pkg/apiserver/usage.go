@@ -12,8 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/clusterhub/clusterhub/pkg/admission/clustersetdeletion"
-	"github.com/clusterhub/clusterhub/pkg/admission/pendingclusters"
+	"github.com/clusterhub/clusterhub/pkg/admission/cluster/clustersetdeletion"
+	"github.com/clusterhub/clusterhub/pkg/admission/cluster/pendingclusters"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclustersetbinding"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/accessrequest"

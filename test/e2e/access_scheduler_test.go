@@ -26,7 +26,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/clusterscheduler"
+	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterscheduler"
 )
 
 // scheduled is a namespace whose ClusterRequests schedulers of the test's own grant.

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/clusterhub/clusterhub/pkg/controllers/clustersetstatus"
+	"github.com/clusterhub/clusterhub/pkg/controllers/sets/clustersetstatus"
 )
 
 // Kubernetes' own controllers find our kinds by discovery and treat them as any other.

@@ -11,8 +11,8 @@ import (
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
+	"github.com/clusterhub/clusterhub/pkg/admission/cluster/pendingclusters"
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
-	"github.com/clusterhub/clusterhub/pkg/admission/pendingclusters"
 	"github.com/clusterhub/clusterhub/pkg/admission/storagespace"
 )
 

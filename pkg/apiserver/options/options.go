@@ -19,9 +19,9 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
-	"github.com/clusterhub/clusterhub/pkg/admission/defaultclusterset"
+	"github.com/clusterhub/clusterhub/pkg/admission/cluster/defaultclusterset"
+	"github.com/clusterhub/clusterhub/pkg/admission/cluster/pendingclusters"
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
-	"github.com/clusterhub/clusterhub/pkg/admission/pendingclusters"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
 	"github.com/clusterhub/clusterhub/pkg/apiserver/agentrate"

@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/clusterhub/clusterhub/pkg/controllers/accessrequest"
-	"github.com/clusterhub/clusterhub/pkg/controllers/clusterprotection"
-	"github.com/clusterhub/clusterhub/pkg/controllers/clusterscheduler"
-	"github.com/clusterhub/clusterhub/pkg/controllers/unattendedclusters"
+	"github.com/clusterhub/clusterhub/pkg/controllers/access/accessrequest"
+	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterprotection"
+	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterscheduler"
+	"github.com/clusterhub/clusterhub/pkg/controllers/access/unattendedclusters"
 )
 
 // The controllers of access that openMCP's own operator has, too, by the names that it gives them.

@@ -29,16 +29,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/clusterhub/clusterhub/pkg/controllers/clusteracceptance"
-	"github.com/clusterhub/clusterhub/pkg/controllers/clusteravailability"
-	"github.com/clusterhub/clusterhub/pkg/controllers/clustercertificates"
-	"github.com/clusterhub/clusterhub/pkg/controllers/leftoverclusters"
-	"github.com/clusterhub/clusterhub/pkg/controllers/managednamespaces"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/awsirsa"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/csr"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clusteracceptance"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clusteravailability"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clustercertificates"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/awsirsa"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/csr"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/leftoverclusters"
+	"github.com/clusterhub/clusterhub/pkg/controllers/sets/managednamespaces"
 	"github.com/clusterhub/clusterhub/pkg/irsa"
-	names "github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // ManagedClusterAutoApproval is the feature gate of clusters that are accepted without an admin.
@@ -60,19 +60,19 @@ type DriverOptions struct {
 }
 
 // NewDriver makes a driver, or says what of the options is wrong. It asks nobody.
-type NewDriver func(context.Context, DriverOptions) (registration.Driver, error)
+type NewDriver func(context.Context, DriverOptions) (driver.Driver, error)
 
 // builtinDrivers are the drivers by their names.
 func builtinDrivers() map[string]NewDriver {
 	return map[string]NewDriver{
-		csr.Name: func(_ context.Context, o DriverOptions) (registration.Driver, error) {
+		csr.Name: func(_ context.Context, o DriverOptions) (driver.Driver, error) {
 			return csr.New(o.Cached, o.AutoApprovedCSRIdentities), nil
 		},
 		awsirsa.Name: newAWSIRSA,
 	}
 }
 
-func newAWSIRSA(ctx context.Context, o DriverOptions) (registration.Driver, error) {
+func newAWSIRSA(ctx context.Context, o DriverOptions) (driver.Driver, error) {
 	hub, err := irsa.ParseClusterARN(o.HubClusterARN)
 	if err != nil {
 		return nil, fmt.Errorf("--hub-cluster-arn: %w", err)
@@ -142,7 +142,7 @@ func (o *RegistrationOptions) addFlags(fs *pflag.FlagSet) {
 			string(ManagedClusterAutoApproval)+".")
 	fs.StringSliceVar(&o.BootstrapIdentities, "bootstrap-identities", o.BootstrapIdentities,
 		"Users who may ask for the first certificate of an accepted cluster, beside those of bootstrap tokens, "+
-			names.BootstrapServiceAccount+" and the auto approved ones.")
+			registration.BootstrapServiceAccount+" and the auto approved ones.")
 	fs.DurationVar(&o.MaxCertificateDuration, "max-certificate-duration", o.MaxCertificateDuration,
 		"Longest life of an agent's certificate that is approved without an admin. An agent that asks for no lifetime gets the "+
 			"signer's, which counts as one year: with less than that here, agents have to ask for one.")
@@ -207,7 +207,7 @@ func (o *RegistrationOptions) validate(autoApproval bool) (errs []error) {
 // hub-certificate-approver (artifacts/deploy/base/policies.yaml) allows.
 func mayBootstrap(user string) bool {
 	account, isAccount := strings.CutPrefix(user, "system:serviceaccount:")
-	return !strings.HasPrefix(user, "system:") || strings.HasPrefix(user, names.BootstrapUserPrefix) ||
+	return !strings.HasPrefix(user, "system:") || strings.HasPrefix(user, registration.BootstrapUserPrefix) ||
 		isAccount && !strings.HasPrefix(account, "kube-system:") && !strings.HasPrefix(account, "clusterhub-system:")
 }
 
@@ -227,7 +227,7 @@ func (o *RegistrationOptions) tags() (map[string]string, error) {
 }
 
 // drivers makes the drivers that are enabled.
-func (o *RegistrationOptions) drivers(ctx context.Context, hub *rest.Config, cached client.Reader) (registration.Drivers, error) {
+func (o *RegistrationOptions) drivers(ctx context.Context, hub *rest.Config, cached client.Reader) (driver.Drivers, error) {
 	tags, err := o.tags()
 	if err != nil {
 		return nil, err
@@ -237,7 +237,7 @@ func (o *RegistrationOptions) drivers(ctx context.Context, hub *rest.Config, cac
 		AutoApprovedCSRIdentities: o.AutoApprovedCSRIdentities, AutoApprovedARNPatterns: o.AutoApprovedARNPatterns,
 		HubClusterARN: o.HubClusterARN, EKSAccess: o.EKSAccess, AWSResourceTags: tags,
 	}
-	var drivers registration.Drivers
+	var drivers driver.Drivers
 	for _, name := range o.enabled() {
 		construct, ok := o.Known[name]
 		if !ok {
@@ -253,7 +253,7 @@ func (o *RegistrationOptions) drivers(ctx context.Context, hub *rest.Config, cac
 }
 
 // setup adds the controllers of registration, but for those of certificates.
-func (o *RegistrationOptions) setup(mgr ctrl.Manager, drivers registration.Drivers, autoApproval bool) error {
+func (o *RegistrationOptions) setup(mgr ctrl.Manager, drivers driver.Drivers, autoApproval bool) error {
 	if len(drivers) == 0 {
 		return nil
 	}
@@ -278,7 +278,7 @@ func (o *RegistrationOptions) setupCertificates(ctx context.Context, mgr ctrl.Ma
 
 // ofClusters keeps out of the caches what belongs to no cluster.
 func ofClusters() map[client.Object]cache.ByObject {
-	labelled, err := labels.NewRequirement(names.ClusterNameLabel, selection.Exists, nil)
+	labelled, err := labels.NewRequirement(registration.ClusterNameLabel, selection.Exists, nil)
 	if err != nil {
 		panic(err) // the label is no label: a mistake in the program
 	}

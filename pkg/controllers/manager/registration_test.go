@@ -24,8 +24,8 @@ import (
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/csr"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/csr"
 )
 
 // passport is a third driver. Nothing of the others knows of it.
@@ -35,17 +35,17 @@ func (passport) Name() string { return "passport" }
 func (passport) Handles(c *clusterv1.ManagedCluster) bool {
 	return c.Annotations["passport.example.com/number"] != ""
 }
-func (passport) Plan(c *clusterv1.ManagedCluster) (registration.Record, error) {
-	return registration.Record(c.Annotations["passport.example.com/number"]), nil
+func (passport) Plan(c *clusterv1.ManagedCluster) (driver.Record, error) {
+	return driver.Record(c.Annotations["passport.example.com/number"]), nil
 }
-func (passport) Grant(context.Context, string, registration.Record) error  { return nil }
-func (passport) Revoke(context.Context, string, registration.Record) error { return nil }
-func (p passport) CheckInterval() time.Duration                            { return p.every }
-func (passport) AutoApproves(*clusterv1.ManagedCluster) bool               { return false }
+func (passport) Grant(context.Context, string, driver.Record) error  { return nil }
+func (passport) Revoke(context.Context, string, driver.Record) error { return nil }
+func (p passport) CheckInterval() time.Duration                      { return p.every }
+func (passport) AutoApproves(*clusterv1.ManagedCluster) bool         { return false }
 
 // withPassport adds the driver, as the main.go of another binary would.
 func withPassport(o *Options) {
-	o.Registration.Known["passport"] = func(_ context.Context, options DriverOptions) (registration.Driver, error) {
+	o.Registration.Known["passport"] = func(_ context.Context, options DriverOptions) (driver.Driver, error) {
 		if options.HubClusterARN == "broken" {
 			return nil, errors.New("it is broken")
 		}

@@ -31,12 +31,12 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/clusterscheduler"
-	"github.com/clusterhub/clusterhub/pkg/controllers/clustersetbinding"
-	"github.com/clusterhub/clusterhub/pkg/controllers/clustersetstatus"
-	"github.com/clusterhub/clusterhub/pkg/controllers/defaultclusterset"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/csr"
+	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterscheduler"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/csr"
+	"github.com/clusterhub/clusterhub/pkg/controllers/sets/clustersetbinding"
+	"github.com/clusterhub/clusterhub/pkg/controllers/sets/clustersetstatus"
+	"github.com/clusterhub/clusterhub/pkg/controllers/sets/defaultclusterset"
 )
 
 const (
@@ -148,7 +148,7 @@ type controllers struct {
 	*Options
 	manager      ctrl.Manager
 	served       discovery.ServerResourcesInterface
-	drivers      registration.Drivers
+	drivers      driver.Drivers
 	scheduling   *clusterscheduler.LiveConfig
 	defaultSets  bool
 	autoApproval bool

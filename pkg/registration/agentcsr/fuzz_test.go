@@ -16,7 +16,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 
-	names "github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // FuzzParse: what is approved is for an agent of the cluster that the label names, and for nothing else.
@@ -26,8 +26,8 @@ func FuzzParse(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, template := range []x509.CertificateRequest{
-		{Subject: pkix.Name{CommonName: names.ClusterUser("c1", "agent"), Organization: []string{names.ClusterGroup("c1"), names.ManagedClustersGroup}}},
-		{Subject: pkix.Name{CommonName: names.ClusterUser("c2", "agent"), Organization: []string{names.ClusterGroup("c2"), names.ManagedClustersGroup}}},
+		{Subject: pkix.Name{CommonName: registration.ClusterUser("c1", "agent"), Organization: []string{registration.ClusterGroup("c1"), registration.ManagedClustersGroup}}},
+		{Subject: pkix.Name{CommonName: registration.ClusterUser("c2", "agent"), Organization: []string{registration.ClusterGroup("c2"), registration.ManagedClustersGroup}}},
 		{Subject: pkix.Name{CommonName: "system:admin", Organization: []string{"system:masters"}}, DNSNames: []string{"kubernetes"}},
 	} {
 		der, err := x509.CreateCertificateRequest(rand.Reader, &template, key)
@@ -43,9 +43,9 @@ func FuzzParse(f *testing.F) {
 	f.Add("c1:x", "client auth", []byte{})
 	f.Fuzz(func(t *testing.T, cluster, usage string, data []byte) {
 		csr := &certificatesv1.CertificateSigningRequest{}
-		csr.Labels = map[string]string{names.ClusterNameLabel: cluster}
+		csr.Labels = map[string]string{registration.ClusterNameLabel: cluster}
 		csr.Spec = certificatesv1.CertificateSigningRequestSpec{
-			SignerName: names.SignerName, Request: data, Usages: []certificatesv1.KeyUsage{certificatesv1.KeyUsage(usage)},
+			SignerName: registration.SignerName, Request: data, Usages: []certificatesv1.KeyUsage{certificatesv1.KeyUsage(usage)},
 		}
 		request, err := Parse(csr)
 		if err != nil {
@@ -57,10 +57,10 @@ func FuzzParse(f *testing.F) {
 			t.Fatal(err)
 		}
 		groups := slices.Sorted(slices.Values(signed.Subject.Organization))
-		want := slices.Sorted(slices.Values([]string{names.ClusterGroup(cluster), names.ManagedClustersGroup}))
-		agent, ours := strings.CutPrefix(signed.Subject.CommonName, names.ClusterUser(cluster, ""))
+		want := slices.Sorted(slices.Values([]string{registration.ClusterGroup(cluster), registration.ManagedClustersGroup}))
+		agent, ours := strings.CutPrefix(signed.Subject.CommonName, registration.ClusterUser(cluster, ""))
 		if !slices.Equal(groups, want) || !ours || agent == "" || strings.Contains(agent, ":") || request.User != signed.Subject.CommonName ||
-			request.Cluster != cluster || usage != "client auth" || len(signed.DNSNames)+len(signed.IPAddresses) > 0 || names.CheckName(cluster) != nil {
+			request.Cluster != cluster || usage != "client auth" || len(signed.DNSNames)+len(signed.IPAddresses) > 0 || registration.CheckName(cluster) != nil {
 			t.Errorf("%q for %q: %+v is approved as %+v", usage, cluster, signed.Subject, request)
 		}
 	})

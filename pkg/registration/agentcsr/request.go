@@ -18,7 +18,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 
-	names "github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // Request is a certificate request that asks for nothing but the identity of an agent of one cluster.
@@ -45,11 +45,11 @@ var ErrOther = errors.New("not a certificate request of a cluster's agent")
 // Parse reads a request, and refuses it when any part of it asks for something else than the identity of an agent of the
 // cluster that its label names.
 func Parse(csr *certificatesv1.CertificateSigningRequest) (*Request, error) {
-	cluster := csr.Labels[names.ClusterNameLabel]
-	if cluster == "" || csr.Spec.SignerName != names.SignerName {
+	cluster := csr.Labels[registration.ClusterNameLabel]
+	if cluster == "" || csr.Spec.SignerName != registration.SignerName {
 		return nil, ErrOther
 	}
-	if err := names.CheckName(cluster); err != nil {
+	if err := registration.CheckName(cluster); err != nil {
 		return nil, err
 	}
 	if !slices.Contains(csr.Spec.Usages, certificatesv1.UsageClientAuth) {
@@ -110,7 +110,7 @@ func checkSubject(request *x509.CertificateRequest, cluster string) (user string
 
 // agentGroups are the groups of a cluster's agents, sorted.
 func agentGroups(cluster string) []string {
-	groups := []string{names.ClusterGroup(cluster), names.ManagedClustersGroup}
+	groups := []string{registration.ClusterGroup(cluster), registration.ManagedClustersGroup}
 	slices.Sort(groups)
 	return groups
 }
@@ -118,7 +118,7 @@ func agentGroups(cluster string) []string {
 // isAgent says whether a user is an agent of a cluster. Its name is shown to admins who decide on requests: it has nothing that
 // changes what a terminal shows.
 func isAgent(user, cluster string) bool {
-	agent, ok := strings.CutPrefix(user, names.ClusterUser(cluster, ""))
+	agent, ok := strings.CutPrefix(user, registration.ClusterUser(cluster, ""))
 	return ok && agent != "" && !strings.ContainsFunc(agent, func(r rune) bool { return r == ':' || r <= ' ' || r > '~' })
 }
 
@@ -132,7 +132,7 @@ func (r *Request) IsRenewal(spec *certificatesv1.CertificateSigningRequestSpec) 
 // IsBootstrap says whether a user may ask for the first certificate of a cluster: the users of bootstrap tokens, and those
 // that are named.
 func IsBootstrap(user string, named []string) bool {
-	return strings.HasPrefix(user, names.BootstrapUserPrefix) || user == names.BootstrapServiceAccount ||
+	return strings.HasPrefix(user, registration.BootstrapUserPrefix) || user == registration.BootstrapServiceAccount ||
 		slices.Contains(named, user)
 }
 

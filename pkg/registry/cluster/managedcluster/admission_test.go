@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
-	"github.com/clusterhub/clusterhub/pkg/admission/managedclusteraccept"
-	"github.com/clusterhub/clusterhub/pkg/admission/managedclusterlabel"
+	"github.com/clusterhub/clusterhub/pkg/admission/cluster/managedclusteraccept"
+	"github.com/clusterhub/clusterhub/pkg/admission/cluster/managedclusterlabel"
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/generic"

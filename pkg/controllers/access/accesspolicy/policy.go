@@ -1,0 +1,241 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package accesspolicy says who may ask for which access, and for clusters of which purposes, by expressions of CEL.
+package accesspolicy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	celast "github.com/google/cel-go/common/ast"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/version"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+// Config are lists of what is allowed. A list that is not given allows everything, an empty one nothing.
+type Config struct {
+	// ClusterRequests say which purposes may be asked for. Their variables are request (the ClusterRequest), purpose and
+	// namespaceObject (the Namespace of the request). Of a request they are told name, namespace and spec: whatever else it
+	// has is what the requester likes, and would let everybody pass for somebody else.
+	ClusterRequests []Rule `json:"clusterRequests,omitempty"`
+	// AccessRequests say which access may be asked for. Their variables are request (the AccessRequest), cluster (the
+	// Cluster), clusterRequests (the ClusterRequests that have the Cluster), namespaceObject (the Namespace of the request),
+	// roleRefs (all roles that it names) and permissions (all roles that it brings along), whether for a token or by OIDC.
+	// They are not told spec.requestRef: the request may name a Cluster of its own beside it, and that one counts.
+	AccessRequests []Rule `json:"accessRequests,omitempty"`
+}
+
+// Rule allows what its expression is true of.
+type Rule struct {
+	// Name is for those who read why something is denied.
+	Name string `json:"name,omitempty"`
+	// Expression is of CEL, with what ValidatingAdmissionPolicies have of it.
+	Expression string `json:"expression"`
+}
+
+// Policy is who may ask for what. It is safe for concurrent use, and nil allows everything.
+type Policy struct {
+	// A list that is not restricted is nil.
+	clusterRequests, accessRequests []rule
+}
+
+type rule struct {
+	name    string
+	program cel.Program
+	// aboutRoles is whether the rule looks at the roles that are asked for.
+	aboutRoles bool
+}
+
+// Names of variables. CEL reserves the word namespace.
+const (
+	variableRequest         = "request"
+	variablePurpose         = "purpose"
+	variableNamespace       = "namespaceObject"
+	variableCluster         = "cluster"
+	variableClusterRequests = "clusterRequests"
+	variableRoleRefs        = "roleRefs"
+	variablePermissions     = "permissions"
+)
+
+func Compile(config *Config, path *field.Path) (*Policy, field.ErrorList) {
+	if config == nil {
+		return nil, nil
+	}
+	clusterRequests, errs := compileRules(config.ClusterRequests, path.Child("clusterRequests"),
+		cel.Variable(variableRequest, cel.DynType), cel.Variable(variablePurpose, cel.StringType), cel.Variable(variableNamespace, cel.DynType))
+	accessRequests, more := compileRules(config.AccessRequests, path.Child("accessRequests"),
+		cel.Variable(variableRequest, cel.DynType), cel.Variable(variableCluster, cel.DynType), cel.Variable(variableNamespace, cel.DynType),
+		cel.Variable(variableClusterRequests, cel.ListType(cel.DynType)), cel.Variable(variableRoleRefs, cel.ListType(cel.DynType)), cel.Variable(variablePermissions, cel.ListType(cel.DynType)))
+	return &Policy{clusterRequests: clusterRequests, accessRequests: accessRequests}, append(errs, more...)
+}
+
+func compileRules(configs []Rule, path *field.Path, variables ...cel.EnvOption) (rules []rule, errs field.ErrorList) {
+	if configs == nil {
+		return nil, nil
+	}
+	rules = make([]rule, 0, len(configs))
+	base, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(
+		environment.VersionedOptions{IntroducedVersion: version.MajorMinor(1, 0), EnvOptions: variables})
+	if err != nil {
+		return nil, field.ErrorList{field.InternalError(path, err)}
+	}
+	env, err := base.Env(environment.NewExpressions)
+	if err != nil {
+		return nil, field.ErrorList{field.InternalError(path, err)}
+	}
+	for i, config := range configs {
+		at := path.Index(i).Child("expression")
+		ast, issues := env.Compile(config.Expression)
+		if issues.Err() != nil {
+			errs = append(errs, field.Invalid(at, config.Expression, issues.Err().Error()))
+			continue
+		}
+		if ast.OutputType() != cel.BoolType {
+			errs = append(errs, field.Invalid(at, config.Expression, fmt.Sprintf("must be a bool, not %s", ast.OutputType())))
+			continue
+		}
+		program, err := env.Program(ast, cel.CostLimit(celconfig.PerCallLimit), cel.InterruptCheckFrequency(celconfig.CheckFrequency))
+		if err != nil {
+			errs = append(errs, field.Invalid(at, config.Expression, err.Error()))
+			continue
+		}
+		if config.Name == "" {
+			config.Name = path.Index(i).String()
+		}
+		rules = append(rules, rule{name: config.Name, program: program, aboutRoles: mentions(ast, variableRoleRefs, variablePermissions)})
+	}
+	return rules, errs
+}
+
+// mentions is whether an expression has one of the variables.
+func mentions(ast *cel.Ast, variables ...string) bool {
+	found := false
+	celast.PostOrderVisit(ast.NativeRep().Expr(), celast.NewExprVisitor(func(e celast.Expr) {
+		found = found || e.Kind() == celast.IdentKind && slices.Contains(variables, strings.TrimPrefix(e.AsIdent(), "."))
+	}))
+	return found
+}
+
+// RestrictsClusterRequests says whether ClusterRequestAllowed depends on anything.
+func (p *Policy) RestrictsClusterRequests() bool { return p != nil && p.clusterRequests != nil }
+
+// RestrictsAccessRequests says whether AccessRequestAllowed depends on anything.
+func (p *Policy) RestrictsAccessRequests() bool { return p != nil && p.accessRequests != nil }
+
+// ClusterRequestAllowed says whether a request may be granted. An error is one of a rule, and leaves it open: a rule that is
+// repaired may allow the request.
+func (p *Policy) ClusterRequestAllowed(ctx context.Context, request *v1alpha1.ClusterRequest, namespace *corev1.Namespace) (bool, error) {
+	if !p.RestrictsClusterRequests() {
+		return true, nil
+	}
+	return anyAllows(ctx, p.clusterRequests, map[string]any{
+		variableRequest: toldOf(request), variablePurpose: request.Spec.Purpose, variableNamespace: namespace,
+	})
+}
+
+// AccessRequestAllowed says whether a request may have what it asks for of a cluster, which ClusterRequests have. An error is
+// one of a rule, and leaves it open: a rule that is repaired may allow the request.
+func (p *Policy) AccessRequestAllowed(
+	ctx context.Context, request *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, holders []v1alpha1.ClusterRequest,
+	namespace *corev1.Namespace,
+) (bool, error) {
+	if !p.RestrictsAccessRequests() {
+		return true, nil
+	}
+	roleRefs, permissions, clusterRequests := []any{}, []any{}, []any{}
+	for i := range holders {
+		clusterRequests = append(clusterRequests, toldOf(&holders[i]))
+	}
+	addRoleRefs := func(refs []v1alpha1.RoleRef) {
+		for i := range refs {
+			roleRefs = append(roleRefs, &refs[i])
+		}
+	}
+	addPermissions := func(requests []v1alpha1.PermissionsRequest) {
+		for i := range requests {
+			permissions = append(permissions, &requests[i])
+		}
+	}
+	if token := request.Spec.Token; token != nil {
+		addRoleRefs(token.RoleRefs)
+		addPermissions(token.Permissions)
+	}
+	if oidc := request.Spec.OIDC; oidc != nil {
+		addPermissions(oidc.Roles)
+		for _, binding := range oidc.RoleBindings {
+			addRoleRefs(binding.RoleRefs)
+		}
+	}
+	rules := p.accessRequests
+	if len(roleRefs) == 0 && len(permissions) == 0 {
+		// All of no roles are whatever a rule asks them to be.
+		rules = slices.DeleteFunc(slices.Clone(rules), func(r rule) bool { return r.aboutRoles })
+	}
+	told := &v1alpha1.AccessRequest{ObjectMeta: identity(request), Spec: request.Spec}
+	told.Spec.RequestRef = nil
+	return anyAllows(ctx, rules, map[string]any{
+		variableRequest: told, variableCluster: cluster, variableNamespace: namespace,
+		variableClusterRequests: clusterRequests, variableRoleRefs: roleRefs, variablePermissions: permissions,
+	})
+}
+
+func toldOf(request *v1alpha1.ClusterRequest) *v1alpha1.ClusterRequest {
+	return &v1alpha1.ClusterRequest{ObjectMeta: identity(request), Spec: request.Spec}
+}
+
+// identity is what nobody can choose who has no right to it.
+func identity(request metav1.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: request.GetNamespace(), Name: request.GetName()}
+}
+
+// anyAllows says whether one of the rules is true. If none is, and some cannot be evaluated, it returns their errors.
+func anyAllows(ctx context.Context, rules []rule, variables map[string]any) (bool, error) {
+	for name, value := range variables {
+		plain, err := asMaps(value)
+		if err != nil {
+			return false, err
+		}
+		variables[name] = plain
+	}
+	var errs []error
+	for _, rule := range rules {
+		result, _, err := rule.program.ContextEval(ctx, variables)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("the rule %q of the policy cannot be evaluated: %w", rule.name, err))
+		} else if result.Value() == true {
+			return true, nil
+		}
+	}
+	return false, errors.Join(errs...)
+}
+
+// asMaps is an object as expressions see it, by the names in its JSON.
+func asMaps(value any) (any, error) {
+	switch value := value.(type) {
+	case string:
+		return value, nil
+	case []any:
+		plain := make([]any, len(value))
+		for i := range value {
+			var err error
+			if plain[i], err = asMaps(value[i]); err != nil {
+				return nil, err
+			}
+		}
+		return plain, nil
+	default:
+		return runtime.DefaultUnstructuredConverter.ToUnstructured(value)
+	}
+}

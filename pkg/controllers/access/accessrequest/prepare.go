@@ -1,0 +1,254 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package accessrequest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/conditionevents"
+	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterprotection"
+)
+
+const reasonPrepared = "Prepared"
+
+// problem is why a request cannot be prepared, for whoever made it. Its end comes as an event, unless it is to be tried again.
+type problem struct {
+	reason, message string
+	again           error
+}
+
+func (p *problem) Error() string { return p.message }
+
+// phase is that of a request with this problem. If somebody else has labelled it, it has none, so that no provider takes it for
+// prepared.
+func (p *problem) phase(access *v1alpha1.AccessRequest) string {
+	switch {
+	case p.reason == v1alpha1.ReasonDeniedByPolicy:
+		return v1alpha1.REQUEST_DENIED
+	case isLabelled(access):
+		return ""
+	default:
+		return v1alpha1.REQUEST_PENDING
+	}
+}
+
+func isLabelled(access *v1alpha1.AccessRequest) bool {
+	return access.Labels[v1alpha1.ProviderLabel] != "" && access.Labels[v1alpha1.ProfileLabel] != ""
+}
+
+func problemf(reason, format string, args ...any) error {
+	return &problem{reason: reason, message: fmt.Sprintf(format, args...)}
+}
+
+// notFound makes a problem of an object that is not there.
+func notFound(err error, format string, args ...any) error {
+	if apierrors.IsNotFound(err) {
+		return problemf(v1alpha1.ReasonInvalidReference, format+" not found", args...)
+	}
+	return err
+}
+
+// label is one that a request gets, and what it is called by people.
+type label struct{ key, what, value string }
+
+// prepare does all that makes a request its provider's, and says so on the request or what is missing.
+//
+// A provider acts on what is Pending and has its labels. So the Cluster is protected and the status written before the
+// labels are, each by a write of its own: after any of them the next try finds the rest undone, and nobody acts too early.
+// It is another matter with labels that somebody else has set. There the status comes last, and it is what hands the
+// request over.
+func (r *Reconciler) prepare(ctx context.Context, access *v1alpha1.AccessRequest) error {
+	if !access.DeletionTimestamp.IsZero() {
+		// Its provider takes the access back, whatever has become of the Cluster.
+		return r.report(ctx, access, v1alpha1.REQUEST_PENDING, nil)
+	}
+	labels, err := r.assign(ctx, access)
+	why := &problem{}
+	switch {
+	case errors.As(err, &why):
+		condition := &metav1.Condition{Status: metav1.ConditionFalse, Reason: why.reason, Message: why.message}
+		return errors.Join(r.report(ctx, access, why.phase(access), condition), why.again)
+	case err != nil:
+		return err
+	}
+	err = r.report(ctx, access, v1alpha1.REQUEST_PENDING, &metav1.Condition{
+		Status: metav1.ConditionTrue, Reason: reasonPrepared,
+		Message: fmt.Sprintf("the provider %q is responsible", responsible(access, labels)),
+	})
+	if err != nil || len(labels) == 0 {
+		return err
+	}
+	before := access.DeepCopy()
+	for _, l := range labels {
+		metav1.SetMetaDataLabel(&access.ObjectMeta, l.key, l.value)
+	}
+	return r.client.Patch(ctx, access, locked(before))
+}
+
+// assign finds the Cluster of a request, makes the request name it, and protects it. It returns the labels that the request
+// is to have, or none if it has all.
+func (r *Reconciler) assign(ctx context.Context, access *v1alpha1.AccessRequest) ([]label, error) {
+	key, by, err := r.cluster(ctx, access)
+	if err != nil {
+		return nil, err
+	}
+	cluster := &v1alpha1.Cluster{}
+	if err := r.client.Get(ctx, key, cluster); err != nil {
+		return nil, notFound(err, "referenced Cluster %q", key)
+	}
+	if err := r.ask(ctx, access, key); err != nil {
+		return nil, err
+	}
+	if access.Spec.ClusterRef != nil && isLabelled(access) {
+		return nil, r.protect(ctx, key)
+	}
+	profile := &v1alpha1.ClusterProfile{}
+	if err := r.client.Get(ctx, client.ObjectKey{Name: cluster.Spec.Profile}, profile); err != nil {
+		return nil, notFound(err, "ClusterProfile %q of the Cluster %q", cluster.Spec.Profile, key)
+	}
+	labels := []label{
+		{key: v1alpha1.ProviderLabel, what: "provider", value: profile.Spec.ProviderRef.Name},
+		{key: v1alpha1.ProfileLabel, what: "profile", value: profile.Name},
+	}
+	for _, l := range labels {
+		if is, preset := access.Labels[l.key]; preset && is != l.value {
+			return nil, problemf(v1alpha1.ReasonConfigurationProblem,
+				"the label %s is %q, and the Cluster %q has the %s %q: remove the label", l.key, is, key, l.what, l.value)
+		}
+	}
+	if by != nil {
+		if err := r.mark(ctx, access, by); err != nil {
+			return nil, err
+		}
+		// By itself: the Cluster's protection looks for requests that name it.
+		before := access.DeepCopy()
+		access.Spec.ClusterRef = &v1alpha1.ObjectReference{Namespace: key.Namespace, Name: key.Name}
+		if err := r.client.Patch(ctx, access, locked(before)); err != nil {
+			return nil, err
+		}
+	}
+	return labels, r.protect(ctx, key)
+}
+
+// cluster is the Cluster that a request names, directly or by a ClusterRequest. That is returned, too, if it is what counts.
+func (r *Reconciler) cluster(ctx context.Context, access *v1alpha1.AccessRequest) (client.ObjectKey, *v1alpha1.ClusterRequest, error) {
+	none := client.ObjectKey{}
+	if ref := access.Spec.ClusterRef; ref != nil {
+		return ref.NamespacedName(), nil, nil
+	}
+	if access.Spec.RequestRef == nil {
+		return none, nil, problemf(v1alpha1.ReasonConfigurationProblem, "invalid AccessRequest resource %q: neither "+
+			"spec.clusterRef nor spec.requestRef is set: set one of them", client.ObjectKeyFromObject(access))
+	}
+	key, request := access.Spec.RequestRef.NamespacedName(), &v1alpha1.ClusterRequest{}
+	if err := r.client.Get(ctx, key, request); err != nil {
+		return none, nil, notFound(err, "ClusterRequest %q", key)
+	}
+	switch cluster := request.Status.Cluster; {
+	case !request.DeletionTimestamp.IsZero():
+		return none, nil, problemf(v1alpha1.ReasonInvalidReference, "ClusterRequest %q is being deleted", key)
+	case !request.Status.IsGranted():
+		return none, nil, problemf(v1alpha1.ReasonInvalidReference, "ClusterRequest %q is not granted", key)
+	case cluster == nil:
+		return none, nil, problemf(v1alpha1.ReasonInternalError,
+			"ClusterRequest %q is granted but does not reference a cluster", key)
+	default:
+		return cluster.NamespacedName(), request, nil
+	}
+}
+
+// ask asks the policy. A denial is for good, so what it depends on does not come from a cache.
+func (r *Reconciler) ask(ctx context.Context, access *v1alpha1.AccessRequest, key client.ObjectKey) error {
+	policy := r.policy()
+	if !policy.RestrictsAccessRequests() {
+		return nil
+	}
+	namespace, cluster := &corev1.Namespace{}, &v1alpha1.Cluster{}
+	if err := r.live.Get(ctx, client.ObjectKey{Name: access.Namespace}, namespace); err != nil {
+		return fmt.Errorf("reading the namespace of the AccessRequest: %w", err)
+	}
+	if err := r.live.Get(ctx, key, cluster); err != nil {
+		return notFound(err, "referenced Cluster %q", key)
+	}
+	holders, err := r.holders(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	switch allowed, err := policy.AccessRequestAllowed(ctx, access, cluster, holders, namespace); {
+	case err != nil:
+		return &problem{reason: v1alpha1.ReasonConfigurationProblem, message: err.Error(), again: err}
+	case !allowed:
+		// Which Cluster a ClusterRequest has is not told to whoever may only name it.
+		what := fmt.Sprintf("Cluster %q", key)
+		if access.Spec.ClusterRef == nil {
+			what = fmt.Sprintf("Cluster of the ClusterRequest %q", access.Spec.RequestRef.NamespacedName())
+		}
+		return problemf(v1alpha1.ReasonDeniedByPolicy, "no rule of the policy allows this access to the %s to requests in the namespace %q",
+			what, access.Namespace)
+	}
+	return nil
+}
+
+// holders are the ClusterRequests that have a Cluster. What the cache has of them is enough unless it has not got them all.
+func (r *Reconciler) holders(ctx context.Context, cluster *v1alpha1.Cluster) (holders []v1alpha1.ClusterRequest, err error) {
+	uids := cluster.GetRequestUIDs()
+	for _, from := range []client.Reader{r.client, r.live} {
+		all := &v1alpha1.ClusterRequestList{}
+		if uids.Len() > 0 {
+			err = from.List(ctx, all, client.UnsafeDisableDeepCopy)
+		}
+		holders = slices.DeleteFunc(all.Items, func(request v1alpha1.ClusterRequest) bool { return !uids.Has(string(request.UID)) })
+		if err != nil || len(holders) == uids.Len() {
+			break
+		}
+	}
+	return holders, err
+}
+
+func (r *Reconciler) protect(ctx context.Context, cluster client.ObjectKey) error {
+	err := clusterprotection.Protect(ctx, r.live, r.client, cluster)
+	if late := (*clusterprotection.BeingDeletedError)(nil); errors.As(err, &late) {
+		return problemf(v1alpha1.ReasonWaitingForAccessRequestDeletion, "%s", late.Error())
+	}
+	return notFound(err, "referenced Cluster %q", cluster)
+}
+
+// report gives the request a phase, in its present generation, and a condition unless that is nil.
+func (r *Reconciler) report(ctx context.Context, access *v1alpha1.AccessRequest, phase string, condition *metav1.Condition) error {
+	before := access.DeepCopy()
+	status := &access.Status
+	status.Phase, status.ObservedGeneration = phase, access.Generation
+	changed := before.Status.Phase != status.Phase || before.Status.ObservedGeneration != status.ObservedGeneration
+	if condition != nil {
+		condition.Type, condition.ObservedGeneration = v1alpha1.ConditionPrepared, access.Generation
+		changed = meta.SetStatusCondition(&status.Conditions, *condition) || changed
+	}
+	if !changed {
+		return nil
+	}
+	if err := r.client.Status().Patch(ctx, access, locked(before)); err != nil {
+		return err
+	}
+	conditionevents.Record(r.recorder, access, before.Status.Conditions, access.Status.Conditions, v1alpha1.ConditionPrepared, actionPrepare)
+	return nil
+}
+
+func responsible(access *v1alpha1.AccessRequest, labels []label) string {
+	for _, l := range labels {
+		if l.key == v1alpha1.ProviderLabel {
+			return l.value
+		}
+	}
+	return access.Labels[v1alpha1.ProviderLabel]
+}

@@ -1,0 +1,290 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterscheduler
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/access/accesspolicy"
+)
+
+// Scope is where clusters for a request are looked for.
+type Scope string
+
+// Strategy is which of several clusters a request is given.
+type Strategy string
+
+const (
+	// ScopeCluster looks for clusters also in other namespaces, of those that are trusted with a purpose.
+	ScopeCluster Scope = "Cluster"
+	// ScopeNamespaced looks for clusters in the namespace in which a new one would be made, and nowhere else.
+	ScopeNamespaced Scope = "Namespaced"
+
+	// StrategyBalanced gives the cluster that the fewest requests have.
+	StrategyBalanced Strategy = "Balanced"
+	// StrategyRandom gives any cluster.
+	StrategyRandom Strategy = "Random"
+	// StrategySimple gives the first cluster by namespace and name.
+	StrategySimple Strategy = "Simple"
+
+	everyNamespace = "*"
+)
+
+// Config is the block "scheduler" of the configuration. Its form is that of openMCP's operator, with a policy added.
+type Config struct {
+	// Scope is Cluster if it is not given.
+	Scope Scope `json:"scope,omitempty"`
+	// Strategy is Balanced if it is not given.
+	Strategy Strategy `json:"strategy,omitempty"`
+	// Selectors are what the scheduler has to do with at all.
+	Selectors Selectors `json:"selectors,omitempty"`
+	// PurposeMappings define, by purpose, the clusters that requests are given. Without any, ClusterRequests are left to another
+	// program, and all that counts here is the policy on AccessRequests.
+	PurposeMappings map[string]*ClusterDefinition `json:"purposeMappings,omitempty"`
+	// Policy is who may ask for what; anybody for anything, if it is not given.
+	Policy *accesspolicy.Config `json:"policy,omitempty"`
+
+	requests labels.Selector
+	policy   *accesspolicy.Policy
+	// warnings tell what is not as it may seem.
+	warnings []string
+}
+
+// schedules says whether ClusterRequests are granted here at all.
+func (c *Config) schedules() bool { return len(c.PurposeMappings) > 0 }
+
+// Selectors are label selectors. One that is not given selects everything.
+type Selectors struct {
+	Clusters *metav1.LabelSelector `json:"clusters,omitempty"`
+	Requests *metav1.LabelSelector `json:"requests,omitempty"`
+}
+
+// ClusterDefinition is what a request for a purpose is given.
+type ClusterDefinition struct {
+	// TenancyCount is how many requests may share a cluster, 0 for any number. Clusters of tenancy Exclusive have 0, too.
+	TenancyCount int `json:"tenancyCount,omitempty"`
+	// Selector is for the labels of clusters that are shared, in addition to that for all purposes.
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// TrustedNamespaces are those whose shared clusters are given to requests of all namespaces, beside those of the one in
+	// which a new one would be made. Whoever may create Clusters there offers them: what requests do in such a cluster, and what
+	// they keep in it, is open to whoever has it. "*" is every namespace.
+	TrustedNamespaces []string `json:"trustedNamespaces,omitempty"`
+	// Template is what new clusters are made from.
+	Template ClusterTemplate `json:"template"`
+
+	purpose  string
+	clusters labels.Selector
+}
+
+// ClusterTemplate is what new clusters are made from.
+type ClusterTemplate struct {
+	Metadata TemplateMetadata     `json:"metadata,omitempty"`
+	Spec     v1alpha1.ClusterSpec `json:"spec"`
+}
+
+// TemplateMetadata is what can be said of the metadata of new clusters.
+type TemplateMetadata struct {
+	Name         string            `json:"name,omitempty"`
+	GenerateName string            `json:"generateName,omitempty"`
+	Namespace    string            `json:"namespace,omitempty"`
+	Labels       map[string]string `json:"labels,omitempty"`
+	Annotations  map[string]string `json:"annotations,omitempty"`
+}
+
+// parse reads the block "scheduler" of YAML documents, of which later ones count more, and makes it ready for use. Other
+// blocks are those of other controllers.
+func parse(documents ...[]byte) (*Config, error) {
+	merged := map[string]any{}
+	for _, document := range documents {
+		scheduler, err := block(document)
+		if err != nil {
+			return nil, err
+		}
+		merge(merged, scheduler)
+	}
+	if len(merged) == 0 {
+		return nil, fmt.Errorf("there is no block %q", "scheduler")
+	}
+	data, err := json.Marshal(merged)
+	if err != nil {
+		return nil, err
+	}
+	config := &Config{}
+	if err := yaml.UnmarshalStrict(data, config); err != nil {
+		return nil, fmt.Errorf("scheduler: %w", err)
+	}
+	return config, config.complete()
+}
+
+// block is the block "scheduler" of a YAML document.
+func block(document []byte) (map[string]any, error) {
+	var blocks struct {
+		Scheduler map[string]any `json:"scheduler"`
+	}
+	err := yaml.Unmarshal(document, &blocks)
+	return blocks.Scheduler, err
+}
+
+func merge(into, from map[string]any) {
+	for key, value := range from {
+		deep, isMap := value.(map[string]any)
+		if below, ok := into[key].(map[string]any); ok && isMap {
+			merge(below, deep)
+			continue
+		}
+		into[key] = value
+	}
+}
+
+// complete sets what is not given, and returns every error at once.
+func (c *Config) complete() error {
+	asked := c.Scope
+	c.Scope = cmp.Or(asked, ScopeCluster)
+	if c.Strategy == "" {
+		c.Strategy = StrategyBalanced
+	}
+	path := field.NewPath("scheduler")
+	var errs field.ErrorList
+	if scopes := []Scope{ScopeCluster, ScopeNamespaced}; !slices.Contains(scopes, c.Scope) {
+		errs = append(errs, field.NotSupported(path.Child("scope"), c.Scope, scopes))
+	}
+	if strategies := []Strategy{StrategyBalanced, StrategyRandom, StrategySimple}; !slices.Contains(strategies, c.Strategy) {
+		errs = append(errs, field.NotSupported(path.Child("strategy"), c.Strategy, strategies))
+	}
+	if !c.schedules() && (c.Policy == nil || c.Policy.AccessRequests == nil || c.Policy.ClusterRequests != nil) {
+		errs = append(errs, field.Required(path.Child("purposeMappings"),
+			"without a purpose no request can be granted; only a policy on nothing but accessRequests needs none"))
+	}
+	var invalid field.ErrorList
+	c.requests, invalid = selector(c.Selectors.Requests, path.Child("selectors", "requests"))
+	errs = append(errs, invalid...)
+	_, invalid = selector(c.Selectors.Clusters, path.Child("selectors", "clusters"))
+	errs = append(errs, invalid...)
+	for _, purpose := range slices.Sorted(maps.Keys(c.PurposeMappings)) {
+		at := path.Child("purposeMappings").Key(purpose)
+		if definition := c.PurposeMappings[purpose]; definition == nil {
+			errs = append(errs, field.Required(at, "a purpose needs a template"))
+		} else {
+			errs = append(errs, definition.complete(purpose, c.Selectors.Clusters, at)...)
+			errs = append(errs, definition.validateTrust(c.Scope, at.Child("trustedNamespaces"))...)
+			if asked == ScopeCluster && definition.Template.Spec.Tenancy == v1alpha1.TENANCY_SHARED && len(definition.TrustedNamespaces) == 0 {
+				c.warnings = append(c.warnings, fmt.Sprintf("%s names none, so shared clusters of other namespaces are not given, although "+
+					"%s is %s: name those whose Clusters are to be given to requests of all namespaces, or \"*\" for every one",
+					at.Child("trustedNamespaces"), path.Child("scope"), asked))
+			}
+		}
+	}
+	c.policy, invalid = accesspolicy.Compile(c.Policy, path.Child("policy"))
+	return append(errs, invalid...).ToAggregate()
+}
+
+func (d *ClusterDefinition) complete(purpose string, global *metav1.LabelSelector, path *field.Path) (errs field.ErrorList) {
+	d.purpose = purpose
+	meta, spec := d.Template.Metadata, d.Template.Spec
+	metaPath, specPath := path.Child("template", "metadata"), path.Child("template", "spec")
+
+	d.clusters, errs = selector(both(global, d.Selector), path.Child("selector"))
+	if len(errs) == 0 && !d.clusters.Matches(labels.Set(meta.Labels)) {
+		errs = append(errs, field.Invalid(metaPath.Child("labels"), meta.Labels,
+			fmt.Sprintf("a cluster with them is not found again: the selectors ask for %s", d.clusters)))
+	}
+	if spec.Profile == "" {
+		errs = append(errs, field.Required(specPath.Child("profile"), "name the ClusterProfile of new clusters"))
+	}
+	switch tenancies := []v1alpha1.Tenancy{v1alpha1.TENANCY_EXCLUSIVE, v1alpha1.TENANCY_SHARED}; {
+	case spec.Tenancy == "":
+		errs = append(errs, field.Required(specPath.Child("tenancy"), "say Exclusive or Shared"))
+	case !slices.Contains(tenancies, spec.Tenancy):
+		errs = append(errs, field.NotSupported(specPath.Child("tenancy"), spec.Tenancy, tenancies))
+	}
+	if d.TenancyCount < 0 {
+		errs = append(errs, field.Invalid(path.Child("tenancyCount"), d.TenancyCount, "must not be below 0"))
+	} else if d.TenancyCount > 0 && spec.Tenancy == v1alpha1.TENANCY_EXCLUSIVE {
+		errs = append(errs, field.Invalid(path.Child("tenancyCount"), d.TenancyCount, "must be 0 for the tenancy Exclusive"))
+	}
+	if meta.Namespace != "" {
+		for _, wrong := range apivalidation.ValidateNamespaceName(meta.Namespace, false) {
+			errs = append(errs, field.Invalid(metaPath.Child("namespace"), meta.Namespace, wrong))
+		}
+	}
+	// The name of the purpose is in the name of the cluster where the template has none.
+	for at, name := range map[*field.Path]string{
+		metaPath.Child("name"): meta.Name, metaPath.Child("generateName"): strings.TrimSuffix(meta.GenerateName, "-"), path: purpose,
+	} {
+		if name == "" && at != path || at == path && meta.Name+meta.GenerateName != "" {
+			continue
+		}
+		for _, wrong := range apivalidation.NameIsDNSSubdomain(name, false) {
+			errs = append(errs, field.Invalid(at, name, wrong))
+		}
+	}
+	errs = append(errs, metav1validation.ValidateLabels(meta.Labels, metaPath.Child("labels"))...)
+	return append(errs, apivalidation.ValidateAnnotations(meta.Annotations, metaPath.Child("annotations"))...)
+}
+
+// validateTrust checks whom a definition trusts.
+func (d *ClusterDefinition) validateTrust(scope Scope, path *field.Path) (errs field.ErrorList) {
+	if len(d.TrustedNamespaces) > 0 && scope == ScopeNamespaced {
+		errs = append(errs, field.Forbidden(path, "scheduler.scope is Namespaced, with which clusters of other namespaces are not given"))
+	}
+	if len(d.TrustedNamespaces) > 0 && d.Template.Spec.Tenancy == v1alpha1.TENANCY_EXCLUSIVE {
+		errs = append(errs, field.Forbidden(path, "clusters of tenancy Exclusive are always made"))
+	}
+	for i, namespace := range d.TrustedNamespaces {
+		if namespace == everyNamespace {
+			continue
+		}
+		for _, wrong := range apivalidation.ValidateNamespaceName(namespace, false) {
+			errs = append(errs, field.Invalid(path.Index(i), namespace, wrong))
+		}
+	}
+	return errs
+}
+
+// trusts says whether clusters of a namespace may be given to a request. Who may create Clusters elsewhere must not be given
+// what others do in theirs; labels prove nothing, since they come with the Cluster.
+func (d *ClusterDefinition) trusts(namespace string, request *v1alpha1.ClusterRequest) bool {
+	return namespace == d.namespaceFor(request) || slices.Contains(d.TrustedNamespaces, namespace) ||
+		slices.Contains(d.TrustedNamespaces, everyNamespace)
+}
+
+// both selects what both select. Where both have a value for one label, that of the first counts.
+func both(first, second *metav1.LabelSelector) *metav1.LabelSelector {
+	result := &metav1.LabelSelector{MatchLabels: map[string]string{}}
+	for _, s := range []*metav1.LabelSelector{second, first} {
+		if s != nil {
+			maps.Copy(result.MatchLabels, s.MatchLabels)
+			result.MatchExpressions = append(result.MatchExpressions, s.MatchExpressions...)
+		}
+	}
+	return result
+}
+
+// selector is ready for use. One that is not given selects everything.
+func selector(s *metav1.LabelSelector, path *field.Path) (labels.Selector, field.ErrorList) {
+	if s == nil {
+		return labels.Everything(), nil
+	}
+	if errs := metav1validation.ValidateLabelSelector(s, metav1validation.LabelSelectorValidationOptions{}, path); len(errs) > 0 {
+		return labels.Nothing(), errs
+	}
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
+		return labels.Nothing(), field.ErrorList{field.Invalid(path, s, err.Error())}
+	}
+	return selector, nil
+}

@@ -1,0 +1,149 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterscheduler
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/access/accesspolicy"
+)
+
+// reloadInterval is how often the files are read. Reading works for every kind of file, also for those that a kubelet
+// changes by links.
+const reloadInterval = 2 * time.Second
+
+// LiveConfig is the configuration as its files say. A change that makes it invalid is logged, and does not count.
+type LiveConfig struct {
+	files    []string
+	interval time.Duration
+	current  atomic.Pointer[Config]
+	// loaded are the files that current is from, seen those that were read last.
+	loaded, seen []byte
+
+	lock sync.Mutex
+	// listeners are told of every change.
+	listeners []chan event.GenericEvent
+}
+
+var (
+	_ manager.Runnable               = &LiveConfig{}
+	_ manager.LeaderElectionRunnable = &LiveConfig{}
+)
+
+// NewLiveConfig reads the files, of which later ones count more. Start keeps up with them.
+func NewLiveConfig(files []string) (*LiveConfig, error) {
+	l := &LiveConfig{files: files, interval: reloadInterval}
+	if _, err := l.reload(); err != nil {
+		return nil, fmt.Errorf("--scheduler-config: %w", err)
+	}
+	return l, nil
+}
+
+// Policy is who may ask for what, now. Without a configuration there is none.
+func (l *LiveConfig) Policy() *accesspolicy.Policy {
+	if l == nil {
+		return nil
+	}
+	return l.current.Load().policy
+}
+
+// Changes tells of every change from now on, and nothing of what it is. Without a configuration it is nil.
+func (l *LiveConfig) Changes() <-chan event.GenericEvent {
+	if l == nil {
+		return nil
+	}
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	listener := make(chan event.GenericEvent, 1)
+	l.listeners = append(l.listeners, listener)
+	return listener
+}
+
+func (l *LiveConfig) tell() {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	for _, listener := range l.listeners {
+		select {
+		case listener <- event.GenericEvent{Object: &v1alpha1.Cluster{}}: // an event has to have an object
+		default: // what is waiting there is enough
+		}
+	}
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: those who stand by know the configuration, too.
+func (l *LiveConfig) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (l *LiveConfig) Start(ctx context.Context) error {
+	ticker := time.NewTicker(l.interval)
+	defer ticker.Stop()
+	var complaint string
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		changed, err := l.reload()
+		switch {
+		case err == nil:
+			complaint = ""
+		case err.Error() != complaint:
+			complaint = err.Error()
+			ctrl.Log.WithName("clusterscheduler").Error(err, "The configuration stays as it was")
+		}
+		if changed {
+			ctrl.Log.WithName("clusterscheduler").Info("The configuration has changed", "files", l.files)
+			l.tell()
+		}
+	}
+}
+
+// reload reads the files. It returns whether the configuration is another one now. A change counts once it has been read twice:
+// whoever writes the files may be in the middle of it, and half a configuration may be one without a policy.
+func (l *LiveConfig) reload() (bool, error) {
+	var documents [][]byte
+	var errs []error
+	for _, file := range l.files {
+		document, err := os.ReadFile(file) // whose errors name the file
+		if err == nil {
+			if _, err = block(document); err != nil {
+				err = fmt.Errorf("%s: %w", file, err)
+			}
+		}
+		documents, errs = append(documents, document), append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return false, err
+	}
+	all := bytes.Join(documents, []byte{0})
+	again := bytes.Equal(all, l.seen)
+	l.seen = all
+	if l.current.Load() != nil && (!again || bytes.Equal(all, l.loaded)) {
+		return false, nil
+	}
+	config, err := parse(documents...)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", strings.Join(l.files, ", "), err)
+	}
+	for _, warning := range config.warnings {
+		ctrl.Log.WithName("clusterscheduler").Info("Warning: " + warning)
+	}
+	l.loaded = all
+	l.current.Store(config)
+	return true, nil
+}

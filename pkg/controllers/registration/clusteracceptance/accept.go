@@ -1,0 +1,325 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusteracceptance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// accept gives an accepted cluster what it needs. Each step finds out by itself whether it has been done.
+func (r *Reconciler) accept(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
+	role, pinned, err := r.pin(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	// From here on there is something to clean up.
+	if err := r.setFinalizer(ctx, cluster, true); err != nil {
+		return err
+	}
+	if err := r.ensureNamespace(ctx, cluster.Name); err != nil {
+		return err
+	}
+	if role, err = r.ensureRole(ctx, cluster.Name, role, pinned); err != nil {
+		return err
+	}
+	if err := r.ensureBindings(ctx, cluster); err != nil {
+		return err
+	}
+	note, next, err := r.grant(ctx, cluster, role)
+	if err != nil {
+		return err
+	}
+	message := registration.MessageAccepted
+	for _, note := range []string{note, r.changed(cluster, pinned)} {
+		if note != "" {
+			message += ". " + note
+		}
+	}
+	if err := r.condition(ctx, cluster, metav1.ConditionTrue, registration.ReasonAccepted, message); err != nil {
+		return err
+	}
+	if next > 0 {
+		return later{after: next}
+	}
+	return nil
+}
+
+// pin returns what the cluster is accepted with: what its ClusterRole says, or, the first time, what its driver plans.
+// What is left of an earlier acceptance is revoked before.
+func (r *Reconciler) pin(ctx context.Context, cluster *clusterv1.ManagedCluster) (*rbacv1.ClusterRole, record, error) {
+	role := clusterRole(cluster.Name)
+	err := r.client.Get(ctx, client.ObjectKeyFromObject(role), role)
+	if driver.IsGone(err) {
+		role, err = nil, nil
+	}
+	if err != nil {
+		return nil, record{}, err
+	}
+	pinned := recordOf(role)
+	if role != nil && (pinned.granted.IsZero() || pinned.uid != cluster.UID || pinned.revoking) {
+		// A driver is going to be called, for which the cache may be too old.
+		if role, err = r.liveRole(ctx, cluster.Name); err != nil {
+			return nil, record{}, err
+		}
+		pinned = recordOf(role)
+	}
+	if pinned.driver != "" && (pinned.revoking || pinned.uid != cluster.UID) {
+		// It was denied, or is another cluster's. Only when all of that is gone, it may have something new.
+		if role, err = r.reduce(ctx, role, deniedRules(cluster.Name)); err != nil {
+			return nil, record{}, err
+		}
+		if role, err = r.revoke(ctx, cluster.Name, role); err != nil {
+			return nil, record{}, err
+		}
+		pinned = recordOf(role)
+	}
+	if pinned.driver != "" {
+		return role, pinned, nil
+	}
+	planned, err := r.plan(cluster)
+	if err != nil {
+		return nil, record{}, failure{error: err}
+	}
+	if pinned.key != "" && pinned.uid == cluster.UID {
+		if pinned.named == "" || pinned.named == planned.named {
+			planned.key, planned.since = pinned.key, pinned.since
+		} else {
+			// Who accepts it again means another key. What was approved before is of the agent that had the old one.
+			planned.since = r.clock.Now().UTC().Format(time.RFC3339)
+		}
+	}
+	return role, planned, r.unheld(ctx, cluster, planned)
+}
+
+// plan says what the cluster would be accepted with now.
+func (r *Reconciler) plan(cluster *clusterv1.ManagedCluster) (record, error) {
+	if err := registration.CheckName(cluster.Name); err != nil {
+		return record{}, err
+	}
+	driver, err := r.Drivers.For(cluster)
+	if err != nil {
+		return record{}, err
+	}
+	if _, err := registration.Requesters(cluster.Annotations); err != nil {
+		return record{}, err
+	}
+	planned, err := driver.Plan(cluster)
+	key := registration.PlannedKey(cluster.Annotations)
+	return record{
+		driver: driver.Name(), record: planned, uid: cluster.UID, key: key, named: cmp.Or(key, registration.NoKey),
+		requesters: cluster.Annotations[registration.AnnotationRequesters],
+	}, err
+}
+
+// changed says so when the cluster would be accepted with something else by now.
+func (r *Reconciler) changed(cluster *clusterv1.ManagedCluster, pinned record) string {
+	planned, err := r.plan(cluster)
+	if err == nil && planned.sameIdentity(pinned) {
+		return ""
+	}
+	return "What the cluster says of how it registers has changed since, and it keeps what it was accepted with; to change " +
+		"that, deny it, wait until it is denied, and accept it again"
+}
+
+// ensureRole makes the cluster's ClusterRole, and with it the record, before anything of the record is granted.
+func (r *Reconciler) ensureRole(ctx context.Context, cluster string, role *rbacv1.ClusterRole, pinned record) (*rbacv1.ClusterRole, error) {
+	if role == nil {
+		role = clusterRole(cluster)
+		role.Rules = r.acceptedRules(cluster)
+		pinned.write(role)
+		err := r.client.Create(ctx, role)
+		if !apierrors.IsAlreadyExists(err) {
+			return role, err
+		}
+		if role, err = r.liveRole(ctx, cluster); err != nil || role == nil {
+			return nil, errors.Join(err, later{after: firstBackoff})
+		}
+		if recordOf(role).driver != "" {
+			// It is ours, and the cache was too old. Without its label it would be so for ever.
+			pinned = recordOf(role)
+		}
+	}
+	return r.patchRole(ctx, role, func(role *rbacv1.ClusterRole) {
+		role.Rules = r.acceptedRules(cluster)
+		pinned.write(role)
+	})
+}
+
+// patchRole changes a ClusterRole, if there is anything to change. Nobody else may have changed it since it was read.
+func (r *Reconciler) patchRole(ctx context.Context, role *rbacv1.ClusterRole, change func(*rbacv1.ClusterRole)) (*rbacv1.ClusterRole, error) {
+	changed := role.DeepCopy()
+	if changed.Labels == nil {
+		changed.Labels = map[string]string{}
+	}
+	changed.Labels[registration.ClusterNameLabel] = clusterNameOf(role)
+	// Another one's, by which others would write the rules. The hub's own policy lets no role pass that has one.
+	changed.AggregationRule = nil
+	change(changed)
+	if equality.Semantic.DeepEqual(changed, role) {
+		return role, nil
+	}
+	err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(role, client.MergeFromWithOptimisticLock{}))
+	return changed, err
+}
+
+// liveRole is the cluster's ClusterRole as it is, nil when there is none.
+func (r *Reconciler) liveRole(ctx context.Context, cluster string) (*rbacv1.ClusterRole, error) {
+	role := clusterRole(cluster)
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(role), role)
+	if driver.IsGone(err) {
+		return nil, nil
+	}
+	return role, err
+}
+
+// grant calls the driver where that has not been done, and where it is time to check. It returns what is to be said about
+// it, and when the next check is.
+func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluster, role *rbacv1.ClusterRole) (
+	note string, next time.Duration, err error) {
+	pinned := recordOf(role)
+	driver := r.Drivers.Named(pinned.driver)
+	if driver == nil {
+		if pinned.granted.IsZero() {
+			return "", 0, failure{error: notEnabled(pinned.driver)}
+		}
+		return fmt.Sprintf("The registration driver %q, by which that was, is not enabled any more: its identity is not "+
+			"checked", pinned.driver), 0, nil
+	}
+	interval := driver.CheckInterval()
+	check := !pinned.granted.IsZero()
+	if check {
+		if interval <= 0 {
+			return pinned.note, 0, nil
+		}
+		if next := r.paces.untilCheck(cluster.Name, pinned.granted, interval); next > 0 {
+			return pinned.note, next, nil
+		}
+	}
+	const what = "grant"
+	if wait, last := r.paces.wait(cluster.Name, what); wait > 0 {
+		if check {
+			return checkNote + driver.Message(last), wait, nil
+		}
+		return "", 0, later{wait, last}
+	}
+	err = r.call(ctx, driver, func(ctx context.Context) error { return driver.Grant(ctx, cluster.Name, pinned.record) })
+	if isLater(err) {
+		return "", 0, err
+	}
+	var warning driver.Warning
+	if errors.As(err, &warning) {
+		note, err = driver.Message(warning), nil
+	}
+	if err != nil {
+		err = fmt.Errorf("granting the cluster its identity: %w", err)
+		wait := r.paces.failed(cluster.Name, what, err)
+		if !check {
+			return "", 0, failure{err, wait}
+		}
+		// Its agent works, as far as anybody knows, so it stays accepted.
+		ctrl.LoggerFrom(ctx).Error(err, "Checking the identity of a cluster")
+		return checkNote + driver.Message(err), wait, nil
+	}
+	r.paces.succeeded(cluster.Name)
+	if !check {
+		pinned.granted = r.clock.Now()
+	}
+	pinned.note = note
+	if _, err := r.patchRole(ctx, role, pinned.write); err != nil || interval <= 0 {
+		return note, 0, err
+	}
+	if check {
+		r.paces.checked(cluster.Name, interval)
+	}
+	return note, r.paces.untilCheck(cluster.Name, pinned.granted, interval), nil
+}
+
+// checkNote begins what is said of a check that has failed.
+const checkNote = "Its identity could not be checked: "
+
+// call calls a driver, unless it is as busy as it may be.
+func (r *Reconciler) call(ctx context.Context, driver driver.Driver, do func(context.Context) error) error {
+	busy := r.busy[driver.Name()]
+	select {
+	case busy <- struct{}{}:
+	case <-time.After(callPatience):
+		return later{after: busyDriver + rand.N(busyDriver)}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-busy }()
+	ctx, cancel := context.WithTimeout(ctx, driverTimeout)
+	defer cancel()
+	return do(ctx)
+}
+
+// setFinalizer adds or removes the finalizer.
+func (r *Reconciler) setFinalizer(ctx context.Context, cluster *clusterv1.ManagedCluster, wanted bool) error {
+	if slices.Contains(cluster.Finalizers, registration.Finalizer) == wanted {
+		return nil
+	}
+	before := cluster.DeepCopy()
+	if wanted {
+		cluster.Finalizers = append(cluster.Finalizers, registration.Finalizer)
+	} else {
+		cluster.Finalizers = slices.DeleteFunc(cluster.Finalizers, func(f string) bool { return f == registration.Finalizer })
+	}
+	if err := r.client.Patch(ctx, cluster, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		cluster.Finalizers = before.Finalizers
+		return err
+	}
+	return nil
+}
+
+// autoApprove accepts a cluster that its driver lets in, once: who is denied later stays so.
+func (r *Reconciler) autoApprove(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
+	if _, done := cluster.Annotations[registration.AnnotationAutoAccepted]; done || registration.CheckName(cluster.Name) != nil {
+		return nil
+	}
+	driver, err := r.Drivers.For(cluster)
+	if err != nil {
+		return nil // an admin may see more in it
+	}
+	if !driver.AutoApproves(cluster) {
+		if explainer, ok := driver.(driver.Explainer); ok {
+			if why := explainer.WhyNot(cluster); why != "" {
+				r.notApproved(cluster, why)
+			}
+		}
+		return nil
+	}
+	if ok, err := r.undisputed(ctx, cluster); err != nil || !ok {
+		return err
+	}
+	before := cluster.DeepCopy()
+	if cluster.Annotations == nil {
+		cluster.Annotations = map[string]string{}
+	}
+	cluster.Annotations[registration.AnnotationAutoAccepted] = r.clock.Now().UTC().Format(time.RFC3339)
+	cluster.Spec.HubAcceptsClient = true
+	if err := r.client.Patch(ctx, cluster, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("accepting the cluster: %w", err)
+	}
+	r.event(cluster, corev1.EventTypeNormal, "ManagedClusterAutoApproved",
+		fmt.Sprintf("The cluster %s is accepted by the registration driver %q", cluster.Name, driver.Name()))
+	return nil
+}

@@ -1,0 +1,252 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusteracceptance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/awsirsa"
+	"github.com/clusterhub/clusterhub/pkg/irsa"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/test/fakeaws"
+)
+
+// awsFixture is a fixture whose process has the driver of AWS IAM, and the AWS that it calls.
+type awsFixture struct {
+	*fixture
+	aws          *fakeaws.Server
+	hub, managed *fakeaws.Account
+	hubCluster   irsa.Cluster
+	access       awsirsa.Access
+	kube         *kubefake.Clientset
+	// patterns are those of ARNs that are approved without an admin.
+	patterns []string
+}
+
+const (
+	awsRegion = "us-west-2"
+	// podSubject is whom hub-controller-manager's token is of.
+	podSubject = "system:serviceaccount:clusterhub-system:hub-controller-manager"
+	// noNodes is what aws-auth says before any cluster joins.
+	noNodes = "- rolearn: arn:aws:iam::123456789012:role/nodes\n  username: system:node:{{EC2PrivateDNSName}}\n"
+)
+
+// newAWSFixture returns one with these clusters, which say that they are the EKS clusters of their names.
+func newAWSFixture(t *testing.T, access awsirsa.Access, clusters ...string) *awsFixture {
+	t.Helper()
+	f := &awsFixture{aws: must(fakeaws.Start(1))(t), access: access}
+	t.Cleanup(f.aws.Close)
+	f.hub = must(f.aws.AddAccount("123456789012", awsRegion))(t)
+	f.managed = must(f.aws.AddAccount("210987654321", awsRegion))(t)
+	f.hubCluster = must(irsa.ParseClusterARN(f.hub.AddCluster(fakeaws.Cluster{Name: "hub"})))(t)
+	issuer := must(f.hub.AddIssuer("oidc.eks." + awsRegion + ".amazonaws.com/id/HUB"))(t)
+	creator := must(f.hub.AddRole(fakeaws.Role{
+		Name:     must(irsa.CreatorRole(f.hubCluster))(t),
+		Trust:    irsa.WebIdentityTrustPolicy(f.hubCluster, issuer.Provider, podSubject).JSON(),
+		Policies: map[string]string{"creator": irsa.CreatorPolicy(f.hubCluster, access == awsirsa.AccessEntry).JSON()},
+	}))(t)
+	for key, value := range must(issuer.PodEnv(t.TempDir(), creator, podSubject))(t) {
+		t.Setenv(key, value)
+	}
+	f.kube = kubefake.NewClientset(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "aws-auth"}, Data: map[string]string{"mapRoles": noNodes},
+	})
+	f.fixture = newFixture(t)
+	for _, name := range clusters {
+		f.join(name, f.arn(name))
+	}
+	f.drivers = func() driver.Drivers { return driver.Drivers{f.driver()} }
+	f.restart()
+	return f
+}
+
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// driver is that of a new process.
+func (f *awsFixture) driver() driver.Driver {
+	f.Helper()
+	return must(awsirsa.New(awsirsa.Config{
+		HubClusterARN: f.hubCluster.String(), AWS: must(awsirsa.LoadConfig(f.Context(), awsRegion))(f.T), Access: f.access,
+		Kube: f.kube, CheckInterval: time.Hour, Clock: f.clock, ApprovedARNPatterns: f.patterns,
+	}))(f.T)
+}
+
+// arn is that of an EKS cluster, whose admin has made its agent's role.
+func (f *awsFixture) arn(name string) string {
+	f.Helper()
+	managed := f.hubCluster
+	managed.Account, managed.Name = f.managed.ID, name
+	identity := must(irsa.NewIdentity(f.hubCluster, managed))(f.T)
+	if _, there := f.managed.Roles()[identity.ManagedRole()]; !there {
+		must(f.managed.AddRole(fakeaws.Role{
+			Name: identity.ManagedRole(), Tags: identity.Tags(), Trust: irsa.WebIdentityTrustPolicy(managed, "oidc", "agent").JSON(),
+		}))(f.T)
+	}
+	return managed.String()
+}
+
+// hubRole names the role that the hub makes for an EKS cluster.
+func (f *awsFixture) hubRole(name string) string {
+	return "ocm-hub-" + irsa.Suffix(f.hubCluster.Account, f.hubCluster.Name, f.managed.ID, name)
+}
+
+// giveMore is what others do to the role of an EKS cluster, and to its access entry.
+func (f *awsFixture) giveMore(name string) {
+	f.Helper()
+	config, role, cluster := f.hub.Config(f.hub.Root()), f.hubRole(name), f.hubCluster.Name
+	must(iam.NewFromConfig(config).PutRolePolicy(f.Context(), &iam.PutRolePolicyInput{
+		RoleName: &role, PolicyName: aws.String("more"), PolicyDocument: aws.String(fakeaws.AllowAll)}))(f.T)
+	must(iam.NewFromConfig(config).AttachRolePolicy(f.Context(), &iam.AttachRolePolicyInput{
+		RoleName: &role, PolicyArn: aws.String("arn:aws:iam::aws:policy/AdministratorAccess")}))(f.T)
+	if f.access == awsirsa.AccessEntry {
+		must(eks.NewFromConfig(config).AssociateAccessPolicy(f.Context(), &eks.AssociateAccessPolicyInput{
+			ClusterName: &cluster, PrincipalArn: aws.String(f.hub.Roles()[role].ARN),
+			PolicyArn:   aws.String("arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"),
+			AccessScope: &ekstypes.AccessScope{Type: ekstypes.AccessScopeTypeCluster}}))(f.T)
+	}
+}
+
+// join makes an accepted ManagedCluster that says of itself which EKS cluster it is.
+func (f *awsFixture) join(name, arn string) {
+	f.Helper()
+	cluster := newCluster(name)
+	cluster.Annotations = map[string]string{registration.AnnotationManagedClusterARN: arn}
+	if err := f.client.Create(f.Context(), cluster); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// inAWS lists what was made for clusters, and for which.
+func (f *awsFixture) inAWS() (all []string) {
+	f.Helper()
+	for name, role := range f.hub.Roles() {
+		if strings.HasPrefix(name, "ocm-hub-") {
+			all = append(all, fmt.Sprintf("role of %s with %d policies", role.Tags[irsa.TagOwner], len(role.Policies)+len(role.Attached)))
+		}
+	}
+	roles := f.hub.Roles()
+	for principal, e := range f.hub.AccessEntries(f.hubCluster.String()) {
+		role := roles[principal[strings.LastIndex(principal, "/")+1:]]
+		of := strings.TrimPrefix(e.Username, "open-cluster-management:")
+		if owner := e.Tags[irsa.TagOwner]; owner != of && len(e.Tags) > 0 {
+			f.Errorf("the entry of %s is tagged as that of %s", of, owner)
+		}
+		all = append(all, strings.TrimSpace(fmt.Sprintf("entry of %s for %v, of that role: %t %s", of, e.KubernetesGroups,
+			e.PrincipalID == role.ID, strings.Join(e.AccessPolicies, " "))))
+	}
+	found := must(f.kube.CoreV1().ConfigMaps("kube-system").Get(f.Context(), "aws-auth", metav1.GetOptions{}))(f.T)
+	mine, ok := strings.CutPrefix(found.Data["mapRoles"], noNodes)
+	if !ok {
+		f.Errorf("the entry of others has changed: %s", found.Data["mapRoles"])
+	}
+	for line := range strings.Lines(mine) {
+		if user, ok := strings.CutPrefix(line, "  username: "); ok {
+			all = append(all, "mapping of "+strings.TrimSpace(user))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// granted is what inAWS lists when a cluster has all.
+func (f *awsFixture) granted(name string) []string {
+	role := "role of " + name + " with 1 policies"
+	if f.access == awsirsa.AWSAuth {
+		return []string{"mapping of system:open-cluster-management:" + name, role}
+	}
+	return []string{"entry of " + name + " for [open-cluster-management:" + name + " open-cluster-management:managed-clusters], of that role: true", role}
+}
+
+// errNoProcess is the answer to who is dead. The SDK does not ask again.
+var errNoProcess = &fakeaws.Error{Code: "NoProcess", Message: errKilled.Error(), Status: 400}
+
+// mortal lets the process die of what it does to AWS and to aws-auth, too.
+func (f *awsFixture) mortal() {
+	f.aws.Inject(fakeaws.Fault{Hook: func(fakeaws.Call) error {
+		if f.isDead() {
+			return errNoProcess
+		}
+		return nil
+	}})
+	f.aws.Inject(fakeaws.Fault{AfterEffect: true, Hook: func(c fakeaws.Call) error {
+		if c.Write && f.effect(c.Operation, func() error { return nil }) != nil {
+			return errNoProcess
+		}
+		return nil
+	}})
+	f.kube.PrependReactor("*", "configmaps", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if f.isDead() {
+			return true, nil, errKilled
+		}
+		update, ok := a.(clienttesting.UpdateAction)
+		if !ok || a.GetVerb() != "update" {
+			return false, nil, nil
+		}
+		return true, update.GetObject(), f.effect("update ConfigMap", func() error {
+			return f.kube.Tracker().Update(a.GetResource(), update.GetObject(), a.GetNamespace())
+		})
+	})
+}
+
+// nextCheck lets the time pass after which the cluster has been checked.
+func (f *awsFixture) nextCheck(name string) {
+	f.Helper()
+	f.clock.SetTime(f.clock.Now().Add(3 * time.Hour))
+	f.settle(name)
+}
+
+// anHour looks at a cluster for an hour: when it is time to, and five times more because of events.
+func (f *awsFixture) anHour(name string) {
+	f.Helper()
+	for end := f.clock.Now().Add(time.Hour); f.clock.Now().Before(end); {
+		result, err := f.reconcile(name)
+		if err != nil || result.RequeueAfter <= 0 {
+			f.Fatalf("%v, %v", result, err)
+		}
+		for range 5 {
+			if _, err := f.reconcile(name); err != nil {
+				f.Fatal(err)
+			}
+		}
+		f.clock.SetTime(f.clock.Now().Add(result.RequeueAfter))
+	}
+}
+
+func sorted(lists ...[]string) []string {
+	all := slices.Concat(lists...)
+	slices.Sort(all)
+	return all
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

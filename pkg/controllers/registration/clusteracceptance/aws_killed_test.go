@@ -1,0 +1,201 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusteracceptance
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/awsirsa"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/test/fakeaws"
+)
+
+// lives are what may happen to a cluster, and what there is in AWS at the end.
+var lives = map[string]struct {
+	before, do func(f *awsFixture)
+	want       func(f *awsFixture) []string
+}{
+	"accept": {func(*awsFixture) {}, func(*awsFixture) {}, func(f *awsFixture) []string { return f.granted("c1") }},
+	"deny":   {func(f *awsFixture) { f.settle("c1") }, func(f *awsFixture) { f.change("c1", deny) }, nil},
+	"delete": {func(f *awsFixture) { f.settle("c1") }, func(f *awsFixture) { deleteCluster(f.fixture) }, nil},
+	"deny with what others have given it": {
+		func(f *awsFixture) {
+			f.settle("c1")
+			f.giveMore("c1")
+		},
+		func(f *awsFixture) { f.change("c1", deny) }, nil,
+	},
+	"take away what others have given it": {
+		func(f *awsFixture) {
+			f.settle("c1")
+			f.giveMore("c1")
+		},
+		func(f *awsFixture) {
+			_, _ = f.reconcile("c1")
+			f.clock.SetTime(f.clock.Now().Add(3 * time.Hour))
+		}, func(f *awsFixture) []string { return f.granted("c1") },
+	},
+	"delete while it is accepted": {
+		func(f *awsFixture) {
+			f.killAfter = 8 // the role has been made, and is all that has
+			_, _ = f.reconcile("c1")
+			f.restart()
+			if got := f.inAWS(); !slices.Equal(got, []string{"role of c1 with 0 policies"}) {
+				f.Fatalf("in AWS: %q", got)
+			}
+		},
+		func(f *awsFixture) { deleteCluster(f.fixture) }, nil,
+	},
+	"delete by force": {
+		func(f *awsFixture) { f.settle("c1") },
+		func(f *awsFixture) {
+			f.change("c1", func(c *clusterv1.ManagedCluster) { c.Finalizers = nil })
+			deleteCluster(f.fixture)
+		}, nil,
+	},
+	"accept again as another EKS cluster": {
+		func(f *awsFixture) {
+			f.settle("c1")
+			f.change("c1", deny)
+			f.killAfter = 1
+			_, _ = f.reconcile("c1")
+			f.restart()
+		},
+		func(f *awsFixture) {
+			f.change("c1", func(c *clusterv1.ManagedCluster) {
+				accept(c)
+				c.Annotations[registration.AnnotationManagedClusterARN] = f.arn("c2")
+			})
+		},
+		func(f *awsFixture) []string { return f.granted("c1") },
+	},
+	"repair": {
+		func(f *awsFixture) {
+			f.settle("c1")
+			f.aws.Age(time.Hour)
+			f.hub.RemoveRole(f.hubRole("c1"))
+		},
+		func(f *awsFixture) {
+			_, _ = f.reconcile("c1")
+			f.clock.SetTime(f.clock.Now().Add(3 * time.Hour))
+		}, func(f *awsFixture) []string { return f.granted("c1") },
+	},
+}
+
+// world is how AWS is: what lets a role in, for how many looks a new one is hidden, and who may tag.
+type world struct {
+	access  awsirsa.Access
+	hidden  int
+	tagging fakeaws.Tagging
+}
+
+// eachLife runs a test for all that may happen.
+func eachLife(t *testing.T, worlds []world, test func(t *testing.T, newLife func() *awsFixture, do func(f *awsFixture), end func(f *awsFixture))) {
+	for name, life := range lives {
+		for _, w := range worlds {
+			t.Run(fmt.Sprintf("%s, by %s, roles hidden for %d looks, tagging %d", name, w.access, w.hidden, w.tagging), func(t *testing.T) {
+				newLife := func() *awsFixture {
+					f := newAWSFixture(t, w.access, "c1")
+					f.mortal()
+					f.aws.DelayVisibility(w.hidden, 0)
+					f.aws.SetTagging(w.tagging)
+					life.before(f)
+					f.restart()
+					return f
+				}
+				test(t, newLife, life.do, func(f *awsFixture) {
+					f.Helper()
+					f.settle("c1")
+					f.nextCheck("c1")
+					var want []string
+					if life.want != nil {
+						want = life.want(f)
+					}
+					if diff := cmp.Diff(want, f.inAWS()); diff != "" {
+						f.Errorf("after %q, in AWS (-want +got):\n%s", f.effects, diff)
+					}
+					// And all of it can be taken away.
+					if f.client.Get(f.Context(), client.ObjectKey{Name: "c1"}, &clusterv1.ManagedCluster{}) == nil {
+						if f.cluster("c1").DeletionTimestamp.IsZero() {
+							deleteCluster(f.fixture)
+						}
+						f.settle("c1")
+					}
+					if left := f.inAWS(); len(left) > 0 {
+						f.Errorf("after %q, left in AWS: %q", f.effects, left)
+					}
+					if diff := cmp.Diff([]string{"Namespace /c1"}, f.has()); diff != "" {
+						f.Errorf("after %q, left on the hub (-want +got):\n%s", f.effects, diff)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A process may be killed after anything that it has done, to the hub, to AWS or to aws-auth: the next one brings it to the
+// same end, and nothing is left of what nobody knows of.
+func TestKilled_NothingLeaksInAWS(t *testing.T) {
+	eachLife(t, []world{
+		{awsirsa.AccessEntry, 0, fakeaws.TagsNeedBoth}, {awsirsa.AccessEntry, 2, fakeaws.TagsRefused},
+		{awsirsa.AWSAuth, 0, fakeaws.TagsNeedBoth},
+	}, func(t *testing.T, newLife func() *awsFixture, do, end func(f *awsFixture)) {
+		for n := 1; ; n++ {
+			f := newLife()
+			do(f)
+			f.effects, f.killAfter = nil, n
+			for range 30 {
+				result, err := f.reconcile("c1")
+				if f.dead {
+					break
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				if result.RequeueAfter > 0 {
+					f.clock.SetTime(f.clock.Now().Add(min(result.RequeueAfter, time.Minute)))
+				}
+			}
+			finished := !f.dead
+			f.restart()
+			end(f)
+			if finished {
+				if n < 3 {
+					t.Errorf("only %d effects: %q", n, f.effects)
+				}
+				return
+			}
+		}
+	})
+}
+
+// An answer of AWS may be lost on its way: the call has had its effect, and the process does not know.
+func TestLostAnswers_AreMadeGood(t *testing.T) {
+	eachLife(t, []world{{awsirsa.AccessEntry, 0, fakeaws.TagsNeedBoth}}, func(t *testing.T, newLife func() *awsFixture, do, end func(f *awsFixture)) {
+		for n := 1; ; n++ {
+			f := newLife()
+			lost := false
+			calls := 0
+			f.aws.Inject(fakeaws.Fault{AfterEffect: true, Hook: func(c fakeaws.Call) error {
+				// The SDK's own second try is lost, too.
+				if calls++; calls == n || lost && calls == n+1 {
+					lost = true
+					return fakeaws.Cut
+				}
+				return nil
+			}})
+			do(f)
+			end(f)
+			if !lost {
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,322 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusteracceptance
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/awsirsa"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/csr"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/test/fakeaws"
+)
+
+// What is well costs reads, and only as often as it is to be checked, whatever happens on the hub.
+func TestAWS_AWorkingFleetCostsNoWrites(t *testing.T) {
+	const clusters, hours = 20, 24
+	all := make([]string, clusters)
+	for i := range all {
+		all[i] = fmt.Sprintf("c%d", i)
+	}
+	f := newAWSFixture(t, awsirsa.AccessEntry, all...)
+	for _, name := range all {
+		f.settle(name)
+	}
+	f.aws.ResetCalls()
+	from := f.clock.Now()
+	for f.clock.Now().Before(from.Add(hours * time.Hour)) {
+		f.clock.SetTime(f.clock.Now().Add(10 * time.Minute))
+		for _, name := range all {
+			if _, err := f.reconcile(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if f.clock.Now().Sub(from) == hours*time.Hour/2 {
+			f.restart()
+		}
+	}
+	reads := f.aws.Count("iam:*", "eks:*")
+	t.Logf("%d clusters in %d hours: %d reads", clusters, hours, reads)
+	if len(f.aws.Writes()) > 0 {
+		t.Errorf("%d writes: %v", len(f.aws.Writes()), f.aws.Writes())
+	}
+	if most := clusters * hours * 6; reads > most || reads < most/2 {
+		t.Errorf("want at most %d reads, six for each cluster and hour", most)
+	}
+}
+
+// What AWS refuses for one cluster is tried again ever more seldom, is told in the cluster's condition, and is nothing to
+// the others.
+func TestAWS_ErrorsOfOneClusterAreItsOwn(t *testing.T) {
+	for name, test := range map[string]struct {
+		operation string
+		err       error
+		// most is how many calls it may cost in an hour, and want what the condition says.
+		most int
+		want string
+	}{
+		"throttling": {"iam:*", fakeaws.Throttled, 50, "IAM GetRole %s: Throttling: Rate exceeded"},
+		"throttling by EKS": {"eks:CreateAccessEntry", fakeaws.Throttled, 110,
+			"EKS CreateAccessEntry %s: ThrottlingException: Rate exceeded"},
+		"a fault of AWS": {"iam:*", fakeaws.Internal, 50, "IAM GetRole %s: InternalFailure: "},
+		"no answer":      {"iam:*", fakeaws.Cut, 50, "IAM GetRole %s: "},
+		"access denied": {"iam:CreateRole", &fakeaws.Error{Code: "AccessDenied", Message: "no"}, 25,
+			"IAM CreateRole %s: AccessDenied: no"},
+		"a quota": {"iam:CreateRole", &fakeaws.Error{Code: "LimitExceeded", Message: "RolesPerAccount"}, 25,
+			"IAM CreateRole %s: LimitExceeded: RolesPerAccount"},
+		"an agent's role that is not there": {"iam:CreateRole", &fakeaws.Error{Code: "MalformedPolicyDocument", Message: "Invalid principal"}, 50,
+			"IAM CreateRole %s: MalformedPolicyDocument: Invalid principal (the managed cluster's role "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newAWSFixture(t, awsirsa.AccessEntry, "c1", "c2")
+			role := f.hubRole("c1")
+			remove := f.aws.Inject(fakeaws.Fault{Operation: test.operation, Hook: func(c fakeaws.Call) error {
+				if strings.Contains(fmt.Sprint(c.Params), role) {
+					return test.err
+				}
+				return nil
+			}})
+			f.anHour("c1")
+			calls := f.aws.Count("iam:*", "eks:*")
+			t.Logf("%d calls in an hour", calls)
+			if calls > test.most || calls < 8 {
+				t.Errorf("%d calls in an hour, want at most %d", calls, test.most)
+			}
+			want := "False Error granting the cluster its identity: " + fmt.Sprintf(test.want, role)
+			if got := f.accepted("c1"); !strings.HasPrefix(got, want) || strings.Contains(got, "\n") {
+				t.Errorf("condition %q, want %q", got, want)
+			}
+			f.settle("c2")
+			if got := f.accepted("c2"); got != "True HubClusterAdminAccepted Accepted by hub cluster admin" {
+				t.Errorf("the other cluster: %q", got)
+			}
+			remove()
+			f.settle("c1")
+			if diff := cmp.Diff(sorted(f.granted("c1"), f.granted("c2")), f.inAWS()); diff != "" {
+				t.Errorf("in AWS (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// AWS answers nothing about one cluster, for as long as it likes. The others do not wait for it.
+func TestAWS_AClusterThatHangsHoldsNobodyUp(t *testing.T) {
+	f := newAWSFixture(t, awsirsa.AccessEntry, "c1", "c2")
+	role := f.hubRole("c1")
+	entered, leave := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	f.aws.Inject(fakeaws.Fault{Operation: "iam:GetRole", Hook: func(c fakeaws.Call) error {
+		if c.Params["RoleName"] == role {
+			once.Do(func() { close(entered) })
+			<-leave
+		}
+		return nil
+	}})
+	// Two processes of the fixture would share what is not theirs to share, so these are workers of one, without it.
+	r := newReconciler(f.client, f.client, events.NewFakeRecorder(100), f.clock, Options{Drivers: f.drivers()})
+	done := make(chan error)
+	go func() {
+		_, err := r.Reconcile(context.WithoutCancel(t.Context()), request("c1"))
+		done <- err
+	}()
+	<-entered
+	if _, err := r.Reconcile(t.Context(), request("c2")); err != nil || f.accepted("c2") != "True HubClusterAdminAccepted Accepted by hub cluster admin" {
+		t.Errorf("%v, condition %q", err, f.accepted("c2"))
+	}
+	close(leave)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(sorted(f.granted("c1"), f.granted("c2")), f.inAWS()); diff != "" {
+		t.Errorf("in AWS (-want +got):\n%s", diff)
+	}
+}
+
+// Drivers do not know of each other: each has its clusters, and a new one needs no change to those there are.
+func TestDrivers_StandSideBySide(t *testing.T) {
+	f := newAWSFixture(t, awsirsa.AccessEntry, "by-iam")
+	f.drivers = func() driver.Drivers {
+		return driver.Drivers{f.cloud, f.driver(), csr.New(f.client, nil)}
+	}
+	f.restart()
+	byCloud, byCertificate := newCluster("by-cloud"), newCluster("by-certificate")
+	byCertificate.Annotations = nil
+	for _, cluster := range []*clusterv1.ManagedCluster{byCloud, byCertificate} {
+		if err := f.client.Create(t.Context(), cluster); err != nil {
+			t.Fatal(err)
+		}
+	}
+	drivers := map[string]string{"by-iam": "awsirsa", "by-cloud": "cloud", "by-certificate": "csr"}
+	for name := range drivers {
+		f.settle(name)
+	}
+	for name, driver := range drivers {
+		if got := recordOf(f.role(name)); got.driver != driver || got.granted.IsZero() {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if diff := cmp.Diff(f.granted("by-iam"), f.inAWS()); diff != "" || len(f.cloud.granted) != 1 {
+		t.Errorf("in the cloud %v, in AWS (-want +got):\n%s", f.cloud.granted, diff)
+	}
+	for name := range drivers {
+		f.change(name, deny)
+		f.settle(name)
+		if got := f.accepted(name); got != "False HubClusterAdminDenied Denied by hub cluster admin" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if len(f.cloud.granted) != 0 || len(f.inAWS()) != 0 {
+		t.Errorf("left: %v, %v", f.cloud.granted, f.inAWS())
+	}
+}
+
+// A fleet that is accepted at once does not fight over the one ConfigMap that lets it in.
+func TestAWS_AFleetSharesTheUpdatesOfAWSAuth(t *testing.T) {
+	const clusters = 300
+	all := make([]string, clusters)
+	for i := range all {
+		all[i] = fmt.Sprintf("c%d", i)
+	}
+	f := newAWSFixture(t, awsirsa.AWSAuth, all...)
+	// The fixture is for one worker; here are all of them.
+	b := fake.NewClientBuilder().WithScheme(newScheme(t)).WithStatusSubresource(&clusterv1.ManagedCluster{}).
+		WithIndex(&rbacv1.ClusterRole{}, byIdentity, f.claimed).WithInterceptorFuncs(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if _, ok := list.(*clusterv1.ManagedClusterList); ok {
+				return nil // no two ask for one ARN, and a fake has no index that finds so at once
+			}
+			return c.List(ctx, list, opts...)
+		},
+	})
+	for _, name := range all {
+		cluster := f.cluster(name)
+		cluster.ResourceVersion = ""
+		b.WithObjects(cluster)
+	}
+	c := b.Build()
+	var updates atomic.Int32
+	f.kube.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		updates.Add(1)
+		return false, nil, nil
+	})
+	r := newReconciler(c, c, events.NewFakeRecorder(10*clusters), f.clock, Options{Drivers: f.drivers()})
+	run := func(want string) {
+		t.Helper()
+		updates.Store(0)
+		queue := make(chan string, clusters)
+		for _, name := range all {
+			queue <- name
+		}
+		var left atomic.Int32
+		left.Store(clusters)
+		var wg sync.WaitGroup
+		for range workers {
+			wg.Go(func() {
+				for left.Load() > 0 {
+					select {
+					case name := <-queue:
+						_, err := r.Reconcile(t.Context(), request(name))
+						cluster := &clusterv1.ManagedCluster{}
+						if err = firstError(err, c.Get(t.Context(), client.ObjectKey{Name: name}, cluster)); err != nil {
+							t.Error(err)
+							left.Add(-1)
+							continue
+						}
+						if slices.ContainsFunc(cluster.Status.Conditions, func(c metav1.Condition) bool { return c.Reason == want }) {
+							left.Add(-1)
+							continue
+						}
+						queue <- name // it finds its driver busy
+					case <-time.After(10 * time.Millisecond):
+					}
+				}
+			})
+		}
+		wg.Wait()
+		t.Logf("%s: %d updates for %d clusters", want, updates.Load(), clusters)
+		if n := updates.Load(); n > clusters/3 {
+			t.Errorf("%s: %d updates for %d clusters", want, n, clusters)
+		}
+	}
+	run(registration.ReasonAccepted)
+	if got := len(f.inAWS()); got != 2*clusters {
+		t.Errorf("%d roles and mappings, want %d", got, 2*clusters)
+	}
+	for _, name := range all {
+		cluster := &clusterv1.ManagedCluster{}
+		if err := c.Get(t.Context(), client.ObjectKey{Name: name}, cluster); err != nil {
+			t.Fatal(err)
+		}
+		deny(cluster)
+		if err := c.Update(t.Context(), cluster); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(registration.ReasonDenied)
+	if left := f.inAWS(); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+// An admin's mistake in aws-auth is left alone, and told.
+func TestAWSAuth_ThatCannotBeEditedIsTold(t *testing.T) {
+	configMaps := func(f *awsFixture) interface {
+		Update(context.Context, *corev1.ConfigMap, metav1.UpdateOptions) (*corev1.ConfigMap, error)
+		Delete(context.Context, string, metav1.DeleteOptions) error
+	} {
+		return f.kube.CoreV1().ConfigMaps("kube-system")
+	}
+	for name, test := range map[string]struct {
+		data map[string]string
+		want string
+	}{
+		"malformed": {map[string]string{"mapRoles": "- rolearn: [", "mapUsers": "x"}, "the ConfigMap kube-system/aws-auth: mapRoles is malformed and is not touched"},
+		"not there": {nil, "kubectl create configmap aws-auth --namespace kube-system"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newAWSFixture(t, awsirsa.AWSAuth, "c1")
+			if test.data == nil {
+				if err := configMaps(f).Delete(t.Context(), "aws-auth", metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				must(configMaps(f).Update(t.Context(), &corev1.ConfigMap{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "aws-auth"}, Data: maps.Clone(test.data),
+				}, metav1.UpdateOptions{}))(t)
+			}
+			result, err := f.reconcile("c1")
+			if err != nil || result.RequeueAfter < lastRetry {
+				t.Errorf("%v, %v, want the longest backoff", result, err)
+			}
+			if got := f.accepted("c1"); !strings.HasPrefix(got, "False Error ") || !strings.Contains(got, test.want) {
+				t.Errorf("condition %q, want %q", got, test.want)
+			}
+			found, err := f.kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "aws-auth", metav1.GetOptions{})
+			if test.data == nil && err == nil || test.data != nil && !maps.Equal(found.Data, test.data) {
+				t.Errorf("%v, it is %v", err, found)
+			}
+		})
+	}
+}

@@ -1,0 +1,82 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusteracceptance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// ignored are the objects that every namespace has, by resource and name.
+var ignored = map[schema.GroupResource]string{
+	{Resource: "serviceaccounts"}:                                  "default",
+	{Resource: "configmaps"}:                                       "kube-root-ca.crt",
+	{Group: "rbac.authorization.k8s.io", Resource: "rolebindings"}: registration.InspectorRoleBinding,
+}
+
+// contents says what is in a namespace.
+type contents struct {
+	resources func() ([]*metav1.APIResourceList, error)
+	objects   metadata.Interface
+}
+
+func newContents(config *rest.Config) (*contents, error) {
+	resources, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &contents{resources: resources.ServerPreferredNamespacedResources, objects: objects}, nil
+}
+
+// first names an object in a namespace, "" when there is none but those that every namespace has. It is an error when not
+// all types of objects can be asked for.
+func (c *contents) first(ctx context.Context, namespace string) (string, error) {
+	lists, err := c.resources()
+	if err != nil {
+		return "", fmt.Errorf("which types of objects there are: %w", err)
+	}
+	for _, list := range lists {
+		groupVersion, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return "", err
+		}
+		for _, resource := range list.APIResources {
+			gvr := groupVersion.WithResource(resource.Name)
+			if !stored(gvr, resource.Verbs) {
+				continue
+			}
+			ignore := ignored[gvr.GroupResource()]
+			// One more than what is ignored.
+			found, err := c.objects.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 2})
+			if err != nil {
+				return "", err
+			}
+			for _, object := range found.Items {
+				if object.Name != ignore {
+					return gvr.GroupResource().String() + " " + object.Name, nil
+				}
+			}
+		}
+	}
+	return "", nil
+}
+
+// stored says whether a resource has objects that a namespace could be kept for. What cannot be deleted is computed, and
+// what has happened is no reason.
+func stored(gvr schema.GroupVersionResource, verbs []string) bool {
+	return slices.Contains(verbs, "list") && slices.Contains(verbs, "delete") && gvr.Resource != "events"
+}

@@ -1,0 +1,283 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusteracceptance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// everything is what an accepted cluster has.
+var everything = []string{
+	"ManagedCluster /c1",
+	"Namespace /c1",
+	`ClusterRole /open-cluster-management:managedcluster:c1 rules=5 driver="cloud" record="one" granted=true revoking=false`,
+	"ClusterRoleBinding /open-cluster-management:managedcluster:c1",
+	"RoleBinding c1/open-cluster-management:managedcluster:c1:registration",
+	"RoleBinding c1/open-cluster-management:managedcluster:c1:work",
+	"Lease c1/managed-cluster-lease",
+	"granted c1/one",
+}
+
+// afterDeny is what a denied cluster has: its agents may see that it is denied.
+var afterDeny = []string{
+	"ManagedCluster /c1",
+	"Namespace /c1",
+	`ClusterRole /open-cluster-management:managedcluster:c1 rules=1 driver="" record="" granted=false revoking=false`,
+	"ClusterRoleBinding /open-cluster-management:managedcluster:c1",
+}
+
+// A process may be killed after anything that it has done. The next one brings it to the same end, and calls the driver
+// at most once more.
+func TestKilled_AfterAnyEffectTheNextProcessFinishes(t *testing.T) {
+	for name, test := range map[string]struct {
+		// before brings the hub to where it starts; do is what the user does.
+		before, do func(f *fixture)
+		want       []string
+		condition  string
+	}{
+		"accept": {
+			before: func(*fixture) {}, do: func(*fixture) {}, want: everything,
+			condition: "True HubClusterAdminAccepted Accepted by hub cluster admin",
+		},
+		"deny": {
+			before: func(f *fixture) { f.settle("c1") }, do: func(f *fixture) { f.change("c1", deny) }, want: afterDeny,
+			condition: "False HubClusterAdminDenied Denied by hub cluster admin",
+		},
+		"delete": {before: func(f *fixture) { f.settle("c1") }, do: deleteCluster, want: []string{"Namespace /c1"}},
+		"delete after deny": {
+			before: func(f *fixture) { f.settle("c1"); f.change("c1", deny); f.settle("c1") },
+			do:     deleteCluster, want: []string{"Namespace /c1"},
+		},
+		"accept again as something else, before the denial was finished": {
+			before: func(f *fixture) {
+				f.settle("c1")
+				f.change("c1", deny)
+				f.killAfter = 1
+				_, _ = f.reconcile("c1")
+				f.restart()
+			},
+			do: func(f *fixture) {
+				f.change("c1", func(c *clusterv1.ManagedCluster) { accept(c); c.Annotations[identity] = "two" })
+			},
+			want:      slices.Concat(everything[:2], []string{replaced(everything[2])}, everything[3:7], []string{"granted c1/two"}),
+			condition: "True HubClusterAdminAccepted Accepted by hub cluster admin",
+		},
+		"the cluster was deleted by force": {
+			before: func(f *fixture) { f.settle("c1") },
+			do: func(f *fixture) {
+				f.change("c1", func(c *clusterv1.ManagedCluster) { c.Finalizers = nil })
+				deleteCluster(f)
+			},
+			want: []string{"Namespace /c1"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for n := 1; ; n++ {
+				f := newFixture(t, newCluster("c1"))
+				test.before(f)
+				f.restart()
+				test.do(f)
+				grants, revokes := f.cloud.grants["c1"], f.cloud.revokes
+				f.effects, f.killAfter = nil, n
+				for range 10 {
+					if _, err := f.reconcile("c1"); f.dead {
+						break
+					} else if err != nil {
+						t.Fatal(err)
+					}
+				}
+				finished := !f.dead
+				done := slices.Clone(f.effects)
+				f.restart()
+				f.settle("c1")
+				if diff := cmp.Diff(test.want, f.has()); diff != "" {
+					t.Errorf("killed after %q (-want +got):\n%s", done, diff)
+				}
+				if test.condition != "" && f.accepted("c1") != test.condition {
+					t.Errorf("killed after %q: condition %q", done, f.accepted("c1"))
+				}
+				if f.cloud.grants["c1"]-grants > 2 || f.cloud.revokes-revokes > 2 {
+					t.Errorf("killed after %q: %d grants and %d revocations", done, f.cloud.grants["c1"]-grants, f.cloud.revokes-revokes)
+				}
+				if finished {
+					if n < 5 {
+						t.Fatalf("only %d effects: %q", n, done)
+					}
+					return
+				}
+			}
+		})
+	}
+}
+
+func replaced(role string) string {
+	var name string
+	if _, err := fmt.Sscanf(role, "ClusterRole %s", &name); err != nil {
+		panic(err)
+	}
+	return "ClusterRole " + name + ` rules=5 driver="cloud" record="two" granted=true revoking=false`
+}
+
+func deleteCluster(f *fixture) {
+	f.Helper()
+	if err := f.client.Delete(f.Context(), f.cluster("c1")); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// What is written ahead is written ahead: at no moment is anything granted that no record tells of.
+func TestKilled_NothingIsGrantedWithoutARecord(t *testing.T) {
+	for n := 1; n < 20; n++ {
+		f := newFixture(t, newCluster("c1"))
+		f.killAfter = n
+		_, _ = f.reconcile("c1")
+		granted := len(f.cloud.granted) > 0
+		f.restart()
+		if !granted {
+			continue
+		}
+		if rec := recordOf(f.role("c1")); rec.driver != "cloud" || rec.record != "one" || rec.uid != "uid-of-c1" {
+			t.Fatalf("killed after %q: granted, and the record is %+v", f.effects, rec)
+		}
+		if !slices.Contains(f.cluster("c1").Finalizers, registration.Finalizer) {
+			t.Fatalf("killed after %q: granted, and the cluster can vanish", f.effects)
+		}
+	}
+}
+
+// The rights go first: a cloud that does not answer keeps nobody in.
+func TestRights_GoBeforeTheDriverIsAsked(t *testing.T) {
+	for name, do := range map[string]func(*fixture){
+		"deny": func(f *fixture) { f.change("c1", deny) }, "delete": deleteCluster,
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, newCluster("c1"))
+			f.settle("c1")
+			do(f)
+			f.cloud.fail = fmt.Errorf("the cloud is away")
+			f.effects = nil
+			result, err := f.reconcile("c1")
+			if err != nil || result.RequeueAfter == 0 {
+				t.Fatalf("%v, %v, want another try", result, err)
+			}
+			for _, binding := range roleBindings("c1") {
+				if err := f.client.Get(t.Context(), client.ObjectKeyFromObject(binding), binding); err == nil {
+					t.Errorf("%s is still there", binding.Name)
+				}
+			}
+			if rules := f.role("c1").Rules; len(rules) > 1 {
+				t.Errorf("the rules are %v", rules)
+			}
+			if got := f.accepted("c1"); got != "False Error revoking the cluster's identity: the cloud is away" {
+				t.Errorf("condition %q", got)
+			}
+			if f.effects[len(f.effects)-2] != "revoke c1 one" {
+				t.Errorf("the order is %q, want all rights gone before the driver is asked", f.effects)
+			}
+			f.cloud.fail = nil
+			f.settle("c1")
+			if len(f.cloud.granted) != 0 {
+				t.Errorf("still granted: %v", f.cloud.granted)
+			}
+		})
+	}
+}
+
+// The right to work stays while there is work to be cleaned up, and nothing else does.
+func TestRights_ToCleanUpWorkStay(t *testing.T) {
+	f := newFixture(t, newCluster("c1"))
+	f.settle("c1")
+	work := roleBindings("c1")[1]
+	hold := func(finalizers ...string) {
+		t.Helper()
+		if err := f.client.Get(t.Context(), client.ObjectKeyFromObject(work), work); err != nil {
+			t.Fatal(err)
+		}
+		work.Finalizers = finalizers
+		if err := f.client.Update(t.Context(), work); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hold(registration.WorkFinalizer)
+	f.change("c1", deny)
+	f.settle("c1")
+	want := slices.Concat(afterDeny, []string{"RoleBinding c1/open-cluster-management:managedcluster:c1:work"})
+	if diff := cmp.Diff(want, f.has()); diff != "" || f.accepted("c1") != "False HubClusterAdminDenied Denied by hub cluster admin" {
+		t.Errorf("condition %q (-want +got):\n%s", f.accepted("c1"), diff)
+	}
+	deleteCluster(f)
+	for range 3 {
+		if result, err := f.reconcile("c1"); err != nil || result.RequeueAfter != bindingInterval {
+			t.Errorf("%v, %v", result, err)
+		}
+	}
+	hold()
+	f.settle("c1")
+	if diff := cmp.Diff([]string{"Namespace /c1"}, f.has()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A cache shows what was there a moment ago. Nothing is granted twice for it, and nothing that it does not show yet is left.
+func TestCaches_ThatLagCauseNoSecondGrantAndLeaveNothing(t *testing.T) {
+	f := newFixture(t, newCluster("c1"))
+	f.settle("c1")
+	old := f.role("c1")
+	delete(old.Annotations, registration.AnnotationGranted)
+	lagging := &lag{Client: f.client, role: old}
+	f.process.client = lagging
+	for range 3 {
+		if _, err := f.reconcile("c1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f.cloud.grants["c1"] != 1 {
+		t.Errorf("%d grants, want 1", f.cloud.grants["c1"])
+	}
+	// Not even the ClusterRole is in the cache.
+	lagging.role, lagging.none = nil, true
+	f.change("c1", deny)
+	f.settle("c1")
+	if diff := cmp.Diff(afterDeny, f.has()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	deleteCluster(f)
+	f.settle("c1")
+	if diff := cmp.Diff([]string{"Namespace /c1"}, f.has()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// lag is a client whose cache has an old ClusterRole, or has none of what belongs to a cluster.
+type lag struct {
+	client.Client
+	role *rbacv1.ClusterRole
+	none bool
+}
+
+func (l *lag) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	role, ok := obj.(*rbacv1.ClusterRole)
+	switch {
+	case ok && l.role != nil:
+		l.role.DeepCopyInto(role)
+		return nil
+	case l.none:
+		if _, ok := obj.(*clusterv1.ManagedCluster); !ok {
+			return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+		}
+	}
+	return l.Client.Get(ctx, key, obj, opts...)
+}

@@ -1,0 +1,207 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusteracceptance
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	// firstLook and lastLook bound how often a namespace is looked into that is not empty.
+	firstLook = 5 * time.Second
+	lastLook  = 10 * time.Minute
+	// lookQPS and lookBurst bound what looking into namespaces costs the hub: some sixty requests for each.
+	lookQPS   = 200
+	lookBurst = 200
+	lookers   = 4
+)
+
+// namespaces removes the namespaces that the hub has made for clusters, once the cluster is denied or gone and nothing
+// is left in them.
+type namespaces struct {
+	client client.Client
+	live   client.Reader
+	// left names something that is in a namespace, "" when nothing is.
+	left func(ctx context.Context, namespace string) (string, error)
+	// looks say when to look again.
+	looks workqueue.TypedRateLimiter[string]
+
+	mu   sync.Mutex
+	user string
+}
+
+var _ reconcile.Reconciler = &namespaces{}
+
+func setupNamespaces(mgr ctrl.Manager) error {
+	config := rest.CopyConfig(mgr.GetConfig())
+	config.QPS, config.Burst, config.RateLimiter = lookQPS, lookBurst, nil
+	contents, err := newContents(config)
+	if err != nil {
+		return err
+	}
+	n := newNamespaces(mgr.GetClient(), mgr.GetAPIReader(), contents.first)
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("clusternamespace").
+		For(&corev1.Namespace{}).
+		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(namespaceOf), builder.WithPredicates(mayFree())).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: lookers,
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+				firstBackoff, longestBackoff),
+		}).
+		Complete(n)
+}
+
+func newNamespaces(c client.Client, live client.Reader, left func(context.Context, string) (string, error)) *namespaces {
+	return &namespaces{
+		client: c, live: live, left: left,
+		looks: workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstLook, lastLook),
+	}
+}
+
+func namespaceOf(_ context.Context, cluster client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: cluster.GetName()}}}
+}
+
+// mayFree lets through what may make a namespace removable.
+func mayFree() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool { return denied(e.ObjectNew.(*clusterv1.ManagedCluster)) },
+	}
+}
+
+// denied says that a cluster is denied, and that nothing of it is left but its namespace.
+func denied(cluster *clusterv1.ManagedCluster) bool {
+	condition := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted)
+	return !cluster.Spec.HubAcceptsClient && condition != nil && condition.Reason == registration.ReasonDenied
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (n *namespaces) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	namespace := &corev1.Namespace{}
+	if err := n.client.Get(ctx, request.NamespacedName, namespace); err != nil {
+		n.looks.Forget(request.Name)
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if namespace.Annotations[registration.AnnotationMade] != namespace.Name || !namespace.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	free, err := n.free(ctx, namespace.Name)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !free {
+		n.looks.Forget(namespace.Name)
+		return reconcile.Result{}, n.unbind(ctx, namespace.Name)
+	}
+	what, err := n.left(ctx, namespace.Name)
+	switch {
+	case apierrors.IsForbidden(err):
+		bound, bindErr := n.bind(ctx, namespace.Name)
+		switch {
+		case bindErr != nil:
+			return reconcile.Result{}, bindErr
+		case !bound:
+			ctrl.LoggerFrom(ctx).Info("May not look into the namespace of a cluster that is gone", "reason", err.Error())
+			return reconcile.Result{RequeueAfter: n.looks.When(namespace.Name)}, nil
+		}
+		// The API server learns of the binding in a moment.
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("looking into namespace %s: %w", namespace.Name, err)
+	case what != "":
+		wait := n.looks.When(namespace.Name)
+		ctrl.LoggerFrom(ctx).Info("Keeping the namespace of a cluster that is gone", "left", what, "next", wait)
+		return reconcile.Result{RequeueAfter: wait}, n.unbind(ctx, namespace.Name)
+	}
+	err = n.client.Delete(ctx, namespace, client.Preconditions{UID: &namespace.UID, ResourceVersion: &namespace.ResourceVersion})
+	if err != nil && !driver.IsOutdated(err) {
+		return reconcile.Result{}, fmt.Errorf("deleting namespace %s: %w", namespace.Name, err)
+	}
+	n.looks.Forget(namespace.Name)
+	return reconcile.Result{}, nil
+}
+
+// free says whether no cluster needs the namespace. That one is away is not taken from a cache.
+func (n *namespaces) free(ctx context.Context, name string) (bool, error) {
+	for _, reader := range []client.Reader{n.client, n.live} {
+		cluster := &clusterv1.ManagedCluster{}
+		err := reader.Get(ctx, client.ObjectKey{Name: name}, cluster)
+		switch {
+		case driver.IsGone(err):
+		case err != nil:
+			return false, err
+		case !denied(cluster) || !cluster.DeletionTimestamp.IsZero():
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// bind lets this process list what is in one namespace. It has no such right anywhere else. It is false when that had been
+// done.
+func (n *namespaces) bind(ctx context.Context, namespace string) (bool, error) {
+	user, err := n.identity(ctx)
+	if err != nil {
+		return false, err
+	}
+	err = n.client.Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: objectMeta(namespace, namespace, registration.InspectorRoleBinding),
+		RoleRef:    roleRef(registration.InspectorClusterRole),
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	})
+	if apierrors.IsAlreadyExists(err) {
+		return false, nil
+	}
+	return true, err
+}
+
+// unbind gives the right back.
+func (n *namespaces) unbind(ctx context.Context, namespace string) error {
+	binding := &rbacv1.RoleBinding{}
+	key := client.ObjectKey{Namespace: namespace, Name: registration.InspectorRoleBinding}
+	if err := n.client.Get(ctx, key, binding); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return client.IgnoreNotFound(n.client.Delete(ctx, binding))
+}
+
+// identity is the user that this process is.
+func (n *namespaces) identity(ctx context.Context) (string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.user == "" {
+		review := &authenticationv1.SelfSubjectReview{}
+		if err := n.client.Create(ctx, review); err != nil {
+			return "", fmt.Errorf("asking who this process is: %w", err)
+		}
+		n.user = review.Status.UserInfo.Username
+	}
+	return n.user, nil
+}

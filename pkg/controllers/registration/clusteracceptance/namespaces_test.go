@@ -1,0 +1,198 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusteracceptance
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+func made(name string) *corev1.Namespace {
+	namespace := &corev1.Namespace{ObjectMeta: objectMeta(name, "", name)}
+	namespace.Annotations = map[string]string{registration.AnnotationMade: name}
+	return namespace
+}
+
+func withCondition(cluster *clusterv1.ManagedCluster, reason string) *clusterv1.ManagedCluster {
+	status := metav1.ConditionFalse
+	if reason == registration.ReasonAccepted {
+		status = metav1.ConditionTrue
+	}
+	cluster.Spec.HubAcceptsClient = reason == registration.ReasonAccepted
+	cluster.Status.Conditions = []metav1.Condition{{Type: registration.ConditionHubAccepted, Status: status, Reason: reason}}
+	return cluster
+}
+
+func TestNamespace_FollowsWhenNothingIsLeft(t *testing.T) {
+	theirs := made("c1")
+	theirs.Annotations = nil
+	for name, test := range map[string]struct {
+		namespace *corev1.Namespace
+		cluster   *clusterv1.ManagedCluster
+		left      string
+		err       error
+		goes      bool
+		retried   bool
+	}{
+		"the cluster is gone":                         {namespace: made("c1"), goes: true},
+		"the cluster is denied":                       {namespace: made("c1"), cluster: withCondition(newCluster("c1"), registration.ReasonDenied), goes: true},
+		"the cluster is being denied":                 {namespace: made("c1"), cluster: withCondition(newCluster("c1"), registration.ReasonError)},
+		"the cluster is accepted":                     {namespace: made("c1"), cluster: withCondition(newCluster("c1"), registration.ReasonAccepted)},
+		"a cluster that nobody has accepted":          {namespace: made("c1"), cluster: func() *clusterv1.ManagedCluster { c := newCluster("c1"); deny(c); return c }()},
+		"somebody else made the namespace":            {namespace: theirs},
+		"something is left":                           {namespace: made("c1"), left: "secrets token", retried: true},
+		"nobody can say whether anything is left":     {namespace: made("c1"), err: errors.New("a group is not served"), retried: true},
+		"the right to look has not been granted here": {namespace: made("c1"), err: apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", nil), retried: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objs := []client.Object{test.namespace}
+			if test.cluster != nil {
+				objs = append(objs, test.cluster)
+			}
+			n := newNamespacesOf(t, func(context.Context, string) (string, error) { return test.left, test.err }, objs...)
+			result, err := n.Reconcile(t.Context(), request("c1"))
+			gone := apierrors.IsNotFound(n.live.Get(t.Context(), client.ObjectKey{Name: "c1"}, &corev1.Namespace{}))
+			if gone != test.goes {
+				t.Errorf("gone: %t, want %t", gone, test.goes)
+			}
+			if retried := err != nil || result.RequeueAfter > 0; retried != test.retried {
+				t.Errorf("%v, %v: tried again %t, want %t", result, err, retried, test.retried)
+			}
+		})
+	}
+}
+
+func newNamespacesOf(t *testing.T, left func(context.Context, string) (string, error), objs ...client.Object) *namespaces {
+	t.Helper()
+	scheme := newScheme(t)
+	if err := authenticationv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			if review, ok := obj.(*authenticationv1.SelfSubjectReview); ok {
+				review.Status.UserInfo.Username = "system:serviceaccount:clusterhub-system:hub-controller-manager"
+				return nil
+			}
+			return c.Create(ctx, obj, opts...)
+		},
+	}).Build()
+	return newNamespaces(c, c, left)
+}
+
+// The right to see what is in a namespace is there while it is looked into, and only for this process.
+func TestNamespace_IsLookedIntoWithARightOfItsOwn(t *testing.T) {
+	found := "secrets token"
+	var n *namespaces
+	binding := func() *rbacv1.RoleBinding {
+		b := &rbacv1.RoleBinding{}
+		if n.live.Get(t.Context(), client.ObjectKey{Namespace: "c1", Name: registration.InspectorRoleBinding}, b) != nil {
+			return nil
+		}
+		return b
+	}
+	n = newNamespacesOf(t, func(context.Context, string) (string, error) {
+		if binding() == nil {
+			return "", apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", nil)
+		}
+		return found, nil
+	}, made("c1"))
+	look := func() {
+		t.Helper()
+		if result, err := n.Reconcile(t.Context(), request("c1")); err != nil || found != "" && result.RequeueAfter <= 0 {
+			t.Fatalf("%v, %v", result, err)
+		}
+	}
+	look()
+	b := binding()
+	if b == nil || b.RoleRef.Name != registration.InspectorClusterRole || len(b.Subjects) != 1 ||
+		b.Subjects[0].Name != "system:serviceaccount:clusterhub-system:hub-controller-manager" {
+		t.Fatalf("bound by %v", b)
+	}
+	look()
+	if binding() != nil {
+		t.Error("the right stays")
+	}
+	look()
+	found = ""
+	look()
+	if !apierrors.IsNotFound(n.live.Get(t.Context(), client.ObjectKey{Name: "c1"}, &corev1.Namespace{})) {
+		t.Error("the namespace stays")
+	}
+}
+
+func TestContents_AreAllButWhatEveryNamespaceHas(t *testing.T) {
+	object := func(apiVersion, kind, name string) runtime.Object {
+		return &metav1.PartialObjectMetadata{
+			TypeMeta:   metav1.TypeMeta{APIVersion: apiVersion, Kind: kind},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: name},
+		}
+	}
+	usual := []runtime.Object{
+		object("v1", "ServiceAccount", "default"), object("v1", "ConfigMap", "kube-root-ca.crt"),
+		object("v1", "Event", "started"), object("events.k8s.io/v1", "Event", "started"),
+		object("rbac.authorization.k8s.io/v1", "RoleBinding", registration.InspectorRoleBinding),
+		object("metrics.k8s.io/v1", "PodMetrics", "computed"),
+	}
+	all := []string{"list", "delete", "get"}
+	served := []*metav1.APIResourceList{
+		{GroupVersion: "v1", APIResources: []metav1.APIResource{
+			{Name: "serviceaccounts", Kind: "ServiceAccount", Verbs: all}, {Name: "configmaps", Kind: "ConfigMap", Verbs: all},
+			{Name: "events", Kind: "Event", Verbs: all}, {Name: "secrets", Kind: "Secret", Verbs: all},
+			{Name: "bindings", Kind: "Binding", Verbs: []string{"create"}},
+		}},
+		{GroupVersion: "events.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "events", Kind: "Event", Verbs: all}}},
+		{GroupVersion: "metrics.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "podmetrics", Kind: "PodMetrics", Verbs: []string{"get", "list"}}}},
+		{GroupVersion: "rbac.authorization.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "rolebindings", Kind: "RoleBinding", Verbs: all}}},
+		{GroupVersion: "work.open-cluster-management.io/v1", APIResources: []metav1.APIResource{{Name: "manifestworks", Kind: "ManifestWork", Verbs: all}}},
+	}
+	scheme := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		objects []runtime.Object
+		failed  error
+		want    string
+	}{
+		"nothing else": {},
+		"a secret":     {objects: []runtime.Object{object("v1", "Secret", "token")}, want: "secrets token"},
+		"another service account": {
+			objects: []runtime.Object{object("v1", "ServiceAccount", "agent")}, want: "serviceaccounts agent",
+		},
+		"work": {
+			objects: []runtime.Object{object("work.open-cluster-management.io/v1", "ManifestWork", "w")},
+			want:    "manifestworks.work.open-cluster-management.io w",
+		},
+		"a group that does not answer": {failed: errors.New("unavailable")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &contents{
+				resources: func() ([]*metav1.APIResourceList, error) { return served, test.failed },
+				objects:   metadatafake.NewSimpleMetadataClient(scheme, slices.Concat(usual, test.objects)...),
+			}
+			got, err := c.first(t.Context(), "c1")
+			if got != test.want || (err != nil) != (test.failed != nil) {
+				t.Errorf("%q, %v, want %q", got, err, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,212 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusteracceptance
+
+import (
+	"context"
+	"fmt"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// acceptedRules are what the agents of an accepted cluster may do outside of its namespace. RBAC cannot narrow list to the
+// requests of one cluster, and hub-agent gets the one that it has made by its name.
+func (r *Reconciler) acceptedRules(cluster string) []rbacv1.PolicyRule {
+	onRequests := []string{"create", "get"}
+	if r.AgentsListCSRs {
+		onRequests = append(onRequests, "list", "watch")
+	}
+	return []rbacv1.PolicyRule{
+		{
+			APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"},
+			Verbs: onRequests,
+		},
+		{
+			APIGroups: []string{registration.RegisterGroup}, Resources: []string{"managedclusters/clientcertificates"},
+			Verbs: []string{"renew"},
+		},
+		{
+			APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, ResourceNames: []string{cluster},
+			Verbs: []string{"get", "list", "update", "watch"},
+		},
+		{
+			APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters/status"}, ResourceNames: []string{cluster},
+			Verbs: []string{"patch", "update"},
+		},
+		// To leave, which is not to accept.
+		{
+			APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters/leave"}, ResourceNames: []string{cluster},
+			Verbs: []string{"update"},
+		},
+	}
+}
+
+// deniedRules leave it to the agents of a denied cluster to see that it is.
+func deniedRules(cluster string) []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{
+		APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, ResourceNames: []string{cluster},
+		Verbs: []string{"get", "list", "watch"},
+	}}
+}
+
+func objectMeta(cluster, namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: namespace, Name: name, Labels: map[string]string{registration.ClusterNameLabel: cluster},
+	}
+}
+
+func clusterRole(cluster string) *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{ObjectMeta: objectMeta(cluster, "", registration.ClusterRole(cluster))}
+}
+
+func subjects(cluster string) []rbacv1.Subject {
+	group := func(name string) rbacv1.Subject {
+		return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}
+	}
+	return []rbacv1.Subject{group(registration.ClusterGroup(cluster)), group(registration.AWSGroup(cluster))}
+}
+
+func roleRef(clusterRole string) rbacv1.RoleRef {
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: clusterRole}
+}
+
+func clusterRoleBinding(cluster string) *rbacv1.ClusterRoleBinding {
+	return &rbacv1.ClusterRoleBinding{
+		ObjectMeta: objectMeta(cluster, "", registration.ClusterRole(cluster)),
+		RoleRef:    roleRef(registration.ClusterRole(cluster)), Subjects: subjects(cluster),
+	}
+}
+
+func roleBindings(cluster string) []*rbacv1.RoleBinding {
+	return []*rbacv1.RoleBinding{
+		{
+			ObjectMeta: objectMeta(cluster, cluster, registration.AgentRoleBinding(cluster)),
+			RoleRef:    roleRef(registration.AgentClusterRole), Subjects: subjects(cluster),
+		},
+		{
+			ObjectMeta: objectMeta(cluster, cluster, registration.WorkRoleBinding(cluster)),
+			RoleRef:    roleRef(registration.WorkClusterRole), Subjects: subjects(cluster),
+		},
+	}
+}
+
+// lease is what the agent renews. Who holds it, and for how long, is upstream's.
+func (r *Reconciler) lease(cluster *clusterv1.ManagedCluster) *coordinationv1.Lease {
+	now := metav1.NewMicroTime(r.clock.Now())
+	return &coordinationv1.Lease{
+		ObjectMeta: objectMeta(cluster.Name, cluster.Name, registration.LeaseName),
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: new(registration.LeaseName), RenewTime: &now},
+	}
+}
+
+// ensureNamespace makes the namespace of a cluster. One that is there already is the cluster's only if it says so:
+// the agents get rights in it, and a cluster can have any name.
+func (r *Reconciler) ensureNamespace(ctx context.Context, cluster string) error {
+	namespace := &corev1.Namespace{}
+	key := client.ObjectKey{Name: cluster}
+	err := r.client.Get(ctx, key, namespace)
+	if driver.IsGone(err) {
+		namespace = &corev1.Namespace{ObjectMeta: objectMeta(cluster, "", cluster)}
+		namespace.Annotations = map[string]string{registration.AnnotationMade: cluster}
+		if err = r.client.Create(ctx, namespace); apierrors.IsAlreadyExists(err) {
+			namespace = &corev1.Namespace{}
+			err = r.live.Get(ctx, key, namespace)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("making the cluster's namespace: %w", err)
+	}
+	if namespace.Labels[registration.ClusterNameLabel] != cluster {
+		return failure{fmt.Errorf("the namespace %[1]q exists and is not the cluster's: label it %[2]s=%[1]s to let the cluster's "+
+			"agents in, or join the cluster under another name", cluster, registration.ClusterNameLabel), longestBackoff}
+	}
+	if !namespace.DeletionTimestamp.IsZero() {
+		return failure{fmt.Errorf("the cluster's namespace %q is terminating: waiting until it is gone", cluster), longestBackoff}
+	}
+	return nil
+}
+
+// ensureBindings makes the bindings of a cluster's roles and its Lease.
+func (r *Reconciler) ensureBindings(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
+	global := clusterRoleBinding(cluster.Name)
+	err := ensure(ctx, r, global, &rbacv1.ClusterRoleBinding{}, func(got *rbacv1.ClusterRoleBinding) (changed, replace bool) {
+		changed = !equality.Semantic.DeepEqual(got.Subjects, global.Subjects)
+		got.Subjects = global.Subjects
+		return changed, got.RoleRef != global.RoleRef
+	})
+	if err != nil {
+		return err
+	}
+	for _, want := range roleBindings(cluster.Name) {
+		err := ensure(ctx, r, want, &rbacv1.RoleBinding{}, func(got *rbacv1.RoleBinding) (changed, replace bool) {
+			changed = !equality.Semantic.DeepEqual(got.Subjects, want.Subjects)
+			got.Subjects = want.Subjects
+			return changed, got.RoleRef != want.RoleRef
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return ensure(ctx, r, r.lease(cluster), &coordinationv1.Lease{}, func(*coordinationv1.Lease) (changed, replace bool) {
+		return false, false // it is the agent's
+	})
+}
+
+// ensure makes an object, or makes what is there like it: compare changes what it is given, and says whether it did, or
+// that the object has to be made anew.
+func ensure[T client.Object](ctx context.Context, r *Reconciler, want, got T, compare func(got T) (changed, replace bool)) error {
+	key := client.ObjectKeyFromObject(want)
+	err := r.client.Get(ctx, key, got)
+	if driver.IsGone(err) {
+		if err = r.client.Create(ctx, want); err == nil {
+			return nil
+		}
+		if apierrors.IsAlreadyExists(err) {
+			// It is not in the cache yet, or not labelled.
+			err = r.live.Get(ctx, key, got)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("making %T %s: %w", want, key, err)
+	}
+	before := got.DeepCopyObject().(client.Object)
+	changed, replace := compare(got)
+	if label := want.GetLabels()[registration.ClusterNameLabel]; got.GetLabels()[registration.ClusterNameLabel] != label {
+		labels := got.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[registration.ClusterNameLabel] = label
+		got.SetLabels(labels)
+		changed = true
+	}
+	switch {
+	case !got.GetDeletionTimestamp().IsZero():
+		// It is made again when it is gone, which comes as an event.
+		return nil
+	case replace:
+		version := before.GetResourceVersion()
+		if err := r.client.Delete(ctx, before, client.Preconditions{ResourceVersion: &version}); err != nil {
+			return fmt.Errorf("replacing %T %s: %w", want, key, err)
+		}
+		if err := r.client.Create(ctx, want); err != nil {
+			return fmt.Errorf("replacing %T %s: %w", want, key, err)
+		}
+	case changed:
+		if err := r.client.Patch(ctx, got, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return fmt.Errorf("repairing %T %s: %w", want, key, err)
+		}
+	}
+	return nil
+}

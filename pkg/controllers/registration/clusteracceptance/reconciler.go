@@ -1,0 +1,277 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clusteracceptance gives the clusters that the hub accepts what they need on it, and takes it away again: a
+// namespace, roles and their bindings, a Lease, and, by the cluster's registration driver, an identity.
+//
+// What a cluster was accepted with is pinned: the driver's record is written to the cluster's ClusterRole, which its agent
+// cannot change, before anything is granted, and it stays until everything has been revoked. So a process may end at any
+// line, what a cluster says of itself may change at any time, and the ManagedCluster itself may vanish: the record says
+// what is to be revoked.
+//
+// What is granted and what is revoked is decided from what the API server says at the time, and everything else from
+// caches: a reconciliation that finds nothing to do sends no request.
+package clusteracceptance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	// workers is how many clusters are looked at at a time, and callers how many of them may wait for one driver: if its
+	// cloud does not answer, the others are there for the clusters of other drivers.
+	workers = 64
+	callers = workers / 2
+	// callPatience is how long a worker waits until it may call a driver. Then it lets go of the cluster for busyDriver, and
+	// up to twice that.
+	callPatience = 100 * time.Millisecond
+	busyDriver   = 3 * time.Second
+	// driverTimeout bounds one call of a driver.
+	driverTimeout = time.Minute
+
+	firstBackoff   = 100 * time.Millisecond
+	longestBackoff = 30 * time.Second
+
+	// reporter is the controller in events.
+	reporter = "clusteracceptance"
+)
+
+// Options are what the controller needs to be told.
+type Options struct {
+	Drivers driver.Drivers
+	// AutoApproval lets drivers accept clusters without an admin.
+	AutoApproval bool
+	// AgentsListCSRs lets agents list and watch the certificate requests of the whole hub, as upstream's do.
+	AgentsListCSRs bool
+}
+
+// Reconciler brings what the hub has for one cluster up to date.
+type Reconciler struct {
+	Options
+	// client reads from the caches, live from the API server.
+	client   client.Client
+	live     client.Reader
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
+	paces    *paces
+	// busy has, by the names of drivers, a place for each call.
+	busy map[string]chan struct{}
+}
+
+var _ reconcile.Reconciler = &Reconciler{}
+
+// SetupWithManager adds the controller, and the one that removes the namespaces.
+func SetupWithManager(mgr ctrl.Manager, o Options) error {
+	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(reporter), clock.RealClock{}, o)
+	if err := r.index(context.Background(), mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	ofCluster := handler.EnqueueRequestsFromMapFunc(clusterOf)
+	b := ctrl.NewControllerManagedBy(mgr).
+		Named(reporter).
+		For(&clusterv1.ManagedCluster{}).
+		Watches(&corev1.Namespace{}, ofCluster).
+		Watches(&rbacv1.ClusterRole{}, ofCluster).
+		Watches(&rbacv1.ClusterRoleBinding{}, ofCluster).
+		Watches(&rbacv1.RoleBinding{}, ofCluster).
+		// A Lease changes whenever its agent says that it lives, which is nothing to us.
+		Watches(&coordinationv1.Lease{}, ofCluster, builder.WithPredicates(predicate.Funcs{
+			UpdateFunc: func(event.UpdateEvent) bool { return false },
+		})).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+				firstBackoff, longestBackoff),
+		})
+	if o.AutoApproval {
+		for _, driver := range o.Drivers {
+			if watcher, ok := driver.(driver.Watcher); ok {
+				for _, object := range watcher.Watches() {
+					b = b.Watches(object, ofCluster)
+				}
+			}
+		}
+	}
+	if err := b.Complete(r); err != nil {
+		return err
+	}
+	return setupNamespaces(mgr)
+}
+
+func newReconciler(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, o Options) *Reconciler {
+	r := &Reconciler{
+		Options: o, client: c, live: live, recorder: recorder, clock: clock, paces: newPaces(clock), busy: map[string]chan struct{}{},
+	}
+	for _, driver := range o.Drivers {
+		r.busy[driver.Name()] = make(chan struct{}, callers)
+	}
+	return r
+}
+
+// clusterOf maps what carries the name of a cluster to the cluster.
+func clusterOf(_ context.Context, obj client.Object) []reconcile.Request {
+	name := obj.GetLabels()[registration.ClusterNameLabel]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	cluster := &clusterv1.ManagedCluster{}
+	err := r.client.Get(ctx, request.NamespacedName, cluster)
+	switch {
+	case driver.IsGone(err):
+		return r.settle(ctx, nil, r.orphan(ctx, request.Name))
+	case err != nil:
+		return reconcile.Result{}, err
+	case !cluster.DeletionTimestamp.IsZero():
+		return r.settle(ctx, cluster, r.remove(ctx, cluster))
+	case cluster.Spec.HubAcceptsClient:
+		return r.settle(ctx, cluster, r.accept(ctx, cluster))
+	case r.wasAccepted(ctx, cluster):
+		return r.settle(ctx, cluster, r.deny(ctx, cluster))
+	case r.AutoApproval:
+		return r.settle(ctx, cluster, r.autoApprove(ctx, cluster))
+	}
+	return reconcile.Result{}, nil
+}
+
+// wasAccepted says whether there may be something of the cluster on the hub.
+func (r *Reconciler) wasAccepted(ctx context.Context, cluster *clusterv1.ManagedCluster) bool {
+	return slices.Contains(cluster.Finalizers, registration.Finalizer) ||
+		meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted) != nil ||
+		r.cached(ctx, &rbacv1.ClusterRole{}, client.ObjectKey{Name: registration.ClusterRole(cluster.Name)})
+}
+
+// cached says whether a cache has an object. It has none that does not carry the name of a cluster.
+func (r *Reconciler) cached(ctx context.Context, obj client.Object, key client.ObjectKey) bool {
+	return !driver.IsGone(r.client.Get(ctx, key, obj))
+}
+
+// later is not an error: it says when to look again. What came of the last try is shown until then: it may be that its
+// condition could not be written.
+type later struct {
+	after time.Duration
+	last  error
+}
+
+func (l later) Error() string { return fmt.Sprintf("to be looked at again in %s", l.after) }
+
+func isLater(err error) bool { return errors.As(err, &later{}) }
+
+// failure is an error that the cluster's conditions show. With a time, it is tried again then, and else when something
+// has changed.
+type failure struct {
+	error
+	after time.Duration
+}
+
+// Unwrap is for errors.Is and errors.As.
+func (f failure) Unwrap() error { return f.error }
+
+// settle makes a result of what came out, and shows it. Drivers have a backoff of their own: a condition is written with
+// each failure and comes back as an event, which the queue's backoff does not hold off.
+func (r *Reconciler) settle(ctx context.Context, cluster *clusterv1.ManagedCluster, err error) (reconcile.Result, error) {
+	var wait later
+	var failed failure
+	switch {
+	case err == nil:
+		return reconcile.Result{}, nil
+	case errors.As(err, &wait):
+		if wait.last == nil {
+			return reconcile.Result{RequeueAfter: wait.after}, nil
+		}
+		return reconcile.Result{RequeueAfter: wait.after}, r.show(ctx, cluster, wait.last)
+	case errors.As(err, &failed):
+		err = failed.error
+	case driver.IsOutdated(err):
+		// What was read is not what there is. That comes as an event, as a rule sooner than this.
+		ctrl.LoggerFrom(ctx).V(2).Info("Trying again with what there is by now", "reason", err.Error())
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	default:
+		failed.error = err
+		if shown := r.show(ctx, cluster, err); shown != nil {
+			ctrl.LoggerFrom(ctx).Error(shown, "Writing the condition of a cluster")
+		}
+		return reconcile.Result{}, err
+	}
+	ctrl.LoggerFrom(ctx).Error(err, "Registration")
+	return reconcile.Result{RequeueAfter: failed.after}, r.show(ctx, cluster, err)
+}
+
+// show writes an error to the cluster's conditions.
+func (r *Reconciler) show(ctx context.Context, cluster *clusterv1.ManagedCluster, err error) error {
+	if cluster == nil || ctx.Err() != nil {
+		return nil
+	}
+	return r.condition(ctx, cluster, metav1.ConditionFalse, registration.ReasonError, driver.Message(err))
+}
+
+// condition writes whether the cluster is accepted, and an event when that is new.
+func (r *Reconciler) condition(ctx context.Context, cluster *clusterv1.ManagedCluster, status metav1.ConditionStatus,
+	reason, message string) error {
+	before := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted)
+	if before != nil && before.Status == status && before.Reason == reason && before.Message == message {
+		// Not for the generation alone, which every taint moves.
+		return nil
+	}
+	_, err := driver.PatchConditions(ctx, r.client, cluster, func(conditions *[]metav1.Condition) {
+		meta.SetStatusCondition(conditions, metav1.Condition{
+			Type: registration.ConditionHubAccepted, Status: status, Reason: reason, Message: message,
+			ObservedGeneration: cluster.Generation, LastTransitionTime: metav1.NewTime(r.clock.Now()),
+		})
+	})
+	if driver.IsOutdated(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case reason == registration.ReasonError:
+		r.event(cluster, corev1.EventTypeWarning, "ManagedClusterRegistrationFailed", message)
+	case before == nil || before.Reason != reason:
+		if reason == registration.ReasonAccepted {
+			r.event(cluster, corev1.EventTypeNormal, "ManagedClusterAccepted",
+				fmt.Sprintf("The cluster %s is accepted", cluster.Name))
+		} else {
+			r.event(cluster, corev1.EventTypeNormal, "ManagedClusterDenied",
+				fmt.Sprintf("The cluster %s is denied", cluster.Name))
+		}
+	case before.Message != message && message != registration.MessageAccepted:
+		r.event(cluster, corev1.EventTypeWarning, "ManagedClusterRegistrationChanged", message)
+	}
+	return nil
+}
+
+func (r *Reconciler) event(cluster *clusterv1.ManagedCluster, kind, reason, message string) {
+	r.recorder.Eventf(cluster, nil, kind, reason, "Register", "%s", driver.Message(errors.New(message)))
+}

@@ -1,0 +1,195 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusteracceptance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// bindingInterval is how often a binding is looked at that somebody else keeps. Its end comes as an event.
+const bindingInterval = time.Minute
+
+// deny takes away what a cluster was accepted with. It leaves the agents the right to see that they are denied.
+func (r *Reconciler) deny(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
+	condition := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted)
+	if condition != nil && condition.Reason == registration.ReasonDenied && !r.anythingCached(ctx, cluster.Name, true) {
+		r.paces.forget(cluster.Name)
+		return nil
+	}
+	role, err := r.liveRole(ctx, cluster.Name)
+	if err != nil {
+		return err
+	}
+	// The rights first. What the caches do not have yet is deleted all the same.
+	if role != nil {
+		if role, err = r.reduce(ctx, role, deniedRules(cluster.Name)); err != nil {
+			return err
+		}
+	}
+	if err := r.deleteRoleBindings(ctx, cluster.Name); err != nil {
+		return err
+	}
+	if _, err := r.revoke(ctx, cluster.Name, role); err != nil {
+		return err
+	}
+	if err := r.delete(ctx, &coordinationv1.Lease{ObjectMeta: objectMeta(cluster.Name, cluster.Name, registration.LeaseName)}); err != nil {
+		return err
+	}
+	return r.condition(ctx, cluster, metav1.ConditionFalse, registration.ReasonDenied, registration.MessageDenied)
+}
+
+// remove takes everything away from a cluster that is being deleted, and lets it go.
+func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
+	if !slices.Contains(cluster.Finalizers, registration.Finalizer) && !r.anythingCached(ctx, cluster.Name, false) {
+		return nil // others keep it, or nothing was ever made for it
+	}
+	if err := r.removeAll(ctx, cluster.Name); err != nil {
+		return err
+	}
+	if err := r.setFinalizer(ctx, cluster, false); err != nil && !driver.IsGone(err) {
+		return fmt.Errorf("letting the cluster go: %w", err)
+	}
+	r.paces.forget(cluster.Name)
+	return nil
+}
+
+// orphan removes what is left of a cluster that is not there: its finalizer was taken off by force, or the hub's data
+// was restored from before.
+func (r *Reconciler) orphan(ctx context.Context, cluster string) error {
+	if !r.anythingCached(ctx, cluster, false) {
+		r.paces.forget(cluster)
+		return nil
+	}
+	err := r.live.Get(ctx, client.ObjectKey{Name: cluster}, &clusterv1.ManagedCluster{})
+	if !driver.IsGone(err) {
+		return err // it is there, and comes as an event
+	}
+	return r.removeAll(ctx, cluster)
+}
+
+// anythingCached says whether the caches have anything of a cluster: of a denied one, anything that is to go.
+func (r *Reconciler) anythingCached(ctx context.Context, cluster string, denied bool) bool {
+	for _, binding := range roleBindings(cluster) {
+		if r.client.Get(ctx, client.ObjectKeyFromObject(binding), binding) == nil && (!denied || binding.DeletionTimestamp.IsZero()) {
+			return true
+		}
+	}
+	if r.cached(ctx, &coordinationv1.Lease{}, client.ObjectKey{Namespace: cluster, Name: registration.LeaseName}) {
+		return true
+	}
+	role := clusterRole(cluster)
+	found := r.client.Get(ctx, client.ObjectKeyFromObject(role), role) == nil
+	if denied {
+		return found && (recordOf(role).driver != "" || len(role.Rules) > len(deniedRules(cluster)))
+	}
+	return found || r.cached(ctx, &rbacv1.ClusterRoleBinding{}, client.ObjectKeyFromObject(role))
+}
+
+// removeAll takes the rights of a cluster's agents away, then what its driver granted, then the rest. The ClusterRole goes
+// last: it has the record.
+func (r *Reconciler) removeAll(ctx context.Context, cluster string) error {
+	role, err := r.liveRole(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	if err := r.delete(ctx, clusterRoleBinding(cluster)); err != nil {
+		return err
+	}
+	if err := r.deleteRoleBindings(ctx, cluster); err != nil {
+		return err
+	}
+	if role != nil {
+		// For whoever was bound to it by others.
+		if role, err = r.reduce(ctx, role, nil); err != nil {
+			return err
+		}
+	}
+	if role, err = r.revoke(ctx, cluster, role); err != nil {
+		return err
+	}
+	if err := r.delete(ctx, &coordinationv1.Lease{ObjectMeta: objectMeta(cluster, cluster, registration.LeaseName)}); err != nil {
+		return err
+	}
+	work := client.ObjectKey{Namespace: cluster, Name: registration.WorkRoleBinding(cluster)}
+	if err := r.live.Get(ctx, work, &rbacv1.RoleBinding{}); !driver.IsGone(err) {
+		// There is work of the cluster to be cleaned up.
+		return errors.Join(err, later{after: bindingInterval})
+	}
+	if role != nil {
+		return r.delete(ctx, role)
+	}
+	return nil
+}
+
+// deleteRoleBindings takes the rights in the cluster's namespace away. The binding for work stays while its finalizer does.
+func (r *Reconciler) deleteRoleBindings(ctx context.Context, cluster string) error {
+	for _, binding := range roleBindings(cluster) {
+		if err := r.delete(ctx, binding); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) delete(ctx context.Context, obj client.Object) error {
+	if err := r.client.Delete(ctx, obj); err != nil && !driver.IsGone(err) {
+		return fmt.Errorf("deleting %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
+	}
+	return nil
+}
+
+// reduce leaves a ClusterRole the given rules, and notes before any of it is done that its record is to be revoked.
+func (r *Reconciler) reduce(ctx context.Context, role *rbacv1.ClusterRole, rules []rbacv1.PolicyRule) (*rbacv1.ClusterRole, error) {
+	return r.patchRole(ctx, role, func(role *rbacv1.ClusterRole) {
+		role.Rules = rules
+		rec := recordOf(role)
+		rec.granted, rec.note, rec.revoking = time.Time{}, "", true
+		rec.write(role)
+	})
+}
+
+// revoke has the driver take away what the ClusterRole says that it has granted, and then forgets it.
+func (r *Reconciler) revoke(ctx context.Context, cluster string, role *rbacv1.ClusterRole) (*rbacv1.ClusterRole, error) {
+	rec := recordOf(role)
+	if rec.driver == "" {
+		return role, nil
+	}
+	driver := r.Drivers.Named(rec.driver)
+	if driver == nil {
+		return role, failure{error: notEnabled(rec.driver)}
+	}
+	const what = "revoke"
+	if wait, last := r.paces.wait(cluster, what); wait > 0 {
+		return role, later{wait, last}
+	}
+	err := r.call(ctx, driver, func(ctx context.Context) error { return driver.Revoke(ctx, cluster, rec.record) })
+	if isLater(err) {
+		return role, err
+	}
+	if err != nil {
+		err = fmt.Errorf("revoking the cluster's identity: %w", err)
+		return role, failure{err, r.paces.failed(cluster, what, err)}
+	}
+	r.paces.forget(cluster)
+	return r.patchRole(ctx, role, func(role *rbacv1.ClusterRole) { rec.revoked().write(role) })
+}
+
+func notEnabled(driver string) error {
+	return fmt.Errorf("the cluster was accepted by the registration driver %q, which is not enabled: add it to "+
+		"--registration-drivers", driver)
+}

@@ -1,0 +1,210 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clusteravailability says of clusters whose agents have fallen silent that nobody knows whether they are
+// available, keeps the taints of clusters in line with their availability, and says whose clock is wrong.
+//
+// An agent says that it lives by renewing the cluster's Lease. When it did so last is measured by the clock of this
+// process, at which it sees the Lease change; what the agent writes as the time may be of any clock. So no wrong clock, of
+// an agent or of the hub, and no step of either, makes a cluster unreachable or keeps a dead one alive. The price is that
+// a process that has just started gives every agent a whole period of grace.
+//
+// A Lease that is renewed costs no reconciliation: it moves a time in memory, at which a timer looks when it runs out.
+package clusteravailability
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	// missedRenewals is how many renewals an agent may miss.
+	missedRenewals = 5
+	// defaultLeaseSeconds is the lease duration of a cluster that names none.
+	defaultLeaseSeconds = 60
+
+	// Upstream's.
+	messageClockSynced    = "The clock of the managed cluster is synced with the hub."
+	messageClockOutOfSync = "The clock of hub and agent is out of sync. This may cause the Unknown status and affect agent functionalities."
+
+	workers        = 8
+	firstBackoff   = 100 * time.Millisecond
+	longestBackoff = 30 * time.Second
+)
+
+// Reconciler brings the availability of one cluster up to date.
+type Reconciler struct {
+	client client.Client
+	live   client.Reader
+	clock  clock.PassiveClock
+	beats  *beats
+}
+
+var _ reconcile.Reconciler = &Reconciler{}
+
+// SetupWithManager adds the controller.
+func SetupWithManager(mgr ctrl.Manager) error {
+	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{})
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("clusteravailability").
+		For(&clusterv1.ManagedCluster{}).
+		Watches(&coordinationv1.Lease{}, r.beats).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+				firstBackoff, longestBackoff),
+		}).
+		Complete(r)
+}
+
+func newReconciler(c client.Client, live client.Reader, clock clock.PassiveClock) *Reconciler {
+	return &Reconciler{client: c, live: live, clock: clock, beats: newBeats(clock)}
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	cluster := &clusterv1.ManagedCluster{}
+	if err := r.client.Get(ctx, request.NamespacedName, cluster); err != nil {
+		if driver.IsGone(err) {
+			r.beats.forget(request.Name)
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, err
+	}
+	if !cluster.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	written, wait, err := r.status(ctx, cluster)
+	if err == nil && !written {
+		// What has been written makes another version of the cluster, which comes as an event.
+		err = r.taint(ctx, cluster)
+	}
+	if driver.IsOutdated(err) {
+		// Somebody else has changed or deleted the cluster. That comes as an event, and with it the next try.
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	return reconcile.Result{RequeueAfter: wait}, err
+}
+
+// status writes what the Lease says, if that is new, and returns when it may say something else.
+func (r *Reconciler) status(ctx context.Context, cluster *clusterv1.ManagedCluster) (written bool, wait time.Duration, err error) {
+	if meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted) == nil {
+		return false, 0, nil // it has never had a Lease
+	}
+	available := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionAvailable)
+	unknown := available != nil && available.Status == metav1.ConditionUnknown
+	grace := missedRenewals * leaseDuration(cluster)
+	wait = r.beats.until(cluster.Name, grace, unknown)
+	if wait <= 0 && !unknown {
+		// A watch that lags would make the whole fleet unreachable. There are few to ask for.
+		lease := &coordinationv1.Lease{}
+		err := r.live.Get(ctx, client.ObjectKey{Namespace: cluster.Name, Name: registration.LeaseName}, lease)
+		switch {
+		case err == nil:
+			r.beats.beat(lease)
+			wait = r.beats.until(cluster.Name, grace, unknown)
+		case !driver.IsGone(err):
+			return false, 0, fmt.Errorf("reading the cluster's Lease: %w", err)
+		}
+	}
+	written, err = driver.PatchConditions(ctx, r.client, cluster, func(conditions *[]metav1.Condition) {
+		now := metav1.NewTime(r.clock.Now())
+		if wait <= 0 && !unknown {
+			meta.SetStatusCondition(conditions, metav1.Condition{
+				Type: registration.ConditionAvailable, Status: metav1.ConditionUnknown, Reason: registration.ReasonLeaseUpdateStopped,
+				Message: registration.MessageLeaseUpdateStopped, LastTransitionTime: now,
+			})
+		}
+		r.clockCondition(cluster, grace, conditions, now)
+	})
+	if err == nil && wait <= 0 {
+		r.beats.silent(cluster.Name)
+	}
+	return written, max(0, wait), err
+}
+
+// clockCondition says whether the agent's clock and the hub's show about the same time, once the agent has been seen to
+// write its own.
+func (r *Reconciler) clockCondition(cluster *clusterv1.ManagedCluster, grace time.Duration, conditions *[]metav1.Condition, now metav1.Time) {
+	if skip, ok := cluster.Annotations[registration.AnnotationSkipClockCheck]; ok && skip != "false" {
+		meta.RemoveStatusCondition(conditions, registration.ConditionClockSynced)
+		return
+	}
+	skew := r.beats.skew(cluster.Name)
+	if skew == nil {
+		return
+	}
+	condition := metav1.Condition{
+		Type: registration.ConditionClockSynced, Status: metav1.ConditionTrue, Reason: registration.ReasonClockSynced,
+		Message: messageClockSynced, LastTransitionTime: now,
+	}
+	if outOfSync(*skew, grace) {
+		condition.Status, condition.Reason = metav1.ConditionFalse, registration.ReasonClockOutOfSync
+		condition.Message = messageClockOutOfSync
+	}
+	meta.SetStatusCondition(conditions, condition)
+}
+
+// taint makes the taints say what the condition Available says.
+func (r *Reconciler) taint(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
+	wanted := registration.TaintUnreachable
+	if available := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionAvailable); available != nil {
+		switch available.Status {
+		case metav1.ConditionTrue:
+			wanted = ""
+		case metav1.ConditionFalse:
+			wanted = registration.TaintUnavailable
+		}
+	}
+	before := cluster.DeepCopy()
+	cluster.Spec.Taints = taints(cluster.Spec.Taints, wanted)
+	if equality.Semantic.DeepEqual(before.Spec.Taints, cluster.Spec.Taints) {
+		return nil
+	}
+	// The lock keeps the taints of others: a merge patch replaces the whole list.
+	if err := r.client.Patch(ctx, cluster, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("changing the cluster's taints: %w", err)
+	}
+	return nil
+}
+
+// taints returns the taints with the wanted one of ours, "" for none, and without the other.
+func taints(before []clusterv1.Taint, wanted string) []clusterv1.Taint {
+	after := slices.DeleteFunc(slices.Clone(before), func(t clusterv1.Taint) bool { return ours(t) && t.Key != wanted })
+	if wanted != "" && !slices.ContainsFunc(after, func(t clusterv1.Taint) bool { return ours(t) }) {
+		// The server says since when.
+		after = append(after, clusterv1.Taint{Key: wanted, Effect: clusterv1.TaintEffectNoSelect})
+	}
+	return after
+}
+
+// ours says whether a taint is one that the hub sets. Others may have the same key.
+func ours(t clusterv1.Taint) bool {
+	return (t.Key == registration.TaintUnavailable || t.Key == registration.TaintUnreachable) && t.Value == "" &&
+		t.Effect == clusterv1.TaintEffectNoSelect
+}
+
+func leaseDuration(cluster *clusterv1.ManagedCluster) time.Duration {
+	seconds := cluster.Spec.LeaseDurationSeconds
+	if seconds <= 0 {
+		seconds = defaultLeaseSeconds
+	}
+	return time.Duration(seconds) * time.Second
+}

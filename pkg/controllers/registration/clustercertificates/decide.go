@@ -1,0 +1,204 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustercertificates
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
+)
+
+// decision is what becomes of a request. Without a reason to leave it to an admin, it is approved.
+type decision struct {
+	why string
+	// pin is the key to be pinned before.
+	pin *pinned
+}
+
+func left(format string, args ...any) decision { return decision{why: fmt.Sprintf(format, args...)} }
+
+const (
+	whyUndecided = "several keys were asked for at once, or the cluster was made with what is no key, and which is right only an " +
+		"admin can know"
+	whyUnasked = "no certificate of the cluster had been asked for when it was accepted, or not for some seconds, and the acceptance " +
+		"named no requester that asks, so its first one is for whom an admin says yes to"
+	whyOverruled = "it is for another key than that of a request that an admin has approved"
+	whyEarlier   = "it was made before the cluster was, by an agent of another cluster of the name, or in the same moment"
+)
+
+// skew is how far apart the clocks of kube-apiserver and hub-apiserver may be. Of what one and the other say to have happened
+// within it, the order is not known, and that which lets nobody in is believed.
+const skew = 5 * time.Second
+
+// checkRequester says why a user may not ask for a certificate, or nothing.
+func (r *Reconciler) checkRequester(object *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request) string {
+	if parsed.IsRenewal(&object.Spec) || agentcsr.IsBootstrap(object.Spec.Username, r.BootstrapUsers) {
+		return ""
+	}
+	return fmt.Sprintf("the user %q is neither the agent that it asks for nor a bootstrap identity", object.Spec.Username)
+}
+
+// signersLifetime is what kube-controller-manager gives certificates for which no lifetime is asked, unless it is told
+// otherwise (--cluster-signing-duration). What it was told is not known here.
+const signersLifetime = 365 * 24 * time.Hour
+
+// checkLifetime says why a certificate would live for too long, or nothing. There is no way to end its life.
+func (r *Reconciler) checkLifetime(spec *certificatesv1.CertificateSigningRequestSpec) string {
+	asked, whose := signersLifetime, "no lifetime (spec.expirationSeconds), so that the signer chooses it, by default"
+	if spec.ExpirationSeconds != nil {
+		asked, whose = time.Duration(*spec.ExpirationSeconds)*time.Second, "a lifetime of"
+	}
+	if asked <= r.MaxLifetime {
+		return ""
+	}
+	return fmt.Sprintf("it asks for %s %s, and hub-certificate-approver approves at most %s (--max-certificate-duration)", whose,
+		asked, r.MaxLifetime)
+}
+
+// decide says what becomes of the request of a cluster that is accepted. It changes nothing.
+func (r *Reconciler) decide(object *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request, s *standing) (decision, error) {
+	if !s.byCertificate() {
+		return left("the cluster is accepted by the registration driver %q and needs no certificate", s.driver()), nil
+	}
+	if why := r.checkLifetime(&object.Spec); why != "" {
+		return decision{why: why}, nil
+	}
+	now := s.pinned()
+	if parsed.IsRenewal(&object.Spec) {
+		switch {
+		case parsed.KeySHA256 == now.key:
+			return decision{}, nil
+		case !object.CreationTimestamp.After(s.cluster.CreationTimestamp.Add(skew)):
+			return decision{why: whyEarlier}, nil
+		}
+		return decision{pin: &pinned{parsed.KeySHA256, time.Now()}}, nil
+	}
+	joined := meta.FindStatusCondition(s.cluster.Status.Conditions, registration.ConditionJoined) != nil
+	switch {
+	case now.key == registration.UndecidedKey:
+		return decision{why: whyUndecided}, nil
+	case !joined && len(s.requesters()) > 0 && !slices.Contains(s.requesters(), object.Spec.Username):
+		return left("the acceptance of the cluster names who may ask for its first certificate, and not %q", object.Spec.Username), nil
+	case now.key == parsed.KeySHA256:
+		return decision{}, nil
+	case now.key != "":
+		return left("it is for another key than the agent of the cluster has, whose SHA-256 is %s", now.key), nil
+	case joined:
+		return left("the cluster has joined already, and the hub does not know which key its agent has"), nil
+	}
+	requests, err := s.requests()
+	if err != nil {
+		return decision{}, err
+	}
+	first := r.firstKey(requests, s)
+	switch first.key {
+	case "":
+		return decision{why: whyUnasked}, nil
+	case registration.UndecidedKey:
+		return decision{why: whyUndecided, pin: &first}, nil
+	case parsed.KeySHA256:
+		return decision{pin: &first}, nil
+	}
+	return decision{pin: &first, why: "it is for another key than the cluster's first certificate, whose SHA-256 is " + first.key}, nil
+}
+
+// confirm decides on a request for the pinned key. The pin may be the key that somebody made the cluster with, while an admin has
+// approved the request of its agent by other means. One request alone is not looked up: a fleet that joins at once has many.
+func (r *Reconciler) confirm(ctx context.Context, cluster string, s *standing) (decision, error) {
+	cached, err := r.cache().requests(ctx, cluster)
+	if err != nil || len(cached) <= 1 {
+		return decision{}, err
+	}
+	requests, err := s.requests()
+	if err != nil {
+		return decision{}, err
+	}
+	if approved := s.approved(requests); approved.key != "" {
+		return decision{pin: &approved, why: whyOverruled}, nil
+	}
+	return decision{}, nil
+}
+
+// approved is the last key that was approved and is not the pinned one, empty if there is none.
+func (s *standing) approved(requests []certificatesv1.CertificateSigningRequest) (last pinned) {
+	for i := range requests {
+		if !isApproved(&requests[i]) {
+			continue
+		}
+		if parsed, err := agentcsr.Parse(&requests[i]); err == nil {
+			if approval := approvalOf(&requests[i], parsed); s.supersedes(approval) && approval.since.After(last.since) {
+				last = approval
+			}
+		}
+	}
+	return last
+}
+
+// firstKey is the key that the first certificate of a cluster is for, of all that ask for one: empty if that cannot be
+// said yet.
+//
+// An admin has approved it; or it is the only one that is asked for by those who count. Those are the users that were named
+// when the cluster was accepted; or the trusted ones, if one of them asks; or all, if one of them had asked by then.
+func (r *Reconciler) firstKey(requests []certificatesv1.CertificateSigningRequest, s *standing) pinned {
+	if approved := s.approved(requests); approved.key != "" {
+		return approved
+	}
+	var all, before, trusted, named []*certificatesv1.CertificateSigningRequest
+	requesters := s.requesters()
+	for i := range requests {
+		request := &requests[i]
+		user := request.Spec.Username
+		if !agentcsr.IsPending(request) || !agentcsr.IsBootstrap(user, r.BootstrapUsers) {
+			continue
+		}
+		all = append(all, request)
+		if s.acceptedAfter(request) {
+			before = append(before, request)
+		}
+		if slices.Contains(requesters, user) {
+			named = append(named, request)
+		}
+		if slices.Contains(r.TrustedUsers, user) {
+			trusted = append(trusted, request)
+		}
+	}
+	switch {
+	case len(requesters) > 0:
+		all = named
+	case len(trusted) > 0:
+		all = trusted
+	case onlyKey(before) == "":
+		all = nil
+	}
+	return pinned{onlyKey(all), time.Now()}
+}
+
+// acceptedAfter says whether a request was there when the cluster was accepted, without a doubt. A cluster that was accepted from
+// the start was accepted before there was anything to ask for.
+func (s *standing) acceptedAfter(request *certificatesv1.CertificateSigningRequest) bool {
+	at, err := time.Parse(time.RFC3339, s.cluster.Annotations[registration.AnnotationAcceptedAt])
+	return err == nil && !request.CreationTimestamp.After(at.Add(-skew))
+}
+
+// onlyKey is the key that all requests are for, empty if there is none.
+func onlyKey(requests []*certificatesv1.CertificateSigningRequest) (key string) {
+	for _, request := range requests {
+		parsed, err := agentcsr.Parse(request)
+		switch {
+		case err != nil:
+			continue
+		case key != "" && key != parsed.KeySHA256:
+			return registration.UndecidedKey
+		}
+		key = parsed.KeySHA256
+	}
+	return key
+}

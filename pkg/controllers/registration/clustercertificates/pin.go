@@ -1,0 +1,157 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustercertificates
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/csr"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
+)
+
+// pinned is the key of a cluster's agent, and since when it is.
+type pinned struct {
+	key   string
+	since time.Time
+}
+
+// standing is how the hub stands to a cluster: what it wants, and what it remembers. Both are of the same cluster.
+type standing struct {
+	cluster *clusterv1.ManagedCluster
+	role    *rbacv1.ClusterRole
+	// requests are those of the cluster that wait or were approved. They are read when they are needed.
+	requests func() ([]certificatesv1.CertificateSigningRequest, error)
+}
+
+// source is where a standing is read, and how the requests of a cluster are found there.
+type source struct {
+	client.Reader
+	requestsOf func(cluster string) client.ListOption
+}
+
+func (r *Reconciler) cache() source {
+	return source{r.client, func(cluster string) client.ListOption { return client.MatchingFields{openIndex: cluster} }}
+}
+
+func (r *Reconciler) server() source {
+	return source{r.live, func(cluster string) client.ListOption {
+		return client.MatchingLabels{registration.ClusterNameLabel: cluster}
+	}}
+}
+
+// standing returns nil for a cluster that is not accepted, or of which the hub remembers nothing yet.
+func (f source) standing(ctx context.Context, name string) (*standing, error) {
+	s := &standing{cluster: &clusterv1.ManagedCluster{}, role: &rbacv1.ClusterRole{}}
+	if err := f.Get(ctx, client.ObjectKey{Name: name}, s.cluster); err != nil {
+		return nil, ignoreGone(err)
+	}
+	if !s.cluster.Spec.HubAcceptsClient || !s.cluster.DeletionTimestamp.IsZero() {
+		return nil, nil
+	}
+	if err := f.Get(ctx, client.ObjectKey{Name: registration.ClusterRole(name)}, s.role); err != nil {
+		return nil, ignoreGone(err)
+	}
+	if s.role.Annotations[registration.AnnotationClusterUID] != string(s.cluster.UID) || s.role.Annotations[registration.AnnotationDriver] == "" {
+		return nil, nil
+	}
+	s.requests = func() ([]certificatesv1.CertificateSigningRequest, error) { return f.requests(ctx, name) }
+	return s, nil
+}
+
+// requests are those of a cluster that wait or were approved, of a server also others.
+func (f source) requests(ctx context.Context, cluster string) ([]certificatesv1.CertificateSigningRequest, error) {
+	list := &certificatesv1.CertificateSigningRequestList{}
+	err := f.List(ctx, list, f.requestsOf(cluster), client.UnsafeDisableDeepCopy)
+	return list.Items, err
+}
+
+// ignoreGone leaves an error that comes again, such as that the hub's API is not served at the moment.
+func ignoreGone(err error) error {
+	if driver.IsGone(err) {
+		return nil
+	}
+	return err
+}
+
+func (s *standing) driver() string { return s.role.Annotations[registration.AnnotationDriver] }
+
+func (s *standing) byCertificate() bool { return s.driver() == csr.Name }
+
+func (s *standing) granted() bool { return s.role.Annotations[registration.AnnotationGranted] != "" }
+
+// pinned is empty when no key is, and names.UndecidedKey when an admin has to say which.
+func (s *standing) pinned() pinned {
+	p := pinned{key: s.role.Annotations[registration.AnnotationKey]}
+	p.since, _ = time.Parse(time.RFC3339, s.role.Annotations[registration.AnnotationKeySince])
+	return p
+}
+
+// requesters are the users who may ask for the first certificate, none if all may. Of a list that is too long, no user is.
+func (s *standing) requesters() []string {
+	users, _ := registration.Requesters(s.role.Annotations)
+	return users
+}
+
+// supersedes says whether an approval is of another key than the one that is pinned, and of a later time. What was
+// approved before the cluster was made is of another one of its name.
+func (s *standing) supersedes(approval pinned) bool {
+	now := s.pinned()
+	if approval.key == now.key || approval.since.Before(s.cluster.CreationTimestamp.Time) {
+		return false
+	}
+	return now.key == registration.UndecidedKey || approval.since.After(now.since)
+}
+
+// pin writes the key to the cluster's ClusterRole, which must be as it was read.
+func (r *Reconciler) pin(ctx context.Context, role *rbacv1.ClusterRole, p pinned) error {
+	changed := role.DeepCopy()
+	changed.Annotations[registration.AnnotationKey] = p.key
+	changed.Annotations[registration.AnnotationKeySince] = p.since.UTC().Format(time.RFC3339)
+	if err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(role, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("pinning the key of the cluster's agent: %w", err)
+	}
+	return nil
+}
+
+// isOpen says whether a request waits, or was approved.
+func isOpen(request *certificatesv1.CertificateSigningRequest) bool {
+	return agentcsr.IsPending(request) || isApproved(request)
+}
+
+func isApproved(request *certificatesv1.CertificateSigningRequest) bool {
+	approved := false
+	for _, c := range request.Status.Conditions {
+		switch c.Type {
+		case certificatesv1.CertificateApproved:
+			approved = c.Status == corev1.ConditionTrue
+		case certificatesv1.CertificateDenied, certificatesv1.CertificateFailed:
+			return false
+		}
+	}
+	return approved
+}
+
+// approvalOf is the key of an approved request, and when that was approved, by the API server's clock as long as the one
+// who did left it to it. It was not in the future.
+func approvalOf(request *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request) pinned {
+	i := slices.IndexFunc(request.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
+		return c.Type == certificatesv1.CertificateApproved
+	})
+	at := request.Status.Conditions[i].LastTransitionTime.Time
+	if now := time.Now(); at.After(now) {
+		at = now
+	}
+	return pinned{key: parsed.KeySHA256, since: at}
+}

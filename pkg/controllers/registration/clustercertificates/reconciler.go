@@ -1,0 +1,260 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clustercertificates approves the certificate requests of the agents of clusters that are accepted and register
+// by certificate: their first ones, and their renewals.
+//
+// A request is approved only if every part of it is known and right; of the rest, none is denied: it may be somebody
+// else's, and an admin may know more. A first certificate is the moment at which somebody who only may make clusters
+// becomes one of them. So the hub pins one key for each cluster, in the cluster's ClusterRole, where its agent cannot write:
+// the one that it was made with, or the only one that was asked for when it was accepted. A renewal by the agent itself
+// moves the pin, and so does an admin who approves a request. Every other key waits for an admin.
+package clustercertificates
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
+)
+
+const (
+	// reasonApproved is upstream's.
+	reasonApproved = "AutoApprovedByHubCSRApprovingController"
+
+	reporter = "clustercertificates"
+
+	// openIndex finds the requests of a cluster that wait or were approved.
+	openIndex = "open"
+
+	workers        = 8
+	firstBackoff   = 100 * time.Millisecond
+	longestBackoff = 30 * time.Second
+)
+
+// Options are what the controller needs to be told.
+type Options struct {
+	// BootstrapUsers may ask for first certificates, beside the users of bootstrap tokens.
+	BootstrapUsers []string
+	// TrustedUsers are those of BootstrapUsers who may do so also for a cluster that was accepted before.
+	TrustedUsers []string
+	// MaxLifetime is the longest life of a certificate that is approved without an admin.
+	MaxLifetime time.Duration
+}
+
+// Reconciler decides on one certificate request.
+type Reconciler struct {
+	Options
+	// client reads from the caches, live from the API server: a certificate lasts longer than what a cache has missed.
+	client   client.Client
+	live     client.Reader
+	recorder events.EventRecorder
+}
+
+var _ reconcile.Reconciler = &Reconciler{}
+
+// SetupWithManager adds the controller.
+func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	request := &certificatesv1.CertificateSigningRequest{}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, request, openIndex, openOf); err != nil {
+		return err
+	}
+	r := &Reconciler{
+		Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder(reporter),
+	}
+	if err := r.setupWaiting(mgr); err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(reporter).
+		For(request).
+		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsOf),
+			builder.WithPredicates(predicate.Funcs{UpdateFunc: clusterChanged})).
+		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(r.requestsOf),
+			builder.WithPredicates(predicate.Funcs{UpdateFunc: annotationsChanged})).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+				firstBackoff, longestBackoff),
+		}).
+		Complete(r)
+}
+
+func openOf(obj client.Object) []string {
+	request := obj.(*certificatesv1.CertificateSigningRequest)
+	if cluster := request.Labels[registration.ClusterNameLabel]; cluster != "" && isOpen(request) {
+		return []string{cluster}
+	}
+	return nil
+}
+
+// clusterChanged lets through changes of what a decision depends on.
+func clusterChanged(e event.UpdateEvent) bool {
+	before, now := e.ObjectOld.(*clusterv1.ManagedCluster), e.ObjectNew.(*clusterv1.ManagedCluster)
+	return before.UID != now.UID || before.Spec.HubAcceptsClient != now.Spec.HubAcceptsClient
+}
+
+func annotationsChanged(e event.UpdateEvent) bool {
+	before, now := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
+	for _, annotation := range []string{
+		registration.AnnotationGranted, registration.AnnotationDriver, registration.AnnotationClusterUID, registration.AnnotationKey, registration.AnnotationRequesters,
+	} {
+		if before[annotation] != now[annotation] {
+			return true
+		}
+	}
+	return false
+}
+
+// requestsOf maps a cluster, or what carries its name, to the requests of its agents that wait or were
+// approved.
+func (r *Reconciler) requestsOf(ctx context.Context, obj client.Object) []reconcile.Request {
+	cluster := obj.GetName()
+	if _, ok := obj.(*clusterv1.ManagedCluster); !ok {
+		cluster = obj.GetLabels()[registration.ClusterNameLabel]
+	}
+	list := &certificatesv1.CertificateSigningRequestList{}
+	if err := r.client.List(ctx, list, client.MatchingFields{openIndex: cluster}, client.UnsafeDisableDeepCopy); err != nil {
+		// The cache has not got the requests yet. Each of them is reconciled when it has.
+		ctrl.LoggerFrom(ctx).Error(err, "Listing the certificate requests of a cluster", "cluster", cluster)
+		return nil
+	}
+	requests := make([]reconcile.Request, len(list.Items))
+	for i := range list.Items {
+		requests[i].NamespacedName = client.ObjectKeyFromObject(&list.Items[i])
+	}
+	return requests
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	object := &certificatesv1.CertificateSigningRequest{}
+	if err := r.client.Get(ctx, request.NamespacedName, object); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !isOpen(object) {
+		return reconcile.Result{}, nil
+	}
+	parsed, err := agentcsr.Parse(object)
+	switch {
+	case errors.Is(err, agentcsr.ErrOther):
+		return reconcile.Result{}, nil
+	case !agentcsr.IsPending(object):
+		if err != nil {
+			return reconcile.Result{}, nil // an admin wanted it so, and it makes no agent of the cluster
+		}
+		return reconcile.Result{}, r.follow(ctx, object, parsed)
+	case err != nil:
+		r.leave(object, nil, err.Error())
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{}, r.answer(ctx, object, parsed)
+}
+
+// answer decides on a request that waits.
+func (r *Reconciler) answer(ctx context.Context, object *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request) error {
+	if why := r.checkRequester(object, parsed); why != "" {
+		r.leave(object, nil, why)
+		return nil
+	}
+	// The caches first: who floods the hub with requests must not make it ask for each, nor must a cluster that is still
+	// being accepted. What they miss comes as an event.
+	var s *standing
+	var d decision
+	for _, from := range []source{r.cache(), r.server()} {
+		var err error
+		if s, err = from.standing(ctx, parsed.Cluster); err != nil || s == nil || !s.granted() {
+			return err // without one, the cluster is not that far yet
+		}
+		if d, err = r.decide(object, parsed, s); err != nil {
+			return err
+		}
+		if d.why == whyUnasked {
+			break // that takes all of the cluster's requests, of which there may be many
+		}
+	}
+	if d.why == "" && d.pin == nil && !parsed.IsRenewal(&object.Spec) {
+		var err error
+		if d, err = r.confirm(ctx, parsed.Cluster, s); err != nil {
+			return err
+		}
+	}
+	if d.pin != nil {
+		// Before the approval: whoever ends in between finds the key that is to be approved, and no other.
+		if err := r.pin(ctx, s.role, *d.pin); err != nil {
+			return err
+		}
+	}
+	if d.why != "" {
+		r.leave(object, s.cluster, d.why)
+		return nil
+	}
+	return r.approve(ctx, object, s.cluster)
+}
+
+// follow pins the key of a request that an admin has approved.
+func (r *Reconciler) follow(ctx context.Context, object *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request) error {
+	approval := approvalOf(object, parsed)
+	var s *standing
+	for _, from := range []source{r.cache(), r.server()} {
+		var err error
+		if s, err = from.standing(ctx, parsed.Cluster); err != nil || s == nil || !s.byCertificate() || !s.supersedes(approval) {
+			return err
+		}
+	}
+	return r.pin(ctx, s.role, approval)
+}
+
+// approve approves the very request that was looked at: of a request only the labels and the conditions can change.
+func (r *Reconciler) approve(ctx context.Context, object *certificatesv1.CertificateSigningRequest, cluster *clusterv1.ManagedCluster) error {
+	approved := object.DeepCopy()
+	approved.Status.Conditions = append(approved.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: reasonApproved,
+		Message:        "The certificate is for an agent of the accepted cluster " + cluster.Name,
+		LastUpdateTime: metav1.Now(),
+	})
+	err := r.client.SubResource("approval").Update(ctx, approved)
+	if driver.IsOutdated(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("approving the certificate request: %w", err)
+	}
+	r.recorder.Eventf(object, cluster, corev1.EventTypeNormal, "ManagedClusterCSRAutoApproved", "Approve",
+		"The certificate request %s of the cluster %s is approved", object.Name, cluster.Name)
+	return nil
+}
+
+// leave says why a request waits for an admin.
+func (r *Reconciler) leave(object *certificatesv1.CertificateSigningRequest, cluster *clusterv1.ManagedCluster, why string) {
+	note := fmt.Sprintf("The certificate request %s waits for an admin (kubectl certificate approve %[1]s): %s", object.Name, why)
+	if len(note) > 1000 {
+		note = strings.ToValidUTF8(note[:1000], "")
+	}
+	if cluster == nil {
+		r.recorder.Eventf(object, nil, corev1.EventTypeWarning, "ManagedClusterCSRPending", "Approve", "%s", note)
+		return
+	}
+	r.recorder.Eventf(object, cluster, corev1.EventTypeWarning, "ManagedClusterCSRPending", "Approve", "%s", note)
+}

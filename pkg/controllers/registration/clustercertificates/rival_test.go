@@ -1,0 +1,260 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustercertificates
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const bootstrap = "system:bootstrap:abcdef"
+
+// began is when a test begins, long enough ago for all that it does to have passed.
+var began = time.Now().Add(-time.Hour).Truncate(time.Second)
+
+// hub is one with a cluster c1, and a process that approves requests.
+type hub struct {
+	*testing.T
+	client  client.Client
+	process *Reconciler
+	said    *events.FakeRecorder
+	// ends has the process end before its next approval.
+	ends bool
+	now  time.Time
+	keys map[string]*ecdsa.PrivateKey
+}
+
+var errEnded = errors.New("the process has ended")
+
+func newHub(t *testing.T) *hub {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	builder := runtime.NewSchemeBuilder(clusterv1.AddToScheme, certificatesv1.AddToScheme, rbacv1.AddToScheme)
+	if err := builder.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	h := &hub{T: t, said: events.NewFakeRecorder(1000), now: began, keys: map[string]*ecdsa.PrivateKey{}}
+	h.client = fake.NewClientBuilder().WithScheme(scheme).
+		WithStatusSubresource(&clusterv1.ManagedCluster{}).
+		WithIndex(&certificatesv1.CertificateSigningRequest{}, openIndex, openOf).
+		WithInterceptorFuncs(interceptor.Funcs{
+			SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, _ ...client.SubResourceUpdateOption) error {
+				if h.ends && sub == "approval" {
+					h.ends = false
+					return errEnded
+				}
+				return c.Status().Update(ctx, obj)
+			},
+		}).Build()
+	h.process = &Reconciler{Options: Options{MaxLifetime: 365 * 24 * time.Hour}, client: h.client, live: h.client, recorder: h.said}
+	h.later()
+	h.make("uid1")
+	return h
+}
+
+// make makes the cluster, in the place of one that is there.
+func (h *hub) make(uid types.UID) {
+	h.Helper()
+	if err := client.IgnoreNotFound(h.client.Delete(h.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}})); err != nil {
+		h.Fatal(err)
+	}
+	h.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: uid, CreationTimestamp: metav1.NewTime(h.now)}})
+	h.later()
+}
+
+func (h *hub) create(obj client.Object) {
+	h.Helper()
+	if err := h.client.Create(h.Context(), obj); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *hub) later() { h.now = h.now.Add(10 * time.Second) }
+
+// accept is what an admin does, hub-apiserver, and pkg/controllers/registration/clusteracceptance.
+func (h *hub) accept(annotations map[string]string) {
+	h.Helper()
+	c := &clusterv1.ManagedCluster{}
+	h.get("c1", c)
+	c.Spec.HubAcceptsClient = true
+	c.Annotations = map[string]string{registration.AnnotationAcceptedAt: h.now.UTC().Format(time.RFC3339Nano)}
+	if err := h.client.Update(h.Context(), c); err != nil {
+		h.Fatal(err)
+	}
+	record := map[string]string{registration.AnnotationDriver: "csr", registration.AnnotationClusterUID: string(c.UID), registration.AnnotationGranted: "2030-01-01T00:00:00Z"}
+	for key, value := range annotations {
+		record[key] = value
+	}
+	h.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: registration.ClusterRole("c1"), Annotations: record,
+		Labels: map[string]string{registration.ClusterNameLabel: "c1"}}})
+	h.later()
+}
+
+// ask makes a request. The same who has the same key.
+func (h *hub) ask(name, who, user string) {
+	h.Helper()
+	key, ok := h.keys[who]
+	if !ok {
+		made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			h.Fatal(err)
+		}
+		key, h.keys[who] = made, made
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
+		Subject: pkix.Name{CommonName: c1Agent, Organization: []string{c1Group, allGroup}}}, key)
+	if err != nil {
+		h.Fatal(err)
+	}
+	groups := []string{"system:bootstrappers", "system:authenticated"}
+	if user == c1Agent {
+		groups = []string{c1Group, allGroup, "system:authenticated"}
+	}
+	h.create(&certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(h.now),
+			Labels: map[string]string{registration.ClusterNameLabel: "c1"}},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			SignerName: registration.SignerName, Usages: []certificatesv1.KeyUsage{"client auth"}, Username: user, Groups: groups,
+			Request: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+		},
+	})
+	h.later()
+}
+
+func (h *hub) get(name string, obj client.Object) {
+	h.Helper()
+	if err := h.client.Get(h.Context(), client.ObjectKey{Name: name}, obj); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// conclude is what an admin does, or the garbage collector.
+func (h *hub) conclude(name string, with certificatesv1.RequestConditionType) {
+	h.Helper()
+	request := &certificatesv1.CertificateSigningRequest{}
+	h.get(name, request)
+	request.Status.Conditions = append(request.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+		Type: with, Status: "True", Reason: "KubectlApprove", LastTransitionTime: metav1.NewTime(h.now)})
+	if err := h.client.Status().Update(h.Context(), request); err != nil {
+		h.Fatal(err)
+	}
+	h.later()
+}
+
+func (h *hub) collect(name string) {
+	h.Helper()
+	if err := h.client.Delete(h.Context(), &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// settle has the process look at all requests, in both orders, until that changes nothing.
+func (h *hub) settle() {
+	h.Helper()
+	for range 3 {
+		list := &certificatesv1.CertificateSigningRequestList{}
+		if err := h.client.List(h.Context(), list); err != nil {
+			h.Fatal(err)
+		}
+		for i := range list.Items {
+			h.look(list.Items[i].Name)
+		}
+		for i := range list.Items {
+			h.look(list.Items[len(list.Items)-1-i].Name)
+		}
+	}
+	if _, err := (waiting{h.process}).Reconcile(h.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "c1"}}); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *hub) look(name string) {
+	h.Helper()
+	_, err := h.process.Reconcile(h.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+	if err != nil && !errors.Is(err, errEnded) && !apierrors.IsConflict(err) {
+		h.Fatal(err)
+	}
+}
+
+// want says which requests are approved; all others are not.
+func (h *hub) want(approved ...string) {
+	h.Helper()
+	h.settle()
+	list := &certificatesv1.CertificateSigningRequestList{}
+	if err := h.client.List(h.Context(), list); err != nil {
+		h.Fatal(err)
+	}
+	var got []string
+	for i := range list.Items {
+		if isApproved(&list.Items[i]) {
+			got = append(got, list.Items[i].Name)
+		}
+	}
+	if strings.Join(got, " ") != strings.Join(approved, " ") {
+		h.Errorf("approved are %q, want %q", got, approved)
+	}
+}
+
+// wantPinned says whose key is pinned.
+func (h *hub) wantPinned(who string) {
+	h.Helper()
+	role := &rbacv1.ClusterRole{}
+	h.get(registration.ClusterRole("c1"), role)
+	if got, want := role.Annotations[registration.AnnotationKey], h.keyOf(who); got != want {
+		h.Errorf("pinned is %q, want that of %s: %q", got, who, want)
+	}
+}
+
+// keyOf is the hash of the key of one who has asked, empty for others.
+func (h *hub) keyOf(who string) string {
+	h.Helper()
+	key := h.keys[who]
+	if key == nil {
+		return ""
+	}
+	der, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		h.Fatal(err)
+	}
+	sum := sha256.Sum256(der)
+	return hex.EncodeToString(sum[:])
+}
+
+// waits is what the cluster says of requests that wait for an admin.
+func (h *hub) waits() string {
+	h.Helper()
+	c := &clusterv1.ManagedCluster{}
+	h.get("c1", c)
+	if condition := meta.FindStatusCondition(c.Status.Conditions, registration.ConditionRequestWaits); condition != nil && condition.Status == "True" {
+		return condition.Message
+	}
+	return ""
+}

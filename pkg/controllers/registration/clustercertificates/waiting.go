@@ -1,0 +1,133 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustercertificates
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
+)
+
+// noticeAfter is how long after a change a cluster is looked at: most requests have been answered by then.
+const noticeAfter = time.Second
+
+// waiting says on a cluster that one of its requests waits for an admin. It is the other face of the events of Reconciler.
+type waiting struct{ *Reconciler }
+
+func (r *Reconciler) setupWaiting(mgr ctrl.Manager) error {
+	ofCluster := func(_ context.Context, obj client.Object) []reconcile.Request {
+		name := obj.GetLabels()[registration.ClusterNameLabel]
+		if name == "" {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(reporter+"-waiting").
+		For(&clusterv1.ManagedCluster{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: clusterChanged})).
+		Watches(&certificatesv1.CertificateSigningRequest{}, handler.EnqueueRequestsFromMapFunc(ofCluster)).
+		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(ofCluster),
+			builder.WithPredicates(predicate.Funcs{UpdateFunc: annotationsChanged})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(waiting{r})
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (w waiting) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	cluster := &clusterv1.ManagedCluster{}
+	if err := w.client.Get(ctx, request.NamespacedName, cluster); err != nil {
+		return reconcile.Result{}, ignoreGone(err)
+	}
+	why, young, err := w.why(ctx, cluster)
+	if err != nil || young {
+		return reconcile.Result{RequeueAfter: noticeAfter}, err
+	}
+	condition := metav1.Condition{
+		Type: registration.ConditionRequestWaits, Status: metav1.ConditionTrue, Reason: registration.ReasonRequestWaits, Message: why,
+		ObservedGeneration: cluster.Generation,
+	}
+	before := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionRequestWaits)
+	if why == "" {
+		condition.Status, condition.Reason = metav1.ConditionFalse, registration.ReasonNoRequestWaits
+		condition.Message = "No certificate request of the cluster waits for an admin"
+		if before == nil {
+			return reconcile.Result{}, nil
+		}
+	}
+	if before != nil && before.Status == condition.Status && before.Message == condition.Message {
+		return reconcile.Result{}, nil
+	}
+	_, err = driver.PatchConditions(ctx, w.client, cluster, func(conditions *[]metav1.Condition) {
+		meta.SetStatusCondition(conditions, condition)
+	})
+	if driver.IsOutdated(err) {
+		return reconcile.Result{RequeueAfter: noticeAfter}, nil
+	}
+	if err == nil && why != "" {
+		w.recorder.Eventf(cluster, nil, corev1.EventTypeWarning, "ManagedClusterCSRPending", "Approve", "%s", why)
+	}
+	return reconcile.Result{}, err
+}
+
+// why is what is to be said of the oldest request that an admin has to decide on, or nothing. A request that is younger
+// than noticeAfter may be about to be answered.
+func (w waiting) why(ctx context.Context, cluster *clusterv1.ManagedCluster) (why string, young bool, err error) {
+	s, err := w.cache().standing(ctx, cluster.Name)
+	if err != nil || s == nil || !s.granted() || !s.byCertificate() {
+		return "", false, err
+	}
+	requests, err := s.requests()
+	if err != nil {
+		return "", false, err
+	}
+	var pending []*certificatesv1.CertificateSigningRequest
+	for i := range requests {
+		if agentcsr.IsPending(&requests[i]) {
+			pending = append(pending, &requests[i])
+		}
+	}
+	slices.SortFunc(pending, func(a, b *certificatesv1.CertificateSigningRequest) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	for _, request := range pending {
+		parsed, err := agentcsr.Parse(request)
+		if err != nil || w.checkRequester(request, parsed) != "" {
+			continue // it need not be the cluster's
+		}
+		d, err := w.decide(request, parsed, s)
+		if err != nil {
+			return "", false, err
+		}
+		if d.why == "" || d.pin != nil {
+			continue // the other controller is about to act on it
+		}
+		if time.Since(request.CreationTimestamp.Time) < noticeAfter {
+			return "", true, nil
+		}
+		return fmt.Sprintf("Certificate request %s waits for an admin: %s. kubectl hub accept --clusters %s shows all that wait, "+
+			"and approves the one that --csr names", request.Name, d.why, cluster.Name), false, nil
+	}
+	return "", false, nil
+}

@@ -1,0 +1,164 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package awsirsa
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/irsa"
+)
+
+const standard = "STANDARD"
+
+// ensureEntry makes the access entry of the role, or makes it what it should be.
+func (d *Driver) ensureEntry(ctx context.Context, g grant, r *role, fresh bool) error {
+	if fresh {
+		// A new role rarely has an entry: one call instead of two.
+		err := d.createEntry(ctx, g)
+		if !is[*ekstypes.ResourceInUseException](err) {
+			return err
+		}
+	}
+	entry, err := d.getEntry(ctx, g)
+	if err != nil {
+		return err
+	}
+	if entry == nil {
+		return d.createEntry(ctx, g)
+	}
+	if err := g.ownsEntry(entry); err != nil {
+		return err
+	}
+	if ofEarlierRole(entry, r) || aws.ToString(entry.Type) != standard {
+		if err := d.deleteEntry(ctx, g); err != nil {
+			return err
+		}
+		return d.createEntry(ctx, g)
+	}
+	if aws.ToString(entry.Username) != entryUser(g.cluster) || !sameSet(entry.KubernetesGroups, entryGroups(g.cluster)) {
+		_, err := d.eks.UpdateAccessEntry(ctx, &eks.UpdateAccessEntryInput{
+			ClusterName: aws.String(g.Hub.Name), PrincipalArn: aws.String(g.HubRoleARN()),
+			Username: aws.String(entryUser(g.cluster)), KubernetesGroups: entryGroups(g.cluster),
+		})
+		if err != nil {
+			return awsError("EKS UpdateAccessEntry "+g.HubRole(), err)
+		}
+	}
+	if err := d.dropAccessPolicies(ctx, g); err != nil {
+		return err
+	}
+	if miss := missing(entry.Tags, d.wantedTags(g)); len(miss) > 0 {
+		_, err := d.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: entry.AccessEntryArn, Tags: miss})
+		if err != nil {
+			err = awsError("EKS TagResource "+g.HubRole(), err)
+		}
+		return g.unlessTagged(err)
+	}
+	return nil
+}
+
+// ofEarlierRole says that an entry was made for a role of the same name that was there before. EKS lets in only the role that
+// was there when the entry was made, and does not tell which one that was.
+func ofEarlierRole(entry *ekstypes.AccessEntry, r *role) bool {
+	return entry.CreatedAt != nil && entry.CreatedAt.Before(r.created)
+}
+
+func (d *Driver) removeEntry(ctx context.Context, g grant) error {
+	entry, err := d.getEntry(ctx, g)
+	if err != nil || entry == nil || g.ownsEntry(entry) != nil {
+		return err
+	}
+	return d.deleteEntry(ctx, g)
+}
+
+// ownsEntry is nil for the entry of this cluster of this hub: by its tags or, where it has not both of them, by its user name,
+// which is no other's. All else is somebody else's, though it is of our role.
+func (g grant) ownsEntry(entry *ekstypes.AccessEntry) error {
+	what := "the EKS access entry of " + g.HubRole()
+	cluster, hub := entry.Tags[irsa.TagOwner], entry.Tags[irsa.TagOwnerHub]
+	if cluster != "" && hub != "" || cluster != "" && cluster != g.cluster || hub != "" && hub != g.Hub.String() {
+		return g.owns(what, entry.Tags)
+	}
+	user := aws.ToString(entry.Username)
+	if user == entryUser(g.cluster) {
+		return nil
+	}
+	if other := namedCluster(user, entryUser); other != "" {
+		return driver.Terminal(fmt.Errorf("%s belongs to the ManagedCluster %q, by its user name", what, other))
+	}
+	return driver.Terminal(fmt.Errorf("%s is there already, with the user name %q, and was not made by this hub: delete it",
+		what, user))
+}
+
+// unlessTagged notes that the hub may not tag access entries, and returns any other error.
+func (g grant) unlessTagged(err error) error {
+	if !denied(err) {
+		return err
+	}
+	g.note("Its EKS access entry has not the tags of the hub, and works without them: " + err.Error())
+	return nil
+}
+
+// getEntry returns nil for an entry that is not there.
+func (d *Driver) getEntry(ctx context.Context, g grant) (*ekstypes.AccessEntry, error) {
+	out, err := d.eks.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{
+		ClusterName: aws.String(g.Hub.Name), PrincipalArn: aws.String(g.HubRoleARN()),
+	})
+	if is[*ekstypes.ResourceNotFoundException](err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, awsError("EKS DescribeAccessEntry "+g.HubRole(), err)
+	}
+	return out.AccessEntry, nil
+}
+
+// createEntry makes the entry, without tags where the hub may not tag it.
+func (d *Driver) createEntry(ctx context.Context, g grant) error {
+	refused := d.tryCreateEntry(ctx, g, d.wantedTags(g))
+	if !denied(refused) {
+		return refused
+	}
+	if err := d.tryCreateEntry(ctx, g, nil); err != nil {
+		return err
+	}
+	return g.unlessTagged(refused)
+}
+
+func (d *Driver) tryCreateEntry(ctx context.Context, g grant, tags map[string]string) error {
+	_, err := d.eks.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
+		ClusterName: aws.String(g.Hub.Name), PrincipalArn: aws.String(g.HubRoleARN()), Type: aws.String(standard),
+		Username: aws.String(entryUser(g.cluster)), KubernetesGroups: entryGroups(g.cluster), Tags: tags,
+	})
+	if err == nil {
+		return nil
+	}
+	wrapped := awsError("EKS CreateAccessEntry "+g.HubRole(), err)
+	// What is not found is the cluster. An invalid parameter, though, is most often a role that EKS will see in some seconds.
+	if is[*ekstypes.ResourceNotFoundException](err) {
+		return driver.Terminal(wrapped)
+	}
+	return wrapped
+}
+
+func (d *Driver) deleteEntry(ctx context.Context, g grant) error {
+	_, err := d.eks.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{
+		ClusterName: aws.String(g.Hub.Name), PrincipalArn: aws.String(g.HubRoleARN()),
+	})
+	if err != nil && !is[*ekstypes.ResourceNotFoundException](err) {
+		return awsError("EKS DeleteAccessEntry "+g.HubRole(), err)
+	}
+	return nil
+}
+
+func sameSet(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}

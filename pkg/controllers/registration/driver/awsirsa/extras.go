@@ -1,0 +1,160 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package awsirsa
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+)
+
+// What others have given the role or its access entry beside what the hub gives is taken away. A hub that may not do that
+// goes on, and says so: the policy of its own role may be older than these rights.
+
+// dropPolicies takes the role's policies away, but the inline one to keep.
+func (d *Driver) dropPolicies(ctx context.Context, g grant, keep string) error {
+	inline, err := d.inlinePolicies(ctx, g)
+	if err := g.unlessDenied(err); err != nil {
+		return err
+	}
+	for _, name := range inline {
+		if name == keep {
+			continue
+		}
+		if err := g.dropped("the inline policy "+name, d.dropPolicy(ctx, g, name)); err != nil {
+			return err
+		}
+	}
+	attached, err := d.attachedPolicies(ctx, g)
+	if err := g.unlessDenied(err); err != nil {
+		return err
+	}
+	for _, arn := range attached {
+		_, err := d.iam.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: aws.String(g.HubRole()), PolicyArn: aws.String(arn)})
+		if is[*iamtypes.NoSuchEntityException](err) {
+			continue
+		}
+		if err != nil {
+			err = awsError("IAM DetachRolePolicy "+g.HubRole(), err)
+		}
+		if err := g.dropped("the policy "+arn, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Driver) inlinePolicies(ctx context.Context, g grant) (names []string, err error) {
+	pages := iam.NewListRolePoliciesPaginator(d.iam, &iam.ListRolePoliciesInput{RoleName: aws.String(g.HubRole())})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, awsError("IAM ListRolePolicies "+g.HubRole(), err)
+		}
+		names = append(names, page.PolicyNames...)
+	}
+	return names, nil
+}
+
+func (d *Driver) attachedPolicies(ctx context.Context, g grant) (arns []string, err error) {
+	pages := iam.NewListAttachedRolePoliciesPaginator(d.iam, &iam.ListAttachedRolePoliciesInput{RoleName: aws.String(g.HubRole())})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, awsError("IAM ListAttachedRolePolicies "+g.HubRole(), err)
+		}
+		for _, policy := range page.AttachedPolicies {
+			arns = append(arns, aws.ToString(policy.PolicyArn))
+		}
+	}
+	return arns, nil
+}
+
+func (d *Driver) dropPolicy(ctx context.Context, g grant, name string) error {
+	_, err := d.iam.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: aws.String(g.HubRole()), PolicyName: aws.String(name)})
+	if err != nil && !is[*iamtypes.NoSuchEntityException](err) {
+		return awsError("IAM DeleteRolePolicy "+g.HubRole(), err)
+	}
+	return nil
+}
+
+// dropAccessPolicies takes EKS's access policies from the entry: the hub gives rights by groups, and none by these.
+func (d *Driver) dropAccessPolicies(ctx context.Context, g grant) error {
+	cluster, principal := aws.String(g.Hub.Name), aws.String(g.HubRoleARN())
+	var arns []string
+	pages := eks.NewListAssociatedAccessPoliciesPaginator(d.eks, &eks.ListAssociatedAccessPoliciesInput{ClusterName: cluster, PrincipalArn: principal})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return g.unlessDenied(awsError("EKS ListAssociatedAccessPolicies "+g.HubRole(), err))
+		}
+		for _, policy := range page.AssociatedAccessPolicies {
+			arns = append(arns, aws.ToString(policy.PolicyArn))
+		}
+	}
+	for _, arn := range arns {
+		_, err := d.eks.DisassociateAccessPolicy(ctx, &eks.DisassociateAccessPolicyInput{ClusterName: cluster, PrincipalArn: principal, PolicyArn: aws.String(arn)})
+		if is[*ekstypes.ResourceNotFoundException](err) {
+			continue
+		}
+		if err != nil {
+			err = awsError("EKS DisassociateAccessPolicy "+g.HubRole(), err)
+		}
+		if err := g.dropped("the EKS access policy "+arn, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notes are what is to be said of a cluster that has all that it needs.
+type notes struct{ all []string }
+
+func (n *notes) note(text string) { n.all = append(n.all, text) }
+
+// unlessDenied notes that the hub lacks a right, and returns any other error.
+func (n *notes) unlessDenied(err error) error {
+	if !denied(err) {
+		return err
+	}
+	n.note("What others may have given it is not removed: " + err.Error())
+	return nil
+}
+
+// dropped notes what has come of taking away what others have given.
+func (n *notes) dropped(what string, err error) error {
+	switch {
+	case err == nil:
+		n.note(fmt.Sprintf("Others had given it %s, which is removed", what))
+	case denied(err):
+		n.note(fmt.Sprintf("Others have given it %s, which the hub may not remove: %s", what, err))
+	default:
+		return err
+	}
+	return nil
+}
+
+// warning is the notes, or nil.
+func (n *notes) warning() error {
+	if len(n.all) == 0 {
+		return nil
+	}
+	return driver.Warning(strings.Join(n.all, ". "))
+}
+
+// with adds the notes to an error.
+func (n *notes) with(err error) error {
+	if len(n.all) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w (%s)", err, strings.Join(n.all, ". "))
+}

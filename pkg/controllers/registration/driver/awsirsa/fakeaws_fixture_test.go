@@ -1,0 +1,219 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package awsirsa
+
+import (
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"k8s.io/client-go/kubernetes/fake"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/irsa"
+	"github.com/clusterhub/clusterhub/test/fakeaws"
+)
+
+// Here the driver has the SDK's own clients, and calls what is AWS as far as it knows: policies decide, by web identity.
+
+const (
+	hubAccount, managedAccount = "123456789012", "210987654321"
+	controller                 = "system:serviceaccount:clusterhub-system:hub-controller-manager"
+)
+
+// world is the AWS of a hub and of its clusters, in one partition.
+type world struct {
+	*testing.T
+	*fakeaws.Server
+	hub, managed *fakeaws.Account
+	cluster      irsa.Cluster // the hub's
+	agents       *fakeaws.Issuer
+	kube         *fake.Clientset
+	clock        *fakeClock
+	config       aws.Config // of the driver
+	*Driver
+}
+
+// newWorld makes it. The driver's role may do what the policy says, and nothing else.
+func newWorld(t *testing.T, region string, access Access, policy func(irsa.Policy) irsa.Policy) *world {
+	t.Helper()
+	server := must(fakeaws.Start(1))(t)
+	t.Cleanup(server.Close)
+	w := &world{
+		T: t, Server: server, hub: must(server.AddAccount(hubAccount, region))(t),
+		managed: must(server.AddAccount(managedAccount, region))(t),
+		kube:    fake.NewClientset(newAWSAuth(nodes)),
+		clock:   &fakeClock{clocktesting.NewFakePassiveClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))},
+	}
+	w.cluster = must(irsa.ParseClusterARN(w.hub.AddCluster(fakeaws.Cluster{Name: "hub-cluster1"})))(t)
+	w.agents = must(w.managed.AddIssuer("oidc.eks." + region + ".amazonaws.com/id/MANAGED"))(t)
+	issuer := must(w.hub.AddIssuer("oidc.eks." + region + ".amazonaws.com/id/HUB"))(t)
+	allowed := irsa.CreatorPolicy(w.cluster, access == AccessEntry, "team")
+	if policy != nil {
+		allowed = policy(allowed)
+	}
+	creator := must(w.hub.AddRole(fakeaws.Role{
+		Name:     must(irsa.CreatorRole(w.cluster))(t),
+		Trust:    irsa.WebIdentityTrustPolicy(w.cluster, issuer.Provider, controller).JSON(),
+		Policies: map[string]string{"creator": allowed.JSON()},
+	}))(t)
+	for key, value := range must(issuer.PodEnv(t.TempDir(), creator, controller))(t) {
+		t.Setenv(key, value)
+	}
+	w.config = must(LoadConfig(t.Context(), region))(t)
+	w.Driver = must(New(Config{
+		HubClusterARN: w.cluster.String(), AWS: w.config, Access: access, Kube: w.kube,
+		Tags: map[string]string{"team": "platform"}, Clock: w.clock,
+	}))(t)
+	w.clock.pass(2 * settleTime)
+	return w
+}
+
+// must is for values whose errors end the test: must(f())(t).
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// join makes a managed cluster, with the role that its admin makes beforehand, and what it is accepted with.
+func (w *world) join(name string) (irsa.Identity, driver.Record) {
+	w.Helper()
+	managed := w.cluster
+	managed.Account, managed.Name = managedAccount, name
+	identity := must(irsa.NewIdentity(w.cluster, managed))(w.T)
+	must(w.managed.AddRole(fakeaws.Role{
+		Name: identity.ManagedRole(), Tags: identity.Tags(),
+		Trust:    irsa.WebIdentityTrustPolicy(managed, w.agents.Provider, "system:serviceaccount:agent:"+name).JSON(),
+		Policies: map[string]string{"assume": identity.ManagedAccessPolicy().JSON()},
+	}))(w.T)
+	return identity, must(w.Plan(newCluster(name, annotation, managed.String())))(w.T)
+}
+
+// enter comes to the hub as the agent of one cluster, by the role of another, or its own.
+func (w *world) enter(agent, as irsa.Identity) (fakeaws.UserInfo, error) {
+	w.Helper()
+	anonymous := w.managed.Config(fakeaws.Credentials{})
+	anonymous.Credentials = nil
+	session, err := sts.NewFromConfig(anonymous).AssumeRoleWithWebIdentity(w.Context(), &sts.AssumeRoleWithWebIdentityInput{
+		RoleArn: aws.String(agent.ManagedRoleARN()), RoleSessionName: aws.String("agent"),
+		WebIdentityToken: aws.String(must(w.agents.Token("system:serviceaccount:agent:"+agent.Managed.Name, time.Hour))(w.T)),
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	own := sts.NewFromConfig(w.managed.Config(fakeaws.Credentials{AccessKeyID: *session.Credentials.AccessKeyId,
+		SecretAccessKey: *session.Credentials.SecretAccessKey, SessionToken: *session.Credentials.SessionToken}))
+	assumed, err := own.AssumeRole(w.Context(), &sts.AssumeRoleInput{
+		RoleArn: aws.String(as.HubRoleARN()), RoleSessionName: aws.String("agent")})
+	if err != nil {
+		return fakeaws.UserInfo{}, err
+	}
+	presign := sts.NewPresignClient(sts.NewFromConfig(w.hub.Config(fakeaws.Credentials{AccessKeyID: *assumed.Credentials.AccessKeyId,
+		SecretAccessKey: *assumed.Credentials.SecretAccessKey, SessionToken: *assumed.Credentials.SessionToken})))
+	signed, err := presign.PresignGetCallerIdentity(w.Context(), nil, func(o *sts.PresignOptions) {
+		o.ClientOptions = append(o.ClientOptions, sts.WithAPIOptions(smithyhttp.AddHeaderValue("x-k8s-aws-id", w.cluster.Name)))
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	token := "k8s-aws-v1." + base64.RawURLEncoding.EncodeToString([]byte(signed.URL))
+	return w.Authenticate(w.cluster.String(), token)
+}
+
+// mustEnter fails unless the agent comes in as its cluster.
+func (w *world) mustEnter(cluster irsa.Identity) {
+	w.Helper()
+	user, err := w.enter(cluster, cluster)
+	if err != nil {
+		w.Fatal(err)
+	}
+	mustEqual(w.T, "user", user.Username, "open-cluster-management:"+cluster.Managed.Name)
+	mustEqual(w.T, "groups", user.Groups, []string{"open-cluster-management:" + cluster.Managed.Name, "open-cluster-management:managed-clusters"})
+}
+
+// leaks are what was made for clusters.
+func (w *world) leaks() (all []string) {
+	for name := range w.hub.Roles() {
+		if strings.HasPrefix(name, "ocm-hub-") {
+			all = append(all, "role "+name)
+		}
+	}
+	for principal := range w.hub.AccessEntries(w.cluster.String()) {
+		all = append(all, "access entry "+principal)
+	}
+	if data := awsAuthOf(w.T, w.kube).Data["mapRoles"]; data != nodes {
+		all = append(all, "mapRoles: "+data)
+	}
+	return all
+}
+
+// root are clients that may do anything: an admin, or an attacker.
+func (w *world) root() (*iam.Client, *eks.Client) {
+	config := w.hub.Config(w.hub.Root())
+	return iam.NewFromConfig(config), eks.NewFromConfig(config)
+}
+
+// anHour passes, for the driver and in AWS.
+func (w *world) anHour() {
+	w.clock.pass(time.Hour)
+	w.Age(time.Hour)
+}
+
+// live has all that can happen to a cluster happen, and collects the errors.
+func (w *world) live() (errs []error) {
+	w.Helper()
+	a, record := w.join("a")
+	grant := func() { errs = append(errs, w.Grant(w.Context(), "a", record)) }
+	grant()
+	all := []map[string]func(*world, irsa.Identity) error{drifts, extras}
+	if w.access == AccessEntry {
+		all = append(all, entryDrifts, entryExtras)
+	}
+	for _, list := range all {
+		for _, drift := range list {
+			w.anHour()
+			_ = drift(w, a) // what is not there because of an error before cannot drift
+			grant()
+		}
+	}
+	errs = append(errs, w.Revoke(w.Context(), "a", record))
+	return slices.DeleteFunc(errs, func(err error) bool {
+		return err == nil || warningOf(err) != "" && !strings.Contains(err.Error(), "not authorized") // it tells what it has done
+	})
+}
+
+// warningOf is what a Grant warns of that has done its work, or "".
+func warningOf(err error) string {
+	var warning driver.Warning
+	if errors.As(err, &warning) {
+		return warning.Error()
+	}
+	return ""
+}
+
+// mustGrantWith is mustGrant, and returns what it warns of.
+func (w *world) mustGrantWith(cluster string, rec driver.Record) string {
+	w.Helper()
+	err := w.Grant(w.Context(), cluster, rec)
+	if err != nil && warningOf(err) == "" {
+		w.Fatal(err)
+	}
+	return warningOf(err)
+}
+
+func second[T any](_ T, err error) error { return err }

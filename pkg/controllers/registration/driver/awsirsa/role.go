@@ -1,0 +1,200 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package awsirsa
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/irsa"
+)
+
+// role is what is read of a role.
+type role struct {
+	id    string
+	trust string
+	tags  map[string]string
+	// created is zero when AWS does not say it.
+	created time.Time
+}
+
+// getRole returns nil for a role that is not there, or cannot be seen yet.
+func (d *Driver) getRole(ctx context.Context, g grant) (*role, error) {
+	out, err := d.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(g.HubRole())})
+	if is[*iamtypes.NoSuchEntityException](err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, awsError("IAM GetRole "+g.HubRole(), err)
+	}
+	r := newRole(out.Role)
+	r.trust, r.tags = aws.ToString(out.Role.AssumeRolePolicyDocument), map[string]string{}
+	for _, tag := range out.Role.Tags {
+		r.tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
+	}
+	return r, nil
+}
+
+func newRole(of *iamtypes.Role) *role {
+	return &role{id: aws.ToString(of.RoleId), created: aws.ToTime(of.CreateDate)}
+}
+
+// ensureRole makes the role, or makes it what it should be. It returns it, and whether it is new.
+func (d *Driver) ensureRole(ctx context.Context, g grant) (r *role, fresh bool, err error) {
+	r, err = d.getRole(ctx, g)
+	if err != nil {
+		return nil, false, err
+	}
+	if r == nil {
+		r, err = d.createRole(ctx, g)
+		return r, true, err
+	}
+	if err := g.owns("the IAM role "+g.HubRole(), r.tags); err != nil {
+		return nil, false, err
+	}
+	if d.settle.gone(r.id) {
+		return nil, false, fmt.Errorf("the IAM role %s was deleted a moment ago and can still be seen", g.HubRole())
+	}
+	if trust := g.HubTrustPolicy().JSON(); !irsa.Equivalent(r.trust, trust) {
+		_, err := d.iam.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
+			RoleName: aws.String(g.HubRole()), PolicyDocument: aws.String(trust),
+		})
+		if err != nil {
+			return nil, false, trustError("IAM UpdateAssumeRolePolicy "+g.HubRole(), g, err)
+		}
+	}
+	if miss := missing(r.tags, d.wantedTags(g)); len(miss) > 0 {
+		_, err := d.iam.TagRole(ctx, &iam.TagRoleInput{RoleName: aws.String(g.HubRole()), Tags: iamTags(miss)})
+		if err != nil {
+			return nil, false, awsError("IAM TagRole "+g.HubRole(), err)
+		}
+	}
+	if err := d.ensurePolicy(ctx, g); err != nil {
+		return nil, false, err
+	}
+	return r, false, d.dropPolicies(ctx, g, policyName(g))
+}
+
+func (d *Driver) createRole(ctx context.Context, g grant) (*role, error) {
+	account, err := d.account(ctx)
+	if err != nil {
+		return nil, awsError("the hub's credentials for AWS", err)
+	}
+	if account != "" && account != g.Hub.Account {
+		return nil, driver.Terminal(fmt.Errorf("the hub's credentials are of the AWS account %s, and its ARN is %s", account, g.Hub))
+	}
+	out, err := d.iam.CreateRole(ctx, &iam.CreateRoleInput{
+		RoleName:                 aws.String(g.HubRole()),
+		AssumeRolePolicyDocument: aws.String(g.HubTrustPolicy().JSON()),
+		Description:              aws.String("Access of the managed cluster " + g.cluster + " to the hub " + g.Hub.Name),
+		Tags:                     iamTags(d.wantedTags(g)),
+	})
+	if err != nil {
+		// A role that is there after all could not be seen a moment ago. The next try reads it.
+		return nil, trustError("IAM CreateRole "+g.HubRole(), g, err)
+	}
+	r := newRole(out.Role)
+	d.settle.created(g, *r)
+	if err := d.putPolicy(ctx, g); err != nil {
+		return nil, err
+	}
+	d.settle.complete(g)
+	return r, nil
+}
+
+func (d *Driver) ensurePolicy(ctx context.Context, g grant) error {
+	out, err := d.iam.GetRolePolicy(ctx, &iam.GetRolePolicyInput{
+		RoleName: aws.String(g.HubRole()), PolicyName: aws.String(policyName(g)),
+	})
+	switch {
+	case is[*iamtypes.NoSuchEntityException](err):
+		return d.putPolicy(ctx, g)
+	case err != nil:
+		return awsError("IAM GetRolePolicy "+g.HubRole(), err)
+	case irsa.Equivalent(aws.ToString(out.PolicyDocument), g.HubAccessPolicy().JSON()):
+		return nil
+	}
+	return d.putPolicy(ctx, g)
+}
+
+func (d *Driver) putPolicy(ctx context.Context, g grant) error {
+	_, err := d.iam.PutRolePolicy(ctx, &iam.PutRolePolicyInput{
+		RoleName: aws.String(g.HubRole()), PolicyName: aws.String(policyName(g)),
+		PolicyDocument: aws.String(g.HubAccessPolicy().JSON()),
+	})
+	if err != nil {
+		return awsError("IAM PutRolePolicy "+g.HubRole(), err)
+	}
+	return nil
+}
+
+// deleteRole empties the role of trust before all else: nobody becomes it any more, whatever comes of the rest.
+func (d *Driver) deleteRole(ctx context.Context, g grant, r *role) error {
+	if nobody := irsa.NoTrustPolicy().JSON(); !irsa.Equivalent(r.trust, nobody) {
+		_, err := d.iam.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
+			RoleName: aws.String(g.HubRole()), PolicyDocument: aws.String(nobody),
+		})
+		if err != nil {
+			// The deletion does more than this. It is told only when that fails, too.
+			g.note(awsError("Emptying it of trust: IAM UpdateAssumeRolePolicy "+g.HubRole(), err).Error())
+		}
+	}
+	if err := d.dropPolicy(ctx, g, policyName(g)); err != nil {
+		return err
+	}
+	err := d.tryDeleteRole(ctx, g)
+	if is[*iamtypes.DeleteConflictException](err) {
+		// Others have given it more.
+		if err := d.dropPolicies(ctx, g, ""); err != nil {
+			return err
+		}
+		err = d.tryDeleteRole(ctx, g)
+	}
+	if err != nil {
+		return g.with(err)
+	}
+	d.settle.deleted(g, r.id)
+	return nil
+}
+
+func (d *Driver) tryDeleteRole(ctx context.Context, g grant) error {
+	_, err := d.iam.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: aws.String(g.HubRole())})
+	if err != nil && !is[*iamtypes.NoSuchEntityException](err) {
+		return awsError("IAM DeleteRole "+g.HubRole(), err)
+	}
+	return nil
+}
+
+// policyName names the one policy that the hub gives the role, an inline one.
+func policyName(g grant) string { return g.HubRole() }
+
+// trustError adds what IAM's text leaves open: it refuses to trust a role that it does not see.
+func trustError(what string, g grant, err error) error {
+	wrapped := awsError(what, err)
+	if is[*iamtypes.MalformedPolicyDocumentException](err) {
+		return fmt.Errorf("%w (the managed cluster's role %s has to be there first)", wrapped, g.ManagedRoleARN())
+	}
+	return wrapped
+}
+
+func iamTags(tags map[string]string) []iamtypes.Tag {
+	list := make([]iamtypes.Tag, 0, len(tags))
+	for key, value := range tags {
+		list = append(list, iamtypes.Tag{Key: aws.String(key), Value: aws.String(value)})
+	}
+	slices.SortFunc(list, func(a, b iamtypes.Tag) int {
+		if *a.Key < *b.Key {
+			return -1
+		}
+		return 1
+	})
+	return list
+}

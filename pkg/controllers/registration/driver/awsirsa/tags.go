@@ -1,0 +1,112 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package awsirsa
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/irsa"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// ownTag ignores case, as IAM does.
+func ownTag(key string) bool {
+	key = strings.ToLower(key)
+	switch key {
+	case irsa.TagHubAccount, irsa.TagHubCluster, irsa.TagManagedAccount, irsa.TagManagedCluster:
+		return true
+	}
+	return strings.HasPrefix(key, "clusterhub.dev/")
+}
+
+func validateTags(tags map[string]string) error {
+	const (
+		mostTags     = 40 // of AWS's 50: the driver has some of its own
+		longestKey   = 128
+		longestValue = 256
+	)
+	if len(tags) > mostTags {
+		return fmt.Errorf("%d tags are too many: AWS has room for %d", len(tags), mostTags)
+	}
+	keys := map[string]bool{}
+	for key, value := range tags {
+		lower := strings.ToLower(key)
+		if keys[lower] {
+			return fmt.Errorf("the tag %q is there twice: IAM does not tell its case apart", lower)
+		}
+		keys[lower] = true
+		switch {
+		case key == "" || len(key) > longestKey || len(value) > longestValue:
+			return fmt.Errorf("the tag %q: a key has 1 to %d characters, a value at most %d", key, longestKey, longestValue)
+		case strings.HasPrefix(lower, "aws:"):
+			return fmt.Errorf(`the tag %q: AWS keeps "aws:" to itself`, key)
+		case ownTag(key):
+			return fmt.Errorf("the tag %q is the hub's own", key)
+		}
+	}
+	return nil
+}
+
+// wantedTags are those of the role and of its access entry.
+func (d *Driver) wantedTags(g grant) map[string]string {
+	tags := maps.Clone(d.tags)
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	maps.Copy(tags, g.Tags())
+	tags[irsa.TagOwner], tags[irsa.TagOwnerHub] = g.cluster, g.Hub.String()
+	return tags
+}
+
+// owns is nil for the tags of what was made for this cluster of this hub. Otherwise it says whose it is.
+func (g grant) owns(what string, tags map[string]string) error {
+	cluster, hub := tags[irsa.TagOwner], tags[irsa.TagOwnerHub]
+	switch {
+	case cluster == g.cluster && hub == g.Hub.String():
+		return nil
+	case cluster == "" || hub == "":
+		return driver.Terminal(fmt.Errorf("%s is there already and was not made by this hub: delete it, or tag it with %s=%s and %s=%s",
+			what, irsa.TagOwner, g.cluster, irsa.TagOwnerHub, g.Hub))
+	case hub != g.Hub.String():
+		return driver.Terminal(fmt.Errorf("%s belongs to the ManagedCluster %q of another hub, %s", what, cluster, hub))
+	}
+	// The names of roles do not tell regions apart.
+	return driver.Terminal(fmt.Errorf("%s belongs to the ManagedCluster %q, whose EKS cluster has the account and the name of %s too: "+
+		"a hub can have one of them", what, cluster, g.Managed))
+}
+
+// missing are the wanted tags that are not there, or have another value.
+func missing(tags, wanted map[string]string) map[string]string {
+	miss := map[string]string{}
+	for key, value := range wanted {
+		if have, ok := tags[key]; !ok || have != value {
+			miss[key] = value
+		}
+	}
+	return miss
+}
+
+// As whom the agent of a cluster comes to the hub, see the package's comment.
+
+func entryUser(cluster string) string { return registration.AWSGroup(cluster) }
+func entryGroups(cluster string) []string {
+	return []string{registration.AWSGroup(cluster), registration.AWSManagedClustersGroup}
+}
+
+func mappedUser(cluster string) string { return registration.ClusterGroup(cluster) }
+func mappedGroups(cluster string) []string {
+	return []string{registration.ClusterGroup(cluster), registration.ManagedClustersGroup}
+}
+
+// namedCluster is the cluster of one of the users above, or "".
+func namedCluster(user string, form func(string) string) string {
+	cluster, ok := strings.CutPrefix(user, form(""))
+	if !ok || strings.Contains(cluster, ":") {
+		return ""
+	}
+	return cluster
+}

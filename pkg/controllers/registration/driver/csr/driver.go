@@ -1,0 +1,103 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package csr registers clusters by certificates of the hub's kube-apiserver. Its identities are issued by the controller
+// of pkg/controllers/registration/clustercertificates and by kube-controller-manager, so nothing has to be made or removed for a
+// cluster. A certificate cannot be revoked: that a cluster is denied shows in its rights.
+package csr
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
+)
+
+// Name is the driver's.
+const Name = "csr"
+
+// Driver implements registration.Driver.
+type Driver struct {
+	requests   client.Reader
+	identities []string
+}
+
+var (
+	_ driver.Driver  = &Driver{}
+	_ driver.Watcher = &Driver{}
+)
+
+// New returns the driver. A cluster for which one of the identities, which are names of users, asks for a certificate is
+// accepted without an admin; requests is where the certificate requests are read.
+func New(requests client.Reader, identities []string) *Driver {
+	return &Driver{requests: requests, identities: identities}
+}
+
+// Name implements registration.Driver.
+func (d *Driver) Name() string { return Name }
+
+// Handles implements registration.Driver: a cluster that says nothing else registers by certificate.
+func (d *Driver) Handles(cluster *clusterv1.ManagedCluster) bool {
+	return cluster.Annotations[registration.AnnotationManagedClusterARN] == "" &&
+		cluster.Annotations[registration.AnnotationManagedClusterARNOfSeed] == ""
+}
+
+// Plan implements registration.Driver.
+func (d *Driver) Plan(*clusterv1.ManagedCluster) (driver.Record, error) { return "", nil }
+
+// Grant implements registration.Driver.
+func (d *Driver) Grant(context.Context, string, driver.Record) error { return nil }
+
+// Revoke implements registration.Driver.
+func (d *Driver) Revoke(context.Context, string, driver.Record) error { return nil }
+
+// CheckInterval implements registration.Driver.
+func (d *Driver) CheckInterval() time.Duration { return 0 }
+
+// Watches implements registration.Watcher.
+func (d *Driver) Watches() []client.Object {
+	return []client.Object{&certificatesv1.CertificateSigningRequest{}}
+}
+
+// AutoApproves implements registration.Driver. Who has made a ManagedCluster is not known, nowhere in it is that written;
+// who asks for a certificate is. Where the cluster names the key of its agent, the request has to be for that key: else
+// somebody has made the cluster in the place of the one who asks. So it is where the cluster names other requesters, which a
+// cluster of an earlier version may do without an admin.
+func (d *Driver) AutoApproves(cluster *clusterv1.ManagedCluster) bool {
+	if len(d.identities) == 0 {
+		return false
+	}
+	list := &certificatesv1.CertificateSigningRequestList{}
+	// From the cache; while it has none, there is nothing to approve by, and the requests come as events.
+	if err := d.requests.List(context.Background(), list, client.MatchingLabels{registration.ClusterNameLabel: cluster.Name}); err != nil {
+		return false
+	}
+	requesters, err := registration.Requesters(cluster.Annotations)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(list.Items, func(csr certificatesv1.CertificateSigningRequest) bool {
+		if !agentcsr.IsPending(&csr) || !slices.Contains(d.identities, csr.Spec.Username) {
+			return false
+		}
+		if len(requesters) > 0 && !slices.Contains(requesters, csr.Spec.Username) {
+			return false
+		}
+		request, err := agentcsr.Parse(&csr)
+		return err == nil && hasKeyOf(request, cluster)
+	})
+}
+
+// hasKeyOf says whether a request is for the key that the cluster names, or it names none.
+func hasKeyOf(r *agentcsr.Request, cluster *clusterv1.ManagedCluster) bool {
+	key := cluster.Annotations[registration.AnnotationAgentKey]
+	return key == "" || strings.EqualFold(key, r.KeySHA256)
+}

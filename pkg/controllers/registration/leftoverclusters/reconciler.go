@@ -1,0 +1,96 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package leftoverclusters deletes the ManagedClusters that nobody needs any more: those that are not accepted, have no
+// Lease, and have been so for a time that the hub's admin says. They are what is left of clusters that have left, and of
+// those that were never let in.
+package leftoverclusters
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	firstBackoff   = 100 * time.Millisecond
+	longestBackoff = 30 * time.Second
+)
+
+// Reconciler deletes one cluster in time.
+type Reconciler struct {
+	client client.Client
+	live   client.Reader
+	clock  clock.PassiveClock
+	ttl    time.Duration
+}
+
+var _ reconcile.Reconciler = &Reconciler{}
+
+// SetupWithManager adds the controller, with the time after which a cluster is deleted.
+func SetupWithManager(mgr ctrl.Manager, ttl time.Duration) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("leftoverclusters").
+		For(&clusterv1.ManagedCluster{}).
+		WithOptions(controller.Options{
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+				firstBackoff, longestBackoff),
+		}).
+		Complete(&Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), clock: clock.RealClock{}, ttl: ttl})
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	cluster := &clusterv1.ManagedCluster{}
+	if err := r.client.Get(ctx, request.NamespacedName, cluster); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if cluster.Spec.HubAcceptsClient || !cluster.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	if wait := since(cluster).Add(r.ttl).Sub(r.clock.Now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	lease := client.ObjectKey{Namespace: cluster.Name, Name: registration.LeaseName}
+	err := r.live.Get(ctx, lease, &coordinationv1.Lease{})
+	switch {
+	case err == nil:
+		// It is being denied, or belongs to something that we do not know.
+		return reconcile.Result{RequeueAfter: r.ttl}, nil
+	case !driver.IsGone(err):
+		return reconcile.Result{}, fmt.Errorf("reading the cluster's Lease: %w", err)
+	}
+	// Who accepts it at this moment keeps it.
+	err = r.client.Delete(ctx, cluster, client.Preconditions{UID: &cluster.UID, ResourceVersion: &cluster.ResourceVersion})
+	if driver.IsOutdated(err) {
+		return reconcile.Result{}, nil // that comes as an event
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("deleting a cluster that nobody needs: %w", err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Deleted a cluster that is not accepted", "cluster", cluster.Name, "since", since(cluster))
+	return reconcile.Result{}, nil
+}
+
+// since is when a cluster was made, or denied.
+func since(cluster *clusterv1.ManagedCluster) time.Time {
+	at := cluster.CreationTimestamp.Time
+	condition := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted)
+	if condition != nil && condition.LastTransitionTime.After(at) {
+		at = condition.LastTransitionTime.Time
+	}
+	return at
+}

@@ -1,0 +1,135 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package managednamespaces tells every cluster which namespaces its sets ask it to have: status.managedNamespaces has those
+// of all sets that the cluster is in, whatever their selectors. The cluster's agent makes them, and writes the conditions of
+// the entries, which are kept for as long as the entry stays.
+//
+// Who is in which set is followed by an index that is fed with the changes of clusters and sets. A change of a set costs work
+// for the clusters that it touches, that of a cluster's labels for this one, and what an agent reports for none.
+package managednamespaces
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+)
+
+const (
+	workers        = 4
+	firstBackoff   = 100 * time.Millisecond
+	longestBackoff = 30 * time.Second
+	// conflictPause is until a cluster that somebody else was writing to is looked at again.
+	conflictPause = time.Second
+)
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// Reconciler brings status.managedNamespaces of one cluster up to date.
+type Reconciler struct {
+	client client.Client
+	asked  *asked
+}
+
+var _ reconcile.Reconciler = &Reconciler{}
+
+// SetupWithManager adds the controller.
+func SetupWithManager(mgr ctrl.Manager) error {
+	r := newReconciler(mgr.GetClient())
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("managednamespaces").
+		Watches(&clusterv1.ManagedCluster{}, r.clusters()).
+		Watches(&clusterv1beta2.ManagedClusterSet{}, r.sets()).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+				firstBackoff, longestBackoff),
+		}).
+		Complete(r)
+}
+
+func newReconciler(c client.Client) *Reconciler { return &Reconciler{client: c, asked: newAsked()} }
+
+// clusters follows the clusters.
+func (r *Reconciler) clusters() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+			r.asked.setCluster(e.Object.(*clusterv1.ManagedCluster))
+			enqueue(q, e.Object.GetName())
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			before, after := e.ObjectOld.(*clusterv1.ManagedCluster), e.ObjectNew.(*clusterv1.ManagedCluster)
+			moved := r.asked.setCluster(after)
+			// Agents write the status, too.
+			if moved || !sameNamespaces(before.Status.ManagedNamespaces, after.Status.ManagedNamespaces) {
+				enqueue(q, after.Name)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) { r.asked.deleteCluster(e.Object.GetName()) },
+	}
+}
+
+// sets follows the sets.
+func (r *Reconciler) sets() handler.EventHandler {
+	set := func(ctx context.Context, obj client.Object, q queue) {
+		touched, err := r.asked.setSet(obj.(*clusterv1beta2.ManagedClusterSet))
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "The set cannot be read: it asks for what it has asked for before", "clusterSet", obj.GetName())
+		}
+		enqueue(q, touched.UnsortedList()...)
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { set(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { set(ctx, e.ObjectNew, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			enqueue(q, r.asked.deleteSet(e.Object.GetName()).UnsortedList()...)
+		},
+	}
+}
+
+func enqueue(q queue, names ...string) {
+	for _, name := range names {
+		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+	}
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	cluster := &clusterv1.ManagedCluster{}
+	if err := r.client.Get(ctx, request.NamespacedName, cluster); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	want := r.asked.of(cluster.Name)
+	if !cluster.DeletionTimestamp.IsZero() || sameNamespaces(want, cluster.Status.ManagedNamespaces) {
+		return reconcile.Result{}, nil
+	}
+	before := cluster.DeepCopy()
+	for i := range want {
+		for _, have := range before.Status.ManagedNamespaces {
+			if sameNamespace(have, want[i]) {
+				want[i].Conditions = have.Conditions
+			}
+		}
+	}
+	cluster.Status.ManagedNamespaces = want
+	// The lock keeps the conditions that the agent writes meanwhile: a merge patch replaces the whole list.
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := r.client.Status().Patch(ctx, cluster, patch)
+	if driver.IsOutdated(err) {
+		// Most changes of a cluster are no event here, so this one may not be.
+		return reconcile.Result{RequeueAfter: conflictPause}, nil
+	}
+	return reconcile.Result{}, err
+}
