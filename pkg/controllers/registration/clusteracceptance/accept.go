@@ -196,15 +196,15 @@ func (r *Reconciler) liveRole(ctx context.Context, cluster string) (*rbacv1.Clus
 func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluster, role *rbacv1.ClusterRole) (
 	note string, next time.Duration, err error) {
 	pinned := recordOf(role)
-	driver := r.Drivers.Named(pinned.driver)
-	if driver == nil {
+	by := r.Drivers.Named(pinned.driver)
+	if by == nil {
 		if pinned.granted.IsZero() {
 			return "", 0, failure{error: notEnabled(pinned.driver)}
 		}
 		return fmt.Sprintf("The registration driver %q, by which that was, is not enabled any more: its identity is not "+
 			"checked", pinned.driver), 0, nil
 	}
-	interval := driver.CheckInterval()
+	interval := by.CheckInterval()
 	check := !pinned.granted.IsZero()
 	if check {
 		if interval <= 0 {
@@ -221,7 +221,7 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 		}
 		return "", 0, later{wait, last}
 	}
-	err = r.call(ctx, driver, func(ctx context.Context) error { return driver.Grant(ctx, cluster.Name, pinned.record) })
+	err = r.call(ctx, by, func(ctx context.Context) error { return by.Grant(ctx, cluster.Name, pinned.record) })
 	if isLater(err) {
 		return "", 0, err
 	}
@@ -295,12 +295,12 @@ func (r *Reconciler) autoApprove(ctx context.Context, cluster *clusterv1.Managed
 	if _, done := cluster.Annotations[registration.AnnotationAutoAccepted]; done || registration.CheckName(cluster.Name) != nil {
 		return nil
 	}
-	driver, err := r.Drivers.For(cluster)
+	by, err := r.Drivers.For(cluster)
 	if err != nil {
 		return nil // an admin may see more in it
 	}
-	if !driver.AutoApproves(cluster) {
-		if explainer, ok := driver.(driver.Explainer); ok {
+	if !by.AutoApproves(cluster) {
+		if explainer, ok := by.(driver.Explainer); ok {
 			if why := explainer.WhyNot(cluster); why != "" {
 				r.notApproved(cluster, why)
 			}
@@ -320,6 +320,6 @@ func (r *Reconciler) autoApprove(ctx context.Context, cluster *clusterv1.Managed
 		return fmt.Errorf("accepting the cluster: %w", err)
 	}
 	r.event(cluster, corev1.EventTypeNormal, "ManagedClusterAutoApproved",
-		fmt.Sprintf("The cluster %s is accepted by the registration driver %q", cluster.Name, driver.Name()))
+		fmt.Sprintf("The cluster %s is accepted by the registration driver %q", cluster.Name, by.Name()))
 	return nil
 }

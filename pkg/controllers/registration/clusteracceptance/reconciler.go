@@ -110,8 +110,8 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 				firstBackoff, longestBackoff),
 		})
 	if o.AutoApproval {
-		for _, driver := range o.Drivers {
-			if watcher, ok := driver.(driver.Watcher); ok {
+		for _, by := range o.Drivers {
+			if watcher, ok := by.(driver.Watcher); ok {
 				for _, object := range watcher.Watches() {
 					b = b.Watches(object, ofCluster)
 				}
