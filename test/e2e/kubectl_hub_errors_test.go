@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"github.com/clusterhub/clusterhub/pkg/registration"
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // TestKubectlHub_SaysWhatIsWrong makes each mistake, and wants one line that names it and what to do.

@@ -27,6 +27,7 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	aggregatorclient "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
+	"github.com/clusterhub/clusterhub/pkg/localserver"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -138,7 +139,7 @@ func (h *Hub) startKubeControllerManager(ctx context.Context) error {
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", h.ports[procKCM]),
 		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 		"--leader-elect=false", "--use-service-account-credentials",
-		"--service-account-private-key-file=" + certs.Key("service-accounts"), "--root-ca-file=" + certs.Cert(serverCA),
+		"--service-account-private-key-file=" + certs.Key(localserver.ServiceAccountKey), "--root-ca-file=" + certs.Cert(serverCA),
 		"--cluster-signing-cert-file=" + certs.Cert(csrSigner), "--cluster-signing-key-file=" + certs.Key(csrSigner),
 		"--cert-dir=" + h.path(procKCM),
 	}
@@ -154,7 +155,7 @@ func (h *Hub) StartHubAPIServer(ctx context.Context, replica int) error {
 		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 	}
 	if h.config.ExternalEtcd {
-		args = append(args, h.etcdFlags(procHubEtcd)...)
+		args = append(args, h.etcd(procHubEtcd).ClientFlags()...)
 	} else {
 		args = append(args, "--data-dir="+h.path(name))
 		if h.config.UnsafeNoFsync {
@@ -227,17 +228,19 @@ func healthy(ctx context.Context, port int, path string) bool {
 }
 
 // KillHubAPIServer ends a replica with SIGKILL.
-func (h *Hub) KillHubAPIServer(replica int) { h.procs[replicaName(replica)].kill() }
+func (h *Hub) KillHubAPIServer(replica int) {
+	if err := h.process(replicaName(replica)).Kill(); err != nil {
+		h.config.Log("%v", err)
+	}
+}
 
 // StopHubAPIServer ends a replica gracefully.
-func (h *Hub) StopHubAPIServer(replica int) { h.procs[replicaName(replica)].stop() }
+func (h *Hub) StopHubAPIServer(replica int) { h.stop(replicaName(replica)) }
 
 // StopHubControllerManager ends hub-controller-manager and hub-certificate-approver gracefully.
 func (h *Hub) StopHubControllerManager() {
 	for _, name := range []string{procHubApprover, procHubController} {
-		if p := h.procs[name]; p != nil {
-			p.stop()
-		}
+		h.stop(name)
 	}
 }
 

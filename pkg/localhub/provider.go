@@ -39,4 +39,4 @@ func (h *Hub) StartLocalProvider(ctx context.Context, environment, name string, 
 }
 
 // StopLocalProvider ends the provider gracefully, and its clusters with it.
-func (h *Hub) StopLocalProvider() { h.procs[procProvider].stop() }
+func (h *Hub) StopLocalProvider() { h.stop(procProvider) }

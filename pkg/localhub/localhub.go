@@ -61,9 +61,10 @@ type Config struct {
 type Hub struct {
 	config Config
 	ports  ports
-	procs  map[string]*process
-	lock   *os.File
-	taken  net.Listener // a port that no process may have, or nil
+	// started are the processes that this one has started.
+	started map[string]bool
+	lock    *os.File
+	taken   net.Listener // a port that no process may have, or nil
 }
 
 // Names of the processes; they are also the names of their logs. Replicas of hub-apiserver beyond the first have
@@ -96,9 +97,6 @@ func Start(ctx context.Context, config Config) (*Hub, error) {
 	}
 	if config.Replicas > 1 && !config.ExternalEtcd {
 		return nil, fmt.Errorf("%d replicas of hub-apiserver need an external etcd", config.Replicas)
-	}
-	if config.Log == nil {
-		config.Log = func(string, ...any) {}
 	}
 	h, err := open(config)
 	if err != nil {
@@ -143,9 +141,6 @@ func (h *Hub) start(ctx context.Context) error {
 	h.config.Log("Starting hub-apiserver and the controllers")
 	return h.startHub(ctx)
 }
-
-// running says whether a process of the hub is running already.
-func (h *Hub) running(name string) bool { return h.procs[name] != nil && h.procs[name].alive() }
 
 func (h *Hub) checkTools() error {
 	tools := []string{"etcd", "kube-apiserver", "kubectl"}
@@ -220,9 +215,9 @@ func impersonate(config *rest.Config, user string, groups []string) *rest.Config
 
 // EtcdKeys is what reaches the hub's own etcd when it is external: endpoint, CA, certificate and key.
 func (h *Hub) EtcdKeys() (endpoint, ca, cert, key string) {
-	certs := h.certificates()
-	return fmt.Sprintf("https://127.0.0.1:%d", h.ports[procHubEtcd]), certs.Cert(serverCA),
-		certs.Cert(procHubEtcd + "-client"), certs.Key(procHubEtcd + "-client")
+	etcd := h.etcd(procHubEtcd)
+	certs := etcd.Certificates
+	return etcd.URL(), certs.Cert(etcd.ServerCA), certs.Cert(etcd.Client), certs.Key(etcd.Client)
 }
 
 // Kubectl returns kubectl with the admin's kubeconfig.
@@ -238,9 +233,9 @@ func (h *Hub) Kubectl(ctx context.Context, args ...string) *exec.Cmd {
 // PIDs returns the processes that run, by name.
 func (h *Hub) PIDs() map[string]int {
 	pids := map[string]int{}
-	for name, p := range h.procs {
-		if p.alive() {
-			pids[name] = p.PID
+	for _, name := range h.processes() {
+		if h.running(name) {
+			pids[name] = h.process(name).PID()
 		}
 	}
 	return pids
@@ -252,7 +247,7 @@ func (h *Hub) stopOrder() []string {
 	for i := range h.config.Replicas {
 		names = append(names, replicaName(i))
 	}
-	for name := range h.procs { // replicas of an earlier configuration
+	for _, name := range h.processes() { // replicas of an earlier configuration
 		if strings.HasPrefix(name, procHubAPIServer) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -266,21 +261,17 @@ func (h *Hub) Stop() {
 	h.stopProcesses(all)
 }
 
-func all(*process) bool { return true }
+func all(string) bool { return true }
 
 // stopStarted ends what this process has started.
 func (h *Hub) stopStarted() {
-	h.stopProcesses(func(p *process) bool { return p.done != nil })
+	h.stopProcesses(func(name string) bool { return h.started[name] })
 }
 
-func (h *Hub) stopProcesses(which func(*process) bool) {
+func (h *Hub) stopProcesses(which func(name string) bool) {
 	for _, name := range h.stopOrder() {
-		switch p := h.procs[name]; {
-		case p == nil || !which(p):
-		case name == procAuthenticator: // it does not end when it is asked to
-			p.kill()
-		default:
-			p.stop()
+		if which(name) {
+			h.stop(name)
 		}
 	}
 	if h.taken != nil {

@@ -13,80 +13,30 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// TestFindProcess_LeavesAnothersProcessAlone: the id of a stale pid file is given to another process sooner or later.
-func TestFindProcess_LeavesAnothersProcessAlone(t *testing.T) {
-	cmd := exec.Command("cat") // lives until its input ends
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
+// TestOpen_RefusesTheProcessesOfEarlierVersions: nothing would find them, and their ports are taken.
+func TestOpen_RefusesTheProcessesOfEarlierVersions(t *testing.T) {
+	config := Config{Dir: t.TempDir()}
+	file := filepath.Join(config.Dir, "run", "etcd.pid")
+	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "run"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, started := range []string{"", "another time"} {
-		content := fmt.Sprintf(`{"pid":%d,"started":%q}`, cmd.Process.Pid, started)
-		if err := os.WriteFile(pidFile(dir, "etcd"), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if findProcess(dir, "etcd") != nil {
-			t.Fatalf("a process that was started at %q is taken for ours", started)
-		}
-		p := &process{PID: cmd.Process.Pid, Started: started, pidFile: pidFile(dir, "etcd")}
-		p.stop()
-	}
-	_ = stdin.Close()
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("another's process was ended: %v", err)
-	}
-}
-
-// TestAlive_NeedsAStartTime asks about a process that the system still has, without a start time: one that has ended and
-// that nobody has waited for.
-func TestAlive_NeedsAStartTime(t *testing.T) {
-	cmd := exec.Command("true")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = cmd.Wait() }()
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, startTimeout, true, func(context.Context) (bool, error) {
-		return startTime(cmd.Process.Pid) == "", nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if (&process{PID: cmd.Process.Pid}).alive() {
-		t.Error("a process without a start time is taken for ours")
-	}
-}
-
-func TestStartTimeByPS(t *testing.T) {
-	if _, err := exec.LookPath("ps"); err != nil {
-		t.Skip("there is no ps")
-	}
-	t.Setenv("TZ", "Asia/Tokyo")
-	tokyo := startTimeByPS(os.Getpid())
-	t.Setenv("TZ", "Europe/Paris")
-	if paris := startTimeByPS(os.Getpid()); tokyo == "" || paris != tokyo {
-		t.Errorf("in Tokyo this process was started at %q, in Paris at %q", tokyo, paris)
-	}
-	if _, err := time.Parse(time.ANSIC, tokyo); err != nil {
-		t.Error(err)
 	}
 	ended := exec.Command("true")
 	if err := ended.Run(); err != nil {
 		t.Fatal(err)
 	}
-	if got := startTimeByPS(ended.Process.Pid); got != "" {
-		t.Errorf("a process that has ended was started at %q", got)
+	for pid, want := range map[int]string{os.Getpid(): fmt.Sprintf("`kill %d`", os.Getpid()), ended.Process.Pid: ""} {
+		if err := os.WriteFile(file, fmt.Appendf(nil, `{"pid":%d,"started":"1","runs":"2"}`, pid), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h, err := open(config)
+		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if err == nil {
+			h.unlock()
+		}
 	}
 }
 
@@ -115,12 +65,14 @@ func TestRun_RestartsWhatHasChanged(t *testing.T) {
 		if err := h.run(t.Context(), procHubAPIServer, procHubAPIServer, []string{flag}, nil, ready); err != nil {
 			t.Fatal(err)
 		}
-		return h.procs[procHubAPIServer].PID
+		return h.PIDs()[procHubAPIServer]
 	}
 	t.Cleanup(func() {
-		if p := findProcess(config.Dir, procHubAPIServer); p != nil {
-			p.kill()
+		h, err := Open(config)
+		if err != nil {
+			t.Fatal(err)
 		}
+		h.Stop()
 	})
 
 	build("old")
@@ -172,7 +124,7 @@ func TestStart_ThatFailsLeavesRunningWhatRan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]int{procEtcd: h.procs[procEtcd].PID}
+	want := map[string]int{procEtcd: h.PIDs()[procEtcd]}
 	if got := after.PIDs(); !maps.Equal(got, want) {
 		t.Errorf("%v runs after a start that failed, want %v", got, want)
 	}

@@ -62,7 +62,7 @@ func (h *Hub) identify() error {
 		}
 		authorities[name] = authority
 	}
-	if err := h.certificates().SigningKey("service-accounts"); err != nil {
+	if err := h.certificates().SigningKey(localserver.ServiceAccountKey); err != nil {
 		return err
 	}
 	err := authorities[serverCA].Server(procFront, procFront, "kubernetes", "kubernetes.default", "kubernetes.default.svc")
@@ -73,11 +73,7 @@ func (h *Hub) identify() error {
 		return err
 	}
 	for _, etcd := range h.etcds() {
-		if err := errors.Join(
-			authorities[serverCA].Server(etcd, etcd),
-			authorities[etcdPeerCA(etcd)].Peer(etcd+"-peer", etcd),
-			authorities[etcdClientCA(etcd)].Client(etcd+"-client", pkix.Name{CommonName: etcd + "-client"}),
-		); err != nil {
+		if err := h.etcd(etcd).Identify(authorities); err != nil {
 			return err
 		}
 	}
