@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/config"
@@ -31,6 +30,7 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterscheduler"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/csr"
@@ -95,12 +95,8 @@ func explain(what string, err error) error {
 }
 
 // restConfig is how we reach the hub's kube-apiserver.
-func (o *Options) restConfig() (restConfig *rest.Config, err error) {
-	if o.Kubeconfig != "" {
-		restConfig, err = clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
-	} else {
-		restConfig, err = rest.InClusterConfig()
-	}
+func (o *Options) restConfig() (*rest.Config, error) {
+	restConfig, err := command.RESTConfig(o.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
