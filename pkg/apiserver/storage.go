@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/backend"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
-	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
 
 // storageVersion is the version in which a resource is written to etcd.
@@ -61,7 +61,7 @@ func (g restOptions) GetRESTOptions(resource schema.GroupResource, example runti
 	switch resource {
 	case cluster.Resource("managedclusters"), cluster.Resource("managedclustersets"):
 		// Members are computed from what is under this one directory.
-		options.ResourcePrefix = strings.TrimPrefix(clustersetmember.FleetPrefix, "/") + "/" + resource.Resource
+		options.ResourcePrefix = strings.TrimPrefix(position.FleetPrefix, "/") + "/" + resource.Resource
 	}
 	if resource == cluster.Resource("managedclustersets") {
 		options.Decorator = managedclusterset.Decorator(g.connect)

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/cacher"
 	"k8s.io/apiserver/pkg/storage/cacher/delegator"
+
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
 
 // reader is what members are read from.
@@ -32,7 +34,7 @@ type memberCache struct{ *cacher.Cacher }
 
 // GetList lists from the cache, at a version of its history too.
 func (c memberCache) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
-	if _, _, err := storage.ValidateListOptions(keyRoot, versioner, opts); err != nil {
+	if _, _, err := storage.ValidateListOptions(position.Root, versioner, opts); err != nil {
 		return err
 	}
 	answer, err := delegator.ShouldDelegateList(opts, c)

@@ -21,6 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 	"github.com/clusterhub/clusterhub/pkg/membership"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
 
 // derived is the storage of the members: computed from the clusters and sets in etcd, and read by one reader, the
@@ -102,7 +103,7 @@ func (d *derived) GetCurrentResourceVersion(ctx context.Context) (uint64, error)
 	if err != nil {
 		return 0, err
 	}
-	return pack(revision, maxPosition), nil
+	return position.Version(revision, position.End), nil
 }
 
 // IsWatchListSemanticsUnSupported makes the cacher list before it watches: a watch alone cannot begin a generation.
@@ -168,20 +169,20 @@ func (d *derived) build(ctx context.Context, list *view.ClusterSetMemberList) (*
 			sets[obj.Name] = version
 			continue
 		case *accessapi.AccessRevision:
-			digest, ruled = obj.Digest, pack(version, 0)
-			g.clock = newClock(ruled)
+			digest, ruled = obj.Digest, position.Version(version, 0)
+			g.clock = position.NewClock(ruled)
 			continue
 		default:
 			events.Stop()
 			return nil, fmt.Errorf("unexpected %T under %s", obj, d.sourcePrefix)
 		}
 		// The bookmark that ends the initial events.
-		now := pack(version, maxPosition)
+		now := position.Version(version, position.End)
 		g.at = strconv.FormatUint(now, 10)
 		g.index.Members(func(m *view.ClusterSetMember) {
 			// Which of the two moved it last is not known any more; the end of the later one's revision is no less
 			// than any version that was handed out for it.
-			setVersion(m, pack(max(clusters[m.Spec.Cluster], sets[m.Spec.ClusterSet]), maxPosition))
+			position.SetVersion(m, position.Version(max(clusters[m.Spec.Cluster], sets[m.Spec.ClusterSet]), position.End))
 			list.Items = append(list.Items, *m)
 		})
 		if g.clock != nil {
@@ -221,8 +222,4 @@ func everything() storage.SelectionPredicate {
 // apart from the watches of others.
 func sourceContext(ctx context.Context) context.Context {
 	return metadata.NewOutgoingContext(ctx, metadata.Pairs("source", "members"))
-}
-
-func setVersion(m *view.ClusterSetMember, version uint64) {
-	m.ResourceVersion = strconv.FormatUint(version, 10)
 }

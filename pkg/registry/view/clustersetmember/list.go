@@ -19,6 +19,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 	"github.com/clusterhub/clusterhub/pkg/rbac"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
 
 var errNoUser = errors.New("the request has no user")
@@ -29,19 +30,6 @@ type needsSetError struct{ user, set string }
 func (e *needsSetError) Error() string {
 	return fmt.Sprintf("user %q needs the RBAC rule {apiGroups: [%q], resources: [%q], resourceNames: [%q], verbs: [%q]} to see the members of the set",
 		e.user, "cluster.open-cluster-management.io", "managedclustersets", e.set, "get")
-}
-
-// splitName takes the name of a member apart. A cluster's name has no dot; a set's may have.
-func splitName(name string) (clusterName, setName string, ok bool) {
-	clusterName, setName, ok = strings.Cut(name, ".")
-	return clusterName, setName, ok && possible(clusterName) && possible(setName)
-}
-
-// possible says that something may have this name: it can be a part of a key. Names of clusters and sets begin and end
-// with a letter or a digit, and have no slash.
-func possible(name string) bool {
-	edge := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
-	return name != "" && edge(name[0]) && edge(name[len(name)-1]) && !strings.Contains(name, "/")
 }
 
 // list returns the members that a user may see. A user who may see few sets costs those sets, never the fleet.
@@ -55,7 +43,7 @@ func (r *REST) list(ctx context.Context, who user.Info, options *internalversion
 		}
 		result := &view.ClusterSetMemberList{}
 		if names.All {
-			key, recursive := s.key()
+			key, recursive := position.Range(s.options)
 			opts := s.options
 			opts.Recursive = recursive
 			err = r.members.GetList(ctx, key, opts, result)
@@ -94,10 +82,10 @@ func isPrivileged(who user.Info) bool {
 
 // listSets lists the members of the named sets, in the order and with the continuation of a list of all.
 func (r *REST) listSets(ctx context.Context, s selection, names rbac.Names, result *view.ClusterSetMemberList) error {
-	sets := slices.DeleteFunc(names.Sorted(), func(set string) bool { return !possible(set) })
+	sets := slices.DeleteFunc(names.Sorted(), func(set string) bool { return !position.Possible(set) })
 	if set, ok := s.predicate.Field.RequiresExactMatch("spec.clusterSet"); ok && set != "" {
 		sets = nil
-		if names.Has(set) && possible(set) {
+		if names.Has(set) && position.Possible(set) {
 			sets = []string{set}
 		}
 	}
@@ -107,7 +95,7 @@ func (r *REST) listSets(ctx context.Context, s selection, names rbac.Names, resu
 	opts := s.options
 	from := ""
 	if s.predicate.Continue != "" {
-		key, version, err := storage.DecodeContinue(s.predicate.Continue, keySets+"/")
+		key, version, err := position.DecodeContinue(s.predicate.Continue)
 		if err != nil {
 			return apierrors.NewBadRequest(fmt.Sprintf("invalid continue token: %v", err))
 		}
@@ -120,15 +108,15 @@ func (r *REST) listSets(ctx context.Context, s selection, names rbac.Names, resu
 	}
 	if len(sets) == 0 {
 		// Nothing to show, but the version from which a watch can go on.
-		return r.listRange(ctx, opts, setKey(""), "", 0, result)
+		return r.listRange(ctx, opts, position.SetKey(""), "", 0, result)
 	}
 	for i, set := range sets {
 		start := ""
 		if from != "" {
 			switch {
-			case strings.HasPrefix(from, setKey(set)):
+			case strings.HasPrefix(from, position.SetKey(set)):
 				start = from
-			case setKey(set) < from:
+			case position.SetKey(set) < from:
 				continue
 			}
 		}
@@ -137,7 +125,7 @@ func (r *REST) listSets(ctx context.Context, s selection, names rbac.Names, resu
 			limit = s.predicate.Limit - int64(len(result.Items))
 		}
 		page := &view.ClusterSetMemberList{}
-		if err := r.listRange(ctx, opts, setKey(set), start, limit, page); err != nil {
+		if err := r.listRange(ctx, opts, position.SetKey(set), start, limit, page); err != nil {
 			return err
 		}
 		result.Items = append(result.Items, page.Items...)
@@ -151,22 +139,22 @@ func (r *REST) listSets(ctx context.Context, s selection, names rbac.Names, resu
 		more := ""
 		switch {
 		case page.Continue != "":
-			key, _, err := storage.DecodeContinue(page.Continue, setKey(set))
+			key, _, err := storage.DecodeContinue(page.Continue, position.SetKey(set))
 			if err != nil {
 				return err
 			}
 			more = key
 		case s.predicate.Limit > 0 && int64(len(result.Items)) >= s.predicate.Limit && i+1 < len(sets):
 			// Before the set's first member; a token cannot end with the slash alone.
-			more = setKey(sets[i+1]) + "\x00"
+			more = position.SetKey(sets[i+1]) + "\x00"
 		}
 		if more != "" {
-			result.Continue, err = storage.EncodeContinue(more, keySets+"/", version)
+			result.Continue, err = position.EncodeContinue(more, version)
 			return err
 		}
 	}
 	if result.ResourceVersion == "" {
-		return r.listRange(ctx, opts, setKey(""), "", 0, result)
+		return r.listRange(ctx, opts, position.SetKey(""), "", 0, result)
 	}
 	return nil
 }
@@ -190,11 +178,11 @@ func (r *REST) listRange(ctx context.Context, opts storage.ListOptions, key, fro
 // membersAt lists what a watch's selectors match in the given sets (all when nil), as it was at a version.
 func (r *REST) membersAt(s selection) func(context.Context, uint64, []string) ([]view.ClusterSetMember, error) {
 	return func(ctx context.Context, version uint64, sets []string) ([]view.ClusterSetMember, error) {
-		keys := []string{keySets + "/"}
+		keys := []string{position.Members}
 		if sets != nil {
 			keys = keys[:0]
 			for _, set := range sets {
-				keys = append(keys, setKey(set))
+				keys = append(keys, position.SetKey(set))
 			}
 		}
 		var members []view.ClusterSetMember

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
 
 // twoSets has the sets a (region apac) and b (stage prod), and four clusters.
@@ -241,9 +242,9 @@ func TestList_WaitsForAVersionThatIsNotYetThere(t *testing.T) {
 	c := h.client(h.replica(), admin)
 	h.set("s", map[string]string{})
 	written := h.cluster("c", nil)
-	at := fmt.Sprint(pack(number(t, written.ResourceVersion), 0))
+	at := fmt.Sprint(position.Version(number(t, written.ResourceVersion), 0))
 	expectNames(t, c.names(notOlderThan(at)), "c.s")
-	future := fmt.Sprint(pack(number(t, written.ResourceVersion)+1_000_000, 0))
+	future := fmt.Sprint(position.Version(number(t, written.ResourceVersion)+1_000_000, 0))
 	if _, err := c.tryList(notOlderThan(future)); !apierrors.IsTimeout(err) {
 		t.Errorf("a version of the future: got %v, want a timeout", err)
 	}
@@ -271,7 +272,7 @@ func TestList_AtAnExactVersionShowsThePast(t *testing.T) {
 
 func TestList_AVersionBeforeTheReplicaStartedIsGone(t *testing.T) {
 	h := twoSets(t)
-	past := fmt.Sprint(pack(number(t, h.relabel("c3", nil).ResourceVersion), maxPosition))
+	past := fmt.Sprint(position.Version(number(t, h.relabel("c3", nil).ResourceVersion), position.End))
 	h.cluster("c5", nil)
 	c := h.client(h.replica(), admin)
 	if _, err := c.tryList(exactly(past)); !apierrors.IsResourceExpired(err) {

@@ -15,6 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 	"github.com/clusterhub/clusterhub/pkg/rbac"
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
 
 // watch opens a watch of the members that a user may see.
@@ -29,7 +30,7 @@ func (r *REST) watch(ctx context.Context, who user.Info, options *internalversio
 	}
 	if isPrivileged(who) {
 		// No rule changes what he sees, so there is no need to follow them.
-		key, recursive := s.key()
+		key, recursive := position.Range(s.options)
 		s.options.Recursive = recursive
 		return r.members.Watch(ctx, key, s.options)
 	}
@@ -39,10 +40,8 @@ func (r *REST) watch(ctx context.Context, who user.Info, options *internalversio
 	}
 	// The clock has to get through to the watch, whatever the client selects; and no name in the request may narrow
 	// the watch to one key.
-	s.options.Predicate.Label = labelsOrClock{s.predicate.Label}
-	s.options.Predicate.Field = fieldsOrClock{s.predicate.Field}
-	s.options.Predicate.IndexFields = nil
-	source, err := r.members.Watch(request.WithRequestInfo(ctx, &request.RequestInfo{}), keyRoot+"/", s.options)
+	s.options.Predicate = position.WithClock(s.predicate)
+	source, err := r.members.Watch(request.WithRequestInfo(ctx, &request.RequestInfo{}), position.Root+"/", s.options)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +73,7 @@ func (r *REST) visibleFrom(ctx context.Context, who user.Info, s *selection, ver
 	// hold there are known here once the cache has come as far; the watch itself would not wait for it.
 	opts := storage.ListOptions{ResourceVersion: s.options.ResourceVersion, Recursive: true, Predicate: storage.Everything}
 	reached := &view.ClusterSetMemberList{}
-	if err := r.listRange(ctx, opts, setKey(""), "", 0, reached); err != nil {
+	if err := r.listRange(ctx, opts, position.SetKey(""), "", 0, reached); err != nil {
 		return rbac.Names{}, err
 	}
 	if version == 0 {

@@ -34,13 +34,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 	"github.com/clusterhub/clusterhub/pkg/registry/backend"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
 
-// FleetPrefix is the directory of what the members are computed from. Clusters, sets and access revisions are stored
-// under it so that one watch sees the changes of all, in order.
-const FleetPrefix = "/fleet"
-
-const accessKey = FleetPrefix + "/accessrevisions/" + accessapi.Name
+const accessKey = position.FleetPrefix + "/accessrevisions/" + accessapi.Name
 
 var versioner = storage.APIObjectVersioner{}
 
@@ -89,10 +86,10 @@ func New(config Config) (*REST, error) {
 		return nil, err
 	}
 	source.Transformer = fleetTransformer{
-		clusters: source.Transformer, sets: sets.StorageConfig.Transformer, setPrefix: path.Join("/", source.Prefix, FleetPrefix, "managedclustersets") + "/",
+		clusters: source.Transformer, sets: sets.StorageConfig.Transformer, setPrefix: path.Join("/", source.Prefix, position.FleetPrefix, "managedclustersets") + "/",
 	}
 	source.Codec = fleetCodec{config.AccessCodec}
-	raw, destroyRaw, err := backend.Options{Connect: config.Connect}.NewRaw(&source, FleetPrefix,
+	raw, destroyRaw, err := backend.Options{Connect: config.Connect}.NewRaw(&source, position.FleetPrefix,
 		func() runtime.Object { return &cluster.ManagedCluster{} },
 		func() runtime.Object { return &cluster.ManagedClusterList{} })
 	if err != nil {
@@ -101,23 +98,23 @@ func New(config Config) (*REST, error) {
 	// This storage is written to seldom. It is the one that factory.Create makes, and so compacts etcd for all.
 	revisions, destroyRevisions, err := generic.NewRawStorage(&source,
 		func() runtime.Object { return &accessapi.AccessRevision{} },
-		func() runtime.Object { return &accessapi.AccessRevisionList{} }, FleetPrefix+"/accessrevisions")
+		func() runtime.Object { return &accessapi.AccessRevisionList{} }, position.FleetPrefix+"/accessrevisions")
 	if err != nil {
 		destroyRaw()
 		return nil, err
 	}
 	access := newAccess(revisions, config.Front)
-	members := &derived{source: raw, sourcePrefix: FleetPrefix, prefix: keyRoot, access: access}
+	members := &derived{source: raw, sourcePrefix: position.FleetPrefix, prefix: position.Root, access: access}
 	cached, err := cacher.NewCacherFromConfig(cacher.Config{
 		Storage:             members,
 		Versioner:           versioner,
 		GroupResource:       view.Resource("clustersetmembers"),
 		EventsHistoryWindow: source.EventsHistoryWindow,
-		ResourcePrefix:      keyRoot,
-		KeyFunc:             keyOf,
+		ResourcePrefix:      position.Root,
+		KeyFunc:             position.KeyOf,
 		NewFunc:             newMemberObject,
 		NewListFunc:         newMemberList,
-		GetAttrsFunc:        getAttrs,
+		GetAttrsFunc:        position.Attributes,
 		IndexerFuncs:        storage.IndexerFuncs{"spec.clusterSet": triggerSet},
 		Indexers: &cache.Indexers{storage.FieldIndex("spec.cluster"): func(obj any) ([]string, error) {
 			return []string{obj.(*view.ClusterSetMember).Spec.Cluster}, nil
@@ -191,7 +188,7 @@ func (r *REST) Ready() error {
 // Count returns the number of clusters in a set, as far as this replica has seen.
 func (r *REST) Count(ctx context.Context, setName string) (int, error) {
 	list := &view.ClusterSetMemberList{}
-	err := r.members.GetList(ctx, setKey(setName), storage.ListOptions{Recursive: true, ResourceVersion: "0", Predicate: storage.Everything}, list)
+	err := r.members.GetList(ctx, position.SetKey(setName), storage.ListOptions{Recursive: true, ResourceVersion: "0", Predicate: storage.Everything}, list)
 	return len(list.Items), err
 }
 
@@ -215,7 +212,7 @@ func (r *REST) ShortNames() []string { return []string{"csm"} }
 
 // Get implements rest.Getter. Who may not get the set gets the same answer whether or not the member exists.
 func (r *REST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
-	clusterName, setName, ok := splitName(name)
+	clusterName, setName, ok := position.SplitName(name)
 	if !ok {
 		return nil, apierrors.NewNotFound(view.Resource("clustersetmembers"), name)
 	}
@@ -223,7 +220,7 @@ func (r *REST) Get(ctx context.Context, name string, options *metav1.GetOptions)
 		return nil, err
 	}
 	list := &view.ClusterSetMemberList{}
-	err := r.members.GetList(ctx, memberKey(clusterName, setName), storage.ListOptions{
+	err := r.members.GetList(ctx, position.MemberKey(clusterName, setName), storage.ListOptions{
 		ResourceVersion: options.ResourceVersion, Predicate: storage.Everything,
 	}, list)
 	if err != nil {
@@ -311,7 +308,7 @@ type selection struct {
 
 func selectionOf(options *internalversion.ListOptions) selection {
 	s := selection{predicate: storage.SelectionPredicate{
-		Label: labels.Everything(), Field: fields.Everything(), GetAttrs: getAttrs,
+		Label: labels.Everything(), Field: fields.Everything(), GetAttrs: position.Attributes,
 		IndexFields: []string{"spec.clusterSet", "spec.cluster"},
 	}}
 	if options == nil {
@@ -340,30 +337,4 @@ func (s selection) pinned() bool {
 	version := s.options.ResourceVersion
 	return s.predicate.Continue != "" || s.options.ResourceVersionMatch == metav1.ResourceVersionMatchExact ||
 		s.options.ResourceVersionMatch == "" && s.predicate.Limit > 0 && version != "" && version != "0"
-}
-
-// nobody is no name of a set.
-const nobody = "_"
-
-// key is the smallest range that holds all that is selected. The cache keeps past versions of ranges only, so that a
-// single member is read as such at the latest version and as one of its set at any other.
-func (s selection) key() (key string, recursive bool) {
-	set, bySet := s.predicate.Field.RequiresExactMatch("spec.clusterSet")
-	clusterName, byCluster := s.predicate.Field.RequiresExactMatch("spec.cluster")
-	if name, ok := s.predicate.Field.RequiresExactMatch("metadata.name"); ok {
-		clusterName, set, _ = splitName(name)
-		bySet, byCluster = true, true
-	}
-	if bySet && !possible(set) || byCluster && !possible(clusterName) {
-		return setKey(nobody), true
-	}
-	latest := s.options.ResourceVersion == "" && s.predicate.Continue == ""
-	switch {
-	case set == "":
-		return keySets + "/", true
-	case clusterName == "" || !latest:
-		return setKey(set), true
-	default:
-		return memberKey(clusterName, set), false
-	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 	"github.com/clusterhub/clusterhub/pkg/membership"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
 
 // translation turns the changes of clusters and sets into those of members.
@@ -80,29 +81,29 @@ func (t *translation) translate(ctx context.Context, event watch.Event) bool {
 	}
 	if event.Type != watch.Bookmark {
 		changes := t.apply(event)
-		if err := checkBatch(len(changes)); err != nil {
+		if err := position.CheckBatch(len(changes)); err != nil {
 			klog.ErrorS(err, "Computing the members anew")
 			t.fail(apierrors.NewResourceExpired(err.Error()))
 			return false
 		}
 		if event.Type != watch.Deleted {
 			if revised, ok := event.Object.(*accessapi.AccessRevision); ok {
-				t.derived.access.observe(ctx, pack(revision, 0), revised.Digest)
+				t.derived.access.observe(ctx, position.Version(revision, 0), revised.Digest)
 			}
 		}
 		for i, change := range changes {
-			setVersion(change.Member, pack(revision, i))
+			position.SetVersion(change.Member, position.Version(revision, i))
 			if !t.send(watch.Event{Type: change.Type, Object: change.Member}) {
 				return false
 			}
 		}
 	}
 	end := &view.ClusterSetMember{}
-	setVersion(end, pack(revision, maxPosition))
+	position.SetVersion(end, position.Version(revision, position.End))
 	if !t.send(watch.Event{Type: watch.Bookmark, Object: end}) {
 		return false
 	}
-	t.generation.last = strconv.FormatUint(pack(revision, maxPosition), 10)
+	t.generation.last = strconv.FormatUint(position.Version(revision, position.End), 10)
 	return true
 }
 
@@ -128,7 +129,7 @@ func (t *translation) apply(event watch.Event) []membership.Change {
 		case t.generation.clock == nil:
 			kind = watch.Added
 		}
-		clock := newClock(0)
+		clock := position.NewClock(0)
 		t.generation.clock = clock
 		if gone {
 			t.generation.clock = nil

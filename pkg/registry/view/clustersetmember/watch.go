@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 	"github.com/clusterhub/clusterhub/pkg/rbac"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
 
 // visibleWatch shows of a watch of all members those that one user may see, and turns a change of what he may see
@@ -66,10 +67,10 @@ func (w *visibleWatch) show(ctx context.Context, event watch.Event) bool {
 	if !ok {
 		return w.fail(ctx, apierrors.NewInternalError(fmt.Errorf("unexpected %T among the members", event.Object)))
 	}
-	if member.GetName() == clockMark {
+	if member.GetName() == position.ClockName {
 		return w.tick(ctx, member.GetResourceVersion())
 	}
-	if _, set, ok := splitName(member.GetName()); ok && w.visible.Has(set) {
+	if _, set, ok := position.SplitName(member.GetName()); ok && w.visible.Has(set) {
 		return w.send(ctx, event)
 	}
 	return true
@@ -110,7 +111,7 @@ func (w *visibleWatch) tick(ctx context.Context, resourceVersion string) bool {
 			continue
 		}
 		// The version before the change: a client that breaks off in the middle comes back for all of it.
-		setVersion(m, version-1)
+		position.SetVersion(m, version-1)
 		kind := watch.Added
 		if was {
 			kind = watch.Deleted
@@ -123,7 +124,7 @@ func (w *visibleWatch) tick(ctx context.Context, resourceVersion string) bool {
 		return true
 	}
 	done := &view.ClusterSetMember{}
-	setVersion(done, version)
+	position.SetVersion(done, version)
 	return w.send(ctx, watch.Event{Type: watch.Bookmark, Object: done})
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 	"github.com/clusterhub/clusterhub/pkg/rbac"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
 
 func TestWatch_FromTheVersionOfAListTellsEverythingAfterIt(t *testing.T) {
@@ -91,7 +92,7 @@ func TestWatch_ResumesInsideABatch(t *testing.T) {
 	h.changeCluster("c7", func(c *cluster.ManagedCluster) { c.Spec.HubAcceptsClient = true })
 	batch := live.expect(full...)
 	for i, event := range batch {
-		if want := strconv.FormatUint(pack(number(t, changed.ResourceVersion), i), 10); event.Version != want {
+		if want := strconv.FormatUint(position.Version(number(t, changed.ResourceVersion), i), 10); event.Version != want {
 			t.Errorf("event %d, %v, has the version %s, want %s", i, event, event.Version, want)
 		}
 	}
@@ -161,7 +162,7 @@ func TestWatch_AReplicaThatComesLaterGoesOnWithTheSameVersions(t *testing.T) {
 	one, two := h.client(first, admin).list(), h.client(second, admin).list()
 	expectNames(t, namesOf(two), namesOf(one)...)
 	for i := range one.Items {
-		if was, is := number(t, one.Items[i].ResourceVersion), number(t, two.Items[i].ResourceVersion); is < was || revisionOf(is) != revisionOf(was) {
+		if was, is := number(t, one.Items[i].ResourceVersion), number(t, two.Items[i].ResourceVersion); is < was || position.RevisionOf(is) != position.RevisionOf(was) {
 			t.Errorf("%s: version %d there, %d here", one.Items[i].Name, was, is)
 		}
 		if one.Items[i].UID != two.Items[i].UID {
@@ -300,7 +301,7 @@ func TestWatch_ABookmarkComesBeforeTheTimeout(t *testing.T) {
 			if c.Type != watch.Bookmark {
 				t.Fatalf("unexpected %v", c)
 			}
-			if number(t, c.Version) >= pack(number(t, written.ResourceVersion), maxPosition) {
+			if number(t, c.Version) >= position.Version(number(t, written.ResourceVersion), position.End) {
 				break
 			}
 		}
@@ -389,7 +390,7 @@ func TestWatch_TheClockIsNeverShown(t *testing.T) {
 	root.expect("DELETED c1.a", "DELETED c1.b")
 	for _, who := range []client{h.client(r, admin), h.client(r, someone("all"))} {
 		for _, m := range who.list(version("0")).Items {
-			if strings.Contains(m.Name, clockMark) || m.Spec.Cluster == "" {
+			if strings.Contains(m.Name, position.ClockName) || m.Spec.Cluster == "" {
 				t.Errorf("%s sees %q", who.who.GetName(), m.Name)
 			}
 		}
