@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
 
-	"github.com/clusterhub/clusterhub/pkg/apis/access"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/visibility"
 	"github.com/clusterhub/clusterhub/pkg/registry/backend"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
@@ -38,8 +38,8 @@ func EncodedSize(resource schema.GroupResource, object runtime.Object) (int, err
 	return len(data), err
 }
 
-// accessCodec writes access revisions and reads everything that is stored beside them.
-var accessCodec = Codecs.LegacyCodec(access.SchemeGroupVersion)
+// fleetCodec writes visibility revisions and reads everything that is stored beside them.
+var fleetCodec = Codecs.LegacyCodec(visibility.SchemeGroupVersion)
 
 // restOptions says where and how each resource is stored.
 type restOptions struct {

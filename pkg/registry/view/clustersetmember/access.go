@@ -16,8 +16,8 @@ import (
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/klog/v2"
 
-	accessapi "github.com/clusterhub/clusterhub/pkg/apis/access"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/visibility"
 	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
@@ -29,14 +29,14 @@ const (
 	// keptEpochs and keptSnapshots bound how far back a watch can be resumed across changes of the rules.
 	keptEpochs    = 256
 	keptSnapshots = 256
-	// askAfter is how long this replica yields to an access revision that it cannot catch up with before it asks the
+	// askAfter is how long this replica yields to a visibility revision that it cannot catch up with before it asks the
 	// front whether it ever will.
 	askAfter = 10 * time.Second
 )
 
 // access knows which sets a user may get, at any version of the members that is still kept. The RBAC rules live in
 // the front's etcd; to order their changes with those of the members, the replica that first sees a change writes an
-// AccessRevision to our etcd, and all replicas let the change take effect at that revision.
+// visibility revision to our etcd, and all replicas let the change take effect at that revision.
 type access struct {
 	store storage.Interface
 	front rbacclient.RbacV1Interface
@@ -99,7 +99,7 @@ func (a *access) wake() {
 	}
 }
 
-// follow turns changes of the rules into access revisions. It returns when one could not be written, to be called
+// follow turns changes of the rules into visibility revisions. It returns when one could not be written, to be called
 // again.
 func (a *access) follow(ctx context.Context) {
 	for {
@@ -113,7 +113,7 @@ func (a *access) follow(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			klog.ErrorS(err, "Cannot write the access revision; changes of what users may see take effect later")
+			klog.ErrorS(err, "Cannot write the visibility revision; changes of what users may see take effect later")
 			return
 		}
 		a.behindSince = time.Time{}
@@ -173,9 +173,9 @@ func (a *access) propose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = a.store.GuaranteedUpdate(ctx, accessKey, &accessapi.AccessRevision{}, true, nil,
+	err = a.store.GuaranteedUpdate(ctx, revisionKey, &visibility.Revision{}, true, nil,
 		storage.SimpleUpdate(func(in runtime.Object) (runtime.Object, error) {
-			revision := in.(*accessapi.AccessRevision)
+			revision := in.(*visibility.Revision)
 			if revision.Digest == digest {
 				return revision, nil
 			}
@@ -183,7 +183,7 @@ func (a *access) propose(ctx context.Context) error {
 			if behind && !insist(revision) {
 				return nil, errBehind
 			}
-			revision.Name = accessapi.Name
+			revision.Name = visibility.Name
 			revision.Digest = digest
 			revision.ClusterRoles, revision.ClusterRoleBindings = roles.changed, bindings.changed
 			return revision, nil
@@ -197,18 +197,18 @@ func (a *access) propose(ctx context.Context) error {
 	return nil
 }
 
-// frontWentBack tells of an access revision that this replica will never catch up with, because the front was restored
+// frontWentBack tells of a visibility revision that this replica will never catch up with, because the front was restored
 // from a backup and counts from an earlier version again. A replica that is merely late goes on yielding: its rules
 // are old ones, and what they allow may have been revoked.
-func (a *access) frontWentBack(ctx context.Context) (func(*accessapi.AccessRevision) bool, error) {
+func (a *access) frontWentBack(ctx context.Context) (func(*visibility.Revision) bool, error) {
 	if a.behindSince.IsZero() || time.Since(a.behindSince) < askAfter {
-		return func(*accessapi.AccessRevision) bool { return false }, nil
+		return func(*visibility.Revision) bool { return false }, nil
 	}
 	roles, bindings, err := a.frontAt(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return func(r *accessapi.AccessRevision) bool {
+	return func(r *visibility.Revision) bool {
 		return r.ClusterRoles > roles || r.ClusterRoleBindings > bindings
 	}, nil
 }

@@ -17,9 +17,9 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/klog/v2"
 
-	accessapi "github.com/clusterhub/clusterhub/pkg/apis/access"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
+	"github.com/clusterhub/clusterhub/pkg/apis/visibility"
 	"github.com/clusterhub/clusterhub/pkg/membership"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
@@ -28,7 +28,7 @@ import (
 // cacher, which serves everybody else. It follows one etcd watch over the directory that holds both, so that it sees
 // their changes in the order of their revisions.
 type derived struct {
-	// source is a storage whose watch yields clusters, sets and access revisions alike.
+	// source is a storage whose watch yields clusters, sets and visibility revisions alike.
 	source storage.Interface
 	// sourcePrefix is the directory that is watched, prefix the one that the members appear to have.
 	sourcePrefix, prefix string
@@ -39,11 +39,11 @@ type derived struct {
 	current *generation
 }
 
-// accessObserver is told of the access revisions in their place among the other changes.
+// accessObserver is told of the visibility revisions in their place among the other changes.
 type accessObserver interface {
-	// reset starts anew at version, with the digest of the last access revision, if there is one.
+	// reset starts anew at version, with the digest of the last visibility revision, if there is one.
 	reset(ctx context.Context, version uint64, digest string)
-	// observe tells of a new access revision. It may wait a little for the replica's own informers.
+	// observe tells of a new visibility revision. It may wait a little for the replica's own informers.
 	observe(ctx context.Context, version uint64, digest string)
 }
 
@@ -55,7 +55,7 @@ type generation struct {
 	at string
 	// last is the version up to which the present watch has delivered everything.
 	last string
-	// clock is the member that stands for the access revision among the members: see clock.go.
+	// clock is the member that stands for the visibility revision among the members: see clock.go.
 	clock *view.ClusterSetMember
 }
 
@@ -168,7 +168,7 @@ func (d *derived) build(ctx context.Context, list *view.ClusterSetMemberList) (*
 			g.index.SetSet(obj)
 			sets[obj.Name] = version
 			continue
-		case *accessapi.AccessRevision:
+		case *visibility.Revision:
 			digest, ruled = obj.Digest, position.Version(version, 0)
 			g.clock = position.NewClock(ruled)
 			continue

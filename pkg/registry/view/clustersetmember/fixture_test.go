@@ -27,13 +27,13 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/value"
 
-	accessapi "github.com/clusterhub/clusterhub/pkg/apis/access"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	clusterinstall "github.com/clusterhub/clusterhub/pkg/apis/cluster/install"
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	viewinstall "github.com/clusterhub/clusterhub/pkg/apis/view/install"
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/apis/visibility"
 	"github.com/clusterhub/clusterhub/pkg/etcd"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
@@ -54,7 +54,7 @@ func init() {
 	clusterinstall.Install(scheme)
 	viewinstall.Install(scheme)
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	if err := accessapi.AddToScheme(scheme); err != nil {
+	if err := visibility.AddToScheme(scheme); err != nil {
 		panic(err)
 	}
 }
@@ -151,7 +151,7 @@ func (h *hub) stoppableReplica() (*REST, func()) {
 	r, err := New(Config{
 		RESTOptions: h,
 		ViewCodec:   codecs.LegacyCodec(v1alpha1.SchemeGroupVersion),
-		AccessCodec: codecs.LegacyCodec(accessapi.SchemeGroupVersion),
+		FleetCodec:  codecs.LegacyCodec(visibility.SchemeGroupVersion),
 		Authorizer:  authorizer.AuthorizerFunc(h.front.authorize),
 		Front:       rules,
 	})

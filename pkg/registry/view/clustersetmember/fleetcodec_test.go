@@ -14,16 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
-	accessapi "github.com/clusterhub/clusterhub/pkg/apis/access"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	clusterfuzzer "github.com/clusterhub/clusterhub/pkg/apis/cluster/fuzzer"
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/apis/visibility"
 	"github.com/clusterhub/clusterhub/pkg/membership"
 )
 
 // What members show is the same, however a cluster was decoded. Should they come to show more, this fails.
 func TestFleetCodec_MembersAreThoseOfTheWholeCluster(t *testing.T) {
-	full := codecs.LegacyCodec(accessapi.SchemeGroupVersion)
+	full := codecs.LegacyCodec(visibility.SchemeGroupVersion)
 	part := fleetCodec{full}
 	random := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, clusterfuzzer.Funcs), rand.NewSource(1), serializer.NewCodecFactory(scheme))
 	everything := &cluster.ManagedClusterSet{}
@@ -59,12 +59,12 @@ func TestFleetCodec_MembersAreThoseOfTheWholeCluster(t *testing.T) {
 }
 
 func TestFleetCodec_DecodesAllElseInFull(t *testing.T) {
-	codec := fleetCodec{codecs.LegacyCodec(accessapi.SchemeGroupVersion)}
-	data, err := runtime.Encode(codec, &accessapi.AccessRevision{Digest: "d"})
+	codec := fleetCodec{codecs.LegacyCodec(visibility.SchemeGroupVersion)}
+	data, err := runtime.Encode(codec, &visibility.Revision{Digest: "d"})
 	must(t, err)
 	obj, err := runtime.Decode(codec, data)
 	must(t, err)
-	if revision, ok := obj.(*accessapi.AccessRevision); !ok || revision.Digest != "d" {
+	if revision, ok := obj.(*visibility.Revision); !ok || revision.Digest != "d" {
 		t.Errorf("got %#v", obj)
 	}
 	if _, err := runtime.Decode(codec, append(bytes.Clone(storedCluster), `"metadata":7}`...)); err == nil {

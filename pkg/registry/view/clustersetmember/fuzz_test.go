@@ -19,9 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
 
-	accessapi "github.com/clusterhub/clusterhub/pkg/apis/access"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
+	"github.com/clusterhub/clusterhub/pkg/apis/visibility"
 	"github.com/clusterhub/clusterhub/pkg/membership"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
@@ -38,7 +38,7 @@ func FuzzFleetCodec(f *testing.F) {
 	} {
 		f.Add([]byte(rest))
 	}
-	full := codecs.LegacyCodec(accessapi.SchemeGroupVersion)
+	full := codecs.LegacyCodec(visibility.SchemeGroupVersion)
 	everything := &cluster.ManagedClusterSet{}
 	everything.Name, everything.UID = "all", "u"
 	selectBy(everything, map[string]string{})

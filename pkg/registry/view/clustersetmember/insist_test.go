@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/client-go/kubernetes/fake"
 
-	accessapi "github.com/clusterhub/clusterhub/pkg/apis/access"
+	"github.com/clusterhub/clusterhub/pkg/apis/visibility"
 )
 
 // A replica that lags, however long, must not put its older rules into force; one whose front was restored from a backup
@@ -27,7 +27,7 @@ func TestAccess_OnlyAFrontThatWentBackLetsAReplicaInsist(t *testing.T) {
 		t.Helper()
 		insist, err := a.frontWentBack(t.Context())
 		must(t, err)
-		return insist(&accessapi.AccessRevision{ClusterRoles: roles, ClusterRoleBindings: bindings})
+		return insist(&visibility.Revision{ClusterRoles: roles, ClusterRoleBindings: bindings})
 	}
 	if insists(9, 9) {
 		t.Error("a replica that has never been behind insists")
@@ -58,15 +58,15 @@ func TestAccess_RulesThatNobodyKnowsAreReplacedByThoseThatHold(t *testing.T) {
 	h.front.allow("ann", "a")
 	r := h.replica()
 	h.awaitAccess(r)
-	must(t, r.access.store.GuaranteedUpdate(t.Context(), accessKey, &accessapi.AccessRevision{}, false, nil,
+	must(t, r.access.store.GuaranteedUpdate(t.Context(), revisionKey, &visibility.Revision{}, false, nil,
 		storage.SimpleUpdate(func(in runtime.Object) (runtime.Object, error) {
-			in.(*accessapi.AccessRevision).Digest = "of rules that are gone"
+			in.(*visibility.Revision).Digest = "of rules that are gone"
 			return in, nil
 		}), nil))
 	h.client(r, someone("ann")).awaitNames("c1.a", "c2.a")
 	h.eventually("the rules that hold are written again", func() (bool, string) {
-		stored := &accessapi.AccessRevision{}
-		must(t, r.access.store.Get(t.Context(), accessKey, storage.GetOptions{}, stored))
+		stored := &visibility.Revision{}
+		must(t, r.access.store.Get(t.Context(), revisionKey, storage.GetOptions{}, stored))
 		return stored.Digest == r.access.snapshots[len(r.access.snapshots)-1].Hash(), stored.Digest
 	})
 }

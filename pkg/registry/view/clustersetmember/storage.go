@@ -30,14 +30,14 @@ import (
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/tools/cache"
 
-	accessapi "github.com/clusterhub/clusterhub/pkg/apis/access"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
+	"github.com/clusterhub/clusterhub/pkg/apis/visibility"
 	"github.com/clusterhub/clusterhub/pkg/registry/backend"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
 
-const accessKey = position.FleetPrefix + "/accessrevisions/" + accessapi.Name
+const revisionKey = position.FleetPrefix + "/" + visibility.Resource + "/" + visibility.Name
 
 var versioner = storage.APIObjectVersioner{}
 
@@ -49,9 +49,9 @@ type Config struct {
 	Connect backend.Connect
 	// ViewCodec encodes members, for the cacher's checks; nothing is stored with it.
 	ViewCodec runtime.Codec
-	// AccessCodec encodes access revisions and decodes all that is under FleetPrefix.
-	AccessCodec runtime.Codec
-	Authorizer  authorizer.Authorizer
+	// FleetCodec encodes visibility revisions and decodes all that is under FleetPrefix.
+	FleetCodec runtime.Codec
+	Authorizer authorizer.Authorizer
 	// Front has the RBAC rules.
 	Front rbacclient.RbacV1Interface
 }
@@ -88,7 +88,7 @@ func New(config Config) (*REST, error) {
 	source.Transformer = fleetTransformer{
 		clusters: source.Transformer, sets: sets.StorageConfig.Transformer, setPrefix: path.Join("/", source.Prefix, position.FleetPrefix, "managedclustersets") + "/",
 	}
-	source.Codec = fleetCodec{config.AccessCodec}
+	source.Codec = fleetCodec{config.FleetCodec}
 	raw, destroyRaw, err := backend.Options{Connect: config.Connect}.NewRaw(&source, position.FleetPrefix,
 		func() runtime.Object { return &cluster.ManagedCluster{} },
 		func() runtime.Object { return &cluster.ManagedClusterList{} })
@@ -97,8 +97,8 @@ func New(config Config) (*REST, error) {
 	}
 	// This storage is written to seldom. It is the one that factory.Create makes, and so compacts etcd for all.
 	revisions, destroyRevisions, err := generic.NewRawStorage(&source,
-		func() runtime.Object { return &accessapi.AccessRevision{} },
-		func() runtime.Object { return &accessapi.AccessRevisionList{} }, position.FleetPrefix+"/accessrevisions")
+		func() runtime.Object { return &visibility.Revision{} },
+		func() runtime.Object { return &visibility.RevisionList{} }, position.FleetPrefix+"/"+visibility.Resource)
 	if err != nil {
 		destroyRaw()
 		return nil, err

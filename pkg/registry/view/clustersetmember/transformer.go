@@ -12,7 +12,7 @@ import (
 )
 
 // fleetTransformer decrypts what is stored under FleetPrefix. An encryption configuration names resources, and clusters
-// and sets may be encrypted in different ways, or one of them only. Access revisions are stored as clusters are.
+// and sets may be encrypted in different ways, or one of them only. Visibility revisions are stored as clusters are.
 type fleetTransformer struct {
 	clusters, sets value.Transformer
 	// setPrefix is what the keys of sets in etcd begin with.

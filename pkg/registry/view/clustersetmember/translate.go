@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 
-	accessapi "github.com/clusterhub/clusterhub/pkg/apis/access"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
+	"github.com/clusterhub/clusterhub/pkg/apis/visibility"
 	"github.com/clusterhub/clusterhub/pkg/membership"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
@@ -87,7 +87,7 @@ func (t *translation) translate(ctx context.Context, event watch.Event) bool {
 			return false
 		}
 		if event.Type != watch.Deleted {
-			if revised, ok := event.Object.(*accessapi.AccessRevision); ok {
+			if revised, ok := event.Object.(*visibility.Revision); ok {
 				t.derived.access.observe(ctx, position.Version(revision, 0), revised.Digest)
 			}
 		}
@@ -121,7 +121,7 @@ func (t *translation) apply(event watch.Event) []membership.Change {
 			return index.DeleteSet(obj.Name)
 		}
 		return index.SetSet(obj)
-	case *accessapi.AccessRevision:
+	case *visibility.Revision:
 		kind := watch.Modified
 		switch {
 		case gone:
