@@ -139,7 +139,7 @@ func TestWatch_WhoeverReconnectsAnywhereMissesNothing(t *testing.T) {
 	h.front.allow("ann", "a")
 	h.front.allow("bob", "b", "c")
 	replicas := []*REST{h.replica(), h.replica()}
-	h.awaitAccess(replicas...)
+	h.awaitVisibility(replicas...)
 
 	var followers []*follower
 	add := func(who client, strict bool, options ...option) {

@@ -309,11 +309,10 @@ func ownEtcd(t testing.TB) *etcd.Server {
 	return server
 }
 
-// awaitAccess waits until the replicas know who may see what, after which they write nothing of their own.
-func (h *hub) awaitAccess(replicas ...*REST) {
+// awaitVisibility waits until the replicas know who may see what, after which they write nothing of their own.
+func (h *hub) awaitVisibility(replicas ...*REST) {
 	h.t.Helper()
 	for _, r := range replicas {
-		_, _, err := r.access.now(h.t.Context(), someone("nobody"))
-		must(h.t, err)
+		h.client(r, someone("nobody")).list()
 	}
 }

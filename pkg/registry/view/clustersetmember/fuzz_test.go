@@ -11,62 +11,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
 
-	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
-	"github.com/clusterhub/clusterhub/pkg/apis/visibility"
-	"github.com/clusterhub/clusterhub/pkg/membership"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
-
-// FuzzFleetCodec: whatever a stored cluster says, its members are those that it has when all of it is decoded.
-func FuzzFleetCodec(f *testing.F) {
-	for _, rest := range []string{
-		`"metadata":{"name":"c1","uid":"u","labels":{"a":"b"}},"spec":{"hubAcceptsClient":true,"taints":[{"key":"k","value":"v","effect":"NoSelect","timeAdded":null}]},"status":{"conditions":[{"type":"ManagedClusterJoined","status":"True"}],"version":{"kubernetes":"v1.37.1"}}}`,
-		`"metadata":{"name":"c1","Labels":{"a":"b"},"labels":null}}`,
-		`"metadata":{"name":"c1","labels":{"a":"b"},"labels":{"c":"d"}},"kind":"ManagedClusterSet"}`,
-		`"metadata":{"name":"\ud800","creationTimestamp":"2026-01-02T03:04:05Z"},"spec":null}`,
-		`"metadata":{"name":"c1","Labels":{"a":"b"}},"Spec":{"hubAcceptsClient":true}}`,
-		`"metadata":7}`, `"metadata":{}`, `}`, ``,
-	} {
-		f.Add([]byte(rest))
-	}
-	full := codecs.LegacyCodec(visibility.SchemeGroupVersion)
-	everything := &cluster.ManagedClusterSet{}
-	everything.Name, everything.UID = "all", "u"
-	selectBy(everything, map[string]string{})
-	f.Fuzz(func(t *testing.T, rest []byte) {
-		data := append(append([]byte{}, storedCluster...), rest...)
-		whole, err := runtime.Decode(full, data)
-		if err != nil {
-			return
-		}
-		stored, ok := whole.(*cluster.ManagedCluster)
-		if !ok {
-			return // a second kind, which the store never writes
-		}
-		part, err := runtime.Decode(fleetCodec{full}, data)
-		if err != nil {
-			t.Fatalf("%v of %s", err, data)
-		}
-		var changes [][]membership.Change
-		for _, c := range []*cluster.ManagedCluster{stored, part.(*cluster.ManagedCluster)} {
-			index := membership.New()
-			index.SetSet(everything)
-			changes = append(changes, index.SetCluster(c))
-		}
-		if diff := cmp.Diff(changes[0], changes[1]); diff != "" {
-			t.Errorf("of %s (-full +part):\n%s", data, diff)
-		}
-	})
-}
 
 // FuzzList: whatever continue token and version a user makes up, no member is shown that the user may not see, what is shown is what
 // an admin sees of it, pages come to the same, and who has made a mistake is told that.

@@ -17,8 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
-	"github.com/clusterhub/clusterhub/pkg/apis/view"
-	"github.com/clusterhub/clusterhub/pkg/rbac"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
 
@@ -189,7 +187,7 @@ func TestWatch_InitialEventsEndWithTheirBookmark(t *testing.T) {
 	h.client(old, someone("all")).awaitNames("c1.a", "c2.a", "c1.b", "c4.b")
 	// The second replica finds the rules of the first written down: it starts with the clock in its state.
 	fresh := h.replica()
-	h.awaitAccess(fresh)
+	h.awaitVisibility(fresh)
 	everything := []string{"c1.a", "c1.b", "c2.a", "c4.b"}
 	for _, r := range []struct {
 		name string
@@ -236,7 +234,7 @@ func TestWatch_WithoutAVersionBeginsWithWhatThereIs(t *testing.T) {
 	first := h.replica()
 	h.client(first, someone("ann")).awaitNames("c1.a", "c2.a")
 	second := h.replica()
-	h.awaitAccess(second)
+	h.awaitVisibility(second)
 	for _, r := range []*REST{first, second} {
 		for _, at := range []string{"", "0"} {
 			h.client(r, admin).watch(version(at)).expectUnordered("ADDED c1.a", "ADDED c2.a", "ADDED c1.b",
@@ -334,7 +332,7 @@ func TestWatch_FromAVersionThatIsGoneIsExpired(t *testing.T) {
 	past := h.client(first, admin).list().ResourceVersion
 	h.cluster("c5", nil)
 	second := h.replica()
-	h.awaitAccess(second)
+	h.awaitVisibility(second)
 	for _, who := range []client{h.client(second, admin), h.client(second, someone("ann"))} {
 		w, err := who.tryWatch(t.Context(), version(past))
 		if apierrors.IsResourceExpired(err) {
@@ -354,7 +352,7 @@ func TestWatch_FromAVersionThatIsGoneIsExpired(t *testing.T) {
 func TestWatch_EndsWithItsContext(t *testing.T) {
 	h := twoSets(t)
 	r := h.replica()
-	h.awaitAccess(r)
+	h.awaitVisibility(r)
 	for _, who := range []client{h.client(r, admin), h.client(r, someone("ann"))} {
 		ctx, cancel := context.WithCancel(t.Context())
 		w, err := who.tryWatch(ctx, version(h.client(r, admin).list().ResourceVersion))
@@ -364,19 +362,6 @@ func TestWatch_EndsWithItsContext(t *testing.T) {
 			t.Errorf("got %v, want the end", c)
 		}
 	}
-}
-
-// A handler may give a watch up without stopping it, and without having read anything: its context is all that ends.
-func TestWatch_ThatNobodyReadsEndsWithItsContext(t *testing.T) {
-	source := watch.NewFake()
-	w := &visibleWatch{
-		source: source, who: someone("ann"), visible: rbac.Names{All: true}, result: make(chan watch.Event), stop: make(chan struct{}),
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	go w.run(ctx)
-	source.Add(&view.ClusterSetMember{ObjectMeta: metav1.ObjectMeta{Name: "c1.a"}}) // returns when run has taken it
-	cancel()
-	eventually(t, "the watch of the cache is stopped", func() (bool, string) { return source.IsStopped(), "it goes on" })
 }
 
 func TestWatch_TheClockIsNeverShown(t *testing.T) {

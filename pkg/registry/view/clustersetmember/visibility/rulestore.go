@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clustersetmember
+package visibility
 
 import (
 	"context"
@@ -26,7 +26,7 @@ type progress struct {
 // ruleStore feeds the index with one kind of rules, as the store of a reflector. What an informer does not tell, it
 // learns: the version of a list, together with what that list does not have any more.
 type ruleStore[T metav1.Object] struct {
-	access   *access
+	rules    *Rules
 	progress *progress
 	set      func(*rbac.Index, T) bool
 	remove   func(*rbac.Index, string) bool
@@ -42,17 +42,17 @@ var (
 )
 
 // followRules starts a reflector of each kind of rules, until the context ends.
-func (a *access) followRules(ctx context.Context) {
+func (r *Rules) followRules(ctx context.Context) {
 	roles := &ruleStore[*rbacv1.ClusterRole]{
-		access: a, progress: &a.roles, names: map[string]struct{}{},
+		rules: r, progress: &r.roles, names: map[string]struct{}{},
 		set: (*rbac.Index).SetClusterRole, remove: (*rbac.Index).DeleteClusterRole,
 	}
-	rbac.Follow(ctx, a.front, a.front.ClusterRoles(), &rbacv1.ClusterRole{}, roles)
+	rbac.Follow(ctx, r.front, r.front.ClusterRoles(), &rbacv1.ClusterRole{}, roles)
 	bindings := &ruleStore[*rbacv1.ClusterRoleBinding]{
-		access: a, progress: &a.bindings, names: map[string]struct{}{},
+		rules: r, progress: &r.bindings, names: map[string]struct{}{},
 		set: (*rbac.Index).SetClusterRoleBinding, remove: (*rbac.Index).DeleteClusterRoleBinding,
 	}
-	rbac.Follow(ctx, a.front, a.front.ClusterRoleBindings(), &rbacv1.ClusterRoleBinding{}, bindings)
+	rbac.Follow(ctx, r.front, r.front.ClusterRoleBindings(), &rbacv1.ClusterRoleBinding{}, bindings)
 }
 
 // Add implements cache.ReflectorStore.
@@ -88,12 +88,12 @@ func (s *ruleStore[T]) change(version string, make func(*rbac.Index) bool) error
 	if err != nil {
 		return err
 	}
-	s.access.mu.Lock()
-	defer s.access.mu.Unlock()
+	s.rules.mu.Lock()
+	defer s.rules.mu.Unlock()
 	s.progress.changed = max(s.progress.changed, v)
 	s.progress.known = max(s.progress.known, v)
-	if make(s.access.index) {
-		s.access.wake()
+	if make(s.rules.index) {
+		s.rules.wake()
 	}
 	return nil
 }
@@ -105,8 +105,8 @@ func (s *ruleStore[T]) Replace(objs []any, version string) error {
 	if err != nil {
 		return err
 	}
-	s.access.mu.Lock()
-	defer s.access.mu.Unlock()
+	s.rules.mu.Lock()
+	defer s.rules.mu.Unlock()
 	before := s.names
 	s.names = make(map[string]struct{}, len(objs))
 	changed := !s.progress.listed
@@ -119,18 +119,18 @@ func (s *ruleStore[T]) Replace(objs []any, version string) error {
 			s.progress.changed = max(s.progress.changed, v)
 		}
 		s.names[rule.GetName()] = struct{}{}
-		changed = s.set(s.access.index, rule) || changed
+		changed = s.set(s.rules.index, rule) || changed
 	}
 	for name := range before {
 		if _, ok := s.names[name]; !ok {
 			s.progress.changed = max(s.progress.changed, known)
-			changed = s.remove(s.access.index, name) || changed
+			changed = s.remove(s.rules.index, name) || changed
 		}
 	}
 	s.progress.known = max(s.progress.known, known)
 	s.progress.listed = true
 	if changed {
-		s.access.wake()
+		s.rules.wake()
 	}
 	return nil
 }
@@ -141,8 +141,8 @@ func (s *ruleStore[T]) Bookmark(version string) error {
 	if err != nil {
 		return err
 	}
-	s.access.mu.Lock()
-	defer s.access.mu.Unlock()
+	s.rules.mu.Lock()
+	defer s.rules.mu.Unlock()
 	s.progress.known = max(s.progress.known, known)
 	return nil
 }

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clustersetmember
+package derived
 
 import (
 	"context"
@@ -24,27 +24,25 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
 
-// derived is the storage of the members: computed from the clusters and sets in etcd, and read by one reader, the
+// members is the storage of the members: computed from the clusters and sets in etcd, and read by one reader, the
 // cacher, which serves everybody else. It follows one etcd watch over the directory that holds both, so that it sees
 // their changes in the order of their revisions.
-type derived struct {
+type members struct {
 	// source is a storage whose watch yields clusters, sets and visibility revisions alike.
-	source storage.Interface
-	// sourcePrefix is the directory that is watched, prefix the one that the members appear to have.
-	sourcePrefix, prefix string
-	access               accessObserver
+	source    storage.Interface
+	revisions Observer
 
 	mu sync.Mutex
 	// current is what the last list built, for the watch that follows on it.
 	current *generation
 }
 
-// accessObserver is told of the visibility revisions in their place among the other changes.
-type accessObserver interface {
-	// reset starts anew at version, with the digest of the last visibility revision, if there is one.
-	reset(ctx context.Context, version uint64, digest string)
-	// observe tells of a new visibility revision. It may wait a little for the replica's own informers.
-	observe(ctx context.Context, version uint64, digest string)
+// Observer is told of the visibility revisions in their place among the other changes.
+type Observer interface {
+	// Reset starts anew at a version of the members, with the digest of the last visibility revision, if there is one.
+	Reset(version uint64, digest string)
+	// Observe tells of a new visibility revision. It may wait a little for this replica to see the rules that it is of.
+	Observe(ctx context.Context, version uint64, digest string)
 }
 
 // generation is one unbroken run of the source's watch.
@@ -55,51 +53,51 @@ type generation struct {
 	at string
 	// last is the version up to which the present watch has delivered everything.
 	last string
-	// clock is the member that stands for the visibility revision among the members: see clock.go.
+	// clock is the member that stands for the visibility revision among the members: see position.NewClock.
 	clock *view.ClusterSetMember
 }
 
-var _ storage.Interface = &derived{}
+var _ storage.Interface = &members{}
 
 var errReadOnly = errors.New("clustersetmembers are computed from clusters and sets and cannot be written")
 
-func (d *derived) Versioner() storage.Versioner { return storage.APIObjectVersioner{} }
+func (s *members) Versioner() storage.Versioner { return storage.APIObjectVersioner{} }
 
-func (d *derived) Create(context.Context, string, runtime.Object, runtime.Object, uint64) error {
+func (s *members) Create(context.Context, string, runtime.Object, runtime.Object, uint64) error {
 	return errReadOnly
 }
 
-func (d *derived) Delete(context.Context, string, runtime.Object, *storage.Preconditions, storage.ValidateObjectFunc, runtime.Object, storage.DeleteOptions) error {
+func (s *members) Delete(context.Context, string, runtime.Object, *storage.Preconditions, storage.ValidateObjectFunc, runtime.Object, storage.DeleteOptions) error {
 	return errReadOnly
 }
 
-func (d *derived) GuaranteedUpdate(context.Context, string, runtime.Object, bool, *storage.Preconditions, storage.UpdateFunc, runtime.Object) error {
+func (s *members) GuaranteedUpdate(context.Context, string, runtime.Object, bool, *storage.Preconditions, storage.UpdateFunc, runtime.Object) error {
 	return errReadOnly
 }
 
 // Get is not reached: the registry reads through the cacher.
-func (d *derived) Get(context.Context, string, storage.GetOptions, runtime.Object) error {
+func (s *members) Get(context.Context, string, storage.GetOptions, runtime.Object) error {
 	return storage.NewInternalError(errors.New("members are read through their cache"))
 }
 
-func (d *derived) Stats(ctx context.Context) (storage.Stats, error) { return storage.Stats{}, nil }
+func (s *members) Stats(ctx context.Context) (storage.Stats, error) { return storage.Stats{}, nil }
 
-func (d *derived) ReadinessCheck() error { return d.source.ReadinessCheck() }
+func (s *members) ReadinessCheck() error { return s.source.ReadinessCheck() }
 
-func (d *derived) EnableResourceSizeEstimation(storage.KeysFunc) error { return nil }
+func (s *members) EnableResourceSizeEstimation(storage.KeysFunc) error { return nil }
 
 // CompactRevision is 0: the cacher's own history bounds how far back a member can be read.
-func (d *derived) CompactRevision() int64 { return 0 }
+func (s *members) CompactRevision() int64 { return 0 }
 
 // RequestWatchProgress makes etcd tell how far the source's watch is, which Watch passes on as a bookmark.
-func (d *derived) RequestWatchProgress(ctx context.Context) error {
-	return d.source.RequestWatchProgress(sourceContext(ctx))
+func (s *members) RequestWatchProgress(ctx context.Context) error {
+	return s.source.RequestWatchProgress(sourceContext(ctx))
 }
 
 // GetCurrentResourceVersion is the end of etcd's current revision: a list at this version has every write that was
 // acknowledged before, by any replica.
-func (d *derived) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
-	revision, err := d.source.GetCurrentResourceVersion(ctx)
+func (s *members) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
+	revision, err := s.source.GetCurrentResourceVersion(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -107,33 +105,33 @@ func (d *derived) GetCurrentResourceVersion(ctx context.Context) (uint64, error)
 }
 
 // IsWatchListSemanticsUnSupported makes the cacher list before it watches: a watch alone cannot begin a generation.
-func (d *derived) IsWatchListSemanticsUnSupported() bool { return true }
+func (s *members) IsWatchListSemanticsUnSupported() bool { return true }
 
 // GetList builds the members anew. Only the cacher asks for it.
-func (d *derived) GetList(ctx context.Context, key string, opts storage.ListOptions, listObj runtime.Object) error {
-	if key != d.prefix || opts.ResourceVersion != "" {
+func (s *members) GetList(ctx context.Context, key string, opts storage.ListOptions, listObj runtime.Object) error {
+	if key != position.Root || opts.ResourceVersion != "" {
 		return storage.NewInternalError(errors.New("members are read through their cache"))
 	}
 	list := listObj.(*view.ClusterSetMemberList)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.current != nil {
-		d.current.events.Stop()
-		d.current = nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != nil {
+		s.current.events.Stop()
+		s.current = nil
 	}
-	g, err := d.build(ctx, list)
+	g, err := s.build(ctx, list)
 	if err != nil {
 		return err
 	}
-	d.current = g
+	s.current = g
 	list.ResourceVersion = g.at
 	return nil
 }
 
 // build reads all clusters and sets and leaves the watch open for what comes after.
-func (d *derived) build(ctx context.Context, list *view.ClusterSetMemberList) (*generation, error) {
+func (s *members) build(ctx context.Context, list *view.ClusterSetMemberList) (*generation, error) {
 	yes := true
-	events, err := d.source.Watch(sourceContext(context.WithoutCancel(ctx)), d.sourcePrefix, storage.ListOptions{
+	events, err := s.source.Watch(sourceContext(context.WithoutCancel(ctx)), position.FleetPrefix, storage.ListOptions{
 		Recursive:         true,
 		ProgressNotify:    true,
 		SendInitialEvents: &yes,
@@ -152,7 +150,7 @@ func (d *derived) build(ctx context.Context, list *view.ClusterSetMemberList) (*
 			events.Stop()
 			return nil, apierrors.FromObject(event.Object)
 		}
-		version, err := d.Versioner().ObjectResourceVersion(event.Object)
+		version, err := s.Versioner().ObjectResourceVersion(event.Object)
 		if err != nil {
 			events.Stop()
 			return nil, err
@@ -174,7 +172,7 @@ func (d *derived) build(ctx context.Context, list *view.ClusterSetMemberList) (*
 			continue
 		default:
 			events.Stop()
-			return nil, fmt.Errorf("unexpected %T under %s", obj, d.sourcePrefix)
+			return nil, fmt.Errorf("unexpected %T under %s", obj, position.FleetPrefix)
 		}
 		// The bookmark that ends the initial events.
 		now := position.Version(version, position.End)
@@ -187,10 +185,10 @@ func (d *derived) build(ctx context.Context, list *view.ClusterSetMemberList) (*
 		})
 		if g.clock != nil {
 			// The rules hold from the revision of the clock on, which initial events show to a watch.
-			d.access.reset(ctx, ruled, digest)
+			s.revisions.Reset(ruled, digest)
 			list.Items = append(list.Items, *g.clock)
 		} else {
-			d.access.reset(ctx, now, "")
+			s.revisions.Reset(now, "")
 		}
 		klog.V(2).InfoS("Computed the members of all cluster sets", "members", len(list.Items), "clusters", len(clusters), "sets", len(sets), "revision", version)
 		return g, nil
@@ -199,15 +197,15 @@ func (d *derived) build(ctx context.Context, list *view.ClusterSetMemberList) (*
 }
 
 // Watch translates what happens to clusters and sets, from where the last list or watch left off.
-func (d *derived) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	g := d.current
-	if key != d.prefix || g == nil || g.at == "" || opts.ResourceVersion != g.at {
+func (s *members) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.current
+	if key != position.Root || g == nil || g.at == "" || opts.ResourceVersion != g.at {
 		return nil, apierrors.NewResourceExpired("the members have to be computed anew")
 	}
 	g.at, g.last = "", g.at
-	t := &translation{derived: d, generation: g, result: make(chan watch.Event, 100), stop: make(chan struct{})}
+	t := &translation{members: s, generation: g, result: make(chan watch.Event, 100), stop: make(chan struct{})}
 	go t.run(ctx)
 	return t, nil
 }

@@ -1,18 +1,16 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clustersetmember
+package visibility
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/storage"
@@ -22,68 +20,61 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
 
-var errNoUser = errors.New("the request has no user")
-
-// needsSetError names the rule that shows a user the members of a set.
-type needsSetError struct{ user, set string }
-
-func (e *needsSetError) Error() string {
-	return fmt.Sprintf("user %q needs the RBAC rule {apiGroups: [%q], resources: [%q], resourceNames: [%q], verbs: [%q]} to see the members of the set",
-		e.user, "cluster.open-cluster-management.io", "managedclustersets", e.set, "get")
+// List returns the members that a user may see. A user who may see few sets costs those sets, never the fleet.
+func (r *Reader) List(ctx context.Context, who user.Info, opts storage.ListOptions) (*view.ClusterSetMemberList, error) {
+	list, _, err := r.list(ctx, who, opts)
+	return list, err
 }
 
-// list returns the members that a user may see. A user who may see few sets costs those sets, never the fleet.
-func (r *REST) list(ctx context.Context, who user.Info, options *internalversion.ListOptions) (*view.ClusterSetMemberList, error) {
-	s := selectionOf(options)
-	pinned := s.pinned()
+// list also returns the sets that the user may see at the version of the list.
+func (r *Reader) list(ctx context.Context, who user.Info, opts storage.ListOptions) (*view.ClusterSetMemberList, rbac.Names, error) {
+	wantsOneVersion := isPinned(opts)
 	for {
-		epoch, names, err := r.access.now(ctx, who)
+		names, since, err := r.Rules.history.now(ctx, who)
 		if err != nil {
-			return nil, err
+			return nil, names, err
 		}
 		result := &view.ClusterSetMemberList{}
 		if names.All {
-			key, recursive := position.Range(s.options)
-			opts := s.options
-			opts.Recursive = recursive
-			err = r.members.GetList(ctx, key, opts, result)
+			all := opts
+			var key string
+			key, all.Recursive = position.Range(opts)
+			err = r.Members.GetList(ctx, key, all, result)
 		} else {
-			err = r.listSets(ctx, s, names, result)
+			err = r.listSets(ctx, opts, names, result)
 		}
 		if err != nil {
-			return nil, err
-		}
-		if isPrivileged(who) {
-			return result, nil
+			return nil, names, err
 		}
 		// The list has to be shown by the rules of its own version, or a watch from there would miss a change.
 		version, err := versioner.ParseResourceVersion(result.ResourceVersion)
 		if err != nil {
-			return nil, err
+			return nil, names, err
 		}
-		if then, ok := r.access.at(version); ok {
-			if held, known := then.names(who); known && held.Equal(names) {
-				return result, nil
-			}
+		if then, known := r.Rules.history.at(version, who); known && then.Equal(names) {
+			return result, names, nil
 		}
 		switch {
-		case pinned:
-			return nil, errRulesNotKept
-		case version < epoch.version:
-			s.options.ResourceVersion = strconv.FormatUint(epoch.version, 10)
-			s.options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
+		case wantsOneVersion:
+			return nil, names, errRulesNotKept
+		case version < since:
+			opts.ResourceVersion = strconv.FormatUint(since, 10)
+			opts.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 		}
 	}
 }
 
-func isPrivileged(who user.Info) bool {
-	return slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup)
+// isPinned says that a list is wanted at one version.
+func isPinned(opts storage.ListOptions) bool {
+	version := opts.ResourceVersion
+	return opts.Predicate.Continue != "" || opts.ResourceVersionMatch == metav1.ResourceVersionMatchExact ||
+		opts.ResourceVersionMatch == "" && opts.Predicate.Limit > 0 && version != "" && version != "0"
 }
 
 // listSets lists the members of the named sets, in the order and with the continuation of a list of all.
-func (r *REST) listSets(ctx context.Context, s selection, names rbac.Names, result *view.ClusterSetMemberList) error {
+func (r *Reader) listSets(ctx context.Context, opts storage.ListOptions, names rbac.Names, result *view.ClusterSetMemberList) error {
 	sets := slices.DeleteFunc(names.Sorted(), func(set string) bool { return !position.Possible(set) })
-	if set, ok := s.predicate.Field.RequiresExactMatch("spec.clusterSet"); ok && set != "" {
+	if set, ok := opts.Predicate.Field.RequiresExactMatch("spec.clusterSet"); ok && set != "" {
 		sets = nil
 		if names.Has(set) && position.Possible(set) {
 			sets = []string{set}
@@ -92,10 +83,9 @@ func (r *REST) listSets(ctx context.Context, s selection, names rbac.Names, resu
 	// Keys end the set's name with a slash, which sorts before some characters of a name: order as the keys do.
 	slices.SortFunc(sets, func(a, b string) int { return strings.Compare(a+"/", b+"/") })
 
-	opts := s.options
 	from := ""
-	if s.predicate.Continue != "" {
-		key, version, err := position.DecodeContinue(s.predicate.Continue)
+	if opts.Predicate.Continue != "" {
+		key, version, err := position.DecodeContinue(opts.Predicate.Continue)
 		if err != nil {
 			return apierrors.NewBadRequest(fmt.Sprintf("invalid continue token: %v", err))
 		}
@@ -121,8 +111,8 @@ func (r *REST) listSets(ctx context.Context, s selection, names rbac.Names, resu
 			}
 		}
 		limit := int64(0)
-		if s.predicate.Limit > 0 {
-			limit = s.predicate.Limit - int64(len(result.Items))
+		if opts.Predicate.Limit > 0 {
+			limit = opts.Predicate.Limit - int64(len(result.Items))
 		}
 		page := &view.ClusterSetMemberList{}
 		if err := r.listRange(ctx, opts, position.SetKey(set), start, limit, page); err != nil {
@@ -144,7 +134,7 @@ func (r *REST) listSets(ctx context.Context, s selection, names rbac.Names, resu
 				return err
 			}
 			more = key
-		case s.predicate.Limit > 0 && int64(len(result.Items)) >= s.predicate.Limit && i+1 < len(sets):
+		case opts.Predicate.Limit > 0 && int64(len(result.Items)) >= opts.Predicate.Limit && i+1 < len(sets):
 			// Before the set's first member; a token cannot end with the slash alone.
 			more = position.SetKey(sets[i+1]) + "\x00"
 		}
@@ -160,7 +150,7 @@ func (r *REST) listSets(ctx context.Context, s selection, names rbac.Names, resu
 }
 
 // listRange lists one range, from a key in it (or its beginning).
-func (r *REST) listRange(ctx context.Context, opts storage.ListOptions, key, from string, limit int64, page *view.ClusterSetMemberList) error {
+func (r *Reader) listRange(ctx context.Context, opts storage.ListOptions, key, from string, limit int64, page *view.ClusterSetMemberList) error {
 	opts.Predicate.Limit, opts.Predicate.Continue = limit, ""
 	if from != "" {
 		version, err := strconv.ParseInt(opts.ResourceVersion, 10, 64)
@@ -172,35 +162,5 @@ func (r *REST) listRange(ctx context.Context, opts storage.ListOptions, key, fro
 		}
 		opts.ResourceVersion, opts.ResourceVersionMatch = "", ""
 	}
-	return r.members.GetList(ctx, key, opts, page)
-}
-
-// membersAt lists what a watch's selectors match in the given sets (all when nil), as it was at a version.
-func (r *REST) membersAt(s selection) func(context.Context, uint64, []string) ([]view.ClusterSetMember, error) {
-	return func(ctx context.Context, version uint64, sets []string) ([]view.ClusterSetMember, error) {
-		keys := []string{position.Members}
-		if sets != nil {
-			keys = keys[:0]
-			for _, set := range sets {
-				keys = append(keys, position.SetKey(set))
-			}
-		}
-		var members []view.ClusterSetMember
-		for _, key := range keys {
-			page := &view.ClusterSetMemberList{}
-			predicate := s.predicate
-			predicate.Limit, predicate.Continue = 0, ""
-			err := r.members.GetList(ctx, key, storage.ListOptions{
-				Recursive:            true,
-				ResourceVersion:      strconv.FormatUint(version, 10),
-				ResourceVersionMatch: metav1.ResourceVersionMatchExact,
-				Predicate:            predicate,
-			}, page)
-			if err != nil {
-				return nil, err
-			}
-			members = append(members, page.Items...)
-		}
-		return members, nil
-	}
+	return r.Members.GetList(ctx, key, opts, page)
 }

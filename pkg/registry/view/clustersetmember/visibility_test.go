@@ -17,7 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-func TestAccess_AListShowsTheSetsThatTheUserMayGet(t *testing.T) {
+func TestVisibility_AListShowsTheSetsThatTheUserMayGet(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	h.front.allow("group:ops", "b")
@@ -42,7 +42,7 @@ func TestAccess_AListShowsTheSetsThatTheUserMayGet(t *testing.T) {
 	}
 }
 
-func TestAccess_AWatchShowsOnlyTheSetsThatTheUserMayGet(t *testing.T) {
+func TestVisibility_AWatchShowsOnlyTheSetsThatTheUserMayGet(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	r := h.replica()
@@ -64,12 +64,12 @@ func TestAccess_AWatchShowsOnlyTheSetsThatTheUserMayGet(t *testing.T) {
 	}
 }
 
-func TestAccess_GrantsAndRevocationsReachOpenWatches(t *testing.T) {
+func TestVisibility_GrantsAndRevocationsReachOpenWatches(t *testing.T) {
 	h := twoSets(t)
 	h.set("d", labelled("stage=dev"))
 	h.front.allow("ann", "a")
 	replicas := []*REST{h.replica(), h.replica()}
-	h.awaitAccess(replicas...)
+	h.awaitVisibility(replicas...)
 	var all, prod, ofB []*stream
 	for _, r := range replicas {
 		ann := h.client(r, someone("ann"))
@@ -130,7 +130,7 @@ func TestAccess_GrantsAndRevocationsReachOpenWatches(t *testing.T) {
 	each(prod, "ADDED c1.a", "ADDED c7.a")
 }
 
-func TestAccess_AGrantToAGroupReachesItsMembers(t *testing.T) {
+func TestVisibility_AGrantToAGroupReachesItsMembers(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("group:ops", "a")
 	r := h.replica()
@@ -146,11 +146,11 @@ func TestAccess_AGrantToAGroupReachesItsMembers(t *testing.T) {
 
 // Whoever is cut off in the middle of the events of a grant comes back for all of them; whoever saw the bookmark after
 // them does not get them twice.
-func TestAccess_AWatchResumesInsideAGrant(t *testing.T) {
+func TestVisibility_AWatchResumesInsideAGrant(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	replicas := []*REST{h.replica(), h.replica()}
-	h.awaitAccess(replicas...)
+	h.awaitVisibility(replicas...)
 	ann := h.client(replicas[0], someone("ann"))
 	w := ann.watch(version(ann.list().ResourceVersion), bookmarks)
 	h.front.allow("ann", "a", "b")
@@ -178,11 +178,11 @@ func TestAccess_AWatchResumesInsideAGrant(t *testing.T) {
 
 // A right that was taken away opens no watch at a version from before, whatever was granted in between: it would tell of
 // the set by the rules of that time.
-func TestAccess_ARevokedRightReadsNoHistory(t *testing.T) {
+func TestVisibility_ARevokedRightReadsNoHistory(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	replicas := []*REST{h.replica(), h.replica()}
-	h.awaitAccess(replicas...)
+	h.awaitVisibility(replicas...)
 	ann := h.client(replicas[0], someone("ann"))
 	before := ann.list().ResourceVersion
 	w := ann.watch(version(before), bookmarks)
@@ -215,7 +215,7 @@ func TestAccess_ARevokedRightReadsNoHistory(t *testing.T) {
 
 // Pages of one list are shown by the same rules, which are those of its version: else a watch from there would never
 // tell of what a later page had too much.
-func TestAccess_APageAfterAGrantIsNoneOfTheSameList(t *testing.T) {
+func TestVisibility_APageAfterAGrantIsNoneOfTheSameList(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	r := h.replica()
@@ -241,7 +241,7 @@ func TestAccess_APageAfterAGrantIsNoneOfTheSameList(t *testing.T) {
 	}
 }
 
-func TestAccess_RulesThatChangedWhileNoReplicaRanHold(t *testing.T) {
+func TestVisibility_RulesThatChangedWhileNoReplicaRanHold(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	first, stop := h.stoppableReplica()
@@ -262,7 +262,7 @@ func TestAccess_RulesThatChangedWhileNoReplicaRanHold(t *testing.T) {
 }
 
 // A rule that grants nothing more than others do is no change.
-func TestAccess_ARuleThatChangesNothingIsSilent(t *testing.T) {
+func TestVisibility_ARuleThatChangesNothingIsSilent(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	r := h.replica()
@@ -278,7 +278,7 @@ func TestAccess_ARuleThatChangesNothingIsSilent(t *testing.T) {
 }
 
 // ResourceNames and verbs are those of "get managedclustersets": nothing else shows members.
-func TestAccess_OnlyGetOnSetsShowsMembers(t *testing.T) {
+func TestVisibility_OnlyGetOnSetsShowsMembers(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("sentinel", "a")
 	create := func(name string, rule rbacv1.PolicyRule) {

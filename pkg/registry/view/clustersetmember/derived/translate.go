@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clustersetmember
+package derived
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 
 // translation turns the changes of clusters and sets into those of members.
 type translation struct {
-	derived    *derived
+	members    *members
 	generation *generation
 	result     chan watch.Event
 	stop       chan struct{}
@@ -57,8 +57,8 @@ func (t *translation) run(ctx context.Context) {
 
 // pause leaves the generation so that another watch can go on from what was delivered.
 func (t *translation) pause() {
-	t.derived.mu.Lock()
-	defer t.derived.mu.Unlock()
+	t.members.mu.Lock()
+	defer t.members.mu.Unlock()
 	t.generation.at = t.generation.last
 }
 
@@ -74,7 +74,7 @@ func (t *translation) translate(ctx context.Context, event watch.Event) bool {
 		t.send(event)
 		return false
 	}
-	revision, err := t.derived.Versioner().ObjectResourceVersion(event.Object)
+	revision, err := t.members.Versioner().ObjectResourceVersion(event.Object)
 	if err != nil {
 		t.fail(apierrors.NewInternalError(err))
 		return false
@@ -88,7 +88,7 @@ func (t *translation) translate(ctx context.Context, event watch.Event) bool {
 		}
 		if event.Type != watch.Deleted {
 			if revised, ok := event.Object.(*visibility.Revision); ok {
-				t.derived.access.observe(ctx, position.Version(revision, 0), revised.Digest)
+				t.members.revisions.Observe(ctx, position.Version(revision, 0), revised.Digest)
 			}
 		}
 		for i, change := range changes {
