@@ -54,7 +54,8 @@ func watchOptions(options *internalversion.ListOptions) (storage.ListOptions, er
 }
 
 // mostTerms is how many keys and values the selectors of a request may have. The selectors of a watch are compared with every
-// member, before it is known what the user may see, and the address of a request has room for a hundred thousand terms.
+// member that changes, before it is known whether the user may see it, and the address of a request has room for a hundred
+// thousand terms.
 const mostTerms = 256
 
 func checkTerms(options *internalversion.ListOptions) error {

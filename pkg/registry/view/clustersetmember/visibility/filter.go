@@ -30,6 +30,9 @@ type filter struct {
 	predicate storage.SelectionPredicate
 	// visible are the sets that the user may see, at the point of the stream that has been reached.
 	visible rbac.Names
+	// state is sent first, if there is any, and a bookmark after it if marksState.
+	state      *view.ClusterSetMemberList
+	marksState bool
 
 	result   chan watch.Event
 	stop     chan struct{}
@@ -50,11 +53,31 @@ func (f *filter) Stop() {
 func (f *filter) run(ctx context.Context) {
 	defer close(f.result)
 	defer f.source.Stop()
+	if !f.sendState(ctx) {
+		return
+	}
 	for event := range f.source.ResultChan() {
 		if !f.show(ctx, event) {
 			return
 		}
 	}
+}
+
+func (f *filter) sendState(ctx context.Context) bool {
+	if f.state == nil {
+		return true
+	}
+	for i := range f.state.Items {
+		if !f.send(ctx, watch.Event{Type: watch.Added, Object: &f.state.Items[i]}) {
+			return false
+		}
+	}
+	end := &view.ClusterSetMember{ObjectMeta: metav1.ObjectMeta{
+		ResourceVersion: f.state.ResourceVersion,
+		Annotations:     map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+	}}
+	f.state = nil
+	return !f.marksState || f.send(ctx, watch.Event{Type: watch.Bookmark, Object: end})
 }
 
 // show passes an event on if the user may see it. Of an object it reads the metadata only: the cacher wraps objects that

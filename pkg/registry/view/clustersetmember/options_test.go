@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Who may see nothing has selectors compared with all members, by a watch from the beginning and by every change from then on.
+// Who may see nothing has selectors compared with every member that changes.
 func TestSelectors_OfMoreTermsThanAreCompared(t *testing.T) {
 	h := twoSets(t)
 	r := h.replica()
