@@ -31,7 +31,7 @@ type follower struct {
 	random   *rand.Rand
 	options  []option
 	// strict says that no event may come that the members themselves do not explain. Who gains and loses sets may be told
-	// again what he knows.
+	// again what they know.
 	strict bool
 
 	at       string

@@ -166,7 +166,7 @@ func TestReplicas_ALateReplicaCatchesUpBeforeItLists(t *testing.T) {
 	expectNames(t, h.client(late, someone("ann")).names(notOlderThan(from)), "c1.a")
 }
 
-// A replica whose informers lag does not know the rules that count. It withholds, rather than show what has been revoked,
+// A replica that follows the rules late does not know the rules that count. It withholds, rather than show what has been revoked,
 // and does not put its older state into force.
 func TestReplicas_AReplicaThatDoesNotKnowTheRulesYetWithholds(t *testing.T) {
 	h := twoSets(t)
