@@ -148,15 +148,13 @@ func (r *Rules) Observe(ctx context.Context, version uint64, digest string) {
 			waited = true
 		}
 	}
-	switch rules := r.history.enter(version, digest); rules {
-	case nil:
+	rules := r.history.enter(version, digest)
+	if rules == nil {
 		klog.InfoS("The RBAC rules that another replica sees have not arrived here; members are withheld until they have", "version", version)
-		// They may never arrive, if that replica is gone and the rules have moved on. Should this one have seen more, it
-		// says so.
-		r.wake()
-	case r.history.latest():
-	default:
-		// What holds now is not the latest that this replica has seen: perhaps it knows better.
+	}
+	if rules != r.history.latest() {
+		// Perhaps this replica has seen more, and says so. Rules that are not here may never arrive, if the replica that
+		// wrote of them is gone.
 		r.wake()
 	}
 }
