@@ -39,6 +39,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/sets/managednamespaces"
 	"github.com/clusterhub/clusterhub/pkg/irsa"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
 // ManagedClusterAutoApproval is the feature gate of clusters that are accepted without an admin.
@@ -191,7 +192,7 @@ func (o *RegistrationOptions) validate(autoApproval bool) (errs []error) {
 		errs = append(errs, err)
 	}
 	for _, user := range slices.Concat(o.BootstrapIdentities, o.AutoApprovedCSRIdentities) {
-		if !mayBootstrap(user) {
+		if !agentcsr.MayBeNamed(user) {
 			errs = append(errs, fmt.Errorf("--bootstrap-identities and --auto-approved-csr-identities: %q is a user of Kubernetes or of the "+
 				"hub itself, whose requests hub-certificate-approver may not approve: name another user", user))
 		}
@@ -201,14 +202,6 @@ func (o *RegistrationOptions) validate(autoApproval bool) (errs []error) {
 			"--feature-gates=%s=true", ManagedClusterAutoApproval))
 	}
 	return errs
-}
-
-// mayBootstrap says whether a user may be told to ask for clusters' certificates. It is what the policy on
-// hub-certificate-approver (artifacts/deploy/base/policies.yaml) allows.
-func mayBootstrap(user string) bool {
-	account, isAccount := strings.CutPrefix(user, "system:serviceaccount:")
-	return !strings.HasPrefix(user, "system:") || strings.HasPrefix(user, registration.BootstrapUserPrefix) ||
-		isAccount && !strings.HasPrefix(account, "kube-system:") && !strings.HasPrefix(account, "clusterhub-system:")
 }
 
 func (o *RegistrationOptions) tags() (map[string]string, error) {

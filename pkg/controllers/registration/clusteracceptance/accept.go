@@ -23,6 +23,7 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
 // accept gives an accepted cluster what it needs. Each step finds out by itself whether it has been done.
@@ -123,7 +124,7 @@ func (r *Reconciler) plan(cluster *clusterv1.ManagedCluster) (record, error) {
 		return record{}, err
 	}
 	planned, err := driver.Plan(cluster)
-	key := registration.PlannedKey(cluster.Annotations)
+	key := agentcsr.PlannedKey(cluster.Annotations)
 	return record{
 		driver: driver.Name(), record: planned, uid: cluster.UID, key: key, named: cmp.Or(key, registration.NoKey),
 		requesters: cluster.Annotations[registration.AnnotationRequesters],

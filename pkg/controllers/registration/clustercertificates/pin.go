@@ -6,11 +6,9 @@ package clustercertificates
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -91,7 +89,7 @@ func (s *standing) byCertificate() bool { return s.driver() == csr.Name }
 
 func (s *standing) granted() bool { return s.role.Annotations[registration.AnnotationGranted] != "" }
 
-// pinned is empty when no key is, and names.UndecidedKey when an admin has to say which.
+// pinned is empty when no key is, and registration.UndecidedKey when an admin has to say which.
 func (s *standing) pinned() pinned {
 	p := pinned{key: s.role.Annotations[registration.AnnotationKey]}
 	p.since, _ = time.Parse(time.RFC3339, s.role.Annotations[registration.AnnotationKeySince])
@@ -127,29 +125,13 @@ func (r *Reconciler) pin(ctx context.Context, role *rbacv1.ClusterRole, p pinned
 
 // isOpen says whether a request waits, or was approved.
 func isOpen(request *certificatesv1.CertificateSigningRequest) bool {
-	return agentcsr.IsPending(request) || isApproved(request)
-}
-
-func isApproved(request *certificatesv1.CertificateSigningRequest) bool {
-	approved := false
-	for _, c := range request.Status.Conditions {
-		switch c.Type {
-		case certificatesv1.CertificateApproved:
-			approved = c.Status == corev1.ConditionTrue
-		case certificatesv1.CertificateDenied, certificatesv1.CertificateFailed:
-			return false
-		}
-	}
-	return approved
+	return agentcsr.IsPending(request) || agentcsr.Approval(request) != nil
 }
 
 // approvalOf is the key of an approved request, and when that was approved, by the API server's clock as long as the one
 // who did left it to it. It was not in the future.
 func approvalOf(request *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request) pinned {
-	i := slices.IndexFunc(request.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
-		return c.Type == certificatesv1.CertificateApproved
-	})
-	at := request.Status.Conditions[i].LastTransitionTime.Time
+	at := agentcsr.Approval(request).LastTransitionTime.Time
 	if now := time.Now(); at.After(now) {
 		at = now
 	}

@@ -76,19 +76,16 @@ var _ reconcile.Reconciler = &Reconciler{}
 
 // SetupWithManager adds the controller.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	request := &certificatesv1.CertificateSigningRequest{}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, request, openIndex, openOf); err != nil {
+	if err := AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	r := &Reconciler{
-		Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder(reporter),
-	}
+	r := New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(reporter), o)
 	if err := r.setupWaiting(mgr); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(reporter).
-		For(request).
+		For(&certificatesv1.CertificateSigningRequest{}).
 		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsOf),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: clusterChanged})).
 		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(r.requestsOf),
@@ -99,6 +96,16 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
 				firstBackoff, longestBackoff),
 		}).
 		Complete(r)
+}
+
+// AddIndexes adds what the controller's client has to have.
+func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	return indexer.IndexField(ctx, &certificatesv1.CertificateSigningRequest{}, openIndex, openOf)
+}
+
+// New is what decides on requests, for those who have no manager.
+func New(c client.Client, live client.Reader, recorder events.EventRecorder, o Options) *Reconciler {
+	return &Reconciler{Options: o, client: c, live: live, recorder: recorder}
 }
 
 func openOf(obj client.Object) []string {

@@ -9,7 +9,6 @@ package csr
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -80,6 +79,7 @@ func (d *Driver) AutoApproves(cluster *clusterv1.ManagedCluster) bool {
 	if err := d.requests.List(context.Background(), list, client.MatchingLabels{registration.ClusterNameLabel: cluster.Name}); err != nil {
 		return false
 	}
+	planned := agentcsr.PlannedKey(cluster.Annotations)
 	requesters, err := registration.Requesters(cluster.Annotations)
 	if err != nil {
 		return false
@@ -92,12 +92,6 @@ func (d *Driver) AutoApproves(cluster *clusterv1.ManagedCluster) bool {
 			return false
 		}
 		request, err := agentcsr.Parse(&csr)
-		return err == nil && hasKeyOf(request, cluster)
+		return err == nil && (planned == "" || planned == request.KeySHA256)
 	})
-}
-
-// hasKeyOf says whether a request is for the key that the cluster names, or it names none.
-func hasKeyOf(r *agentcsr.Request, cluster *clusterv1.ManagedCluster) bool {
-	key := cluster.Annotations[registration.AnnotationAgentKey]
-	return key == "" || strings.EqualFold(key, r.KeySHA256)
 }
