@@ -31,8 +31,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/access/accesspolicy"
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
+	"github.com/clusterhub/clusterhub/pkg/controllers/access/accesspolicy"
 )
 
 const (
