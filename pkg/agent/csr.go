@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
 // csrIdentity is a client certificate that the hub signs.
@@ -148,18 +149,7 @@ func (c *csrIdentity) request(ctx context.Context, h *hub, s state) error {
 	if err != nil {
 		return err
 	}
-	csr := &certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{
-			GenerateName: s.clusterName + "-",
-			Labels:       map[string]string{registration.ClusterNameLabel: s.clusterName},
-		},
-		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request:    request,
-			SignerName: registration.SignerName,
-			// An ECDSA key enciphers nothing.
-			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
-		},
-	}
+	csr := agentcsr.New(s.clusterName, request)
 	if c.expirationSeconds > 0 {
 		csr.Spec.ExpirationSeconds = &c.expirationSeconds
 	}

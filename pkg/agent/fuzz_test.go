@@ -26,6 +26,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/irsa"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 	"github.com/clusterhub/clusterhub/test/leak"
 )
 
@@ -139,7 +140,7 @@ func fuzzedCertificate(f *testing.F, user string) (certificate, key []byte) {
 		f.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: subject(clusterName, "agent"), NotBefore: time.Unix(1700000000, 0), NotAfter: time.Unix(1800000000, 0),
+		SerialNumber: big.NewInt(1), Subject: agentcsr.Subject(clusterName, "agent"), NotBefore: time.Unix(1700000000, 0), NotAfter: time.Unix(1800000000, 0),
 	}
 	template.Subject.CommonName = user
 	der, err := x509.CreateCertificate(rand.Reader, template, template, signer.Public(), signer.(*ecdsa.PrivateKey))

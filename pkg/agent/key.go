@@ -9,11 +9,8 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -22,6 +19,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
 // newKey makes a private key, PEM.
@@ -60,8 +58,7 @@ func keyHash(key []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(der)
-	return hex.EncodeToString(sum[:]), nil
+	return agentcsr.KeySHA256(der), nil
 }
 
 func publicDER(signer crypto.Signer) ([]byte, error) {
@@ -74,14 +71,7 @@ func newRequest(key []byte, cluster, agent string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cert.MakeCSRFromTemplate(signer, &x509.CertificateRequest{Subject: subject(cluster, agent)})
-}
-
-func subject(cluster, agent string) pkix.Name {
-	return pkix.Name{
-		CommonName:   registration.ClusterUser(cluster, agent),
-		Organization: []string{registration.ClusterGroup(cluster), registration.ManagedClustersGroup},
-	}
+	return agentcsr.PEM(signer, cluster, agent)
 }
 
 // requestsKey says whether a certificate request is for a key.

@@ -16,6 +16,7 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
 // register makes the cluster on the hub, with the rights of the bootstrap kubeconfig. A cluster that is there already is
@@ -36,7 +37,7 @@ func (a *agent) register(ctx context.Context, h *hub) error {
 	case apierrors.IsAlreadyExists(err):
 		// Most bootstrap kubeconfigs may not read clusters. Then the agent has to go by what it remembers.
 		if found, err := clusters.Get(ctx, cluster.Name, metav1.GetOptions{}); err == nil {
-			a.newKey = hash != "" && found.Annotations[registration.AnnotationAgentKey] != hash
+			a.newKey = hash != "" && agentcsr.PlannedKey(found.Annotations) != hash
 		} else {
 			a.newKey = hash != "" && s.registeredKey != hash
 		}
