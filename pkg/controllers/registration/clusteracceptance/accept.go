@@ -9,18 +9,18 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
@@ -69,7 +69,7 @@ func (r *Reconciler) accept(ctx context.Context, cluster *clusterv1.ManagedClust
 func (r *Reconciler) pin(ctx context.Context, cluster *clusterv1.ManagedCluster) (*rbacv1.ClusterRole, record, error) {
 	role := clusterRole(cluster.Name)
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(role), role)
-	if driver.IsGone(err) {
+	if kit.IsGone(err) {
 		role, err = nil, nil
 	}
 	if err != nil {
@@ -152,7 +152,7 @@ func (r *Reconciler) ensureRole(ctx context.Context, cluster string, role *rbacv
 			return role, err
 		}
 		if role, err = r.liveRole(ctx, cluster); err != nil || role == nil {
-			return nil, errors.Join(err, later{after: firstBackoff})
+			return nil, errors.Join(err, later{after: kit.FirstBackoff})
 		}
 		if recordOf(role).driver != "" {
 			// It is ours, and the cache was too old. Without its label it would be so for ever.
@@ -167,26 +167,20 @@ func (r *Reconciler) ensureRole(ctx context.Context, cluster string, role *rbacv
 
 // patchRole changes a ClusterRole, if there is anything to change. Nobody else may have changed it since it was read.
 func (r *Reconciler) patchRole(ctx context.Context, role *rbacv1.ClusterRole, change func(*rbacv1.ClusterRole)) (*rbacv1.ClusterRole, error) {
-	changed := role.DeepCopy()
-	if changed.Labels == nil {
-		changed.Labels = map[string]string{}
-	}
-	changed.Labels[registration.ClusterNameLabel] = clusterNameOf(role)
-	// Another one's, by which others would write the rules. The hub's own policy lets no role pass that has one.
-	changed.AggregationRule = nil
-	change(changed)
-	if equality.Semantic.DeepEqual(changed, role) {
-		return role, nil
-	}
-	err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(role, client.MergeFromWithOptimisticLock{}))
-	return changed, err
+	_, err := kit.Patch(ctx, r.client, role, func(role *rbacv1.ClusterRole) {
+		metav1.SetMetaDataLabel(&role.ObjectMeta, registration.ClusterNameLabel, clusterNameOf(role))
+		// Another one's, by which others would write the rules. The hub's own policy lets no role pass that has one.
+		role.AggregationRule = nil
+		change(role)
+	})
+	return role, err
 }
 
 // liveRole is the cluster's ClusterRole as it is, nil when there is none.
 func (r *Reconciler) liveRole(ctx context.Context, cluster string) (*rbacv1.ClusterRole, error) {
 	role := clusterRole(cluster)
 	err := r.live.Get(ctx, client.ObjectKeyFromObject(role), role)
-	if driver.IsGone(err) {
+	if kit.IsGone(err) {
 		return nil, nil
 	}
 	return role, err
@@ -218,7 +212,7 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 	const what = "grant"
 	if wait, last := r.paces.wait(cluster.Name, what); wait > 0 {
 		if check {
-			return checkNote + driver.Message(last), wait, nil
+			return checkNote + kit.Message(last.Error()), wait, nil
 		}
 		return "", 0, later{wait, last}
 	}
@@ -228,7 +222,7 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 	}
 	var warning driver.Warning
 	if errors.As(err, &warning) {
-		note, err = driver.Message(warning), nil
+		note, err = kit.Message(warning.Error()), nil
 	}
 	if err != nil {
 		err = fmt.Errorf("granting the cluster its identity: %w", err)
@@ -238,7 +232,7 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 		}
 		// Its agent works, as far as anybody knows, so it stays accepted.
 		ctrl.LoggerFrom(ctx).Error(err, "Checking the identity of a cluster")
-		return checkNote + driver.Message(err), wait, nil
+		return checkNote + kit.Message(err.Error()), wait, nil
 	}
 	r.paces.succeeded(cluster.Name)
 	if !check {
@@ -275,20 +269,12 @@ func (r *Reconciler) call(ctx context.Context, driver driver.Driver, do func(con
 
 // setFinalizer adds or removes the finalizer.
 func (r *Reconciler) setFinalizer(ctx context.Context, cluster *clusterv1.ManagedCluster, wanted bool) error {
-	if slices.Contains(cluster.Finalizers, registration.Finalizer) == wanted {
-		return nil
-	}
-	before := cluster.DeepCopy()
+	change := controllerutil.RemoveFinalizer
 	if wanted {
-		cluster.Finalizers = append(cluster.Finalizers, registration.Finalizer)
-	} else {
-		cluster.Finalizers = slices.DeleteFunc(cluster.Finalizers, func(f string) bool { return f == registration.Finalizer })
+		change = controllerutil.AddFinalizer
 	}
-	if err := r.client.Patch(ctx, cluster, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		cluster.Finalizers = before.Finalizers
-		return err
-	}
-	return nil
+	_, err := kit.Patch(ctx, r.client, cluster, func(c *clusterv1.ManagedCluster) { change(c, registration.Finalizer) })
+	return err
 }
 
 // autoApprove accepts a cluster that its driver lets in, once: who is denied later stays so.
@@ -311,13 +297,11 @@ func (r *Reconciler) autoApprove(ctx context.Context, cluster *clusterv1.Managed
 	if ok, err := r.undisputed(ctx, cluster); err != nil || !ok {
 		return err
 	}
-	before := cluster.DeepCopy()
-	if cluster.Annotations == nil {
-		cluster.Annotations = map[string]string{}
-	}
-	cluster.Annotations[registration.AnnotationAutoAccepted] = r.clock.Now().UTC().Format(time.RFC3339)
-	cluster.Spec.HubAcceptsClient = true
-	if err := r.client.Patch(ctx, cluster, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	_, err = kit.Patch(ctx, r.client, cluster, func(c *clusterv1.ManagedCluster) {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, registration.AnnotationAutoAccepted, r.clock.Now().UTC().Format(time.RFC3339))
+		c.Spec.HubAcceptsClient = true
+	})
+	if err != nil {
 		return fmt.Errorf("accepting the cluster: %w", err)
 	}
 	r.event(cluster, corev1.EventTypeNormal, "ManagedClusterAutoApproved",

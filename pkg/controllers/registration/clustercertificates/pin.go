@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/csr"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
@@ -53,13 +53,13 @@ func (r *Reconciler) server() source {
 func (f source) standing(ctx context.Context, name string) (*standing, error) {
 	s := &standing{cluster: &clusterv1.ManagedCluster{}, role: &rbacv1.ClusterRole{}}
 	if err := f.Get(ctx, client.ObjectKey{Name: name}, s.cluster); err != nil {
-		return nil, ignoreGone(err)
+		return nil, kit.IgnoreGone(err)
 	}
 	if !s.cluster.Spec.HubAcceptsClient || !s.cluster.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
 	if err := f.Get(ctx, client.ObjectKey{Name: registration.ClusterRole(name)}, s.role); err != nil {
-		return nil, ignoreGone(err)
+		return nil, kit.IgnoreGone(err)
 	}
 	if s.role.Annotations[registration.AnnotationClusterUID] != string(s.cluster.UID) || s.role.Annotations[registration.AnnotationDriver] == "" {
 		return nil, nil
@@ -73,14 +73,6 @@ func (f source) requests(ctx context.Context, cluster string) ([]certificatesv1.
 	list := &certificatesv1.CertificateSigningRequestList{}
 	err := f.List(ctx, list, f.requestsOf(cluster), client.UnsafeDisableDeepCopy)
 	return list.Items, err
-}
-
-// ignoreGone leaves an error that comes again, such as that the hub's API is not served at the moment.
-func ignoreGone(err error) error {
-	if driver.IsGone(err) {
-		return nil
-	}
-	return err
 }
 
 func (s *standing) driver() string { return s.role.Annotations[registration.AnnotationDriver] }
@@ -114,10 +106,11 @@ func (s *standing) supersedes(approval pinned) bool {
 
 // pin writes the key to the cluster's ClusterRole, which must be as it was read.
 func (r *Reconciler) pin(ctx context.Context, role *rbacv1.ClusterRole, p pinned) error {
-	changed := role.DeepCopy()
-	changed.Annotations[registration.AnnotationKey] = p.key
-	changed.Annotations[registration.AnnotationKeySince] = p.since.UTC().Format(time.RFC3339)
-	if err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(role, client.MergeFromWithOptimisticLock{})); err != nil {
+	_, err := kit.Patch(ctx, r.client, role, func(role *rbacv1.ClusterRole) {
+		role.Annotations[registration.AnnotationKey] = p.key
+		role.Annotations[registration.AnnotationKeySince] = p.since.UTC().Format(time.RFC3339)
+	})
+	if err != nil {
 		return fmt.Errorf("pinning the key of the cluster's agent: %w", err)
 	}
 	return nil
