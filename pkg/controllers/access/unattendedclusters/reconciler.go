@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
@@ -44,10 +45,12 @@ type Reconciler struct {
 var _ reconcile.Reconciler = &Reconciler{}
 
 // SetupWithManager adds the controller.
-func SetupWithManager(mgr ctrl.Manager) error {
+func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(reporter).
 		For(&v1alpha1.Cluster{}).
+		// They are read when there is something to say. The cache has only what a controller watches.
+		Watches(&v1alpha1.ClusterProfile{}, handler.Funcs{}).
 		WithOptions(kit.Options(1)).
 		Complete(&Reconciler{client: mgr.GetClient(), clock: clock.RealClock{}, recorder: mgr.GetEventRecorder(reporter)})
 }
