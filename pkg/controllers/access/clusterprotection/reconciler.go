@@ -57,7 +57,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("clusterprotection").
+		Named(name).
 		For(&v1alpha1.Cluster{}).
 		Watches(&v1alpha1.AccessRequest{}, clusterOf()).
 		WithOptions(kit.Options(1)).

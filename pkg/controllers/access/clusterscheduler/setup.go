@@ -71,12 +71,12 @@ func SetupWithManager(mgr ctrl.Manager, live *LiveConfig) error {
 			return err
 		}
 	}
-	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), live.current.Load, mgr.GetEventRecorder("clusterscheduler"))
+	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), live.current.Load, mgr.GetEventRecorder(name))
 	if err := setupOrphans(mgr, r); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("clusterscheduler").
+		Named(name).
 		For(&v1alpha1.ClusterRequest{}).
 		Watches(&v1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsOf), builder.WithPredicates(losses())).
 		Watches(&v1alpha1.ClusterProfile{}, handler.EnqueueRequestsFromMapFunc(r.requestsFor),

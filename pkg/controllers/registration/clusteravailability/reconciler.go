@@ -55,10 +55,10 @@ type Reconciler struct {
 var _ reconcile.Reconciler = &Reconciler{}
 
 // SetupWithManager adds the controller.
-func SetupWithManager(mgr ctrl.Manager) error {
+func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{})
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("clusteravailability").
+		Named(name).
 		For(&clusterv1.ManagedCluster{}).
 		Watches(&coordinationv1.Lease{}, r.beats).
 		WithOptions(kit.Options(workers)).

@@ -15,7 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -47,16 +46,6 @@ const (
 
 	workers = 8
 )
-
-// Options are what the controller needs to be told.
-type Options struct {
-	// BootstrapUsers may ask for first certificates, beside the users of bootstrap tokens.
-	BootstrapUsers []string
-	// TrustedUsers are those of BootstrapUsers who may do so also for a cluster that was accepted before.
-	TrustedUsers []string
-	// MaxLifetime is the longest life of a certificate that is approved without an admin.
-	MaxLifetime time.Duration
-}
 
 // Reconciler decides on one certificate request.
 type Reconciler struct {

@@ -36,7 +36,7 @@ var _ reconcile.Reconciler = &Reconciler{}
 // SetupWithManager adds the controller, with the time after which a cluster is deleted.
 func SetupWithManager(mgr ctrl.Manager, ttl time.Duration) error {
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("leftoverclusters").
+		Named(name).
 		For(&clusterv1.ManagedCluster{}).
 		WithOptions(kit.Options(1)).
 		Complete(&Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), clock: clock.RealClock{}, ttl: ttl})

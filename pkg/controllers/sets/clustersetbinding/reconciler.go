@@ -48,7 +48,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	}
 	r := &Reconciler{client: mgr.GetClient()}
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("clustersetbinding").
+		Named(name).
 		For(binding).
 		Watches(&clusterv1beta2.ManagedClusterSet{}, handler.EnqueueRequestsFromMapFunc(r.bindingsOf),
 			builder.WithPredicates(kit.Existence())).

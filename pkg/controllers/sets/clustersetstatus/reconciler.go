@@ -68,7 +68,7 @@ type pace struct {
 var _ reconcile.Reconciler = &Reconciler{}
 
 // SetupWithManager adds the controller.
-func SetupWithManager(mgr ctrl.Manager) error {
+func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 	metadataClient, err := metadata.NewForConfig(mgr.GetConfig())
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	reconciler := newReconciler(mgr.GetClient(), members.count, clock.RealClock{})
 	members.waits = reconciler.waits
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("clustersetstatus").
+		Named(name).
 		For(&clusterv1beta2.ManagedClusterSet{}).
 		WatchesRawSource(members).
 		WithOptions(kit.OptionsFrom(workers, Interval)).

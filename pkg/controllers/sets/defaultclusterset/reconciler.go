@@ -40,9 +40,9 @@ type Reconciler struct {
 var _ reconcile.Reconciler = &Reconciler{}
 
 // SetupWithManager adds the controller.
-func SetupWithManager(mgr ctrl.Manager) error {
+func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("defaultclusterset").
+		Named(name).
 		For(&clusterv1beta2.ManagedClusterSet{}, builder.WithPredicates(predicate.NewPredicateFuncs(kept))).
 		// No event tells that a set has been missing from the beginning.
 		WatchesRawSource(source.Func(requestAll)).

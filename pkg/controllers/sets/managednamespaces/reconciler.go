@@ -43,10 +43,10 @@ type Reconciler struct {
 var _ reconcile.Reconciler = &Reconciler{}
 
 // SetupWithManager adds the controller.
-func SetupWithManager(mgr ctrl.Manager) error {
+func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 	r := newReconciler(mgr.GetClient())
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("managednamespaces").
+		Named(name).
 		Watches(&clusterv1.ManagedCluster{}, r.clusters()).
 		Watches(&clusterv1beta2.ManagedClusterSet{}, r.sets()).
 		WithOptions(kit.Options(workers)).
