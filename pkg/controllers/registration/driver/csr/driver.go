@@ -23,7 +23,7 @@ import (
 // Name is the driver's.
 const Name = "csr"
 
-// Driver implements registration.Driver.
+// Driver implements driver.Driver.
 type Driver struct {
 	requests   client.Reader
 	identities []string
@@ -40,33 +40,33 @@ func New(requests client.Reader, identities []string) *Driver {
 	return &Driver{requests: requests, identities: identities}
 }
 
-// Name implements registration.Driver.
+// Name implements driver.Driver.
 func (d *Driver) Name() string { return Name }
 
-// Handles implements registration.Driver: a cluster that says nothing else registers by certificate.
+// Handles implements driver.Driver: a cluster that says nothing else registers by certificate.
 func (d *Driver) Handles(cluster *clusterv1.ManagedCluster) bool {
 	return cluster.Annotations[registration.AnnotationManagedClusterARN] == "" &&
 		cluster.Annotations[registration.AnnotationManagedClusterARNOfSeed] == ""
 }
 
-// Plan implements registration.Driver.
+// Plan implements driver.Driver.
 func (d *Driver) Plan(*clusterv1.ManagedCluster) (driver.Record, error) { return "", nil }
 
-// Grant implements registration.Driver.
+// Grant implements driver.Driver.
 func (d *Driver) Grant(context.Context, string, driver.Record) error { return nil }
 
-// Revoke implements registration.Driver.
+// Revoke implements driver.Driver.
 func (d *Driver) Revoke(context.Context, string, driver.Record) error { return nil }
 
-// CheckInterval implements registration.Driver.
+// CheckInterval implements driver.Driver.
 func (d *Driver) CheckInterval() time.Duration { return 0 }
 
-// Watches implements registration.Watcher.
+// Watches implements driver.Watcher.
 func (d *Driver) Watches() []client.Object {
 	return []client.Object{&certificatesv1.CertificateSigningRequest{}}
 }
 
-// AutoApproves implements registration.Driver. Who has made a ManagedCluster is not known, nowhere in it is that written;
+// AutoApproves implements driver.Driver. Who has made a ManagedCluster is not known, nowhere in it is that written;
 // who asks for a certificate is. Where the cluster names the key of its agent, the request has to be for that key: else
 // somebody has made the cluster in the place of the one who asks. So it is where the cluster names other requesters, which a
 // cluster of an earlier version may do without an admin.
