@@ -30,6 +30,8 @@ import (
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 	"k8s.io/klog/v2"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
@@ -239,6 +241,20 @@ func (w *World) Sign(request []byte) []byte {
 		w.T.Fatal(err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+// SignKey makes a certificate of a key, for a user.
+func (w *World) SignKey(key []byte, user string) []byte {
+	w.T.Helper()
+	signer, err := keyutil.ParsePrivateKeyPEM(key)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	request, err := cert.MakeCSR(signer, &pkix.Name{CommonName: user}, nil, nil)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return w.Sign(request)
 }
 
 // Cluster is the ManagedCluster on the hub.

@@ -6,6 +6,7 @@ package state
 import (
 	"bytes"
 	"maps"
+	"reflect"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,4 +58,22 @@ func FuzzState(f *testing.F) {
 			t.Errorf("%q became %q", s.ClusterName, again.ClusterName)
 		}
 	})
+}
+
+// The keys are a format: agents of before and after read each other's secret, and others mount it.
+func TestState_TheKeysOfTheSecretStayWhatTheyAre(t *testing.T) {
+	data := map[string][]byte{}
+	for _, key := range []string{"cluster-name", "agent-name", "kubeconfig", "tls.crt", "tls.key", "next.key", "next.csr", "registered-key-sha256"} {
+		data[key] = []byte("the " + key)
+	}
+	got := stateOf(&corev1.Secret{Data: data})
+	want := State{ClusterName: "the cluster-name", AgentName: "the agent-name", Kubeconfig: []byte("the kubeconfig"), Cert: []byte("the tls.crt"),
+		Key: []byte("the tls.key"), NextKey: []byte("the next.key"), NextCSR: "the next.csr", RegisteredKey: "the registered-key-sha256"}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the secret is read as %+v", got)
+	}
+	secret := &corev1.Secret{}
+	if want.writeTo(secret); !reflect.DeepEqual(secret.Data, data) {
+		t.Errorf("the state is written as %s", secret.Data)
+	}
 }

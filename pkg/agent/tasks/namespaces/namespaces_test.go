@@ -297,3 +297,22 @@ func TestNamespaces_NothingIsSaidOfThemWhileTheClusterIsUnhealthy(t *testing.T) 
 		stop()
 	})
 }
+
+// Alone it has no right on the hub, and needs none.
+func TestNamespaces_AreMadeAndReportedWithoutTheStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := agenttest.NewWorld(t)
+		view := hub.NewView(60)
+		stop := w.Run(w.Session(), namespaces.New(w.Own(), view))
+		view.AskNamespaces([]string{"a", "kube-system"})
+		agenttest.Pass(time.Second)
+		w.ExpectLabel("a", "true")
+		if got := view.Namespaces(); len(got) != 2 || got["a"] != nil || got["kube-system"] == nil {
+			t.Errorf("reported is %v", got)
+		}
+		if n := w.Asked(""); n > 0 {
+			t.Errorf("the hub was asked %d times", n)
+		}
+		stop()
+	})
+}
