@@ -20,7 +20,7 @@ import (
 )
 
 // authorize is called with the lock.
-func (w *World) authorize(user, verb, resource string) error {
+func (w *World) authorize(user, verb, resource, namespace string) error {
 	if w.Refuse != nil {
 		if err := w.Refuse(user, verb, resource); err != nil {
 			return err
@@ -33,7 +33,7 @@ func (w *World) authorize(user, verb, resource string) error {
 	if user != BootstrapUser && w.Granted {
 		allowed = w.rights.Hub
 	}
-	if !allows(allowed, verb, resource, "", "") {
+	if !allows(allowed, verb, resource, namespace == ClusterName, "") {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", fmt.Errorf("%s may not %s", user, verb))
 	}
 	return nil
@@ -65,8 +65,9 @@ func (w *World) authorizeOwn(action clienttesting.Action) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if resource := action.GetResource().Resource; !allows(w.rights.Own, action.GetVerb(), resource, action.GetNamespace(), name) {
-		return apierrors.NewForbidden(action.GetResource().GroupResource(), name, fmt.Errorf("no part of the agent states that it may %s %s", action.GetVerb(), resource))
+	if resource := action.GetResource().Resource; !allows(w.rights.Own, action.GetVerb(), resource, action.GetNamespace() == Namespace, name) {
+		return apierrors.NewForbidden(action.GetResource().GroupResource(), name,
+			fmt.Errorf("no part of the agent states that it may %s %s", action.GetVerb(), resource))
 	}
 	return nil
 }
@@ -74,12 +75,13 @@ func (w *World) authorizeOwn(action clienttesting.Action) error {
 // Grant gives the agent rights: those that it states, and no more. On the hub it has them from the moment when it is accepted.
 func (w *World) Grant(stated rights.Rights) { w.Set(func() { w.rights = stated }) }
 
-// allows says whether rules allow something. A namespace that is not empty is the one that the rules for a namespace are for.
-func allows(rules rights.Rules, verb, resource, namespace, name string) bool {
-	if namespace != "" && namespace != Namespace {
-		return false
+// allows says whether rules allow something, at home in the namespace that some of them are for, or not.
+func allows(rules rights.Rules, verb, resource string, home bool, name string) bool {
+	all := rules.Cluster
+	if home {
+		all = slices.Concat(all, rules.Namespace)
 	}
-	return slices.ContainsFunc(slices.Concat(rules.Cluster, rules.Namespace), func(rule rbacv1.PolicyRule) bool {
+	return slices.ContainsFunc(all, func(rule rbacv1.PolicyRule) bool {
 		return slices.Contains(rule.Verbs, verb) && slices.Contains(rule.Resources, resource) &&
 			(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, name))
 	})

@@ -5,6 +5,7 @@ package agenttest
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -61,9 +62,8 @@ func (w *World) Run(s task.Session, tasks ...task.Task) (stop func()) {
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx, tasks) }()
 	stop = sync.OnceFunc(func() {
-		over := ctx.Err() == nil
 		cancel()
-		if err := <-ended; over && err != nil && err != context.Canceled {
+		if err := <-ended; !errors.Is(err, context.Canceled) {
 			w.T.Errorf("the session has ended: %v", err)
 		}
 	})
@@ -74,8 +74,7 @@ func (w *World) Run(s task.Session, tasks ...task.Task) (stop func()) {
 // Status is the task of that name, with facts that a test sets.
 func (w *World) Status(view *hub.View, cluster *hub.Cluster) (task.Task, *Facts) {
 	facts := &Facts{now: status.Observation{Version: "v1.37.1"}}
-	return status.New(status.Options{View: view, Cluster: cluster, Facts: facts,
-		Anew: func(context.Context) error { return nil }}), facts
+	return status.New(status.Options{View: view, Cluster: cluster, Facts: facts}), facts
 }
 
 // Update stores a cluster on the hub.

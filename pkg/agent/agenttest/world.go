@@ -159,7 +159,7 @@ func (w *World) react(user string, tracker clienttesting.ObjectTracker) clientte
 		}
 		w.mu.Lock()
 		w.requests = append(w.requests, user+" "+action.GetVerb()+" "+resource)
-		err := w.authorize(user, action.GetVerb(), resource)
+		err := w.authorize(user, action.GetVerb(), resource, action.GetNamespace())
 		if create, ok := action.(clienttesting.CreateAction); ok && err == nil && resource == "certificatesigningrequests" {
 			w.csrs++
 			csr := create.GetObject().(*certificatesv1.CertificateSigningRequest)

@@ -19,22 +19,23 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
 	"github.com/clusterhub/clusterhub/pkg/agent/task"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/lease"
+	"github.com/clusterhub/clusterhub/pkg/agent/tasks/status"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // renewing runs the task, and the one that learns how often the lease is to be renewed.
-func renewing(w *agenttest.World) (*health.Health, func()) {
+func renewing(w *agenttest.World) (*health.Health, *agenttest.Facts, func()) {
 	view, readiness := hub.NewView(60), &health.Health{}
-	reports, _ := w.Status(view, &hub.Cluster{})
+	reports, facts := w.Status(view, &hub.Cluster{})
 	stop := w.Run(w.Session(), lease.New(view, readiness), reports)
 	agenttest.Pass(time.Minute)
-	return readiness, stop
+	return readiness, facts, stop
 }
 
 func TestLease_IsRenewedAsOftenAsTheHubSaysAndOnlyInItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
-		readiness, stop := renewing(w)
+		readiness, _, stop := renewing(w)
 		before := w.Lease()
 		c := w.Cluster()
 		c.Spec.LeaseDurationSeconds = 20
@@ -60,7 +61,7 @@ func TestLease_IsRenewedAsOftenAsTheHubSaysAndOnlyInItsTime(t *testing.T) {
 func TestLease_AClockThatTheHubFindsWrongStopsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
-		_, stop := renewing(w)
+		_, _, stop := renewing(w)
 		c := w.Cluster()
 		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: registration.ConditionClockSynced,
 			Status: metav1.ConditionFalse, Reason: registration.ReasonClockOutOfSync})
@@ -71,6 +72,19 @@ func TestLease_AClockThatTheHubFindsWrongStopsNothing(t *testing.T) {
 		}
 		if w.Condition(registration.ConditionClockSynced).Status != metav1.ConditionFalse {
 			t.Error("the agent has changed the hub's condition")
+		}
+		stop()
+	})
+}
+
+func TestLease_GoesOnWhileTheClustersAPIServerIsUnhealthy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := agenttest.NewWorld(t)
+		_, facts, stop := renewing(w)
+		facts.Set(status.Observation{Unhealthy: errors.New("/livez answered 500: etcd failed")})
+		agenttest.Pass(2 * time.Minute)
+		if w.Lease().Spec.RenewTime.Time.Before(time.Now().Add(-time.Minute)) {
+			t.Error("the lease is not renewed any more")
 		}
 		stop()
 	})

@@ -37,7 +37,7 @@ type Options struct {
 	Cluster *hub.Cluster
 	// Facts are what is seen of the agent's own cluster.
 	Facts Facts
-	// Anew makes a cluster again that is not on the hub any more.
+	// Anew makes a cluster again that is not on the hub any more. Without it that is left to others.
 	Anew func(context.Context) error
 }
 
@@ -87,7 +87,7 @@ func (t *reporter) run(ctx context.Context, s task.Session) error {
 func (t *reporter) look(ctx context.Context, s task.Session) error {
 	clusters := s.Hub.Clusters.ClusterV1().ManagedClusters()
 	cluster, err := clusters.Get(ctx, s.State.ClusterName, metav1.GetOptions{})
-	if unknown := apierrors.IsForbidden(err) || apierrors.IsNotFound(err); unknown && !t.seen {
+	if unknown := apierrors.IsForbidden(err) || apierrors.IsNotFound(err); unknown && !t.seen && t.Anew != nil {
 		if err := t.Anew(ctx); err != nil {
 			return err
 		}

@@ -180,7 +180,6 @@ func TestCluster_AClusterThatMayNotBeChangedHasAStatusAllTheSame(t *testing.T) {
 		})
 		_, facts, stop := reporting(w, w.Session(), &hub.Cluster{ServerURL: "https://own"})
 		facts.Set(status.Observation{Version: "v9"})
-		agenttest.Pass(0)
 		agenttest.Pass(time.Minute)
 		if got := w.Cluster().Status.Version.Kubernetes; got != "v9" {
 			t.Errorf("the version is %s", got)
