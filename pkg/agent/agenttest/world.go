@@ -45,9 +45,10 @@ import (
 const (
 	// BootstrapUser is whom the hub takes the bearer of the bootstrap token for.
 	BootstrapUser = "bootstrap"
-	// ClusterName is the cluster's, and Namespace the agent's on it.
+	// ClusterName is the cluster's name on the hub.
 	ClusterName = "c1"
-	Namespace   = "agent"
+	// Namespace is the agent's on its cluster.
+	Namespace = "agent"
 )
 
 // The second handler slows errors down by the time since the start of the process, which is decades away from a bubble's.

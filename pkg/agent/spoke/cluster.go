@@ -24,9 +24,10 @@ import (
 const Timeout = 10 * time.Second
 
 var (
-	// IDRights are what Cluster.ID needs, and TellRights what Cluster.Tell does.
+	// IDRights are what Cluster.ID needs.
 	IDRights = rights.Rights{Own: rights.Rules{Cluster: []rbacv1.PolicyRule{
 		rights.Named(metav1.NamespaceSystem, rights.Rule("", "namespaces", "get"))}}}
+	// TellRights are what Cluster.Tell needs.
 	TellRights = rights.Rights{Own: rights.Rules{Namespace: []rbacv1.PolicyRule{rights.Rule("", "events", "create")}}}
 )
 
