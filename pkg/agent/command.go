@@ -4,19 +4,17 @@
 package agent
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/logs"
-	"k8s.io/component-base/term"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/identity/awsirsa"
+	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/logging"
 )
 
-// NewCommand returns the command hub-agent, which runs until the context ends.
-func NewCommand(ctx context.Context) *cobra.Command {
+// NewCommand returns the command hub-agent. It runs until its context ends.
+func NewCommand() *cobra.Command {
 	o := NewOptions()
 	cmd := &cobra.Command{
 		Use:   "hub-agent",
@@ -37,18 +35,13 @@ func NewCommand(ctx context.Context) *cobra.Command {
 			return o.Run(cmd.Context())
 		},
 	}
-	cmd.SetContext(ctx)
 	flags := o.Flags()
 	cmd.PersistentFlags().AddFlagSet(flags.FlagSet(logFlags))
-	for _, set := range flags.FlagSets {
-		cmd.Flags().AddFlagSet(set)
-	}
-	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
-	cliflag.SetUsageAndHelpFunc(cmd, flags, columns)
+	command.AddFlags(cmd, flags)
 	for _, sub := range []*cobra.Command{newUnjoinCommand(), awsirsa.NewTokenCommand()} {
 		own := cliflag.NamedFlagSets{}
 		own.FlagSet(sub.Name()).AddFlagSet(sub.Flags())
-		cliflag.SetUsageAndHelpFunc(sub, own, columns)
+		command.AddFlags(sub, own)
 		cmd.AddCommand(sub)
 	}
 	return cmd

@@ -85,7 +85,7 @@ func TestCommand_AWrongStartIsOneLine(t *testing.T) {
 		{"unjoin", "--spoke-kubeconfig=/nowhere", "--timeout=-1s"},
 		{"unjoin", "more"},
 	} {
-		cmd := NewCommand(t.Context())
+		cmd := NewCommand()
 		cmd.SetArgs(args)
 		cmd.SetOut(io.Discard)
 		cmd.SetErr(io.Discard)
@@ -97,7 +97,7 @@ func TestCommand_AWrongStartIsOneLine(t *testing.T) {
 
 func TestCommand_HelpNamesTheFlagsAndTheCommands(t *testing.T) {
 	out := &bytes.Buffer{}
-	cmd := NewCommand(t.Context())
+	cmd := NewCommand()
 	cmd.SetArgs([]string{"--help"})
 	cmd.SetOut(out)
 	if err := cmd.Execute(); err != nil {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -49,12 +49,8 @@ func (o *Options) Validate() (errs []error) {
 }
 
 // Config is how the cluster is reached.
-func (o *Options) Config() (config *rest.Config, err error) {
-	if o.Kubeconfig != "" {
-		config, err = clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
-	} else {
-		config, err = rest.InClusterConfig()
-	}
+func (o *Options) Config() (*rest.Config, error) {
+	config, err := command.RESTConfig(o.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
