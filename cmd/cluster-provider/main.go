@@ -18,14 +18,15 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/kubeconfig"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/local"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/run"
 	_ "github.com/clusterhub/clusterhub/pkg/publicroots"
 )
 
 func main() {
-	os.Exit(run())
+	os.Exit(execute())
 }
 
-func run() int {
+func execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A second signal ends the process at once.
@@ -41,7 +42,7 @@ func run() int {
 		cmd.Version = info.Main.Version
 	}
 	for _, kind := range []clusterprovider.Kind{kubeconfig.Kind(), localKind()} {
-		cmd.AddCommand(clusterprovider.NewCommand(kind))
+		cmd.AddCommand(run.NewCommand(kind))
 	}
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)

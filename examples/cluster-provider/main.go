@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command cluster-provider is the smallest cluster provider that there can be: it offers one cluster, which somebody else has
-// made, by the kubeconfig of its admin in a file. What every provider does is in pkg/clusterprovider; what this one does, in
+// made, by the kubeconfig of its admin in a file. What every provider does is in pkg/clusterprovider/run; what this one does, in
 // the methods of provider.
 package main
 
@@ -21,6 +21,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/run"
 )
 
 func main() {
@@ -28,7 +29,7 @@ func main() {
 	defer stop()
 	p := &provider{}
 	// The command has the subcommands init and run, with all flags of the contract.
-	command := clusterprovider.NewCommand(clusterprovider.Kind{
+	command := run.NewCommand(clusterprovider.Kind{
 		Name: "cluster-provider", Short: "One cluster, by a kubeconfig in a file",
 		AddFlags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&p.file, "cluster-kubeconfig", "", "Kubeconfig of the cluster's admin.")

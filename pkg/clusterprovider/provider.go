@@ -1,16 +1,12 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clusterprovider is the contract of a cluster provider: what every provider has to do, done once. A provider is an
-// implementation of Provider, and a call of Run.
+// Package clusterprovider is the contract between a cluster provider and what runs it: what is written for each kind of provider.
+// What every provider does is in the package run below; whether one that runs keeps what users rely on, in test/clusterprovider.
 package clusterprovider
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,37 +33,6 @@ type Provider interface {
 	Remove(ctx context.Context, cluster *v1alpha1.Cluster, profile Profile) (gone bool, err error)
 	// Connect is how the provider reaches a cluster that is ready, as its admin.
 	Connect(ctx context.Context, cluster *v1alpha1.Cluster) (*rest.Config, error)
-}
-
-// OIDCTruster is a Provider whose clusters can trust OIDC issuers.
-type OIDCTruster interface {
-	// TrustOIDC makes the cluster trust exactly these providers, all that access is granted through. Their defaults and
-	// prefixes are set. Those of one issuer have the same claims and prefixes, and may have different clients. It is not
-	// called twice at once for one cluster.
-	//
-	// If some issuers cannot be trusted, it makes the cluster trust all others, and returns those as RefusedIssuers. Any other
-	// error says that it is not known whom the cluster trusts.
-	TrustOIDC(ctx context.Context, cluster *v1alpha1.Cluster, providers []v1alpha1.OIDCProviderConfig) error
-}
-
-// NotYet is an error of TrustOIDC: the cluster is on its way to what was asked for, and the Cluster says so. TrustOIDC is called
-// again.
-type NotYet struct{ Message string }
-
-// Error implements error.
-func (e NotYet) Error() string { return e.Message }
-
-// RefusedIssuers are the OIDC issuers that a cluster does not trust though it should, by URL, and why. Only AccessRequests with
-// these issuers fail.
-type RefusedIssuers map[string]error
-
-// Error implements error.
-func (e RefusedIssuers) Error() string {
-	var reasons []string
-	for _, issuer := range slices.Sorted(maps.Keys(e)) {
-		reasons = append(reasons, fmt.Sprintf("the OIDC issuer %s: %v", issuer, e[issuer]))
-	}
-	return strings.Join(reasons, "; ")
 }
 
 // Profile is a kind of cluster that a provider offers.

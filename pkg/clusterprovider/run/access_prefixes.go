@@ -1,0 +1,167 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+// prefixSeparators end a prefix: what stands before them is the provider's, and what follows is a name that it gives.
+const prefixSeparators = ":/#@|"
+
+// fitToTrust is whether a cluster may trust the OIDC provider of a request that it does not trust yet. Who brings an issuer
+// decides which names that gives out, so these must not be names that already mean somebody else.
+func (r *access) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, t *target) error {
+	r.fit.Delete(ar.UID)
+	if trustRank(ar) == 0 {
+		return nil
+	}
+	provider, at := trustOf(ar), field.NewPath("spec", "oidc")
+	if !givesRoles(ar.Spec.OIDC) {
+		return reasoned{v1alpha1.ReasonConfigurationProblem, fmt.Errorf(
+			"%s: gives no role to anybody, and an issuer is not trusted for nothing: name subjects and roleRefs", at.Child("roleBindings"))}
+	}
+	if !r.anyOIDCPrefix {
+		for name, prefix := range map[string]string{"usernamePrefix": *provider.UsernamePrefix, "groupsPrefix": *provider.GroupsPrefix} {
+			if err := prefixProblem(prefix); err != "" {
+				return reasoned{reasonOIDCPrefixRefused, fmt.Errorf("%s: %q %s", at.Child(name), prefix, err)}
+			}
+		}
+	}
+	used, ours, err := t.foreignSubject(ctx, r.identity, &provider)
+	if err != nil {
+		return fmt.Errorf("reading the bindings of the cluster: %w", err)
+	}
+	if ours {
+		return reasoned{reasonOIDCConflict, fmt.Errorf("%s: the cluster has rights still for names with its usernamePrefix or "+
+			"groupsPrefix that another issuer gave, for another AccessRequest: take another name or other prefixes, or wait until "+
+			"that request is deleted, or granted for something else", at)}
+	}
+	if used == "" {
+		if used, err = r.verbatimSubject(ctx, ar, cluster, &provider); err != nil {
+			return err
+		}
+	}
+	if used != "" {
+		ctrl.LoggerFrom(ctx).Info("An OIDC provider is not trusted: others give rights to names with its prefix", "binding", used)
+		return reasoned{reasonOIDCPrefixRefused, fmt.Errorf("%s: bindings of others in the cluster give rights to names "+
+			"with its usernamePrefix or groupsPrefix already: take another name or other prefixes, or ask an admin of the cluster to "+
+			"remove these bindings", at)}
+	}
+	r.fit.Store(ar.UID, names(&provider))
+	return nil
+}
+
+// verbatimSubject names an AccessRequest of the same cluster that gives rights to a name with the prefixes as it is, by ::, and
+// that is not about the same issuer; empty if there is none.
+func (r *access) verbatimSubject(
+	ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, provider *v1alpha1.OIDCProviderConfig,
+) (string, error) {
+	list := &v1alpha1.AccessRequestList{}
+	if err := r.client.List(ctx, list, client.MatchingFields{byCluster: client.ObjectKeyFromObject(cluster).String()}); err != nil {
+		return "", err
+	}
+	for i := range list.Items {
+		other := &list.Items[i]
+		if other.UID == ar.UID || other.Spec.OIDC == nil || other.Spec.OIDC.Issuer == provider.Issuer || other.Status.IsDenied() {
+			continue
+		}
+		for _, binding := range other.Spec.OIDC.RoleBindings {
+			var asTheyAre []rbacv1.Subject
+			for _, subject := range binding.Subjects {
+				if name, found := strings.CutPrefix(subject.Name, verbatim); found {
+					subject.Name = name
+					asTheyAre = append(asTheyAre, subject)
+				}
+			}
+			if anyPrefixed(asTheyAre, provider) {
+				return "of AccessRequest " + client.ObjectKeyFromObject(other).String(), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// givesRoles is whether a request gives a role to anybody.
+func givesRoles(config *v1alpha1.OIDCConfig) bool {
+	for _, binding := range config.RoleBindings {
+		if len(binding.Subjects) > 0 && len(binding.RoleRefs) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// prefixProblem says why a prefix does not keep the names of a provider apart from those of the cluster; empty if it does.
+func prefixProblem(prefix string) string {
+	switch {
+	case prefix == "":
+		return "lets the issuer give out any name that the cluster knows: leave the field out, or end it with a colon"
+	case !strings.ContainsAny(prefix[len(prefix)-1:], prefixSeparators):
+		return "does not end with one of " + strings.Join(strings.Split(prefixSeparators, ""), " ") +
+			", so names with it can be those of others: add a colon"
+	case strings.HasPrefix(prefix, "system:"):
+		return "begins with system:, which is the cluster's: take another one"
+	}
+	return ""
+}
+
+// foreignSubject names a binding that gives rights to names with the prefixes, unless this provider has made it for names that the
+// same issuer gives in the same way; empty if there is none. An empty prefix is one of every name. It also says whether this
+// provider has made it: the request may not be what it was made for any more, so the binding itself says which names are in it.
+// Those of earlier versions do not.
+func (t *target) foreignSubject(
+	ctx context.Context, own identity, provider *v1alpha1.OIDCProviderConfig,
+) (binding string, ours bool, err error) {
+	clusterRoleBindings, roleBindings := &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}
+	if err := t.List(ctx, clusterRoleBindings); err != nil {
+		return "", false, err
+	}
+	if err := t.List(ctx, roleBindings); err != nil {
+		return "", false, err
+	}
+	look := func(object client.Object, subjects []rbacv1.Subject) {
+		_, made := object.GetLabels()[own.nameLabel()]
+		given, said := object.GetAnnotations()[own.namesAnnotation()]
+		same := made && (!said || given == names(provider))
+		if binding == "" && !same && anyPrefixed(subjects, provider) {
+			binding, ours = key(object), made
+		}
+	}
+	for i := range clusterRoleBindings.Items {
+		look(&clusterRoleBindings.Items[i], clusterRoleBindings.Items[i].Subjects)
+	}
+	for i := range roleBindings.Items {
+		look(&roleBindings.Items[i], roleBindings.Items[i].Subjects)
+	}
+	return binding, ours, nil
+}
+
+// anyPrefixed is whether an issuer could give out the name of one of these subjects. Names that begin with system: are the
+// cluster's, and no issuer can.
+func anyPrefixed(subjects []rbacv1.Subject, provider *v1alpha1.OIDCProviderConfig) bool {
+	for _, subject := range subjects {
+		prefix := provider.UsernamePrefix
+		switch subject.Kind {
+		case rbacv1.UserKind:
+		case rbacv1.GroupKind:
+			prefix = provider.GroupsPrefix
+		default:
+			continue
+		}
+		if strings.HasPrefix(subject.Name, *prefix) && !strings.HasPrefix(subject.Name, "system:") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,137 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+const (
+	roleKind        = "Role"
+	clusterRoleKind = "ClusterRole"
+	// verbatim starts the name of a subject that gets no prefix.
+	verbatim = "::"
+)
+
+// givenName is the name of a role or binding to which the request gives none, with the hash in it.
+var givenName = regexp.MustCompile(`^openmcp:(?:permission:|roleref:)?([a-z2-7]{8})(?::\d+){1,2}$`)
+
+// rights are the objects in a cluster that give access, and the namespaces that they need.
+type rights struct {
+	namespaces []string
+	objects    []client.Object
+}
+
+// tokenRights are those of a ServiceAccount.
+func tokenRights(config *v1alpha1.TokenConfig, hash string) (*rights, error) {
+	account := serviceAccount(hash)
+	subjects := subjectsOf(account)
+	r := &rights{namespaces: []string{v1alpha1.TokenMinterNamespace}, objects: []client.Object{account}}
+	for i, permission := range config.Permissions {
+		name := orDefault(permission.Name, fmt.Sprintf("openmcp:permission:%s:%d", hash, i))
+		role := r.addRole(name, permission)
+		r.addBinding(name, role, subjects)
+	}
+	for i, ref := range config.RoleRefs {
+		r.addBinding(fmt.Sprintf("openmcp:roleref:%s:%d", hash, i), ref, subjects)
+	}
+	return r, r.distinct("spec.token.permissions")
+}
+
+// oidcRights are those of users and groups of an OIDC provider.
+func oidcRights(config *v1alpha1.OIDCConfig, hash string) (*rights, error) {
+	r := &rights{}
+	for i, role := range config.Roles {
+		r.addRole(orDefault(role.Name, fmt.Sprintf("openmcp:%s:%d", hash, i)), role)
+	}
+	for i, bindings := range config.RoleBindings {
+		subjects := prefixed(bindings.Subjects, &config.OIDCProviderConfig)
+		for j, ref := range bindings.RoleRefs {
+			r.addBinding(fmt.Sprintf("openmcp:%s:%d:%d", hash, i, j), ref, subjects)
+		}
+	}
+	return r, r.distinct("spec.oidc.roles")
+}
+
+// distinct says which role is asked for twice: the later would replace the earlier.
+func (r *rights) distinct(field string) error {
+	seen := sets.New[string]()
+	for _, object := range r.objects {
+		if seen.Has(key(object)) {
+			return reasoned{v1alpha1.ReasonConfigurationProblem, fmt.Errorf("%s: two entries make the %s: give one of them another name",
+				field, key(object))}
+		}
+		seen.Insert(key(object))
+	}
+	return nil
+}
+
+func (r *rights) addRole(name string, permission v1alpha1.PermissionsRequest) v1alpha1.RoleRef {
+	if permission.Namespace == "" {
+		r.objects = append(r.objects, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: permission.Rules})
+		return v1alpha1.RoleRef{Kind: clusterRoleKind, Name: name}
+	}
+	if !permission.DisableAutomaticNamespaceCreation {
+		r.namespaces = append(r.namespaces, permission.Namespace)
+	}
+	meta := metav1.ObjectMeta{Name: name, Namespace: permission.Namespace}
+	r.objects = append(r.objects, &rbacv1.Role{ObjectMeta: meta, Rules: permission.Rules})
+	return v1alpha1.RoleRef{Kind: roleKind, Name: name, Namespace: permission.Namespace}
+}
+
+// addBinding gives a Role in its namespace, and a ClusterRole in the whole cluster.
+func (r *rights) addBinding(name string, to v1alpha1.RoleRef, subjects []rbacv1.Subject) {
+	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: to.Kind, Name: to.Name}
+	meta := metav1.ObjectMeta{Name: name}
+	if to.Kind == roleKind {
+		meta.Namespace = to.Namespace
+		r.objects = append(r.objects, &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects})
+		return
+	}
+	r.objects = append(r.objects, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects})
+}
+
+// prefixed are subjects as the cluster knows them.
+func prefixed(subjects []rbacv1.Subject, provider *v1alpha1.OIDCProviderConfig) []rbacv1.Subject {
+	prefixes := map[string]string{rbacv1.UserKind: provider.GetUsernamePrefix(), rbacv1.GroupKind: provider.GetGroupsPrefix()}
+	var result []rbacv1.Subject
+	for _, subject := range subjects {
+		if prefix, ok := prefixes[subject.Kind]; ok {
+			subject.APIGroup = rbacv1.GroupName
+			if name, ok := strings.CutPrefix(subject.Name, verbatim); ok {
+				subject.Name = name
+			} else {
+				subject.Name = prefix + subject.Name
+			}
+		}
+		result = append(result, subject)
+	}
+	return result
+}
+
+func serviceAccount(name string) *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.TokenMinterNamespace, Name: name}}
+}
+
+// subjectsOf are those of a binding to a ServiceAccount.
+func subjectsOf(account *corev1.ServiceAccount) []rbacv1.Subject {
+	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}}
+}
+
+func orDefault(name, otherwise string) string {
+	if name == "" {
+		return otherwise
+	}
+	return name
+}

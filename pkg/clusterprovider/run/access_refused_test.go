@@ -1,0 +1,372 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+)
+
+// refusing is a hub with the Cluster blue, whose rights are in in.
+type refusing struct {
+	*access
+	t       *testing.T
+	in      client.Client
+	truster *truster
+	cluster *v1alpha1.Cluster
+}
+
+func newRefusing(t *testing.T, requests ...client.Object) *refusing {
+	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
+	hub := fake.NewClientBuilder().WithScheme(hubScheme).WithObjects(append(requests, cluster)...).
+		WithIndex(&v1alpha1.AccessRequest{}, byCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
+	trusts := &truster{}
+	return &refusing{
+		access: newAccess(identity{name: "p", environment: "e"}, trusts, hub, hub, &events.FakeRecorder{}), t: t, truster: trusts, cluster: cluster,
+		in: fake.NewClientBuilder().WithScheme(targetScheme).Build(),
+	}
+}
+
+// gives gives a request its access as grant does.
+func (r *refusing) gives(ar *v1alpha1.AccessRequest) error {
+	to := &target{Client: r.in, labels: r.accessLabels(ar), origin: r.origin(ar, r.cluster)}
+	config := &rest.Config{Host: "https://blue"}
+	_, err := r.giveOrTakeBack(context.WithoutCancel(r.t.Context()), ar, r.cluster, config, to)
+	return err
+}
+
+func (r *refusing) issuers() []string { return r.truster.asked }
+
+// bindings is how many bindings there are in the cluster.
+func (r *refusing) bindings() int {
+	r.t.Helper()
+	list := &rbacv1.ClusterRoleBindingList{}
+	if err := r.in.List(r.t.Context(), list); err != nil {
+		r.t.Fatal(err)
+	}
+	return len(list.Items)
+}
+
+func byIssuer(name, issuer string, prefix *string, role string) *v1alpha1.AccessRequest {
+	ar := &v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "teams", Name: name, UID: types.UID(name), Generation: 1, Finalizers: []string{"e.p.clusters.openmcp.cloud/accessrequest"},
+		Labels: map[string]string{v1alpha1.ProviderLabel: "p", v1alpha1.ProfileLabel: "e.p.c"},
+	}}
+	ar.Spec.ClusterRef = &v1alpha1.ObjectReference{Namespace: "teams", Name: "blue"}
+	ar.Spec.OIDC = &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{
+		Name: name, Issuer: issuer, UsernamePrefix: prefix,
+		RoleBindings: []v1alpha1.RoleBindings{{
+			Subjects: []rbacv1.Subject{{Kind: "User", Name: "ann"}}, RoleRefs: []v1alpha1.RoleRef{{Kind: "ClusterRole", Name: role}},
+		}},
+	}}
+	return ar
+}
+
+// A request that was refused is held by the provider like any other, and must not come in with the next one.
+func TestRefused_NoOtherRequestBringsItsIssuerIn(t *testing.T) {
+	evil, good := byIssuer("evil", "https://evil", new(""), "view"), byIssuer("good", "https://good", nil, "view")
+	r := newRefusing(t, evil, good)
+	if err := r.gives(evil); reasonOf(err, "") != reasonOIDCPrefixRefused {
+		t.Fatalf("evil: %v", err)
+	}
+	if slices.Contains(r.issuers(), "https://evil") {
+		t.Errorf("what is refused is trusted: %v", r.issuers())
+	}
+	if err := r.gives(good); err != nil {
+		t.Fatalf("good: %v", err)
+	}
+	if r.changed().Delete(event.DeleteEvent{Object: good}); r.mayBeTrusted(good) {
+		t.Error("what was found of a request is kept when that is gone by force")
+	}
+	if err := r.gives(good); err != nil {
+		t.Fatalf("good: %v", err)
+	}
+	if got := r.issuers(); !slices.Equal(got, []string{"https://good"}) {
+		t.Errorf("after another's grant the cluster trusts %v", got)
+	}
+	// The end of another, after a restart.
+	r.fit.Clear()
+	rememberTrust(good)
+	good.DeletionTimestamp = new(metav1.Now())
+	if err := r.trust(t.Context(), r.cluster, good); err != nil || len(r.truster.asked) != 0 {
+		t.Errorf("after another's end the cluster trusts %v, %v", r.issuers(), err)
+	}
+}
+
+func TestRefused_WhatTheRequestHadBeforeIsTakenBack(t *testing.T) {
+	ar := byIssuer("corp", "https://corp", nil, "cluster-admin")
+	r := newRefusing(t, ar)
+	if err := r.gives(ar); err != nil {
+		t.Fatal(err)
+	}
+	rememberTrust(ar)
+	meta.SetStatusCondition(&ar.Status.Conditions, metav1.Condition{Type: clusterprovider.ConditionAccess, Status: "True", Reason: "Granted", ObservedGeneration: 1})
+	if r.bindings() != 1 || !slices.Equal(r.issuers(), []string{"https://corp"}) {
+		t.Fatalf("%d bindings, trusts %v", r.bindings(), r.issuers())
+	}
+	ar.Generation, ar.Spec.OIDC.UsernamePrefix = 2, new("")
+	ar.Spec.OIDC.RoleBindings[0].RoleRefs[0].Name = "view"
+	if err := r.gives(ar); reasonOf(err, "") != reasonOIDCPrefixRefused {
+		t.Errorf("%v", err)
+	}
+	if r.bindings() != 0 || len(r.truster.asked) != 0 {
+		t.Errorf("%d bindings are left, and the cluster trusts %v", r.bindings(), r.issuers())
+	}
+}
+
+// What the status says of an issuer must not be what it would say of another way to take its tokens: claims can have any name, and
+// who brings the issuer puts into its tokens what it likes.
+func TestRefused_NoClaimReadsLikePrefixes(t *testing.T) {
+	const between = ` with the prefix "x:" names the user, `
+	ar := byIssuer("evil", "https://evil", new("x:"), "view")
+	oidc := ar.Spec.OIDC
+	oidc.UsernameClaim, oidc.GroupsPrefix, oidc.GroupsClaim = new("a"), new("y:"), new(`b with the prefix "" names the user, c`)
+	r := newRefusing(t, ar)
+	if err := r.gives(ar); err != nil {
+		t.Fatal(err)
+	}
+	rememberTrust(ar)
+	for name, change := range map[string]func(){
+		"the claims":          func() { oidc.UsernameClaim, oidc.GroupsClaim = new("a"+between+"b"), new("c") },
+		"the claims, quoted":  func() { oidc.UsernameClaim, oidc.GroupsClaim = new(`"a"`+between+`"b"`), new(`"c"`) },
+		"the claims, escaped": func() { oidc.UsernameClaim, oidc.GroupsClaim = new(`a\"`+between+`\"b`), new("c") },
+	} {
+		ar.Generation++
+		oidc.UsernamePrefix = new("")
+		change()
+		if err := r.gives(ar); reasonOf(err, "") != reasonOIDCPrefixRefused || len(r.truster.asked) > 0 {
+			t.Errorf("%s: %v, and the cluster trusts %v", name, err, r.issuers())
+		}
+	}
+}
+
+// A cluster that cannot be told whom to trust does not keep the rights of a request that is at its end.
+func TestTakeBack_RightsGoWhateverBecomesOfTheIssuer(t *testing.T) {
+	ar := byIssuer("corp", "https://corp", nil, "cluster-admin")
+	r := newRefusing(t, ar)
+	if err := r.gives(ar); err != nil {
+		t.Fatal(err)
+	}
+	if r.bindings() != 1 {
+		t.Fatalf("%d bindings", r.bindings())
+	}
+	// Whom the cluster trusts changes only after the rights for the names that its issuers give.
+	r.truster.before = func() {
+		if n := r.bindings(); n > 0 {
+			t.Errorf("%d bindings are there when its names can become another issuer's", n)
+		}
+	}
+	ar.DeletionTimestamp = new(metav1.Now())
+	r.truster.refuses = errors.New("it does not load its configuration")
+	to := &target{Client: r.in, labels: r.accessLabels(ar)}
+	if err := r.takeBack(t.Context(), ar, r.cluster, to); err == nil {
+		t.Error("it is let go though its issuer may be trusted")
+	}
+	if n := r.bindings(); n != 0 {
+		t.Errorf("%d bindings are left", n)
+	}
+}
+
+// With another issuer the names of the one before are free for others: nobody has rights by them any more, even if those for the
+// new names cannot be given.
+func TestGrantOIDC_ANewIssuerLeavesNoRightsToOldNames(t *testing.T) {
+	ar := byIssuer("corp", "https://corp", nil, "cluster-admin")
+	r := newRefusing(t, ar)
+	if err := r.gives(ar); err != nil {
+		t.Fatal(err)
+	}
+	rememberTrust(ar)
+	ar.Generation, ar.Spec.OIDC.Issuer, ar.Spec.OIDC.Name = 2, "https://new", "new"
+	r.truster.before = func() {
+		if n := r.bindings(); n > 0 {
+			t.Errorf("%d bindings are there when its names can become another issuer's", n)
+		}
+	}
+	fails := errors.New("not now")
+	r.in = interceptor.NewClient(r.in.(client.WithWatch), interceptor.Funcs{
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return fails },
+		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error { return fails },
+	})
+	if err := r.gives(ar); !errors.Is(err, fails) {
+		t.Fatal(err)
+	}
+	if n := r.bindings(); n != 0 {
+		t.Errorf("%d bindings are left", n)
+	}
+}
+
+// A request that asks for a token by now leaves no issuer trusted, whatever whoever asks does to its Secret, and whether it had the
+// token before it was deleted.
+func TestUntrust_NoIssuerOutlivesWhatWasAskedFor(t *testing.T) {
+	for name, attack := range map[string]func(r *refusing, ar *v1alpha1.AccessRequest) error{
+		"its Secret is gone": func(r *refusing, ar *v1alpha1.AccessRequest) error {
+			return r.gives(ar)
+		},
+		"the token cannot be given, and the request is deleted": func(r *refusing, ar *v1alpha1.AccessRequest) error {
+			works, fails := r.in, errors.New("not now")
+			r.in = interceptor.NewClient(r.in.(client.WithWatch), interceptor.Funcs{
+				Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return fails },
+			})
+			for range 2 {
+				if err := r.gives(ar); !errors.Is(err, fails) {
+					return fmt.Errorf("it is given: %w", err)
+				}
+				forgetTrust(ar, false)
+			}
+			ar.DeletionTimestamp = new(metav1.Now())
+			return r.takeBack(r.t.Context(), ar, r.cluster, &target{Client: works, labels: r.accessLabels(ar)})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ar := byIssuer("corp", "https://corp", nil, "view")
+			r := newRefusing(t, ar)
+			if err := r.gives(ar); err != nil || len(r.truster.asked) != 1 {
+				t.Fatal(r.issuers(), err)
+			}
+			rememberTrust(ar)
+			if err := r.deleteSecrets(t.Context(), ar); err != nil {
+				t.Fatal(err)
+			}
+			ar.Generation, ar.Spec.OIDC, ar.Spec.Token = 2, nil, &v1alpha1.TokenConfig{}
+			if err := attack(r, ar); err != nil {
+				t.Error(err)
+			}
+			if len(r.truster.asked) > 0 {
+				t.Errorf("the cluster trusts %v", r.issuers())
+			}
+		})
+	}
+}
+
+// reachable is a truster whose clusters have nothing in them.
+type reachable struct {
+	*truster
+	host string
+}
+
+func (r reachable) Connect(context.Context, *v1alpha1.Cluster) (*rest.Config, error) {
+	return &rest.Config{Host: r.host}, nil
+}
+
+// The issuer of a request whose finalizer was removed by force, or of which the provider never said that it is trusted, is
+// found when the cluster is looked through, and those of others stay.
+func TestLeftovers_NoIssuerOfARequestThatIsGoneStaysTrusted(t *testing.T) {
+	empty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "items": []}`))
+	}))
+	defer empty.Close()
+	stays, granted := byIssuer("stays", "https://stays", nil, "view"), byIssuer("granted", "https://granted", nil, "view")
+	rememberTrust(stays)
+	r := newRefusing(t, stays, granted)
+	if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(granted), granted); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(r.gives(granted.DeepCopy()), r.gives(byIssuer("gone", "https://gone", nil, "view"))); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.truster.asked) != 3 {
+		t.Fatalf("the cluster trusts %v", r.issuers())
+	}
+	if err := patch(t.Context(), r.client, granted, func() { granted.Finalizers = nil }); err != nil { // the cache does not have it yet
+		t.Fatal(err)
+	}
+	r.leftovers.provider = reachable{r.truster, empty.URL}
+	r.leftovers.look(t.Context(), r.cluster)
+	if got := r.issuers(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"https://granted", "https://stays"}) {
+		t.Errorf("the cluster trusts %v", got)
+	}
+}
+
+// What an earlier version has granted does not say for which issuer, and the cluster is told to trust no others.
+func TestInPlace_NotWhileTheStatusDoesNotSayWhichIssuerIsTrusted(t *testing.T) {
+	ar := byIssuer("corp", "https://corp", nil, "view")
+	r := newRefusing(t, ar)
+	r.provider = reachable{r.truster, "https://blue"}
+	if err := r.gives(ar); err != nil {
+		t.Fatal(err)
+	}
+	ar.Status.Phase = v1alpha1.REQUEST_GRANTED
+	setCondition(&ar.Status.Status, 1, metav1.Condition{Type: clusterprovider.ConditionAccess, Status: metav1.ConditionTrue})
+	if _, ok := r.inPlace(t.Context(), ar, r.cluster); ok {
+		t.Error("nobody makes the cluster trust its issuer again")
+	}
+	rememberTrust(ar)
+	if renewal, ok := r.inPlace(t.Context(), ar, r.cluster); !ok || !renewal.IsZero() {
+		t.Errorf("it is granted again at each look: %v, renewal %v", ok, renewal)
+	}
+}
+
+// The names that a request's rights are for stay its issuer's until these are gone, whatever the request asks for meanwhile: nobody
+// counts it among those whose issuers are trusted while openMCP's operator has not looked at it, or its Secrets cannot be written.
+func TestRefused_NoIssuerGetsNamesWhoseRightsAreStillThere(t *testing.T) {
+	corp, evil := byIssuer("corp", "https://corp", nil, "cluster-admin"), byIssuer("evil", "https://evil", new("corp:"), "view")
+	same := byIssuer("same", "https://corp", new("corp:"), "view")
+	same.Spec.OIDC.GroupsPrefix = new("corp:")
+	r := newRefusing(t, evil, same)
+	if err := r.gives(corp); err != nil { // the hub does not list it
+		t.Fatal(err)
+	}
+	if err := r.gives(evil); reasonOf(err, "") != reasonOIDCConflict || slices.Contains(r.issuers(), "https://evil") {
+		t.Errorf("%v, and the cluster trusts %v", err, r.issuers())
+	}
+	if err := r.gives(same); err != nil {
+		t.Errorf("its own issuer: %v", err)
+	}
+	for _, ar := range []*v1alpha1.AccessRequest{corp, same} {
+		if _, err := (&target{Client: r.in, labels: r.accessLabels(ar)}).cleanup(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.fit.Clear()
+	if err := r.client.Delete(t.Context(), same); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.gives(evil); err != nil {
+		t.Errorf("when they are gone: %v", err)
+	}
+}
+
+// A request whose Secrets cannot be written any more when it asks for something else does not keep what it had.
+func TestRefused_WithoutASecretNothingStays(t *testing.T) {
+	ar := byIssuer("corp", "https://corp", nil, "cluster-admin")
+	r := newRefusing(t, ar)
+	if err := r.gives(ar); err != nil {
+		t.Fatal(err)
+	}
+	rememberTrust(ar)
+	ar.Generation, ar.Spec.OIDC.Issuer = 2, "https://new"
+	r.live = interceptor.NewClient(r.client.(client.WithWatch), interceptor.Funcs{
+		Get: func(_ context.Context, _ client.WithWatch, name client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+			return apierrors.NewForbidden(corev1.Resource("secrets"), name.Name, errors.New("no RoleBinding"))
+		},
+	})
+	if err := r.gives(ar); reasonOf(err, "") != reasonSecretsForbidden {
+		t.Errorf("%v", err)
+	}
+	if r.bindings() != 0 || len(r.issuers()) != 0 {
+		t.Errorf("%d bindings are left, and the cluster trusts %v", r.bindings(), r.issuers())
+	}
+}

@@ -1,0 +1,163 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+// secretsRole is the ClusterRole with what a provider does to Secrets. It is bound in each namespace that has requests: a
+// provider has no need to see the other Secrets of the hub. So it does not list or watch them either.
+const secretsRole = "clusterhub:cluster-provider-secrets"
+
+// answerName is the name of the Secret that answers a request.
+func answerName(ar *v1alpha1.AccessRequest) types.NamespacedName {
+	return types.NamespacedName{Namespace: ar.Namespace, Name: secretName(ar.Name)}
+}
+
+func tokenSourceName(ar *v1alpha1.AccessRequest) types.NamespacedName {
+	return types.NamespacedName{Namespace: v1alpha1.TokenSourceNamespace, Name: string(ar.UID)}
+}
+
+// secretNames are the names of all Secrets that a request can have.
+func (r *access) secretNames(ctx context.Context, ar *v1alpha1.AccessRequest) []types.NamespacedName {
+	if r.tokenSources(ctx) {
+		return []types.NamespacedName{answerName(ar), tokenSourceName(ar)}
+	}
+	return []types.NamespacedName{answerName(ar)}
+}
+
+// tokenSources is whether the hub has a place for the sources of short-lived tokens. Not every hub serves them.
+func (r *access) tokenSources(ctx context.Context) bool {
+	return r.place.get(func() bool {
+		namespace := &metav1.PartialObjectMetadata{}
+		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+		err := r.live.Get(ctx, types.NamespacedName{Name: v1alpha1.TokenSourceNamespace}, namespace)
+		return !apierrors.IsNotFound(err)
+	})
+}
+
+// remembered is an answer that is good for a while.
+type remembered struct {
+	lock   sync.Mutex
+	answer bool
+	until  time.Time
+}
+
+func (r *remembered) get(ask func() bool) bool {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if now := time.Now(); now.After(r.until) {
+		r.answer, r.until = ask(), now.Add(10*time.Second)
+	}
+	return r.answer
+}
+
+// madeFor is whether a Secret has been made by this provider for a request.
+func (i identity) madeFor(ar *v1alpha1.AccessRequest, secret *corev1.Secret) bool {
+	for label, value := range i.ownLabels() {
+		if secret.Labels[label] != value {
+			return false
+		}
+	}
+	return metav1.IsControlledBy(secret, ar) || client.ObjectKeyFromObject(secret) == tokenSourceName(ar)
+}
+
+// mayAnswer is whether the Secrets of a request can be written. It is asked before rights are given that nobody could use.
+func (r *access) mayAnswer(ctx context.Context, ar *v1alpha1.AccessRequest) error {
+	for _, name := range r.secretNames(ctx, ar) {
+		secret, err := r.secret(ctx, name)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if err == nil && !r.madeFor(ar, secret) {
+			return notManaged(secret)
+		}
+	}
+	return nil
+}
+
+func notManaged(secret *corev1.Secret) error {
+	return reasoned{reasonNotManaged, fmt.Errorf("the Secret '%s' is not one that this provider has made for the request, "+
+		"and is left alone: delete it", client.ObjectKeyFromObject(secret))}
+}
+
+// secret reads a Secret.
+func (r *access) secret(ctx context.Context, name types.NamespacedName) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := r.live.Get(ctx, name, secret)
+	if apierrors.IsForbidden(err) {
+		err = reasoned{reasonSecretsForbidden, fmt.Errorf("the provider may not write Secrets in the namespace %q: %s",
+			name.Namespace, r.bind(ctx, name.Namespace))}
+	}
+	return secret, err
+}
+
+// bind is the command that lets this provider write Secrets in a namespace.
+func (r *access) bind(ctx context.Context, namespace string) string {
+	subject, review := "--serviceaccount=NAMESPACE:NAME", &authenticationv1.SelfSubjectReview{}
+	if err := r.client.Create(ctx, review); err == nil {
+		subject = "--user=" + review.Status.UserInfo.Username
+	}
+	if in, name, err := serviceaccount.SplitUsername(review.Status.UserInfo.Username); err == nil {
+		subject = "--serviceaccount=" + in + ":" + name
+	}
+	return fmt.Sprintf("kubectl create rolebinding cluster-provider-%s -n %s --clusterrole=%s %s",
+		r.name, namespace, secretsRole, subject)
+}
+
+// writeSecret creates or updates a Secret. One that is somebody else's is left alone.
+func (r *access) writeSecret(ctx context.Context, secret *corev1.Secret, ar *v1alpha1.AccessRequest) error {
+	err := r.client.Create(ctx, secret.DeepCopy())
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	have, err := r.secret(ctx, client.ObjectKeyFromObject(secret))
+	if err != nil {
+		return err
+	}
+	if !r.madeFor(ar, have) {
+		return notManaged(have)
+	}
+	have.Annotations, have.Data = secret.Annotations, secret.Data
+	return r.client.Update(ctx, have)
+}
+
+// deleteSecrets deletes the Secrets of a request.
+func (r *access) deleteSecrets(ctx context.Context, ar *v1alpha1.AccessRequest) error {
+	for _, name := range r.secretNames(ctx, ar) {
+		err := r.deleteSecret(ctx, ar, name)
+		if reasonOf(err, "") == reasonSecretsForbidden && name == answerName(ar) && !ar.DeletionTimestamp.IsZero() {
+			// It goes with the request, whose property it is. Where a whole namespace is deleted, the RoleBinding in it went first.
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteSecret deletes a Secret, if it has been made for the request.
+func (r *access) deleteSecret(ctx context.Context, ar *v1alpha1.AccessRequest, name types.NamespacedName) error {
+	secret, err := r.secret(ctx, name)
+	if err != nil || !r.madeFor(ar, secret) {
+		return client.IgnoreNotFound(err)
+	}
+	uid := secret.UID
+	return client.IgnoreNotFound(r.client.Delete(ctx, secret, client.Preconditions{UID: &uid}))
+}

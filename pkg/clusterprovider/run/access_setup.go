@@ -1,0 +1,77 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"maps"
+	"reflect"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+func (r *access) setup(mgr ctrl.Manager, workers int) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("accessrequest").
+		For(&v1alpha1.AccessRequest{}, builder.WithPredicates(r.changed())).
+		Watches(&v1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), builder.WithPredicates(clusterChanged)).
+		WithOptions(controllerOptions(workers)).
+		Complete(r)
+}
+
+// changed lets pass what others do to a request that is ours, or was, or was denied. That we grant it, or put our finalizer on
+// it, is nothing new.
+func (r *access) changed() predicate.Funcs {
+	concerns := func(ar *v1alpha1.AccessRequest) bool { return r.concerns(ar) || r.denials.has(ar) }
+	funcs := predicate.NewPredicateFuncs(r.concerns)
+	funcs.CreateFunc = func(e event.CreateEvent) bool {
+		ar := e.Object.(*v1alpha1.AccessRequest)
+		r.denials.notice(ar)
+		return concerns(ar)
+	}
+	funcs.DeleteFunc = func(e event.DeleteEvent) bool {
+		r.denials.forget(e.Object.GetUID())
+		r.fit.Delete(e.Object.GetUID())
+		return r.concerns(e.Object)
+	}
+	funcs.UpdateFunc = func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.(*v1alpha1.AccessRequest), e.ObjectNew.(*v1alpha1.AccessRequest)
+		r.denials.notice(after)
+		changed := before.Generation != after.Generation ||
+			before.Status.Phase != after.Status.Phase && !after.Status.IsGranted() ||
+			v1alpha1.IsPrepared(before) != v1alpha1.IsPrepared(after) ||
+			r.begun(before) && !r.begun(after) ||
+			!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations)
+		return changed && (concerns(before) || concerns(after))
+	}
+	return funcs
+}
+
+// clusterChanged lets pass what matters to those who have access.
+var clusterChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	before, after := e.ObjectOld.(*v1alpha1.Cluster), e.ObjectNew.(*v1alpha1.Cluster)
+	return before.Status.Phase != after.Status.Phase || !reflect.DeepEqual(before.Status.Endpoints, after.Status.Endpoints) ||
+		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero()
+}}
+
+func (r *access) ofCluster(ctx context.Context, cluster client.Object) (requests []reconcile.Request) {
+	list := &v1alpha1.AccessRequestList{}
+	if err := r.client.List(ctx, list, client.MatchingFields{byCluster: client.ObjectKeyFromObject(cluster).String()}); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "AccessRequests of a Cluster", "cluster", client.ObjectKeyFromObject(cluster))
+	}
+	for _, ar := range list.Items {
+		if r.concerns(&ar) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&ar)})
+		}
+	}
+	return requests
+}

@@ -1,0 +1,289 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+)
+
+func withTTL(ttl time.Duration, created time.Time) *v1alpha1.AccessRequest {
+	ar := request("a", "1")
+	ar.CreationTimestamp = metav1.NewTime(created)
+	ar.Spec.TTL = &metav1.Duration{Duration: ttl}
+	return ar
+}
+
+func TestLifetimeFor_NoTokenOutlivesItsRequest(t *testing.T) {
+	now := time.Now()
+	if got := lifetimeFor(request("a", "1"), now); got != 30*24*time.Hour {
+		t.Errorf("without a ttl: %s", got)
+	}
+	for name, c := range map[string]struct {
+		ttl, age, want time.Duration
+	}{
+		"the ttl":                    {ttl: 24 * time.Hour, want: 24 * time.Hour},
+		"what is left of it":         {ttl: 24 * time.Hour, age: 20 * time.Hour, want: 4 * time.Hour},
+		"the least that servers do":  {ttl: 30 * time.Second, want: 10 * time.Minute},
+		"little is left":             {ttl: time.Hour, age: 59 * time.Minute, want: 10 * time.Minute},
+		"it is over":                 {ttl: time.Hour, age: 2 * time.Hour, want: 10 * time.Minute},
+		"a ttl beyond what is asked": {ttl: 365 * 24 * time.Hour, want: 30 * 24 * time.Hour},
+	} {
+		if got := lifetimeFor(withTTL(c.ttl, now.Add(-c.age)), now); got < c.want-time.Second || got > c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestOutlives(t *testing.T) {
+	now := time.Now()
+	for name, c := range map[string]struct {
+		ttl, lifetime time.Duration
+		want          bool
+	}{
+		"as asked for":                {ttl: time.Hour, lifetime: time.Hour},
+		"a clock that is ahead":       {ttl: time.Hour, lifetime: time.Hour + 30*time.Second},
+		"a ttl that was made shorter": {ttl: time.Hour, lifetime: 24 * time.Hour, want: true},
+		"an earlier version's":        {ttl: 30 * time.Second, lifetime: 30 * 24 * time.Hour, want: true},
+		"the least that servers do":   {ttl: 30 * time.Second, lifetime: 10 * time.Minute},
+	} {
+		if got := outlives(withTTL(c.ttl, now), now.Add(c.lifetime)); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	if outlives(request("a", "1"), now.Add(365*24*time.Hour)) {
+		t.Error("what has no end is outlived")
+	}
+}
+
+func TestRenewalOf_NotOfATokenThatEndsWithItsRequest(t *testing.T) {
+	created := time.Now()
+	if got := renewalOf(withTTL(time.Hour, created), created, created.Add(time.Hour)); !got.IsZero() {
+		t.Errorf("renewed at %s", got)
+	}
+	// The cluster gives less than asked for.
+	if got := renewalOf(withTTL(24*time.Hour, created), created, created.Add(time.Hour)); got.IsZero() || got.After(created.Add(time.Hour)) {
+		t.Errorf("renewed at %s", got)
+	}
+}
+
+// A token cannot be called back, but its ServiceAccount can go. Who asks for access can write the Secret, and remove it.
+func TestEndOldTokens_OnlyThoseThatOutliveTheirRequest(t *testing.T) {
+	own := identity{name: "p", environment: "e"}
+	now := time.Now()
+	const day = 24 * time.Hour
+	for name, c := range map[string]struct {
+		ttl time.Duration
+		// until and expires are what the ServiceAccount and the Secret say; zero if they do not.
+		until, expires time.Duration
+		gone           bool
+		other          bool
+	}{
+		"a ttl that was made shorter":          {ttl: time.Hour, until: day, expires: day, gone: true},
+		"a ttl that was made longer":           {ttl: 60 * day, until: day, expires: day},
+		"somebody else's account":              {ttl: time.Hour, until: day, expires: day, other: true},
+		"a Secret that is gone":                {ttl: time.Hour, until: day, gone: true},
+		"a Secret that was edited":             {ttl: time.Hour, until: day, expires: time.Minute, gone: true},
+		"a cluster whose clock is ahead":       {ttl: time.Hour, until: time.Hour, expires: 2 * time.Hour},
+		"an earlier version's":                 {ttl: time.Hour, expires: day, gone: true},
+		"an earlier version's, as asked for":   {ttl: time.Hour, expires: time.Hour},
+		"an earlier version's, without Secret": {ttl: time.Hour},
+	} {
+		ar := withTTL(c.ttl, now)
+		account := serviceAccount(own.hash(ar))
+		account.UID = "sa"
+		if c.until > 0 {
+			account.Annotations = map[string]string{"e.p.clusters.openmcp.cloud/tokens-until": now.Add(c.until).Format(time.RFC3339)}
+		}
+		if !c.other {
+			account.Labels = own.accessLabels(ar)
+		}
+		in := fake.NewClientBuilder().WithScheme(targetScheme).WithObjects(account).Build()
+		to := &target{Client: in, labels: own.accessLabels(ar)}
+		r := newAccess(own, nil, nil, nil, &events.FakeRecorder{})
+		hub := fake.NewClientBuilder().WithScheme(hubScheme)
+		if c.expires > 0 {
+			hub.WithObjects(&corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ar.Namespace, Name: secretName(ar.Name), Labels: own.ownLabels(),
+					OwnerReferences: []metav1.OwnerReference{{UID: ar.UID, Controller: new(true)}}},
+				Data: map[string][]byte{
+					v1alpha1.SecretKeyCreationTimestamp:   []byte(unix(now)),
+					v1alpha1.SecretKeyExpirationTimestamp: []byte(unix(now.Add(c.expires))),
+				},
+			})
+		}
+		r.live = hub.Build()
+		if err := r.endOldTokens(t.Context(), ar, to, own.hash(ar)); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		err := in.Get(t.Context(), client.ObjectKeyFromObject(account), &corev1.ServiceAccount{})
+		if apierrors.IsNotFound(err) != c.gone {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// reached is a provider of a cluster that is where it says.
+type reached struct{ clusterprovider.Provider }
+
+func (reached) Connect(context.Context, *v1alpha1.Cluster) (*rest.Config, error) {
+	return &rest.Config{Host: "https://a:1"}, nil
+}
+
+// The fake cluster gives tokens that are valid for thousands of years, whatever is asked for, as one does whose clock is ahead.
+// What is recorded stays through a grant, and a shorter ttl is seen even if the Secret lies.
+func TestGrantToken_RecordsUntilWhenTokensAreValid(t *testing.T) {
+	own, now := identity{name: "p", environment: "e"}, time.Now()
+	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
+	ar := withTTL(24*time.Hour, now)
+	ar.Generation, ar.Spec.Token = 1, &v1alpha1.TokenConfig{}
+	in := fake.NewClientBuilder().WithScheme(targetScheme).WithObjects(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.TokenMinterNamespace}}).Build()
+	to := &target{Client: in, labels: own.accessLabels(ar), origin: own.origin(ar, cluster)}
+	hub := fake.NewClientBuilder().WithScheme(hubScheme).Build()
+	r := newAccess(own, reached{}, hub, hub, &events.FakeRecorder{})
+	account := serviceAccount(own.hash(ar))
+	// grant gives access, and returns until when it is recorded that tokens are valid, from now.
+	grant := func() time.Duration {
+		t.Helper()
+		if _, err := r.grantToken(t.Context(), ar, cluster, &rest.Config{Host: "https://a:1"}, to); err != nil {
+			t.Fatal(err)
+		}
+		if err := in.Get(t.Context(), client.ObjectKeyFromObject(account), account); err != nil {
+			t.Fatal(err)
+		}
+		ar.Status.Phase = v1alpha1.REQUEST_GRANTED
+		setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{Type: clusterprovider.ConditionAccess, Status: metav1.ConditionTrue})
+		until, _ := time.Parse(time.RFC3339, account.Annotations["e.p.clusters.openmcp.cloud/tokens-until"])
+		return until.Sub(now).Round(time.Hour)
+	}
+	if got := grant(); got != 24*time.Hour {
+		t.Fatalf("tokens are recorded as valid for %s", got)
+	}
+	if _, ok := r.inPlace(t.Context(), ar, cluster); !ok {
+		t.Error("a cluster whose clock is ahead has its access renewed at each look")
+	}
+	account.Annotations["kept"] = "this"
+	if err := in.Update(t.Context(), account); err != nil {
+		t.Fatal(err)
+	}
+	ar.Spec.TTL.Duration, ar.Generation = 24*time.Hour-10*time.Second, 2
+	if got := grant(); got != 24*time.Hour || account.Annotations["kept"] == "" {
+		t.Errorf("a ttl that is hardly shorter: tokens end, or the record goes: %s, %v", got, account.Annotations)
+	}
+
+	secret, err := r.secret(t.Context(), answerName(ar))
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret.Annotations["e.p.clusters.openmcp.cloud/tokens-until"] = now.Format(time.RFC3339)
+	if err := hub.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	ar.Spec.TTL.Duration, ar.Generation = time.Hour, 3
+	if _, ok := r.inPlace(t.Context(), ar, cluster); ok {
+		t.Error("a Secret that lies hides a shorter ttl")
+	}
+	if got := grant(); got != time.Hour || account.Annotations["kept"] != "" {
+		t.Errorf("a shorter ttl leaves the ServiceAccount: %s, %v", got, account.Annotations)
+	}
+}
+
+func unix(at time.Time) string { return strconv.FormatInt(at.Unix(), 10) }
+
+// Whoever brings an issuer must not become whom the cluster gives rights to.
+func TestFitToTrust(t *testing.T) {
+	subject := func(kind, name string) rbacv1.Subject { return rbacv1.Subject{Kind: kind, Name: name} }
+	ask := func(username, groups *string) *v1alpha1.AccessRequest {
+		ar := request("a", "1")
+		ar.Spec.OIDC = &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{
+			Name: "corp", Issuer: "https://corp", UsernamePrefix: username, GroupsPrefix: groups,
+			RoleBindings: []v1alpha1.RoleBindings{{
+				Subjects: []rbacv1.Subject{subject("User", "ann")}, RoleRefs: []v1alpha1.RoleRef{{Kind: "ClusterRole", Name: "view"}},
+			}},
+		}}
+		return ar
+	}
+	nothing := ask(nil, nil)
+	nothing.Spec.OIDC.RoleBindings = []v1alpha1.RoleBindings{{Subjects: []rbacv1.Subject{}, RoleRefs: []v1alpha1.RoleRef{}}}
+	trusted := ask(new(""), nil)
+	rememberTrust(trusted)
+	asItIs := func(issuer, name string) *v1alpha1.AccessRequest {
+		ar := request("platform", "2")
+		ar.Spec.OIDC = &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{
+			Name: "p", Issuer: issuer, RoleBindings: []v1alpha1.RoleBindings{{Subjects: []rbacv1.Subject{subject("Group", name)}}},
+		}}
+		return ar
+	}
+	blue := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
+	own := identity{name: "p", environment: "e"}
+	ours := own.accessLabels(request("other", "2"))
+	for name, c := range map[string]struct {
+		ar       *v1alpha1.AccessRequest
+		bound    []rbacv1.Subject
+		byUs     bool
+		insecure bool
+		refused  bool
+		reason   string
+		another  *v1alpha1.AccessRequest
+	}{
+		"its own name":                                         {ar: ask(nil, nil)},
+		"prefixes with separators":                             {ar: ask(new("x/"), new("y#"))},
+		"no prefix of users":                                   {ar: ask(new(""), nil), refused: true},
+		"no prefix of groups":                                  {ar: ask(nil, new("")), refused: true},
+		"a prefix without a separator":                         {ar: ask(new("corp"), nil), refused: true},
+		"a prefix that ends like a name":                       {ar: ask(new("dev-"), nil), refused: true},
+		"a prefix of the cluster":                              {ar: ask(new("system:node:"), nil), refused: true},
+		"no role for anybody":                                  {ar: nothing, refused: true, reason: v1alpha1.ReasonConfigurationProblem},
+		"by a flag, no prefix":                                 {ar: ask(new(""), new("")), insecure: true},
+		"by a flag, but bound":                                 {ar: ask(new(""), nil), insecure: true, bound: []rbacv1.Subject{subject("User", "kubernetes-admin")}, refused: true},
+		"what has been trusted":                                {ar: trusted, bound: []rbacv1.Subject{subject("User", "corp:x")}},
+		"a prefix that another's users have":                   {ar: ask(nil, nil), bound: []rbacv1.Subject{subject("User", "corp:boss")}, refused: true},
+		"a prefix that groups have":                            {ar: ask(nil, nil), bound: []rbacv1.Subject{subject("Group", "corp:admins")}, refused: true},
+		"a name that another request gives rights to as it is": {ar: ask(nil, nil), another: asItIs("https://other", "::corp:admins"), refused: true},
+		"a name that its own issuer's requests give rights to": {ar: ask(nil, nil), another: asItIs("https://corp", "::corp:admins")},
+		"another name of another request":                      {ar: ask(nil, nil), another: asItIs("https://other", "::admins")},
+		"a name of another request's issuer":                   {ar: ask(nil, nil), another: asItIs("https://other", "corp:admins")},
+		"of a request of ours":                                 {ar: ask(nil, nil), bound: []rbacv1.Subject{subject("User", "corp:boss")}, byUs: true},
+		"other subjects": {ar: ask(nil, nil), bound: []rbacv1.Subject{
+			subject("User", "corporal"), subject("ServiceAccount", "corp:x"), subject("Group", "system:masters"),
+		}},
+	} {
+		for kind, binding := range map[string]client.Object{
+			"ClusterRoleBinding": &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Subjects: c.bound},
+			"RoleBinding":        &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "b"}, Subjects: c.bound},
+		} {
+			if c.byUs {
+				binding.SetLabels(ours)
+			}
+			hub := fake.NewClientBuilder().WithScheme(hubScheme).
+				WithIndex(&v1alpha1.AccessRequest{}, byCluster, func(client.Object) []string { return []string{"teams/blue"} })
+			if c.another != nil {
+				hub.WithObjects(c.another)
+			}
+			r := newAccess(own, nil, hub.Build(), nil, &events.FakeRecorder{})
+			r.anyOIDCPrefix = c.insecure
+			to := &target{Client: fake.NewClientBuilder().WithScheme(targetScheme).WithObjects(binding).Build()}
+			err := r.fitToTrust(t.Context(), c.ar, blue, to)
+			if c.refused != (err != nil) || err != nil && reasonOf(err, "") != cmp.Or(c.reason, reasonOIDCPrefixRefused) {
+				t.Errorf("%s, %s: %v", name, kind, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,82 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+)
+
+// NewCommand returns the command of a kind of provider, with its subcommands init and run.
+func NewCommand(kind clusterprovider.Kind) *cobra.Command {
+	cmd := &cobra.Command{Use: kind.Name, Short: kind.Short, SilenceUsage: true}
+	start := &options{}
+	initialize := &cobra.Command{
+		Use: "init", Short: "Publish the provider's profiles, once", Args: cobra.NoArgs, SilenceUsage: true,
+		Long: "init publishes the provider's profiles and ends: a ClusterProfile for each of its configurations, and none for " +
+			"configurations that are gone. It can be repeated.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return start.with(cmd.Context(), kind, start.initialize)
+		},
+	}
+	start.addFlags(initialize.Flags())
+	initialize.Flags().BoolVar(&start.dryRun, "dry-run", false, "Change nothing, and only log what would be done.")
+
+	serve := &options{}
+	run := &cobra.Command{
+		Use: "run", Short: "Run the provider until it is ended", Args: cobra.NoArgs, SilenceUsage: true,
+		Long: "run keeps the Clusters of the provider's profiles, and access to them as AccessRequests ask for it.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return serve.with(cmd.Context(), kind, serve.run)
+		},
+	}
+	serve.addFlags(run.Flags())
+	serve.addRunFlags(run.Flags())
+
+	for _, sub := range []*cobra.Command{initialize, run} {
+		if kind.AddFlags != nil {
+			kind.AddFlags(sub.Flags())
+		}
+		cmd.AddCommand(sub)
+	}
+	return cmd
+}
+
+// with does something with a provider.
+func (o *options) with(ctx context.Context, kind clusterprovider.Kind, do func(context.Context, clusterprovider.Provider) error) error {
+	if err := o.complete(); err != nil {
+		return err
+	}
+	logger := o.logger()
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
+	provider, err := kind.New(ctx, o.Options)
+	if err != nil {
+		return fmt.Errorf("provider %s: %w", kind.Name, err)
+	}
+	return do(ctx, provider)
+}
+
+func (o *options) identity() identity {
+	return identity{name: o.ProviderName, environment: o.Environment}
+}
+
+func (o *options) initialize(ctx context.Context, provider clusterprovider.Provider) error {
+	c, err := client.New(o.Hub, client.Options{Scheme: hubScheme})
+	if err != nil {
+		return err
+	}
+	if o.dryRun {
+		c = client.NewDryRunClient(c)
+	}
+	p := &profiles{identity: o.identity(), provider: provider, client: c, live: c}
+	return p.sync(ctrl.LoggerInto(ctx, o.logger()))
+}

@@ -1,0 +1,68 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+)
+
+// denials keeps a request that has been denied from being granted ever after. The phase Denied alone does not do so: openMCP's
+// operator sets it back to Pending whenever the request changes. So the provider writes a condition of its own as soon as it sees
+// the phase, in the status, which whoever asks cannot write; and sets the phase again where there is the condition.
+type denials struct {
+	// seen are the UIDs of those that were denied and may not say so yet: the phase may be another when they are looked at.
+	seen sync.Map
+}
+
+// notice is told of every version of a request.
+func (d *denials) notice(ar *v1alpha1.AccessRequest) {
+	if ar.Status.IsDenied() && !recorded(ar) {
+		d.seen.Store(ar.UID, nil)
+	}
+}
+
+// forget is told of a request that is gone.
+func (d *denials) forget(uid types.UID) { d.seen.Delete(uid) }
+
+// has is whether a request has been denied, whatever its phase is by now.
+func (d *denials) has(ar *v1alpha1.AccessRequest) bool {
+	_, seen := d.seen.Load(ar.UID)
+	return seen || ar.Status.IsDenied() || recorded(ar)
+}
+
+func recorded(ar *v1alpha1.AccessRequest) bool {
+	return meta.IsStatusConditionTrue(ar.Status.Conditions, clusterprovider.ConditionDenied)
+}
+
+// deny makes a request say that it has been denied. One that is being deleted has nothing to be kept from, and its phase hands
+// it over. One of another provider is left alone; one that is for no Cluster yet may become anybody's.
+func (r *access) deny(ctx context.Context, ar *v1alpha1.AccessRequest) error {
+	if !ar.DeletionTimestamp.IsZero() || !r.denials.has(ar) {
+		return nil
+	}
+	if ar.Spec.ClusterRef != nil && !r.concerns(ar) {
+		if _, err := r.clusterOf(ctx, ar); err != nil {
+			return nil //nolint:nilerr // it is another's, or gone
+		}
+	}
+	before := ar.DeepCopy()
+	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_DENIED, ar.Generation
+	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+		Type: clusterprovider.ConditionDenied, Status: metav1.ConditionTrue, Reason: reasonDenied,
+		Message: "the request has been denied for good: delete it, and ask again",
+	})
+	if err := patchStatus(ctx, r.client, before, ar); err != nil {
+		return err
+	}
+	r.denials.forget(ar.UID)
+	return nil
+}

@@ -1,0 +1,229 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+)
+
+// withOperator is a hub where openMCP's operator prepares AccessRequests: it sets what it may hand over to Pending, whatever it was.
+type withOperator struct {
+	*access
+	t        *testing.T
+	hub      client.Client
+	clusters *connects
+}
+
+func newWithOperator(t *testing.T, change func(*v1alpha1.AccessRequest)) *withOperator {
+	t.Helper()
+	o := &withOperator{t: t, clusters: &connects{}}
+	profile := &v1alpha1.ClusterProfile{
+		ObjectMeta: metav1.ObjectMeta{Name: "e.p.default"},
+		Spec:       v1alpha1.ClusterProfileSpec{ProviderRef: v1alpha1.LocalObjectReference{Name: "p"}},
+	}
+	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
+	cluster.Spec.Profile, cluster.Status.Phase = profile.Name, v1alpha1.StatusPhaseReady
+	ar := request("a", "a-1")
+	ar.Generation, ar.Labels = 1, map[string]string{v1alpha1.ProviderLabel: "p", v1alpha1.ProfileLabel: profile.Name}
+	ar.Spec = v1alpha1.AccessRequestSpec{
+		ClusterRef: &v1alpha1.ObjectReference{Namespace: "teams", Name: "blue"}, Token: &v1alpha1.TokenConfig{},
+	}
+	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_DENIED, 1
+	change(ar)
+	o.hub = fake.NewClientBuilder().WithScheme(hubScheme).WithObjects(profile, cluster, ar).WithStatusSubresource(&v1alpha1.AccessRequest{}).Build()
+	o.restart()
+	o.sees(nil)
+	return o
+}
+
+// restart is a provider that knows nothing but what the hub does.
+func (o *withOperator) restart() {
+	o.access = newAccess(identity{name: "p", environment: "e"}, o.clusters, o.hub, o.hub, &events.FakeRecorder{})
+}
+
+func (o *withOperator) request() *v1alpha1.AccessRequest {
+	o.t.Helper()
+	ar := &v1alpha1.AccessRequest{}
+	if err := o.hub.Get(o.t.Context(), types.NamespacedName{Namespace: "teams", Name: "a"}, ar); err != nil {
+		o.t.Fatal(err)
+	}
+	return ar
+}
+
+// sees tells the provider of a version of the request, as its watch does, and says whether it would look at it.
+func (o *withOperator) sees(before *v1alpha1.AccessRequest) bool {
+	o.t.Helper()
+	if before == nil {
+		return o.changed().Create(event.CreateEvent{Object: o.request()})
+	}
+	return o.changed().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: o.request()})
+}
+
+// edit is what whoever asks does, and what the operator does about it.
+func (o *withOperator) edit(change func(*v1alpha1.AccessRequest)) bool {
+	o.t.Helper()
+	before, ar := o.request(), o.request()
+	ar.Generation++
+	change(ar)
+	if err := o.hub.Update(o.t.Context(), ar); err != nil {
+		o.t.Fatal(err)
+	}
+	ar.Labels = map[string]string{v1alpha1.ProviderLabel: "p", v1alpha1.ProfileLabel: "e.p.default"}
+	ar.Spec.ClusterRef = &v1alpha1.ObjectReference{Namespace: "teams", Name: "blue"}
+	if err := o.hub.Update(o.t.Context(), ar); err != nil {
+		o.t.Fatal(err)
+	}
+	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_PENDING, ar.Generation
+	if err := o.hub.Status().Update(o.t.Context(), ar); err != nil {
+		o.t.Fatal(err)
+	}
+	return o.sees(before)
+}
+
+func (o *withOperator) look() {
+	o.t.Helper()
+	_, _ = o.Reconcile(o.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "teams", Name: "a"}})
+}
+
+func (o *withOperator) staysDenied(when string) {
+	o.t.Helper()
+	ar := o.request()
+	if !ar.Status.IsDenied() || ar.Status.ObservedGeneration != ar.Generation || !meta.IsStatusConditionTrue(ar.Status.Conditions, "Denied") {
+		o.t.Errorf("%s, it is %+v", when, ar.Status)
+	}
+	if o.clusters.times > 0 {
+		o.t.Fatalf("%s, access was about to be given", when)
+	}
+}
+
+func nothing(*v1alpha1.AccessRequest) {}
+
+// A denial by hand is not undone by a change of the request, which makes openMCP's operator set it back.
+func TestDenial_IsNotUndone(t *testing.T) {
+	for name, changes := range map[string][2]func(*v1alpha1.AccessRequest){
+		"another spec": {nothing, func(ar *v1alpha1.AccessRequest) {
+			ar.Spec.Token.RoleRefs = []v1alpha1.RoleRef{{Name: "x", Kind: "ClusterRole"}}
+		}},
+		"without labels till then":   {func(ar *v1alpha1.AccessRequest) { ar.Labels = nil }, nothing},
+		"the labels of another":      {func(ar *v1alpha1.AccessRequest) { ar.Labels[v1alpha1.ProviderLabel] = "other" }, nothing},
+		"for no Cluster till then":   {func(ar *v1alpha1.AccessRequest) { ar.Labels, ar.Spec.ClusterRef = nil, nil }, nothing},
+		"labels removed with a spec": {nothing, func(ar *v1alpha1.AccessRequest) { ar.Labels = nil }},
+		"looked at when it is ignored": {func(ar *v1alpha1.AccessRequest) {
+			ar.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationAnnotationValueIgnore}
+		}, func(ar *v1alpha1.AccessRequest) { ar.Annotations = nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newWithOperator(t, changes[0])
+			o.look()
+			if !o.edit(changes[1]) {
+				t.Error("it is not looked at")
+			}
+			o.look()
+			o.staysDenied("after a change")
+			// Nor is it by the next process, which has not seen the phase.
+			o.edit(nothing)
+			o.restart()
+			o.sees(nil)
+			o.look()
+			o.staysDenied("after a restart")
+		})
+	}
+}
+
+// The operator may be quicker than the provider, which then finds the request Pending.
+func TestDenial_IsSeenEvenIfItIsOver(t *testing.T) {
+	o := newWithOperator(t, nothing)
+	o.edit(nothing)
+	o.edit(nothing)
+	o.look()
+	o.staysDenied("set back before it was looked at")
+}
+
+// What was granted is taken back, however often the operator says that it is Pending meanwhile.
+func TestDenial_IsRememberedWhileAccessIsTakenBack(t *testing.T) {
+	o := newWithOperator(t, func(ar *v1alpha1.AccessRequest) { ar.Finalizers = []string{"e.p.clusters.openmcp.cloud/accessrequest"} })
+	for range 3 {
+		o.look()
+		condition := meta.FindStatusCondition(o.request().Status.Conditions, clusterprovider.ConditionAccess)
+		if ar := o.request(); !ar.Status.IsDenied() || condition == nil || condition.Message != "taking access back: reaching the Cluster 'teams/blue': out of reach" {
+			t.Errorf("it is %+v", ar.Status)
+		}
+		o.edit(nothing)
+		o.restart()
+		o.sees(nil)
+	}
+}
+
+// While its cluster does not answer, a denied request has a condition that access is not ready. It has it all the same, and whoever
+// asks must not get away with it by removing the finalizer, which brings the request back if it is noticed.
+func TestDenial_HoldsWhatHasAccessThoughItIsNotReady(t *testing.T) {
+	o := newWithOperator(t, func(ar *v1alpha1.AccessRequest) {
+		ar.Finalizers = []string{"e.p.clusters.openmcp.cloud/accessrequest"}
+		ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: secretName(ar.Name)}
+		setCondition(&ar.Status.Status, 1, metav1.Condition{Type: clusterprovider.ConditionAccess, Status: metav1.ConditionTrue})
+	})
+	o.look()
+	before, ar := o.request(), o.request()
+	if meta.IsStatusConditionTrue(ar.Status.Conditions, clusterprovider.ConditionAccess) || len(ar.Finalizers) != 1 {
+		t.Fatalf("its access was taken back: %+v", ar)
+	}
+	ar.Finalizers = nil
+	if err := o.hub.Update(t.Context(), ar); err != nil {
+		t.Fatal(err)
+	}
+	if !o.sees(before) {
+		t.Error("that its finalizer is removed is not looked at")
+	}
+	o.look()
+	if !o.begun(o.request()) {
+		t.Error("nobody takes its access back any more")
+	}
+	// What has none is not held.
+	o = newWithOperator(t, nothing)
+	o.look()
+	if o.begun(o.request()) {
+		t.Error("a request is held that never had access")
+	}
+}
+
+// Requests of other providers, and what was not denied, are none of its business.
+func TestDenial_OfOthersIsLeftAlone(t *testing.T) {
+	o := newWithOperator(t, func(ar *v1alpha1.AccessRequest) {
+		ar.Labels[v1alpha1.ProviderLabel] = "other"
+		ar.Spec.ClusterRef.Name = "green"
+	})
+	before := o.request().ResourceVersion
+	o.look()
+	if ar := o.request(); ar.ResourceVersion != before {
+		t.Errorf("it is %+v", ar.Status)
+	}
+	o = newWithOperator(t, func(ar *v1alpha1.AccessRequest) { ar.Status.Phase = v1alpha1.REQUEST_PENDING })
+	o.look()
+	if o.clusters.times != 1 {
+		t.Errorf("what was not denied is not granted: %+v", o.request().Status)
+	}
+	// One that is deleted is handed over by another phase.
+	o = newWithOperator(t, func(ar *v1alpha1.AccessRequest) {
+		ar.DeletionTimestamp, ar.Finalizers = new(metav1.Now()), []string{"example.com/other"}
+	})
+	o.look()
+	if ar := o.request(); len(ar.Status.Conditions) > 0 {
+		t.Errorf("it is %+v", ar.Status)
+	}
+	if o.changed().Delete(event.DeleteEvent{Object: o.request()}); o.denials.has(&v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{UID: "a-1"}}) {
+		t.Error("it is remembered for ever")
+	}
+}

@@ -1,0 +1,304 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+)
+
+const (
+	// leftoversInterval is how often a cluster is looked through, about, and leftoversTimeout how long that may take.
+	leftoversInterval = time.Hour
+	leftoversTimeout  = time.Minute
+	// leftoversPage is how many objects are asked for at once.
+	leftoversPage = 500
+)
+
+// leftovers removes from clusters what was made for AccessRequests that are gone though nobody has taken their access back:
+// somebody removed the finalizer by force, or the hub comes from a backup that is older than the access. It goes by what the
+// objects in the cluster say of themselves, which is proof of nothing: somebody else may have written it. So each must have
+// what the provider alone gives, and the hub must say that the request is gone.
+type leftovers struct {
+	identity
+	provider clusterprovider.Provider
+	client   client.Client
+	// live reads what must not be outdated.
+	live client.Reader
+	// trust ends the trust in OIDC providers that no AccessRequest asks for; nil if there is none to end.
+	trust func(context.Context, *v1alpha1.Cluster) error
+	// due is when a cluster is looked through again, by the UID of its Cluster.
+	due sync.Map
+	// released are the UIDs of requests that were let go when their access had been taken back.
+	released sync.Map
+}
+
+func newLeftovers(own identity, provider clusterprovider.Provider, c client.Client, live client.Reader) *leftovers {
+	return &leftovers{identity: own, provider: provider, client: c, live: live}
+}
+
+// letGo is told of a request whose finalizer goes because its access has been taken back.
+func (r *leftovers) letGo(ar *v1alpha1.AccessRequest) { r.released.Store(ar.UID, nil) }
+
+// vanished has the cluster of a request looked through at once that is gone and was not let go.
+func (r *leftovers) vanished(ctx context.Context, object client.Object) []reconcile.Request {
+	ar, cluster := object.(*v1alpha1.AccessRequest), &v1alpha1.Cluster{}
+	_, released := r.released.LoadAndDelete(ar.UID)
+	if released || ar.Spec.ClusterRef == nil || !mayHaveAccess(ar) {
+		return nil
+	}
+	name := ar.Spec.ClusterRef.NamespacedName()
+	if err := r.client.Get(ctx, name, cluster); err != nil { // the next look will do
+		return nil
+	}
+	if cluster.DeletionTimestamp.IsZero() { // or else the last look will do
+		r.due.Store(cluster.UID, time.Time{})
+	}
+	return []reconcile.Request{{NamespacedName: name}}
+}
+
+// look looks through a cluster that can be used, if it is time.
+func (r *leftovers) look(ctx context.Context, cluster *v1alpha1.Cluster) {
+	if due, ok := r.due.Load(cluster.UID); ok && time.Now().Before(due.(time.Time)) {
+		return
+	}
+	// First, so that it holds if a request vanishes meanwhile.
+	r.lookIn(cluster, leftoversInterval)
+	if !r.remove(ctx, cluster) {
+		r.lookIn(cluster, clusterprovider.ResyncInterval)
+	}
+}
+
+func (r *leftovers) lookIn(cluster *v1alpha1.Cluster, interval time.Duration) {
+	r.due.Store(cluster.UID, time.Now().Add(wait.Jitter(interval, 0.2)))
+}
+
+// lookedLast is when a cluster is due that has had its last look.
+var lookedLast = time.Unix(1<<40, 0)
+
+// lastLook looks through a cluster that is about to be let go, once: it may live on, and nobody would look any more.
+func (r *leftovers) lastLook(ctx context.Context, cluster *v1alpha1.Cluster) {
+	if due, _ := r.due.Swap(cluster.UID, lookedLast); due != any(lookedLast) {
+		r.remove(ctx, cluster)
+	}
+}
+
+// forget is told of a cluster that was let go.
+func (r *leftovers) forget(cluster *v1alpha1.Cluster) { r.due.Delete(cluster.UID) }
+
+func (r *leftovers) remove(ctx context.Context, cluster *v1alpha1.Cluster) (done bool) {
+	ctx, cancel := context.WithTimeout(ctx, leftoversTimeout)
+	defer cancel()
+	if err := r.removeFrom(ctx, cluster); err != nil {
+		ctrl.LoggerFrom(ctx).Info("What AccessRequests that are gone have left in the cluster stays for now", "reason", err.Error())
+		return false
+	}
+	return true
+}
+
+func (r *leftovers) removeFrom(ctx context.Context, cluster *v1alpha1.Cluster) error {
+	config, err := r.provider.Connect(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	config = rest.CopyConfig(config)
+	config.Timeout = closeTimeout
+	t, err := newTarget(config, nil, nil)
+	if err != nil {
+		return err
+	}
+	if err := r.sweep(ctx, t, cluster); err != nil || r.trust == nil {
+		return err
+	}
+	return r.trust(ctx, cluster)
+}
+
+// sweep removes all that it can, and returns the first error.
+func (r *leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster) (failure error) {
+	var strange []string
+	gone := map[string]bool{}
+	for _, kind := range rightsFirst {
+		objects, err := r.list(ctx, c, kind)
+		if err != nil {
+			return cmp.Or(failure, fmt.Errorf("listing each %s: %w", kind.Kind, err))
+		}
+		for i := range objects {
+			object := &objects[i]
+			object.SetGroupVersionKind(kind)
+			ar := r.requestOf(object, cluster)
+			if ar == nil || r.cached(ctx, ar) {
+				continue
+			}
+			made, err := r.made(ctx, c, object, ar)
+			if err == nil && !made {
+				strange = append(strange, key(object))
+			}
+			id := client.ObjectKeyFromObject(ar).String() + "/" + string(ar.UID)
+			if _, asked := gone[id]; made && !asked {
+				gone[id], err = r.gone(ctx, cluster, ar)
+			}
+			if made && gone[id] && kind.Kind == rbacv1.ServiceAccountKind {
+				err = r.deleteTokenSource(ctx, ar) // without the ServiceAccount, nobody would look for it
+			}
+			if made && gone[id] && err == nil {
+				err = r.delete(ctx, c, object, ar)
+			}
+			failure = cmp.Or(failure, err)
+		}
+	}
+	if len(strange) > 0 {
+		ctrl.LoggerFrom(ctx).Info("Left alone: it is said to be of an AccessRequest that is gone, but cannot be told from others' "+
+			"by its name. Delete it if nobody needs it", "count", len(strange), "first", strange[0])
+	}
+	return failure
+}
+
+// removeAll removes what was made for any AccessRequest of a Cluster, whether the hub has the request or not.
+func (r *leftovers) removeAll(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster) error {
+	for _, kind := range rightsFirst {
+		objects, err := r.list(ctx, c, kind)
+		if err != nil {
+			return fmt.Errorf("listing each %s: %w", kind.Kind, err)
+		}
+		for i := range objects {
+			object := &objects[i]
+			object.SetGroupVersionKind(kind)
+			ar := r.requestOf(object, cluster)
+			if ar == nil {
+				continue
+			}
+			made, err := r.made(ctx, c, object, ar)
+			if err == nil && made {
+				err = c.Delete(ctx, object, client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
+			}
+			if client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("%s: %w", key(object), err)
+			}
+		}
+	}
+	return nil
+}
+
+// list has all objects of a kind that say that they are this provider's, on whichever hub.
+func (r *leftovers) list(ctx context.Context, c client.Client, kind schema.GroupVersionKind) (all []metav1.PartialObjectMetadata, err error) {
+	for next := ""; ; {
+		page := &metav1.PartialObjectMetadataList{}
+		page.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err := c.List(ctx, page, client.HasLabels{r.nameLabel()}, client.Limit(leftoversPage), client.Continue(next))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Items...)
+		if next = page.Continue; next == "" {
+			return all, nil
+		}
+	}
+}
+
+// cached is whether there is no need to ask the hub for a request.
+func (r *leftovers) cached(ctx context.Context, ar *v1alpha1.AccessRequest) bool {
+	have := &v1alpha1.AccessRequest{}
+	err := r.client.Get(ctx, client.ObjectKeyFromObject(ar), have)
+	return err == nil && have.UID == ar.UID || client.IgnoreNotFound(err) != nil
+}
+
+// gone is whether the hub, which has the Cluster, does not have a request any more. It is asked for a list: that something
+// is not found would also be the answer of a hub that does not serve AccessRequests at the moment.
+func (r *leftovers) gone(ctx context.Context, cluster *v1alpha1.Cluster, ar *v1alpha1.AccessRequest) (bool, error) {
+	have := &metav1.PartialObjectMetadataList{}
+	have.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("AccessRequestList"))
+	if err := r.live.List(ctx, have, client.InNamespace(ar.Namespace), client.MatchingFields{metav1.ObjectNameField: ar.Name}); err != nil {
+		return false, err
+	}
+	for _, other := range have.Items {
+		if other.UID == ar.UID {
+			return false, nil
+		}
+	}
+	now := &metav1.PartialObjectMetadata{}
+	now.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("Cluster"))
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(cluster), now)
+	return err == nil && now.UID == cluster.UID, err
+}
+
+// made is whether an object can only be what the provider has made for a request. Who may label somebody else's object must not
+// have it deleted by that. The name of the request is in all names that the provider gives, and where the request gives a name
+// to its rights, in the subject that it binds them to. Roles with such names stay: bound to nobody, they give no rights.
+func (r *leftovers) made(
+	ctx context.Context, c client.Client, object *metav1.PartialObjectMetadata, ar *v1alpha1.AccessRequest,
+) (bool, error) {
+	account := serviceAccount(r.hash(ar))
+	if object.Kind == rbacv1.ServiceAccountKind {
+		return client.ObjectKeyFromObject(object) == client.ObjectKeyFromObject(account), nil
+	}
+	if given := givenName.FindStringSubmatch(object.Name); given != nil && given[1] == account.Name {
+		return true, nil
+	}
+	whole, err := targetScheme.New(object.GroupVersionKind())
+	if err != nil {
+		return false, err
+	}
+	var subjects []rbacv1.Subject
+	switch binding := whole.(type) {
+	case *rbacv1.RoleBinding:
+		err = c.Get(ctx, client.ObjectKeyFromObject(object), binding)
+		subjects = binding.Subjects
+	case *rbacv1.ClusterRoleBinding:
+		err = c.Get(ctx, client.ObjectKeyFromObject(object), binding)
+		subjects = binding.Subjects
+	}
+	return reflect.DeepEqual(subjects, subjectsOf(account)), err
+}
+
+// deleteTokenSource deletes what hub-apiserver would make short-lived tokens with. Its content says for whom, since the UID may be
+// another request's.
+func (r *leftovers) deleteTokenSource(ctx context.Context, ar *v1alpha1.AccessRequest) error {
+	secret := &corev1.Secret{}
+	err := r.live.Get(ctx, tokenSourceName(ar), secret)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) { // a provider need not have any there
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	of := string(secret.Data[v1alpha1.TokenSourceAccessRequestKey])
+	if !r.madeFor(ar, secret) || of != client.ObjectKeyFromObject(ar).String() {
+		return nil
+	}
+	return client.IgnoreNotFound(r.client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}))
+}
+
+// delete deletes an object that nobody has changed since it was looked at: it may be another request's of this name by now.
+func (r *leftovers) delete(
+	ctx context.Context, c client.Client, object *metav1.PartialObjectMetadata, ar *v1alpha1.AccessRequest,
+) error {
+	err := c.Delete(ctx, object, client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("deleting the %s: %w", key(object), err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Removed what was left in the cluster of an AccessRequest that does not exist any more",
+		"object", key(object), "accessRequest", client.ObjectKeyFromObject(ar), "uid", ar.UID)
+	return nil
+}

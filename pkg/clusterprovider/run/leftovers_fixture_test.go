@@ -1,0 +1,152 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+// swept is a cluster and its hub, between which requests can get lost.
+type swept struct {
+	*leftovers
+	t       *testing.T
+	in      client.WithWatch
+	cluster *v1alpha1.Cluster
+	// onHub is what is done to each live read of the hub.
+	onHub func() error
+	// asked is how often the hub was read live.
+	asked int
+}
+
+func newSwept(t *testing.T) *swept {
+	s := &swept{t: t, onHub: func() error { return nil }}
+	s.cluster = &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
+	hub := fake.NewClientBuilder().WithScheme(hubScheme).WithObjects(s.cluster).
+		WithIndex(&v1alpha1.AccessRequest{}, metav1.ObjectNameField, func(o client.Object) []string { return []string{o.GetName()} }).Build()
+	live := interceptor.NewClient(hub, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, name client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			s.asked++
+			return errors.Join(s.onHub(), c.Get(ctx, name, o, opts...))
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			s.asked++
+			return errors.Join(s.onHub(), c.List(ctx, list, opts...))
+		},
+	})
+	s.in = interceptor.NewClient(fake.NewClientBuilder().WithScheme(targetScheme).Build(), interceptor.Funcs{
+		// What servers do, and fakes do not.
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.CreateOption) error {
+			object.SetUID(uuid.NewUUID())
+			return c.Create(ctx, object, opts...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.DeleteOption) error {
+			have, options := object.DeepCopyObject().(client.Object), client.DeleteOptions{}
+			options.ApplyOptions(opts)
+			if err := c.Get(ctx, client.ObjectKeyFromObject(object), have); err != nil {
+				return err
+			}
+			if uid := options.Preconditions.UID; *uid != have.GetUID() {
+				return apierrors.NewConflict(schema.GroupResource{}, object.GetName(), errors.New("the UID"))
+			}
+			return c.Delete(ctx, object, opts...)
+		},
+	})
+	s.leftovers = &leftovers{identity: identity{name: "p", environment: "e"}, client: hub, live: live}
+	return s
+}
+
+func request(name string, uid types.UID) *v1alpha1.AccessRequest {
+	return &v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: name, UID: uid}}
+}
+
+// grant makes what the provider makes for a request, and keeps the request on the hub if it is to be there.
+func (s *swept) grant(ar *v1alpha1.AccessRequest, by identity, onHub bool) {
+	s.t.Helper()
+	if onHub {
+		if err := s.client.Create(s.t.Context(), ar); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	wanted, err := tokenRights(&v1alpha1.TokenConfig{
+		Permissions: []v1alpha1.PermissionsRequest{{}, {Namespace: "web"}, {Name: ar.Name + "-named"}},
+		RoleRefs:    []v1alpha1.RoleRef{{Kind: "ClusterRole", Name: "view"}},
+	}, by.hash(ar))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	to := &target{Client: s.in, labels: by.accessLabels(ar), origin: by.origin(ar, s.cluster)}
+	if err := to.bring(s.t.Context(), wanted); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// objects are those in the cluster, with the UIDs of the requests that they are for.
+func (s *swept) objects() map[string]string {
+	s.t.Helper()
+	all := map[string]string{}
+	for _, kind := range rightsFirst {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind)
+		if err := s.in.List(s.t.Context(), list); err != nil {
+			s.t.Fatal(err)
+		}
+		for _, object := range list.Items {
+			object.SetGroupVersionKind(kind)
+			all[key(&object)] = object.Annotations["e.p.clusters.openmcp.cloud/accessrequest-uid"]
+		}
+	}
+	return all
+}
+
+func (s *swept) want(objects map[string]string) {
+	s.t.Helper()
+	if got := s.objects(); !maps.Equal(got, objects) {
+		s.t.Errorf("in the cluster is\n%v\nnot\n%v", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(objects)))
+	}
+}
+
+// anotherHub has a Cluster of the same name, and no requests.
+func (s *swept) anotherHub() *v1alpha1.Cluster {
+	s.t.Helper()
+	other := s.cluster.DeepCopy()
+	other.UID, other.ResourceVersion = "blue-2", ""
+	if err := errors.Join(s.client.Delete(s.t.Context(), s.cluster.DeepCopy()), s.client.Create(s.t.Context(), other)); err != nil {
+		s.t.Fatal(err)
+	}
+	return other
+}
+
+// forget removes an annotation from all that is in the cluster.
+func (s *swept) forget(annotation string) {
+	s.t.Helper()
+	for _, kind := range rightsFirst {
+		objects, err := s.list(s.t.Context(), s.in, kind)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, object := range objects {
+			object.SetGroupVersionKind(kind)
+			before := object.DeepCopy()
+			delete(object.Annotations, s.group()+"/"+annotation)
+			if err := s.in.Patch(s.t.Context(), &object, client.MergeFrom(before)); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,370 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+)
+
+func TestLeftovers_OnlyWhatRequestsThatAreGoneHaveLeft(t *testing.T) {
+	s := newSwept(t)
+	s.grant(request("kept", "kept-1"), s.identity, true)
+	s.grant(request("others", "others-1"), identity{name: "other", environment: "e"}, false)
+	kept := s.objects()
+	if err := s.sweep(t.Context(), s.in, s.cluster); err != nil || s.asked > 0 {
+		t.Errorf("nothing is left, and the hub is asked %d times: %v", s.asked, err)
+	}
+	s.want(kept)
+
+	lost, long := request("lost", "lost-1"), request(longName, "long-1")
+	s.grant(lost, s.identity, false)
+	s.grant(long, s.identity, false)
+	if err := s.sweep(t.Context(), s.in, s.cluster); err != nil || s.asked != 6 {
+		t.Errorf("the hub is asked %d times for two requests, their token sources, and for the Cluster: %v", s.asked, err)
+	}
+	// Their names are the request's, and they are bound to nobody.
+	kept["ClusterRole lost-named"], kept["ClusterRole "+long.Name+"-named"] = "lost-1", "long-1"
+	s.want(kept)
+
+}
+
+const longName = "a-name-that-is-longer-than-the-value-of-a-label-can-be-so-that-its-end-is-a-hash"
+
+func TestLeftovers_NothingIsDeletedInDoubt(t *testing.T) {
+	resource := v1alpha1.SchemeGroupVersion.WithResource("accessrequests").GroupResource()
+	fails := func(err error) func(*swept) { return func(s *swept) { s.onHub = func() error { return err } } }
+	for name, c := range map[string]struct {
+		change func(*swept)
+		told   bool
+	}{
+		"the hub fails":                   {fails(apierrors.NewInternalError(errors.New("etcd"))), true},
+		"the hub refuses":                 {fails(apierrors.NewForbidden(resource, "", nil)), true},
+		"the hub does not serve requests": {fails(apierrors.NewNotFound(resource, "")), true},
+		"it is another hub's":             {func(s *swept) { s.cluster = s.anotherHub() }, false},
+		"another hub answers":             {func(s *swept) { s.anotherHub() }, false},
+		"another hub answers, without the Cluster": {func(s *swept) {
+			if err := s.client.Delete(t.Context(), s.cluster.DeepCopy()); err != nil {
+				t.Error(err)
+			}
+		}, true},
+		"the cache is outdated": {func(s *swept) {
+			if err := s.client.Create(t.Context(), request("lost", "lost-1")); err != nil {
+				t.Error(err)
+			}
+			s.client = fake.NewClientBuilder().WithScheme(hubScheme).Build()
+		}, false},
+		"nobody knows of which hub it is":                  {func(s *swept) { s.forget("cluster-uid") }, false},
+		"nobody knows of which request it is":              {func(s *swept) { s.forget("accessrequest") }, false},
+		"nobody knows of which request of this name it is": {func(s *swept) { s.forget("accessrequest-uid") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSwept(t)
+			s.grant(request("lost", "lost-1"), s.identity, false)
+			c.change(s)
+			before := s.objects()
+			if err := s.sweep(t.Context(), s.in, s.cluster); (err != nil) != c.told {
+				t.Errorf("got %v", err)
+			}
+			s.want(before)
+		})
+	}
+}
+
+// Who may label objects in a cluster must not have those of others deleted by it.
+func TestLeftovers_LabelsAreNoProof(t *testing.T) {
+	s := newSwept(t)
+	lost := request("lost", "lost-1")
+	s.grant(request("kept", "kept-1"), s.identity, true)
+	forged := metav1.ObjectMeta{Labels: s.accessLabels(lost), Annotations: s.origin(lost, s.cluster)}
+	in := func(namespace, name string) metav1.ObjectMeta {
+		meta := *forged.DeepCopy()
+		meta.Namespace, meta.Name = namespace, name
+		return meta
+	}
+	account := subjectsOf(serviceAccount(s.hash(lost)))
+	admins := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "admins"}}
+	for _, object := range []client.Object{
+		&rbacv1.ClusterRoleBinding{ObjectMeta: in("", "cluster-admin"), Subjects: admins},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: in("", "shared"), Subjects: append(account, admins...)},
+		&rbacv1.RoleBinding{ObjectMeta: in("kube-system", "bootstrap"), Subjects: admins},
+		&rbacv1.ClusterRole{ObjectMeta: in("", "edit")},
+		&rbacv1.Role{ObjectMeta: in("web", "openmcp:permission:aaaaaaaa:0")},
+		&rbacv1.ClusterRole{ObjectMeta: in("", "openmcp:permission:"+s.hash(lost)+":0:x")},
+		&corev1.ServiceAccount{ObjectMeta: in("default", s.hash(lost))},
+		&corev1.ServiceAccount{ObjectMeta: in("accessrequests", "clusterhub-token-minter")},
+	} {
+		if err := s.in.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What is really of another request.
+	kept := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "openmcp:roleref:" + s.hash(request("kept", "")) + ":0"}}
+	if err := s.in.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil {
+		t.Fatal(err)
+	}
+	kept.Annotations = forged.Annotations
+	if err := s.in.Update(t.Context(), kept); err != nil {
+		t.Fatal(err)
+	}
+	before := s.objects()
+	if err := s.sweep(t.Context(), s.in, s.cluster); err != nil {
+		t.Error(err)
+	}
+	s.want(before)
+}
+
+// A request of the same name may be granted while the cluster is looked through.
+func TestLeftovers_WhatHasChangedMeanwhileStays(t *testing.T) {
+	s := newSwept(t)
+	s.grant(request("again", "again-1"), s.identity, false)
+	granted := false
+	s.onHub = func() error {
+		if !granted {
+			granted = true
+			s.grant(request("again", "again-2"), s.identity, true)
+		}
+		return nil
+	}
+	if err := s.sweep(t.Context(), s.in, s.cluster); err != nil || !granted {
+		t.Error(granted, err)
+	}
+	for object, uid := range s.objects() {
+		if uid != "again-2" {
+			t.Errorf("%s is that of %s", object, uid)
+		}
+	}
+	if got := len(s.objects()); got != 8 {
+		t.Errorf("there are %d objects of 8", got)
+	}
+}
+
+// Whoever has a token of a request that is gone must not get the rights of the next of its name.
+func TestLeftovers_TheNextRequestOfTheName(t *testing.T) {
+	s := newSwept(t)
+	lost := request("lost", "lost-1")
+	account := serviceAccount(s.hash(lost))
+	s.grant(lost, s.identity, false)
+	if err := s.in.Get(t.Context(), client.ObjectKeyFromObject(account), account); err != nil {
+		t.Fatal(err)
+	}
+	former := account.UID
+	s.grant(request("lost", "lost-2"), s.identity, true)
+	if err := s.in.Get(t.Context(), client.ObjectKeyFromObject(account), account); err != nil || account.UID == former {
+		t.Errorf("the ServiceAccount is still that of before: %v", err)
+	}
+	granted := s.objects()
+	for object, uid := range granted {
+		if uid != "lost-2" {
+			t.Errorf("%s is that of %s", object, uid)
+		}
+	}
+	if err := s.sweep(t.Context(), s.in, s.cluster); err != nil {
+		t.Error(err)
+	}
+	s.want(granted)
+
+	// A request that is never granted does not keep what was left before.
+	stuck := newSwept(t)
+	stuck.grant(lost, stuck.identity, false)
+	if err := stuck.client.Create(t.Context(), request("lost", "lost-2")); err != nil {
+		t.Fatal(err)
+	}
+	if err := stuck.sweep(t.Context(), stuck.in, stuck.cluster); err != nil {
+		t.Error(err)
+	}
+	stuck.want(map[string]string{"ClusterRole lost-named": "lost-1"})
+}
+
+// A crash, or an error, in the middle leaves no rights, and the rest to the next time.
+func TestLeftovers_TheRightsGoFirst(t *testing.T) {
+	s := newSwept(t)
+	s.grant(request("lost", "lost-1"), s.identity, false)
+	var deleted []string
+	failing := interceptor.NewClient(s.in, interceptor.Funcs{
+		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.DeleteOption) error {
+			if len(deleted) == 5 {
+				return errors.New("killed")
+			}
+			deleted = append(deleted, kindOf(object))
+			return c.Delete(ctx, object, opts...)
+		},
+	})
+	if err := s.sweep(t.Context(), failing, s.cluster); err == nil {
+		t.Error("the error is not told")
+	}
+	want := []string{"RoleBinding", "ClusterRoleBinding", "ClusterRoleBinding", "ClusterRoleBinding", "Role"}
+	if !slices.Equal(deleted, want) {
+		t.Errorf("deleted %v, not %v", deleted, want)
+	}
+	if err := s.sweep(t.Context(), s.in, s.cluster); err != nil {
+		t.Error(err)
+	}
+	s.want(map[string]string{"ClusterRole lost-named": "lost-1"})
+}
+
+// The token source of a request goes with the rest, and those of others stay, whatever UIDs are written into the cluster.
+func TestLeftovers_TokenSources(t *testing.T) {
+	for name, c := range map[string]struct {
+		by        identity
+		of        string
+		refuse    error
+		goes, end bool
+	}{
+		"its own":                        {of: "teams/lost", goes: true, end: true},
+		"another request's":              {of: "teams/kept", end: true},
+		"another provider's":             {by: identity{name: "q", environment: "e"}, of: "teams/lost", end: true},
+		"there are none":                 {of: "teams/lost", refuse: apierrors.NewForbidden(corev1.Resource("secrets"), "", nil), end: true},
+		"it is not known, and asked for": {of: "teams/lost", refuse: errors.New("the hub is away")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, lost := newSwept(t), request("lost", "lost-1")
+			s.grant(lost, s.identity, false)
+			if c.by == (identity{}) {
+				c.by = s.identity
+			}
+			place := tokenSourceName(lost)
+			secret := &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: place.Namespace, Name: place.Name, Labels: c.by.ownLabels(), UID: "source"},
+				Data:       map[string][]byte{v1alpha1.TokenSourceAccessRequestKey: []byte(c.of)},
+			}
+			if err := s.client.Create(t.Context(), secret); err != nil {
+				t.Fatal(err)
+			}
+			s.live = interceptor.NewClient(s.client.(client.WithWatch), interceptor.Funcs{
+				Get: func(ctx context.Context, hub client.WithWatch, name client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+					if name == place && c.refuse != nil {
+						return c.refuse
+					}
+					return hub.Get(ctx, name, o, opts...)
+				},
+			})
+			if err := s.sweep(t.Context(), s.in, s.cluster); (err == nil) != c.end {
+				t.Errorf("got %v", err)
+			}
+			if err := s.client.Get(t.Context(), place, secret); apierrors.IsNotFound(err) != c.goes {
+				t.Errorf("the token source: %v", err)
+			}
+			if _, left := s.objects()["ServiceAccount accessrequests/"+s.hash(lost)]; left == c.end {
+				t.Errorf("the ServiceAccount is left: %t", left)
+			}
+		})
+	}
+}
+
+func TestLeftovers_AreListedByPages(t *testing.T) {
+	s := newSwept(t)
+	s.grant(request("lost", "lost-1"), s.identity, false)
+	bindings := rightsFirst[1]
+	paged := interceptor.NewClient(s.in, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			options := client.ListOptions{}
+			options.ApplyOptions(opts)
+			if err := c.List(ctx, list, opts...); err != nil || options.Limit == 0 {
+				return err
+			}
+			page := list.(*metav1.PartialObjectMetadataList)
+			if options.Continue == "" {
+				page.Items, page.Continue = page.Items[:1], "1"
+			} else {
+				page.Items = page.Items[1:]
+			}
+			return nil
+		},
+	})
+	if all, err := s.list(t.Context(), paged, bindings); err != nil || len(all) != 3 {
+		t.Errorf("%d of 3, %v", len(all), err)
+	}
+}
+
+// connects is a Provider whose clusters are out of reach.
+type connects struct {
+	clusterprovider.Provider
+	times int
+}
+
+func (c *connects) Connect(context.Context, *v1alpha1.Cluster) (*rest.Config, error) {
+	c.times++
+	return nil, errors.New("out of reach")
+}
+
+func TestLeftovers_AreLookedForRarely(t *testing.T) {
+	s, provider := newSwept(t), &connects{}
+	s.provider = provider
+	for range 3 {
+		s.look(t.Context(), s.cluster)
+	}
+	due, _ := s.due.Load(s.cluster.UID)
+	if after := time.Until(due.(time.Time)); provider.times != 1 || after < clusterprovider.ResyncInterval-time.Minute || after > 2*clusterprovider.ResyncInterval {
+		t.Errorf("looked %d times, and again in %s", provider.times, after)
+	}
+	for range 3 {
+		s.lastLook(t.Context(), s.cluster)
+	}
+	if provider.times != 2 {
+		t.Errorf("looked %d times in the end", provider.times-1)
+	}
+	s.leftovers.forget(s.cluster)
+	s.lastLook(t.Context(), s.cluster)
+	if provider.times != 3 {
+		t.Error("the last look is not had at one that has not been looked through")
+	}
+}
+
+func TestLeftovers_AreLookedForWhenARequestVanishes(t *testing.T) {
+	s, provider := newSwept(t), &connects{}
+	s.provider = provider
+	vanish := func(uid types.UID, before func(*v1alpha1.AccessRequest)) int {
+		t.Helper()
+		ar := request("lost", uid)
+		ar.Spec.ClusterRef = &v1alpha1.ObjectReference{Namespace: s.cluster.Namespace, Name: s.cluster.Name}
+		ar.Status.Conditions = []metav1.Condition{{Type: clusterprovider.ConditionAccess, Status: metav1.ConditionTrue}}
+		before(ar)
+		return len(s.vanished(t.Context(), ar))
+	}
+	s.look(t.Context(), s.cluster)
+	if n := vanish("released", func(ar *v1alpha1.AccessRequest) { s.letGo(ar) }); n != 0 {
+		t.Errorf("of one that was let go, %d clusters are looked at", n)
+	}
+	if n := vanish("never", func(ar *v1alpha1.AccessRequest) { ar.Status.Conditions = nil }); n != 0 {
+		t.Errorf("of one that never had access, %d clusters are looked at", n)
+	}
+	s.look(t.Context(), s.cluster)
+	if provider.times != 1 {
+		t.Errorf("looked %d times", provider.times)
+	}
+	if n := vanish("failing", func(ar *v1alpha1.AccessRequest) {
+		ar.Status.Conditions[0].Status, ar.Status.SecretRef = metav1.ConditionFalse, &v1alpha1.LocalObjectReference{Name: "x"}
+	}); n != 1 {
+		t.Errorf("of one whose access could not be taken back or renewed, %d clusters are looked at", n)
+	}
+	if n := vanish("lost", func(*v1alpha1.AccessRequest) {}); n != 1 {
+		t.Errorf("%d clusters are looked at", n)
+	}
+	s.look(t.Context(), s.cluster)
+	if provider.times != 2 {
+		t.Errorf("looked %d times", provider.times)
+	}
+	vanish("lost", func(*v1alpha1.AccessRequest) {})
+	s.lastLook(t.Context(), s.cluster)
+	if provider.times != 3 {
+		t.Error("a cluster that is let go meanwhile has no last look")
+	}
+}

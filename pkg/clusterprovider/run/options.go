@@ -1,0 +1,153 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/logging"
+)
+
+// defaultNamespace is that of a provider that does not run in a pod.
+const defaultNamespace = "openmcp-system"
+
+// options are those of the contract, and those of the command itself.
+type options struct {
+	clusterprovider.Options
+
+	kubeconfig     string
+	verbosity      string
+	leaderElect    bool
+	healthAddress  string
+	metricsAddress string
+	metricsSecure  bool
+	dryRun         bool
+	workers        int
+	anyOIDCPrefix  bool
+}
+
+func (o *options) addFlags(fs *pflag.FlagSet) {
+	o.Namespace = os.Getenv("POD_NAMESPACE")
+	if o.Namespace == "" {
+		o.Namespace = defaultNamespace
+	}
+	fs.StringVar(&o.ProviderName, "provider-name", "",
+		"Name of this provider: a DNS label, part of the names of its profiles and of its labels.")
+	fs.StringVar(&o.Environment, "environment", "",
+		"Name of the environment: a DNS label, part of the names of the provider's profiles.")
+	fs.StringVarP(&o.verbosity, "verbosity", "v", "INFO", "What is logged: DEBUG, INFO or ERROR.")
+	fs.StringVar(&o.kubeconfig, "kubeconfig", "",
+		"How to reach the hub: a kubeconfig, or a directory that has one of that name, or host, token and ca.crt. "+
+			"Empty: as the pod's service account.")
+	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
+		"Namespace of the provider's own objects on the hub. Default: that of the pod.")
+}
+
+func (o *options) addRunFlags(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.leaderElect, "leader-elect", false, "Let one of several processes act, and the others stand by.")
+	fs.StringVar(&o.healthAddress, "health-probe-bind-address", "0", "Address that serves /healthz and /readyz, such as :8081. 0 serves none.")
+	fs.StringVar(&o.metricsAddress, "metrics-bind-address", "0", "Address that serves metrics, such as :8080. 0 serves none.")
+	fs.BoolVar(&o.metricsSecure, "metrics-secure", true, "Serve metrics by HTTPS.")
+	fs.BoolVar(&o.anyOIDCPrefix, "insecure-oidc-prefixes", false, "Let clusters trust OIDC providers whose usernamePrefix or "+
+		"groupsPrefix is empty or does not end with one of "+prefixSeparators+". Whoever asks for such access can become any user or "+
+		"group that the cluster gives rights to.")
+	fs.IntVar(&o.workers, "concurrent-reconciles", 16, "How many Clusters, and how many AccessRequests, are worked on at once.")
+}
+
+// complete checks the options and reads how the hub is reached.
+func (o *options) complete() error {
+	var errs []error
+	for _, flag := range []struct{ name, value string }{
+		{"provider-name", o.ProviderName}, {"environment", o.Environment}, {"namespace", o.Namespace},
+	} {
+		if problems := validation.IsDNS1123Label(flag.value); len(problems) > 0 {
+			errs = append(errs, fmt.Errorf("--%s: %q: %s", flag.name, flag.value, problems[0]))
+		}
+	}
+	if o.Namespace == v1alpha1.TokenSourceNamespace {
+		errs = append(errs, fmt.Errorf("--namespace: %s has the token sources of all providers: take another one", o.Namespace))
+	}
+	if _, err := o.level(); err != nil {
+		errs = append(errs, err)
+	}
+	if o.workers < 0 {
+		errs = append(errs, fmt.Errorf("--concurrent-reconciles must not be below 0, not %d", o.workers))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	hub, err := loadHub(o.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("--kubeconfig: %w", err)
+	}
+	// The server shares out its capacity itself.
+	hub.QPS = -1
+	o.Hub = rest.AddUserAgent(hub, "cluster-provider/"+o.ProviderName)
+	return nil
+}
+
+func (o *options) level() (slog.Level, error) {
+	switch strings.ToUpper(o.verbosity) {
+	case "DEBUG":
+		return slog.LevelDebug, nil
+	case "INFO":
+		return slog.LevelInfo, nil
+	case "ERROR":
+		return slog.LevelError, nil
+	}
+	return 0, fmt.Errorf("--verbosity: %q is none of DEBUG, INFO and ERROR", o.verbosity)
+}
+
+func (o *options) logger() logr.Logger {
+	level, _ := o.level() // complete has checked it
+	return logging.Limit(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
+}
+
+func loadHub(path string) (*rest.Config, error) {
+	if path == "" {
+		return rest.InClusterConfig()
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return clientcmd.BuildConfigFromFlags("", path)
+	}
+	if file := filepath.Join(path, v1alpha1.SecretKeyKubeconfig); exists(file) {
+		return clientcmd.BuildConfigFromFlags("", file)
+	}
+	host, err := os.ReadFile(filepath.Join(path, v1alpha1.SecretKeyHost))
+	if err != nil {
+		return nil, fmt.Errorf("%s has neither a kubeconfig nor host, token and ca.crt: %w", path, err)
+	}
+	config := &rest.Config{
+		Host: strings.TrimSpace(string(host)), BearerTokenFile: filepath.Join(path, v1alpha1.SecretKeyToken),
+		TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(path, v1alpha1.SecretKeyCA)},
+	}
+	for _, file := range []string{config.BearerTokenFile, config.CAFile} {
+		if !exists(file) {
+			return nil, fmt.Errorf("%s has host, but not %s", path, filepath.Base(file))
+		}
+	}
+	return config, nil
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}

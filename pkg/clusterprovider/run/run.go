@@ -1,0 +1,131 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+)
+
+const (
+	// gracefulShutdown is how long running reconciliations may take to end.
+	gracefulShutdown = 10 * time.Second
+	// firstBackoff and longestBackoff bound how late a provider is after a cluster was away.
+	firstBackoff, longestBackoff = 200 * time.Millisecond, 30 * time.Second
+	// byCluster and byProfile are indices of the caches.
+	byCluster = "spec.clusterRef"
+	byProfile = "spec.profile"
+)
+
+// hubScheme has the kinds that providers use on the hub.
+var hubScheme = newScheme(v1alpha1.AddToScheme, corev1.AddToScheme, authenticationv1.AddToScheme)
+
+func newScheme(add ...func(*runtime.Scheme) error) *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, f := range add {
+		utilruntime.Must(f(scheme))
+	}
+	return scheme
+}
+
+func (o *options) run(ctx context.Context, provider clusterprovider.Provider) error {
+	mgr, err := ctrl.NewManager(o.Hub, o.managerOptions())
+	if err != nil {
+		return fmt.Errorf("assembling the manager: %w", err)
+	}
+	if err := o.setup(ctx, mgr, provider); err != nil {
+		return fmt.Errorf("assembling the controllers: %w", err)
+	}
+	err = mgr.Start(ctx)
+	// Nobody calls it any more.
+	if closer, ok := provider.(io.Closer); ok {
+		err = errors.Join(err, closer.Close())
+	}
+	return err
+}
+
+func (o *options) managerOptions() ctrl.Options {
+	graceful := gracefulShutdown
+	return ctrl.Options{
+		Scheme: hubScheme,
+		Cache:  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		// A cache lists and watches the Secrets of the whole hub.
+		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+		HealthProbeBindAddress:        o.healthAddress,
+		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: o.metricsSecure},
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              o.identity().group(),
+		LeaderElectionNamespace:       o.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       &graceful,
+		Controller:                    config.Controller{SkipNameValidation: new(true)},
+	}
+}
+
+func controllerOptions(workers int) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: workers,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstBackoff, longestBackoff),
+	}
+}
+
+func (o *options) setup(ctx context.Context, mgr ctrl.Manager, provider clusterprovider.Provider) error {
+	index := mgr.GetFieldIndexer()
+	if err := errors.Join(
+		index.IndexField(ctx, &v1alpha1.Cluster{}, byProfile, func(object client.Object) []string {
+			return []string{object.(*v1alpha1.Cluster).Spec.Profile}
+		}),
+		index.IndexField(ctx, &v1alpha1.AccessRequest{}, byCluster, func(object client.Object) []string {
+			if ref := object.(*v1alpha1.AccessRequest).Spec.ClusterRef; ref != nil {
+				return []string{ref.NamespacedName().String()}
+			}
+			return nil
+		}),
+	); err != nil {
+		return err
+	}
+	own := o.identity()
+	recorder := mgr.GetEventRecorder("cluster-provider-" + own.name)
+	access := newAccess(own, provider, mgr.GetClient(), mgr.GetAPIReader(), recorder)
+	access.anyOIDCPrefix = o.anyOIDCPrefix
+	return errors.Join(
+		mgr.AddHealthzCheck("ping", healthz.Ping),
+		mgr.AddReadyzCheck("caches", func(request *http.Request) error { return synced(request.Context(), mgr.GetCache()) }),
+		mgr.Add(&profiles{identity: own, provider: provider, client: mgr.GetClient(), live: mgr.GetAPIReader(), events: recorder}),
+		(&clusters{identity: own, provider: provider, client: mgr.GetClient(), events: recorder,
+			leftovers: access.leftovers, giving: access.giving}).setup(mgr, o.workers),
+		access.setup(mgr, o.workers),
+	)
+}
+
+// synced is an error while the provider does not know yet what is on the hub.
+func synced(ctx context.Context, caches cache.Cache) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if !caches.WaitForCacheSync(ctx) {
+		return errors.New("the hub has not been read yet")
+	}
+	return nil
+}

@@ -1,0 +1,22 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+func TestSetCondition_CutsNoCharacter(t *testing.T) {
+	status := &v1alpha1.Status{}
+	setCondition(status, 1, metav1.Condition{Type: "A", Message: "x" + strings.Repeat("é", maxMessage)})
+	if got := status.Conditions[0].Message; len(got) != maxMessage-1 || !utf8.ValidString(got) {
+		t.Errorf("%d bytes, which end with %q", len(got), got[len(got)-3:])
+	}
+}

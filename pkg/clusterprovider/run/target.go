@@ -1,0 +1,250 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// targetScheme has the kinds that access to a cluster is made of.
+var targetScheme = newScheme(corev1.AddToScheme, rbacv1.AddToScheme)
+
+// targetMapper spares asking each cluster for what every cluster has.
+var targetMapper = func() meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ServiceAccount"), meta.RESTScopeNamespace)
+	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("Role"), meta.RESTScopeNamespace)
+	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), meta.RESTScopeNamespace)
+	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), meta.RESTScopeRoot)
+	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"), meta.RESTScopeRoot)
+	return mapper
+}()
+
+// rightsFirst are the kinds that access to a cluster is made of, in the order in which it is taken back: first what gives rights,
+// then the rights, then who has them.
+var rightsFirst = []schema.GroupVersionKind{
+	rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
+	rbacv1.SchemeGroupVersion.WithKind(roleKind), rbacv1.SchemeGroupVersion.WithKind(clusterRoleKind),
+	corev1.SchemeGroupVersion.WithKind(rbacv1.ServiceAccountKind),
+}
+
+// target is a cluster as the provider changes it for one AccessRequest. It touches only what has the labels.
+type target struct {
+	client.Client
+	labels client.MatchingLabels
+	// origin are annotations that say for which of all requests that ever have these labels something was made.
+	origin map[string]string
+}
+
+func newTarget(config *rest.Config, labels client.MatchingLabels, origin map[string]string) (*target, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	c, err := client.New(config, client.Options{Scheme: targetScheme, Mapper: targetMapper})
+	if err != nil {
+		return nil, err
+	}
+	return &target{Client: c, labels: labels, origin: origin}, nil
+}
+
+// reasoned is an error with the reason that a condition gives for it.
+type reasoned struct {
+	reason string
+	error
+}
+
+func (e reasoned) Unwrap() error { return e.error }
+
+func reasonOf(err error, otherwise string) string {
+	if r := (reasoned{}); errors.As(err, &r) {
+		return r.reason
+	}
+	return otherwise
+}
+
+func kindOf(object client.Object) string {
+	gvk, err := apiutil.GVKForObject(object, targetScheme)
+	if err != nil {
+		return fmt.Sprintf("%T", object)
+	}
+	return gvk.Kind
+}
+
+// bring brings the rights in a cluster to what is wanted. What is not wanted any more goes first.
+func (t *target) bring(ctx context.Context, wanted *rights) error {
+	have, err := t.cleanup(ctx, wanted.objects)
+	if err != nil {
+		return err
+	}
+	return t.apply(ctx, wanted, have)
+}
+
+// apply brings objects to what they should be, in their order; those that are there already are given by their keys. It ends
+// with the first that it cannot: a binding that comes after a role, or a ServiceAccount, of somebody else would give the
+// rights of that role, or give them to that account.
+func (t *target) apply(ctx context.Context, wanted *rights, have map[string]client.Object) error {
+	for _, want := range wanted.objects {
+		want.SetLabels(maps.Clone(t.labels))
+		want.SetAnnotations(maps.Clone(t.origin))
+		err := t.applyOne(ctx, want, have[key(want)])
+		if apierrors.IsNotFound(err) && slices.Contains(wanted.namespaces, want.GetNamespace()) {
+			if err := t.ensureNamespace(ctx, want.GetNamespace()); err != nil {
+				return fmt.Errorf("making namespace %s: %w", want.GetNamespace(), err)
+			}
+			err = t.applyOne(ctx, want, nil)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", key(want), err)
+		}
+	}
+	return nil
+}
+
+// ensureNamespace creates a namespace that is not there. It has no labels, and is never deleted: others may use it, too.
+func (t *target) ensureNamespace(ctx context.Context, name string) error {
+	err := t.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// applyOne brings one object to what it should be: have is what is there, or nil if nothing of ours is.
+func (t *target) applyOne(ctx context.Context, want, have client.Object) error {
+	if have == nil {
+		err := t.Create(ctx, want.DeepCopyObject().(client.Object))
+		if !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		have = want.DeepCopyObject().(client.Object)
+		if err := t.Get(ctx, client.ObjectKeyFromObject(want), have); err != nil {
+			return err
+		}
+	}
+	if !t.manages(have) {
+		return reasoned{reasonNotManaged, errors.New(
+			"it exists but does not contain the expected management labels, so it is somebody else's and is left alone")}
+	}
+	if roleRefOf(have) != roleRefOf(want) {
+		return t.recreate(ctx, have, want, "it refers to another role now")
+	}
+	if t.formers(have) {
+		return t.recreate(ctx, have, want, "it was made for a former request of this name")
+	}
+	before := have.DeepCopyObject().(client.Object)
+	copyContent(want, have)
+	have.SetAnnotations(labels.Merge(have.GetAnnotations(), t.origin))
+	if equality.Semantic.DeepEqual(before, have) {
+		return nil
+	}
+	return t.Update(ctx, have)
+}
+
+func (t *target) manages(object client.Object) bool {
+	for label, value := range t.labels {
+		if object.GetLabels()[label] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// formers is whether something was made for a former request of the same name. Tokens of its ServiceAccount may be about.
+func (t *target) formers(have client.Object) bool {
+	for annotation, value := range t.origin {
+		if was, ok := have.GetAnnotations()[annotation]; ok && was != value {
+			return true
+		}
+	}
+	return false
+}
+
+// recreate replaces what cannot be changed: the role of a binding, and the tokens of a ServiceAccount.
+func (t *target) recreate(ctx context.Context, have, want client.Object, why string) error {
+	uid := have.GetUID()
+	if err := t.Delete(ctx, have, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	err := t.Create(ctx, want.DeepCopyObject().(client.Object))
+	if apierrors.IsAlreadyExists(err) {
+		return reasoned{reasonRecreating, errors.New(why + ", and waits until the old one is deleted")}
+	}
+	return err
+}
+
+// cleanup deletes what has the labels and is not to be kept. It returns the rest by their keys.
+func (t *target) cleanup(ctx context.Context, keep []client.Object) (map[string]client.Object, error) {
+	have := map[string]client.Object{}
+	kept := sets.New[string]()
+	for _, object := range keep {
+		kept.Insert(key(object))
+	}
+	for _, kind := range rightsFirst {
+		list, err := targetScheme.New(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err != nil {
+			return nil, err
+		}
+		if err := t.List(ctx, list.(client.ObjectList), t.labels); err != nil {
+			return nil, err
+		}
+		items, err := meta.ExtractList(list)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range items {
+			object := item.(client.Object)
+			if kept.Has(key(object)) {
+				have[key(object)] = object
+				continue
+			}
+			uid := object.GetUID()
+			if err := t.Delete(ctx, object, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+				return nil, fmt.Errorf("%s: %w", key(object), err)
+			}
+		}
+	}
+	return have, nil
+}
+
+func roleRefOf(object client.Object) rbacv1.RoleRef {
+	switch o := object.(type) {
+	case *rbacv1.RoleBinding:
+		return o.RoleRef
+	case *rbacv1.ClusterRoleBinding:
+		return o.RoleRef
+	}
+	return rbacv1.RoleRef{}
+}
+
+// copyContent copies what an object is about, and leaves its metadata alone.
+func copyContent(from, to client.Object) {
+	switch from := from.(type) {
+	case *rbacv1.Role:
+		to.(*rbacv1.Role).Rules = from.Rules
+	case *rbacv1.ClusterRole:
+		to.(*rbacv1.ClusterRole).Rules = from.Rules
+		to.(*rbacv1.ClusterRole).AggregationRule = nil
+	case *rbacv1.RoleBinding:
+		to.(*rbacv1.RoleBinding).Subjects = from.Subjects
+	case *rbacv1.ClusterRoleBinding:
+		to.(*rbacv1.ClusterRoleBinding).Subjects = from.Subjects
+	}
+}

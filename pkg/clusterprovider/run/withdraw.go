@@ -1,0 +1,213 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+)
+
+// giving keeps access from being given to a cluster while that is taken from its Cluster: each has a lock, by the Cluster's UID,
+// which is shared by those who give.
+type giving struct{ locks sync.Map }
+
+func (g *giving) of(uid types.UID) *sync.RWMutex {
+	lock, _ := g.locks.LoadOrStore(uid, &sync.RWMutex{})
+	return lock.(*sync.RWMutex)
+}
+
+// begin is called before access is given, and returns what is called then, once or more often. It waits for nobody, since all
+// clusters share those who would wait: it returns false if the cluster is being taken.
+func (g *giving) begin(uid types.UID) (given func(), ok bool) {
+	lock := g.of(uid)
+	return sync.OnceFunc(lock.RUnlock), lock.TryRLock()
+}
+
+// end waits for nobody, either: it returns false if somebody is giving access.
+func (g *giving) end(uid types.UID) (ended func(), ok bool) {
+	lock := g.of(uid)
+	return lock.Unlock, lock.TryLock()
+}
+
+// withdrawn is an error with the reason ClusterNotHeld if the Cluster does not have its cluster any more.
+func (r *access) withdrawn(ctx context.Context, cluster *v1alpha1.Cluster) error {
+	withdrawer, ok := r.provider.(clusterprovider.Withdrawer)
+	if !ok || !cluster.DeletionTimestamp.IsZero() { // the end of a Cluster ends its access anyway
+		return nil
+	}
+	why, err := withdrawer.Withdrawn(ctx, cluster)
+	if err != nil {
+		return fmt.Errorf("whether the Cluster '%s' still has its cluster: %w", client.ObjectKeyFromObject(cluster), err)
+	}
+	if why != "" {
+		return reasoned{reasonClusterNotHeld, fmt.Errorf("the Cluster '%s': %s", client.ObjectKeyFromObject(cluster), why)}
+	}
+	return nil
+}
+
+// withdraw takes the access of a request back whose Cluster does not have its cluster any more. The request waits, and is granted
+// again if the Cluster gets the cluster back.
+func (r *access) withdraw(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, why error) (reconcile.Result, error) {
+	// Always: a grant whose status could not be written has left some. What it gave in the cluster goes before others have that.
+	failure := r.deleteSecrets(ctx, ar)
+	said := meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionAccess)
+	if failure == nil && says(said, why) && said.ObservedGeneration == ar.Generation {
+		return reconcile.Result{RequeueAfter: clusterprovider.ResyncInterval}, nil
+	}
+	before := ar.DeepCopy()
+	failure = errors.Join(failure, r.takeBackFrom(ctx, ar, cluster))
+	r.fit.Delete(ar.UID)
+	message := why.Error()
+	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_PENDING, ar.Generation
+	meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionRoles)
+	if failure == nil {
+		ar.Status.SecretRef = nil
+		meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionOIDCTrusted)
+	} else { // what the cluster may still have stays in the status, by which the request is held
+		message += "; taking access back: " + failure.Error()
+	}
+	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: reasonClusterNotHeld, Message: message,
+	})
+	if err := r.report(ctx, before, ar); err != nil {
+		return settle(err)
+	}
+	return reconcile.Result{RequeueAfter: clusterprovider.ResyncInterval}, failure
+}
+
+// says is whether a condition says without a failure why a Cluster does not have its cluster: then no access is left to take back.
+func says(said *metav1.Condition, why error) bool {
+	return said != nil && said.Reason == reasonClusterNotHeld && said.Message == why.Error()
+}
+
+// takeBackFrom removes from a Cluster's cluster what a request has in it.
+func (r *access) takeBackFrom(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) error {
+	_, t, err := r.connect(ctx, ar, cluster)
+	if err != nil {
+		return err
+	}
+	return r.takeBack(ctx, ar, cluster, t)
+}
+
+// withdraw lets others have the cluster of a Cluster which may not have it any more, once no access is left in it. The status of
+// the Cluster says so already, so nobody who starts now gives any; who has begun is waited for. The AccessRequests have their own
+// Secrets and status cleaned up meanwhile: what they say does not matter to the next one who has the cluster.
+func (r *clusters) withdraw(ctx context.Context, cluster *v1alpha1.Cluster, state clusterprovider.State) (reconcile.Result, error) {
+	if state.Release == nil {
+		return reconcile.Result{RequeueAfter: retryAfter(state)}, nil
+	}
+	ended, ok := r.giving.end(cluster.UID)
+	if !ok {
+		return reconcile.Result{RequeueAfter: retryInterval}, nil
+	}
+	defer ended()
+	ctx, cancel := context.WithTimeout(ctx, closeAllTimeout)
+	defer cancel()
+	if err := r.sayTaken(ctx, cluster); err != nil {
+		return settle(err)
+	}
+	if err := r.closeAccess(ctx, cluster); err != nil {
+		return reconcile.Result{}, fmt.Errorf("taking back the access to a cluster that is withdrawn: %w", err)
+	}
+	if err := r.closeRest(ctx, cluster); err != nil {
+		return reconcile.Result{}, fmt.Errorf("taking back the access to a cluster that is withdrawn: %w", err)
+	}
+	if err := state.Release(ctx); err != nil {
+		return settle(err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Took the cluster from its Cluster, and all access to it", "reason", state.Info)
+	return reconcile.Result{RequeueAfter: retryAfter(state)}, nil
+}
+
+// sayTaken has all requests of a Cluster say that they have no access, before that is taken: while they say that they have it, they
+// are believed, and if the Cluster gets the cluster back meanwhile, nobody would give it again. So it is said of those as well that are
+// not looked at, such as ignored ones.
+func (r *clusters) sayTaken(ctx context.Context, cluster *v1alpha1.Cluster) error {
+	list, name := &v1alpha1.AccessRequestList{}, client.ObjectKeyFromObject(cluster).String()
+	if err := r.client.List(ctx, list, client.MatchingFields{byCluster: name}); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		ar := &list.Items[i]
+		said := meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionAccess)
+		has := mayHaveAccess(ar) || controllerutil.ContainsFinalizer(ar, r.accessFinalizer())
+		if !has || !ar.DeletionTimestamp.IsZero() || ar.Status.IsDenied() || said != nil && said.Reason == reasonClusterNotHeld {
+			continue
+		}
+		before := ar.DeepCopy()
+		ar.Status.Phase = v1alpha1.REQUEST_PENDING
+		setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+			Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: reasonClusterNotReady,
+			Message: fmt.Sprintf("the Cluster '%s': the cluster is being taken from it, with all access", name),
+		})
+		if err := patchStatus(ctx, r.client, before, ar); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withdrawnInterval is how often it is looked whether an ignored Cluster still has its cluster.
+const withdrawnInterval = 30 * time.Second
+
+// withdrawIgnored takes its cluster from a Cluster that is to be ignored: whoever may annotate it must not keep the cluster by that.
+// The object is left alone.
+func (r *clusters) withdrawIgnored(ctx context.Context, cluster *v1alpha1.Cluster, profile clusterprovider.Profile) (reconcile.Result, error) {
+	withdrawer, ok := r.provider.(clusterprovider.Withdrawer)
+	if !ok || !cluster.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	look := reconcile.Result{RequeueAfter: withdrawnInterval}
+	why, err := withdrawer.Withdrawn(ctx, cluster)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Info("Cannot tell whether an ignored Cluster still has its cluster", "reason", err.Error())
+	}
+	if err != nil || why == "" {
+		return look, nil
+	}
+	state, err := r.provider.Ensure(ctx, cluster.DeepCopy(), profile)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !state.Withdrawn {
+		return look, nil
+	}
+	return r.withdraw(ctx, cluster, state)
+}
+
+// closeRest takes back access that the caches do not know of, or not as such: the cluster itself says what was given for which
+// Cluster.
+func (r *clusters) closeRest(ctx context.Context, cluster *v1alpha1.Cluster) error {
+	config, err := r.provider.Connect(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	if truster, ok := r.provider.(clusterprovider.OIDCTruster); ok {
+		if err := truster.TrustOIDC(ctx, cluster.DeepCopy(), nil); err != nil {
+			return err
+		}
+	}
+	config = rest.CopyConfig(config)
+	config.Timeout = closeTimeout
+	t, err := newTarget(config, nil, nil)
+	if err != nil {
+		return err
+	}
+	return r.leftovers.removeAll(ctx, t, cluster)
+}

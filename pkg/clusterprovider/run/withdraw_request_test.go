@@ -1,0 +1,259 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+)
+
+// lent is a request with access by its status and Secret, to a cluster that its provider may take back.
+type lent struct {
+	*access
+	t        *testing.T
+	ar       *v1alpha1.AccessRequest
+	answer   *corev1.Secret
+	cluster  *v1alpha1.Cluster
+	provider *lender
+	told     *events.FakeRecorder
+}
+
+func newLent(t *testing.T) *lent {
+	l := &lent{t: t, ar: &v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "teams", Name: "ann", UID: "1", Generation: 1, Finalizers: []string{"e.p.clusters.openmcp.cloud/accessrequest"},
+		Labels: map[string]string{v1alpha1.ProviderLabel: "p", v1alpha1.ProfileLabel: "e.p.c"},
+	}}}
+	l.ar.Spec.ClusterRef = &v1alpha1.ObjectReference{Namespace: "teams", Name: "blue"}
+	l.ar.Spec.Token = &v1alpha1.TokenConfig{}
+	l.ar.Status.Phase, l.ar.Status.ObservedGeneration = v1alpha1.REQUEST_GRANTED, 1
+	l.ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: "ann.kubeconfig"}
+	for _, about := range []string{clusterprovider.ConditionAccess, clusterprovider.ConditionRoles} {
+		setCondition(&l.ar.Status.Status, 1, metav1.Condition{Type: about, Status: metav1.ConditionTrue})
+	}
+	l.cluster = &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
+	l.cluster.Spec.Profile, l.cluster.Status.Phase = "e.p.c", v1alpha1.StatusPhaseReady // the caches know nothing yet
+	profile := &v1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Name: "e.p.c"}}
+	profile.Spec.ProviderRef.Name = "p"
+	own, now := identity{name: "p", environment: "e"}, time.Now()
+	l.answer = (&access{identity: own}).accessSecret(l.ar, &rest.Config{}, map[string][]byte{
+		v1alpha1.SecretKeyKubeconfig:          []byte("keep"),
+		v1alpha1.SecretKeyCreationTimestamp:   []byte(unix(now)),
+		v1alpha1.SecretKeyExpirationTimestamp: []byte(unix(now.Add(time.Hour))),
+	})
+	hub := fake.NewClientBuilder().WithScheme(hubScheme).WithObjects(l.ar, l.cluster, profile, l.answer).WithStatusSubresource(l.ar, l.cluster).
+		WithIndex(&v1alpha1.AccessRequest{}, byCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
+	l.provider, l.told = &lender{}, events.NewFakeRecorder(10)
+	l.access = newAccess(own, l.provider, hub, hub, l.told)
+	l.ar = l.now()
+	return l
+}
+
+// now is the request as it is on the hub.
+func (l *lent) now() *v1alpha1.AccessRequest {
+	l.t.Helper()
+	ar := &v1alpha1.AccessRequest{}
+	if err := l.client.Get(l.t.Context(), client.ObjectKeyFromObject(l.ar), ar); err != nil {
+		l.t.Fatal(err)
+	}
+	return ar
+}
+
+// changes writes the request as it is given.
+func (l *lent) changes(change func(ar *v1alpha1.AccessRequest)) {
+	l.t.Helper()
+	ar := l.now()
+	change(ar)
+	if err := l.client.Status().Update(l.t.Context(), ar); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// withdrawnFrom makes a request say that its access was taken back, because the cluster is not its Cluster's, but for a failure.
+func withdrawnFrom(ar *v1alpha1.AccessRequest, failure string) {
+	ar.Status.Phase, ar.Status.SecretRef = v1alpha1.REQUEST_PENDING, nil
+	setCondition(&ar.Status.Status, 1, metav1.Condition{
+		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: reasonClusterNotHeld,
+		Message: "the Cluster 'teams/blue': it is not yours" + failure,
+	})
+}
+
+func (l *lent) looks() (reconcile.Result, error) {
+	return l.Reconcile(l.t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(l.ar)})
+}
+
+// hasSecret is whether the Secret that answers the request is there.
+func (l *lent) hasSecret() bool {
+	l.t.Helper()
+	err := l.client.Get(l.t.Context(), client.ObjectKeyFromObject(l.answer), &corev1.Secret{})
+	if client.IgnoreNotFound(err) != nil {
+		l.t.Fatal(err)
+	}
+	return err == nil
+}
+
+// A grant whose status could not be written has left the Secret of a request that says already that it has nothing.
+func TestWithdraw_NoSecretStaysWhereTheStatusSaysThatNothingIsLeft(t *testing.T) {
+	l := newLent(t)
+	l.provider.why = "it is not yours"
+	l.changes(func(ar *v1alpha1.AccessRequest) { withdrawnFrom(ar, "") })
+	if result, err := l.looks(); err != nil || result.RequeueAfter != clusterprovider.ResyncInterval {
+		t.Errorf("%+v, %v", result, err)
+	}
+	if l.hasSecret() {
+		t.Error("the Secret is left")
+	}
+}
+
+// One failed read of what says who has the cluster must not end access that is as it should be, nor have tokens made anew.
+func TestWithdraw_AccessStaysWhileNobodyKnows(t *testing.T) {
+	l := newLent(t)
+	l.provider.asked = errors.New("the Secret cannot be read")
+	if _, err := l.looks(); !errors.Is(err, l.provider.asked) {
+		t.Errorf("it is not tried again: %v", err)
+	}
+	if now := l.now(); now.ResourceVersion != l.ar.ResourceVersion || len(l.told.Events) > 0 {
+		t.Errorf("the status is %+v, and %d events tell of it", now.Status, len(l.told.Events))
+	}
+	// Without its Secret it would have to be given.
+	if err := l.client.Delete(t.Context(), l.answer); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.looks(); !errors.Is(err, l.provider.asked) || l.hasSecret() || l.now().Status.IsGranted() {
+		t.Errorf("access is given: %v, %+v", err, l.now().Status)
+	}
+}
+
+// The former cluster of a request that has nothing in it any more need not answer for the request to be deleted.
+func TestWithdraw_ARequestThatHasNothingLeftCanBeDeleted(t *testing.T) {
+	for name, c := range map[string]struct {
+		why    string
+		before func(ar *v1alpha1.AccessRequest)
+		gone   bool
+	}{
+		"nothing is left":            {why: "it is not yours", before: func(ar *v1alpha1.AccessRequest) { withdrawnFrom(ar, "") }, gone: true},
+		"something may be left":      {why: "it is not yours", before: func(ar *v1alpha1.AccessRequest) { withdrawnFrom(ar, "; taking access back: no") }},
+		"the cluster came back":      {before: func(ar *v1alpha1.AccessRequest) { withdrawnFrom(ar, "") }},
+		"it does not know of it yet": {why: "it is not yours", before: func(*v1alpha1.AccessRequest) {}},
+		"its Secret is by the status there": {why: "it is not yours", before: func(ar *v1alpha1.AccessRequest) {
+			answer := ar.Status.SecretRef
+			withdrawnFrom(ar, "")
+			ar.Status.SecretRef = answer
+		}},
+	} {
+		l := newLent(t)
+		l.provider.why = c.why
+		l.changes(c.before)
+		if err := l.client.Delete(t.Context(), l.ar); err != nil {
+			t.Fatal(err)
+		}
+		_, err := l.looks()
+		left := l.client.Get(t.Context(), client.ObjectKeyFromObject(l.ar), l.ar)
+		if gone := apierrors.IsNotFound(left); gone != c.gone || gone != (err == nil) {
+			t.Errorf("%s: gone: %v, %v, %v", name, gone, err, left)
+		}
+	}
+}
+
+// Whoever gives access has all clusters to look after: none is waited for that is being taken, or does not answer.
+func TestWithdraw_NoClusterKeepsThoseWhoGiveAccess(t *testing.T) {
+	l := newLent(t)
+	ended, _ := l.giving.end(l.cluster.UID)
+	looked := make(chan struct{})
+	go func() {
+		defer close(looked)
+		if result, err := l.looks(); err != nil || result.RequeueAfter != retryInterval {
+			t.Errorf("%+v, %v", result, err)
+		}
+	}()
+	select {
+	case <-looked:
+	case <-time.After(10 * time.Second):
+		t.Error("it waits until the cluster has been taken")
+	}
+	if now := l.now(); now.ResourceVersion != l.ar.ResourceVersion {
+		t.Errorf("the status is %+v", now.Status)
+	}
+	ended()
+	<-looked
+
+	l.access.provider = reached{}
+	config, _, err := l.connect(t.Context(), l.ar, l.cluster)
+	if err != nil || config.Timeout != answerTimeout {
+		t.Errorf("a cluster is waited for %s, %v", config.Timeout, err)
+	}
+}
+
+// Where a cluster comes back after the access to it was taken, or some of it, no request may go on saying that it has access.
+func TestWithdraw_AClusterThatComesBackHasAccessGivenAgain(t *testing.T) {
+	for name, change := range map[string]func(ar *v1alpha1.AccessRequest){
+		"granted": func(*v1alpha1.AccessRequest) {},
+		"ignored": func(ar *v1alpha1.AccessRequest) {
+			ar.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationAnnotationValueIgnore}
+		},
+		"not prepared": func(ar *v1alpha1.AccessRequest) { ar.Labels = nil },
+		"nor held":     func(ar *v1alpha1.AccessRequest) { ar.Labels, ar.Finalizers = nil, nil },
+		"held, without word": func(ar *v1alpha1.AccessRequest) {
+			ar.Status.Phase, ar.Status.Conditions, ar.Status.SecretRef = v1alpha1.REQUEST_PENDING, nil, nil
+		},
+	} {
+		l := newLent(t)
+		before := l.now().DeepCopy()
+		change(l.ar)
+		if err := l.client.Update(t.Context(), l.ar.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+		l.changes(func(ar *v1alpha1.AccessRequest) { ar.Status = l.ar.Status })
+		takes := &clusters{identity: l.identity, provider: l.provider, client: l.client, giving: l.giving, leftovers: l.leftovers}
+		state := clusterprovider.State{Withdrawn: true, Release: func(context.Context) error { return nil }}
+		if _, err := takes.withdraw(t.Context(), l.cluster, state); err == nil { // it ends in the middle
+			t.Fatal("the cluster answers")
+		}
+		// The cluster is its Cluster's again, and its provider looks at the request as it does at any.
+		said := meta.FindStatusCondition(l.now().Status.Conditions, clusterprovider.ConditionAccess)
+		if l.now().Status.IsGranted() || said == nil || said.Reason != reasonClusterNotReady {
+			t.Errorf("%s: it says that it has access: %+v", name, l.now().Status)
+		}
+		now := l.now()
+		now.Labels, now.Finalizers, now.Annotations = before.Labels, before.Finalizers, nil
+		if err := l.client.Update(t.Context(), now); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.looks(); err == nil || !strings.Contains(err.Error(), "reaching the Cluster") {
+			t.Errorf("%s: nothing is given to it again: %v", name, err)
+		}
+	}
+}
+
+// What has no access says nothing of its roles.
+func TestEnd_ADeniedRequestSaysNothingOfRoles(t *testing.T) {
+	l := newLent(t)
+	if err := l.client.Delete(t.Context(), l.cluster); err != nil {
+		t.Fatal(err)
+	}
+	l.changes(func(ar *v1alpha1.AccessRequest) { ar.Status.Phase = v1alpha1.REQUEST_DENIED })
+	if _, err := l.looks(); err != nil {
+		t.Fatal(err)
+	}
+	now := l.now()
+	said := meta.FindStatusCondition(now.Status.Conditions, clusterprovider.ConditionAccess)
+	if said == nil || said.Reason != reasonDenied || meta.FindStatusCondition(now.Status.Conditions, clusterprovider.ConditionRoles) != nil {
+		t.Errorf("%+v", now.Status)
+	}
+}
