@@ -11,10 +11,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -54,6 +52,8 @@ type access struct {
 	leftovers *leftovers
 	// denials are the requests that are never granted any more.
 	denials denials
+	// reach is a cluster as it is changed for a request.
+	reach func(*rest.Config, *v1alpha1.AccessRequest, *v1alpha1.Cluster) (*target, error)
 }
 
 func newAccess(own identity, provider clusterprovider.Provider, c client.Client, live client.Reader, recorder events.EventRecorder) *access {
@@ -61,7 +61,7 @@ func newAccess(own identity, provider clusterprovider.Provider, c client.Client,
 		identity: own, provider: provider, client: c, live: live, events: recorder, leftovers: newLeftovers(own, provider, c, live),
 		giving: &giving{},
 	}
-	r.leftovers.trust = r.trustAgain
+	r.leftovers.trust, r.reach = r.trustAgain, r.targetOf
 	return r
 }
 
@@ -71,83 +71,104 @@ func (r *access) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	if err := r.client.Get(ctx, request.NamespacedName, ar); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if operation(ar) == v1alpha1.OperationAnnotationValueIgnore {
-		return reconcile.Result{}, nil
-	}
-	if err := r.deny(ctx, ar); err != nil {
+	s := r.see(ctx, ar)
+	d := decide(s)
+	if err := r.record(ctx, ar, d); err != nil {
 		return settle(err)
 	}
-	if err := r.holdAgain(ctx, ar); err != nil {
-		return settle(err)
+	done := func() {}
+	if d.do == look {
+		done = r.lookCloser(ctx, s)
+		defer done()
+		d = decide(s)
 	}
-	switch {
-	case r.begun(ar) && (!ar.DeletionTimestamp.IsZero() || ar.Status.IsDenied()):
-		return r.end(ctx, ar)
-	case !ar.DeletionTimestamp.IsZero() || !v1alpha1.IsPrepared(ar):
-		return reconcile.Result{}, nil
-	case v1alpha1.IsClusterProviderResponsibleForAccessRequest(ar, r.name):
-		return r.begin(ctx, ar)
-	}
-	return reconcile.Result{}, nil
-}
-
-// begun is whether the provider has something to take back. Labels say nothing of that: who may write the request may remove them.
-func (r *access) begun(ar client.Object) bool {
-	return controllerutil.ContainsFinalizer(ar, r.accessFinalizer())
-}
-
-// concerns is whether a request can be the provider's.
-func (r *access) concerns(ar client.Object) bool {
-	return ar.GetLabels()[v1alpha1.ProviderLabel] == r.name || r.begun(ar)
-}
-
-// begin gives access, or renews it.
-func (r *access) begin(ctx context.Context, ar *v1alpha1.AccessRequest) (reconcile.Result, error) {
-	cluster, err := r.clusterOf(ctx, ar)
-	if errors.Is(err, errNotOurs) {
-		return reconcile.Result{}, nil
-	}
-	given := func() {}
-	if err == nil {
-		ok := false
-		if given, ok = r.giving.begin(cluster.UID); !ok {
-			return reconcile.Result{RequeueAfter: retryInterval}, nil
+	switch d.do {
+	case keep:
+		if d.why != nil {
+			return reconcile.Result{}, d.why
 		}
-		defer given()
-		err = r.withdrawn(ctx, cluster)
+		if err := r.followRoles(ctx, s); err != nil {
+			return settle(err)
+		}
+	case grant, renew, explain, refuse:
+		return r.answer(ctx, s, d)
+	case withdraw:
+		done()
+		return r.withdraw(ctx, s, d)
+	case end:
+		return r.end(ctx, s, d)
 	}
-	forced := operation(ar) == v1alpha1.OperationAnnotationValueReconcile
-	if known := reasonOf(err, "") != reasonClusterNotHeld; cluster != nil && known && !forced {
-		if renewal, ok := r.inPlace(ctx, ar, cluster); ok {
-			if err != nil { // nobody can tell at the moment whether it still has the cluster, so nothing is given, and nothing taken
-				return reconcile.Result{}, err
+	return reconcile.Result{RequeueAfter: d.again}, nil
+}
+
+// see is what the caches have of a request, and the provider's own record.
+func (r *access) see(ctx context.Context, ar *v1alpha1.AccessRequest) *seen {
+	_, trusts := r.provider.(clusterprovider.OIDCTruster)
+	s := &seen{own: r.identity, trustsOIDC: trusts, now: time.Now(), ar: ar, denied: r.denials.has(ar)}
+	s.cluster, s.noCluster = r.clusterOf(ctx, ar)
+	return s
+}
+
+// lookCloser asks the hub and the provider. Until what it returns is called, the cluster is not taken from its Cluster.
+func (r *access) lookCloser(ctx context.Context, s *seen) (done func()) {
+	c := &closer{}
+	s.closer, done = c, func() {}
+	ends := s.deleted() || s.ar.Status.IsDenied()
+	if s.cluster != nil {
+		if !ends {
+			given, ok := r.giving.begin(s.cluster.UID)
+			if c.taken = !ok; c.taken {
+				return done
 			}
-			if err := r.followRoles(ctx, ar, cluster); err != nil {
-				return settle(err)
-			}
-			return reconcile.Result{RequeueAfter: nextLook(renewal)}, nil
+			done = given
+		}
+		c.withheld = r.withheld(ctx, s.cluster)
+	}
+	ready := s.cluster != nil && s.cluster.Status.Phase == v1alpha1.StatusPhaseReady
+	if ends || !ready && !s.ar.Status.IsGranted() {
+		return done
+	}
+	if s.cluster != nil {
+		if c.config, c.unreachable = r.connect(ctx, s.cluster); c.unreachable == nil {
+			c.endpoint = endpointDigest(c.config)
 		}
 	}
-	var granted *answer
-	if err == nil {
-		granted, err = r.grant(ctx, ar, cluster)
+	c.answer.Secret, c.answer.err = r.secret(ctx, answerName(s.ar))
+	if c.sources = r.tokenSources(ctx); c.sources {
+		c.source.Secret, c.source.err = r.secret(ctx, tokenSourceName(s.ar))
 	}
-	if apierrors.IsConflict(err) {
+	return done
+}
+
+// record writes what is decided about a request to the request, before anything is done.
+func (r *access) record(ctx context.Context, ar *v1alpha1.AccessRequest, d decision) error {
+	if d.deny {
+		if err := r.deny(ctx, ar); err != nil {
+			return err
+		}
+	}
+	if d.hold {
+		return r.hold(ctx, ar)
+	}
+	return nil
+}
+
+// answer gives access, or does not, and says so.
+func (r *access) answer(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
+	granted, d, err := r.give(ctx, s, d)
+	if err != nil {
 		return settle(err)
 	}
-	if forced {
+	ar := s.ar
+	if d.forced {
 		if err := endOperation(ctx, r.client, ar); err != nil {
 			return settle(err)
 		}
 	}
-	if reasonOf(err, "") == reasonClusterNotHeld && r.begun(ar) {
-		given()
-		return r.withdraw(ctx, ar, cluster, err)
-	}
 	before := ar.DeepCopy()
-	forgetTrust(ar, err == nil)
-	if err != nil {
-		return r.failed(ctx, before, ar, err)
+	forgetTrust(ar, granted != nil)
+	if granted == nil {
+		return r.failed(ctx, before, s, d)
 	}
 	rememberTrust(ar)
 	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
@@ -159,7 +180,70 @@ func (r *access) begin(ctx context.Context, ar *v1alpha1.AccessRequest) (reconci
 	if err := r.report(ctx, before, ar); err != nil {
 		return settle(err)
 	}
-	return reconcile.Result{RequeueAfter: nextLook(granted.renewal)}, nil
+	return reconcile.Result{RequeueAfter: nextLook(ar, time.Now(), granted.renewal)}, nil
+}
+
+// give does in the cluster what is decided. Where that cannot be done, it returns what is decided then; an error is a conflict.
+func (r *access) give(ctx context.Context, s *seen, d decision) (granted *answer, then decision, conflict error) {
+	if d.do == grant || d.do == renew {
+		ctrl.LoggerFrom(ctx).V(4).Info("Access is given", "because", d.because)
+		granted, err := r.grant(ctx, s)
+		if err == nil || apierrors.IsConflict(err) {
+			return granted, d, err
+		}
+		d = d.refuse(s.ar, err)
+	}
+	if d.do != refuse {
+		return nil, d, nil
+	}
+	if !errors.As(d.why, &clusterprovider.NotYet{}) { // a cluster that is on its way to trust an issuer is not told otherwise for another request
+		r.fit.Delete(s.ar.UID)
+	}
+	if d.takeBack {
+		t, err := r.reach(s.closer.config, s.ar, s.cluster)
+		if err == nil {
+			err = r.takeBack(ctx, s.ar, s.cluster, t)
+		}
+		if err != nil {
+			d = d.alsoFailed(err)
+		}
+	}
+	return nil, d, nil
+}
+
+// grant gives the access that is asked for.
+func (r *access) grant(ctx context.Context, s *seen) (*answer, error) {
+	t, err := r.reach(s.closer.config, s.ar, s.cluster)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.hold(ctx, s.ar); err != nil {
+		return nil, err
+	}
+	if s.ar.Spec.OIDC != nil {
+		return r.grantOIDC(ctx, s.ar, s.cluster, s.closer.config, t)
+	}
+	return r.grantToken(ctx, s.ar, s.cluster, s.closer.config, t)
+}
+
+// failed says on the request why there is no access.
+func (r *access) failed(ctx context.Context, before *v1alpha1.AccessRequest, s *seen, d decision) (reconcile.Result, error) {
+	ar, valid := s.ar, s.stillValid()
+	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: reasonOf(d.why, reasonClusterError), Message: d.why.Error(),
+	})
+	if !ar.Status.IsDenied() && (s.deleted() || !valid) {
+		ar.Status.Phase = v1alpha1.REQUEST_PENDING
+	}
+	ar.Status.ObservedGeneration = ar.Generation
+	if err := r.report(ctx, before, ar); err != nil {
+		return settle(err)
+	}
+	if d.again == 0 {
+		return reconcile.Result{}, d.why
+	}
+	ctrl.LoggerFrom(ctx).Info("No access yet", "reason", d.why.Error())
+	return reconcile.Result{RequeueAfter: d.again}, nil
 }
 
 // report writes the status of a request, and tells by an event what became of its access.
@@ -170,41 +254,6 @@ func (r *access) report(ctx context.Context, before, ar *v1alpha1.AccessRequest)
 	conditionevents.Record(r.events, ar, before.Status.Conditions, ar.Status.Conditions, clusterprovider.ConditionAccess, "GiveAccess")
 	r.tellOfRoles(before, ar)
 	return nil
-}
-
-// nextLook is in how long a request is looked at again that has its access: when that is to be renewed, and after a while, to
-// see whether its Secrets are still there. The looks spread out, also after a restart. Zero is never to be renewed.
-func nextLook(renewal time.Time) time.Duration {
-	look := wait.Jitter(clusterprovider.ResyncInterval, 1)
-	if renewal.IsZero() {
-		return look
-	}
-	return max(time.Second, min(look, time.Until(renewal)))
-}
-
-// failed says on the request why there is no access. What it waits for is watched; all else is tried again.
-func (r *access) failed(ctx context.Context, before, ar *v1alpha1.AccessRequest, failure error) (reconcile.Result, error) {
-	reason := reasonOf(failure, reasonClusterError)
-	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
-		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: reason, Message: failure.Error(),
-	})
-	if !ar.Status.IsDenied() && (!ar.DeletionTimestamp.IsZero() || !r.stillValid(ctx, before)) {
-		ar.Status.Phase = v1alpha1.REQUEST_PENDING
-	}
-	ar.Status.ObservedGeneration = ar.Generation
-	if err := r.report(ctx, before, ar); err != nil {
-		return settle(err)
-	}
-	if errors.As(failure, &clusterprovider.NotYet{}) {
-		return reconcile.Result{RequeueAfter: retryInterval}, nil
-	}
-	switch reason {
-	case reasonClusterNotReady, reasonClusterNotHeld, v1alpha1.ReasonInvalidReference, reasonOIDCNotSupported, reasonOIDCPrefixRefused, reasonOIDCIssuerRefused,
-		v1alpha1.ReasonConfigurationProblem:
-		ctrl.LoggerFrom(ctx).Info("No access yet", "reason", failure.Error())
-		return reconcile.Result{RequeueAfter: clusterprovider.ResyncInterval}, nil
-	}
-	return reconcile.Result{}, failure
 }
 
 // errNotOurs is a cluster of a provider of our name in another environment.
@@ -238,123 +287,26 @@ func (r *access) clusterOf(ctx context.Context, ar *v1alpha1.AccessRequest) (*v1
 	return cluster, nil
 }
 
-// grant gives the access that is asked for.
-func (r *access) grant(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*answer, error) {
-	name := client.ObjectKeyFromObject(cluster)
-	if !cluster.DeletionTimestamp.IsZero() {
-		return nil, reasoned{reasonClusterNotReady, fmt.Errorf("the Cluster '%s' is being deleted", name)}
-	}
-	if cluster.Status.Phase != v1alpha1.StatusPhaseReady {
-		return nil, reasoned{reasonClusterNotReady, fmt.Errorf("the Cluster '%s' is not ready: %s", name, whyNotReady(cluster))}
-	}
-	config, t, err := r.connect(ctx, ar, cluster)
-	if err != nil {
-		return nil, err
-	}
-	return r.giveOrTakeBack(ctx, ar, cluster, config, t)
-}
-
-// giveOrTakeBack gives the access in a cluster that is reached. Where that is refused for what is asked for now, what the
-// request had before is not asked for any more, either.
-func (r *access) giveOrTakeBack(
-	ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, config *rest.Config, t *target,
-) (*answer, error) {
-	given, err := r.give(ctx, ar, cluster, config, t)
-	if err != nil {
-		if !errors.As(err, &clusterprovider.NotYet{}) { // a cluster that is on its way to trust an issuer is not told otherwise for another request
-			r.fit.Delete(ar.UID)
-		}
-		if lasting(reasonOf(err, "")) && isNew(ar) {
-			err = errors.Join(err, r.takeBack(ctx, ar, cluster, t))
-		}
-	}
-	return given, err
-}
-
-// give gives the access in a cluster that is reached.
-func (r *access) give(
-	ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, config *rest.Config, t *target,
-) (*answer, error) {
-	if end, ends := endOf(ar); ends && !time.Now().Before(end) {
-		return nil, reasoned{v1alpha1.ReasonConfigurationProblem, fmt.Errorf("spec.ttl: the time of the request was over at %s",
-			end.UTC().Format(time.RFC3339))}
-	}
-	if _, ok := r.provider.(clusterprovider.OIDCTruster); ar.Spec.OIDC != nil && !ok {
-		return nil, reasoned{reasonOIDCNotSupported, fmt.Errorf("the provider %q does not support spec.oidc: ask for a token", r.name)}
-	}
-	if err := r.mayAnswer(ctx, ar); err != nil {
-		return nil, err
-	}
-	if err := r.hold(ctx, ar); err != nil {
-		return nil, err
-	}
-	if ar.Spec.OIDC != nil {
-		return r.grantOIDC(ctx, ar, cluster, config, t)
-	}
-	return r.grantToken(ctx, ar, cluster, config, t)
-}
-
-// lasting is whether a refusal for this reason stays until somebody changes something.
-func lasting(reason string) bool {
-	switch reason {
-	case reasonNotManaged, reasonOIDCNotSupported, reasonOIDCConflict, reasonOIDCPrefixRefused, reasonOIDCIssuerRefused,
-		reasonSecretsForbidden, v1alpha1.ReasonConfigurationProblem:
-		return true
-	}
-	return false
-}
-
-// isNew is whether a request has not been granted as it is now.
-func isNew(ar *v1alpha1.AccessRequest) bool {
-	condition := meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionAccess)
-	return condition == nil || condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != ar.Generation
-}
-
 // hold keeps the request until its access has been taken back.
 func (r *access) hold(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 	return patch(ctx, r.client, ar, func() { controllerutil.AddFinalizer(ar, r.accessFinalizer()) })
 }
 
-// holdAgain holds a request that has access by its status, which others than its owner write: who may write the request may
-// have removed the finalizer, with the labels, and would keep the access when it is denied.
-func (r *access) holdAgain(ctx context.Context, ar *v1alpha1.AccessRequest) error {
-	if !ar.DeletionTimestamp.IsZero() || r.begun(ar) || !mayHaveAccess(ar) {
-		return nil
-	}
-	if _, err := r.clusterOf(ctx, ar); err != nil { // it is another's, or gone
-		return nil
-	}
-	return r.hold(ctx, ar)
-}
-
-// mayHaveAccess is whether a request has access by its status, or has had it, and it is not known to be taken back: the condition
-// does not say so of access that can be neither renewed nor taken back at the moment.
-func mayHaveAccess(ar *v1alpha1.AccessRequest) bool {
-	return ar.Status.SecretRef != nil || meta.IsStatusConditionTrue(ar.Status.Conditions, clusterprovider.ConditionAccess)
-}
-
-func whyNotReady(cluster *v1alpha1.Cluster) string {
-	for _, condition := range cluster.Status.Conditions {
-		if condition.Status != metav1.ConditionTrue && condition.Message != "" {
-			return condition.Message
-		}
-	}
-	return "its phase is " + orDefault(cluster.Status.Phase, "not known")
-}
-
 // answerTimeout is how long a cluster may take to answer while access to it is given or taken back.
 const answerTimeout = 30 * time.Second
 
-// connect is how the cluster of a request is reached.
-func (r *access) connect(
-	ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster,
-) (*rest.Config, *target, error) {
+// connect is how a cluster is reached.
+func (r *access) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*rest.Config, error) {
 	config, err := r.provider.Connect(ctx, cluster)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reaching the Cluster '%s': %w", client.ObjectKeyFromObject(cluster), err)
+		return nil, fmt.Errorf("reaching the Cluster '%s': %w", client.ObjectKeyFromObject(cluster), err)
 	}
 	config = rest.CopyConfig(config)
 	config.Timeout = answerTimeout
-	t, err := newTarget(config, r.accessLabels(ar), r.origin(ar, cluster))
-	return config, t, err
+	return config, nil
+}
+
+// targetOf is a cluster as it is changed for a request.
+func (r *access) targetOf(config *rest.Config, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*target, error) {
+	return newTarget(config, r.accessLabels(ar), r.origin(ar, cluster))
 }

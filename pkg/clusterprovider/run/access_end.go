@@ -6,8 +6,6 @@ package run
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,15 +29,32 @@ func (r *access) takeBack(ctx context.Context, ar *v1alpha1.AccessRequest, clust
 	return r.trust(ctx, cluster, ar)
 }
 
-// end takes access back, and lets the request go.
-func (r *access) end(ctx context.Context, ar *v1alpha1.AccessRequest) (reconcile.Result, error) {
-	before := ar.DeepCopy()
-	err := r.revoke(ctx, ar)
+// takeBackFrom removes from a Cluster's cluster what a request has in it.
+func (r *access) takeBackFrom(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) error {
+	config, err := r.connect(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	t, err := r.reach(config, ar, cluster)
+	if err != nil {
+		return err
+	}
+	return r.takeBack(ctx, ar, cluster, t)
+}
+
+// end takes access back, and lets the request go. With a cluster that is gone, or another's by now, so is what was in it.
+func (r *access) end(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
+	ar, before, err := s.ar, s.ar.DeepCopy(), error(nil)
+	if d.takeBack {
+		err = r.takeBackFrom(ctx, ar, s.cluster)
+	} else {
+		ctrl.LoggerFrom(ctx).Info("Nothing to take back from the cluster", "reason", d.why.Error())
+	}
 	if err == nil {
 		err = r.deleteSecrets(ctx, ar)
 	}
 	if err != nil {
-		return r.failed(ctx, before, ar, fmt.Errorf("taking access back: %w", err))
+		return r.failed(ctx, before, s, d.explain(takingBack(err)))
 	}
 	if ar.Status.IsDenied() {
 		ar.Status.SecretRef = nil
@@ -56,35 +71,37 @@ func (r *access) end(ctx context.Context, ar *v1alpha1.AccessRequest) (reconcile
 	return settle(patch(ctx, r.client, ar, func() { controllerutil.RemoveFinalizer(ar, r.accessFinalizer()) }))
 }
 
-// revoke removes from the cluster what gives access to it. With a cluster that is gone, or another's by now, so is that.
-func (r *access) revoke(ctx context.Context, ar *v1alpha1.AccessRequest) error {
-	cluster, err := r.clusterOf(ctx, ar)
-	if errors.Is(err, errNotOurs) || reasonOf(err, "") == v1alpha1.ReasonInvalidReference {
-		ctrl.LoggerFrom(ctx).Info("Nothing to take back: the cluster is gone", "reason", err.Error())
-		return nil
+// withdraw takes the access of a request back whose Cluster does not have its cluster any more. The request waits, and is granted
+// again if the Cluster gets the cluster back.
+func (r *access) withdraw(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
+	ar := s.ar
+	if d.forced {
+		if err := endOperation(ctx, r.client, ar); err != nil {
+			return settle(err)
+		}
 	}
-	if err != nil {
-		return err
+	// Always: a grant whose status could not be written has left some. What it gave in the cluster goes before others have that.
+	failure := r.deleteSecrets(ctx, ar)
+	if failure == nil && !d.takeBack {
+		return reconcile.Result{RequeueAfter: d.again}, nil
 	}
-	// To end what has been withdrawn, the cluster need not be reached, which may be another's by now. The provider is asked again:
-	// the Cluster may have got it back.
-	said := meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionAccess)
-	if why := r.withdrawn(ctx, cluster); why != nil && !mayHaveAccess(ar) && says(said, why) {
-		return nil
+	before := ar.DeepCopy()
+	failure = errors.Join(failure, r.takeBackFrom(ctx, ar, s.cluster))
+	r.fit.Delete(ar.UID)
+	message := d.why.Error()
+	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_PENDING, ar.Generation
+	meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionRoles)
+	if failure == nil {
+		ar.Status.SecretRef = nil
+		meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionOIDCTrusted)
+	} else { // what the cluster may still have stays in the status, by which the request is held
+		message += "; taking access back: " + failure.Error()
 	}
-	return r.takeBackFrom(ctx, ar, cluster)
-}
-
-// stillValid is whether an access that could not be renewed can be used.
-func (r *access) stillValid(ctx context.Context, ar *v1alpha1.AccessRequest) bool {
-	condition := meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionAccess)
-	if !ar.Status.IsGranted() || condition == nil || condition.ObservedGeneration != ar.Generation {
-		return false
+	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: reasonClusterNotHeld, Message: message,
+	})
+	if err := r.report(ctx, before, ar); err != nil {
+		return settle(err)
 	}
-	secret, err := r.secret(ctx, answerName(ar))
-	if err != nil {
-		return false
-	}
-	_, expires, ok := lifetime(secret)
-	return r.madeFor(ar, secret) && (ar.Spec.OIDC != nil || ok && time.Now().Before(expires))
+	return reconcile.Result{RequeueAfter: d.again}, failure
 }

@@ -4,6 +4,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,7 @@ type refusing struct {
 
 func newRefusing(t *testing.T, requests ...client.Object) *refusing {
 	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
+	cluster.Status.Phase = v1alpha1.StatusPhaseReady
 	hub := fake.NewClientBuilder().WithScheme(hubScheme).WithObjects(append(requests, cluster)...).
 		WithIndex(&v1alpha1.AccessRequest{}, byCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
 	trusts := &truster{}
@@ -49,12 +51,23 @@ func newRefusing(t *testing.T, requests ...client.Object) *refusing {
 	}
 }
 
-// gives gives a request its access as grant does.
+// gives gives a request its access, as far as its status.
 func (r *refusing) gives(ar *v1alpha1.AccessRequest) error {
-	to := &target{Client: r.in, labels: r.accessLabels(ar), origin: r.origin(ar, r.cluster)}
-	config := &rest.Config{Host: "https://blue"}
-	_, err := r.giveOrTakeBack(context.WithoutCancel(r.t.Context()), ar, r.cluster, config, to)
-	return err
+	ctx := context.WithoutCancel(r.t.Context())
+	r.reach = func(_ *rest.Config, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*target, error) {
+		return &target{Client: r.in, labels: r.accessLabels(ar), origin: r.origin(ar, cluster)}, nil
+	}
+	s := r.looksClosely(ctx, ar, r.cluster)
+	_, d, err := r.give(ctx, s, s.giving(decision{}))
+	return cmp.Or(err, d.why)
+}
+
+// looksClosely is what is seen of a request for a Cluster whatever the caches say.
+func (r *access) looksClosely(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) *seen {
+	s := r.see(ctx, ar)
+	s.cluster, s.noCluster = cluster, nil
+	r.lookCloser(ctx, s)()
+	return s
 }
 
 func (r *refusing) issuers() []string { return r.truster.asked }
@@ -310,12 +323,12 @@ func TestInPlace_NotWhileTheStatusDoesNotSayWhichIssuerIsTrusted(t *testing.T) {
 	}
 	ar.Status.Phase = v1alpha1.REQUEST_GRANTED
 	setCondition(&ar.Status.Status, 1, metav1.Condition{Type: clusterprovider.ConditionAccess, Status: metav1.ConditionTrue})
-	if _, ok := r.inPlace(t.Context(), ar, r.cluster); ok {
+	if do, _, _ := r.looksClosely(t.Context(), ar, r.cluster).inPlace(); do != grant {
 		t.Error("nobody makes the cluster trust its issuer again")
 	}
 	rememberTrust(ar)
-	if renewal, ok := r.inPlace(t.Context(), ar, r.cluster); !ok || !renewal.IsZero() {
-		t.Errorf("it is granted again at each look: %v, renewal %v", ok, renewal)
+	if do, _, renewal := r.looksClosely(t.Context(), ar, r.cluster).inPlace(); do != keep || !renewal.IsZero() {
+		t.Errorf("it is granted again at each look: %v, renewal %v", do, renewal)
 	}
 }
 

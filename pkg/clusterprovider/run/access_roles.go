@@ -188,22 +188,18 @@ func (s rolesSeen) remember(ar *v1alpha1.AccessRequest) {
 
 // followRoles looks whether the roles of a request whose access is in place are still there, or there by now. A cluster that does
 // not answer must not keep the requests of others waiting.
-func (r *access) followRoles(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) error {
-	wanted, err := r.wantedBy(ar)
-	if err != nil || len(wanted.referredTo()) == 0 || cluster.Status.Phase != v1alpha1.StatusPhaseReady {
-		return nil //nolint:nilerr // what was granted is not wrong
+func (r *access) followRoles(ctx context.Context, s *seen) error {
+	wanted, err := r.wantedBy(s.ar)
+	if err != nil || len(wanted.referredTo()) == 0 || s.cluster.Status.Phase != v1alpha1.StatusPhaseReady || s.closer.unreachable != nil {
+		return nil //nolint:nilerr // what was granted is not wrong; the Cluster says what else is
 	}
-	config, err := r.provider.Connect(ctx, cluster)
-	if err != nil {
-		return nil //nolint:nilerr // the Cluster says so
-	}
-	config = rest.CopyConfig(config)
+	config := rest.CopyConfig(s.closer.config)
 	config.Timeout = closeTimeout
 	t, err := newTarget(config, nil, nil)
 	if err != nil {
 		return err
 	}
-	return r.reportRoles(ctx, ar, r.lookForRoles(ctx, t, cluster, wanted, lately))
+	return r.reportRoles(ctx, s.ar, r.lookForRoles(ctx, t, s.cluster, wanted, lately))
 }
 
 func (r *access) reportRoles(ctx context.Context, ar *v1alpha1.AccessRequest, seen rolesSeen) error {

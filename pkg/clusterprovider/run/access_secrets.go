@@ -77,20 +77,6 @@ func (i identity) madeFor(ar *v1alpha1.AccessRequest, secret *corev1.Secret) boo
 	return metav1.IsControlledBy(secret, ar) || client.ObjectKeyFromObject(secret) == tokenSourceName(ar)
 }
 
-// mayAnswer is whether the Secrets of a request can be written. It is asked before rights are given that nobody could use.
-func (r *access) mayAnswer(ctx context.Context, ar *v1alpha1.AccessRequest) error {
-	for _, name := range r.secretNames(ctx, ar) {
-		secret, err := r.secret(ctx, name)
-		if client.IgnoreNotFound(err) != nil {
-			return err
-		}
-		if err == nil && !r.madeFor(ar, secret) {
-			return notManaged(secret)
-		}
-	}
-	return nil
-}
-
 func notManaged(secret *corev1.Secret) error {
 	return reasoned{reasonNotManaged, fmt.Errorf("the Secret '%s' is not one that this provider has made for the request, "+
 		"and is left alone: delete it", client.ObjectKeyFromObject(secret))}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -187,6 +188,10 @@ type truster struct {
 	before func()
 }
 
+func (f *truster) Connect(context.Context, *v1alpha1.Cluster) (*rest.Config, error) {
+	return &rest.Config{Host: "https://blue"}, nil
+}
+
 func (f *truster) TrustOIDC(_ context.Context, _ *v1alpha1.Cluster, providers []v1alpha1.OIDCProviderConfig) error {
 	if f.before != nil {
 		f.before()
@@ -254,7 +259,7 @@ func TestTrust_ARestartIsWaitedForAndSaid(t *testing.T) {
 		if err := hub.Get(t.Context(), client.ObjectKeyFromObject(ar), ar); err != nil {
 			t.Fatal(err)
 		}
-		result, err := r.failed(t.Context(), ar.DeepCopy(), ar, failure)
+		result, err := r.failed(t.Context(), ar.DeepCopy(), &seen{own: r.identity, ar: ar}, decision{}.explain(failure))
 		said := ar.Status.Conditions[0]
 		if err != nil || result.RequeueAfter != retryInterval || said.Reason != "ClusterNotReady" || said.Message != failure.Error() {
 			t.Errorf("%+v, %v: %+v", result, err, said)
@@ -263,9 +268,10 @@ func TestTrust_ARestartIsWaitedForAndSaid(t *testing.T) {
 }
 
 func TestNextLook_ComesBeforeTheRenewalAndSpreadsOut(t *testing.T) {
+	now := time.Now()
 	seen := map[time.Duration]bool{}
-	for range 200 {
-		look := nextLook(time.Now().Add(time.Hour))
+	for i := range 200 {
+		look := nextLook(request("a", types.UID(strconv.Itoa(i))), now, now.Add(time.Hour))
 		if look < clusterprovider.ResyncInterval || look > 2*clusterprovider.ResyncInterval {
 			t.Errorf("looks again after %s", look)
 		}
@@ -274,13 +280,17 @@ func TestNextLook_ComesBeforeTheRenewalAndSpreadsOut(t *testing.T) {
 	if len(seen) < 50 {
 		t.Errorf("200 looks are in %d different seconds", len(seen))
 	}
-	if look := nextLook(time.Now().Add(time.Minute)); look > time.Minute {
+	ar := request("a", "1")
+	if one, two := nextLook(ar, now, time.Time{}), nextLook(ar, now.Add(time.Second), time.Time{}); one == two {
+		t.Errorf("all looks are %s apart", one)
+	}
+	if look := nextLook(ar, now, now.Add(time.Minute)); look != time.Minute {
 		t.Errorf("a renewal in a minute waits for %s", look)
 	}
-	if look := nextLook(time.Now().Add(-time.Minute)); look <= 0 || look > time.Minute {
+	if look := nextLook(ar, now, now.Add(-time.Minute)); look <= 0 || look > time.Minute {
 		t.Errorf("a renewal that is overdue comes after %s", look)
 	}
-	if look := nextLook(time.Time{}); look < clusterprovider.ResyncInterval {
+	if look := nextLook(ar, now, time.Time{}); look < clusterprovider.ResyncInterval {
 		t.Errorf("what is never renewed is looked at after %s", look)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -48,37 +47,6 @@ type answer struct {
 	roles rolesSeen
 }
 
-// inPlace is whether the access of a request is as it should be, and when it has to be renewed.
-func (r *access) inPlace(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (renewal time.Time, ok bool) {
-	given := meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionAccess)
-	// The status says for what the access was given: whoever may write the Secret could say anything there.
-	if !ar.Status.IsGranted() || given == nil || given.Status != metav1.ConditionTrue || given.ObservedGeneration != ar.Generation {
-		return time.Time{}, false
-	}
-	secret, err := r.secret(ctx, answerName(ar))
-	if err != nil || !r.madeFor(ar, secret) || len(secret.Data[v1alpha1.SecretKeyKubeconfig]) == 0 {
-		return time.Time{}, false
-	}
-	// An endpoint that has changed makes the kubeconfig useless. While it cannot be told, nothing is better than what is there.
-	config, err := r.provider.Connect(ctx, cluster)
-	if err == nil && endpointDigest(config) != secret.Annotations[endpointAnnotation] {
-		return time.Time{}, false
-	}
-	if ar.Spec.OIDC != nil {
-		// What earlier versions have granted does not say for which issuer. Those who set whom the cluster trusts leave it out.
-		return time.Time{}, trustRank(ar) == 0
-	}
-	if _, err := r.secret(ctx, tokenSourceName(ar)); err != nil && r.tokenSources(ctx) {
-		return time.Time{}, false
-	}
-	created, expires, ok := lifetime(secret)
-	if !ok || outlives(ar, r.endOfTokens(secret, expires)) {
-		return time.Time{}, false
-	}
-	renewal = renewalOf(ar, created, expires)
-	return renewal, renewal.IsZero() || time.Now().Before(renewal)
-}
-
 // endOf is when a request is deleted by its ttl; false if it has none.
 func endOf(ar *v1alpha1.AccessRequest) (time.Time, bool) {
 	if ar.Spec.TTL == nil {
@@ -97,9 +65,8 @@ func lifetimeFor(ar *v1alpha1.AccessRequest, now time.Time) time.Duration {
 }
 
 // outlives is whether tokens that are valid until then outlive their request by now, such as after the ttl was made shorter.
-func outlives(ar *v1alpha1.AccessRequest, until time.Time) bool {
+func outlives(ar *v1alpha1.AccessRequest, until, now time.Time) bool {
 	end, ends := endOf(ar)
-	now := time.Now()
 	return ends && until.After(now.Add(max(end.Sub(now), minTokenLifetime)+clockSkew))
 }
 
@@ -210,7 +177,7 @@ func (r *access) endOldTokens(ctx context.Context, ar *v1alpha1.AccessRequest, t
 	if err == nil && r.madeFor(ar, secret) {
 		_, expires, _ = lifetime(secret)
 	}
-	if !outlives(ar, r.endOfTokens(account, expires)) {
+	if !outlives(ar, r.endOfTokens(account, expires), time.Now()) {
 		return nil
 	}
 	return client.IgnoreNotFound(t.Delete(ctx, account, client.Preconditions{UID: &account.UID}))

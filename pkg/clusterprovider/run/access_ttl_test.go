@@ -63,11 +63,11 @@ func TestOutlives(t *testing.T) {
 		"an earlier version's":        {ttl: 30 * time.Second, lifetime: 30 * 24 * time.Hour, want: true},
 		"the least that servers do":   {ttl: 30 * time.Second, lifetime: 10 * time.Minute},
 	} {
-		if got := outlives(withTTL(c.ttl, now), now.Add(c.lifetime)); got != c.want {
+		if got := outlives(withTTL(c.ttl, now), now.Add(c.lifetime), now); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
-	if outlives(request("a", "1"), now.Add(365*24*time.Hour)) {
+	if outlives(request("a", "1"), now.Add(365*24*time.Hour), now) {
 		t.Error("what has no end is outlived")
 	}
 }
@@ -159,8 +159,8 @@ func TestGrantToken_RecordsUntilWhenTokensAreValid(t *testing.T) {
 	hub := fake.NewClientBuilder().WithScheme(hubScheme).Build()
 	r := newAccess(own, reached{}, hub, hub, &events.FakeRecorder{})
 	account := serviceAccount(own.hash(ar))
-	// grant gives access, and returns until when it is recorded that tokens are valid, from now.
-	grant := func() time.Duration {
+	// gives gives access, and returns until when it is recorded that tokens are valid, from now.
+	gives := func() time.Duration {
 		t.Helper()
 		if _, err := r.grantToken(t.Context(), ar, cluster, &rest.Config{Host: "https://a:1"}, to); err != nil {
 			t.Fatal(err)
@@ -173,10 +173,10 @@ func TestGrantToken_RecordsUntilWhenTokensAreValid(t *testing.T) {
 		until, _ := time.Parse(time.RFC3339, account.Annotations["e.p.clusters.openmcp.cloud/tokens-until"])
 		return until.Sub(now).Round(time.Hour)
 	}
-	if got := grant(); got != 24*time.Hour {
+	if got := gives(); got != 24*time.Hour {
 		t.Fatalf("tokens are recorded as valid for %s", got)
 	}
-	if _, ok := r.inPlace(t.Context(), ar, cluster); !ok {
+	if do, _, _ := r.looksClosely(t.Context(), ar, cluster).inPlace(); do != keep {
 		t.Error("a cluster whose clock is ahead has its access renewed at each look")
 	}
 	account.Annotations["kept"] = "this"
@@ -184,7 +184,7 @@ func TestGrantToken_RecordsUntilWhenTokensAreValid(t *testing.T) {
 		t.Fatal(err)
 	}
 	ar.Spec.TTL.Duration, ar.Generation = 24*time.Hour-10*time.Second, 2
-	if got := grant(); got != 24*time.Hour || account.Annotations["kept"] == "" {
+	if got := gives(); got != 24*time.Hour || account.Annotations["kept"] == "" {
 		t.Errorf("a ttl that is hardly shorter: tokens end, or the record goes: %s, %v", got, account.Annotations)
 	}
 
@@ -197,10 +197,10 @@ func TestGrantToken_RecordsUntilWhenTokensAreValid(t *testing.T) {
 		t.Fatal(err)
 	}
 	ar.Spec.TTL.Duration, ar.Generation = time.Hour, 3
-	if _, ok := r.inPlace(t.Context(), ar, cluster); ok {
+	if do, _, _ := r.looksClosely(t.Context(), ar, cluster).inPlace(); do != grant {
 		t.Error("a Secret that lies hides a shorter ttl")
 	}
-	if got := grant(); got != time.Hour || account.Annotations["kept"] != "" {
+	if got := gives(); got != time.Hour || account.Annotations["kept"] != "" {
 		t.Errorf("a shorter ttl leaves the ServiceAccount: %s, %v", got, account.Annotations)
 	}
 }

@@ -43,17 +43,8 @@ func recorded(ar *v1alpha1.AccessRequest) bool {
 	return meta.IsStatusConditionTrue(ar.Status.Conditions, clusterprovider.ConditionDenied)
 }
 
-// deny makes a request say that it has been denied. One that is being deleted has nothing to be kept from, and its phase hands
-// it over. One of another provider is left alone; one that is for no Cluster yet may become anybody's.
+// deny makes a request say that it has been denied.
 func (r *access) deny(ctx context.Context, ar *v1alpha1.AccessRequest) error {
-	if !ar.DeletionTimestamp.IsZero() || !r.denials.has(ar) {
-		return nil
-	}
-	if ar.Spec.ClusterRef != nil && !r.concerns(ar) {
-		if _, err := r.clusterOf(ctx, ar); err != nil {
-			return nil //nolint:nilerr // it is another's, or gone
-		}
-	}
 	before := ar.DeepCopy()
 	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_DENIED, ar.Generation
 	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/namehash"
@@ -89,6 +90,16 @@ func (i identity) hash(ar *v1alpha1.AccessRequest) string {
 func (i identity) responsible(profile *v1alpha1.ClusterProfile) bool {
 	environment, labelled := profile.Labels[v1alpha1.EnvironmentLabel]
 	return profile.Spec.ProviderRef.Name == i.name && (!labelled || environment == i.environment)
+}
+
+// begun is whether the provider has something to take back. Labels say nothing of that: who may write the request may remove them.
+func (i identity) begun(ar client.Object) bool {
+	return controllerutil.ContainsFinalizer(ar, i.accessFinalizer())
+}
+
+// concerns is whether a request can be the provider's.
+func (i identity) concerns(ar client.Object) bool {
+	return ar.GetLabels()[v1alpha1.ProviderLabel] == i.name || i.begun(ar)
 }
 
 const secretSuffix = ".kubeconfig"

@@ -5,7 +5,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -45,8 +44,8 @@ func (g *giving) end(uid types.UID) (ended func(), ok bool) {
 	return lock.Unlock, lock.TryLock()
 }
 
-// withdrawn is an error with the reason ClusterNotHeld if the Cluster does not have its cluster any more.
-func (r *access) withdrawn(ctx context.Context, cluster *v1alpha1.Cluster) error {
+// withheld is an error with the reason ClusterNotHeld if the Cluster does not have its cluster any more.
+func (r *access) withheld(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	withdrawer, ok := r.provider.(clusterprovider.Withdrawer)
 	if !ok || !cluster.DeletionTimestamp.IsZero() { // the end of a Cluster ends its access anyway
 		return nil
@@ -59,50 +58,6 @@ func (r *access) withdrawn(ctx context.Context, cluster *v1alpha1.Cluster) error
 		return reasoned{reasonClusterNotHeld, fmt.Errorf("the Cluster '%s': %s", client.ObjectKeyFromObject(cluster), why)}
 	}
 	return nil
-}
-
-// withdraw takes the access of a request back whose Cluster does not have its cluster any more. The request waits, and is granted
-// again if the Cluster gets the cluster back.
-func (r *access) withdraw(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, why error) (reconcile.Result, error) {
-	// Always: a grant whose status could not be written has left some. What it gave in the cluster goes before others have that.
-	failure := r.deleteSecrets(ctx, ar)
-	said := meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionAccess)
-	if failure == nil && says(said, why) && said.ObservedGeneration == ar.Generation {
-		return reconcile.Result{RequeueAfter: clusterprovider.ResyncInterval}, nil
-	}
-	before := ar.DeepCopy()
-	failure = errors.Join(failure, r.takeBackFrom(ctx, ar, cluster))
-	r.fit.Delete(ar.UID)
-	message := why.Error()
-	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_PENDING, ar.Generation
-	meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionRoles)
-	if failure == nil {
-		ar.Status.SecretRef = nil
-		meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionOIDCTrusted)
-	} else { // what the cluster may still have stays in the status, by which the request is held
-		message += "; taking access back: " + failure.Error()
-	}
-	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
-		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: reasonClusterNotHeld, Message: message,
-	})
-	if err := r.report(ctx, before, ar); err != nil {
-		return settle(err)
-	}
-	return reconcile.Result{RequeueAfter: clusterprovider.ResyncInterval}, failure
-}
-
-// says is whether a condition says without a failure why a Cluster does not have its cluster: then no access is left to take back.
-func says(said *metav1.Condition, why error) bool {
-	return said != nil && said.Reason == reasonClusterNotHeld && said.Message == why.Error()
-}
-
-// takeBackFrom removes from a Cluster's cluster what a request has in it.
-func (r *access) takeBackFrom(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) error {
-	_, t, err := r.connect(ctx, ar, cluster)
-	if err != nil {
-		return err
-	}
-	return r.takeBack(ctx, ar, cluster, t)
 }
 
 // withdraw lets others have the cluster of a Cluster which may not have it any more, once no access is left in it. The status of

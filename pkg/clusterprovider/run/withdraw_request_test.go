@@ -194,7 +194,7 @@ func TestWithdraw_NoClusterKeepsThoseWhoGiveAccess(t *testing.T) {
 	<-looked
 
 	l.access.provider = reached{}
-	config, _, err := l.connect(t.Context(), l.ar, l.cluster)
+	config, err := l.connect(t.Context(), l.cluster)
 	if err != nil || config.Timeout != answerTimeout {
 		t.Errorf("a cluster is waited for %s, %v", config.Timeout, err)
 	}

@@ -1,0 +1,350 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+)
+
+// seen is all that decides what becomes of an AccessRequest.
+type seen struct {
+	own identity
+	// trustsOIDC is whether the provider's clusters can trust OIDC issuers.
+	trustsOIDC bool
+	now        time.Time
+	ar         *v1alpha1.AccessRequest
+	// denied is whether the request has ever been denied, by what it says or by the provider's own record.
+	denied bool
+	// cluster is the Cluster that access is asked for; nil, with the reason, if the provider has none for the request.
+	cluster   *v1alpha1.Cluster
+	noCluster error
+	// closer is nil until a decision asks for it.
+	closer *closer
+}
+
+// closer is what the hub and the provider are asked for, past the caches.
+type closer struct {
+	// taken is whether the cluster is being taken from its Cluster.
+	taken bool
+	// withheld is why the Cluster does not have its cluster any more, or why nobody can tell.
+	withheld error
+	// config is how the cluster is reached, and endpoint its digest; or unreachable is why it is not.
+	config      *rest.Config
+	endpoint    string
+	unreachable error
+	// answer is the Secret that answers the request, and source that of its short-lived tokens, if the hub has a place for those.
+	answer, source secretSeen
+	sources        bool
+}
+
+// secretSeen is a Secret, or why there is none.
+type secretSeen struct {
+	*corev1.Secret
+	err error
+}
+
+// action is what is done about a request.
+type action string
+
+const (
+	// leave does nothing.
+	leave action = "leave"
+	// look asks for what is only seen closer, and decides again.
+	look action = "look"
+	// await does nothing for now.
+	await action = "await"
+	// keep leaves access as it is, since it is as it should be.
+	keep action = "keep"
+	// grant gives access, and renew gives a new token before the old one expires.
+	grant action = "grant"
+	renew action = "renew"
+	// explain says why there is no access, or none anew.
+	explain action = "explain"
+	// refuse says why what is asked for cannot be given.
+	refuse action = "refuse"
+	// withdraw takes access back until the Cluster has its cluster again.
+	withdraw action = "withdraw"
+	// end takes access back for good, and lets the request go.
+	end action = "end"
+)
+
+// decision is what is done about a request, and why.
+type decision struct {
+	do action
+	// deny and hold are recorded on the request before anything else is done.
+	deny, hold bool
+	// why is what the request says; of what is kept, what nobody can tell at the moment; of an end, why nothing is in the cluster.
+	why error
+	// because is why access is given again, for the log.
+	because string
+	// takeBack is whether something may be in the cluster that has to go.
+	takeBack bool
+	// forced is whether the request asked for this, by an annotation that has served.
+	forced bool
+	// again is in how long it is looked again, unless something changes before. 0 with a why is after a while that grows.
+	again time.Duration
+}
+
+// decide says what is done about a request. It knows no server.
+func decide(s *seen) (d decision) {
+	ar := s.ar
+	if operation(ar) == v1alpha1.OperationAnnotationValueIgnore {
+		return decision{do: leave}
+	}
+	// A request of another provider is left alone; one that is for no Cluster yet may become anybody's. One that is being deleted
+	// has nothing to be kept from, and its phase hands it over.
+	d.deny = !s.deleted() && s.denied && (ar.Spec.ClusterRef == nil || s.own.concerns(ar) || s.noCluster == nil)
+	// Who may write the request may have removed the finalizer, with the labels, and would keep the access when it is denied. The
+	// status is written by others.
+	d.hold = !s.deleted() && !s.own.begun(ar) && mayHaveAccess(ar) && s.noCluster == nil
+	denied := ar.Status.IsDenied() || d.deny
+	switch {
+	case (s.own.begun(ar) || d.hold) && (s.deleted() || denied):
+		return s.ending(d)
+	case s.deleted() || denied || !v1alpha1.IsPrepared(ar) || !v1alpha1.IsClusterProviderResponsibleForAccessRequest(ar, s.own.name):
+		d.do = leave
+		return d
+	}
+	return s.giving(d)
+}
+
+// ending decides about a request whose access ends for good.
+func (s *seen) ending(d decision) decision {
+	d.do = end
+	said := meta.FindStatusCondition(s.ar.Status.Conditions, clusterprovider.ConditionAccess)
+	switch {
+	case errors.Is(s.noCluster, errNotOurs) || reasonOf(s.noCluster, "") == v1alpha1.ReasonInvalidReference:
+		d.why = s.noCluster
+		return d
+	case s.noCluster != nil:
+		return d.explain(takingBack(s.noCluster))
+	case mayHaveAccess(s.ar) || said == nil || said.Reason != reasonClusterNotHeld:
+	// To end what has been withdrawn, the cluster need not be reached, which may be another's by now. The provider is asked again:
+	// the Cluster may have got it back.
+	case s.closer == nil:
+		d.do = look
+		return d
+	case s.closer.withheld != nil && says(said, s.closer.withheld):
+		d.why = s.closer.withheld
+		return d
+	}
+	d.takeBack = true
+	return d
+}
+
+// giving decides about a request that asks for access.
+func (s *seen) giving(d decision) decision {
+	c := s.closer
+	switch {
+	case errors.Is(s.noCluster, errNotOurs):
+		d.do = leave
+		return d
+	case c == nil:
+		d.do = look
+		return d
+	case c.taken:
+		d.do, d.again = await, retryInterval
+		return d
+	}
+	d.forced = operation(s.ar) == v1alpha1.OperationAnnotationValueReconcile
+	if s.noCluster != nil {
+		return d.explain(s.noCluster)
+	}
+	if reasonOf(c.withheld, "") == reasonClusterNotHeld {
+		if !s.own.begun(s.ar) {
+			return d.explain(c.withheld)
+		}
+		said := meta.FindStatusCondition(s.ar.Status.Conditions, clusterprovider.ConditionAccess)
+		d.do, d.why, d.again = withdraw, c.withheld, clusterprovider.ResyncInterval
+		d.takeBack = !says(said, c.withheld) || said.ObservedGeneration != s.ar.Generation
+		return d
+	}
+	do, because, renewal := s.inPlace()
+	switch name := client.ObjectKeyFromObject(s.cluster); {
+	case do == keep && !d.forced:
+		// While nobody can tell whether it still has the cluster, nothing is given, and nothing taken.
+		d.do, d.why = keep, c.withheld
+		if d.why == nil {
+			d.again = nextLook(s.ar, s.now, renewal)
+		}
+		return d
+	case c.withheld != nil:
+		return d.explain(c.withheld)
+	case !s.cluster.DeletionTimestamp.IsZero():
+		return d.explain(reasoned{reasonClusterNotReady, fmt.Errorf("the Cluster '%s' is being deleted", name)})
+	case s.cluster.Status.Phase != v1alpha1.StatusPhaseReady:
+		return d.explain(reasoned{reasonClusterNotReady, fmt.Errorf("the Cluster '%s' is not ready: %s", name, whyNotReady(s.cluster))})
+	case c.unreachable != nil:
+		return d.explain(c.unreachable)
+	}
+	if err := s.refused(); err != nil {
+		return d.refuse(s.ar, err)
+	}
+	if d.do, d.because = do, because; do == keep {
+		d.do, d.because = grant, "it is asked for by an annotation"
+	}
+	return d
+}
+
+// inPlace is whether the access of a request is as it should be, and when it has to be renewed; zero if never.
+func (s *seen) inPlace() (do action, because string, renewal time.Time) {
+	ar, answer := s.ar, s.closer.answer
+	switch {
+	// The status says for what the access was given: whoever may write the Secret could say anything there.
+	case !ar.Status.IsGranted() || isNew(ar):
+		return grant, "it is not granted as it is now", renewal
+	case answer.err != nil || !s.own.madeFor(ar, answer.Secret) || len(answer.Data[v1alpha1.SecretKeyKubeconfig]) == 0:
+		return grant, "its Secret is not there as it was made", renewal
+	// An endpoint that has changed makes the kubeconfig useless. While it cannot be told, nothing is better than what is there.
+	case s.closer.unreachable == nil && s.closer.endpoint != answer.Annotations[endpointAnnotation]:
+		return grant, "the cluster is reached in another way", renewal
+	// What earlier versions have granted does not say for which issuer. Those who set whom the cluster trusts leave it out.
+	case ar.Spec.OIDC != nil && trustRank(ar) != 0:
+		return grant, "it does not say which issuer is trusted for it", renewal
+	case ar.Spec.OIDC != nil:
+		return keep, "", renewal
+	case s.closer.sources && s.closer.source.err != nil:
+		return grant, "its source of short-lived tokens is not there", renewal
+	}
+	created, expires, ok := lifetime(answer.Secret)
+	if !ok || outlives(ar, s.own.endOfTokens(answer, expires), s.now) {
+		return grant, "its token outlives it, or does not say when it expires", renewal
+	}
+	renewal = renewalOf(ar, created, expires)
+	if !renewal.IsZero() && !s.now.Before(renewal) {
+		return renew, "its token expires at " + expires.UTC().Format(time.RFC3339), renewal
+	}
+	return keep, "", renewal
+}
+
+// refused is why a request cannot be given what it asks for, by what can be told without its cluster.
+func (s *seen) refused() error {
+	if end, ends := endOf(s.ar); ends && !s.now.Before(end) {
+		return reasoned{v1alpha1.ReasonConfigurationProblem, fmt.Errorf("spec.ttl: the time of the request was over at %s",
+			end.UTC().Format(time.RFC3339))}
+	}
+	if s.ar.Spec.OIDC != nil && !s.trustsOIDC {
+		return reasoned{reasonOIDCNotSupported, fmt.Errorf("the provider %q does not support spec.oidc: ask for a token", s.own.name)}
+	}
+	// Before rights are given that nobody could use.
+	secrets := []secretSeen{s.closer.answer}
+	if s.closer.sources {
+		secrets = append(secrets, s.closer.source)
+	}
+	for _, secret := range secrets {
+		if client.IgnoreNotFound(secret.err) != nil {
+			return secret.err
+		}
+		if !apierrors.IsNotFound(secret.err) && !s.own.madeFor(s.ar, secret.Secret) {
+			return notManaged(secret.Secret)
+		}
+	}
+	return nil
+}
+
+// stillValid is whether an access that could not be renewed can be used.
+func (s *seen) stillValid() bool {
+	given := meta.FindStatusCondition(s.ar.Status.Conditions, clusterprovider.ConditionAccess)
+	if !s.ar.Status.IsGranted() || given == nil || given.ObservedGeneration != s.ar.Generation || s.closer == nil {
+		return false
+	}
+	answer := s.closer.answer
+	if answer.Secret == nil || answer.err != nil {
+		return false
+	}
+	_, expires, ok := lifetime(answer.Secret)
+	return s.own.madeFor(s.ar, answer.Secret) && (s.ar.Spec.OIDC != nil || ok && s.now.Before(expires))
+}
+
+func (s *seen) deleted() bool { return !s.ar.DeletionTimestamp.IsZero() }
+
+// explain says why there is no access. What it waits for is watched; all else is tried again.
+func (d decision) explain(why error) decision {
+	d.do, d.why, d.again = explain, why, 0
+	switch reasonOf(why, "") {
+	case reasonClusterNotReady, reasonClusterNotHeld, v1alpha1.ReasonInvalidReference, reasonOIDCNotSupported, reasonOIDCPrefixRefused,
+		reasonOIDCIssuerRefused, v1alpha1.ReasonConfigurationProblem:
+		d.again = clusterprovider.ResyncInterval
+	}
+	if errors.As(why, &clusterprovider.NotYet{}) {
+		d.again = retryInterval
+	}
+	return d
+}
+
+// refuse says why what is asked for cannot be given. Where that stays so until somebody changes something, what the request had before
+// is not asked for any more, either.
+func (d decision) refuse(ar *v1alpha1.AccessRequest, why error) decision {
+	d = d.explain(why)
+	d.do = refuse
+	switch reasonOf(why, "") {
+	case reasonNotManaged, reasonOIDCNotSupported, reasonOIDCConflict, reasonOIDCPrefixRefused, reasonOIDCIssuerRefused,
+		reasonSecretsForbidden, v1alpha1.ReasonConfigurationProblem:
+		d.takeBack = isNew(ar)
+	}
+	return d
+}
+
+// alsoFailed says, too, that what the request had could not be taken back. That is tried again soon.
+func (d decision) alsoFailed(failure error) decision {
+	d.why, d.again = errors.Join(d.why, failure), 0
+	if errors.As(failure, &clusterprovider.NotYet{}) {
+		d.again = retryInterval
+	}
+	return d
+}
+
+// takingBack is a failure to take access back.
+func takingBack(failure error) error { return fmt.Errorf("taking access back: %w", failure) }
+
+// isNew is whether a request has not been granted as it is now.
+func isNew(ar *v1alpha1.AccessRequest) bool {
+	given := meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionAccess)
+	return given == nil || given.Status != metav1.ConditionTrue || given.ObservedGeneration != ar.Generation
+}
+
+// mayHaveAccess is whether a request has access by its status, or has had it, and it is not known to be taken back: the condition
+// does not say so of access that can be neither renewed nor taken back at the moment.
+func mayHaveAccess(ar *v1alpha1.AccessRequest) bool {
+	return ar.Status.SecretRef != nil || meta.IsStatusConditionTrue(ar.Status.Conditions, clusterprovider.ConditionAccess)
+}
+
+// says is whether a condition says without a failure why a Cluster does not have its cluster: then no access is left to take back.
+func says(said *metav1.Condition, why error) bool {
+	return said != nil && said.Reason == reasonClusterNotHeld && said.Message == why.Error()
+}
+
+func whyNotReady(cluster *v1alpha1.Cluster) string {
+	for _, condition := range cluster.Status.Conditions {
+		if condition.Status != metav1.ConditionTrue && condition.Message != "" {
+			return condition.Message
+		}
+	}
+	return "its phase is " + orDefault(cluster.Status.Phase, "not known")
+}
+
+// nextLook is in how long a request is looked at again that has its access: when that is to be renewed, and after a while, to
+// see whether its Secrets are still there. The looks spread out, also after a restart. Zero is never to be renewed.
+func nextLook(ar *v1alpha1.AccessRequest, now, renewal time.Time) time.Duration {
+	h := fnv.New32a()
+	_, _ = fmt.Fprint(h, now.UnixNano(), ar.UID) // never fails
+	look := clusterprovider.ResyncInterval + time.Duration(float64(clusterprovider.ResyncInterval)*float64(h.Sum32())/(1<<32))
+	if renewal.IsZero() {
+		return look
+	}
+	return max(time.Second, min(look, renewal.Sub(now)))
+}

@@ -1,0 +1,376 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+)
+
+const (
+	oursFinalizer = "e.p.clusters.openmcp.cloud/accessrequest"
+	until         = "e.p.clusters.openmcp.cloud/tokens-until"
+)
+
+var (
+	gone     = secretSeen{err: apierrors.NewNotFound(corev1.Resource("secrets"), "s")}
+	anyTime  = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	notHeld  = reasoned{reasonClusterNotHeld, errors.New("it is not yours")}
+	notFound = reasoned{v1alpha1.ReasonInvalidReference, errors.New("not found")}
+	unknown  = errors.New("the hub does not answer")
+)
+
+// pending is a request that is prepared for a provider and has nothing yet.
+func pending() *seen {
+	ar := &v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "teams", Name: "ann", UID: "1", Generation: 2, CreationTimestamp: metav1.NewTime(anyTime.Add(-time.Hour)),
+		Labels: map[string]string{v1alpha1.ProviderLabel: "p", v1alpha1.ProfileLabel: "e.p.c"},
+	}}
+	ar.Spec.ClusterRef, ar.Spec.Token = &v1alpha1.ObjectReference{Namespace: "teams", Name: "blue"}, &v1alpha1.TokenConfig{}
+	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_PENDING, 2
+	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
+	cluster.Status.Phase = v1alpha1.StatusPhaseReady
+	return &seen{
+		own: identity{name: "p", environment: "e"}, now: anyTime, ar: ar, cluster: cluster, trustsOIDC: true,
+		closer: &closer{endpoint: "here", answer: gone, source: gone, sources: true},
+	}
+}
+
+// granted is a request with a token of 100 hours, of which one is over.
+func granted() *seen {
+	s := pending()
+	s.ar.Finalizers = []string{oursFinalizer}
+	s.ar.Status.Phase, s.ar.Status.SecretRef = v1alpha1.REQUEST_GRANTED, &v1alpha1.LocalObjectReference{Name: "ann.kubeconfig"}
+	s.condition(clusterprovider.ConditionAccess, metav1.ConditionTrue, reasonGranted, "")
+	owner := []metav1.OwnerReference{{UID: "1", Controller: new(true)}}
+	s.closer.answer = secretSeen{Secret: &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "teams", Name: "ann.kubeconfig", Labels: s.own.ownLabels(), OwnerReferences: owner,
+			Annotations: map[string]string{endpointAnnotation: "here"},
+		},
+		Data: map[string][]byte{v1alpha1.SecretKeyKubeconfig: []byte("kubeconfig")},
+	}}
+	s.closer.source = secretSeen{Secret: &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.TokenSourceNamespace, Name: "1", Labels: s.own.ownLabels()},
+	}}
+	s.token(anyTime.Add(-time.Hour), anyTime.Add(99*time.Hour))
+	return s
+}
+
+// byOIDC is a request that has access by an issuer.
+func byOIDC() *seen {
+	s := granted()
+	s.ar.Spec.Token, s.ar.Spec.OIDC = nil, &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{Name: "corp", Issuer: "https://corp"}}
+	delete(s.closer.answer.Data, v1alpha1.SecretKeyExpirationTimestamp)
+	rememberTrust(s.ar)
+	return s
+}
+
+// withdrawn is a request that has said that its access was taken back with the cluster, because that is not its Cluster's.
+func withdrawn() *seen {
+	s := granted()
+	s.ar.Status.Phase, s.ar.Status.SecretRef = v1alpha1.REQUEST_PENDING, nil
+	s.closer.answer, s.closer.source, s.closer.withheld = gone, gone, notHeld
+	s.condition(clusterprovider.ConditionAccess, metav1.ConditionFalse, reasonClusterNotHeld, notHeld.Error())
+	return s
+}
+
+func (s *seen) condition(kind string, status metav1.ConditionStatus, reason, message string) {
+	setCondition(&s.ar.Status.Status, s.ar.Generation, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
+}
+
+func (s *seen) token(created, expires time.Time) {
+	s.closer.answer.Data[v1alpha1.SecretKeyCreationTimestamp] = []byte(unix(created))
+	s.closer.answer.Data[v1alpha1.SecretKeyExpirationTimestamp] = []byte(unix(expires))
+}
+
+func (s *seen) ttl(left time.Duration) {
+	s.ar.Spec.TTL = &metav1.Duration{Duration: time.Hour + left}
+}
+
+func (s *seen) annotate(operation string) {
+	s.ar.Annotations = map[string]string{v1alpha1.OperationAnnotation: operation}
+}
+
+func (s *seen) delete() { s.ar.DeletionTimestamp = new(metav1.NewTime(anyTime)) }
+
+// edit is a change of the spec since it was granted, which has been looked at by who prepares requests.
+func (s *seen) edit() {
+	s.ar.Generation, s.ar.Status.ObservedGeneration, s.ar.Status.Phase = 3, 3, v1alpha1.REQUEST_PENDING
+}
+
+// String says all that is decided.
+func (d decision) String() string {
+	var words []string
+	if d.deny {
+		words = append(words, "deny, ")
+	}
+	if d.hold {
+		words = append(words, "hold, ")
+	}
+	words = append(words, string(d.do))
+	if d.because != "" {
+		words = append(words, ": "+d.because)
+	}
+	if d.why != nil {
+		words = append(words, ": "+reasonOf(d.why, d.why.Error()))
+	}
+	if d.takeBack {
+		words = append(words, ", take back")
+	}
+	if d.forced {
+		words = append(words, ", forced")
+	}
+	if d.again > 0 {
+		words = append(words, ", again in "+d.again.String())
+	}
+	return strings.Join(words, "")
+}
+
+// decided says what is decided after a change.
+type decided map[string]struct {
+	change func(s *seen)
+	want   string
+}
+
+func decides(t *testing.T, from func() *seen, cases decided, always ...func(s *seen)) {
+	t.Helper()
+	for name, c := range cases {
+		s := from()
+		for _, change := range always {
+			change(s)
+		}
+		c.change(s)
+		before := s.ar.DeepCopy()
+		if got := decide(s).String(); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
+		}
+		if !equality.Semantic.DeepEqual(before, s.ar) {
+			t.Errorf("%s: the decision has changed the request", name)
+		}
+	}
+}
+
+func TestDecide_ARequestThatHasNothingYet(t *testing.T) {
+	const first = "grant: it is not granted as it is now"
+	decides(t, pending, decided{
+		"all is well":                        {func(*seen) {}, first},
+		"nobody has looked closer":           {func(s *seen) { s.closer = nil }, "look"},
+		"it is to be ignored":                {func(s *seen) { s.annotate("ignore") }, "leave"},
+		"it is to be looked at":              {func(s *seen) { s.annotate("reconcile") }, first + ", forced"},
+		"it is not prepared":                 {func(s *seen) { s.condition("Prepared", metav1.ConditionFalse, "X", "") }, "leave"},
+		"it is prepared as it was":           {func(s *seen) { s.condition("Prepared", metav1.ConditionTrue, "X", ""); s.ar.Generation++ }, "leave"},
+		"it has no labels":                   {func(s *seen) { s.ar.Labels = nil }, "leave"},
+		"another provider's":                 {func(s *seen) { s.ar.Labels[v1alpha1.ProviderLabel] = "q" }, "leave"},
+		"it is deleted":                      {func(s *seen) { s.delete() }, "leave"},
+		"it is in no phase yet":              {func(s *seen) { s.ar.Status.Phase = "" }, "leave"},
+		"of a provider elsewhere":            {func(s *seen) { s.cluster, s.noCluster = nil, errNotOurs }, "leave"},
+		"the Cluster is gone":                {func(s *seen) { s.cluster, s.noCluster = nil, notFound }, "explain: InvalidReference, again in 5m0s"},
+		"the Cluster cannot be read":         {func(s *seen) { s.cluster, s.noCluster = nil, unknown }, "explain: the hub does not answer"},
+		"the cluster is being taken":         {func(s *seen) { s.closer.taken = true }, "await, again in 2s"},
+		"the Cluster is being deleted":       {func(s *seen) { s.cluster.DeletionTimestamp = new(metav1.Now()) }, "explain: ClusterNotReady, again in 5m0s"},
+		"the Cluster is not ready":           {func(s *seen) { s.cluster.Status.Phase = "Progressing" }, "explain: ClusterNotReady, again in 5m0s"},
+		"the Cluster does not have it":       {func(s *seen) { s.closer.withheld = notHeld }, "explain: ClusterNotHeld, again in 5m0s"},
+		"nobody knows whether it has it":     {func(s *seen) { s.closer.withheld = unknown }, "explain: the hub does not answer"},
+		"the cluster cannot be reached":      {func(s *seen) { s.closer.unreachable = unknown }, "explain: the hub does not answer"},
+		"its ttl is not over":                {func(s *seen) { s.ttl(time.Second) }, first},
+		"its ttl is over":                    {func(s *seen) { s.ttl(0) }, "refuse: ConfigurationProblem, take back, again in 5m0s"},
+		"an issuer":                          {func(s *seen) { s.ar.Spec.OIDC = &v1alpha1.OIDCConfig{} }, first},
+		"an issuer, which nobody can trust":  {func(s *seen) { s.ar.Spec.OIDC, s.trustsOIDC = &v1alpha1.OIDCConfig{}, false }, "refuse: OIDCNotSupported, take back, again in 5m0s"},
+		"its Secret cannot be read":          {func(s *seen) { s.closer.answer.err = unknown }, "refuse: the hub does not answer"},
+		"its Secret may not be read":         {func(s *seen) { s.closer.answer.err = reasoned{reasonSecretsForbidden, unknown} }, "refuse: SecretsForbidden, take back"},
+		"its Secret is somebody else's":      {func(s *seen) { s.closer.answer = secretSeen{Secret: &corev1.Secret{}} }, "refuse: ResourceNotManaged, take back"},
+		"its source is somebody else's":      {func(s *seen) { s.closer.source = secretSeen{Secret: &corev1.Secret{}} }, "refuse: ResourceNotManaged, take back"},
+		"a source on a hub that serves none": {func(s *seen) { s.closer.source, s.closer.sources = secretSeen{Secret: &corev1.Secret{}}, false }, first},
+	})
+}
+
+func TestDecide_ARequestThatHasAccess(t *testing.T) {
+	look := ", again in " + nextLook(granted().ar, anyTime, time.Time{}).String()
+	const changed = "grant: its Secret is not there as it was made"
+	decides(t, granted, decided{
+		"all is well":                       {func(*seen) {}, "keep" + look},
+		"nobody has looked closer":          {func(s *seen) { s.closer = nil }, "look"},
+		"it is to be looked at":             {func(s *seen) { s.annotate("reconcile") }, "grant: it is asked for by an annotation, forced"},
+		"it is to be ignored":               {func(s *seen) { s.annotate("ignore") }, "leave"},
+		"it is of another generation":       {func(s *seen) { s.edit() }, "grant: it is not granted as it is now"},
+		"it is changed, and not looked at":  {func(s *seen) { s.ar.Generation++ }, "leave"},
+		"it says that it has no access":     {func(s *seen) { s.condition("AccessReady", metav1.ConditionFalse, "X", "") }, "grant: it is not granted as it is now"},
+		"its Secret is gone":                {func(s *seen) { s.closer.answer = gone }, changed},
+		"its Secret is another request's":   {func(s *seen) { s.closer.answer.OwnerReferences[0].UID = "2" }, "refuse: ResourceNotManaged"},
+		"its Secret has no kubeconfig":      {func(s *seen) { s.closer.answer.Data["kubeconfig"] = nil }, changed},
+		"its source is gone":                {func(s *seen) { s.closer.source = gone }, "grant: its source of short-lived tokens is not there"},
+		"the hub has no place for sources":  {func(s *seen) { s.closer.source, s.closer.sources = gone, false }, "keep" + look},
+		"the cluster is elsewhere":          {func(s *seen) { s.closer.endpoint = "there" }, "grant: the cluster is reached in another way"},
+		"nobody knows where the cluster is": {func(s *seen) { s.closer.endpoint, s.closer.unreachable = "", unknown }, "keep" + look},
+		"the Cluster is not ready":          {func(s *seen) { s.cluster.Status.Phase = "Progressing" }, "keep" + look},
+		"the Cluster is being deleted":      {func(s *seen) { s.cluster.DeletionTimestamp = new(metav1.Now()) }, "keep" + look},
+		"the Cluster is gone":               {func(s *seen) { s.cluster, s.noCluster = nil, notFound }, "explain: InvalidReference, again in 5m0s"},
+		"the cluster is being taken":        {func(s *seen) { s.closer.taken = true }, "await, again in 2s"},
+		"the Cluster does not have it":      {func(s *seen) { s.closer.withheld = notHeld }, "withdraw: ClusterNotHeld, take back, again in 5m0s"},
+		"nobody knows whether it has it":    {func(s *seen) { s.closer.withheld = unknown }, "keep: the hub does not answer"},
+		"nobody knows, and it is to be looked at": {func(s *seen) { s.closer.withheld = unknown; s.annotate("reconcile") },
+			"explain: the hub does not answer, forced"},
+		"its token is old": {func(s *seen) { s.token(anyTime.Add(-80*time.Hour), anyTime.Add(20*time.Hour)) },
+			"renew: its token expires at 2030-01-02T23:04:05Z"},
+		"its token is old, and the cluster away": {func(s *seen) {
+			s.token(anyTime.Add(-80*time.Hour), anyTime.Add(20*time.Hour))
+			s.closer.unreachable = unknown
+		}, "explain: the hub does not answer"},
+		"its token is to be renewed in a minute": {func(s *seen) {
+			created, expires, _ := lifetime(s.closer.answer.Secret)
+			s.now = renewalOf(s.ar, created, expires).Add(-time.Minute)
+		}, "keep, again in 1m0s"},
+		"its token ends with it": {func(s *seen) { s.ttl(99 * time.Hour); s.now = anyTime.Add(98 * time.Hour) },
+			"keep, again in " + nextLook(granted().ar, anyTime.Add(98*time.Hour), time.Time{}).String()},
+		"its token outlives it":               {func(s *seen) { s.ttl(time.Hour) }, "grant: its token outlives it, or does not say when it expires"},
+		"its token does not say how long":     {func(s *seen) { s.closer.answer.Data["expirationTimestamp"] = []byte("soon") }, "grant: its token outlives it, or does not say when it expires"},
+		"a cluster whose clock is ahead":      {func(s *seen) { s.ttl(time.Hour); s.closer.answer.Annotations[until] = "2030-01-02T04:04:05Z" }, "keep" + look},
+		"its ttl is over":                     {func(s *seen) { s.ttl(0) }, "refuse: ConfigurationProblem, again in 5m0s"},
+		"it asks for an issuer":               {func(s *seen) { s.ar.Spec.OIDC, s.trustsOIDC = &v1alpha1.OIDCConfig{}, false; s.edit() }, "refuse: OIDCNotSupported, take back, again in 5m0s"},
+		"its Secrets may not be read":         {func(s *seen) { s.closer.answer = secretSeen{err: reasoned{reasonSecretsForbidden, unknown}} }, "refuse: SecretsForbidden"},
+		"the same when it asks for more":      {func(s *seen) { s.closer.answer = secretSeen{err: reasoned{reasonSecretsForbidden, unknown}}; s.edit() }, "refuse: SecretsForbidden, take back"},
+		"its finalizer was removed":           {func(s *seen) { s.ar.Finalizers, s.closer = nil, nil }, "hold, look"},
+		"its finalizer, with the labels":      {func(s *seen) { s.ar.Finalizers, s.ar.Labels = nil, nil }, "hold, leave"},
+		"its finalizer, of another Cluster's": {func(s *seen) { s.ar.Finalizers, s.ar.Labels, s.noCluster = nil, nil, notFound }, "leave"},
+		"its finalizer, and it is deleted":    {func(s *seen) { s.ar.Finalizers = nil; s.delete() }, "leave"},
+		"its finalizer, and it is denied":     {func(s *seen) { s.ar.Finalizers, s.denied = nil, true }, "deny, hold, end, take back"},
+	})
+}
+
+// What earlier versions have granted is given again where they did not say enough, and otherwise stays.
+func TestDecide_AfterAnUpgrade(t *testing.T) {
+	look := ", again in " + nextLook(granted().ar, anyTime, time.Time{}).String()
+	decides(t, byOIDC, decided{
+		"all is said":                        {func(*seen) {}, "keep" + look},
+		"not which issuer is trusted":        {func(s *seen) { s.ar.Status.Conditions = s.ar.Status.Conditions[:1] }, "grant: it does not say which issuer is trusted for it"},
+		"another issuer is":                  {func(s *seen) { s.ar.Spec.OIDC.Issuer = "https://other" }, "grant: it does not say which issuer is trusted for it"},
+		"no short-lived tokens of an issuer": {func(s *seen) { s.closer.source = gone }, "keep" + look},
+		"not until when tokens are valid": {func(s *seen) {
+			s.ar.Spec.OIDC, s.ar.Spec.Token = nil, &v1alpha1.TokenConfig{}
+			s.token(anyTime, anyTime.Add(time.Hour))
+		}, "keep, again in " + nextLook(granted().ar, anyTime, time.Time{}).String()},
+		"nor whether it was denied": {func(s *seen) { s.ar.Status.Phase, s.denied = v1alpha1.REQUEST_DENIED, true }, "deny, end, take back"},
+	})
+}
+
+func TestDecide_Denied(t *testing.T) {
+	decides(t, pending, decided{
+		"by hand or by the policy":      {func(s *seen) { s.ar.Status.Phase, s.denied = v1alpha1.REQUEST_DENIED, true }, "deny, leave"},
+		"and set back to Pending":       {func(s *seen) { s.denied = true }, "deny, leave"},
+		"it had access":                 {func(s *seen) { s.denied, s.ar.Finalizers = true, []string{oursFinalizer} }, "deny, end, take back"},
+		"the Cluster is gone":           {func(s *seen) { s.denied, s.noCluster, s.ar.Finalizers = true, notFound, []string{oursFinalizer} }, "deny, end: InvalidReference"},
+		"it is deleted":                 {func(s *seen) { s.denied = true; s.delete() }, "leave"},
+		"it is deleted, and had access": {func(s *seen) { s.denied, s.ar.Finalizers = true, []string{oursFinalizer}; s.delete() }, "end, take back"},
+		"it is to be ignored":           {func(s *seen) { s.denied = true; s.annotate("ignore") }, "leave"},
+		"it is for no Cluster yet":      {func(s *seen) { s.denied, s.ar.Labels, s.ar.Spec.ClusterRef, s.noCluster = true, nil, nil, notFound }, "deny, leave"},
+		"without labels, for a Cluster": {func(s *seen) { s.denied, s.ar.Labels = true, nil }, "deny, leave"},
+		"it is another provider's":      {func(s *seen) { s.denied, s.ar.Labels, s.noCluster = true, nil, errNotOurs }, "leave"},
+		"another's, by the phase alone": {func(s *seen) { s.ar.Status.Phase, s.ar.Labels, s.noCluster = v1alpha1.REQUEST_DENIED, nil, notFound }, "leave"},
+		"not at all":                    {func(*seen) {}, "grant: it is not granted as it is now"},
+	})
+}
+
+func TestDecide_TheEnd(t *testing.T) {
+	decides(t, granted, decided{
+		"it is deleted":                     {func(*seen) {}, "end, take back"},
+		"without labels":                    {func(s *seen) { s.ar.Labels = nil }, "end, take back"},
+		"nobody looks closer":               {func(s *seen) { s.closer = nil }, "end, take back"},
+		"the Cluster is gone":               {func(s *seen) { s.cluster, s.noCluster = nil, notFound }, "end: InvalidReference"},
+		"the Cluster is another provider's": {func(s *seen) { s.cluster, s.noCluster = nil, errNotOurs }, "end: the cluster is another provider's"},
+		"the Cluster cannot be read":        {func(s *seen) { s.cluster, s.noCluster = nil, unknown }, "explain: taking access back: the hub does not answer"},
+		"the Cluster is not ready":          {func(s *seen) { s.cluster.Status.Phase = "Progressing" }, "end, take back"},
+		"the Cluster does not have it":      {func(s *seen) { s.closer.withheld = notHeld }, "end, take back"},
+		"it is to be looked at":             {func(s *seen) { s.annotate("reconcile") }, "end, take back"},
+		"it is to be ignored":               {func(s *seen) { s.annotate("ignore") }, "leave"},
+		"another's finalizer alone":         {func(s *seen) { s.ar.Finalizers = []string{"example.com/x"} }, "leave"},
+	}, (*seen).delete)
+	decides(t, withdrawn, decided{
+		"nothing is left":         {func(*seen) {}, "end: ClusterNotHeld"},
+		"nobody has asked again":  {func(s *seen) { s.closer = nil }, "look"},
+		"the cluster came back":   {func(s *seen) { s.closer.withheld = nil }, "end, take back"},
+		"nobody knows":            {func(s *seen) { s.closer.withheld = unknown }, "end, take back"},
+		"its Secret may be there": {func(s *seen) { s.ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: "x"} }, "end, take back"},
+		"something may be left": {func(s *seen) {
+			s.condition("AccessReady", "False", reasonClusterNotHeld, "it is not yours; taking access back: no")
+		}, "end, take back"},
+		"it says something else": {func(s *seen) { s.condition("AccessReady", "False", "X", "it is not yours") }, "end, take back"},
+	}, (*seen).delete)
+}
+
+func TestDecide_Withdrawn(t *testing.T) {
+	decides(t, withdrawn, decided{
+		"nothing is left": {func(*seen) {}, "withdraw: ClusterNotHeld, again in 5m0s"},
+		"something may be left": {func(s *seen) {
+			s.condition("AccessReady", "False", reasonClusterNotHeld, "it is not yours; taking access back: no")
+		}, "withdraw: ClusterNotHeld, take back, again in 5m0s"},
+		"it is changed":         {func(s *seen) { s.edit() }, "withdraw: ClusterNotHeld, take back, again in 5m0s"},
+		"it is to be looked at": {func(s *seen) { s.annotate("reconcile") }, "withdraw: ClusterNotHeld, forced, again in 5m0s"},
+		"the cluster came back": {func(s *seen) { s.closer.withheld = nil }, "grant: it is not granted as it is now"},
+		"it was never held":     {func(s *seen) { s.ar.Finalizers = nil }, "explain: ClusterNotHeld, again in 5m0s"},
+	})
+}
+
+// What the cluster refuses is told like what is refused before it is asked.
+func TestDecision_OfWhatAClusterRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		why  error
+		from func() *seen
+		want string
+	}{
+		"for good":                  {reasoned{reasonOIDCPrefixRefused, unknown}, pending, "refuse: OIDCPrefixRefused, take back, again in 5m0s"},
+		"another issuer is first":   {reasoned{reasonOIDCConflict, unknown}, pending, "refuse: OIDCConflict, take back"},
+		"not what was given before": {reasoned{reasonOIDCIssuerRefused, unknown}, granted, "refuse: OIDCIssuerRefused, again in 5m0s"},
+		"not for good":              {reasoned{reasonRecreating, unknown}, pending, "refuse: WaitingForRecreation"},
+		"it does not answer":        {unknown, pending, "refuse: the hub does not answer"},
+		"it is on its way":          {reasoned{reasonClusterNotReady, clusterprovider.NotYet{}}, pending, "refuse: ClusterNotReady, again in 2s"},
+	} {
+		if got := (decision{do: grant}).refuse(c.from().ar, c.why).String(); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
+		}
+	}
+	d := decision{}.refuse(pending().ar, reasoned{reasonOIDCPrefixRefused, errors.New("no")}).alsoFailed(unknown)
+	if got := d.String(); got != "refuse: OIDCPrefixRefused, take back" || d.why.Error() != "no\nthe hub does not answer" {
+		t.Errorf("what cannot be taken back: %s, %v", got, d.why)
+	}
+	if d := d.alsoFailed(clusterprovider.NotYet{}); d.again != retryInterval {
+		t.Errorf("a cluster that is on its way is asked again in %s", d.again)
+	}
+}
+
+func TestStillValid(t *testing.T) {
+	for name, c := range map[string]struct {
+		from   func() *seen
+		change func(s *seen)
+		want   bool
+	}{
+		"a token":                        {granted, func(*seen) {}, true},
+		"an issuer":                      {byOIDC, func(*seen) {}, true},
+		"a token that has expired":       {granted, func(s *seen) { s.now = anyTime.Add(99 * time.Hour) }, false},
+		"a token that says nothing":      {granted, func(s *seen) { s.closer.answer.Data["expirationTimestamp"] = nil }, false},
+		"its Secret is gone":             {granted, func(s *seen) { s.closer.answer = gone }, false},
+		"its Secret is somebody else's":  {granted, func(s *seen) { s.closer.answer.Labels = nil }, false},
+		"nobody has looked":              {granted, func(s *seen) { s.closer = nil }, false},
+		"nobody has read its Secret":     {granted, func(s *seen) { s.closer.answer = secretSeen{} }, false},
+		"it is of another generation":    {granted, func(s *seen) { s.ar.Generation++ }, false},
+		"it is pending":                  {granted, func(s *seen) { s.ar.Status.Phase = v1alpha1.REQUEST_PENDING }, false},
+		"what could not be renewed last": {granted, func(s *seen) { s.condition("AccessReady", metav1.ConditionFalse, "X", "") }, true},
+	} {
+		s := c.from()
+		c.change(s)
+		if got := s.stillValid(); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
