@@ -22,12 +22,13 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
 
 // access gives and takes back access to the clusters of the provider, as AccessRequests ask for it.
 type access struct {
-	identity
+	hub.Identity
 	provider clusterprovider.Provider
 	client   client.Client
 	events   events.EventRecorder
@@ -56,9 +57,9 @@ type access struct {
 	reach func(*rest.Config, *v1alpha1.AccessRequest, *v1alpha1.Cluster) (*target, error)
 }
 
-func newAccess(own identity, provider clusterprovider.Provider, c client.Client, live client.Reader, recorder events.EventRecorder) *access {
+func newAccess(own hub.Identity, provider clusterprovider.Provider, c client.Client, live client.Reader, recorder events.EventRecorder) *access {
 	r := &access{
-		identity: own, provider: provider, client: c, live: live, events: recorder, leftovers: newLeftovers(own, provider, c, live),
+		Identity: own, provider: provider, client: c, live: live, events: recorder, leftovers: newLeftovers(own, provider, c, live),
 		giving: &giving{},
 	}
 	r.leftovers.trust, r.reach = r.trustAgain, r.targetOf
@@ -74,7 +75,7 @@ func (r *access) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	s := r.see(ctx, ar)
 	d := decide(s)
 	if err := r.record(ctx, ar, d); err != nil {
-		return settle(err)
+		return hub.Settle(err)
 	}
 	done := func() {}
 	if d.do == look {
@@ -88,7 +89,7 @@ func (r *access) Reconcile(ctx context.Context, request reconcile.Request) (reco
 			return reconcile.Result{}, d.why
 		}
 		if err := r.followRoles(ctx, s); err != nil {
-			return settle(err)
+			return hub.Settle(err)
 		}
 	case grant, renew, explain, refuse:
 		return r.answer(ctx, s, d)
@@ -104,7 +105,7 @@ func (r *access) Reconcile(ctx context.Context, request reconcile.Request) (reco
 // see is what the caches have of a request, and the provider's own record.
 func (r *access) see(ctx context.Context, ar *v1alpha1.AccessRequest) *seen {
 	_, trusts := r.provider.(clusterprovider.OIDCTruster)
-	s := &seen{own: r.identity, trustsOIDC: trusts, now: time.Now(), ar: ar, denied: r.denials.has(ar)}
+	s := &seen{own: r.Identity, trustsOIDC: trusts, now: time.Now(), ar: ar, denied: r.denials.has(ar)}
 	s.cluster, s.noCluster = r.clusterOf(ctx, ar)
 	return s
 }
@@ -133,9 +134,9 @@ func (r *access) lookCloser(ctx context.Context, s *seen) (done func()) {
 			c.endpoint = endpointDigest(c.config)
 		}
 	}
-	c.answer.Secret, c.answer.err = r.secret(ctx, answerName(s.ar))
+	c.answer.Secret, c.answer.err = r.secret(ctx, hub.AnswerName(s.ar))
 	if c.sources = r.tokenSources(ctx); c.sources {
-		c.source.Secret, c.source.err = r.secret(ctx, tokenSourceName(s.ar))
+		c.source.Secret, c.source.err = r.secret(ctx, hub.TokenSourceName(s.ar))
 	}
 	return done
 }
@@ -157,12 +158,12 @@ func (r *access) record(ctx context.Context, ar *v1alpha1.AccessRequest, d decis
 func (r *access) answer(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
 	granted, d, err := r.give(ctx, s, d)
 	if err != nil {
-		return settle(err)
+		return hub.Settle(err)
 	}
 	ar := s.ar
 	if d.forced {
-		if err := endOperation(ctx, r.client, ar); err != nil {
-			return settle(err)
+		if err := hub.EndOperation(ctx, r.client, ar); err != nil {
+			return hub.Settle(err)
 		}
 	}
 	before := ar.DeepCopy()
@@ -171,14 +172,14 @@ func (r *access) answer(ctx context.Context, s *seen, d decision) (reconcile.Res
 		return r.failed(ctx, before, s, d)
 	}
 	rememberTrust(ar)
-	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
-		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionTrue, Reason: reasonGranted, Message: granted.message,
+	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionTrue, Reason: hub.ReasonGranted, Message: granted.message,
 	})
 	granted.roles.remember(ar)
 	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_GRANTED, ar.Generation
-	ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: secretName(ar.Name)}
+	ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: hub.SecretName(ar.Name)}
 	if err := r.report(ctx, before, ar); err != nil {
-		return settle(err)
+		return hub.Settle(err)
 	}
 	return reconcile.Result{RequeueAfter: nextLook(ar, time.Now(), granted.renewal)}, nil
 }
@@ -229,15 +230,15 @@ func (r *access) grant(ctx context.Context, s *seen) (*answer, error) {
 // failed says on the request why there is no access.
 func (r *access) failed(ctx context.Context, before *v1alpha1.AccessRequest, s *seen, d decision) (reconcile.Result, error) {
 	ar, valid := s.ar, s.stillValid()
-	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
-		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: reasonOf(d.why, reasonClusterError), Message: d.why.Error(),
+	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: hub.ReasonOf(d.why, hub.ReasonClusterError), Message: d.why.Error(),
 	})
 	if !ar.Status.IsDenied() && (s.deleted() || !valid) {
 		ar.Status.Phase = v1alpha1.REQUEST_PENDING
 	}
 	ar.Status.ObservedGeneration = ar.Generation
 	if err := r.report(ctx, before, ar); err != nil {
-		return settle(err)
+		return hub.Settle(err)
 	}
 	if d.again == 0 {
 		return reconcile.Result{}, d.why
@@ -248,7 +249,7 @@ func (r *access) failed(ctx context.Context, before *v1alpha1.AccessRequest, s *
 
 // report writes the status of a request, and tells by an event what became of its access.
 func (r *access) report(ctx context.Context, before, ar *v1alpha1.AccessRequest) error {
-	if err := patchStatus(ctx, r.client, before, ar); err != nil {
+	if err := hub.PatchStatus(ctx, r.client, before, ar); err != nil {
 		return err
 	}
 	conditionevents.Record(r.events, ar, before.Status.Conditions, ar.Status.Conditions, clusterprovider.ConditionAccess, "GiveAccess")
@@ -262,26 +263,26 @@ var errNotOurs = errors.New("the cluster is another provider's")
 // clusterOf is the Cluster that access is asked for.
 func (r *access) clusterOf(ctx context.Context, ar *v1alpha1.AccessRequest) (*v1alpha1.Cluster, error) {
 	if ar.Spec.ClusterRef == nil {
-		return nil, reasoned{v1alpha1.ReasonInvalidReference, errors.New("spec.clusterRef is not set yet")}
+		return nil, hub.Because(v1alpha1.ReasonInvalidReference, errors.New("spec.clusterRef is not set yet"))
 	}
 	ref, cluster := ar.Spec.ClusterRef.NamespacedName(), &v1alpha1.Cluster{}
 	if err := r.client.Get(ctx, ref, cluster); apierrors.IsNotFound(err) {
-		return nil, reasoned{v1alpha1.ReasonInvalidReference, fmt.Errorf("referenced Cluster '%s' not found", ref)}
+		return nil, hub.Because(v1alpha1.ReasonInvalidReference, fmt.Errorf("referenced Cluster '%s' not found", ref))
 	} else if err != nil {
 		return nil, err
 	}
 	profile := &v1alpha1.ClusterProfile{}
 	err := r.client.Get(ctx, types.NamespacedName{Name: cluster.Spec.Profile}, profile)
 	switch {
-	case apierrors.IsNotFound(err) && controllerutil.ContainsFinalizer(cluster, r.clusterFinalizer()):
+	case apierrors.IsNotFound(err) && controllerutil.ContainsFinalizer(cluster, r.ClusterFinalizer()):
 		return cluster, nil
 	case apierrors.IsNotFound(err):
-		return nil, reasoned{v1alpha1.ReasonInvalidReference, fmt.Errorf("ClusterProfile '%s' not found", cluster.Spec.Profile)}
+		return nil, hub.Because(v1alpha1.ReasonInvalidReference, fmt.Errorf("ClusterProfile '%s' not found", cluster.Spec.Profile))
 	case err != nil:
 		return nil, err
-	case profile.Spec.ProviderRef.Name != r.name:
-		return nil, reasoned{v1alpha1.ReasonInvalidReference, fmt.Errorf("the Cluster '%s' is not one of the provider %q", ref, r.name)}
-	case !r.responsible(profile):
+	case profile.Spec.ProviderRef.Name != r.Name:
+		return nil, hub.Because(v1alpha1.ReasonInvalidReference, fmt.Errorf("the Cluster '%s' is not one of the provider %q", ref, r.Name))
+	case !r.Responsible(profile):
 		return nil, errNotOurs
 	}
 	return cluster, nil
@@ -289,7 +290,7 @@ func (r *access) clusterOf(ctx context.Context, ar *v1alpha1.AccessRequest) (*v1
 
 // hold keeps the request until its access has been taken back.
 func (r *access) hold(ctx context.Context, ar *v1alpha1.AccessRequest) error {
-	return patch(ctx, r.client, ar, func() { controllerutil.AddFinalizer(ar, r.accessFinalizer()) })
+	return hub.Patch(ctx, r.client, ar, func() { controllerutil.AddFinalizer(ar, r.AccessFinalizer()) })
 }
 
 // answerTimeout is how long a cluster may take to answer while access to it is given or taken back.
@@ -308,5 +309,5 @@ func (r *access) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*rest.
 
 // targetOf is a cluster as it is changed for a request.
 func (r *access) targetOf(config *rest.Config, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*target, error) {
-	return newTarget(config, r.accessLabels(ar), r.origin(ar, cluster))
+	return newTarget(config, r.AccessLabels(ar), originOf(r.Identity, ar, cluster))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 // takeBack removes from a cluster that is reached what a request has in it. The rights go first: once the issuer is not trusted any
@@ -59,16 +60,16 @@ func (r *access) end(ctx context.Context, s *seen, d decision) (reconcile.Result
 	if ar.Status.IsDenied() {
 		ar.Status.SecretRef = nil
 		meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionRoles)
-		setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
-			Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: reasonDenied, Message: "the access was taken back",
+		hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+			Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: hub.ReasonDenied, Message: "the access was taken back",
 		})
 		if err := r.report(ctx, before, ar); err != nil {
-			return settle(err)
+			return hub.Settle(err)
 		}
 	}
 	r.leftovers.letGo(ar)
 	r.fit.Delete(ar.UID)
-	return settle(patch(ctx, r.client, ar, func() { controllerutil.RemoveFinalizer(ar, r.accessFinalizer()) }))
+	return hub.Settle(hub.Patch(ctx, r.client, ar, func() { controllerutil.RemoveFinalizer(ar, r.AccessFinalizer()) }))
 }
 
 // withdraw takes the access of a request back whose Cluster does not have its cluster any more. The request waits, and is granted
@@ -76,8 +77,8 @@ func (r *access) end(ctx context.Context, s *seen, d decision) (reconcile.Result
 func (r *access) withdraw(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
 	ar := s.ar
 	if d.forced {
-		if err := endOperation(ctx, r.client, ar); err != nil {
-			return settle(err)
+		if err := hub.EndOperation(ctx, r.client, ar); err != nil {
+			return hub.Settle(err)
 		}
 	}
 	// Always: a grant whose status could not be written has left some. What it gave in the cluster goes before others have that.
@@ -97,11 +98,11 @@ func (r *access) withdraw(ctx context.Context, s *seen, d decision) (reconcile.R
 	} else { // what the cluster may still have stays in the status, by which the request is held
 		message += "; taking access back: " + failure.Error()
 	}
-	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
-		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: reasonClusterNotHeld, Message: message,
+	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: hub.ReasonClusterNotHeld, Message: message,
 	})
 	if err := r.report(ctx, before, ar); err != nil {
-		return settle(err)
+		return hub.Settle(err)
 	}
 	return reconcile.Result{RequeueAfter: d.again}, failure
 }

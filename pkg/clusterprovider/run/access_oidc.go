@@ -21,13 +21,14 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 // grantOIDC gives access to those whom an OIDC provider knows.
 func (r *access) grantOIDC(
 	ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, config *rest.Config, t *target,
 ) (*answer, error) {
-	wanted, err := oidcRights(ar.Spec.OIDC, r.hash(ar))
+	wanted, err := oidcRights(ar.Spec.OIDC, r.Hash(ar))
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (r *access) grantOIDC(
 	}
 	// A token that the request had before it asked for OIDC is of no use any more.
 	if r.tokenSources(ctx) {
-		if err := r.deleteSecret(ctx, ar, tokenSourceName(ar)); err != nil {
+		if err := r.deleteSecret(ctx, ar, hub.TokenSourceName(ar)); err != nil {
 			return nil, err
 		}
 	}
@@ -101,7 +102,7 @@ func (r *access) trust(ctx context.Context, cluster *v1alpha1.Cluster, now *v1al
 	}
 	list := &v1alpha1.AccessRequestList{}
 	name := client.ObjectKeyFromObject(cluster).String()
-	if err := r.client.List(ctx, list, client.MatchingFields{byCluster: name}); err != nil {
+	if err := r.client.List(ctx, list, client.MatchingFields{hub.ByCluster: name}); err != nil {
 		return err
 	}
 	providers, conflict := trusted(slices.DeleteFunc(list.Items, func(ar v1alpha1.AccessRequest) bool {
@@ -111,7 +112,7 @@ func (r *access) trust(ctx context.Context, cluster *v1alpha1.Cluster, now *v1al
 	if refused := (clusterprovider.RefusedIssuers)(nil); errors.As(err, &refused) {
 		err = refusal(refused, now)
 	} else if errors.As(err, &clusterprovider.NotYet{}) {
-		err = reasoned{reasonClusterNotReady, err}
+		err = hub.Because(hub.ReasonClusterNotReady, err)
 	} else if err != nil {
 		err = fmt.Errorf("making the cluster trust %d OIDC providers: %w", len(providers), err)
 	}
@@ -126,7 +127,7 @@ func (r *access) mayBeTrusted(ar *v1alpha1.AccessRequest) bool {
 	}
 	provider := trustOf(ar)
 	found, _ := r.fit.Load(ar.UID)
-	return r.begun(ar) && trustRank(ar) == 0 || found == any(names(&provider))
+	return r.Begun(ar) && trustRank(ar) == 0 || found == any(names(&provider))
 }
 
 // refusal is that of a request's own issuer. It is not in the way of other requests, nor of the end of one's own.
@@ -135,8 +136,9 @@ func refusal(refused clusterprovider.RefusedIssuers, ar *v1alpha1.AccessRequest)
 		return nil
 	}
 	if why, ok := refused[ar.Spec.OIDC.Issuer]; ok {
-		return reasoned{reasonOIDCIssuerRefused, fmt.Errorf("spec.oidc.issuer: the cluster cannot trust %s: %w",
-			ar.Spec.OIDC.Issuer, why)}
+		return hub.Because(hub.ReasonOIDCIssuerRefused, fmt.Errorf("spec.oidc.issuer: the cluster cannot trust %s: %w",
+			ar.Spec.OIDC.Issuer, why))
+
 	}
 	return nil
 }
@@ -180,17 +182,29 @@ func trustOf(ar *v1alpha1.AccessRequest) v1alpha1.OIDCProviderConfig {
 	return *provider
 }
 
+// originOf is what says in a cluster for which request something was made, and how the names in it are given.
+func originOf(own hub.Identity, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) map[string]string {
+	origin := own.Origin(ar, cluster)
+	if ar.Spec.OIDC != nil {
+		provider := trustOf(ar)
+		origin[own.NamesAnnotation()] = names(&provider)
+	}
+	return origin
+}
+
 // collision is why a cluster that trusts one provider cannot trust another.
 func collision(earlier, later *v1alpha1.OIDCProviderConfig) error {
 	switch {
 	case earlier.Issuer == later.Issuer && names(earlier) != names(later):
-		return reasoned{reasonOIDCConflict, errors.New("the cluster trusts spec.oidc.issuer already, " +
-			"with other claims or prefixes, for another AccessRequest: take the same ones")}
+		return hub.Because(hub.ReasonOIDCConflict, errors.New("the cluster trusts spec.oidc.issuer already, "+
+			"with other claims or prefixes, for another AccessRequest: take the same ones"))
+
 	case earlier.Issuer != later.Issuer && (overlap(*earlier.UsernamePrefix, *later.UsernamePrefix) ||
 		overlap(*earlier.GroupsPrefix, *later.GroupsPrefix)):
-		return reasoned{reasonOIDCConflict, errors.New("the cluster trusts another issuer already, for another AccessRequest, " +
-			"and users of spec.oidc.issuer could have the names of its users or groups: take another spec.oidc.name, or " +
-			"another usernamePrefix and groupsPrefix")}
+		return hub.Because(hub.ReasonOIDCConflict, errors.New("the cluster trusts another issuer already, for another AccessRequest, "+
+			"and users of spec.oidc.issuer could have the names of its users or groups: take another spec.oidc.name, or "+
+			"another usernamePrefix and groupsPrefix"))
+
 	}
 	return nil
 }
@@ -230,8 +244,8 @@ func rememberTrust(ar *v1alpha1.AccessRequest) {
 		return
 	}
 	provider := trustOf(ar)
-	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
-		Type: clusterprovider.ConditionOIDCTrusted, Status: metav1.ConditionTrue, Reason: reasonGranted, Message: names(&provider),
+	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+		Type: clusterprovider.ConditionOIDCTrusted, Status: metav1.ConditionTrue, Reason: hub.ReasonGranted, Message: names(&provider),
 	})
 }
 
@@ -245,8 +259,8 @@ func forgetTrust(ar *v1alpha1.AccessRequest, given bool) {
 		meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionOIDCTrusted)
 		return
 	}
-	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
-		Type: clusterprovider.ConditionOIDCTrusted, Status: metav1.ConditionFalse, Reason: reasonNotAskedFor,
+	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+		Type: clusterprovider.ConditionOIDCTrusted, Status: metav1.ConditionFalse, Reason: hub.ReasonNotAskedFor,
 		Message: "the request does not ask any more for the OIDC provider that the cluster may trust because of it",
 	})
 }

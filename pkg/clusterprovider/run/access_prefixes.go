@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 // prefixSeparators end a prefix: what stands before them is the provider's, and what follows is a name that it gives.
@@ -28,24 +29,26 @@ func (r *access) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, clu
 	}
 	provider, at := trustOf(ar), field.NewPath("spec", "oidc")
 	if !givesRoles(ar.Spec.OIDC) {
-		return reasoned{v1alpha1.ReasonConfigurationProblem, fmt.Errorf(
-			"%s: gives no role to anybody, and an issuer is not trusted for nothing: name subjects and roleRefs", at.Child("roleBindings"))}
+		return hub.Because(v1alpha1.ReasonConfigurationProblem, fmt.Errorf(
+			"%s: gives no role to anybody, and an issuer is not trusted for nothing: name subjects and roleRefs", at.Child("roleBindings")))
+
 	}
 	if !r.anyOIDCPrefix {
 		for name, prefix := range map[string]string{"usernamePrefix": *provider.UsernamePrefix, "groupsPrefix": *provider.GroupsPrefix} {
 			if err := prefixProblem(prefix); err != "" {
-				return reasoned{reasonOIDCPrefixRefused, fmt.Errorf("%s: %q %s", at.Child(name), prefix, err)}
+				return hub.Because(hub.ReasonOIDCPrefixRefused, fmt.Errorf("%s: %q %s", at.Child(name), prefix, err))
 			}
 		}
 	}
-	used, ours, err := t.foreignSubject(ctx, r.identity, &provider)
+	used, ours, err := t.foreignSubject(ctx, r.Identity, &provider)
 	if err != nil {
 		return fmt.Errorf("reading the bindings of the cluster: %w", err)
 	}
 	if ours {
-		return reasoned{reasonOIDCConflict, fmt.Errorf("%s: the cluster has rights still for names with its usernamePrefix or "+
+		return hub.Because(hub.ReasonOIDCConflict, fmt.Errorf("%s: the cluster has rights still for names with its usernamePrefix or "+
 			"groupsPrefix that another issuer gave, for another AccessRequest: take another name or other prefixes, or wait until "+
-			"that request is deleted, or granted for something else", at)}
+			"that request is deleted, or granted for something else", at))
+
 	}
 	if used == "" {
 		if used, err = r.verbatimSubject(ctx, ar, cluster, &provider); err != nil {
@@ -54,9 +57,10 @@ func (r *access) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, clu
 	}
 	if used != "" {
 		ctrl.LoggerFrom(ctx).Info("An OIDC provider is not trusted: others give rights to names with its prefix", "binding", used)
-		return reasoned{reasonOIDCPrefixRefused, fmt.Errorf("%s: bindings of others in the cluster give rights to names "+
+		return hub.Because(hub.ReasonOIDCPrefixRefused, fmt.Errorf("%s: bindings of others in the cluster give rights to names "+
 			"with its usernamePrefix or groupsPrefix already: take another name or other prefixes, or ask an admin of the cluster to "+
-			"remove these bindings", at)}
+			"remove these bindings", at))
+
 	}
 	r.fit.Store(ar.UID, names(&provider))
 	return nil
@@ -68,7 +72,7 @@ func (r *access) verbatimSubject(
 	ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, provider *v1alpha1.OIDCProviderConfig,
 ) (string, error) {
 	list := &v1alpha1.AccessRequestList{}
-	if err := r.client.List(ctx, list, client.MatchingFields{byCluster: client.ObjectKeyFromObject(cluster).String()}); err != nil {
+	if err := r.client.List(ctx, list, client.MatchingFields{hub.ByCluster: client.ObjectKeyFromObject(cluster).String()}); err != nil {
 		return "", err
 	}
 	for i := range list.Items {
@@ -121,7 +125,7 @@ func prefixProblem(prefix string) string {
 // provider has made it: the request may not be what it was made for any more, so the binding itself says which names are in it.
 // Those of earlier versions do not.
 func (t *target) foreignSubject(
-	ctx context.Context, own identity, provider *v1alpha1.OIDCProviderConfig,
+	ctx context.Context, own hub.Identity, provider *v1alpha1.OIDCProviderConfig,
 ) (binding string, ours bool, err error) {
 	clusterRoleBindings, roleBindings := &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}
 	if err := t.List(ctx, clusterRoleBindings); err != nil {
@@ -131,8 +135,8 @@ func (t *target) foreignSubject(
 		return "", false, err
 	}
 	look := func(object client.Object, subjects []rbacv1.Subject) {
-		_, made := object.GetLabels()[own.nameLabel()]
-		given, said := object.GetAnnotations()[own.namesAnnotation()]
+		_, made := object.GetLabels()[own.NameLabel()]
+		given, said := object.GetAnnotations()[own.NamesAnnotation()]
 		same := made && (!said || given == names(provider))
 		if binding == "" && !same && anyPrefixed(subjects, provider) {
 			binding, ours = key(object), made

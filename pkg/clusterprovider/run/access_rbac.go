@@ -4,6 +4,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 const (
@@ -39,7 +41,7 @@ func tokenRights(config *v1alpha1.TokenConfig, hash string) (*rights, error) {
 	subjects := subjectsOf(account)
 	r := &rights{namespaces: []string{v1alpha1.TokenMinterNamespace}, objects: []client.Object{account}}
 	for i, permission := range config.Permissions {
-		name := orDefault(permission.Name, fmt.Sprintf("openmcp:permission:%s:%d", hash, i))
+		name := cmp.Or(permission.Name, fmt.Sprintf("openmcp:permission:%s:%d", hash, i))
 		role := r.addRole(name, permission)
 		r.addBinding(name, role, subjects)
 	}
@@ -53,7 +55,7 @@ func tokenRights(config *v1alpha1.TokenConfig, hash string) (*rights, error) {
 func oidcRights(config *v1alpha1.OIDCConfig, hash string) (*rights, error) {
 	r := &rights{}
 	for i, role := range config.Roles {
-		r.addRole(orDefault(role.Name, fmt.Sprintf("openmcp:%s:%d", hash, i)), role)
+		r.addRole(cmp.Or(role.Name, fmt.Sprintf("openmcp:%s:%d", hash, i)), role)
 	}
 	for i, bindings := range config.RoleBindings {
 		subjects := prefixed(bindings.Subjects, &config.OIDCProviderConfig)
@@ -69,8 +71,9 @@ func (r *rights) distinct(field string) error {
 	seen := sets.New[string]()
 	for _, object := range r.objects {
 		if seen.Has(key(object)) {
-			return reasoned{v1alpha1.ReasonConfigurationProblem, fmt.Errorf("%s: two entries make the %s: give one of them another name",
-				field, key(object))}
+			return hub.Because(v1alpha1.ReasonConfigurationProblem, fmt.Errorf("%s: two entries make the %s: give one of them another name",
+				field, key(object)))
+
 		}
 		seen.Insert(key(object))
 	}
@@ -127,11 +130,4 @@ func serviceAccount(name string) *corev1.ServiceAccount {
 // subjectsOf are those of a binding to a ServiceAccount.
 func subjectsOf(account *corev1.ServiceAccount) []rbacv1.Subject {
 	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}}
-}
-
-func orDefault(name, otherwise string) string {
-	if name == "" {
-		return otherwise
-	}
-	return name
 }

@@ -28,6 +28,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 // refusing is a hub with the Cluster blue, whose rights are in in.
@@ -42,11 +43,11 @@ type refusing struct {
 func newRefusing(t *testing.T, requests ...client.Object) *refusing {
 	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
 	cluster.Status.Phase = v1alpha1.StatusPhaseReady
-	hub := fake.NewClientBuilder().WithScheme(hubScheme).WithObjects(append(requests, cluster)...).
-		WithIndex(&v1alpha1.AccessRequest{}, byCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
+	server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(append(requests, cluster)...).
+		WithIndex(&v1alpha1.AccessRequest{}, hub.ByCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
 	trusts := &truster{}
 	return &refusing{
-		access: newAccess(identity{name: "p", environment: "e"}, trusts, hub, hub, &events.FakeRecorder{}), t: t, truster: trusts, cluster: cluster,
+		access: newAccess(hub.Identity{Name: "p", Environment: "e"}, trusts, server, server, &events.FakeRecorder{}), t: t, truster: trusts, cluster: cluster,
 		in: fake.NewClientBuilder().WithScheme(targetScheme).Build(),
 	}
 }
@@ -55,7 +56,7 @@ func newRefusing(t *testing.T, requests ...client.Object) *refusing {
 func (r *refusing) gives(ar *v1alpha1.AccessRequest) error {
 	ctx := context.WithoutCancel(r.t.Context())
 	r.reach = func(_ *rest.Config, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*target, error) {
-		return &target{Client: r.in, labels: r.accessLabels(ar), origin: r.origin(ar, cluster)}, nil
+		return &target{Client: r.in, labels: r.AccessLabels(ar), origin: originOf(r.Identity, ar, cluster)}, nil
 	}
 	s := r.looksClosely(ctx, ar, r.cluster)
 	_, d, err := r.give(ctx, s, s.giving(decision{}))
@@ -101,7 +102,7 @@ func byIssuer(name, issuer string, prefix *string, role string) *v1alpha1.Access
 func TestRefused_NoOtherRequestBringsItsIssuerIn(t *testing.T) {
 	evil, good := byIssuer("evil", "https://evil", new(""), "view"), byIssuer("good", "https://good", nil, "view")
 	r := newRefusing(t, evil, good)
-	if err := r.gives(evil); reasonOf(err, "") != reasonOIDCPrefixRefused {
+	if err := r.gives(evil); hub.ReasonOf(err, "") != hub.ReasonOIDCPrefixRefused {
 		t.Fatalf("evil: %v", err)
 	}
 	if slices.Contains(r.issuers(), "https://evil") {
@@ -141,7 +142,7 @@ func TestRefused_WhatTheRequestHadBeforeIsTakenBack(t *testing.T) {
 	}
 	ar.Generation, ar.Spec.OIDC.UsernamePrefix = 2, new("")
 	ar.Spec.OIDC.RoleBindings[0].RoleRefs[0].Name = "view"
-	if err := r.gives(ar); reasonOf(err, "") != reasonOIDCPrefixRefused {
+	if err := r.gives(ar); hub.ReasonOf(err, "") != hub.ReasonOIDCPrefixRefused {
 		t.Errorf("%v", err)
 	}
 	if r.bindings() != 0 || len(r.truster.asked) != 0 {
@@ -169,7 +170,7 @@ func TestRefused_NoClaimReadsLikePrefixes(t *testing.T) {
 		ar.Generation++
 		oidc.UsernamePrefix = new("")
 		change()
-		if err := r.gives(ar); reasonOf(err, "") != reasonOIDCPrefixRefused || len(r.truster.asked) > 0 {
+		if err := r.gives(ar); hub.ReasonOf(err, "") != hub.ReasonOIDCPrefixRefused || len(r.truster.asked) > 0 {
 			t.Errorf("%s: %v, and the cluster trusts %v", name, err, r.issuers())
 		}
 	}
@@ -193,7 +194,7 @@ func TestTakeBack_RightsGoWhateverBecomesOfTheIssuer(t *testing.T) {
 	}
 	ar.DeletionTimestamp = new(metav1.Now())
 	r.truster.refuses = errors.New("it does not load its configuration")
-	to := &target{Client: r.in, labels: r.accessLabels(ar)}
+	to := &target{Client: r.in, labels: r.AccessLabels(ar)}
 	if err := r.takeBack(t.Context(), ar, r.cluster, to); err == nil {
 		t.Error("it is let go though its issuer may be trusted")
 	}
@@ -249,7 +250,7 @@ func TestUntrust_NoIssuerOutlivesWhatWasAskedFor(t *testing.T) {
 				forgetTrust(ar, false)
 			}
 			ar.DeletionTimestamp = new(metav1.Now())
-			return r.takeBack(r.t.Context(), ar, r.cluster, &target{Client: works, labels: r.accessLabels(ar)})
+			return r.takeBack(r.t.Context(), ar, r.cluster, &target{Client: works, labels: r.AccessLabels(ar)})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -303,7 +304,7 @@ func TestLeftovers_NoIssuerOfARequestThatIsGoneStaysTrusted(t *testing.T) {
 	if len(r.truster.asked) != 3 {
 		t.Fatalf("the cluster trusts %v", r.issuers())
 	}
-	if err := patch(t.Context(), r.client, granted, func() { granted.Finalizers = nil }); err != nil { // the cache does not have it yet
+	if err := hub.Patch(t.Context(), r.client, granted, func() { granted.Finalizers = nil }); err != nil { // the cache does not have it yet
 		t.Fatal(err)
 	}
 	r.leftovers.provider = reachable{r.truster, empty.URL}
@@ -322,7 +323,7 @@ func TestInPlace_NotWhileTheStatusDoesNotSayWhichIssuerIsTrusted(t *testing.T) {
 		t.Fatal(err)
 	}
 	ar.Status.Phase = v1alpha1.REQUEST_GRANTED
-	setCondition(&ar.Status.Status, 1, metav1.Condition{Type: clusterprovider.ConditionAccess, Status: metav1.ConditionTrue})
+	hub.SetCondition(&ar.Status.Status, 1, metav1.Condition{Type: clusterprovider.ConditionAccess, Status: metav1.ConditionTrue})
 	if do, _, _ := r.looksClosely(t.Context(), ar, r.cluster).inPlace(); do != grant {
 		t.Error("nobody makes the cluster trust its issuer again")
 	}
@@ -342,14 +343,14 @@ func TestRefused_NoIssuerGetsNamesWhoseRightsAreStillThere(t *testing.T) {
 	if err := r.gives(corp); err != nil { // the hub does not list it
 		t.Fatal(err)
 	}
-	if err := r.gives(evil); reasonOf(err, "") != reasonOIDCConflict || slices.Contains(r.issuers(), "https://evil") {
+	if err := r.gives(evil); hub.ReasonOf(err, "") != hub.ReasonOIDCConflict || slices.Contains(r.issuers(), "https://evil") {
 		t.Errorf("%v, and the cluster trusts %v", err, r.issuers())
 	}
 	if err := r.gives(same); err != nil {
 		t.Errorf("its own issuer: %v", err)
 	}
 	for _, ar := range []*v1alpha1.AccessRequest{corp, same} {
-		if _, err := (&target{Client: r.in, labels: r.accessLabels(ar)}).cleanup(t.Context(), nil); err != nil {
+		if _, err := (&target{Client: r.in, labels: r.AccessLabels(ar)}).cleanup(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -376,7 +377,7 @@ func TestRefused_WithoutASecretNothingStays(t *testing.T) {
 			return apierrors.NewForbidden(corev1.Resource("secrets"), name.Name, errors.New("no RoleBinding"))
 		},
 	})
-	if err := r.gives(ar); reasonOf(err, "") != reasonSecretsForbidden {
+	if err := r.gives(ar); hub.ReasonOf(err, "") != hub.ReasonSecretsForbidden {
 		t.Errorf("%v", err)
 	}
 	if r.bindings() != 0 || len(r.issuers()) != 0 {

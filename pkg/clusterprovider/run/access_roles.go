@@ -21,6 +21,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
 
@@ -167,7 +168,7 @@ func (r *access) lookForRoles(
 // remember says on a request whether its roles are there. What is not known stays as it was said last.
 func (s rolesSeen) remember(ar *v1alpha1.AccessRequest) {
 	condition := metav1.Condition{
-		Type: clusterprovider.ConditionRoles, Status: metav1.ConditionTrue, Reason: reasonRolesFound, Message: "the cluster has all roles that are referred to",
+		Type: clusterprovider.ConditionRoles, Status: metav1.ConditionTrue, Reason: hub.ReasonRolesFound, Message: "the cluster has all roles that are referred to",
 	}
 	switch {
 	case !s.known:
@@ -180,10 +181,10 @@ func (s rolesSeen) remember(ar *v1alpha1.AccessRequest) {
 		if len(named) > mostRolesNamed {
 			named, more = named[:mostRolesNamed], fmt.Sprintf(" and %d more", len(s.missing)-mostRolesNamed)
 		}
-		condition.Status, condition.Reason = metav1.ConditionFalse, reasonRolesMissing
+		condition.Status, condition.Reason = metav1.ConditionFalse, hub.ReasonRolesMissing
 		condition.Message = "not in the cluster, and so without any right as yet: " + strings.Join(named, ", ") + more
 	}
-	setCondition(&ar.Status.Status, ar.Generation, condition)
+	hub.SetCondition(&ar.Status.Status, ar.Generation, condition)
 }
 
 // followRoles looks whether the roles of a request whose access is in place are still there, or there by now. A cluster that does
@@ -205,7 +206,7 @@ func (r *access) followRoles(ctx context.Context, s *seen) error {
 func (r *access) reportRoles(ctx context.Context, ar *v1alpha1.AccessRequest, seen rolesSeen) error {
 	before := ar.DeepCopy()
 	seen.remember(ar)
-	if err := patchStatus(ctx, r.client, before, ar); err != nil {
+	if err := hub.PatchStatus(ctx, r.client, before, ar); err != nil {
 		return err
 	}
 	r.tellOfRoles(before, ar)
@@ -224,7 +225,7 @@ func (r *access) tellOfRoles(before, ar *v1alpha1.AccessRequest) {
 // wantedBy are the rights that a request asks for.
 func (r *access) wantedBy(ar *v1alpha1.AccessRequest) (*rights, error) {
 	if ar.Spec.OIDC != nil {
-		return oidcRights(ar.Spec.OIDC, r.hash(ar))
+		return oidcRights(ar.Spec.OIDC, r.Hash(ar))
 	}
-	return tokenRights(ar.Spec.Token, r.hash(ar))
+	return tokenRights(ar.Spec.Token, r.Hash(ar))
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 // referring is a hub with requests for the Cluster blue, whose roles are in in.
@@ -36,8 +37,8 @@ type referring struct {
 
 func newReferring(t *testing.T, requests ...client.Object) *referring {
 	r := &referring{t: t, told: events.NewFakeRecorder(100)}
-	hub := fake.NewClientBuilder().WithScheme(hubScheme).WithObjects(requests...).WithStatusSubresource(requests...).Build()
-	r.access = newAccess(identity{name: "p", environment: "e"}, nil, hub, hub, r.told)
+	server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(requests...).WithStatusSubresource(requests...).Build()
+	r.access = newAccess(hub.Identity{Name: "p", Environment: "e"}, nil, server, server, r.told)
 	r.in = interceptor.NewClient(fake.NewClientBuilder().WithScheme(targetScheme).Build(), interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			r.lists++

@@ -18,27 +18,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 // secretsRole is the ClusterRole with what a provider does to Secrets. It is bound in each namespace that has requests: a
 // provider has no need to see the other Secrets of the hub. So it does not list or watch them either.
 const secretsRole = "clusterhub:cluster-provider-secrets"
 
-// answerName is the name of the Secret that answers a request.
-func answerName(ar *v1alpha1.AccessRequest) types.NamespacedName {
-	return types.NamespacedName{Namespace: ar.Namespace, Name: secretName(ar.Name)}
-}
-
-func tokenSourceName(ar *v1alpha1.AccessRequest) types.NamespacedName {
-	return types.NamespacedName{Namespace: v1alpha1.TokenSourceNamespace, Name: string(ar.UID)}
-}
-
 // secretNames are the names of all Secrets that a request can have.
 func (r *access) secretNames(ctx context.Context, ar *v1alpha1.AccessRequest) []types.NamespacedName {
 	if r.tokenSources(ctx) {
-		return []types.NamespacedName{answerName(ar), tokenSourceName(ar)}
+		return []types.NamespacedName{hub.AnswerName(ar), hub.TokenSourceName(ar)}
 	}
-	return []types.NamespacedName{answerName(ar)}
+	return []types.NamespacedName{hub.AnswerName(ar)}
 }
 
 // tokenSources is whether the hub has a place for the sources of short-lived tokens. Not every hub serves them.
@@ -67,19 +59,10 @@ func (r *remembered) get(ask func() bool) bool {
 	return r.answer
 }
 
-// madeFor is whether a Secret has been made by this provider for a request.
-func (i identity) madeFor(ar *v1alpha1.AccessRequest, secret *corev1.Secret) bool {
-	for label, value := range i.ownLabels() {
-		if secret.Labels[label] != value {
-			return false
-		}
-	}
-	return metav1.IsControlledBy(secret, ar) || client.ObjectKeyFromObject(secret) == tokenSourceName(ar)
-}
-
 func notManaged(secret *corev1.Secret) error {
-	return reasoned{reasonNotManaged, fmt.Errorf("the Secret '%s' is not one that this provider has made for the request, "+
-		"and is left alone: delete it", client.ObjectKeyFromObject(secret))}
+	return hub.Because(hub.ReasonNotManaged, fmt.Errorf("the Secret '%s' is not one that this provider has made for the request, "+
+		"and is left alone: delete it", client.ObjectKeyFromObject(secret)))
+
 }
 
 // secret reads a Secret.
@@ -87,8 +70,9 @@ func (r *access) secret(ctx context.Context, name types.NamespacedName) (*corev1
 	secret := &corev1.Secret{}
 	err := r.live.Get(ctx, name, secret)
 	if apierrors.IsForbidden(err) {
-		err = reasoned{reasonSecretsForbidden, fmt.Errorf("the provider may not write Secrets in the namespace %q: %s",
-			name.Namespace, r.bind(ctx, name.Namespace))}
+		err = hub.Because(hub.ReasonSecretsForbidden, fmt.Errorf("the provider may not write Secrets in the namespace %q: %s",
+			name.Namespace, r.bind(ctx, name.Namespace)))
+
 	}
 	return secret, err
 }
@@ -103,7 +87,7 @@ func (r *access) bind(ctx context.Context, namespace string) string {
 		subject = "--serviceaccount=" + in + ":" + name
 	}
 	return fmt.Sprintf("kubectl create rolebinding cluster-provider-%s -n %s --clusterrole=%s %s",
-		r.name, namespace, secretsRole, subject)
+		r.Name, namespace, secretsRole, subject)
 }
 
 // writeSecret creates or updates a Secret. One that is somebody else's is left alone.
@@ -116,7 +100,7 @@ func (r *access) writeSecret(ctx context.Context, secret *corev1.Secret, ar *v1a
 	if err != nil {
 		return err
 	}
-	if !r.madeFor(ar, have) {
+	if !r.MadeFor(ar, have) {
 		return notManaged(have)
 	}
 	have.Annotations, have.Data = secret.Annotations, secret.Data
@@ -127,7 +111,7 @@ func (r *access) writeSecret(ctx context.Context, secret *corev1.Secret, ar *v1a
 func (r *access) deleteSecrets(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 	for _, name := range r.secretNames(ctx, ar) {
 		err := r.deleteSecret(ctx, ar, name)
-		if reasonOf(err, "") == reasonSecretsForbidden && name == answerName(ar) && !ar.DeletionTimestamp.IsZero() {
+		if hub.ReasonOf(err, "") == hub.ReasonSecretsForbidden && name == hub.AnswerName(ar) && !ar.DeletionTimestamp.IsZero() {
 			// It goes with the request, whose property it is. Where a whole namespace is deleted, the RoleBinding in it went first.
 			continue
 		}
@@ -141,7 +125,7 @@ func (r *access) deleteSecrets(ctx context.Context, ar *v1alpha1.AccessRequest) 
 // deleteSecret deletes a Secret, if it has been made for the request.
 func (r *access) deleteSecret(ctx context.Context, ar *v1alpha1.AccessRequest, name types.NamespacedName) error {
 	secret, err := r.secret(ctx, name)
-	if err != nil || !r.madeFor(ar, secret) {
+	if err != nil || !r.MadeFor(ar, secret) {
 		return client.IgnoreNotFound(err)
 	}
 	uid := secret.UID

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 func (r *access) setup(mgr ctrl.Manager, workers int) error {
@@ -31,8 +32,8 @@ func (r *access) setup(mgr ctrl.Manager, workers int) error {
 // changed lets pass what others do to a request that is ours, or was, or was denied. That we grant it, or put our finalizer on
 // it, is nothing new.
 func (r *access) changed() predicate.Funcs {
-	concerns := func(ar *v1alpha1.AccessRequest) bool { return r.concerns(ar) || r.denials.has(ar) }
-	funcs := predicate.NewPredicateFuncs(r.concerns)
+	concerns := func(ar *v1alpha1.AccessRequest) bool { return r.Concerns(ar) || r.denials.has(ar) }
+	funcs := predicate.NewPredicateFuncs(r.Concerns)
 	funcs.CreateFunc = func(e event.CreateEvent) bool {
 		ar := e.Object.(*v1alpha1.AccessRequest)
 		r.denials.notice(ar)
@@ -41,7 +42,7 @@ func (r *access) changed() predicate.Funcs {
 	funcs.DeleteFunc = func(e event.DeleteEvent) bool {
 		r.denials.forget(e.Object.GetUID())
 		r.fit.Delete(e.Object.GetUID())
-		return r.concerns(e.Object)
+		return r.Concerns(e.Object)
 	}
 	funcs.UpdateFunc = func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*v1alpha1.AccessRequest), e.ObjectNew.(*v1alpha1.AccessRequest)
@@ -49,7 +50,7 @@ func (r *access) changed() predicate.Funcs {
 		changed := before.Generation != after.Generation ||
 			before.Status.Phase != after.Status.Phase && !after.Status.IsGranted() ||
 			v1alpha1.IsPrepared(before) != v1alpha1.IsPrepared(after) ||
-			r.begun(before) && !r.begun(after) ||
+			r.Begun(before) && !r.Begun(after) ||
 			!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations)
 		return changed && (concerns(before) || concerns(after))
 	}
@@ -65,11 +66,11 @@ var clusterChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool 
 
 func (r *access) ofCluster(ctx context.Context, cluster client.Object) (requests []reconcile.Request) {
 	list := &v1alpha1.AccessRequestList{}
-	if err := r.client.List(ctx, list, client.MatchingFields{byCluster: client.ObjectKeyFromObject(cluster).String()}); err != nil {
+	if err := r.client.List(ctx, list, client.MatchingFields{hub.ByCluster: client.ObjectKeyFromObject(cluster).String()}); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "AccessRequests of a Cluster", "cluster", client.ObjectKeyFromObject(cluster))
 	}
 	for _, ar := range list.Items {
-		if r.concerns(&ar) {
+		if r.Concerns(&ar) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&ar)})
 		}
 	}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 func TestOIDCRights_PutPrefixesBeforeUsersAndGroups(t *testing.T) {
@@ -75,7 +76,7 @@ func TestTokenRights_TwoRolesOfOneName(t *testing.T) {
 		t.Errorf("a Role and a ClusterRole: %v", err)
 	}
 	err := of(v1alpha1.PermissionsRequest{Name: "a"}, v1alpha1.PermissionsRequest{Name: "a"})
-	if reasonOf(err, "") != v1alpha1.ReasonConfigurationProblem || !strings.Contains(err.Error(), "two entries make the ClusterRole a") {
+	if hub.ReasonOf(err, "") != v1alpha1.ReasonConfigurationProblem || !strings.Contains(err.Error(), "two entries make the ClusterRole a") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -131,7 +132,7 @@ func TestTrusted_TheFirstKeepsAnIssuer(t *testing.T) {
 		t.Errorf("the same again: %d, %v", len(providers), err)
 	}
 	providers, err := trusted([]v1alpha1.AccessRequest{first}, &other)
-	if len(providers) != 1 || *providers[0].UsernamePrefix != "corp:" || reasonOf(err, "") != reasonOIDCConflict {
+	if len(providers) != 1 || *providers[0].UsernamePrefix != "corp:" || hub.ReasonOf(err, "") != hub.ReasonOIDCConflict {
 		t.Errorf("another prefix: %+v, %v", providers, err)
 	}
 	first.Status.Phase = v1alpha1.REQUEST_DENIED
@@ -159,7 +160,7 @@ func TestTrusted_NobodyPassesForUsersOfAnotherIssuer(t *testing.T) {
 		"an older request that was about something else": request("evil", time.Hour, "https://evil", "corp:", "corp:"),
 	} {
 		providers, err := trusted([]v1alpha1.AccessRequest{corp}, &attack)
-		if len(providers) != 1 || providers[0].Issuer != "https://corp" || reasonOf(err, "") != reasonOIDCConflict {
+		if len(providers) != 1 || providers[0].Issuer != "https://corp" || hub.ReasonOf(err, "") != hub.ReasonOIDCConflict {
 			t.Errorf("%s: %+v, %v", name, providers, err)
 		}
 		if providers, err := trusted([]v1alpha1.AccessRequest{attack}, &corp); len(providers) != 1 || err != nil {
@@ -217,17 +218,17 @@ func TestTrust_ARefusedIssuerIsItsOwnRequestsError(t *testing.T) {
 	rememberTrust(good)
 	rememberTrust(bad)
 	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "1"}}
-	hub := fake.NewClientBuilder().WithScheme(hubScheme).WithObjects(good, bad).
-		WithIndex(&v1alpha1.AccessRequest{}, byCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
+	server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(good, bad).
+		WithIndex(&v1alpha1.AccessRequest{}, hub.ByCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
 	provider := &truster{refuses: errors.Join(clusterprovider.RefusedIssuers{"https://bad": errors.New("it does not answer")})}
-	r := newAccess(identity{name: "p", environment: "e"}, provider, hub, hub, &events.FakeRecorder{})
+	r := newAccess(hub.Identity{Name: "p", Environment: "e"}, provider, server, server, &events.FakeRecorder{})
 
 	if err := r.trust(t.Context(), cluster, good); err != nil || len(provider.asked) != 2 {
 		t.Errorf("another's issuer is refused: %v of %v", err, provider.asked)
 	}
 	err := r.trust(t.Context(), cluster, bad)
 	want := "spec.oidc.issuer: the cluster cannot trust https://bad: it does not answer"
-	if reasonOf(err, "") != "OIDCIssuerRefused" || err.Error() != want {
+	if hub.ReasonOf(err, "") != "OIDCIssuerRefused" || err.Error() != want {
 		t.Errorf("its own is: %v", err)
 	}
 	bad.DeletionTimestamp = new(metav1.Now())
@@ -235,7 +236,7 @@ func TestTrust_ARefusedIssuerIsItsOwnRequestsError(t *testing.T) {
 		t.Errorf("it cannot be deleted: %v", err)
 	}
 	provider.refuses = errors.New("the cluster does not answer")
-	if err := r.trust(t.Context(), cluster, good); err == nil || reasonOf(err, "none") != "none" {
+	if err := r.trust(t.Context(), cluster, good); err == nil || hub.ReasonOf(err, "none") != "none" {
 		t.Errorf("nobody knows whom it trusts: %v", err)
 	}
 }
@@ -245,7 +246,7 @@ func TestTrust_ARestartIsWaitedForAndSaid(t *testing.T) {
 	r := newRefusing(t, ar)
 	r.truster.refuses = clusterprovider.NotYet{Message: "it is restarted"}
 	err := r.gives(ar)
-	if reasonOf(err, "") != reasonClusterNotReady || err.Error() != "it is restarted" {
+	if hub.ReasonOf(err, "") != hub.ReasonClusterNotReady || err.Error() != "it is restarted" {
 		t.Fatalf("%v", err)
 	}
 	other := byIssuer("other", "https://other", nil, "view")
@@ -254,14 +255,14 @@ func TestTrust_ARestartIsWaitedForAndSaid(t *testing.T) {
 	}
 	for _, failure := range []error{err, fmt.Errorf("taking access back: %w", err)} {
 		ar.ResourceVersion = ""
-		hub := fake.NewClientBuilder().WithScheme(hubScheme).WithObjects(ar).WithStatusSubresource(ar).Build()
-		r.client = hub
-		if err := hub.Get(t.Context(), client.ObjectKeyFromObject(ar), ar); err != nil {
+		server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(ar).WithStatusSubresource(ar).Build()
+		r.client = server
+		if err := server.Get(t.Context(), client.ObjectKeyFromObject(ar), ar); err != nil {
 			t.Fatal(err)
 		}
-		result, err := r.failed(t.Context(), ar.DeepCopy(), &seen{own: r.identity, ar: ar}, decision{}.explain(failure))
+		result, err := r.failed(t.Context(), ar.DeepCopy(), &seen{own: r.Identity, ar: ar}, decision{}.explain(failure))
 		said := ar.Status.Conditions[0]
-		if err != nil || result.RequeueAfter != retryInterval || said.Reason != "ClusterNotReady" || said.Message != failure.Error() {
+		if err != nil || result.RequeueAfter != hub.RetryInterval || said.Reason != "ClusterNotReady" || said.Message != failure.Error() {
 			t.Errorf("%+v, %v: %+v", result, err, said)
 		}
 	}

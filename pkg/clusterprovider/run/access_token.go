@@ -21,6 +21,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 const (
@@ -72,8 +73,8 @@ func outlives(ar *v1alpha1.AccessRequest, until, now time.Time) bool {
 
 // endOfTokens is until when tokens were asked for, by our own clock, as an object says by an annotation. Those of earlier versions
 // do not say so: then it is otherwise.
-func (i identity) endOfTokens(object client.Object, otherwise time.Time) time.Time {
-	until, err := time.Parse(time.RFC3339, object.GetAnnotations()[i.tokensUntilAnnotation()])
+func endOfTokens(own hub.Identity, object client.Object, otherwise time.Time) time.Time {
+	until, err := time.Parse(time.RFC3339, object.GetAnnotations()[own.TokensUntilAnnotation()])
 	if err != nil {
 		return otherwise
 	}
@@ -108,7 +109,7 @@ func renewalOf(ar *v1alpha1.AccessRequest, created, expires time.Time) time.Time
 func (r *access) grantToken(
 	ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, config *rest.Config, t *target,
 ) (*answer, error) {
-	name := r.hash(ar)
+	name := r.Hash(ar)
 	wanted, err := tokenRights(ar.Spec.Token, name)
 	if err != nil {
 		return nil, err
@@ -129,7 +130,7 @@ func (r *access) grantToken(
 	if err != nil {
 		return nil, fmt.Errorf("asking for a token: %w", err)
 	}
-	kubeconfig, err := tokenKubeconfig(config, r.name, token.Status.Token)
+	kubeconfig, err := tokenKubeconfig(config, r.Name, token.Status.Token)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +146,7 @@ func (r *access) grantToken(
 		v1alpha1.SecretKeyCreationTimestamp:   []byte(strconv.FormatInt(created.Unix(), 10)),
 		v1alpha1.SecretKeyExpirationTimestamp: []byte(strconv.FormatInt(expires.Unix(), 10)),
 	})
-	secret.Annotations[r.tokensUntilAnnotation()] = until.UTC().Format(time.RFC3339)
+	secret.Annotations[r.TokensUntilAnnotation()] = until.UTC().Format(time.RFC3339)
 	if err := r.writeSecret(ctx, secret, ar); err != nil {
 		return nil, err
 	}
@@ -169,15 +170,15 @@ func (r *access) endOldTokens(ctx context.Context, ar *v1alpha1.AccessRequest, t
 	if err := t.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil || !t.manages(account) {
 		return client.IgnoreNotFound(err)
 	}
-	secret, err := r.secret(ctx, answerName(ar))
+	secret, err := r.secret(ctx, hub.AnswerName(ar))
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
 	expires := time.Time{}
-	if err == nil && r.madeFor(ar, secret) {
+	if err == nil && r.MadeFor(ar, secret) {
 		_, expires, _ = lifetime(secret)
 	}
-	if !outlives(ar, r.endOfTokens(account, expires), time.Now()) {
+	if !outlives(ar, endOfTokens(r.Identity, account, expires), time.Now()) {
 		return nil
 	}
 	return client.IgnoreNotFound(t.Delete(ctx, account, client.Preconditions{UID: &account.UID}))
@@ -190,11 +191,11 @@ func (r *access) recordTokens(ctx context.Context, t *target, name string, until
 	if err := t.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
 		return time.Time{}, err
 	}
-	if recorded := r.endOfTokens(account, time.Time{}); recorded.After(until) {
+	if recorded := endOfTokens(r.Identity, account, time.Time{}); recorded.After(until) {
 		return recorded, nil
 	}
-	return until, patch(ctx, t, account, func() {
-		metav1.SetMetaDataAnnotation(&account.ObjectMeta, r.tokensUntilAnnotation(), until.UTC().Format(time.RFC3339))
+	return until, hub.Patch(ctx, t, account, func() {
+		metav1.SetMetaDataAnnotation(&account.ObjectMeta, r.TokensUntilAnnotation(), until.UTC().Format(time.RFC3339))
 	})
 }
 
@@ -209,7 +210,7 @@ func (t *target) token(ctx context.Context, name string, lifetime time.Duration)
 func (r *access) accessSecret(ar *v1alpha1.AccessRequest, config *rest.Config, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: ar.Namespace, Name: secretName(ar.Name), Labels: r.ownLabels(),
+			Namespace: ar.Namespace, Name: hub.SecretName(ar.Name), Labels: r.OwnLabels(),
 			Annotations: map[string]string{endpointAnnotation: endpointDigest(config)},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "AccessRequest", Name: ar.Name, UID: ar.UID, Controller: new(true),
@@ -236,9 +237,9 @@ func (r *access) keepTokenSource(
 	if err != nil {
 		return err
 	}
-	place := tokenSourceName(ar)
+	place := hub.TokenSourceName(ar)
 	return r.writeSecret(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: place.Namespace, Name: place.Name, Labels: r.ownLabels()},
+		ObjectMeta: metav1.ObjectMeta{Namespace: place.Namespace, Name: place.Name, Labels: r.OwnLabels()},
 		Type:       v1alpha1.TokenSourceSecretType,
 		Data: map[string][]byte{
 			v1alpha1.TokenSourceKubeconfigKey:              kubeconfig,

@@ -21,6 +21,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 func withTTL(ttl time.Duration, created time.Time) *v1alpha1.AccessRequest {
@@ -85,7 +86,7 @@ func TestRenewalOf_NotOfATokenThatEndsWithItsRequest(t *testing.T) {
 
 // A token cannot be called back, but its ServiceAccount can go. Who asks for access can write the Secret, and remove it.
 func TestEndOldTokens_OnlyThoseThatOutliveTheirRequest(t *testing.T) {
-	own := identity{name: "p", environment: "e"}
+	own := hub.Identity{Name: "p", Environment: "e"}
 	now := time.Now()
 	const day = 24 * time.Hour
 	for name, c := range map[string]struct {
@@ -106,21 +107,21 @@ func TestEndOldTokens_OnlyThoseThatOutliveTheirRequest(t *testing.T) {
 		"an earlier version's, without Secret": {ttl: time.Hour},
 	} {
 		ar := withTTL(c.ttl, now)
-		account := serviceAccount(own.hash(ar))
+		account := serviceAccount(own.Hash(ar))
 		account.UID = "sa"
 		if c.until > 0 {
 			account.Annotations = map[string]string{"e.p.clusters.openmcp.cloud/tokens-until": now.Add(c.until).Format(time.RFC3339)}
 		}
 		if !c.other {
-			account.Labels = own.accessLabels(ar)
+			account.Labels = own.AccessLabels(ar)
 		}
 		in := fake.NewClientBuilder().WithScheme(targetScheme).WithObjects(account).Build()
-		to := &target{Client: in, labels: own.accessLabels(ar)}
+		to := &target{Client: in, labels: own.AccessLabels(ar)}
 		r := newAccess(own, nil, nil, nil, &events.FakeRecorder{})
-		hub := fake.NewClientBuilder().WithScheme(hubScheme)
+		server := fake.NewClientBuilder().WithScheme(hub.Scheme)
 		if c.expires > 0 {
-			hub.WithObjects(&corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{Namespace: ar.Namespace, Name: secretName(ar.Name), Labels: own.ownLabels(),
+			server.WithObjects(&corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ar.Namespace, Name: hub.SecretName(ar.Name), Labels: own.OwnLabels(),
 					OwnerReferences: []metav1.OwnerReference{{UID: ar.UID, Controller: new(true)}}},
 				Data: map[string][]byte{
 					v1alpha1.SecretKeyCreationTimestamp:   []byte(unix(now)),
@@ -128,8 +129,8 @@ func TestEndOldTokens_OnlyThoseThatOutliveTheirRequest(t *testing.T) {
 				},
 			})
 		}
-		r.live = hub.Build()
-		if err := r.endOldTokens(t.Context(), ar, to, own.hash(ar)); err != nil {
+		r.live = server.Build()
+		if err := r.endOldTokens(t.Context(), ar, to, own.Hash(ar)); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		err := in.Get(t.Context(), client.ObjectKeyFromObject(account), &corev1.ServiceAccount{})
@@ -149,16 +150,16 @@ func (reached) Connect(context.Context, *v1alpha1.Cluster) (*rest.Config, error)
 // The fake cluster gives tokens that are valid for thousands of years, whatever is asked for, as one does whose clock is ahead.
 // What is recorded stays through a grant, and a shorter ttl is seen even if the Secret lies.
 func TestGrantToken_RecordsUntilWhenTokensAreValid(t *testing.T) {
-	own, now := identity{name: "p", environment: "e"}, time.Now()
+	own, now := hub.Identity{Name: "p", Environment: "e"}, time.Now()
 	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
 	ar := withTTL(24*time.Hour, now)
 	ar.Generation, ar.Spec.Token = 1, &v1alpha1.TokenConfig{}
 	in := fake.NewClientBuilder().WithScheme(targetScheme).WithObjects(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.TokenMinterNamespace}}).Build()
-	to := &target{Client: in, labels: own.accessLabels(ar), origin: own.origin(ar, cluster)}
-	hub := fake.NewClientBuilder().WithScheme(hubScheme).Build()
-	r := newAccess(own, reached{}, hub, hub, &events.FakeRecorder{})
-	account := serviceAccount(own.hash(ar))
+	to := &target{Client: in, labels: own.AccessLabels(ar), origin: own.Origin(ar, cluster)}
+	server := fake.NewClientBuilder().WithScheme(hub.Scheme).Build()
+	r := newAccess(own, reached{}, server, server, &events.FakeRecorder{})
+	account := serviceAccount(own.Hash(ar))
 	// gives gives access, and returns until when it is recorded that tokens are valid, from now.
 	gives := func() time.Duration {
 		t.Helper()
@@ -169,7 +170,7 @@ func TestGrantToken_RecordsUntilWhenTokensAreValid(t *testing.T) {
 			t.Fatal(err)
 		}
 		ar.Status.Phase = v1alpha1.REQUEST_GRANTED
-		setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{Type: clusterprovider.ConditionAccess, Status: metav1.ConditionTrue})
+		hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{Type: clusterprovider.ConditionAccess, Status: metav1.ConditionTrue})
 		until, _ := time.Parse(time.RFC3339, account.Annotations["e.p.clusters.openmcp.cloud/tokens-until"])
 		return until.Sub(now).Round(time.Hour)
 	}
@@ -188,12 +189,12 @@ func TestGrantToken_RecordsUntilWhenTokensAreValid(t *testing.T) {
 		t.Errorf("a ttl that is hardly shorter: tokens end, or the record goes: %s, %v", got, account.Annotations)
 	}
 
-	secret, err := r.secret(t.Context(), answerName(ar))
+	secret, err := r.secret(t.Context(), hub.AnswerName(ar))
 	if err != nil {
 		t.Fatal(err)
 	}
 	secret.Annotations["e.p.clusters.openmcp.cloud/tokens-until"] = now.Format(time.RFC3339)
-	if err := hub.Update(t.Context(), secret); err != nil {
+	if err := server.Update(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
 	ar.Spec.TTL.Duration, ar.Generation = time.Hour, 3
@@ -232,8 +233,8 @@ func TestFitToTrust(t *testing.T) {
 		return ar
 	}
 	blue := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
-	own := identity{name: "p", environment: "e"}
-	ours := own.accessLabels(request("other", "2"))
+	own := hub.Identity{Name: "p", Environment: "e"}
+	ours := own.AccessLabels(request("other", "2"))
 	for name, c := range map[string]struct {
 		ar       *v1alpha1.AccessRequest
 		bound    []rbacv1.Subject
@@ -272,16 +273,16 @@ func TestFitToTrust(t *testing.T) {
 			if c.byUs {
 				binding.SetLabels(ours)
 			}
-			hub := fake.NewClientBuilder().WithScheme(hubScheme).
-				WithIndex(&v1alpha1.AccessRequest{}, byCluster, func(client.Object) []string { return []string{"teams/blue"} })
+			server := fake.NewClientBuilder().WithScheme(hub.Scheme).
+				WithIndex(&v1alpha1.AccessRequest{}, hub.ByCluster, func(client.Object) []string { return []string{"teams/blue"} })
 			if c.another != nil {
-				hub.WithObjects(c.another)
+				server.WithObjects(c.another)
 			}
-			r := newAccess(own, nil, hub.Build(), nil, &events.FakeRecorder{})
+			r := newAccess(own, nil, server.Build(), nil, &events.FakeRecorder{})
 			r.anyOIDCPrefix = c.insecure
 			to := &target{Client: fake.NewClientBuilder().WithScheme(targetScheme).WithObjects(binding).Build()}
 			err := r.fitToTrust(t.Context(), c.ar, blue, to)
-			if c.refused != (err != nil) || err != nil && reasonOf(err, "") != cmp.Or(c.reason, reasonOIDCPrefixRefused) {
+			if c.refused != (err != nil) || err != nil && hub.ReasonOf(err, "") != cmp.Or(c.reason, hub.ReasonOIDCPrefixRefused) {
 				t.Errorf("%s, %s: %v", name, kind, err)
 			}
 		}

@@ -4,6 +4,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -27,11 +28,9 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
-
-// retryInterval is how often a provider is asked about a cluster that is not ready, or not gone, unless it says otherwise.
-const retryInterval = 2 * time.Second
 
 // closeTimeout is how long a cluster may take to answer that is to be removed, or looked through.
 const closeTimeout = 5 * time.Second
@@ -41,7 +40,7 @@ const closeAllTimeout = 5 * time.Minute
 
 // clusters keeps the Clusters of the provider's profiles.
 type clusters struct {
-	identity
+	hub.Identity
 	provider  clusterprovider.Provider
 	client    client.Client
 	events    events.EventRecorder
@@ -79,7 +78,7 @@ var notOnlyStatus = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 
 func (r *clusters) ofProfile(ctx context.Context, profile client.Object) (requests []reconcile.Request) {
 	list := &v1alpha1.ClusterList{}
-	if err := r.client.List(ctx, list, client.MatchingFields{byProfile: profile.GetName()}); err != nil {
+	if err := r.client.List(ctx, list, client.MatchingFields{hub.ByProfile: profile.GetName()}); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Clusters of a profile", "profile", profile.GetName())
 	}
 	for _, cluster := range list.Items {
@@ -98,12 +97,12 @@ func (r *clusters) Reconcile(ctx context.Context, request reconcile.Request) (re
 	if err != nil || !ours {
 		return reconcile.Result{}, err
 	}
-	switch operation(cluster) {
+	switch hub.Operation(cluster) {
 	case v1alpha1.OperationAnnotationValueIgnore:
 		return r.withdrawIgnored(ctx, cluster, profile)
 	case v1alpha1.OperationAnnotationValueReconcile:
-		if err := endOperation(ctx, r.client, cluster); err != nil {
-			return settle(err)
+		if err := hub.EndOperation(ctx, r.client, cluster); err != nil {
+			return hub.Settle(err)
 		}
 	}
 	if cluster.DeletionTimestamp.IsZero() {
@@ -118,21 +117,21 @@ func (r *clusters) profileOf(ctx context.Context, cluster *v1alpha1.Cluster) (cl
 	profile := &v1alpha1.ClusterProfile{}
 	err := r.client.Get(ctx, types.NamespacedName{Name: cluster.Spec.Profile}, profile)
 	if apierrors.IsNotFound(err) {
-		config, named := strings.CutPrefix(cluster.Spec.Profile, r.profileName(""))
-		return clusterprovider.Profile{Config: config}, named && controllerutil.ContainsFinalizer(cluster, r.clusterFinalizer()), nil
+		config, named := strings.CutPrefix(cluster.Spec.Profile, r.ProfileName(""))
+		return clusterprovider.Profile{Config: config}, named && controllerutil.ContainsFinalizer(cluster, r.ClusterFinalizer()), nil
 	}
-	return clusterprovider.Profile{Config: profile.Spec.ProviderConfigRef.Name, Versions: profile.Spec.SupportedVersions}, r.responsible(profile), err
+	return clusterprovider.Profile{Config: profile.Spec.ProviderConfigRef.Name, Versions: profile.Spec.SupportedVersions}, r.Responsible(profile), err
 }
 
 // ensure brings a cluster to what its object says.
 func (r *clusters) ensure(ctx context.Context, cluster *v1alpha1.Cluster, profile clusterprovider.Profile) (reconcile.Result, error) {
-	if err := patch(ctx, r.client, cluster, func() { controllerutil.AddFinalizer(cluster, r.clusterFinalizer()) }); err != nil {
-		return settle(err)
+	if err := hub.Patch(ctx, r.client, cluster, func() { controllerutil.AddFinalizer(cluster, r.ClusterFinalizer()) }); err != nil {
+		return hub.Settle(err)
 	}
 	state, failure := r.provider.Ensure(ctx, cluster.DeepCopy(), profile)
 	if failure == nil {
-		if err := patch(ctx, r.client, cluster, func() { r.describe(cluster, state) }); err != nil {
-			return settle(err)
+		if err := hub.Patch(ctx, r.client, cluster, func() { r.describe(cluster, state) }); err != nil {
+			return hub.Settle(err)
 		}
 	}
 	before := cluster.DeepCopy()
@@ -148,10 +147,10 @@ func (r *clusters) ensure(ctx context.Context, cluster *v1alpha1.Cluster, profil
 		}
 	}
 	for _, condition := range state.Conditions {
-		setCondition(&cluster.Status.Status, cluster.Generation, condition)
+		hub.SetCondition(&cluster.Status.Status, cluster.Generation, condition)
 	}
 	if err := r.report(ctx, before, cluster, readiness(state, failure)); err != nil {
-		return settle(err)
+		return hub.Settle(err)
 	}
 	if failure != nil {
 		return reconcile.Result{}, failure
@@ -177,20 +176,20 @@ func retryAfter(state clusterprovider.State) time.Duration {
 	case state.Ready:
 		return clusterprovider.ResyncInterval
 	}
-	return retryInterval
+	return hub.RetryInterval
 }
 
 func readiness(state clusterprovider.State, failure error) metav1.Condition {
 	condition := metav1.Condition{Type: clusterprovider.ConditionReady, Status: metav1.ConditionTrue, Message: "the cluster can be used"}
 	switch {
 	case failure != nil:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, reasonProviderError, failure.Error()
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, hub.ReasonProviderError, failure.Error()
 	case !state.Ready:
-		condition.Status, condition.Reason = metav1.ConditionFalse, reasonProgressing
-		condition.Message = orDefault(state.Info, "the provider is at work")
+		condition.Status, condition.Reason = metav1.ConditionFalse, hub.ReasonProgressing
+		condition.Message = cmp.Or(state.Info, "the provider is at work")
 		for _, why := range state.Conditions {
 			if why.Status != metav1.ConditionTrue { // an event tells of the reason
-				condition.Reason = orDefault(why.Reason, reasonProgressing)
+				condition.Reason = cmp.Or(why.Reason, hub.ReasonProgressing)
 				break
 			}
 		}
@@ -203,8 +202,8 @@ func (r *clusters) describe(cluster *v1alpha1.Cluster, state clusterprovider.Sta
 	if cluster.Labels == nil {
 		cluster.Labels = map[string]string{}
 	}
-	cluster.Labels[v1alpha1.ProviderLabel] = r.name
-	if version := versionLabel(state.Version); version != "" {
+	cluster.Labels[v1alpha1.ProviderLabel] = r.Name
+	if version := hub.VersionLabel(state.Version); version != "" {
 		cluster.Labels[v1alpha1.K8sVersionLabel] = version
 	}
 	if state.Info == "" {
@@ -219,24 +218,24 @@ func (r *clusters) describe(cluster *v1alpha1.Cluster, state clusterprovider.Sta
 
 // remove removes a cluster once nobody else holds its object.
 func (r *clusters) remove(ctx context.Context, cluster *v1alpha1.Cluster, profile clusterprovider.Profile) (reconcile.Result, error) {
-	if !controllerutil.ContainsFinalizer(cluster, r.clusterFinalizer()) {
+	if !controllerutil.ContainsFinalizer(cluster, r.ClusterFinalizer()) {
 		return reconcile.Result{}, nil
 	}
 	before := cluster.DeepCopy()
-	foreign := slices.DeleteFunc(slices.Clone(cluster.Finalizers), func(f string) bool { return f == r.clusterFinalizer() })
+	foreign := slices.DeleteFunc(slices.Clone(cluster.Finalizers), func(f string) bool { return f == r.ClusterFinalizer() })
 	if len(foreign) > 0 {
-		setCondition(&cluster.Status.Status, cluster.Generation, metav1.Condition{
-			Type: clusterprovider.ConditionForeignFinalizers, Status: metav1.ConditionFalse, Reason: reasonWaitingForDeletion,
+		hub.SetCondition(&cluster.Status.Status, cluster.Generation, metav1.Condition{
+			Type: clusterprovider.ConditionForeignFinalizers, Status: metav1.ConditionFalse, Reason: hub.ReasonWaitingForDeletion,
 			Message: "waiting until others remove their finalizers: " + strings.Join(foreign, ", "),
 		})
 		err := r.report(ctx, before, cluster, metav1.Condition{
-			Type: clusterprovider.ConditionReady, Status: metav1.ConditionFalse, Reason: reasonWaitingForDeletion, Message: "the cluster will be removed",
+			Type: clusterprovider.ConditionReady, Status: metav1.ConditionFalse, Reason: hub.ReasonWaitingForDeletion, Message: "the cluster will be removed",
 		})
-		return settle(err)
+		return hub.Settle(err)
 	}
 	ended, ok := r.giving.end(cluster.UID)
 	if !ok {
-		return reconcile.Result{RequeueAfter: retryInterval}, nil
+		return reconcile.Result{RequeueAfter: hub.RetryInterval}, nil
 	}
 	defer ended()
 	closing, cancel := context.WithTimeout(ctx, closeAllTimeout)
@@ -247,40 +246,40 @@ func (r *clusters) remove(ctx context.Context, cluster *v1alpha1.Cluster, profil
 	r.leftovers.lastLook(ctx, cluster)
 	gone, failure := r.provider.Remove(ctx, cluster.DeepCopy(), profile)
 	if gone && failure == nil {
-		err := patch(ctx, r.client, cluster, func() { controllerutil.RemoveFinalizer(cluster, r.clusterFinalizer()) })
+		err := hub.Patch(ctx, r.client, cluster, func() { controllerutil.RemoveFinalizer(cluster, r.ClusterFinalizer()) })
 		if err == nil {
 			r.leftovers.forget(cluster)
 			r.giving.locks.Delete(cluster.UID)
 		}
-		return settle(err)
+		return hub.Settle(err)
 	}
-	setCondition(&cluster.Status.Status, cluster.Generation, metav1.Condition{
+	hub.SetCondition(&cluster.Status.Status, cluster.Generation, metav1.Condition{
 		Type: clusterprovider.ConditionForeignFinalizers, Status: metav1.ConditionTrue, Message: "nobody else holds the Cluster",
 	})
 	ready := metav1.Condition{
-		Type: clusterprovider.ConditionReady, Status: metav1.ConditionFalse, Reason: reasonRemoving, Message: "the cluster is being removed",
+		Type: clusterprovider.ConditionReady, Status: metav1.ConditionFalse, Reason: hub.ReasonRemoving, Message: "the cluster is being removed",
 	}
 	if failure != nil {
-		ready.Reason, ready.Message = reasonProviderError, failure.Error()
+		ready.Reason, ready.Message = hub.ReasonProviderError, failure.Error()
 	}
 	if err := r.report(ctx, before, cluster, ready); err != nil {
-		return settle(err)
+		return hub.Settle(err)
 	}
 	if failure != nil {
 		return reconcile.Result{}, failure
 	}
-	return reconcile.Result{RequeueAfter: retryInterval}, nil
+	return reconcile.Result{RequeueAfter: hub.RetryInterval}, nil
 }
 
 // closeAccess takes back the access that is left to a cluster whose object was deleted before its AccessRequests were: the
 // cluster may live on, and nobody could do it later.
 func (r *clusters) closeAccess(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	list := &v1alpha1.AccessRequestList{}
-	if err := r.client.List(ctx, list, client.MatchingFields{byCluster: client.ObjectKeyFromObject(cluster).String()}); err != nil {
+	if err := r.client.List(ctx, list, client.MatchingFields{hub.ByCluster: client.ObjectKeyFromObject(cluster).String()}); err != nil {
 		return err
 	}
 	for _, ar := range list.Items {
-		if !controllerutil.ContainsFinalizer(&ar, r.accessFinalizer()) {
+		if !controllerutil.ContainsFinalizer(&ar, r.AccessFinalizer()) {
 			continue
 		}
 		config, err := r.provider.Connect(ctx, cluster)
@@ -289,7 +288,7 @@ func (r *clusters) closeAccess(ctx context.Context, cluster *v1alpha1.Cluster) e
 		}
 		config = rest.CopyConfig(config)
 		config.Timeout = closeTimeout
-		t, err := newTarget(config, r.accessLabels(&ar), nil)
+		t, err := newTarget(config, r.AccessLabels(&ar), nil)
 		if err != nil {
 			return err
 		}
@@ -302,12 +301,25 @@ func (r *clusters) closeAccess(ctx context.Context, cluster *v1alpha1.Cluster) e
 
 // report writes the status.
 func (r *clusters) report(ctx context.Context, before, cluster *v1alpha1.Cluster, ready metav1.Condition) error {
-	setCondition(&cluster.Status.Status, cluster.Generation, ready)
+	hub.SetCondition(&cluster.Status.Status, cluster.Generation, ready)
 	cluster.Status.ObservedGeneration = cluster.Generation
 	cluster.Status.Phase = clusterPhase(cluster)
-	if err := patchStatus(ctx, r.client, before, cluster); err != nil {
+	if err := hub.PatchStatus(ctx, r.client, before, cluster); err != nil {
 		return err
 	}
 	conditionevents.Record(r.events, cluster, before.Status.Conditions, cluster.Status.Conditions, clusterprovider.ConditionReady, "Provide")
 	return nil
+}
+
+// clusterPhase is what the conditions of a Cluster come to.
+func clusterPhase(cluster *v1alpha1.Cluster) string {
+	if !cluster.DeletionTimestamp.IsZero() {
+		return v1alpha1.StatusPhaseTerminating
+	}
+	for _, condition := range cluster.Status.Conditions {
+		if condition.Status != metav1.ConditionTrue {
+			return v1alpha1.StatusPhaseProgressing
+		}
+	}
+	return v1alpha1.StatusPhaseReady
 }

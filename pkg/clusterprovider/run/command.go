@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 // NewCommand returns the command of a kind of provider, with its subcommands init and run.
@@ -65,18 +66,18 @@ func (o *options) with(ctx context.Context, kind clusterprovider.Kind, do func(c
 	return do(ctx, provider)
 }
 
-func (o *options) identity() identity {
-	return identity{name: o.ProviderName, environment: o.Environment}
+func (o *options) identity() hub.Identity {
+	return hub.Identity{Name: o.ProviderName, Environment: o.Environment}
 }
 
 func (o *options) initialize(ctx context.Context, provider clusterprovider.Provider) error {
-	c, err := client.New(o.Hub, client.Options{Scheme: hubScheme})
+	c, err := client.New(o.Hub, client.Options{Scheme: hub.Scheme})
 	if err != nil {
 		return err
 	}
 	if o.dryRun {
 		c = client.NewDryRunClient(c)
 	}
-	p := &profiles{identity: o.identity(), provider: provider, client: c, live: c}
+	p := &profiles{Identity: o.identity(), provider: provider, client: c, live: c}
 	return p.sync(ctrl.LoggerInto(ctx, o.logger()))
 }

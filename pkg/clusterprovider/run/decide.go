@@ -4,6 +4,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -18,11 +19,12 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 // seen is all that decides what becomes of an AccessRequest.
 type seen struct {
-	own identity
+	own hub.Identity
 	// trustsOIDC is whether the provider's clusters can trust OIDC issuers.
 	trustsOIDC bool
 	now        time.Time
@@ -102,20 +104,20 @@ type decision struct {
 // decide says what is done about a request. It knows no server.
 func decide(s *seen) (d decision) {
 	ar := s.ar
-	if operation(ar) == v1alpha1.OperationAnnotationValueIgnore {
+	if hub.Operation(ar) == v1alpha1.OperationAnnotationValueIgnore {
 		return decision{do: leave}
 	}
 	// A request of another provider is left alone; one that is for no Cluster yet may become anybody's. One that is being deleted
 	// has nothing to be kept from, and its phase hands it over.
-	d.deny = !s.deleted() && s.denied && (ar.Spec.ClusterRef == nil || s.own.concerns(ar) || s.noCluster == nil)
+	d.deny = !s.deleted() && s.denied && (ar.Spec.ClusterRef == nil || s.own.Concerns(ar) || s.noCluster == nil)
 	// Who may write the request may have removed the finalizer, with the labels, and would keep the access when it is denied. The
 	// status is written by others.
-	d.hold = !s.deleted() && !s.own.begun(ar) && mayHaveAccess(ar) && s.noCluster == nil
+	d.hold = !s.deleted() && !s.own.Begun(ar) && mayHaveAccess(ar) && s.noCluster == nil
 	denied := ar.Status.IsDenied() || d.deny
 	switch {
-	case (s.own.begun(ar) || d.hold) && (s.deleted() || denied):
+	case (s.own.Begun(ar) || d.hold) && (s.deleted() || denied):
 		return s.ending(d)
-	case s.deleted() || denied || !v1alpha1.IsPrepared(ar) || !v1alpha1.IsClusterProviderResponsibleForAccessRequest(ar, s.own.name):
+	case s.deleted() || denied || !v1alpha1.IsPrepared(ar) || !v1alpha1.IsClusterProviderResponsibleForAccessRequest(ar, s.own.Name):
 		d.do = leave
 		return d
 	}
@@ -127,12 +129,12 @@ func (s *seen) ending(d decision) decision {
 	d.do = end
 	said := meta.FindStatusCondition(s.ar.Status.Conditions, clusterprovider.ConditionAccess)
 	switch {
-	case errors.Is(s.noCluster, errNotOurs) || reasonOf(s.noCluster, "") == v1alpha1.ReasonInvalidReference:
+	case errors.Is(s.noCluster, errNotOurs) || hub.ReasonOf(s.noCluster, "") == v1alpha1.ReasonInvalidReference:
 		d.why = s.noCluster
 		return d
 	case s.noCluster != nil:
 		return d.explain(takingBack(s.noCluster))
-	case mayHaveAccess(s.ar) || said == nil || said.Reason != reasonClusterNotHeld:
+	case mayHaveAccess(s.ar) || said == nil || said.Reason != hub.ReasonClusterNotHeld:
 	// To end what has been withdrawn, the cluster need not be reached, which may be another's by now. The provider is asked again:
 	// the Cluster may have got it back.
 	case s.closer == nil:
@@ -157,15 +159,15 @@ func (s *seen) giving(d decision) decision {
 		d.do = look
 		return d
 	case c.taken:
-		d.do, d.again = await, retryInterval
+		d.do, d.again = await, hub.RetryInterval
 		return d
 	}
-	d.forced = operation(s.ar) == v1alpha1.OperationAnnotationValueReconcile
+	d.forced = hub.Operation(s.ar) == v1alpha1.OperationAnnotationValueReconcile
 	if s.noCluster != nil {
 		return d.explain(s.noCluster)
 	}
-	if reasonOf(c.withheld, "") == reasonClusterNotHeld {
-		if !s.own.begun(s.ar) {
+	if hub.ReasonOf(c.withheld, "") == hub.ReasonClusterNotHeld {
+		if !s.own.Begun(s.ar) {
 			return d.explain(c.withheld)
 		}
 		said := meta.FindStatusCondition(s.ar.Status.Conditions, clusterprovider.ConditionAccess)
@@ -185,9 +187,9 @@ func (s *seen) giving(d decision) decision {
 	case c.withheld != nil:
 		return d.explain(c.withheld)
 	case !s.cluster.DeletionTimestamp.IsZero():
-		return d.explain(reasoned{reasonClusterNotReady, fmt.Errorf("the Cluster '%s' is being deleted", name)})
+		return d.explain(hub.Because(hub.ReasonClusterNotReady, fmt.Errorf("the Cluster '%s' is being deleted", name)))
 	case s.cluster.Status.Phase != v1alpha1.StatusPhaseReady:
-		return d.explain(reasoned{reasonClusterNotReady, fmt.Errorf("the Cluster '%s' is not ready: %s", name, whyNotReady(s.cluster))})
+		return d.explain(hub.Because(hub.ReasonClusterNotReady, fmt.Errorf("the Cluster '%s' is not ready: %s", name, whyNotReady(s.cluster))))
 	case c.unreachable != nil:
 		return d.explain(c.unreachable)
 	}
@@ -207,7 +209,7 @@ func (s *seen) inPlace() (do action, because string, renewal time.Time) {
 	// The status says for what the access was given: whoever may write the Secret could say anything there.
 	case !ar.Status.IsGranted() || isNew(ar):
 		return grant, "it is not granted as it is now", renewal
-	case answer.err != nil || !s.own.madeFor(ar, answer.Secret) || len(answer.Data[v1alpha1.SecretKeyKubeconfig]) == 0:
+	case answer.err != nil || !s.own.MadeFor(ar, answer.Secret) || len(answer.Data[v1alpha1.SecretKeyKubeconfig]) == 0:
 		return grant, "its Secret is not there as it was made", renewal
 	// An endpoint that has changed makes the kubeconfig useless. While it cannot be told, nothing is better than what is there.
 	case s.closer.unreachable == nil && s.closer.endpoint != answer.Annotations[endpointAnnotation]:
@@ -221,7 +223,7 @@ func (s *seen) inPlace() (do action, because string, renewal time.Time) {
 		return grant, "its source of short-lived tokens is not there", renewal
 	}
 	created, expires, ok := lifetime(answer.Secret)
-	if !ok || outlives(ar, s.own.endOfTokens(answer, expires), s.now) {
+	if !ok || outlives(ar, endOfTokens(s.own, answer, expires), s.now) {
 		return grant, "its token outlives it, or does not say when it expires", renewal
 	}
 	renewal = renewalOf(ar, created, expires)
@@ -234,11 +236,12 @@ func (s *seen) inPlace() (do action, because string, renewal time.Time) {
 // refused is why a request cannot be given what it asks for, by what can be told without its cluster.
 func (s *seen) refused() error {
 	if end, ends := endOf(s.ar); ends && !s.now.Before(end) {
-		return reasoned{v1alpha1.ReasonConfigurationProblem, fmt.Errorf("spec.ttl: the time of the request was over at %s",
-			end.UTC().Format(time.RFC3339))}
+		return hub.Because(v1alpha1.ReasonConfigurationProblem, fmt.Errorf("spec.ttl: the time of the request was over at %s",
+			end.UTC().Format(time.RFC3339)))
+
 	}
 	if s.ar.Spec.OIDC != nil && !s.trustsOIDC {
-		return reasoned{reasonOIDCNotSupported, fmt.Errorf("the provider %q does not support spec.oidc: ask for a token", s.own.name)}
+		return hub.Because(hub.ReasonOIDCNotSupported, fmt.Errorf("the provider %q does not support spec.oidc: ask for a token", s.own.Name))
 	}
 	// Before rights are given that nobody could use.
 	secrets := []secretSeen{s.closer.answer}
@@ -249,7 +252,7 @@ func (s *seen) refused() error {
 		if client.IgnoreNotFound(secret.err) != nil {
 			return secret.err
 		}
-		if !apierrors.IsNotFound(secret.err) && !s.own.madeFor(s.ar, secret.Secret) {
+		if !apierrors.IsNotFound(secret.err) && !s.own.MadeFor(s.ar, secret.Secret) {
 			return notManaged(secret.Secret)
 		}
 	}
@@ -267,7 +270,7 @@ func (s *seen) stillValid() bool {
 		return false
 	}
 	_, expires, ok := lifetime(answer.Secret)
-	return s.own.madeFor(s.ar, answer.Secret) && (s.ar.Spec.OIDC != nil || ok && s.now.Before(expires))
+	return s.own.MadeFor(s.ar, answer.Secret) && (s.ar.Spec.OIDC != nil || ok && s.now.Before(expires))
 }
 
 func (s *seen) deleted() bool { return !s.ar.DeletionTimestamp.IsZero() }
@@ -275,13 +278,13 @@ func (s *seen) deleted() bool { return !s.ar.DeletionTimestamp.IsZero() }
 // explain says why there is no access. What it waits for is watched; all else is tried again.
 func (d decision) explain(why error) decision {
 	d.do, d.why, d.again = explain, why, 0
-	switch reasonOf(why, "") {
-	case reasonClusterNotReady, reasonClusterNotHeld, v1alpha1.ReasonInvalidReference, reasonOIDCNotSupported, reasonOIDCPrefixRefused,
-		reasonOIDCIssuerRefused, v1alpha1.ReasonConfigurationProblem:
+	switch hub.ReasonOf(why, "") {
+	case hub.ReasonClusterNotReady, hub.ReasonClusterNotHeld, v1alpha1.ReasonInvalidReference, hub.ReasonOIDCNotSupported, hub.ReasonOIDCPrefixRefused,
+		hub.ReasonOIDCIssuerRefused, v1alpha1.ReasonConfigurationProblem:
 		d.again = clusterprovider.ResyncInterval
 	}
 	if errors.As(why, &clusterprovider.NotYet{}) {
-		d.again = retryInterval
+		d.again = hub.RetryInterval
 	}
 	return d
 }
@@ -291,9 +294,9 @@ func (d decision) explain(why error) decision {
 func (d decision) refuse(ar *v1alpha1.AccessRequest, why error) decision {
 	d = d.explain(why)
 	d.do = refuse
-	switch reasonOf(why, "") {
-	case reasonNotManaged, reasonOIDCNotSupported, reasonOIDCConflict, reasonOIDCPrefixRefused, reasonOIDCIssuerRefused,
-		reasonSecretsForbidden, v1alpha1.ReasonConfigurationProblem:
+	switch hub.ReasonOf(why, "") {
+	case hub.ReasonNotManaged, hub.ReasonOIDCNotSupported, hub.ReasonOIDCConflict, hub.ReasonOIDCPrefixRefused, hub.ReasonOIDCIssuerRefused,
+		hub.ReasonSecretsForbidden, v1alpha1.ReasonConfigurationProblem:
 		d.takeBack = isNew(ar)
 	}
 	return d
@@ -303,7 +306,7 @@ func (d decision) refuse(ar *v1alpha1.AccessRequest, why error) decision {
 func (d decision) alsoFailed(failure error) decision {
 	d.why, d.again = errors.Join(d.why, failure), 0
 	if errors.As(failure, &clusterprovider.NotYet{}) {
-		d.again = retryInterval
+		d.again = hub.RetryInterval
 	}
 	return d
 }
@@ -325,7 +328,7 @@ func mayHaveAccess(ar *v1alpha1.AccessRequest) bool {
 
 // says is whether a condition says without a failure why a Cluster does not have its cluster: then no access is left to take back.
 func says(said *metav1.Condition, why error) bool {
-	return said != nil && said.Reason == reasonClusterNotHeld && said.Message == why.Error()
+	return said != nil && said.Reason == hub.ReasonClusterNotHeld && said.Message == why.Error()
 }
 
 func whyNotReady(cluster *v1alpha1.Cluster) string {
@@ -334,7 +337,7 @@ func whyNotReady(cluster *v1alpha1.Cluster) string {
 			return condition.Message
 		}
 	}
-	return "its phase is " + orDefault(cluster.Status.Phase, "not known")
+	return "its phase is " + cmp.Or(cluster.Status.Phase, "not known")
 }
 
 // nextLook is in how long a request is looked at again that has its access: when that is to be renewed, and after a while, to

@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 const (
@@ -26,8 +27,8 @@ const (
 var (
 	gone     = secretSeen{err: apierrors.NewNotFound(corev1.Resource("secrets"), "s")}
 	anyTime  = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	notHeld  = reasoned{reasonClusterNotHeld, errors.New("it is not yours")}
-	notFound = reasoned{v1alpha1.ReasonInvalidReference, errors.New("not found")}
+	notHeld  = hub.Because(hub.ReasonClusterNotHeld, errors.New("it is not yours"))
+	notFound = hub.Because(v1alpha1.ReasonInvalidReference, errors.New("not found"))
 	unknown  = errors.New("the hub does not answer")
 )
 
@@ -42,7 +43,7 @@ func pending() *seen {
 	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
 	cluster.Status.Phase = v1alpha1.StatusPhaseReady
 	return &seen{
-		own: identity{name: "p", environment: "e"}, now: anyTime, ar: ar, cluster: cluster, trustsOIDC: true,
+		own: hub.Identity{Name: "p", Environment: "e"}, now: anyTime, ar: ar, cluster: cluster, trustsOIDC: true,
 		closer: &closer{endpoint: "here", answer: gone, source: gone, sources: true},
 	}
 }
@@ -52,17 +53,17 @@ func granted() *seen {
 	s := pending()
 	s.ar.Finalizers = []string{oursFinalizer}
 	s.ar.Status.Phase, s.ar.Status.SecretRef = v1alpha1.REQUEST_GRANTED, &v1alpha1.LocalObjectReference{Name: "ann.kubeconfig"}
-	s.condition(clusterprovider.ConditionAccess, metav1.ConditionTrue, reasonGranted, "")
+	s.condition(clusterprovider.ConditionAccess, metav1.ConditionTrue, hub.ReasonGranted, "")
 	owner := []metav1.OwnerReference{{UID: "1", Controller: new(true)}}
 	s.closer.answer = secretSeen{Secret: &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "teams", Name: "ann.kubeconfig", Labels: s.own.ownLabels(), OwnerReferences: owner,
+			Namespace: "teams", Name: "ann.kubeconfig", Labels: s.own.OwnLabels(), OwnerReferences: owner,
 			Annotations: map[string]string{endpointAnnotation: "here"},
 		},
 		Data: map[string][]byte{v1alpha1.SecretKeyKubeconfig: []byte("kubeconfig")},
 	}}
 	s.closer.source = secretSeen{Secret: &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.TokenSourceNamespace, Name: "1", Labels: s.own.ownLabels()},
+		ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.TokenSourceNamespace, Name: "1", Labels: s.own.OwnLabels()},
 	}}
 	s.token(anyTime.Add(-time.Hour), anyTime.Add(99*time.Hour))
 	return s
@@ -82,12 +83,12 @@ func withdrawn() *seen {
 	s := granted()
 	s.ar.Status.Phase, s.ar.Status.SecretRef = v1alpha1.REQUEST_PENDING, nil
 	s.closer.answer, s.closer.source, s.closer.withheld = gone, gone, notHeld
-	s.condition(clusterprovider.ConditionAccess, metav1.ConditionFalse, reasonClusterNotHeld, notHeld.Error())
+	s.condition(clusterprovider.ConditionAccess, metav1.ConditionFalse, hub.ReasonClusterNotHeld, notHeld.Error())
 	return s
 }
 
 func (s *seen) condition(kind string, status metav1.ConditionStatus, reason, message string) {
-	setCondition(&s.ar.Status.Status, s.ar.Generation, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
+	hub.SetCondition(&s.ar.Status.Status, s.ar.Generation, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
 }
 
 func (s *seen) token(created, expires time.Time) {
@@ -124,7 +125,7 @@ func (d decision) String() string {
 		words = append(words, ": "+d.because)
 	}
 	if d.why != nil {
-		words = append(words, ": "+reasonOf(d.why, d.why.Error()))
+		words = append(words, ": "+hub.ReasonOf(d.why, d.why.Error()))
 	}
 	if d.takeBack {
 		words = append(words, ", take back")
@@ -189,7 +190,7 @@ func TestDecide_ARequestThatHasNothingYet(t *testing.T) {
 		"an issuer":                          {func(s *seen) { s.ar.Spec.OIDC = &v1alpha1.OIDCConfig{} }, first},
 		"an issuer, which nobody can trust":  {func(s *seen) { s.ar.Spec.OIDC, s.trustsOIDC = &v1alpha1.OIDCConfig{}, false }, "refuse: OIDCNotSupported, take back, again in 5m0s"},
 		"its Secret cannot be read":          {func(s *seen) { s.closer.answer.err = unknown }, "refuse: the hub does not answer"},
-		"its Secret may not be read":         {func(s *seen) { s.closer.answer.err = reasoned{reasonSecretsForbidden, unknown} }, "refuse: SecretsForbidden, take back"},
+		"its Secret may not be read":         {func(s *seen) { s.closer.answer.err = hub.Because(hub.ReasonSecretsForbidden, unknown) }, "refuse: SecretsForbidden, take back"},
 		"its Secret is somebody else's":      {func(s *seen) { s.closer.answer = secretSeen{Secret: &corev1.Secret{}} }, "refuse: ResourceNotManaged, take back"},
 		"its source is somebody else's":      {func(s *seen) { s.closer.source = secretSeen{Secret: &corev1.Secret{}} }, "refuse: ResourceNotManaged, take back"},
 		"a source on a hub that serves none": {func(s *seen) { s.closer.source, s.closer.sources = secretSeen{Secret: &corev1.Secret{}}, false }, first},
@@ -234,13 +235,16 @@ func TestDecide_ARequestThatHasAccess(t *testing.T) {
 		}, "keep, again in 1m0s"},
 		"its token ends with it": {func(s *seen) { s.ttl(99 * time.Hour); s.now = anyTime.Add(98 * time.Hour) },
 			"keep, again in " + nextLook(granted().ar, anyTime.Add(98*time.Hour), time.Time{}).String()},
-		"its token outlives it":               {func(s *seen) { s.ttl(time.Hour) }, "grant: its token outlives it, or does not say when it expires"},
-		"its token does not say how long":     {func(s *seen) { s.closer.answer.Data["expirationTimestamp"] = []byte("soon") }, "grant: its token outlives it, or does not say when it expires"},
-		"a cluster whose clock is ahead":      {func(s *seen) { s.ttl(time.Hour); s.closer.answer.Annotations[until] = "2030-01-02T04:04:05Z" }, "keep" + look},
-		"its ttl is over":                     {func(s *seen) { s.ttl(0) }, "refuse: ConfigurationProblem, again in 5m0s"},
-		"it asks for an issuer":               {func(s *seen) { s.ar.Spec.OIDC, s.trustsOIDC = &v1alpha1.OIDCConfig{}, false; s.edit() }, "refuse: OIDCNotSupported, take back, again in 5m0s"},
-		"its Secrets may not be read":         {func(s *seen) { s.closer.answer = secretSeen{err: reasoned{reasonSecretsForbidden, unknown}} }, "refuse: SecretsForbidden"},
-		"the same when it asks for more":      {func(s *seen) { s.closer.answer = secretSeen{err: reasoned{reasonSecretsForbidden, unknown}}; s.edit() }, "refuse: SecretsForbidden, take back"},
+		"its token outlives it":           {func(s *seen) { s.ttl(time.Hour) }, "grant: its token outlives it, or does not say when it expires"},
+		"its token does not say how long": {func(s *seen) { s.closer.answer.Data["expirationTimestamp"] = []byte("soon") }, "grant: its token outlives it, or does not say when it expires"},
+		"a cluster whose clock is ahead":  {func(s *seen) { s.ttl(time.Hour); s.closer.answer.Annotations[until] = "2030-01-02T04:04:05Z" }, "keep" + look},
+		"its ttl is over":                 {func(s *seen) { s.ttl(0) }, "refuse: ConfigurationProblem, again in 5m0s"},
+		"it asks for an issuer":           {func(s *seen) { s.ar.Spec.OIDC, s.trustsOIDC = &v1alpha1.OIDCConfig{}, false; s.edit() }, "refuse: OIDCNotSupported, take back, again in 5m0s"},
+		"its Secrets may not be read":     {func(s *seen) { s.closer.answer = secretSeen{err: hub.Because(hub.ReasonSecretsForbidden, unknown)} }, "refuse: SecretsForbidden"},
+		"the same when it asks for more": {func(s *seen) {
+			s.closer.answer = secretSeen{err: hub.Because(hub.ReasonSecretsForbidden, unknown)}
+			s.edit()
+		}, "refuse: SecretsForbidden, take back"},
 		"its finalizer was removed":           {func(s *seen) { s.ar.Finalizers, s.closer = nil, nil }, "hold, look"},
 		"its finalizer, with the labels":      {func(s *seen) { s.ar.Finalizers, s.ar.Labels = nil, nil }, "hold, leave"},
 		"its finalizer, of another Cluster's": {func(s *seen) { s.ar.Finalizers, s.ar.Labels, s.noCluster = nil, nil, notFound }, "leave"},
@@ -303,7 +307,7 @@ func TestDecide_TheEnd(t *testing.T) {
 		"nobody knows":            {func(s *seen) { s.closer.withheld = unknown }, "end, take back"},
 		"its Secret may be there": {func(s *seen) { s.ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: "x"} }, "end, take back"},
 		"something may be left": {func(s *seen) {
-			s.condition("AccessReady", "False", reasonClusterNotHeld, "it is not yours; taking access back: no")
+			s.condition("AccessReady", "False", hub.ReasonClusterNotHeld, "it is not yours; taking access back: no")
 		}, "end, take back"},
 		"it says something else": {func(s *seen) { s.condition("AccessReady", "False", "X", "it is not yours") }, "end, take back"},
 	}, (*seen).delete)
@@ -313,7 +317,7 @@ func TestDecide_Withdrawn(t *testing.T) {
 	decides(t, withdrawn, decided{
 		"nothing is left": {func(*seen) {}, "withdraw: ClusterNotHeld, again in 5m0s"},
 		"something may be left": {func(s *seen) {
-			s.condition("AccessReady", "False", reasonClusterNotHeld, "it is not yours; taking access back: no")
+			s.condition("AccessReady", "False", hub.ReasonClusterNotHeld, "it is not yours; taking access back: no")
 		}, "withdraw: ClusterNotHeld, take back, again in 5m0s"},
 		"it is changed":         {func(s *seen) { s.edit() }, "withdraw: ClusterNotHeld, take back, again in 5m0s"},
 		"it is to be looked at": {func(s *seen) { s.annotate("reconcile") }, "withdraw: ClusterNotHeld, forced, again in 5m0s"},
@@ -329,22 +333,22 @@ func TestDecision_OfWhatAClusterRefuses(t *testing.T) {
 		from func() *seen
 		want string
 	}{
-		"for good":                  {reasoned{reasonOIDCPrefixRefused, unknown}, pending, "refuse: OIDCPrefixRefused, take back, again in 5m0s"},
-		"another issuer is first":   {reasoned{reasonOIDCConflict, unknown}, pending, "refuse: OIDCConflict, take back"},
-		"not what was given before": {reasoned{reasonOIDCIssuerRefused, unknown}, granted, "refuse: OIDCIssuerRefused, again in 5m0s"},
-		"not for good":              {reasoned{reasonRecreating, unknown}, pending, "refuse: WaitingForRecreation"},
+		"for good":                  {hub.Because(hub.ReasonOIDCPrefixRefused, unknown), pending, "refuse: OIDCPrefixRefused, take back, again in 5m0s"},
+		"another issuer is first":   {hub.Because(hub.ReasonOIDCConflict, unknown), pending, "refuse: OIDCConflict, take back"},
+		"not what was given before": {hub.Because(hub.ReasonOIDCIssuerRefused, unknown), granted, "refuse: OIDCIssuerRefused, again in 5m0s"},
+		"not for good":              {hub.Because(hub.ReasonRecreating, unknown), pending, "refuse: WaitingForRecreation"},
 		"it does not answer":        {unknown, pending, "refuse: the hub does not answer"},
-		"it is on its way":          {reasoned{reasonClusterNotReady, clusterprovider.NotYet{}}, pending, "refuse: ClusterNotReady, again in 2s"},
+		"it is on its way":          {hub.Because(hub.ReasonClusterNotReady, clusterprovider.NotYet{}), pending, "refuse: ClusterNotReady, again in 2s"},
 	} {
 		if got := (decision{do: grant}).refuse(c.from().ar, c.why).String(); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
 		}
 	}
-	d := decision{}.refuse(pending().ar, reasoned{reasonOIDCPrefixRefused, errors.New("no")}).alsoFailed(unknown)
+	d := decision{}.refuse(pending().ar, hub.Because(hub.ReasonOIDCPrefixRefused, errors.New("no"))).alsoFailed(unknown)
 	if got := d.String(); got != "refuse: OIDCPrefixRefused, take back" || d.why.Error() != "no\nthe hub does not answer" {
 		t.Errorf("what cannot be taken back: %s, %v", got, d.why)
 	}
-	if d := d.alsoFailed(clusterprovider.NotYet{}); d.again != retryInterval {
+	if d := d.alsoFailed(clusterprovider.NotYet{}); d.again != hub.RetryInterval {
 		t.Errorf("a cluster that is on its way is asked again in %s", d.again)
 	}
 }

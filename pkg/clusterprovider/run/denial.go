@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 // denials keeps a request that has been denied from being granted ever after. The phase Denied alone does not do so: openMCP's
@@ -47,11 +48,11 @@ func recorded(ar *v1alpha1.AccessRequest) bool {
 func (r *access) deny(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 	before := ar.DeepCopy()
 	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_DENIED, ar.Generation
-	setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
-		Type: clusterprovider.ConditionDenied, Status: metav1.ConditionTrue, Reason: reasonDenied,
+	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+		Type: clusterprovider.ConditionDenied, Status: metav1.ConditionTrue, Reason: hub.ReasonDenied,
 		Message: "the request has been denied for good: delete it, and ask again",
 	})
-	if err := patchStatus(ctx, r.client, before, ar); err != nil {
+	if err := hub.PatchStatus(ctx, r.client, before, ar); err != nil {
 		return err
 	}
 	r.denials.forget(ar.UID)

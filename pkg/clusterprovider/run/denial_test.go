@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 // withOperator is a hub where openMCP's operator prepares AccessRequests: it sets what it may hand over to Pending, whatever it was.
@@ -43,7 +44,7 @@ func newWithOperator(t *testing.T, change func(*v1alpha1.AccessRequest)) *withOp
 	}
 	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_DENIED, 1
 	change(ar)
-	o.hub = fake.NewClientBuilder().WithScheme(hubScheme).WithObjects(profile, cluster, ar).WithStatusSubresource(&v1alpha1.AccessRequest{}).Build()
+	o.hub = fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(profile, cluster, ar).WithStatusSubresource(&v1alpha1.AccessRequest{}).Build()
 	o.restart()
 	o.sees(nil)
 	return o
@@ -51,7 +52,7 @@ func newWithOperator(t *testing.T, change func(*v1alpha1.AccessRequest)) *withOp
 
 // restart is a provider that knows nothing but what the hub does.
 func (o *withOperator) restart() {
-	o.access = newAccess(identity{name: "p", environment: "e"}, o.clusters, o.hub, o.hub, &events.FakeRecorder{})
+	o.access = newAccess(hub.Identity{Name: "p", Environment: "e"}, o.clusters, o.hub, o.hub, &events.FakeRecorder{})
 }
 
 func (o *withOperator) request() *v1alpha1.AccessRequest {
@@ -172,8 +173,8 @@ func TestDenial_IsRememberedWhileAccessIsTakenBack(t *testing.T) {
 func TestDenial_HoldsWhatHasAccessThoughItIsNotReady(t *testing.T) {
 	o := newWithOperator(t, func(ar *v1alpha1.AccessRequest) {
 		ar.Finalizers = []string{"e.p.clusters.openmcp.cloud/accessrequest"}
-		ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: secretName(ar.Name)}
-		setCondition(&ar.Status.Status, 1, metav1.Condition{Type: clusterprovider.ConditionAccess, Status: metav1.ConditionTrue})
+		ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: hub.SecretName(ar.Name)}
+		hub.SetCondition(&ar.Status.Status, 1, metav1.Condition{Type: clusterprovider.ConditionAccess, Status: metav1.ConditionTrue})
 	})
 	o.look()
 	before, ar := o.request(), o.request()
@@ -188,13 +189,13 @@ func TestDenial_HoldsWhatHasAccessThoughItIsNotReady(t *testing.T) {
 		t.Error("that its finalizer is removed is not looked at")
 	}
 	o.look()
-	if !o.begun(o.request()) {
+	if !o.Begun(o.request()) {
 		t.Error("nobody takes its access back any more")
 	}
 	// What has none is not held.
 	o = newWithOperator(t, nothing)
 	o.look()
-	if o.begun(o.request()) {
+	if o.Begun(o.request()) {
 		t.Error("a request is held that never had access")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 func fuzzedIssuer(issuer, userClaim, userPrefix, groupsClaim, groupsPrefix string) *v1alpha1.OIDCProviderConfig {
@@ -80,16 +81,16 @@ func FuzzRequestOf(f *testing.F) {
 	f.Add("", "a", "1", "c1", "a", "")
 	f.Add("teams", strings.Repeat("a", 200), "1", "c1", "teams", strings.Repeat("a", 200)+"b")
 	f.Fuzz(func(t *testing.T, namespace, name, uid, cluster, otherNamespace, otherName string) {
-		own := identity{name: "p", environment: "e"}
+		own := hub.Identity{Name: "p", Environment: "e"}
 		made := func(namespace, name string) *v1alpha1.AccessRequest {
 			return &v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid)}}
 		}
 		ar, of := made(namespace, name), &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{UID: types.UID(cluster)}}
-		object := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Annotations: own.origin(ar, of)}}
+		object := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Annotations: own.Origin(ar, of)}}
 		valid := func(namespace, name string) bool {
 			return len(validation.IsDNS1123Label(namespace))+len(validation.IsDNS1123Subdomain(name)) == 0
 		}
-		found := own.requestOf(object, of)
+		found := own.RequestOf(object, of)
 		if found != nil && (found.Namespace+"/"+found.Name != namespace+"/"+name || string(found.UID) != uid) {
 			t.Errorf("%s/%s became %s/%s", namespace, name, found.Namespace, found.Name)
 		}
@@ -97,7 +98,7 @@ func FuzzRequestOf(f *testing.F) {
 			t.Errorf("%s/%s became %v", namespace, name, found)
 		}
 		elsewhere := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{UID: types.UID(cluster + "x")}}
-		if found := own.requestOf(object, elsewhere); found != nil {
+		if found := own.RequestOf(object, elsewhere); found != nil {
 			t.Errorf("in another Cluster it is that of %s/%s", found.Namespace, found.Name)
 		}
 		if !valid(namespace, name) || !valid(otherNamespace, otherName) {
@@ -105,20 +106,20 @@ func FuzzRequestOf(f *testing.F) {
 		}
 		other := made(otherNamespace, otherName)
 		same := namespace == otherNamespace && name == otherName
-		if (own.hash(ar) == own.hash(other)) != same {
-			t.Errorf("%s/%s and %s/%s have the hash %s", namespace, name, otherNamespace, otherName, own.hash(ar))
+		if (own.Hash(ar) == own.Hash(other)) != same {
+			t.Errorf("%s/%s and %s/%s have the hash %s", namespace, name, otherNamespace, otherName, own.Hash(ar))
 		}
-		labels, others := own.accessLabels(ar), own.accessLabels(other)
+		labels, others := own.AccessLabels(ar), own.AccessLabels(other)
 		for key, value := range labels {
 			if len(validation.IsQualifiedName(key))+len(validation.IsValidLabelValue(value)) > 0 {
 				t.Errorf("%s=%s is no label", key, value)
 			}
 		}
-		if equal := labels[own.nameLabel()] == others[own.nameLabel()]; equal != (name == otherName) {
-			t.Errorf("%s and %s are labelled %s", name, otherName, labels[own.nameLabel()])
+		if equal := labels[own.NameLabel()] == others[own.NameLabel()]; equal != (name == otherName) {
+			t.Errorf("%s and %s are labelled %s", name, otherName, labels[own.NameLabel()])
 		}
-		if problems := validation.IsDNS1123Subdomain(secretName(name)); len(problems) > 0 || len(secretName(name)) > validation.DNS1123LabelMaxLength {
-			t.Errorf("%q is no name of a Secret: %v", secretName(name), problems)
+		if problems := validation.IsDNS1123Subdomain(hub.SecretName(name)); len(problems) > 0 || len(hub.SecretName(name)) > validation.DNS1123LabelMaxLength {
+			t.Errorf("%q is no name of a Secret: %v", hub.SecretName(name), problems)
 		}
 	})
 }

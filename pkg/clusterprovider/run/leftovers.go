@@ -24,6 +24,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 const (
@@ -39,7 +40,7 @@ const (
 // objects in the cluster say of themselves, which is proof of nothing: somebody else may have written it. So each must have
 // what the provider alone gives, and the hub must say that the request is gone.
 type leftovers struct {
-	identity
+	hub.Identity
 	provider clusterprovider.Provider
 	client   client.Client
 	// live reads what must not be outdated.
@@ -52,8 +53,8 @@ type leftovers struct {
 	released sync.Map
 }
 
-func newLeftovers(own identity, provider clusterprovider.Provider, c client.Client, live client.Reader) *leftovers {
-	return &leftovers{identity: own, provider: provider, client: c, live: live}
+func newLeftovers(own hub.Identity, provider clusterprovider.Provider, c client.Client, live client.Reader) *leftovers {
+	return &leftovers{Identity: own, provider: provider, client: c, live: live}
 }
 
 // letGo is told of a request whose finalizer goes because its access has been taken back.
@@ -144,7 +145,7 @@ func (r *leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha
 		for i := range objects {
 			object := &objects[i]
 			object.SetGroupVersionKind(kind)
-			ar := r.requestOf(object, cluster)
+			ar := r.RequestOf(object, cluster)
 			if ar == nil || r.cached(ctx, ar) {
 				continue
 			}
@@ -182,7 +183,7 @@ func (r *leftovers) removeAll(ctx context.Context, c client.Client, cluster *v1a
 		for i := range objects {
 			object := &objects[i]
 			object.SetGroupVersionKind(kind)
-			ar := r.requestOf(object, cluster)
+			ar := r.RequestOf(object, cluster)
 			if ar == nil {
 				continue
 			}
@@ -203,7 +204,7 @@ func (r *leftovers) list(ctx context.Context, c client.Client, kind schema.Group
 	for next := ""; ; {
 		page := &metav1.PartialObjectMetadataList{}
 		page.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		err := c.List(ctx, page, client.HasLabels{r.nameLabel()}, client.Limit(leftoversPage), client.Continue(next))
+		err := c.List(ctx, page, client.HasLabels{r.NameLabel()}, client.Limit(leftoversPage), client.Continue(next))
 		if err != nil {
 			return nil, err
 		}
@@ -246,7 +247,7 @@ func (r *leftovers) gone(ctx context.Context, cluster *v1alpha1.Cluster, ar *v1a
 func (r *leftovers) made(
 	ctx context.Context, c client.Client, object *metav1.PartialObjectMetadata, ar *v1alpha1.AccessRequest,
 ) (bool, error) {
-	account := serviceAccount(r.hash(ar))
+	account := serviceAccount(r.Hash(ar))
 	if object.Kind == rbacv1.ServiceAccountKind {
 		return client.ObjectKeyFromObject(object) == client.ObjectKeyFromObject(account), nil
 	}
@@ -273,7 +274,7 @@ func (r *leftovers) made(
 // another request's.
 func (r *leftovers) deleteTokenSource(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 	secret := &corev1.Secret{}
-	err := r.live.Get(ctx, tokenSourceName(ar), secret)
+	err := r.live.Get(ctx, hub.TokenSourceName(ar), secret)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) { // a provider need not have any there
 		return nil
 	}
@@ -281,7 +282,7 @@ func (r *leftovers) deleteTokenSource(ctx context.Context, ar *v1alpha1.AccessRe
 		return err
 	}
 	of := string(secret.Data[v1alpha1.TokenSourceAccessRequestKey])
-	if !r.madeFor(ar, secret) || of != client.ObjectKeyFromObject(ar).String() {
+	if !r.MadeFor(ar, secret) || of != client.ObjectKeyFromObject(ar).String() {
 		return nil
 	}
 	return client.IgnoreNotFound(r.client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}))

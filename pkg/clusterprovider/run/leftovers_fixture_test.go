@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 // swept is a cluster and its hub, between which requests can get lost.
@@ -37,9 +38,9 @@ type swept struct {
 func newSwept(t *testing.T) *swept {
 	s := &swept{t: t, onHub: func() error { return nil }}
 	s.cluster = &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
-	hub := fake.NewClientBuilder().WithScheme(hubScheme).WithObjects(s.cluster).
+	server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(s.cluster).
 		WithIndex(&v1alpha1.AccessRequest{}, metav1.ObjectNameField, func(o client.Object) []string { return []string{o.GetName()} }).Build()
-	live := interceptor.NewClient(hub, interceptor.Funcs{
+	live := interceptor.NewClient(server, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, name client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			s.asked++
 			return errors.Join(s.onHub(), c.Get(ctx, name, o, opts...))
@@ -67,7 +68,7 @@ func newSwept(t *testing.T) *swept {
 			return c.Delete(ctx, object, opts...)
 		},
 	})
-	s.leftovers = &leftovers{identity: identity{name: "p", environment: "e"}, client: hub, live: live}
+	s.leftovers = &leftovers{Identity: hub.Identity{Name: "p", Environment: "e"}, client: server, live: live}
 	return s
 }
 
@@ -76,7 +77,7 @@ func request(name string, uid types.UID) *v1alpha1.AccessRequest {
 }
 
 // grant makes what the provider makes for a request, and keeps the request on the hub if it is to be there.
-func (s *swept) grant(ar *v1alpha1.AccessRequest, by identity, onHub bool) {
+func (s *swept) grant(ar *v1alpha1.AccessRequest, by hub.Identity, onHub bool) {
 	s.t.Helper()
 	if onHub {
 		if err := s.client.Create(s.t.Context(), ar); err != nil {
@@ -86,11 +87,11 @@ func (s *swept) grant(ar *v1alpha1.AccessRequest, by identity, onHub bool) {
 	wanted, err := tokenRights(&v1alpha1.TokenConfig{
 		Permissions: []v1alpha1.PermissionsRequest{{}, {Namespace: "web"}, {Name: ar.Name + "-named"}},
 		RoleRefs:    []v1alpha1.RoleRef{{Kind: "ClusterRole", Name: "view"}},
-	}, by.hash(ar))
+	}, by.Hash(ar))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	to := &target{Client: s.in, labels: by.accessLabels(ar), origin: by.origin(ar, s.cluster)}
+	to := &target{Client: s.in, labels: by.AccessLabels(ar), origin: by.Origin(ar, s.cluster)}
 	if err := to.bring(s.t.Context(), wanted); err != nil {
 		s.t.Fatal(err)
 	}
@@ -143,7 +144,7 @@ func (s *swept) forget(annotation string) {
 		for _, object := range objects {
 			object.SetGroupVersionKind(kind)
 			before := object.DeepCopy()
-			delete(object.Annotations, s.group()+"/"+annotation)
+			delete(object.Annotations, s.Group()+"/"+annotation)
 			if err := s.in.Patch(s.t.Context(), &object, client.MergeFrom(before)); err != nil {
 				s.t.Fatal(err)
 			}

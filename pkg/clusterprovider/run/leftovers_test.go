@@ -22,12 +22,13 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 func TestLeftovers_OnlyWhatRequestsThatAreGoneHaveLeft(t *testing.T) {
 	s := newSwept(t)
-	s.grant(request("kept", "kept-1"), s.identity, true)
-	s.grant(request("others", "others-1"), identity{name: "other", environment: "e"}, false)
+	s.grant(request("kept", "kept-1"), s.Identity, true)
+	s.grant(request("others", "others-1"), hub.Identity{Name: "other", Environment: "e"}, false)
 	kept := s.objects()
 	if err := s.sweep(t.Context(), s.in, s.cluster); err != nil || s.asked > 0 {
 		t.Errorf("nothing is left, and the hub is asked %d times: %v", s.asked, err)
@@ -35,8 +36,8 @@ func TestLeftovers_OnlyWhatRequestsThatAreGoneHaveLeft(t *testing.T) {
 	s.want(kept)
 
 	lost, long := request("lost", "lost-1"), request(longName, "long-1")
-	s.grant(lost, s.identity, false)
-	s.grant(long, s.identity, false)
+	s.grant(lost, s.Identity, false)
+	s.grant(long, s.Identity, false)
 	if err := s.sweep(t.Context(), s.in, s.cluster); err != nil || s.asked != 6 {
 		t.Errorf("the hub is asked %d times for two requests, their token sources, and for the Cluster: %v", s.asked, err)
 	}
@@ -69,7 +70,7 @@ func TestLeftovers_NothingIsDeletedInDoubt(t *testing.T) {
 			if err := s.client.Create(t.Context(), request("lost", "lost-1")); err != nil {
 				t.Error(err)
 			}
-			s.client = fake.NewClientBuilder().WithScheme(hubScheme).Build()
+			s.client = fake.NewClientBuilder().WithScheme(hub.Scheme).Build()
 		}, false},
 		"nobody knows of which hub it is":                  {func(s *swept) { s.forget("cluster-uid") }, false},
 		"nobody knows of which request it is":              {func(s *swept) { s.forget("accessrequest") }, false},
@@ -77,7 +78,7 @@ func TestLeftovers_NothingIsDeletedInDoubt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSwept(t)
-			s.grant(request("lost", "lost-1"), s.identity, false)
+			s.grant(request("lost", "lost-1"), s.Identity, false)
 			c.change(s)
 			before := s.objects()
 			if err := s.sweep(t.Context(), s.in, s.cluster); (err != nil) != c.told {
@@ -92,14 +93,14 @@ func TestLeftovers_NothingIsDeletedInDoubt(t *testing.T) {
 func TestLeftovers_LabelsAreNoProof(t *testing.T) {
 	s := newSwept(t)
 	lost := request("lost", "lost-1")
-	s.grant(request("kept", "kept-1"), s.identity, true)
-	forged := metav1.ObjectMeta{Labels: s.accessLabels(lost), Annotations: s.origin(lost, s.cluster)}
+	s.grant(request("kept", "kept-1"), s.Identity, true)
+	forged := metav1.ObjectMeta{Labels: s.AccessLabels(lost), Annotations: s.Origin(lost, s.cluster)}
 	in := func(namespace, name string) metav1.ObjectMeta {
 		meta := *forged.DeepCopy()
 		meta.Namespace, meta.Name = namespace, name
 		return meta
 	}
-	account := subjectsOf(serviceAccount(s.hash(lost)))
+	account := subjectsOf(serviceAccount(s.Hash(lost)))
 	admins := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "admins"}}
 	for _, object := range []client.Object{
 		&rbacv1.ClusterRoleBinding{ObjectMeta: in("", "cluster-admin"), Subjects: admins},
@@ -107,8 +108,8 @@ func TestLeftovers_LabelsAreNoProof(t *testing.T) {
 		&rbacv1.RoleBinding{ObjectMeta: in("kube-system", "bootstrap"), Subjects: admins},
 		&rbacv1.ClusterRole{ObjectMeta: in("", "edit")},
 		&rbacv1.Role{ObjectMeta: in("web", "openmcp:permission:aaaaaaaa:0")},
-		&rbacv1.ClusterRole{ObjectMeta: in("", "openmcp:permission:"+s.hash(lost)+":0:x")},
-		&corev1.ServiceAccount{ObjectMeta: in("default", s.hash(lost))},
+		&rbacv1.ClusterRole{ObjectMeta: in("", "openmcp:permission:"+s.Hash(lost)+":0:x")},
+		&corev1.ServiceAccount{ObjectMeta: in("default", s.Hash(lost))},
 		&corev1.ServiceAccount{ObjectMeta: in("accessrequests", "clusterhub-token-minter")},
 	} {
 		if err := s.in.Create(t.Context(), object); err != nil {
@@ -116,7 +117,7 @@ func TestLeftovers_LabelsAreNoProof(t *testing.T) {
 		}
 	}
 	// What is really of another request.
-	kept := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "openmcp:roleref:" + s.hash(request("kept", "")) + ":0"}}
+	kept := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "openmcp:roleref:" + s.Hash(request("kept", "")) + ":0"}}
 	if err := s.in.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil {
 		t.Fatal(err)
 	}
@@ -134,12 +135,12 @@ func TestLeftovers_LabelsAreNoProof(t *testing.T) {
 // A request of the same name may be granted while the cluster is looked through.
 func TestLeftovers_WhatHasChangedMeanwhileStays(t *testing.T) {
 	s := newSwept(t)
-	s.grant(request("again", "again-1"), s.identity, false)
+	s.grant(request("again", "again-1"), s.Identity, false)
 	granted := false
 	s.onHub = func() error {
 		if !granted {
 			granted = true
-			s.grant(request("again", "again-2"), s.identity, true)
+			s.grant(request("again", "again-2"), s.Identity, true)
 		}
 		return nil
 	}
@@ -160,13 +161,13 @@ func TestLeftovers_WhatHasChangedMeanwhileStays(t *testing.T) {
 func TestLeftovers_TheNextRequestOfTheName(t *testing.T) {
 	s := newSwept(t)
 	lost := request("lost", "lost-1")
-	account := serviceAccount(s.hash(lost))
-	s.grant(lost, s.identity, false)
+	account := serviceAccount(s.Hash(lost))
+	s.grant(lost, s.Identity, false)
 	if err := s.in.Get(t.Context(), client.ObjectKeyFromObject(account), account); err != nil {
 		t.Fatal(err)
 	}
 	former := account.UID
-	s.grant(request("lost", "lost-2"), s.identity, true)
+	s.grant(request("lost", "lost-2"), s.Identity, true)
 	if err := s.in.Get(t.Context(), client.ObjectKeyFromObject(account), account); err != nil || account.UID == former {
 		t.Errorf("the ServiceAccount is still that of before: %v", err)
 	}
@@ -183,7 +184,7 @@ func TestLeftovers_TheNextRequestOfTheName(t *testing.T) {
 
 	// A request that is never granted does not keep what was left before.
 	stuck := newSwept(t)
-	stuck.grant(lost, stuck.identity, false)
+	stuck.grant(lost, stuck.Identity, false)
 	if err := stuck.client.Create(t.Context(), request("lost", "lost-2")); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +197,7 @@ func TestLeftovers_TheNextRequestOfTheName(t *testing.T) {
 // A crash, or an error, in the middle leaves no rights, and the rest to the next time.
 func TestLeftovers_TheRightsGoFirst(t *testing.T) {
 	s := newSwept(t)
-	s.grant(request("lost", "lost-1"), s.identity, false)
+	s.grant(request("lost", "lost-1"), s.Identity, false)
 	var deleted []string
 	failing := interceptor.NewClient(s.in, interceptor.Funcs{
 		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.DeleteOption) error {
@@ -223,37 +224,37 @@ func TestLeftovers_TheRightsGoFirst(t *testing.T) {
 // The token source of a request goes with the rest, and those of others stay, whatever UIDs are written into the cluster.
 func TestLeftovers_TokenSources(t *testing.T) {
 	for name, c := range map[string]struct {
-		by        identity
+		by        hub.Identity
 		of        string
 		refuse    error
 		goes, end bool
 	}{
 		"its own":                        {of: "teams/lost", goes: true, end: true},
 		"another request's":              {of: "teams/kept", end: true},
-		"another provider's":             {by: identity{name: "q", environment: "e"}, of: "teams/lost", end: true},
+		"another provider's":             {by: hub.Identity{Name: "q", Environment: "e"}, of: "teams/lost", end: true},
 		"there are none":                 {of: "teams/lost", refuse: apierrors.NewForbidden(corev1.Resource("secrets"), "", nil), end: true},
 		"it is not known, and asked for": {of: "teams/lost", refuse: errors.New("the hub is away")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, lost := newSwept(t), request("lost", "lost-1")
-			s.grant(lost, s.identity, false)
-			if c.by == (identity{}) {
-				c.by = s.identity
+			s.grant(lost, s.Identity, false)
+			if c.by == (hub.Identity{}) {
+				c.by = s.Identity
 			}
-			place := tokenSourceName(lost)
+			place := hub.TokenSourceName(lost)
 			secret := &corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{Namespace: place.Namespace, Name: place.Name, Labels: c.by.ownLabels(), UID: "source"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: place.Namespace, Name: place.Name, Labels: c.by.OwnLabels(), UID: "source"},
 				Data:       map[string][]byte{v1alpha1.TokenSourceAccessRequestKey: []byte(c.of)},
 			}
 			if err := s.client.Create(t.Context(), secret); err != nil {
 				t.Fatal(err)
 			}
 			s.live = interceptor.NewClient(s.client.(client.WithWatch), interceptor.Funcs{
-				Get: func(ctx context.Context, hub client.WithWatch, name client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				Get: func(ctx context.Context, server client.WithWatch, name client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 					if name == place && c.refuse != nil {
 						return c.refuse
 					}
-					return hub.Get(ctx, name, o, opts...)
+					return server.Get(ctx, name, o, opts...)
 				},
 			})
 			if err := s.sweep(t.Context(), s.in, s.cluster); (err == nil) != c.end {
@@ -262,7 +263,7 @@ func TestLeftovers_TokenSources(t *testing.T) {
 			if err := s.client.Get(t.Context(), place, secret); apierrors.IsNotFound(err) != c.goes {
 				t.Errorf("the token source: %v", err)
 			}
-			if _, left := s.objects()["ServiceAccount accessrequests/"+s.hash(lost)]; left == c.end {
+			if _, left := s.objects()["ServiceAccount accessrequests/"+s.Hash(lost)]; left == c.end {
 				t.Errorf("the ServiceAccount is left: %t", left)
 			}
 		})
@@ -271,7 +272,7 @@ func TestLeftovers_TokenSources(t *testing.T) {
 
 func TestLeftovers_AreListedByPages(t *testing.T) {
 	s := newSwept(t)
-	s.grant(request("lost", "lost-1"), s.identity, false)
+	s.grant(request("lost", "lost-1"), s.Identity, false)
 	bindings := rightsFirst[1]
 	paged := interceptor.NewClient(s.in, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
 
@@ -27,7 +28,7 @@ const profilesInterval = 5 * time.Second
 
 // profiles publishes what a provider offers.
 type profiles struct {
-	identity
+	hub.Identity
 	provider clusterprovider.Provider
 	client   client.Client
 	events   events.EventRecorder
@@ -69,7 +70,7 @@ func (p *profiles) sync(ctx context.Context) error {
 	}
 	var errs []error
 	for _, profile := range offered {
-		name := p.profileName(profile.Config)
+		name := p.ProfileName(profile.Config)
 		errs = append(errs, p.publish(ctx, name, profile, have[name]))
 		delete(have, name)
 	}
@@ -83,12 +84,12 @@ func (p *profiles) sync(ctx context.Context) error {
 
 // own is whether this provider has made a profile. Who only refers to it in one has not.
 func (p *profiles) own(profile *v1alpha1.ClusterProfile) bool {
-	for label, value := range p.ownLabels() {
+	for label, value := range p.OwnLabels() {
 		if profile.Labels[label] != value {
 			return false
 		}
 	}
-	return profile.Spec.ProviderRef.Name == p.name && profile.Name == p.profileName(profile.Spec.ProviderConfigRef.Name)
+	return profile.Spec.ProviderRef.Name == p.Name && profile.Name == p.ProfileName(profile.Spec.ProviderConfigRef.Name)
 }
 
 func (p *profiles) publish(ctx context.Context, name string, offered clusterprovider.Profile, have *v1alpha1.ClusterProfile) error {
@@ -98,17 +99,17 @@ func (p *profiles) publish(ctx context.Context, name string, offered clusterprov
 			offered.Config, name, len(name), validation.LabelValueMaxLength, problems)
 	}
 	want := v1alpha1.ClusterProfileSpec{
-		ProviderRef:       v1alpha1.LocalObjectReference{Name: p.name},
+		ProviderRef:       v1alpha1.LocalObjectReference{Name: p.Name},
 		ProviderConfigRef: v1alpha1.LocalObjectReference{Name: offered.Config},
 		SupportedVersions: append([]v1alpha1.SupportedK8sVersion{}, offered.Versions...),
 	}
 	if have == nil {
-		profile := &v1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: p.ownLabels()}, Spec: want}
+		profile := &v1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: p.OwnLabels()}, Spec: want}
 		err := p.client.Create(ctx, profile)
 		if err == nil {
 			ctrl.LoggerFrom(ctx).Info("Published a profile", "profile", name)
 			conditionevents.Note(p.events, profile, corev1.EventTypeNormal, "Published", "Publish",
-				fmt.Sprintf("the provider %q offers its configuration %q", p.name, offered.Config))
+				fmt.Sprintf("the provider %q offers its configuration %q", p.Name, offered.Config))
 		}
 		if apierrors.IsAlreadyExists(err) {
 			return nil // the cache does not have it yet
@@ -119,14 +120,14 @@ func (p *profiles) publish(ctx context.Context, name string, offered clusterprov
 		return fmt.Errorf("the ClusterProfile %q exists, and has been made by somebody else: "+
 			"delete it, or rename the configuration", name)
 	}
-	return patch(ctx, p.client, have, func() { have.Spec = want })
+	return hub.Patch(ctx, p.client, have, func() { have.Spec = want })
 }
 
 // withdraw deletes the profile of a configuration that is gone, once no Cluster has it: a Cluster without its profile would
 // be nobody's.
 func (p *profiles) withdraw(ctx context.Context, profile *v1alpha1.ClusterProfile) error {
 	users := &v1alpha1.ClusterList{}
-	if err := p.live.List(ctx, users, client.MatchingFields{byProfile: profile.Name}, client.Limit(1)); err != nil {
+	if err := p.live.List(ctx, users, client.MatchingFields{hub.ByProfile: profile.Name}, client.Limit(1)); err != nil {
 		return err
 	}
 	if len(users.Items) > 0 {
@@ -138,7 +139,7 @@ func (p *profiles) withdraw(ctx context.Context, profile *v1alpha1.ClusterProfil
 	if err == nil {
 		ctrl.LoggerFrom(ctx).Info("Withdrew a profile", "profile", profile.Name)
 		conditionevents.Note(p.events, profile, corev1.EventTypeNormal, "Withdrawn", "Withdraw",
-			fmt.Sprintf("the provider %q does not offer its configuration any more, and no Cluster has it", p.name))
+			fmt.Sprintf("the provider %q does not offer its configuration any more, and no Cluster has it", p.Name))
 	}
 	return client.IgnoreNotFound(err)
 }

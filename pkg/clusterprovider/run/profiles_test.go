@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 // offering is a provider of one profile.
@@ -24,14 +25,14 @@ func (offering) Profiles(context.Context) ([]clusterprovider.Profile, error) {
 
 // As init does, which has no recorder of events.
 func TestProfiles_ArePublishedWithoutARecorder(t *testing.T) {
-	hub := fake.NewClientBuilder().WithScheme(hubScheme).
-		WithIndex(&v1alpha1.Cluster{}, byProfile, func(o client.Object) []string { return []string{o.(*v1alpha1.Cluster).Spec.Profile} }).Build()
-	p := &profiles{identity: identity{name: "p", environment: "e"}, provider: offering{}, client: hub, live: hub}
+	server := fake.NewClientBuilder().WithScheme(hub.Scheme).
+		WithIndex(&v1alpha1.Cluster{}, hub.ByProfile, func(o client.Object) []string { return []string{o.(*v1alpha1.Cluster).Spec.Profile} }).Build()
+	p := &profiles{Identity: hub.Identity{Name: "p", Environment: "e"}, provider: offering{}, client: server, live: server}
 	if err := p.sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	profile := &v1alpha1.ClusterProfile{}
-	if err := hub.Get(t.Context(), types.NamespacedName{Name: "e.p.berlin"}, profile); err != nil {
+	if err := server.Get(t.Context(), types.NamespacedName{Name: "e.p.berlin"}, profile); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.withdraw(t.Context(), profile); err != nil {

@@ -11,10 +11,7 @@ import (
 	"net/http"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -27,6 +24,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 const (
@@ -34,21 +32,7 @@ const (
 	gracefulShutdown = 10 * time.Second
 	// firstBackoff and longestBackoff bound how late a provider is after a cluster was away.
 	firstBackoff, longestBackoff = 200 * time.Millisecond, 30 * time.Second
-	// byCluster and byProfile are indices of the caches.
-	byCluster = "spec.clusterRef"
-	byProfile = "spec.profile"
 )
-
-// hubScheme has the kinds that providers use on the hub.
-var hubScheme = newScheme(v1alpha1.AddToScheme, corev1.AddToScheme, authenticationv1.AddToScheme)
-
-func newScheme(add ...func(*runtime.Scheme) error) *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	for _, f := range add {
-		utilruntime.Must(f(scheme))
-	}
-	return scheme
-}
 
 func (o *options) run(ctx context.Context, provider clusterprovider.Provider) error {
 	mgr, err := ctrl.NewManager(o.Hub, o.managerOptions())
@@ -69,14 +53,14 @@ func (o *options) run(ctx context.Context, provider clusterprovider.Provider) er
 func (o *options) managerOptions() ctrl.Options {
 	graceful := gracefulShutdown
 	return ctrl.Options{
-		Scheme: hubScheme,
+		Scheme: hub.Scheme,
 		Cache:  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 		// A cache lists and watches the Secrets of the whole hub.
 		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		HealthProbeBindAddress:        o.healthAddress,
 		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: o.metricsSecure},
 		LeaderElection:                o.leaderElect,
-		LeaderElectionID:              o.identity().group(),
+		LeaderElectionID:              o.identity().Group(),
 		LeaderElectionNamespace:       o.Namespace,
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       &graceful,
@@ -94,10 +78,10 @@ func controllerOptions(workers int) controller.Options {
 func (o *options) setup(ctx context.Context, mgr ctrl.Manager, provider clusterprovider.Provider) error {
 	index := mgr.GetFieldIndexer()
 	if err := errors.Join(
-		index.IndexField(ctx, &v1alpha1.Cluster{}, byProfile, func(object client.Object) []string {
+		index.IndexField(ctx, &v1alpha1.Cluster{}, hub.ByProfile, func(object client.Object) []string {
 			return []string{object.(*v1alpha1.Cluster).Spec.Profile}
 		}),
-		index.IndexField(ctx, &v1alpha1.AccessRequest{}, byCluster, func(object client.Object) []string {
+		index.IndexField(ctx, &v1alpha1.AccessRequest{}, hub.ByCluster, func(object client.Object) []string {
 			if ref := object.(*v1alpha1.AccessRequest).Spec.ClusterRef; ref != nil {
 				return []string{ref.NamespacedName().String()}
 			}
@@ -107,14 +91,14 @@ func (o *options) setup(ctx context.Context, mgr ctrl.Manager, provider clusterp
 		return err
 	}
 	own := o.identity()
-	recorder := mgr.GetEventRecorder("cluster-provider-" + own.name)
+	recorder := mgr.GetEventRecorder("cluster-provider-" + own.Name)
 	access := newAccess(own, provider, mgr.GetClient(), mgr.GetAPIReader(), recorder)
 	access.anyOIDCPrefix = o.anyOIDCPrefix
 	return errors.Join(
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("caches", func(request *http.Request) error { return synced(request.Context(), mgr.GetCache()) }),
-		mgr.Add(&profiles{identity: own, provider: provider, client: mgr.GetClient(), live: mgr.GetAPIReader(), events: recorder}),
-		(&clusters{identity: own, provider: provider, client: mgr.GetClient(), events: recorder,
+		mgr.Add(&profiles{Identity: own, provider: provider, client: mgr.GetClient(), live: mgr.GetAPIReader(), events: recorder}),
+		(&clusters{Identity: own, provider: provider, client: mgr.GetClient(), events: recorder,
 			leftovers: access.leftovers, giving: access.giving}).setup(mgr, o.workers),
 		access.setup(mgr, o.workers),
 	)

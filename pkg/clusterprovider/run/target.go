@@ -22,10 +22,12 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 // targetScheme has the kinds that access to a cluster is made of.
-var targetScheme = newScheme(corev1.AddToScheme, rbacv1.AddToScheme)
+var targetScheme = hub.NewScheme(corev1.AddToScheme, rbacv1.AddToScheme)
 
 // targetMapper spares asking each cluster for what every cluster has.
 var targetMapper = func() meta.RESTMapper {
@@ -63,21 +65,6 @@ func newTarget(config *rest.Config, labels client.MatchingLabels, origin map[str
 		return nil, err
 	}
 	return &target{Client: c, labels: labels, origin: origin}, nil
-}
-
-// reasoned is an error with the reason that a condition gives for it.
-type reasoned struct {
-	reason string
-	error
-}
-
-func (e reasoned) Unwrap() error { return e.error }
-
-func reasonOf(err error, otherwise string) string {
-	if r := (reasoned{}); errors.As(err, &r) {
-		return r.reason
-	}
-	return otherwise
 }
 
 func kindOf(object client.Object) string {
@@ -140,8 +127,9 @@ func (t *target) applyOne(ctx context.Context, want, have client.Object) error {
 		}
 	}
 	if !t.manages(have) {
-		return reasoned{reasonNotManaged, errors.New(
-			"it exists but does not contain the expected management labels, so it is somebody else's and is left alone")}
+		return hub.Because(hub.ReasonNotManaged, errors.New(
+			"it exists but does not contain the expected management labels, so it is somebody else's and is left alone"))
+
 	}
 	if roleRefOf(have) != roleRefOf(want) {
 		return t.recreate(ctx, have, want, "it refers to another role now")
@@ -185,7 +173,7 @@ func (t *target) recreate(ctx context.Context, have, want client.Object, why str
 	}
 	err := t.Create(ctx, want.DeepCopyObject().(client.Object))
 	if apierrors.IsAlreadyExists(err) {
-		return reasoned{reasonRecreating, errors.New(why + ", and waits until the old one is deleted")}
+		return hub.Because(hub.ReasonRecreating, errors.New(why+", and waits until the old one is deleted"))
 	}
 	return err
 }
@@ -247,4 +235,12 @@ func copyContent(from, to client.Object) {
 	case *rbacv1.ClusterRoleBinding:
 		to.(*rbacv1.ClusterRoleBinding).Subjects = from.Subjects
 	}
+}
+
+// key names an object for people and for comparison.
+func key(object client.Object) string {
+	if object.GetNamespace() == "" {
+		return fmt.Sprintf("%s %s", kindOf(object), object.GetName())
+	}
+	return fmt.Sprintf("%s %s/%s", kindOf(object), object.GetNamespace(), object.GetName())
 }

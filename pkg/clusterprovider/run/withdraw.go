@@ -20,6 +20,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 // giving keeps access from being given to a cluster while that is taken from its Cluster: each has a lock, by the Cluster's UID,
@@ -55,7 +56,7 @@ func (r *access) withheld(ctx context.Context, cluster *v1alpha1.Cluster) error 
 		return fmt.Errorf("whether the Cluster '%s' still has its cluster: %w", client.ObjectKeyFromObject(cluster), err)
 	}
 	if why != "" {
-		return reasoned{reasonClusterNotHeld, fmt.Errorf("the Cluster '%s': %s", client.ObjectKeyFromObject(cluster), why)}
+		return hub.Because(hub.ReasonClusterNotHeld, fmt.Errorf("the Cluster '%s': %s", client.ObjectKeyFromObject(cluster), why))
 	}
 	return nil
 }
@@ -69,13 +70,13 @@ func (r *clusters) withdraw(ctx context.Context, cluster *v1alpha1.Cluster, stat
 	}
 	ended, ok := r.giving.end(cluster.UID)
 	if !ok {
-		return reconcile.Result{RequeueAfter: retryInterval}, nil
+		return reconcile.Result{RequeueAfter: hub.RetryInterval}, nil
 	}
 	defer ended()
 	ctx, cancel := context.WithTimeout(ctx, closeAllTimeout)
 	defer cancel()
 	if err := r.sayTaken(ctx, cluster); err != nil {
-		return settle(err)
+		return hub.Settle(err)
 	}
 	if err := r.closeAccess(ctx, cluster); err != nil {
 		return reconcile.Result{}, fmt.Errorf("taking back the access to a cluster that is withdrawn: %w", err)
@@ -84,7 +85,7 @@ func (r *clusters) withdraw(ctx context.Context, cluster *v1alpha1.Cluster, stat
 		return reconcile.Result{}, fmt.Errorf("taking back the access to a cluster that is withdrawn: %w", err)
 	}
 	if err := state.Release(ctx); err != nil {
-		return settle(err)
+		return hub.Settle(err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Took the cluster from its Cluster, and all access to it", "reason", state.Info)
 	return reconcile.Result{RequeueAfter: retryAfter(state)}, nil
@@ -95,23 +96,23 @@ func (r *clusters) withdraw(ctx context.Context, cluster *v1alpha1.Cluster, stat
 // not looked at, such as ignored ones.
 func (r *clusters) sayTaken(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	list, name := &v1alpha1.AccessRequestList{}, client.ObjectKeyFromObject(cluster).String()
-	if err := r.client.List(ctx, list, client.MatchingFields{byCluster: name}); err != nil {
+	if err := r.client.List(ctx, list, client.MatchingFields{hub.ByCluster: name}); err != nil {
 		return err
 	}
 	for i := range list.Items {
 		ar := &list.Items[i]
 		said := meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionAccess)
-		has := mayHaveAccess(ar) || controllerutil.ContainsFinalizer(ar, r.accessFinalizer())
-		if !has || !ar.DeletionTimestamp.IsZero() || ar.Status.IsDenied() || said != nil && said.Reason == reasonClusterNotHeld {
+		has := mayHaveAccess(ar) || controllerutil.ContainsFinalizer(ar, r.AccessFinalizer())
+		if !has || !ar.DeletionTimestamp.IsZero() || ar.Status.IsDenied() || said != nil && said.Reason == hub.ReasonClusterNotHeld {
 			continue
 		}
 		before := ar.DeepCopy()
 		ar.Status.Phase = v1alpha1.REQUEST_PENDING
-		setCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
-			Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: reasonClusterNotReady,
+		hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+			Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: hub.ReasonClusterNotReady,
 			Message: fmt.Sprintf("the Cluster '%s': the cluster is being taken from it, with all access", name),
 		})
-		if err := patchStatus(ctx, r.client, before, ar); client.IgnoreNotFound(err) != nil {
+		if err := hub.PatchStatus(ctx, r.client, before, ar); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 // lent is a request with access by its status and Secret, to a cluster that its provider may take back.
@@ -45,22 +46,22 @@ func newLent(t *testing.T) *lent {
 	l.ar.Status.Phase, l.ar.Status.ObservedGeneration = v1alpha1.REQUEST_GRANTED, 1
 	l.ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: "ann.kubeconfig"}
 	for _, about := range []string{clusterprovider.ConditionAccess, clusterprovider.ConditionRoles} {
-		setCondition(&l.ar.Status.Status, 1, metav1.Condition{Type: about, Status: metav1.ConditionTrue})
+		hub.SetCondition(&l.ar.Status.Status, 1, metav1.Condition{Type: about, Status: metav1.ConditionTrue})
 	}
 	l.cluster = &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
 	l.cluster.Spec.Profile, l.cluster.Status.Phase = "e.p.c", v1alpha1.StatusPhaseReady // the caches know nothing yet
 	profile := &v1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Name: "e.p.c"}}
 	profile.Spec.ProviderRef.Name = "p"
-	own, now := identity{name: "p", environment: "e"}, time.Now()
-	l.answer = (&access{identity: own}).accessSecret(l.ar, &rest.Config{}, map[string][]byte{
+	own, now := hub.Identity{Name: "p", Environment: "e"}, time.Now()
+	l.answer = (&access{Identity: own}).accessSecret(l.ar, &rest.Config{}, map[string][]byte{
 		v1alpha1.SecretKeyKubeconfig:          []byte("keep"),
 		v1alpha1.SecretKeyCreationTimestamp:   []byte(unix(now)),
 		v1alpha1.SecretKeyExpirationTimestamp: []byte(unix(now.Add(time.Hour))),
 	})
-	hub := fake.NewClientBuilder().WithScheme(hubScheme).WithObjects(l.ar, l.cluster, profile, l.answer).WithStatusSubresource(l.ar, l.cluster).
-		WithIndex(&v1alpha1.AccessRequest{}, byCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
+	server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(l.ar, l.cluster, profile, l.answer).WithStatusSubresource(l.ar, l.cluster).
+		WithIndex(&v1alpha1.AccessRequest{}, hub.ByCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
 	l.provider, l.told = &lender{}, events.NewFakeRecorder(10)
-	l.access = newAccess(own, l.provider, hub, hub, l.told)
+	l.access = newAccess(own, l.provider, server, server, l.told)
 	l.ar = l.now()
 	return l
 }
@@ -88,8 +89,8 @@ func (l *lent) changes(change func(ar *v1alpha1.AccessRequest)) {
 // withdrawnFrom makes a request say that its access was taken back, because the cluster is not its Cluster's, but for a failure.
 func withdrawnFrom(ar *v1alpha1.AccessRequest, failure string) {
 	ar.Status.Phase, ar.Status.SecretRef = v1alpha1.REQUEST_PENDING, nil
-	setCondition(&ar.Status.Status, 1, metav1.Condition{
-		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: reasonClusterNotHeld,
+	hub.SetCondition(&ar.Status.Status, 1, metav1.Condition{
+		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: hub.ReasonClusterNotHeld,
 		Message: "the Cluster 'teams/blue': it is not yours" + failure,
 	})
 }
@@ -178,7 +179,7 @@ func TestWithdraw_NoClusterKeepsThoseWhoGiveAccess(t *testing.T) {
 	looked := make(chan struct{})
 	go func() {
 		defer close(looked)
-		if result, err := l.looks(); err != nil || result.RequeueAfter != retryInterval {
+		if result, err := l.looks(); err != nil || result.RequeueAfter != hub.RetryInterval {
 			t.Errorf("%+v, %v", result, err)
 		}
 	}()
@@ -220,14 +221,14 @@ func TestWithdraw_AClusterThatComesBackHasAccessGivenAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.changes(func(ar *v1alpha1.AccessRequest) { ar.Status = l.ar.Status })
-		takes := &clusters{identity: l.identity, provider: l.provider, client: l.client, giving: l.giving, leftovers: l.leftovers}
+		takes := &clusters{Identity: l.Identity, provider: l.provider, client: l.client, giving: l.giving, leftovers: l.leftovers}
 		state := clusterprovider.State{Withdrawn: true, Release: func(context.Context) error { return nil }}
 		if _, err := takes.withdraw(t.Context(), l.cluster, state); err == nil { // it ends in the middle
 			t.Fatal("the cluster answers")
 		}
 		// The cluster is its Cluster's again, and its provider looks at the request as it does at any.
 		said := meta.FindStatusCondition(l.now().Status.Conditions, clusterprovider.ConditionAccess)
-		if l.now().Status.IsGranted() || said == nil || said.Reason != reasonClusterNotReady {
+		if l.now().Status.IsGranted() || said == nil || said.Reason != hub.ReasonClusterNotReady {
 			t.Errorf("%s: it says that it has access: %+v", name, l.now().Status)
 		}
 		now := l.now()
@@ -253,7 +254,7 @@ func TestEnd_ADeniedRequestSaysNothingOfRoles(t *testing.T) {
 	}
 	now := l.now()
 	said := meta.FindStatusCondition(now.Status.Conditions, clusterprovider.ConditionAccess)
-	if said == nil || said.Reason != reasonDenied || meta.FindStatusCondition(now.Status.Conditions, clusterprovider.ConditionRoles) != nil {
+	if said == nil || said.Reason != hub.ReasonDenied || meta.FindStatusCondition(now.Status.Conditions, clusterprovider.ConditionRoles) != nil {
 		t.Errorf("%+v", now.Status)
 	}
 }

@@ -22,14 +22,15 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
 // Whoever has the cluster next must not find somebody in it of whom the hub does not know any more.
 func TestWithdraw_RemovesWhatTheClusterSaysWhetherTheHubKnowsItOrNot(t *testing.T) {
 	s := newSwept(t)
 	known, lost := request("known", "1"), request("lost", "2")
-	s.grant(known, s.identity, true)
-	s.grant(lost, s.identity, false)
+	s.grant(known, s.Identity, true)
+	s.grant(lost, s.Identity, false)
 	before := s.objects()
 	another := s.anotherHub()
 	if err := s.removeAll(t.Context(), s.in, another); err != nil {
@@ -77,19 +78,19 @@ func (l *lender) Connect(ctx context.Context, _ *v1alpha1.Cluster) (*rest.Config
 
 func TestWithdraw_NotWhileAccessIsBeingGivenNorBeforeItIsTakenBack(t *testing.T) {
 	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
-	hub := fake.NewClientBuilder().WithScheme(hubScheme).WithObjects(cluster).
-		WithIndex(&v1alpha1.AccessRequest{}, byCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
+	server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(cluster).
+		WithIndex(&v1alpha1.AccessRequest{}, hub.ByCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
 	deleted := cluster.DeepCopy()
 	deleted.DeletionTimestamp, deleted.Finalizers = new(metav1.Now()), []string{"e.p.clusters.openmcp.cloud/cluster"}
 	provider, released := &lender{}, 0
-	r := &clusters{identity: identity{name: "p", environment: "e"}, provider: provider, client: hub, giving: &giving{}, leftovers: newLeftovers(identity{}, provider, hub, hub)}
+	r := &clusters{Identity: hub.Identity{Name: "p", Environment: "e"}, provider: provider, client: server, giving: &giving{}, leftovers: newLeftovers(hub.Identity{}, provider, server, server)}
 	state := clusterprovider.State{Withdrawn: true, Release: func(context.Context) error { released++; return nil }}
 
 	given, _ := r.giving.begin(cluster.UID)
-	if result, err := r.withdraw(t.Context(), cluster, state); err != nil || result.RequeueAfter != retryInterval || released > 0 {
+	if result, err := r.withdraw(t.Context(), cluster, state); err != nil || result.RequeueAfter != hub.RetryInterval || released > 0 {
 		t.Errorf("while somebody gives access: %+v, %v, released %d times", result, err, released)
 	}
-	if result, err := r.remove(t.Context(), deleted, clusterprovider.Profile{}); err != nil || result.RequeueAfter != retryInterval {
+	if result, err := r.remove(t.Context(), deleted, clusterprovider.Profile{}); err != nil || result.RequeueAfter != hub.RetryInterval {
 		t.Errorf("a Cluster is let go while somebody gives access: %+v, %v", result, err)
 	}
 	given()
@@ -118,10 +119,10 @@ func (l *lender) Ensure(context.Context, *v1alpha1.Cluster, clusterprovider.Prof
 func TestWithdraw_BeforeTheNextOneHasTheClusterOfOneThatIsGone(t *testing.T) {
 	l := newLent(t)
 	l.provider.former = "gone"
-	r := &clusters{identity: l.identity, provider: l.provider, client: l.client, giving: l.giving, leftovers: l.leftovers, events: l.told}
+	r := &clusters{Identity: l.Identity, provider: l.provider, client: l.client, giving: l.giving, leftovers: l.leftovers, events: l.told}
 	name := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(l.cluster)}
 	given, _ := l.giving.begin("gone")
-	if result, err := r.Reconcile(t.Context(), name); err != nil || result.RequeueAfter != retryInterval {
+	if result, err := r.Reconcile(t.Context(), name); err != nil || result.RequeueAfter != hub.RetryInterval {
 		t.Errorf("while somebody gives access for it: %+v, %v", result, err)
 	}
 	given()
@@ -148,10 +149,10 @@ func TestWithdraw_AlsoFromAClusterThatIsIgnored(t *testing.T) {
 	cluster.Spec.Profile = "e.p.c"
 	profile := &v1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Name: "e.p.c"}}
 	profile.Spec.ProviderRef.Name = "p"
-	hub := fake.NewClientBuilder().WithScheme(hubScheme).WithObjects(cluster, profile).WithStatusSubresource(cluster).
-		WithIndex(&v1alpha1.AccessRequest{}, byCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
-	own, provider := identity{name: "p", environment: "e"}, &lender{}
-	r := &clusters{identity: own, provider: provider, client: hub, giving: &giving{}, leftovers: newLeftovers(own, provider, hub, hub)}
+	server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(cluster, profile).WithStatusSubresource(cluster).
+		WithIndex(&v1alpha1.AccessRequest{}, hub.ByCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
+	own, provider := hub.Identity{Name: "p", Environment: "e"}, &lender{}
+	r := &clusters{Identity: own, provider: provider, client: server, giving: &giving{}, leftovers: newLeftovers(own, provider, server, server)}
 	name := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(cluster)}
 	if result, err := r.Reconcile(t.Context(), name); err != nil || result.RequeueAfter == 0 {
 		t.Errorf("one that has its cluster: %+v, %v", result, err)
@@ -160,28 +161,28 @@ func TestWithdraw_AlsoFromAClusterThatIsIgnored(t *testing.T) {
 	if _, err := r.Reconcile(t.Context(), name); err == nil || !strings.Contains(err.Error(), "taking back the access") {
 		t.Errorf("nothing is taken back: %v", err)
 	}
-	if err := hub.Get(t.Context(), name.NamespacedName, cluster); err != nil || len(cluster.Finalizers)+len(cluster.Status.Conditions) > 0 {
+	if err := server.Get(t.Context(), name.NamespacedName, cluster); err != nil || len(cluster.Finalizers)+len(cluster.Status.Conditions) > 0 {
 		t.Errorf("what is to be ignored is changed: %+v, %v", cluster, err)
 	}
 }
 
 func TestWithdraw_ARequestSaysSoAndIsTriedAgainUntilNothingIsLeft(t *testing.T) {
 	l := newLent(t)
-	hub, r, ar, answer, provider, told := l.client, l.access, l.ar, l.answer, l.provider, l.told
+	server, r, ar, answer, provider, told := l.client, l.access, l.ar, l.answer, l.provider, l.told
 	provider.why = "it is not yours"
 	name := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(ar)}
 	if _, err := r.Reconcile(t.Context(), name); err == nil {
 		t.Error("a cluster that does not answer is not tried again")
 	}
-	if err := hub.Get(t.Context(), name.NamespacedName, ar); err != nil {
+	if err := server.Get(t.Context(), name.NamespacedName, ar); err != nil {
 		t.Fatal(err)
 	}
 	said := meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionAccess)
 	if ar.Status.Phase != v1alpha1.REQUEST_PENDING || ar.Status.SecretRef == nil || len(ar.Status.Conditions) != 1 ||
-		said.Reason != reasonClusterNotHeld || !strings.Contains(said.Message, "the Cluster 'teams/blue': it is not yours; taking access back: ") {
+		said.Reason != hub.ReasonClusterNotHeld || !strings.Contains(said.Message, "the Cluster 'teams/blue': it is not yours; taking access back: ") {
 		t.Errorf("%+v", ar.Status)
 	}
-	if err := hub.Get(t.Context(), client.ObjectKeyFromObject(answer), answer); client.IgnoreNotFound(err) != nil || err == nil {
+	if err := server.Get(t.Context(), client.ObjectKeyFromObject(answer), answer); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("the Secret is left: %v", err)
 	}
 	if len(told.Events) != 1 {
@@ -214,7 +215,7 @@ func TestWithdraw_ARequestSaysSoAndIsTriedAgainUntilNothingIsLeft(t *testing.T) 
 	if _, err := r.Reconcile(t.Context(), name); err == nil || !strings.Contains(err.Error(), "still has its cluster") {
 		t.Errorf("%v", err)
 	}
-	if err := hub.Get(t.Context(), name.NamespacedName, ar); err != nil || ar.Status.IsGranted() || !slices.Equal(before, ar.Finalizers) {
+	if err := server.Get(t.Context(), name.NamespacedName, ar); err != nil || ar.Status.IsGranted() || !slices.Equal(before, ar.Finalizers) {
 		t.Errorf("%v: %+v", err, ar.Status)
 	}
 }

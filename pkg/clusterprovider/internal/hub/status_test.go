@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+package hub
 
 import (
 	"strings"
@@ -15,8 +15,8 @@ import (
 
 func TestSetCondition_CutsNoCharacter(t *testing.T) {
 	status := &v1alpha1.Status{}
-	setCondition(status, 1, metav1.Condition{Type: "A", Message: "x" + strings.Repeat("é", maxMessage)})
-	if got := status.Conditions[0].Message; len(got) != maxMessage-1 || !utf8.ValidString(got) {
+	SetCondition(status, 1, metav1.Condition{Type: "A", Message: "x" + strings.Repeat("é", MaxMessage)})
+	if got := status.Conditions[0].Message; len(got) != MaxMessage-1 || !utf8.ValidString(got) {
 		t.Errorf("%d bytes, which end with %q", len(got), got[len(got)-3:])
 	}
 }

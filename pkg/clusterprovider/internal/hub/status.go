@@ -1,0 +1,85 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+)
+
+// RetryInterval is how often a provider is asked about a cluster that is not ready, or not gone, unless it says otherwise.
+const RetryInterval = 2 * time.Second
+
+// outdatedInterval is how soon an object is looked at again that was changed meanwhile: the caches know by then.
+const outdatedInterval = 100 * time.Millisecond
+
+// MaxMessage is the length that the API allows a message of a condition.
+const MaxMessage = 32768
+
+var illegalInReason = regexp.MustCompile(`[^A-Za-z0-9_,:]|^[^A-Za-z]|[,:]$`)
+
+// SetCondition sets a condition among others.
+func SetCondition(status *v1alpha1.Status, generation int64, condition metav1.Condition) {
+	if condition.Reason == "" {
+		condition.Reason = condition.Type + "_" + string(condition.Status)
+	}
+	condition.Reason = illegalInReason.ReplaceAllString(condition.Reason, "_")
+	if len(condition.Message) > MaxMessage {
+		condition.Message = strings.ToValidUTF8(condition.Message[:MaxMessage], "")
+	}
+	condition.ObservedGeneration = generation
+	meta.SetStatusCondition(&status.Conditions, condition)
+}
+
+// Operation is what the annotation of an object asks for.
+func Operation(object client.Object) string {
+	return object.GetAnnotations()[v1alpha1.OperationAnnotation]
+}
+
+// EndOperation removes the annotation that asks for a reconciliation.
+func EndOperation(ctx context.Context, c client.Client, object client.Object) error {
+	return Patch(ctx, c, object, func() {
+		annotations := object.GetAnnotations()
+		delete(annotations, v1alpha1.OperationAnnotation)
+		object.SetAnnotations(annotations)
+	})
+}
+
+// Patch changes an object by what mutate does to it, if that is anything. It fails if somebody else has changed it meanwhile:
+// lists, such as finalizers, are replaced.
+func Patch(ctx context.Context, c client.Client, object client.Object, mutate func()) error {
+	before := object.DeepCopyObject().(client.Object)
+	mutate()
+	if equality.Semantic.DeepEqual(before, object) {
+		return nil
+	}
+	return c.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// PatchStatus does the same with its status.
+func PatchStatus(ctx context.Context, c client.Client, before, after client.Object) error {
+	if equality.Semantic.DeepEqual(before, after) {
+		return nil
+	}
+	return c.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// Settle ends a reconciliation whose write failed. It is no fault that somebody else has changed or deleted the object.
+func Settle(err error) (reconcile.Result, error) {
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: outdatedInterval}, nil
+	}
+	return reconcile.Result{}, client.IgnoreNotFound(err)
+}
