@@ -23,6 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
 
@@ -36,8 +37,8 @@ type access struct {
 	live client.Reader
 	// trusting has a lock for each cluster whose OIDC providers are being set.
 	trusting sync.Map
-	// minters says by endpoint when the ServiceAccount that asks for short-lived tokens was last brought to what it should be.
-	minters sync.Map
+	// minters ask for short-lived tokens.
+	minters target.Minters
 	// place is whether the hub has a place for token sources.
 	place remembered
 	// fit are, by the UID of their requests, the names that OIDC providers give which were found fit to be trusted, until the
@@ -48,13 +49,13 @@ type access struct {
 	// giving is shared with what takes clusters from their Clusters.
 	giving *giving
 	// roles are those of each cluster, as last seen.
-	roles clusterRoles
+	roles target.Roles
 	// leftovers hears of the requests that are let go.
 	leftovers *leftovers
 	// denials are the requests that are never granted any more.
 	denials denials
 	// reach is a cluster as it is changed for a request.
-	reach func(*rest.Config, *v1alpha1.AccessRequest, *v1alpha1.Cluster) (*target, error)
+	reach func(*rest.Config, *v1alpha1.AccessRequest, *v1alpha1.Cluster) (*target.Target, error)
 }
 
 func newAccess(own hub.Identity, provider clusterprovider.Provider, c client.Client, live client.Reader, recorder events.EventRecorder) *access {
@@ -175,7 +176,7 @@ func (r *access) answer(ctx context.Context, s *seen, d decision) (reconcile.Res
 	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
 		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionTrue, Reason: hub.ReasonGranted, Message: granted.message,
 	})
-	granted.roles.remember(ar)
+	rememberRoles(granted.roles, ar)
 	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_GRANTED, ar.Generation
 	ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: hub.SecretName(ar.Name)}
 	if err := r.report(ctx, before, ar); err != nil {
@@ -308,6 +309,6 @@ func (r *access) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*rest.
 }
 
 // targetOf is a cluster as it is changed for a request.
-func (r *access) targetOf(config *rest.Config, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*target, error) {
-	return newTarget(config, r.AccessLabels(ar), originOf(r.Identity, ar, cluster))
+func (r *access) targetOf(config *rest.Config, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*target.Target, error) {
+	return target.New(config, r.AccessLabels(ar), originOf(r.Identity, ar, cluster))
 }

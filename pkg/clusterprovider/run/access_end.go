@@ -16,12 +16,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 )
 
 // takeBack removes from a cluster that is reached what a request has in it. The rights go first: once the issuer is not trusted any
 // more, another one may give out the names that they are for, and a cluster that cannot be told whom to trust must not keep them.
-func (r *access) takeBack(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, t *target) error {
-	if _, err := t.cleanup(ctx, nil); err != nil {
+func (r *access) takeBack(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, t *target.Target) error {
+	if _, err := t.Cleanup(ctx, nil); err != nil {
 		return err
 	}
 	if ar.Spec.OIDC == nil && meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionOIDCTrusted) == nil {

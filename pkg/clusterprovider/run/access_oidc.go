@@ -22,21 +22,23 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 )
 
 // grantOIDC gives access to those whom an OIDC provider knows.
 func (r *access) grantOIDC(
-	ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, config *rest.Config, t *target,
+	ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, config *rest.Config, t *target.Target,
 ) (*answer, error) {
-	wanted, err := oidcRights(ar.Spec.OIDC, r.Hash(ar))
+	wanted, err := rights.Of(ar, r.Hash(ar))
 	if err != nil {
 		return nil, err
 	}
-	keep := wanted.objects
+	keep := wanted.Objects
 	if trustRank(ar) > 0 {
 		keep = nil // their subjects have names of an issuer that is about to be trusted no more
 	}
-	have, err := t.cleanup(ctx, keep)
+	have, err := t.Cleanup(ctx, keep)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +49,7 @@ func (r *access) grantOIDC(
 	if err := r.trust(ctx, cluster, ar); err != nil {
 		return nil, err
 	}
-	if err := t.apply(ctx, wanted, have); err != nil {
+	if err := t.Make(ctx, wanted, have); err != nil {
 		return nil, err
 	}
 	// A token that the request had before it asked for OIDC is of no use any more.
@@ -64,7 +66,7 @@ func (r *access) grantOIDC(
 	if err := r.writeSecret(ctx, secret, ar); err != nil {
 		return nil, err
 	}
-	roles := r.lookForRoles(ctx, t, cluster, wanted, justNow)
+	roles := r.roles.Look(ctx, t, cluster, wanted, target.JustNow)
 	return &answer{message: "access by the OIDC provider " + ar.Spec.OIDC.Name, roles: roles}, nil
 }
 

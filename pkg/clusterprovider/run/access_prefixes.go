@@ -15,6 +15,8 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 )
 
 // prefixSeparators end a prefix: what stands before them is the provider's, and what follows is a name that it gives.
@@ -22,7 +24,7 @@ const prefixSeparators = ":/#@|"
 
 // fitToTrust is whether a cluster may trust the OIDC provider of a request that it does not trust yet. Who brings an issuer
 // decides which names that gives out, so these must not be names that already mean somebody else.
-func (r *access) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, t *target) error {
+func (r *access) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, t *target.Target) error {
 	r.fit.Delete(ar.UID)
 	if trustRank(ar) == 0 {
 		return nil
@@ -40,7 +42,7 @@ func (r *access) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, clu
 			}
 		}
 	}
-	used, ours, err := t.foreignSubject(ctx, r.Identity, &provider)
+	used, ours, err := foreignSubject(ctx, t, r.Identity, &provider)
 	if err != nil {
 		return fmt.Errorf("reading the bindings of the cluster: %w", err)
 	}
@@ -83,7 +85,7 @@ func (r *access) verbatimSubject(
 		for _, binding := range other.Spec.OIDC.RoleBindings {
 			var asTheyAre []rbacv1.Subject
 			for _, subject := range binding.Subjects {
-				if name, found := strings.CutPrefix(subject.Name, verbatim); found {
+				if name, found := strings.CutPrefix(subject.Name, rights.Verbatim); found {
 					subject.Name = name
 					asTheyAre = append(asTheyAre, subject)
 				}
@@ -124,8 +126,8 @@ func prefixProblem(prefix string) string {
 // same issuer gives in the same way; empty if there is none. An empty prefix is one of every name. It also says whether this
 // provider has made it: the request may not be what it was made for any more, so the binding itself says which names are in it.
 // Those of earlier versions do not.
-func (t *target) foreignSubject(
-	ctx context.Context, own hub.Identity, provider *v1alpha1.OIDCProviderConfig,
+func foreignSubject(
+	ctx context.Context, t *target.Target, own hub.Identity, provider *v1alpha1.OIDCProviderConfig,
 ) (binding string, ours bool, err error) {
 	clusterRoleBindings, roleBindings := &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}
 	if err := t.List(ctx, clusterRoleBindings); err != nil {
@@ -139,7 +141,7 @@ func (t *target) foreignSubject(
 		given, said := object.GetAnnotations()[own.NamesAnnotation()]
 		same := made && (!said || given == names(provider))
 		if binding == "" && !same && anyPrefixed(subjects, provider) {
-			binding, ours = key(object), made
+			binding, ours = rights.Key(object), made
 		}
 	}
 	for i := range clusterRoleBindings.Items {

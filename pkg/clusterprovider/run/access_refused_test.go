@@ -29,6 +29,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 )
 
 // refusing is a hub with the Cluster blue, whose rights are in in.
@@ -48,15 +50,15 @@ func newRefusing(t *testing.T, requests ...client.Object) *refusing {
 	trusts := &truster{}
 	return &refusing{
 		access: newAccess(hub.Identity{Name: "p", Environment: "e"}, trusts, server, server, &events.FakeRecorder{}), t: t, truster: trusts, cluster: cluster,
-		in: fake.NewClientBuilder().WithScheme(targetScheme).Build(),
+		in: fake.NewClientBuilder().WithScheme(rights.Scheme).Build(),
 	}
 }
 
 // gives gives a request its access, as far as its status.
 func (r *refusing) gives(ar *v1alpha1.AccessRequest) error {
 	ctx := context.WithoutCancel(r.t.Context())
-	r.reach = func(_ *rest.Config, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*target, error) {
-		return &target{Client: r.in, labels: r.AccessLabels(ar), origin: originOf(r.Identity, ar, cluster)}, nil
+	r.reach = func(_ *rest.Config, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*target.Target, error) {
+		return &target.Target{Client: r.in, Labels: r.AccessLabels(ar), Origin: originOf(r.Identity, ar, cluster)}, nil
 	}
 	s := r.looksClosely(ctx, ar, r.cluster)
 	_, d, err := r.give(ctx, s, s.giving(decision{}))
@@ -194,7 +196,7 @@ func TestTakeBack_RightsGoWhateverBecomesOfTheIssuer(t *testing.T) {
 	}
 	ar.DeletionTimestamp = new(metav1.Now())
 	r.truster.refuses = errors.New("it does not load its configuration")
-	to := &target{Client: r.in, labels: r.AccessLabels(ar)}
+	to := &target.Target{Client: r.in, Labels: r.AccessLabels(ar)}
 	if err := r.takeBack(t.Context(), ar, r.cluster, to); err == nil {
 		t.Error("it is let go though its issuer may be trusted")
 	}
@@ -250,7 +252,7 @@ func TestUntrust_NoIssuerOutlivesWhatWasAskedFor(t *testing.T) {
 				forgetTrust(ar, false)
 			}
 			ar.DeletionTimestamp = new(metav1.Now())
-			return r.takeBack(r.t.Context(), ar, r.cluster, &target{Client: works, labels: r.AccessLabels(ar)})
+			return r.takeBack(r.t.Context(), ar, r.cluster, &target.Target{Client: works, Labels: r.AccessLabels(ar)})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -350,7 +352,7 @@ func TestRefused_NoIssuerGetsNamesWhoseRightsAreStillThere(t *testing.T) {
 		t.Errorf("its own issuer: %v", err)
 	}
 	for _, ar := range []*v1alpha1.AccessRequest{corp, same} {
-		if _, err := (&target{Client: r.in, labels: r.AccessLabels(ar)}).cleanup(t.Context(), nil); err != nil {
+		if _, err := (&target.Target{Client: r.in, Labels: r.AccessLabels(ar)}).Cleanup(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 	}

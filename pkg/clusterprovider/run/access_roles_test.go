@@ -22,6 +22,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 )
 
 // referring is a hub with requests for the Cluster blue, whose roles are in in.
@@ -39,7 +41,7 @@ func newReferring(t *testing.T, requests ...client.Object) *referring {
 	r := &referring{t: t, told: events.NewFakeRecorder(100)}
 	server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(requests...).WithStatusSubresource(requests...).Build()
 	r.access = newAccess(hub.Identity{Name: "p", Environment: "e"}, nil, server, server, r.told)
-	r.in = interceptor.NewClient(fake.NewClientBuilder().WithScheme(targetScheme).Build(), interceptor.Funcs{
+	r.in = interceptor.NewClient(fake.NewClientBuilder().WithScheme(rights.Scheme).Build(), interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			r.lists++
 			if r.down != nil {
@@ -60,12 +62,12 @@ func refersTo(name string, refs ...v1alpha1.RoleRef) *v1alpha1.AccessRequest {
 // looks looks at a request, and returns what it says of its roles, and the events.
 func (r *referring) looks(ar *v1alpha1.AccessRequest, maxAge time.Duration) (says string, told []string) {
 	r.t.Helper()
-	wanted, err := r.wantedBy(ar)
+	wanted, err := rights.Of(ar, r.Hash(ar))
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	blue := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{UID: "blue"}}
-	seen := r.lookForRoles(r.t.Context(), &target{Client: r.in}, blue, wanted, maxAge)
+	seen := r.roles.Look(r.t.Context(), &target.Target{Client: r.in}, blue, wanted, maxAge)
 	if err := r.reportRoles(r.t.Context(), ar, seen); err != nil {
 		r.t.Fatal(err)
 	}
@@ -153,17 +155,11 @@ func TestRoles_OneListForAllRequestsOfACluster(t *testing.T) {
 		t.Errorf("%d lists for 20 requests", r.lists)
 	}
 	// Nor does each of them wait for a cluster that does not answer.
-	r.roles.lists, r.lists, r.down = nil, 0, errors.New("out of reach")
+	r.roles, r.lists, r.down = target.Roles{}, 0, errors.New("out of reach")
 	for _, ar := range requests {
 		r.looks(ar.(*v1alpha1.AccessRequest), time.Hour)
 	}
 	if r.lists != 1 {
 		t.Errorf("%d lists of a cluster that does not answer", r.lists)
-	}
-	// What nobody needs any more is not kept.
-	r.roles.lists[roleList{"gone", "Role"}] = &listedRoles{}
-	r.roles.of(roleList{"blue", "ClusterRole"})
-	if len(r.roles.lists) != 1 {
-		t.Errorf("%d lists are kept", len(r.roles.lists))
 	}
 }

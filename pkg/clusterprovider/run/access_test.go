@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -26,60 +25,6 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
-
-func TestOIDCRights_PutPrefixesBeforeUsersAndGroups(t *testing.T) {
-	config := &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{
-		Name: "corp", GroupsPrefix: new("g:"), RoleBindings: []v1alpha1.RoleBindings{{
-			Subjects: []rbacv1.Subject{
-				{Kind: "User", Name: "ann"}, {Kind: "User", Name: "::bob"}, {Kind: "Group", Name: "devs"},
-				{Kind: "Group", Name: "::system:masters"}, {Kind: "ServiceAccount", Name: "robot", Namespace: "default"},
-			},
-			RoleRefs: []v1alpha1.RoleRef{{Kind: "ClusterRole", Name: "view"}, {Kind: "Role", Name: "my", Namespace: "web"}},
-		}},
-	}, Roles: []v1alpha1.PermissionsRequest{{Name: "my", Namespace: "web"}, {}}}
-	rights, err := oidcRights(config, "h")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, object := range rights.objects {
-		got = append(got, key(object))
-	}
-	want := []string{"Role web/my", "ClusterRole openmcp:h:1", "ClusterRoleBinding openmcp:h:0:0", "RoleBinding web/openmcp:h:0:1"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	var subjects []string
-	for _, subject := range rights.objects[2].(*rbacv1.ClusterRoleBinding).Subjects {
-		subjects = append(subjects, subject.Name)
-	}
-	if want := []string{"corp:ann", "bob", "g:devs", "system:masters", "robot"}; !slices.Equal(subjects, want) {
-		t.Errorf("got %v, want %v", subjects, want)
-	}
-}
-
-func TestTokenRights_MakesTheNamespacesUnlessToldNotTo(t *testing.T) {
-	rights, err := tokenRights(&v1alpha1.TokenConfig{Permissions: []v1alpha1.PermissionsRequest{
-		{Namespace: "made"}, {Namespace: "not-made", DisableAutomaticNamespaceCreation: true}, {},
-	}}, "h")
-	if want := []string{"accessrequests", "made"}; err != nil || !slices.Equal(rights.namespaces, want) {
-		t.Errorf("makes %v, %v", rights.namespaces, err)
-	}
-}
-
-func TestTokenRights_TwoRolesOfOneName(t *testing.T) {
-	of := func(permissions ...v1alpha1.PermissionsRequest) error {
-		_, err := tokenRights(&v1alpha1.TokenConfig{Permissions: permissions}, "h")
-		return err
-	}
-	if err := of(v1alpha1.PermissionsRequest{Name: "a"}, v1alpha1.PermissionsRequest{Name: "a", Namespace: "b"}); err != nil {
-		t.Errorf("a Role and a ClusterRole: %v", err)
-	}
-	err := of(v1alpha1.PermissionsRequest{Name: "a"}, v1alpha1.PermissionsRequest{Name: "a"})
-	if hub.ReasonOf(err, "") != v1alpha1.ReasonConfigurationProblem || !strings.Contains(err.Error(), "two entries make the ClusterRole a") {
-		t.Errorf("got %v", err)
-	}
-}
 
 func TestRenewalOf_IsSpreadOutAndEndsAt80Percent(t *testing.T) {
 	created := time.Now()

@@ -10,18 +10,16 @@ import (
 	"strconv"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
-	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 )
 
 const (
@@ -45,7 +43,7 @@ type answer struct {
 	// renewal is when the access has to be renewed; zero if never.
 	renewal time.Time
 	// roles are what is known of those that the access refers to.
-	roles rolesSeen
+	roles target.SeenRoles
 }
 
 // endOf is when a request is deleted by its ttl; false if it has none.
@@ -107,17 +105,17 @@ func renewalOf(ar *v1alpha1.AccessRequest, created, expires time.Time) time.Time
 
 // grantToken gives access by a token of a ServiceAccount.
 func (r *access) grantToken(
-	ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, config *rest.Config, t *target,
+	ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, config *rest.Config, t *target.Target,
 ) (*answer, error) {
 	name := r.Hash(ar)
-	wanted, err := tokenRights(ar.Spec.Token, name)
+	wanted, err := rights.Of(ar, name)
 	if err != nil {
 		return nil, err
 	}
 	if err := r.endOldTokens(ctx, ar, t, name); err != nil {
 		return nil, err
 	}
-	if err := t.bring(ctx, wanted); err != nil {
+	if err := t.Bring(ctx, wanted); err != nil {
 		return nil, err
 	}
 	created := time.Now()
@@ -126,7 +124,7 @@ func (r *access) grantToken(
 	if err != nil {
 		return nil, fmt.Errorf("recording until when tokens are valid: %w", err)
 	}
-	token, err := t.token(ctx, name, lifetime)
+	token, err := t.Token(ctx, name, lifetime)
 	if err != nil {
 		return nil, fmt.Errorf("asking for a token: %w", err)
 	}
@@ -155,19 +153,19 @@ func (r *access) grantToken(
 	if given.renewal.IsZero() {
 		given.message = "access by a token, which expires with the request, at " + expires.UTC().Format(time.RFC3339)
 	}
-	given.roles = r.lookForRoles(ctx, t, cluster, wanted, justNow)
+	given.roles = r.roles.Look(ctx, t, cluster, wanted, target.JustNow)
 	return given, nil
 }
 
 // endOldTokens ends tokens of a request that outlive it by now, with all that were made for the same ServiceAccount: a token
 // cannot be called back, but it ends with its ServiceAccount, which is made again. The ServiceAccount says until when they are
 // valid, because who asks for access can write the Secret, and remove it.
-func (r *access) endOldTokens(ctx context.Context, ar *v1alpha1.AccessRequest, t *target, name string) error {
+func (r *access) endOldTokens(ctx context.Context, ar *v1alpha1.AccessRequest, t *target.Target, name string) error {
 	if _, ends := endOf(ar); !ends {
 		return nil
 	}
-	account := serviceAccount(name)
-	if err := t.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil || !t.manages(account) {
+	account := rights.ServiceAccount(name)
+	if err := t.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil || !t.Manages(account) {
 		return client.IgnoreNotFound(err)
 	}
 	secret, err := r.secret(ctx, hub.AnswerName(ar))
@@ -186,8 +184,8 @@ func (r *access) endOldTokens(ctx context.Context, ar *v1alpha1.AccessRequest, t
 
 // recordTokens records on a ServiceAccount until when its tokens are valid, of which one is about to be asked for, and returns
 // what it says then. It never becomes less: tokens that were renewed are still valid.
-func (r *access) recordTokens(ctx context.Context, t *target, name string, until time.Time) (time.Time, error) {
-	account := serviceAccount(name)
+func (r *access) recordTokens(ctx context.Context, t *target.Target, name string, until time.Time) (time.Time, error) {
+	account := rights.ServiceAccount(name)
 	if err := t.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
 		return time.Time{}, err
 	}
@@ -197,13 +195,6 @@ func (r *access) recordTokens(ctx context.Context, t *target, name string, until
 	return until, hub.Patch(ctx, t, account, func() {
 		metav1.SetMetaDataAnnotation(&account.ObjectMeta, r.TokensUntilAnnotation(), until.UTC().Format(time.RFC3339))
 	})
-}
-
-func (t *target) token(ctx context.Context, name string, lifetime time.Duration) (*authenticationv1.TokenRequest, error) {
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-		ExpirationSeconds: new(int64(lifetime / time.Second)),
-	}}
-	return request, t.SubResource("token").Create(ctx, serviceAccount(name), request)
 }
 
 // accessSecret is the Secret that answers a request.
@@ -223,13 +214,13 @@ func (r *access) accessSecret(ar *v1alpha1.AccessRequest, config *rest.Config, d
 // keepTokenSource keeps what hub-apiserver makes short-lived tokens with: the token of a ServiceAccount that may do nothing
 // but ask for tokens of the ServiceAccounts of AccessRequests.
 func (r *access) keepTokenSource(
-	ctx context.Context, ar *v1alpha1.AccessRequest, config *rest.Config, t *target, name string,
+	ctx context.Context, ar *v1alpha1.AccessRequest, config *rest.Config, t *target.Target, name string,
 ) error {
 	if !r.tokenSources(ctx) {
 		ctrl.LoggerFrom(ctx).V(4).Info("The hub has no namespace for token sources", "namespace", v1alpha1.TokenSourceNamespace)
 		return nil
 	}
-	token, err := r.minterToken(ctx, config, t)
+	token, err := r.minters.Token(ctx, endpointDigest(config), t, tokenLifetime)
 	if err != nil {
 		return err
 	}
@@ -248,37 +239,4 @@ func (r *access) keepTokenSource(
 			v1alpha1.TokenSourceAccessRequestKey:           []byte(client.ObjectKeyFromObject(ar).String()),
 		},
 	}, ar)
-}
-
-// minterToken is a token of the ServiceAccount that asks for short-lived tokens. All requests of a cluster share it, so it is
-// not looked at each time.
-func (r *access) minterToken(ctx context.Context, config *rest.Config, t *target) (*authenticationv1.TokenRequest, error) {
-	minter := &target{Client: t.Client, labels: client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.TokenMinterServiceAccount}}
-	place := endpointDigest(config)
-	seen, _ := r.minters.Load(place)
-	if at, ok := seen.(time.Time); ok && time.Since(at) < clusterprovider.ResyncInterval {
-		if token, err := minter.token(ctx, v1alpha1.TokenMinterServiceAccount, tokenLifetime); !apierrors.IsNotFound(err) {
-			return token, err
-		}
-	}
-	meta := serviceAccount(v1alpha1.TokenMinterServiceAccount).ObjectMeta
-	err := minter.apply(ctx, &rights{namespaces: []string{meta.Namespace}, objects: []client.Object{
-		&corev1.ServiceAccount{ObjectMeta: meta},
-		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{corev1.GroupName}, Resources: []string{"serviceaccounts/token"}, Verbs: []string{"create"}},
-		}},
-		&rbacv1.RoleBinding{
-			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: roleKind, Name: meta.Name},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: meta.Namespace, Name: meta.Name}},
-		},
-	}}, nil)
-	if err != nil {
-		return nil, err
-	}
-	r.minters.Store(place, time.Now())
-	token, err := minter.token(ctx, meta.Name, tokenLifetime)
-	if err != nil {
-		return nil, fmt.Errorf("asking for a token: %w", err)
-	}
-	return token, nil
 }

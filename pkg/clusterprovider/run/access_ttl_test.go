@@ -22,6 +22,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 )
 
 func withTTL(ttl time.Duration, created time.Time) *v1alpha1.AccessRequest {
@@ -107,7 +109,7 @@ func TestEndOldTokens_OnlyThoseThatOutliveTheirRequest(t *testing.T) {
 		"an earlier version's, without Secret": {ttl: time.Hour},
 	} {
 		ar := withTTL(c.ttl, now)
-		account := serviceAccount(own.Hash(ar))
+		account := rights.ServiceAccount(own.Hash(ar))
 		account.UID = "sa"
 		if c.until > 0 {
 			account.Annotations = map[string]string{"e.p.clusters.openmcp.cloud/tokens-until": now.Add(c.until).Format(time.RFC3339)}
@@ -115,8 +117,8 @@ func TestEndOldTokens_OnlyThoseThatOutliveTheirRequest(t *testing.T) {
 		if !c.other {
 			account.Labels = own.AccessLabels(ar)
 		}
-		in := fake.NewClientBuilder().WithScheme(targetScheme).WithObjects(account).Build()
-		to := &target{Client: in, labels: own.AccessLabels(ar)}
+		in := fake.NewClientBuilder().WithScheme(rights.Scheme).WithObjects(account).Build()
+		to := &target.Target{Client: in, Labels: own.AccessLabels(ar)}
 		r := newAccess(own, nil, nil, nil, &events.FakeRecorder{})
 		server := fake.NewClientBuilder().WithScheme(hub.Scheme)
 		if c.expires > 0 {
@@ -154,12 +156,12 @@ func TestGrantToken_RecordsUntilWhenTokensAreValid(t *testing.T) {
 	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
 	ar := withTTL(24*time.Hour, now)
 	ar.Generation, ar.Spec.Token = 1, &v1alpha1.TokenConfig{}
-	in := fake.NewClientBuilder().WithScheme(targetScheme).WithObjects(
+	in := fake.NewClientBuilder().WithScheme(rights.Scheme).WithObjects(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.TokenMinterNamespace}}).Build()
-	to := &target{Client: in, labels: own.AccessLabels(ar), origin: own.Origin(ar, cluster)}
+	to := &target.Target{Client: in, Labels: own.AccessLabels(ar), Origin: own.Origin(ar, cluster)}
 	server := fake.NewClientBuilder().WithScheme(hub.Scheme).Build()
 	r := newAccess(own, reached{}, server, server, &events.FakeRecorder{})
-	account := serviceAccount(own.Hash(ar))
+	account := rights.ServiceAccount(own.Hash(ar))
 	// gives gives access, and returns until when it is recorded that tokens are valid, from now.
 	gives := func() time.Duration {
 		t.Helper()
@@ -280,7 +282,7 @@ func TestFitToTrust(t *testing.T) {
 			}
 			r := newAccess(own, nil, server.Build(), nil, &events.FakeRecorder{})
 			r.anyOIDCPrefix = c.insecure
-			to := &target{Client: fake.NewClientBuilder().WithScheme(targetScheme).WithObjects(binding).Build()}
+			to := &target.Target{Client: fake.NewClientBuilder().WithScheme(rights.Scheme).WithObjects(binding).Build()}
 			err := r.fitToTrust(t.Context(), c.ar, blue, to)
 			if c.refused != (err != nil) || err != nil && hub.ReasonOf(err, "") != cmp.Or(c.reason, hub.ReasonOIDCPrefixRefused) {
 				t.Errorf("%s, %s: %v", name, kind, err)

@@ -29,11 +29,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
-
-// closeTimeout is how long a cluster may take to answer that is to be removed, or looked through.
-const closeTimeout = 5 * time.Second
 
 // closeAllTimeout is how long it may take to take back all access to one. Nobody is given any meanwhile.
 const closeAllTimeout = 5 * time.Minute
@@ -287,12 +285,12 @@ func (r *clusters) closeAccess(ctx context.Context, cluster *v1alpha1.Cluster) e
 			return err
 		}
 		config = rest.CopyConfig(config)
-		config.Timeout = closeTimeout
-		t, err := newTarget(config, r.AccessLabels(&ar), nil)
+		config.Timeout = target.CloseTimeout
+		t, err := target.New(config, r.AccessLabels(&ar), nil)
 		if err != nil {
 			return err
 		}
-		if _, err := t.cleanup(ctx, nil); err != nil {
+		if _, err := t.Cleanup(ctx, nil); err != nil {
 			return err
 		}
 	}

@@ -4,7 +4,6 @@
 package run
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -120,34 +119,6 @@ func FuzzRequestOf(f *testing.F) {
 		}
 		if problems := validation.IsDNS1123Subdomain(hub.SecretName(name)); len(problems) > 0 || len(hub.SecretName(name)) > validation.DNS1123LabelMaxLength {
 			t.Errorf("%q is no name of a Secret: %v", hub.SecretName(name), problems)
-		}
-	})
-}
-
-// FuzzSubjects: a subject is given a role under the name that its issuer gives out, or under the very name that follows on "::".
-func FuzzSubjects(f *testing.F) {
-	for _, name := range []string{"ann", "::bob", "::", ":bob", "::::bob", "system:masters", "", "::system:masters"} {
-		f.Add(name, "corp:", "g:")
-	}
-	f.Fuzz(func(t *testing.T, name, userPrefix, groupsPrefix string) {
-		provider := fuzzedIssuer("https://a", "sub", userPrefix, "groups", groupsPrefix)
-		subjects := []rbacv1.Subject{
-			{Kind: rbacv1.UserKind, Name: name}, {Kind: rbacv1.GroupKind, Name: name},
-			{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: name},
-		}
-		before := slices.Clone(subjects)
-		given := prefixed(subjects, provider)
-		if !slices.Equal(subjects, before) || len(given) != len(subjects) {
-			t.Fatalf("%v became %v, and %v", before, subjects, given)
-		}
-		want := []string{userPrefix + name, groupsPrefix + name, name}
-		if bare, ok := strings.CutPrefix(name, "::"); ok {
-			want[0], want[1] = bare, bare
-		}
-		for i := range given {
-			if given[i].Name != want[i] || given[i].Kind != subjects[i].Kind || given[i].Namespace != subjects[i].Namespace {
-				t.Errorf("%+v with %q and %q became %+v, want the name %q", subjects[i], userPrefix, groupsPrefix, given[i], want[i])
-			}
 		}
 	})
 }

@@ -25,6 +25,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 )
 
 const (
@@ -122,8 +124,8 @@ func (r *leftovers) removeFrom(ctx context.Context, cluster *v1alpha1.Cluster) e
 		return err
 	}
 	config = rest.CopyConfig(config)
-	config.Timeout = closeTimeout
-	t, err := newTarget(config, nil, nil)
+	config.Timeout = target.CloseTimeout
+	t, err := target.New(config, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -137,7 +139,7 @@ func (r *leftovers) removeFrom(ctx context.Context, cluster *v1alpha1.Cluster) e
 func (r *leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster) (failure error) {
 	var strange []string
 	gone := map[string]bool{}
-	for _, kind := range rightsFirst {
+	for _, kind := range rights.Kinds {
 		objects, err := r.list(ctx, c, kind)
 		if err != nil {
 			return cmp.Or(failure, fmt.Errorf("listing each %s: %w", kind.Kind, err))
@@ -151,7 +153,7 @@ func (r *leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha
 			}
 			made, err := r.made(ctx, c, object, ar)
 			if err == nil && !made {
-				strange = append(strange, key(object))
+				strange = append(strange, rights.Key(object))
 			}
 			id := client.ObjectKeyFromObject(ar).String() + "/" + string(ar.UID)
 			if _, asked := gone[id]; made && !asked {
@@ -175,7 +177,7 @@ func (r *leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha
 
 // removeAll removes what was made for any AccessRequest of a Cluster, whether the hub has the request or not.
 func (r *leftovers) removeAll(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster) error {
-	for _, kind := range rightsFirst {
+	for _, kind := range rights.Kinds {
 		objects, err := r.list(ctx, c, kind)
 		if err != nil {
 			return fmt.Errorf("listing each %s: %w", kind.Kind, err)
@@ -192,7 +194,7 @@ func (r *leftovers) removeAll(ctx context.Context, c client.Client, cluster *v1a
 				err = c.Delete(ctx, object, client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
 			}
 			if client.IgnoreNotFound(err) != nil {
-				return fmt.Errorf("%s: %w", key(object), err)
+				return fmt.Errorf("%s: %w", rights.Key(object), err)
 			}
 		}
 	}
@@ -247,14 +249,14 @@ func (r *leftovers) gone(ctx context.Context, cluster *v1alpha1.Cluster, ar *v1a
 func (r *leftovers) made(
 	ctx context.Context, c client.Client, object *metav1.PartialObjectMetadata, ar *v1alpha1.AccessRequest,
 ) (bool, error) {
-	account := serviceAccount(r.Hash(ar))
+	account := rights.ServiceAccount(r.Hash(ar))
 	if object.Kind == rbacv1.ServiceAccountKind {
 		return client.ObjectKeyFromObject(object) == client.ObjectKeyFromObject(account), nil
 	}
-	if given := givenName.FindStringSubmatch(object.Name); given != nil && given[1] == account.Name {
+	if given := rights.GivenName.FindStringSubmatch(object.Name); given != nil && given[1] == account.Name {
 		return true, nil
 	}
-	whole, err := targetScheme.New(object.GroupVersionKind())
+	whole, err := rights.Scheme.New(object.GroupVersionKind())
 	if err != nil {
 		return false, err
 	}
@@ -267,7 +269,7 @@ func (r *leftovers) made(
 		err = c.Get(ctx, client.ObjectKeyFromObject(object), binding)
 		subjects = binding.Subjects
 	}
-	return reflect.DeepEqual(subjects, subjectsOf(account)), err
+	return reflect.DeepEqual(subjects, rights.SubjectsOf(account)), err
 }
 
 // deleteTokenSource deletes what hub-apiserver would make short-lived tokens with. Its content says for whom, since the UID may be
@@ -297,9 +299,9 @@ func (r *leftovers) delete(
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("deleting the %s: %w", key(object), err)
+		return fmt.Errorf("deleting the %s: %w", rights.Key(object), err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Removed what was left in the cluster of an AccessRequest that does not exist any more",
-		"object", key(object), "accessRequest", client.ObjectKeyFromObject(ar), "uid", ar.UID)
+		"object", rights.Key(object), "accessRequest", client.ObjectKeyFromObject(ar), "uid", ar.UID)
 	return nil
 }

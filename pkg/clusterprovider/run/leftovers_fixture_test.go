@@ -21,6 +21,8 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 )
 
 // swept is a cluster and its hub, between which requests can get lost.
@@ -50,7 +52,7 @@ func newSwept(t *testing.T) *swept {
 			return errors.Join(s.onHub(), c.List(ctx, list, opts...))
 		},
 	})
-	s.in = interceptor.NewClient(fake.NewClientBuilder().WithScheme(targetScheme).Build(), interceptor.Funcs{
+	s.in = interceptor.NewClient(fake.NewClientBuilder().WithScheme(rights.Scheme).Build(), interceptor.Funcs{
 		// What servers do, and fakes do not.
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.CreateOption) error {
 			object.SetUID(uuid.NewUUID())
@@ -84,15 +86,17 @@ func (s *swept) grant(ar *v1alpha1.AccessRequest, by hub.Identity, onHub bool) {
 			s.t.Fatal(err)
 		}
 	}
-	wanted, err := tokenRights(&v1alpha1.TokenConfig{
+	asks := &v1alpha1.AccessRequest{}
+	asks.Spec.Token = &v1alpha1.TokenConfig{
 		Permissions: []v1alpha1.PermissionsRequest{{}, {Namespace: "web"}, {Name: ar.Name + "-named"}},
 		RoleRefs:    []v1alpha1.RoleRef{{Kind: "ClusterRole", Name: "view"}},
-	}, by.Hash(ar))
+	}
+	wanted, err := rights.Of(asks, by.Hash(ar))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	to := &target{Client: s.in, labels: by.AccessLabels(ar), origin: by.Origin(ar, s.cluster)}
-	if err := to.bring(s.t.Context(), wanted); err != nil {
+	to := &target.Target{Client: s.in, Labels: by.AccessLabels(ar), Origin: by.Origin(ar, s.cluster)}
+	if err := to.Bring(s.t.Context(), wanted); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -101,7 +105,7 @@ func (s *swept) grant(ar *v1alpha1.AccessRequest, by hub.Identity, onHub bool) {
 func (s *swept) objects() map[string]string {
 	s.t.Helper()
 	all := map[string]string{}
-	for _, kind := range rightsFirst {
+	for _, kind := range rights.Kinds {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind)
 		if err := s.in.List(s.t.Context(), list); err != nil {
@@ -109,7 +113,7 @@ func (s *swept) objects() map[string]string {
 		}
 		for _, object := range list.Items {
 			object.SetGroupVersionKind(kind)
-			all[key(&object)] = object.Annotations["e.p.clusters.openmcp.cloud/accessrequest-uid"]
+			all[rights.Key(&object)] = object.Annotations["e.p.clusters.openmcp.cloud/accessrequest-uid"]
 		}
 	}
 	return all
@@ -136,7 +140,7 @@ func (s *swept) anotherHub() *v1alpha1.Cluster {
 // forget removes an annotation from all that is in the cluster.
 func (s *swept) forget(annotation string) {
 	s.t.Helper()
-	for _, kind := range rightsFirst {
+	for _, kind := range rights.Kinds {
 		objects, err := s.list(s.t.Context(), s.in, kind)
 		if err != nil {
 			s.t.Fatal(err)

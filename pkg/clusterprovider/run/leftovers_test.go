@@ -23,6 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
 )
 
 func TestLeftovers_OnlyWhatRequestsThatAreGoneHaveLeft(t *testing.T) {
@@ -100,7 +101,7 @@ func TestLeftovers_LabelsAreNoProof(t *testing.T) {
 		meta.Namespace, meta.Name = namespace, name
 		return meta
 	}
-	account := subjectsOf(serviceAccount(s.Hash(lost)))
+	account := rights.SubjectsOf(rights.ServiceAccount(s.Hash(lost)))
 	admins := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "admins"}}
 	for _, object := range []client.Object{
 		&rbacv1.ClusterRoleBinding{ObjectMeta: in("", "cluster-admin"), Subjects: admins},
@@ -161,7 +162,7 @@ func TestLeftovers_WhatHasChangedMeanwhileStays(t *testing.T) {
 func TestLeftovers_TheNextRequestOfTheName(t *testing.T) {
 	s := newSwept(t)
 	lost := request("lost", "lost-1")
-	account := serviceAccount(s.Hash(lost))
+	account := rights.ServiceAccount(s.Hash(lost))
 	s.grant(lost, s.Identity, false)
 	if err := s.in.Get(t.Context(), client.ObjectKeyFromObject(account), account); err != nil {
 		t.Fatal(err)
@@ -204,7 +205,7 @@ func TestLeftovers_TheRightsGoFirst(t *testing.T) {
 			if len(deleted) == 5 {
 				return errors.New("killed")
 			}
-			deleted = append(deleted, kindOf(object))
+			deleted = append(deleted, rights.KindOf(object))
 			return c.Delete(ctx, object, opts...)
 		},
 	})
@@ -273,7 +274,7 @@ func TestLeftovers_TokenSources(t *testing.T) {
 func TestLeftovers_AreListedByPages(t *testing.T) {
 	s := newSwept(t)
 	s.grant(request("lost", "lost-1"), s.Identity, false)
-	bindings := rightsFirst[1]
+	bindings := rights.Kinds[1]
 	paged := interceptor.NewClient(s.in, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			options := client.ListOptions{}

@@ -21,6 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 )
 
 // giving keeps access from being given to a cluster while that is taken from its Cluster: each has a lock, by the Cluster's UID,
@@ -160,8 +161,8 @@ func (r *clusters) closeRest(ctx context.Context, cluster *v1alpha1.Cluster) err
 		}
 	}
 	config = rest.CopyConfig(config)
-	config.Timeout = closeTimeout
-	t, err := newTarget(config, nil, nil)
+	config.Timeout = target.CloseTimeout
+	t, err := target.New(config, nil, nil)
 	if err != nil {
 		return err
 	}

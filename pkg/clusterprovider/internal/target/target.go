@@ -1,7 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+// Package target is a cluster as a provider changes it: what gives rights in it is applied and taken away again, each with its owner.
+package target
 
 import (
 	"context"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -17,20 +19,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
 )
 
-// targetScheme has the kinds that access to a cluster is made of.
-var targetScheme = hub.NewScheme(corev1.AddToScheme, rbacv1.AddToScheme)
+// CloseTimeout is how long a cluster may take to answer that is to be removed, or looked through.
+const CloseTimeout = 5 * time.Second
 
-// targetMapper spares asking each cluster for what every cluster has.
-var targetMapper = func() meta.RESTMapper {
+// mapper spares asking each cluster for what every cluster has.
+var mapper = func() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ServiceAccount"), meta.RESTScopeNamespace)
@@ -41,72 +42,57 @@ var targetMapper = func() meta.RESTMapper {
 	return mapper
 }()
 
-// rightsFirst are the kinds that access to a cluster is made of, in the order in which it is taken back: first what gives rights,
-// then the rights, then who has them.
-var rightsFirst = []schema.GroupVersionKind{
-	rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
-	rbacv1.SchemeGroupVersion.WithKind(roleKind), rbacv1.SchemeGroupVersion.WithKind(clusterRoleKind),
-	corev1.SchemeGroupVersion.WithKind(rbacv1.ServiceAccountKind),
-}
-
-// target is a cluster as the provider changes it for one AccessRequest. It touches only what has the labels.
-type target struct {
+// Target is a cluster as the provider changes it for one AccessRequest. It touches only what has the labels.
+type Target struct {
 	client.Client
-	labels client.MatchingLabels
-	// origin are annotations that say for which of all requests that ever have these labels something was made.
-	origin map[string]string
+	Labels client.MatchingLabels
+	// Origin are annotations that say for which of all requests that ever have these labels something was made.
+	Origin map[string]string
 }
 
-func newTarget(config *rest.Config, labels client.MatchingLabels, origin map[string]string) (*target, error) {
+// New is the cluster that is reached in a way.
+func New(config *rest.Config, labels client.MatchingLabels, origin map[string]string) (*Target, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
-	c, err := client.New(config, client.Options{Scheme: targetScheme, Mapper: targetMapper})
+	c, err := client.New(config, client.Options{Scheme: rights.Scheme, Mapper: mapper})
 	if err != nil {
 		return nil, err
 	}
-	return &target{Client: c, labels: labels, origin: origin}, nil
+	return &Target{Client: c, Labels: labels, Origin: origin}, nil
 }
 
-func kindOf(object client.Object) string {
-	gvk, err := apiutil.GVKForObject(object, targetScheme)
-	if err != nil {
-		return fmt.Sprintf("%T", object)
-	}
-	return gvk.Kind
-}
-
-// bring brings the rights in a cluster to what is wanted. What is not wanted any more goes first.
-func (t *target) bring(ctx context.Context, wanted *rights) error {
-	have, err := t.cleanup(ctx, wanted.objects)
+// Bring brings the rights in a cluster to what is wanted. What is not wanted any more goes first.
+func (t *Target) Bring(ctx context.Context, wanted *rights.Rights) error {
+	have, err := t.Cleanup(ctx, wanted.Objects)
 	if err != nil {
 		return err
 	}
-	return t.apply(ctx, wanted, have)
+	return t.Make(ctx, wanted, have)
 }
 
-// apply brings objects to what they should be, in their order; those that are there already are given by their keys. It ends
+// Make brings objects to what they should be, in their order; those that are there already are given by their keys. It ends
 // with the first that it cannot: a binding that comes after a role, or a ServiceAccount, of somebody else would give the
 // rights of that role, or give them to that account.
-func (t *target) apply(ctx context.Context, wanted *rights, have map[string]client.Object) error {
-	for _, want := range wanted.objects {
-		want.SetLabels(maps.Clone(t.labels))
-		want.SetAnnotations(maps.Clone(t.origin))
-		err := t.applyOne(ctx, want, have[key(want)])
-		if apierrors.IsNotFound(err) && slices.Contains(wanted.namespaces, want.GetNamespace()) {
+func (t *Target) Make(ctx context.Context, wanted *rights.Rights, have map[string]client.Object) error {
+	for _, want := range wanted.Objects {
+		want.SetLabels(maps.Clone(t.Labels))
+		want.SetAnnotations(maps.Clone(t.Origin))
+		err := t.applyOne(ctx, want, have[rights.Key(want)])
+		if apierrors.IsNotFound(err) && slices.Contains(wanted.Namespaces, want.GetNamespace()) {
 			if err := t.ensureNamespace(ctx, want.GetNamespace()); err != nil {
 				return fmt.Errorf("making namespace %s: %w", want.GetNamespace(), err)
 			}
 			err = t.applyOne(ctx, want, nil)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", key(want), err)
+			return fmt.Errorf("%s: %w", rights.Key(want), err)
 		}
 	}
 	return nil
 }
 
 // ensureNamespace creates a namespace that is not there. It has no labels, and is never deleted: others may use it, too.
-func (t *target) ensureNamespace(ctx context.Context, name string) error {
+func (t *Target) ensureNamespace(ctx context.Context, name string) error {
 	err := t.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
@@ -115,7 +101,7 @@ func (t *target) ensureNamespace(ctx context.Context, name string) error {
 }
 
 // applyOne brings one object to what it should be: have is what is there, or nil if nothing of ours is.
-func (t *target) applyOne(ctx context.Context, want, have client.Object) error {
+func (t *Target) applyOne(ctx context.Context, want, have client.Object) error {
 	if have == nil {
 		err := t.Create(ctx, want.DeepCopyObject().(client.Object))
 		if !apierrors.IsAlreadyExists(err) {
@@ -126,12 +112,12 @@ func (t *target) applyOne(ctx context.Context, want, have client.Object) error {
 			return err
 		}
 	}
-	if !t.manages(have) {
+	if !t.Manages(have) {
 		return hub.Because(hub.ReasonNotManaged, errors.New(
 			"it exists but does not contain the expected management labels, so it is somebody else's and is left alone"))
 
 	}
-	if roleRefOf(have) != roleRefOf(want) {
+	if rights.RoleRefOf(have) != rights.RoleRefOf(want) {
 		return t.recreate(ctx, have, want, "it refers to another role now")
 	}
 	if t.formers(have) {
@@ -139,15 +125,16 @@ func (t *target) applyOne(ctx context.Context, want, have client.Object) error {
 	}
 	before := have.DeepCopyObject().(client.Object)
 	copyContent(want, have)
-	have.SetAnnotations(labels.Merge(have.GetAnnotations(), t.origin))
+	have.SetAnnotations(labels.Merge(have.GetAnnotations(), t.Origin))
 	if equality.Semantic.DeepEqual(before, have) {
 		return nil
 	}
 	return t.Update(ctx, have)
 }
 
-func (t *target) manages(object client.Object) bool {
-	for label, value := range t.labels {
+// Manages is whether something has the labels.
+func (t *Target) Manages(object client.Object) bool {
+	for label, value := range t.Labels {
 		if object.GetLabels()[label] != value {
 			return false
 		}
@@ -156,8 +143,8 @@ func (t *target) manages(object client.Object) bool {
 }
 
 // formers is whether something was made for a former request of the same name. Tokens of its ServiceAccount may be about.
-func (t *target) formers(have client.Object) bool {
-	for annotation, value := range t.origin {
+func (t *Target) formers(have client.Object) bool {
+	for annotation, value := range t.Origin {
 		if was, ok := have.GetAnnotations()[annotation]; ok && was != value {
 			return true
 		}
@@ -166,7 +153,7 @@ func (t *target) formers(have client.Object) bool {
 }
 
 // recreate replaces what cannot be changed: the role of a binding, and the tokens of a ServiceAccount.
-func (t *target) recreate(ctx context.Context, have, want client.Object, why string) error {
+func (t *Target) recreate(ctx context.Context, have, want client.Object, why string) error {
 	uid := have.GetUID()
 	if err := t.Delete(ctx, have, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
 		return err
@@ -178,19 +165,19 @@ func (t *target) recreate(ctx context.Context, have, want client.Object, why str
 	return err
 }
 
-// cleanup deletes what has the labels and is not to be kept. It returns the rest by their keys.
-func (t *target) cleanup(ctx context.Context, keep []client.Object) (map[string]client.Object, error) {
+// Cleanup deletes what has the labels and is not to be kept. It returns the rest by their keys.
+func (t *Target) Cleanup(ctx context.Context, keep []client.Object) (map[string]client.Object, error) {
 	have := map[string]client.Object{}
 	kept := sets.New[string]()
 	for _, object := range keep {
-		kept.Insert(key(object))
+		kept.Insert(rights.Key(object))
 	}
-	for _, kind := range rightsFirst {
-		list, err := targetScheme.New(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	for _, kind := range rights.Kinds {
+		list, err := rights.Scheme.New(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		if err != nil {
 			return nil, err
 		}
-		if err := t.List(ctx, list.(client.ObjectList), t.labels); err != nil {
+		if err := t.List(ctx, list.(client.ObjectList), t.Labels); err != nil {
 			return nil, err
 		}
 		items, err := meta.ExtractList(list)
@@ -199,27 +186,17 @@ func (t *target) cleanup(ctx context.Context, keep []client.Object) (map[string]
 		}
 		for _, item := range items {
 			object := item.(client.Object)
-			if kept.Has(key(object)) {
-				have[key(object)] = object
+			if kept.Has(rights.Key(object)) {
+				have[rights.Key(object)] = object
 				continue
 			}
 			uid := object.GetUID()
 			if err := t.Delete(ctx, object, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
-				return nil, fmt.Errorf("%s: %w", key(object), err)
+				return nil, fmt.Errorf("%s: %w", rights.Key(object), err)
 			}
 		}
 	}
 	return have, nil
-}
-
-func roleRefOf(object client.Object) rbacv1.RoleRef {
-	switch o := object.(type) {
-	case *rbacv1.RoleBinding:
-		return o.RoleRef
-	case *rbacv1.ClusterRoleBinding:
-		return o.RoleRef
-	}
-	return rbacv1.RoleRef{}
 }
 
 // copyContent copies what an object is about, and leaves its metadata alone.
@@ -235,12 +212,4 @@ func copyContent(from, to client.Object) {
 	case *rbacv1.ClusterRoleBinding:
 		to.(*rbacv1.ClusterRoleBinding).Subjects = from.Subjects
 	}
-}
-
-// key names an object for people and for comparison.
-func key(object client.Object) string {
-	if object.GetNamespace() == "" {
-		return fmt.Sprintf("%s %s", kindOf(object), object.GetName())
-	}
-	return fmt.Sprintf("%s %s/%s", kindOf(object), object.GetNamespace(), object.GetName())
 }

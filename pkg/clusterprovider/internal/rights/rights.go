@@ -1,0 +1,144 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rights is what gives access to a cluster: the objects in it that follow from an AccessRequest.
+package rights
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+)
+
+const (
+	// RoleKind and ClusterRoleKind are the kinds of roles.
+	RoleKind        = "Role"
+	ClusterRoleKind = "ClusterRole"
+	// Verbatim starts the name of a subject that gets no prefix.
+	Verbatim = "::"
+)
+
+// GivenName is the name of a role or binding to which the request gives none, with the hash in it.
+var GivenName = regexp.MustCompile(`^openmcp:(?:permission:|roleref:)?([a-z2-7]{8})(?::\d+){1,2}$`)
+
+// Rights are the objects in a cluster that give access, and the namespaces that they need.
+type Rights struct {
+	Namespaces []string
+	Objects    []client.Object
+}
+
+// Of are the rights that a request asks for. The hash is the part of their names that is the request's.
+func Of(ar *v1alpha1.AccessRequest, hash string) (*Rights, error) {
+	if ar.Spec.OIDC != nil {
+		return oidcRights(ar.Spec.OIDC, hash)
+	}
+	return tokenRights(ar.Spec.Token, hash)
+}
+
+// tokenRights are those of a ServiceAccount.
+func tokenRights(config *v1alpha1.TokenConfig, hash string) (*Rights, error) {
+	account := ServiceAccount(hash)
+	subjects := SubjectsOf(account)
+	r := &Rights{Namespaces: []string{v1alpha1.TokenMinterNamespace}, Objects: []client.Object{account}}
+	for i, permission := range config.Permissions {
+		name := cmp.Or(permission.Name, fmt.Sprintf("openmcp:permission:%s:%d", hash, i))
+		role := r.addRole(name, permission)
+		r.addBinding(name, role, subjects)
+	}
+	for i, ref := range config.RoleRefs {
+		r.addBinding(fmt.Sprintf("openmcp:roleref:%s:%d", hash, i), ref, subjects)
+	}
+	return r, r.distinct("spec.token.permissions")
+}
+
+// oidcRights are those of users and groups of an OIDC provider.
+func oidcRights(config *v1alpha1.OIDCConfig, hash string) (*Rights, error) {
+	r := &Rights{}
+	for i, role := range config.Roles {
+		r.addRole(cmp.Or(role.Name, fmt.Sprintf("openmcp:%s:%d", hash, i)), role)
+	}
+	for i, bindings := range config.RoleBindings {
+		subjects := Prefixed(bindings.Subjects, &config.OIDCProviderConfig)
+		for j, ref := range bindings.RoleRefs {
+			r.addBinding(fmt.Sprintf("openmcp:%s:%d:%d", hash, i, j), ref, subjects)
+		}
+	}
+	return r, r.distinct("spec.oidc.roles")
+}
+
+// distinct says which role is asked for twice: the later would replace the earlier.
+func (r *Rights) distinct(field string) error {
+	seen := sets.New[string]()
+	for _, object := range r.Objects {
+		if seen.Has(Key(object)) {
+			return hub.Because(v1alpha1.ReasonConfigurationProblem, fmt.Errorf("%s: two entries make the %s: give one of them another name",
+				field, Key(object)))
+
+		}
+		seen.Insert(Key(object))
+	}
+	return nil
+}
+
+func (r *Rights) addRole(name string, permission v1alpha1.PermissionsRequest) v1alpha1.RoleRef {
+	if permission.Namespace == "" {
+		r.Objects = append(r.Objects, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: permission.Rules})
+		return v1alpha1.RoleRef{Kind: ClusterRoleKind, Name: name}
+	}
+	if !permission.DisableAutomaticNamespaceCreation {
+		r.Namespaces = append(r.Namespaces, permission.Namespace)
+	}
+	meta := metav1.ObjectMeta{Name: name, Namespace: permission.Namespace}
+	r.Objects = append(r.Objects, &rbacv1.Role{ObjectMeta: meta, Rules: permission.Rules})
+	return v1alpha1.RoleRef{Kind: RoleKind, Name: name, Namespace: permission.Namespace}
+}
+
+// addBinding gives a Role in its namespace, and a ClusterRole in the whole cluster.
+func (r *Rights) addBinding(name string, to v1alpha1.RoleRef, subjects []rbacv1.Subject) {
+	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: to.Kind, Name: to.Name}
+	meta := metav1.ObjectMeta{Name: name}
+	if to.Kind == RoleKind {
+		meta.Namespace = to.Namespace
+		r.Objects = append(r.Objects, &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects})
+		return
+	}
+	r.Objects = append(r.Objects, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects})
+}
+
+// Prefixed are subjects as the cluster knows them.
+func Prefixed(subjects []rbacv1.Subject, provider *v1alpha1.OIDCProviderConfig) []rbacv1.Subject {
+	prefixes := map[string]string{rbacv1.UserKind: provider.GetUsernamePrefix(), rbacv1.GroupKind: provider.GetGroupsPrefix()}
+	var result []rbacv1.Subject
+	for _, subject := range subjects {
+		if prefix, ok := prefixes[subject.Kind]; ok {
+			subject.APIGroup = rbacv1.GroupName
+			if name, ok := strings.CutPrefix(subject.Name, Verbatim); ok {
+				subject.Name = name
+			} else {
+				subject.Name = prefix + subject.Name
+			}
+		}
+		result = append(result, subject)
+	}
+	return result
+}
+
+// ServiceAccount is one of those that tokens are of.
+func ServiceAccount(name string) *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.TokenMinterNamespace, Name: name}}
+}
+
+// SubjectsOf are those of a binding to a ServiceAccount.
+func SubjectsOf(account *corev1.ServiceAccount) []rbacv1.Subject {
+	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}}
+}

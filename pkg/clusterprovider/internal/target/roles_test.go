@@ -1,0 +1,15 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import "testing"
+
+// What nobody needs any more is not kept.
+func TestRoles_AreForgotten(t *testing.T) {
+	roles := Roles{lists: map[roleList]*listedRoles{{"gone", "Role"}: {}}}
+	roles.of(roleList{"blue", "ClusterRole"})
+	if len(roles.lists) != 1 {
+		t.Errorf("%d lists are kept", len(roles.lists))
+	}
+}
