@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,6 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/trust"
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
 
@@ -35,17 +35,12 @@ type access struct {
 	events   events.EventRecorder
 	// live reads what the caches do not have: Secrets, of which a provider sees only those that it knows by name.
 	live client.Reader
-	// trusting has a lock for each cluster whose OIDC providers are being set.
-	trusting sync.Map
+	// issuers are those whom clusters trust.
+	issuers *trust.Issuers
 	// minters ask for short-lived tokens.
 	minters target.Minters
 	// place is whether the hub has a place for token sources.
 	place remembered
-	// fit are, by the UID of their requests, the names that OIDC providers give which were found fit to be trusted, until the
-	// status of the request says so.
-	fit sync.Map
-	// anyOIDCPrefix trusts OIDC providers whose prefixes do not keep their names apart from others'.
-	anyOIDCPrefix bool
 	// giving is shared with what takes clusters from their Clusters.
 	giving *giving
 	// roles are those of each cluster, as last seen.
@@ -61,9 +56,9 @@ type access struct {
 func newAccess(own hub.Identity, provider clusterprovider.Provider, c client.Client, live client.Reader, recorder events.EventRecorder) *access {
 	r := &access{
 		Identity: own, provider: provider, client: c, live: live, events: recorder, leftovers: newLeftovers(own, provider, c, live),
-		giving: &giving{},
+		giving: &giving{}, issuers: trust.New(own, provider, c),
 	}
-	r.leftovers.trust, r.reach = r.trustAgain, r.targetOf
+	r.leftovers.trust, r.reach = r.issuers.Again, r.targetOf
 	return r
 }
 
@@ -168,11 +163,10 @@ func (r *access) answer(ctx context.Context, s *seen, d decision) (reconcile.Res
 		}
 	}
 	before := ar.DeepCopy()
-	forgetTrust(ar, granted != nil)
+	trust.Say(ar, granted != nil)
 	if granted == nil {
 		return r.failed(ctx, before, s, d)
 	}
-	rememberTrust(ar)
 	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
 		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionTrue, Reason: hub.ReasonGranted, Message: granted.message,
 	})
@@ -199,7 +193,7 @@ func (r *access) give(ctx context.Context, s *seen, d decision) (granted *answer
 		return nil, d, nil
 	}
 	if !errors.As(d.why, &clusterprovider.NotYet{}) { // a cluster that is on its way to trust an issuer is not told otherwise for another request
-		r.fit.Delete(s.ar.UID)
+		r.issuers.Forget(s.ar.UID)
 	}
 	if d.takeBack {
 		t, err := r.reach(s.closer.config, s.ar, s.cluster)
@@ -310,5 +304,5 @@ func (r *access) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*rest.
 
 // targetOf is a cluster as it is changed for a request.
 func (r *access) targetOf(config *rest.Config, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*target.Target, error) {
-	return target.New(config, r.AccessLabels(ar), originOf(r.Identity, ar, cluster))
+	return target.New(config, r.AccessLabels(ar), trust.Origin(r.Identity, ar, cluster))
 }

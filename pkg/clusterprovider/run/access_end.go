@@ -25,10 +25,7 @@ func (r *access) takeBack(ctx context.Context, ar *v1alpha1.AccessRequest, clust
 	if _, err := t.Cleanup(ctx, nil); err != nil {
 		return err
 	}
-	if ar.Spec.OIDC == nil && meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionOIDCTrusted) == nil {
-		return nil
-	}
-	return r.trust(ctx, cluster, ar)
+	return r.issuers.End(ctx, ar, cluster)
 }
 
 // takeBackFrom removes from a Cluster's cluster what a request has in it.
@@ -69,7 +66,7 @@ func (r *access) end(ctx context.Context, s *seen, d decision) (reconcile.Result
 		}
 	}
 	r.leftovers.letGo(ar)
-	r.fit.Delete(ar.UID)
+	r.issuers.Forget(ar.UID)
 	return hub.Settle(hub.Patch(ctx, r.client, ar, func() { controllerutil.RemoveFinalizer(ar, r.AccessFinalizer()) }))
 }
 
@@ -89,7 +86,7 @@ func (r *access) withdraw(ctx context.Context, s *seen, d decision) (reconcile.R
 	}
 	before := ar.DeepCopy()
 	failure = errors.Join(failure, r.takeBackFrom(ctx, ar, s.cluster))
-	r.fit.Delete(ar.UID)
+	r.issuers.Forget(ar.UID)
 	message := d.why.Error()
 	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_PENDING, ar.Generation
 	meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionRoles)

@@ -31,6 +31,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/trust"
 )
 
 // refusing is a hub with the Cluster blue, whose rights are in in.
@@ -58,7 +59,7 @@ func newRefusing(t *testing.T, requests ...client.Object) *refusing {
 func (r *refusing) gives(ar *v1alpha1.AccessRequest) error {
 	ctx := context.WithoutCancel(r.t.Context())
 	r.reach = func(_ *rest.Config, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*target.Target, error) {
-		return &target.Target{Client: r.in, Labels: r.AccessLabels(ar), Origin: originOf(r.Identity, ar, cluster)}, nil
+		return &target.Target{Client: r.in, Labels: r.AccessLabels(ar), Origin: trust.Origin(r.Identity, ar, cluster)}, nil
 	}
 	s := r.looksClosely(ctx, ar, r.cluster)
 	_, d, err := r.give(ctx, s, s.giving(decision{}))
@@ -73,7 +74,11 @@ func (r *access) looksClosely(ctx context.Context, ar *v1alpha1.AccessRequest, c
 	return s
 }
 
-func (r *refusing) issuers() []string { return r.truster.asked }
+// trusted are those that the cluster trusts.
+func (r *refusing) trusted() []string { return r.truster.asked }
+
+// restarts forgets all that no object says.
+func (r *refusing) restarts() { r.issuers = trust.New(r.Identity, r.truster, r.client) }
 
 // bindings is how many bindings there are in the cluster.
 func (r *refusing) bindings() int {
@@ -107,27 +112,28 @@ func TestRefused_NoOtherRequestBringsItsIssuerIn(t *testing.T) {
 	if err := r.gives(evil); hub.ReasonOf(err, "") != hub.ReasonOIDCPrefixRefused {
 		t.Fatalf("evil: %v", err)
 	}
-	if slices.Contains(r.issuers(), "https://evil") {
-		t.Errorf("what is refused is trusted: %v", r.issuers())
+	if slices.Contains(r.trusted(), "https://evil") {
+		t.Errorf("what is refused is trusted: %v", r.trusted())
 	}
 	if err := r.gives(good); err != nil {
 		t.Fatalf("good: %v", err)
 	}
-	if r.changed().Delete(event.DeleteEvent{Object: good}); r.mayBeTrusted(good) {
-		t.Error("what was found of a request is kept when that is gone by force")
+	r.changed().Delete(event.DeleteEvent{Object: good})
+	if err := r.issuers.Again(t.Context(), r.cluster); err != nil || len(r.trusted()) != 0 {
+		t.Errorf("what was found of a request is kept when that is gone by force: %v, %v", r.trusted(), err)
 	}
 	if err := r.gives(good); err != nil {
 		t.Fatalf("good: %v", err)
 	}
-	if got := r.issuers(); !slices.Equal(got, []string{"https://good"}) {
+	if got := r.trusted(); !slices.Equal(got, []string{"https://good"}) {
 		t.Errorf("after another's grant the cluster trusts %v", got)
 	}
 	// The end of another, after a restart.
-	r.fit.Clear()
-	rememberTrust(good)
+	r.restarts()
+	trust.Say(good, true)
 	good.DeletionTimestamp = new(metav1.Now())
-	if err := r.trust(t.Context(), r.cluster, good); err != nil || len(r.truster.asked) != 0 {
-		t.Errorf("after another's end the cluster trusts %v, %v", r.issuers(), err)
+	if err := r.issuers.End(t.Context(), good, r.cluster); err != nil || len(r.truster.asked) != 0 {
+		t.Errorf("after another's end the cluster trusts %v, %v", r.trusted(), err)
 	}
 }
 
@@ -137,10 +143,10 @@ func TestRefused_WhatTheRequestHadBeforeIsTakenBack(t *testing.T) {
 	if err := r.gives(ar); err != nil {
 		t.Fatal(err)
 	}
-	rememberTrust(ar)
+	trust.Say(ar, true)
 	meta.SetStatusCondition(&ar.Status.Conditions, metav1.Condition{Type: clusterprovider.ConditionAccess, Status: "True", Reason: "Granted", ObservedGeneration: 1})
-	if r.bindings() != 1 || !slices.Equal(r.issuers(), []string{"https://corp"}) {
-		t.Fatalf("%d bindings, trusts %v", r.bindings(), r.issuers())
+	if r.bindings() != 1 || !slices.Equal(r.trusted(), []string{"https://corp"}) {
+		t.Fatalf("%d bindings, trusts %v", r.bindings(), r.trusted())
 	}
 	ar.Generation, ar.Spec.OIDC.UsernamePrefix = 2, new("")
 	ar.Spec.OIDC.RoleBindings[0].RoleRefs[0].Name = "view"
@@ -148,7 +154,7 @@ func TestRefused_WhatTheRequestHadBeforeIsTakenBack(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if r.bindings() != 0 || len(r.truster.asked) != 0 {
-		t.Errorf("%d bindings are left, and the cluster trusts %v", r.bindings(), r.issuers())
+		t.Errorf("%d bindings are left, and the cluster trusts %v", r.bindings(), r.trusted())
 	}
 }
 
@@ -163,7 +169,7 @@ func TestRefused_NoClaimReadsLikePrefixes(t *testing.T) {
 	if err := r.gives(ar); err != nil {
 		t.Fatal(err)
 	}
-	rememberTrust(ar)
+	trust.Say(ar, true)
 	for name, change := range map[string]func(){
 		"the claims":          func() { oidc.UsernameClaim, oidc.GroupsClaim = new("a"+between+"b"), new("c") },
 		"the claims, quoted":  func() { oidc.UsernameClaim, oidc.GroupsClaim = new(`"a"`+between+`"b"`), new(`"c"`) },
@@ -173,7 +179,7 @@ func TestRefused_NoClaimReadsLikePrefixes(t *testing.T) {
 		oidc.UsernamePrefix = new("")
 		change()
 		if err := r.gives(ar); hub.ReasonOf(err, "") != hub.ReasonOIDCPrefixRefused || len(r.truster.asked) > 0 {
-			t.Errorf("%s: %v, and the cluster trusts %v", name, err, r.issuers())
+			t.Errorf("%s: %v, and the cluster trusts %v", name, err, r.trusted())
 		}
 	}
 }
@@ -213,7 +219,7 @@ func TestGrantOIDC_ANewIssuerLeavesNoRightsToOldNames(t *testing.T) {
 	if err := r.gives(ar); err != nil {
 		t.Fatal(err)
 	}
-	rememberTrust(ar)
+	trust.Say(ar, true)
 	ar.Generation, ar.Spec.OIDC.Issuer, ar.Spec.OIDC.Name = 2, "https://new", "new"
 	r.truster.before = func() {
 		if n := r.bindings(); n > 0 {
@@ -249,7 +255,7 @@ func TestUntrust_NoIssuerOutlivesWhatWasAskedFor(t *testing.T) {
 				if err := r.gives(ar); !errors.Is(err, fails) {
 					return fmt.Errorf("it is given: %w", err)
 				}
-				forgetTrust(ar, false)
+				trust.Say(ar, false)
 			}
 			ar.DeletionTimestamp = new(metav1.Now())
 			return r.takeBack(r.t.Context(), ar, r.cluster, &target.Target{Client: works, Labels: r.AccessLabels(ar)})
@@ -259,9 +265,9 @@ func TestUntrust_NoIssuerOutlivesWhatWasAskedFor(t *testing.T) {
 			ar := byIssuer("corp", "https://corp", nil, "view")
 			r := newRefusing(t, ar)
 			if err := r.gives(ar); err != nil || len(r.truster.asked) != 1 {
-				t.Fatal(r.issuers(), err)
+				t.Fatal(r.trusted(), err)
 			}
-			rememberTrust(ar)
+			trust.Say(ar, true)
 			if err := r.deleteSecrets(t.Context(), ar); err != nil {
 				t.Fatal(err)
 			}
@@ -270,7 +276,7 @@ func TestUntrust_NoIssuerOutlivesWhatWasAskedFor(t *testing.T) {
 				t.Error(err)
 			}
 			if len(r.truster.asked) > 0 {
-				t.Errorf("the cluster trusts %v", r.issuers())
+				t.Errorf("the cluster trusts %v", r.trusted())
 			}
 		})
 	}
@@ -295,7 +301,7 @@ func TestLeftovers_NoIssuerOfARequestThatIsGoneStaysTrusted(t *testing.T) {
 	}))
 	defer empty.Close()
 	stays, granted := byIssuer("stays", "https://stays", nil, "view"), byIssuer("granted", "https://granted", nil, "view")
-	rememberTrust(stays)
+	trust.Say(stays, true)
 	r := newRefusing(t, stays, granted)
 	if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(granted), granted); err != nil {
 		t.Fatal(err)
@@ -304,14 +310,14 @@ func TestLeftovers_NoIssuerOfARequestThatIsGoneStaysTrusted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(r.truster.asked) != 3 {
-		t.Fatalf("the cluster trusts %v", r.issuers())
+		t.Fatalf("the cluster trusts %v", r.trusted())
 	}
 	if err := hub.Patch(t.Context(), r.client, granted, func() { granted.Finalizers = nil }); err != nil { // the cache does not have it yet
 		t.Fatal(err)
 	}
 	r.leftovers.provider = reachable{r.truster, empty.URL}
 	r.leftovers.look(t.Context(), r.cluster)
-	if got := r.issuers(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"https://granted", "https://stays"}) {
+	if got := r.trusted(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"https://granted", "https://stays"}) {
 		t.Errorf("the cluster trusts %v", got)
 	}
 }
@@ -329,7 +335,7 @@ func TestInPlace_NotWhileTheStatusDoesNotSayWhichIssuerIsTrusted(t *testing.T) {
 	if do, _, _ := r.looksClosely(t.Context(), ar, r.cluster).inPlace(); do != grant {
 		t.Error("nobody makes the cluster trust its issuer again")
 	}
-	rememberTrust(ar)
+	trust.Say(ar, true)
 	if do, _, renewal := r.looksClosely(t.Context(), ar, r.cluster).inPlace(); do != keep || !renewal.IsZero() {
 		t.Errorf("it is granted again at each look: %v, renewal %v", do, renewal)
 	}
@@ -345,8 +351,8 @@ func TestRefused_NoIssuerGetsNamesWhoseRightsAreStillThere(t *testing.T) {
 	if err := r.gives(corp); err != nil { // the hub does not list it
 		t.Fatal(err)
 	}
-	if err := r.gives(evil); hub.ReasonOf(err, "") != hub.ReasonOIDCConflict || slices.Contains(r.issuers(), "https://evil") {
-		t.Errorf("%v, and the cluster trusts %v", err, r.issuers())
+	if err := r.gives(evil); hub.ReasonOf(err, "") != hub.ReasonOIDCConflict || slices.Contains(r.trusted(), "https://evil") {
+		t.Errorf("%v, and the cluster trusts %v", err, r.trusted())
 	}
 	if err := r.gives(same); err != nil {
 		t.Errorf("its own issuer: %v", err)
@@ -356,7 +362,7 @@ func TestRefused_NoIssuerGetsNamesWhoseRightsAreStillThere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r.fit.Clear()
+	r.restarts()
 	if err := r.client.Delete(t.Context(), same); err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +378,7 @@ func TestRefused_WithoutASecretNothingStays(t *testing.T) {
 	if err := r.gives(ar); err != nil {
 		t.Fatal(err)
 	}
-	rememberTrust(ar)
+	trust.Say(ar, true)
 	ar.Generation, ar.Spec.OIDC.Issuer = 2, "https://new"
 	r.live = interceptor.NewClient(r.client.(client.WithWatch), interceptor.Funcs{
 		Get: func(_ context.Context, _ client.WithWatch, name client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
@@ -382,7 +388,7 @@ func TestRefused_WithoutASecretNothingStays(t *testing.T) {
 	if err := r.gives(ar); hub.ReasonOf(err, "") != hub.ReasonSecretsForbidden {
 		t.Errorf("%v", err)
 	}
-	if r.bindings() != 0 || len(r.issuers()) != 0 {
-		t.Errorf("%d bindings are left, and the cluster trusts %v", r.bindings(), r.issuers())
+	if r.bindings() != 0 || len(r.trusted()) != 0 {
+		t.Errorf("%d bindings are left, and the cluster trusts %v", r.bindings(), r.trusted())
 	}
 }

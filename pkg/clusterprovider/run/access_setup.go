@@ -41,7 +41,7 @@ func (r *access) changed() predicate.Funcs {
 	}
 	funcs.DeleteFunc = func(e event.DeleteEvent) bool {
 		r.denials.forget(e.Object.GetUID())
-		r.fit.Delete(e.Object.GetUID())
+		r.issuers.Forget(e.Object.GetUID())
 		return r.Concerns(e.Object)
 	}
 	funcs.UpdateFunc = func(e event.UpdateEvent) bool {

@@ -5,7 +5,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -64,67 +62,6 @@ func TestOIDCKubeconfig_HasTheArgumentsOfThePlugin(t *testing.T) {
 	}
 }
 
-func TestTrusted_TheFirstKeepsAnIssuer(t *testing.T) {
-	request := func(uid types.UID, age time.Duration, prefix *string) v1alpha1.AccessRequest {
-		ar := v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{UID: uid, CreationTimestamp: metav1.NewTime(time.Now().Add(-age))}}
-		ar.Spec.OIDC = &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{
-			Name: "corp", Issuer: "https://i", UsernamePrefix: prefix,
-		}}
-		return ar
-	}
-	first, same, other := request("1", time.Hour, nil), request("2", time.Minute, new("corp:")), request("3", time.Second, new(""))
-	if providers, err := trusted([]v1alpha1.AccessRequest{other, first}, &same); len(providers) != 1 || err != nil {
-		t.Errorf("the same again: %d, %v", len(providers), err)
-	}
-	providers, err := trusted([]v1alpha1.AccessRequest{first}, &other)
-	if len(providers) != 1 || *providers[0].UsernamePrefix != "corp:" || hub.ReasonOf(err, "") != hub.ReasonOIDCConflict {
-		t.Errorf("another prefix: %+v, %v", providers, err)
-	}
-	first.Status.Phase = v1alpha1.REQUEST_DENIED
-	if providers, err := trusted([]v1alpha1.AccessRequest{first}, &other); len(providers) != 1 || err != nil {
-		t.Errorf("after the first is denied: %+v, %v", providers, err)
-	}
-}
-
-// Whoever may ask for access by an issuer of his own must not become one of those whom another issuer knows.
-func TestTrusted_NobodyPassesForUsersOfAnotherIssuer(t *testing.T) {
-	request := func(uid types.UID, age time.Duration, issuer, username, groups string) v1alpha1.AccessRequest {
-		ar := v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{UID: uid, CreationTimestamp: metav1.NewTime(time.Now().Add(-age))}}
-		ar.Spec.OIDC = &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{
-			Name: "x", Issuer: issuer, UsernamePrefix: &username, GroupsPrefix: &groups,
-		}}
-		return ar
-	}
-	corp := request("corp", time.Minute, "https://corp", "corp:", "corp:")
-	rememberTrust(&corp)
-	for name, attack := range map[string]v1alpha1.AccessRequest{
-		"the same users":  request("evil", time.Second, "https://evil", "corp:", "evil:"),
-		"the same groups": request("evil", time.Second, "https://evil", "evil:", "corp:"),
-		"some users":      request("evil", time.Second, "https://evil", "corp:an", "evil:"),
-		"any users":       request("evil", time.Second, "https://evil", "", "evil:"),
-		"an older request that was about something else": request("evil", time.Hour, "https://evil", "corp:", "corp:"),
-	} {
-		providers, err := trusted([]v1alpha1.AccessRequest{corp}, &attack)
-		if len(providers) != 1 || providers[0].Issuer != "https://corp" || hub.ReasonOf(err, "") != hub.ReasonOIDCConflict {
-			t.Errorf("%s: %+v, %v", name, providers, err)
-		}
-		if providers, err := trusted([]v1alpha1.AccessRequest{attack}, &corp); len(providers) != 1 || err != nil {
-			t.Errorf("%s: who was trusted is not: %+v, %v", name, providers, err)
-		}
-	}
-	other := request("other", time.Second, "https://other", "other:", "other:")
-	if providers, err := trusted([]v1alpha1.AccessRequest{corp}, &other); len(providers) != 2 || err != nil {
-		t.Errorf("another one's own users: %+v, %v", providers, err)
-	}
-	// Who has asked for something else meanwhile is trusted for that, and comes back like everybody.
-	corp.Spec.OIDC.Issuer = "https://new"
-	forgetTrust(&corp, true)
-	corp.Spec.OIDC.Issuer = "https://corp"
-	if trustRank(&corp) == 0 {
-		t.Error("what is not asked for any more is still reserved")
-	}
-}
-
 // truster trusts all issuers but those that it refuses.
 type truster struct {
 	clusterprovider.Provider
@@ -149,43 +86,6 @@ func (f *truster) TrustOIDC(_ context.Context, _ *v1alpha1.Cluster, providers []
 	return f.refuses
 }
 
-func TestTrust_ARefusedIssuerIsItsOwnRequestsError(t *testing.T) {
-	request := func(name string) *v1alpha1.AccessRequest {
-		ar := &v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "teams", Name: name, UID: types.UID(name), Finalizers: []string{"e.p.clusters.openmcp.cloud/accessrequest"},
-			Labels: map[string]string{v1alpha1.ProviderLabel: "p", v1alpha1.ProfileLabel: "e.p.c"},
-		}}
-		ar.Spec.ClusterRef = &v1alpha1.ObjectReference{Namespace: "teams", Name: "blue"}
-		ar.Spec.OIDC = &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{Name: name, Issuer: "https://" + name}}
-		return ar
-	}
-	good, bad := request("good"), request("bad")
-	rememberTrust(good)
-	rememberTrust(bad)
-	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "1"}}
-	server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(good, bad).
-		WithIndex(&v1alpha1.AccessRequest{}, hub.ByCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
-	provider := &truster{refuses: errors.Join(clusterprovider.RefusedIssuers{"https://bad": errors.New("it does not answer")})}
-	r := newAccess(hub.Identity{Name: "p", Environment: "e"}, provider, server, server, &events.FakeRecorder{})
-
-	if err := r.trust(t.Context(), cluster, good); err != nil || len(provider.asked) != 2 {
-		t.Errorf("another's issuer is refused: %v of %v", err, provider.asked)
-	}
-	err := r.trust(t.Context(), cluster, bad)
-	want := "spec.oidc.issuer: the cluster cannot trust https://bad: it does not answer"
-	if hub.ReasonOf(err, "") != "OIDCIssuerRefused" || err.Error() != want {
-		t.Errorf("its own is: %v", err)
-	}
-	bad.DeletionTimestamp = new(metav1.Now())
-	if err := r.trust(t.Context(), cluster, bad); err != nil {
-		t.Errorf("it cannot be deleted: %v", err)
-	}
-	provider.refuses = errors.New("the cluster does not answer")
-	if err := r.trust(t.Context(), cluster, good); err == nil || hub.ReasonOf(err, "none") != "none" {
-		t.Errorf("nobody knows whom it trusts: %v", err)
-	}
-}
-
 func TestTrust_ARestartIsWaitedForAndSaid(t *testing.T) {
 	ar := byIssuer("corp", "https://corp", nil, "view")
 	r := newRefusing(t, ar)
@@ -195,8 +95,8 @@ func TestTrust_ARestartIsWaitedForAndSaid(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	other := byIssuer("other", "https://other", nil, "view")
-	if _ = r.gives(other); !slices.Equal(r.issuers(), []string{"https://corp", "https://other"}) {
-		t.Errorf("meanwhile another request has the cluster trust %v", r.issuers())
+	if _ = r.gives(other); !slices.Equal(r.trusted(), []string{"https://corp", "https://other"}) {
+		t.Errorf("meanwhile another request has the cluster trust %v", r.trusted())
 	}
 	for _, failure := range []error{err, fmt.Errorf("taking access back: %w", err)} {
 		ar.ResourceVersion = ""

@@ -135,7 +135,8 @@ func (r *access) grantToken(
 	if err := r.keepTokenSource(ctx, ar, config, t, name); err != nil {
 		return nil, fmt.Errorf("the source of short-lived tokens: %w", err)
 	}
-	if err := r.untrustFormer(ctx, ar, cluster); err != nil {
+	r.issuers.Forget(ar.UID)
+	if err := r.issuers.End(ctx, ar, cluster); err != nil {
 		return nil, err
 	}
 	expires := token.Status.ExpirationTimestamp.Time

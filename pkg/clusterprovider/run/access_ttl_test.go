@@ -4,14 +4,12 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"strconv"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -209,84 +207,3 @@ func TestGrantToken_RecordsUntilWhenTokensAreValid(t *testing.T) {
 }
 
 func unix(at time.Time) string { return strconv.FormatInt(at.Unix(), 10) }
-
-// Whoever brings an issuer must not become whom the cluster gives rights to.
-func TestFitToTrust(t *testing.T) {
-	subject := func(kind, name string) rbacv1.Subject { return rbacv1.Subject{Kind: kind, Name: name} }
-	ask := func(username, groups *string) *v1alpha1.AccessRequest {
-		ar := request("a", "1")
-		ar.Spec.OIDC = &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{
-			Name: "corp", Issuer: "https://corp", UsernamePrefix: username, GroupsPrefix: groups,
-			RoleBindings: []v1alpha1.RoleBindings{{
-				Subjects: []rbacv1.Subject{subject("User", "ann")}, RoleRefs: []v1alpha1.RoleRef{{Kind: "ClusterRole", Name: "view"}},
-			}},
-		}}
-		return ar
-	}
-	nothing := ask(nil, nil)
-	nothing.Spec.OIDC.RoleBindings = []v1alpha1.RoleBindings{{Subjects: []rbacv1.Subject{}, RoleRefs: []v1alpha1.RoleRef{}}}
-	trusted := ask(new(""), nil)
-	rememberTrust(trusted)
-	asItIs := func(issuer, name string) *v1alpha1.AccessRequest {
-		ar := request("platform", "2")
-		ar.Spec.OIDC = &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{
-			Name: "p", Issuer: issuer, RoleBindings: []v1alpha1.RoleBindings{{Subjects: []rbacv1.Subject{subject("Group", name)}}},
-		}}
-		return ar
-	}
-	blue := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
-	own := hub.Identity{Name: "p", Environment: "e"}
-	ours := own.AccessLabels(request("other", "2"))
-	for name, c := range map[string]struct {
-		ar       *v1alpha1.AccessRequest
-		bound    []rbacv1.Subject
-		byUs     bool
-		insecure bool
-		refused  bool
-		reason   string
-		another  *v1alpha1.AccessRequest
-	}{
-		"its own name":                                         {ar: ask(nil, nil)},
-		"prefixes with separators":                             {ar: ask(new("x/"), new("y#"))},
-		"no prefix of users":                                   {ar: ask(new(""), nil), refused: true},
-		"no prefix of groups":                                  {ar: ask(nil, new("")), refused: true},
-		"a prefix without a separator":                         {ar: ask(new("corp"), nil), refused: true},
-		"a prefix that ends like a name":                       {ar: ask(new("dev-"), nil), refused: true},
-		"a prefix of the cluster":                              {ar: ask(new("system:node:"), nil), refused: true},
-		"no role for anybody":                                  {ar: nothing, refused: true, reason: v1alpha1.ReasonConfigurationProblem},
-		"by a flag, no prefix":                                 {ar: ask(new(""), new("")), insecure: true},
-		"by a flag, but bound":                                 {ar: ask(new(""), nil), insecure: true, bound: []rbacv1.Subject{subject("User", "kubernetes-admin")}, refused: true},
-		"what has been trusted":                                {ar: trusted, bound: []rbacv1.Subject{subject("User", "corp:x")}},
-		"a prefix that another's users have":                   {ar: ask(nil, nil), bound: []rbacv1.Subject{subject("User", "corp:boss")}, refused: true},
-		"a prefix that groups have":                            {ar: ask(nil, nil), bound: []rbacv1.Subject{subject("Group", "corp:admins")}, refused: true},
-		"a name that another request gives rights to as it is": {ar: ask(nil, nil), another: asItIs("https://other", "::corp:admins"), refused: true},
-		"a name that its own issuer's requests give rights to": {ar: ask(nil, nil), another: asItIs("https://corp", "::corp:admins")},
-		"another name of another request":                      {ar: ask(nil, nil), another: asItIs("https://other", "::admins")},
-		"a name of another request's issuer":                   {ar: ask(nil, nil), another: asItIs("https://other", "corp:admins")},
-		"of a request of ours":                                 {ar: ask(nil, nil), bound: []rbacv1.Subject{subject("User", "corp:boss")}, byUs: true},
-		"other subjects": {ar: ask(nil, nil), bound: []rbacv1.Subject{
-			subject("User", "corporal"), subject("ServiceAccount", "corp:x"), subject("Group", "system:masters"),
-		}},
-	} {
-		for kind, binding := range map[string]client.Object{
-			"ClusterRoleBinding": &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Subjects: c.bound},
-			"RoleBinding":        &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "b"}, Subjects: c.bound},
-		} {
-			if c.byUs {
-				binding.SetLabels(ours)
-			}
-			server := fake.NewClientBuilder().WithScheme(hub.Scheme).
-				WithIndex(&v1alpha1.AccessRequest{}, hub.ByCluster, func(client.Object) []string { return []string{"teams/blue"} })
-			if c.another != nil {
-				server.WithObjects(c.another)
-			}
-			r := newAccess(own, nil, server.Build(), nil, &events.FakeRecorder{})
-			r.anyOIDCPrefix = c.insecure
-			to := &target.Target{Client: fake.NewClientBuilder().WithScheme(rights.Scheme).WithObjects(binding).Build()}
-			err := r.fitToTrust(t.Context(), c.ar, blue, to)
-			if c.refused != (err != nil) || err != nil && hub.ReasonOf(err, "") != cmp.Or(c.reason, hub.ReasonOIDCPrefixRefused) {
-				t.Errorf("%s, %s: %v", name, kind, err)
-			}
-		}
-	}
-}

@@ -20,6 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/trust"
 )
 
 // seen is all that decides what becomes of an AccessRequest.
@@ -215,7 +216,7 @@ func (s *seen) inPlace() (do action, because string, renewal time.Time) {
 	case s.closer.unreachable == nil && s.closer.endpoint != answer.Annotations[endpointAnnotation]:
 		return grant, "the cluster is reached in another way", renewal
 	// What earlier versions have granted does not say for which issuer. Those who set whom the cluster trusts leave it out.
-	case ar.Spec.OIDC != nil && trustRank(ar) != 0:
+	case ar.Spec.OIDC != nil && !trust.Holds(ar):
 		return grant, "it does not say which issuer is trusted for it", renewal
 	case ar.Spec.OIDC != nil:
 		return keep, "", renewal

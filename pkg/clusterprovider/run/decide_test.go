@@ -17,6 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/trust"
 )
 
 const (
@@ -74,7 +75,7 @@ func byOIDC() *seen {
 	s := granted()
 	s.ar.Spec.Token, s.ar.Spec.OIDC = nil, &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{Name: "corp", Issuer: "https://corp"}}
 	delete(s.closer.answer.Data, v1alpha1.SecretKeyExpirationTimestamp)
-	rememberTrust(s.ar)
+	trust.Say(s.ar, true)
 	return s
 }
 

@@ -93,7 +93,7 @@ func (o *options) setup(ctx context.Context, mgr ctrl.Manager, provider clusterp
 	own := o.identity()
 	recorder := mgr.GetEventRecorder("cluster-provider-" + own.Name)
 	access := newAccess(own, provider, mgr.GetClient(), mgr.GetAPIReader(), recorder)
-	access.anyOIDCPrefix = o.anyOIDCPrefix
+	access.issuers.AnyPrefix = o.anyOIDCPrefix
 	return errors.Join(
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("caches", func(request *http.Request) error { return synced(request.Context(), mgr.GetCache()) }),

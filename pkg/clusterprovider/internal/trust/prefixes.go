@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+package trust
 
 import (
 	"context"
@@ -16,15 +16,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
-	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 )
 
-// prefixSeparators end a prefix: what stands before them is the provider's, and what follows is a name that it gives.
-const prefixSeparators = ":/#@|"
+// Separators end a prefix: what stands before them is the provider's, and what follows is a name that it gives.
+const Separators = ":/#@|"
 
 // fitToTrust is whether a cluster may trust the OIDC provider of a request that it does not trust yet. Who brings an issuer
 // decides which names that gives out, so these must not be names that already mean somebody else.
-func (r *access) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, t *target.Target) error {
+func (r *Issuers) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, t client.Reader) error {
 	r.fit.Delete(ar.UID)
 	if trustRank(ar) == 0 {
 		return nil
@@ -35,7 +34,7 @@ func (r *access) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, clu
 			"%s: gives no role to anybody, and an issuer is not trusted for nothing: name subjects and roleRefs", at.Child("roleBindings")))
 
 	}
-	if !r.anyOIDCPrefix {
+	if !r.AnyPrefix {
 		for name, prefix := range map[string]string{"usernamePrefix": *provider.UsernamePrefix, "groupsPrefix": *provider.GroupsPrefix} {
 			if err := prefixProblem(prefix); err != "" {
 				return hub.Because(hub.ReasonOIDCPrefixRefused, fmt.Errorf("%s: %q %s", at.Child(name), prefix, err))
@@ -70,7 +69,7 @@ func (r *access) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, clu
 
 // verbatimSubject names an AccessRequest of the same cluster that gives rights to a name with the prefixes as it is, by ::, and
 // that is not about the same issuer; empty if there is none.
-func (r *access) verbatimSubject(
+func (r *Issuers) verbatimSubject(
 	ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, provider *v1alpha1.OIDCProviderConfig,
 ) (string, error) {
 	list := &v1alpha1.AccessRequestList{}
@@ -113,8 +112,8 @@ func prefixProblem(prefix string) string {
 	switch {
 	case prefix == "":
 		return "lets the issuer give out any name that the cluster knows: leave the field out, or end it with a colon"
-	case !strings.ContainsAny(prefix[len(prefix)-1:], prefixSeparators):
-		return "does not end with one of " + strings.Join(strings.Split(prefixSeparators, ""), " ") +
+	case !strings.ContainsAny(prefix[len(prefix)-1:], Separators):
+		return "does not end with one of " + strings.Join(strings.Split(Separators, ""), " ") +
 			", so names with it can be those of others: add a colon"
 	case strings.HasPrefix(prefix, "system:"):
 		return "begins with system:, which is the cluster's: take another one"
@@ -127,7 +126,7 @@ func prefixProblem(prefix string) string {
 // provider has made it: the request may not be what it was made for any more, so the binding itself says which names are in it.
 // Those of earlier versions do not.
 func foreignSubject(
-	ctx context.Context, t *target.Target, own hub.Identity, provider *v1alpha1.OIDCProviderConfig,
+	ctx context.Context, t client.Reader, own hub.Identity, provider *v1alpha1.OIDCProviderConfig,
 ) (binding string, ours bool, err error) {
 	clusterRoleBindings, roleBindings := &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}
 	if err := t.List(ctx, clusterRoleBindings); err != nil {

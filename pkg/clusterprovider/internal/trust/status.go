@@ -1,0 +1,63 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+)
+
+// Holds is whether a cluster trusts the OIDC provider of a request as it is now, by its status.
+func Holds(ar *v1alpha1.AccessRequest) bool { return trustRank(ar) == 0 }
+
+// trustRank is 0 for a request whose OIDC provider the cluster trusts as it is now.
+func trustRank(ar *v1alpha1.AccessRequest) int {
+	if ar.Spec.OIDC == nil {
+		return 1
+	}
+	condition, provider := meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionOIDCTrusted), trustOf(ar)
+	if condition != nil && condition.Message == names(&provider) {
+		return 0
+	}
+	return 1
+}
+
+// Say says on a request what the cluster trusts because of it, after access has been given for what it asks for now, or not.
+func Say(ar *v1alpha1.AccessRequest, given bool) {
+	forget(ar, given)
+	if given {
+		remember(ar)
+	}
+}
+
+// remember says on a request what the cluster trusts because of it.
+func remember(ar *v1alpha1.AccessRequest) {
+	if ar.Spec.OIDC == nil {
+		return
+	}
+	provider := trustOf(ar)
+	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+		Type: clusterprovider.ConditionOIDCTrusted, Status: metav1.ConditionTrue, Reason: hub.ReasonGranted, Message: names(&provider),
+	})
+}
+
+// forget ends what a request was trusted for and does not ask for any more: others may have got it meanwhile. Unless access has
+// been given for what it asks for now, the cluster may trust it still. Then that is what the status says, until it does not.
+func forget(ar *v1alpha1.AccessRequest, given bool) {
+	if trustRank(ar) == 0 {
+		return
+	}
+	if given || meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionOIDCTrusted) == nil {
+		meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionOIDCTrusted)
+		return
+	}
+	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+		Type: clusterprovider.ConditionOIDCTrusted, Status: metav1.ConditionFalse, Reason: hub.ReasonNotAskedFor,
+		Message: "the request does not ask any more for the OIDC provider that the cluster may trust because of it",
+	})
+}
