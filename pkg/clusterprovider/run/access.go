@@ -10,7 +10,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
@@ -21,10 +20,10 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/answer"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/trust"
-	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
 
 // access gives and takes back access to the clusters of the provider, as AccessRequests ask for it.
@@ -32,15 +31,12 @@ type access struct {
 	hub.Identity
 	provider clusterprovider.Provider
 	client   client.Client
-	events   events.EventRecorder
-	// live reads what the caches do not have: Secrets, of which a provider sees only those that it knows by name.
-	live client.Reader
 	// issuers are those whom clusters trust.
 	issuers *trust.Issuers
 	// minters ask for short-lived tokens.
 	minters target.Minters
-	// place is whether the hub has a place for token sources.
-	place remembered
+	// answers are written to the hub.
+	answers *answer.Answers
 	// giving is shared with what takes clusters from their Clusters.
 	giving *giving
 	// roles are those of each cluster, as last seen.
@@ -55,8 +51,8 @@ type access struct {
 
 func newAccess(own hub.Identity, provider clusterprovider.Provider, c client.Client, live client.Reader, recorder events.EventRecorder) *access {
 	r := &access{
-		Identity: own, provider: provider, client: c, live: live, events: recorder, leftovers: newLeftovers(own, provider, c, live),
-		giving: &giving{}, issuers: trust.New(own, provider, c),
+		Identity: own, provider: provider, client: c, leftovers: newLeftovers(own, provider, c, live),
+		giving: &giving{}, issuers: trust.New(own, provider, c), answers: answer.New(own, c, live, recorder),
 	}
 	r.leftovers.trust, r.reach = r.issuers.Again, r.targetOf
 	return r
@@ -88,7 +84,7 @@ func (r *access) Reconcile(ctx context.Context, request reconcile.Request) (reco
 			return hub.Settle(err)
 		}
 	case grant, renew, explain, refuse:
-		return r.answer(ctx, s, d)
+		return r.reply(ctx, s, d)
 	case withdraw:
 		done()
 		return r.withdraw(ctx, s, d)
@@ -127,12 +123,12 @@ func (r *access) lookCloser(ctx context.Context, s *seen) (done func()) {
 	}
 	if s.cluster != nil {
 		if c.config, c.unreachable = r.connect(ctx, s.cluster); c.unreachable == nil {
-			c.endpoint = endpointDigest(c.config)
+			c.endpoint = answer.EndpointDigest(c.config)
 		}
 	}
-	c.answer.Secret, c.answer.err = r.secret(ctx, hub.AnswerName(s.ar))
-	if c.sources = r.tokenSources(ctx); c.sources {
-		c.source.Secret, c.source.err = r.secret(ctx, hub.TokenSourceName(s.ar))
+	c.answer.Secret, c.answer.err = r.answers.Secret(ctx, hub.AnswerName(s.ar))
+	if c.sources = r.answers.Sources(ctx); c.sources {
+		c.source.Secret, c.source.err = r.answers.Secret(ctx, hub.TokenSourceName(s.ar))
 	}
 	return done
 }
@@ -150,8 +146,8 @@ func (r *access) record(ctx context.Context, ar *v1alpha1.AccessRequest, d decis
 	return nil
 }
 
-// answer gives access, or does not, and says so.
-func (r *access) answer(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
+// reply gives access, or does not, and says so.
+func (r *access) reply(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
 	granted, d, err := r.give(ctx, s, d)
 	if err != nil {
 		return hub.Settle(err)
@@ -167,20 +163,15 @@ func (r *access) answer(ctx context.Context, s *seen, d decision) (reconcile.Res
 	if granted == nil {
 		return r.failed(ctx, before, s, d)
 	}
-	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
-		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionTrue, Reason: hub.ReasonGranted, Message: granted.message,
-	})
-	rememberRoles(granted.roles, ar)
-	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_GRANTED, ar.Generation
-	ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: hub.SecretName(ar.Name)}
-	if err := r.report(ctx, before, ar); err != nil {
+	answer.Granted(ar, granted.message, granted.roles)
+	if err := r.answers.Report(ctx, before, ar); err != nil {
 		return hub.Settle(err)
 	}
 	return reconcile.Result{RequeueAfter: nextLook(ar, time.Now(), granted.renewal)}, nil
 }
 
 // give does in the cluster what is decided. Where that cannot be done, it returns what is decided then; an error is a conflict.
-func (r *access) give(ctx context.Context, s *seen, d decision) (granted *answer, then decision, conflict error) {
+func (r *access) give(ctx context.Context, s *seen, d decision) (granted *given, then decision, conflict error) {
 	if d.do == grant || d.do == renew {
 		ctrl.LoggerFrom(ctx).V(4).Info("Access is given", "because", d.because)
 		granted, err := r.grant(ctx, s)
@@ -207,32 +198,10 @@ func (r *access) give(ctx context.Context, s *seen, d decision) (granted *answer
 	return nil, d, nil
 }
 
-// grant gives the access that is asked for.
-func (r *access) grant(ctx context.Context, s *seen) (*answer, error) {
-	t, err := r.reach(s.closer.config, s.ar, s.cluster)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.hold(ctx, s.ar); err != nil {
-		return nil, err
-	}
-	if s.ar.Spec.OIDC != nil {
-		return r.grantOIDC(ctx, s.ar, s.cluster, s.closer.config, t)
-	}
-	return r.grantToken(ctx, s.ar, s.cluster, s.closer.config, t)
-}
-
 // failed says on the request why there is no access.
 func (r *access) failed(ctx context.Context, before *v1alpha1.AccessRequest, s *seen, d decision) (reconcile.Result, error) {
-	ar, valid := s.ar, s.stillValid()
-	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
-		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: hub.ReasonOf(d.why, hub.ReasonClusterError), Message: d.why.Error(),
-	})
-	if !ar.Status.IsDenied() && (s.deleted() || !valid) {
-		ar.Status.Phase = v1alpha1.REQUEST_PENDING
-	}
-	ar.Status.ObservedGeneration = ar.Generation
-	if err := r.report(ctx, before, ar); err != nil {
+	answer.Failed(s.ar, d.why, !s.deleted() && s.stillValid())
+	if err := r.answers.Report(ctx, before, s.ar); err != nil {
 		return hub.Settle(err)
 	}
 	if d.again == 0 {
@@ -240,16 +209,6 @@ func (r *access) failed(ctx context.Context, before *v1alpha1.AccessRequest, s *
 	}
 	ctrl.LoggerFrom(ctx).Info("No access yet", "reason", d.why.Error())
 	return reconcile.Result{RequeueAfter: d.again}, nil
-}
-
-// report writes the status of a request, and tells by an event what became of its access.
-func (r *access) report(ctx context.Context, before, ar *v1alpha1.AccessRequest) error {
-	if err := hub.PatchStatus(ctx, r.client, before, ar); err != nil {
-		return err
-	}
-	conditionevents.Record(r.events, ar, before.Status.Conditions, ar.Status.Conditions, clusterprovider.ConditionAccess, "GiveAccess")
-	r.tellOfRoles(before, ar)
-	return nil
 }
 
 // errNotOurs is a cluster of a provider of our name in another environment.

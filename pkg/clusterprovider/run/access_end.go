@@ -7,14 +7,12 @@ import (
 	"context"
 	"errors"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
-	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/answer"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 )
@@ -50,18 +48,14 @@ func (r *access) end(ctx context.Context, s *seen, d decision) (reconcile.Result
 		ctrl.LoggerFrom(ctx).Info("Nothing to take back from the cluster", "reason", d.why.Error())
 	}
 	if err == nil {
-		err = r.deleteSecrets(ctx, ar)
+		err = r.answers.Delete(ctx, ar)
 	}
 	if err != nil {
 		return r.failed(ctx, before, s, d.explain(takingBack(err)))
 	}
 	if ar.Status.IsDenied() {
-		ar.Status.SecretRef = nil
-		meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionRoles)
-		hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
-			Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: hub.ReasonDenied, Message: "the access was taken back",
-		})
-		if err := r.report(ctx, before, ar); err != nil {
+		answer.TakenBack(ar)
+		if err := r.answers.Report(ctx, before, ar); err != nil {
 			return hub.Settle(err)
 		}
 	}
@@ -80,26 +74,15 @@ func (r *access) withdraw(ctx context.Context, s *seen, d decision) (reconcile.R
 		}
 	}
 	// Always: a grant whose status could not be written has left some. What it gave in the cluster goes before others have that.
-	failure := r.deleteSecrets(ctx, ar)
+	failure := r.answers.Delete(ctx, ar)
 	if failure == nil && !d.takeBack {
 		return reconcile.Result{RequeueAfter: d.again}, nil
 	}
 	before := ar.DeepCopy()
 	failure = errors.Join(failure, r.takeBackFrom(ctx, ar, s.cluster))
 	r.issuers.Forget(ar.UID)
-	message := d.why.Error()
-	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_PENDING, ar.Generation
-	meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionRoles)
-	if failure == nil {
-		ar.Status.SecretRef = nil
-		meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionOIDCTrusted)
-	} else { // what the cluster may still have stays in the status, by which the request is held
-		message += "; taking access back: " + failure.Error()
-	}
-	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
-		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: hub.ReasonClusterNotHeld, Message: message,
-	})
-	if err := r.report(ctx, before, ar); err != nil {
+	answer.Withdrawn(ar, d.why, failure)
+	if err := r.answers.Report(ctx, before, ar); err != nil {
 		return hub.Settle(err)
 	}
 	return reconcile.Result{RequeueAfter: d.again}, failure

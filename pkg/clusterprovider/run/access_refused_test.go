@@ -28,6 +28,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/answer"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
@@ -268,7 +269,7 @@ func TestUntrust_NoIssuerOutlivesWhatWasAskedFor(t *testing.T) {
 				t.Fatal(r.trusted(), err)
 			}
 			trust.Say(ar, true)
-			if err := r.deleteSecrets(t.Context(), ar); err != nil {
+			if err := r.answers.Delete(t.Context(), ar); err != nil {
 				t.Fatal(err)
 			}
 			ar.Generation, ar.Spec.OIDC, ar.Spec.Token = 2, nil, &v1alpha1.TokenConfig{}
@@ -380,11 +381,12 @@ func TestRefused_WithoutASecretNothingStays(t *testing.T) {
 	}
 	trust.Say(ar, true)
 	ar.Generation, ar.Spec.OIDC.Issuer = 2, "https://new"
-	r.live = interceptor.NewClient(r.client.(client.WithWatch), interceptor.Funcs{
+	live := interceptor.NewClient(r.client.(client.WithWatch), interceptor.Funcs{
 		Get: func(_ context.Context, _ client.WithWatch, name client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 			return apierrors.NewForbidden(corev1.Resource("secrets"), name.Name, errors.New("no RoleBinding"))
 		},
 	})
+	r.answers = answer.New(r.Identity, r.client, live, &events.FakeRecorder{})
 	if err := r.gives(ar); hub.ReasonOf(err, "") != hub.ReasonSecretsForbidden {
 		t.Errorf("%v", err)
 	}

@@ -12,55 +12,17 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/answer"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
-
-func TestRenewalOf_IsSpreadOutAndEndsAt80Percent(t *testing.T) {
-	created := time.Now()
-	seen := map[time.Duration]bool{}
-	for i := range 200 {
-		after := renewalOf(request("a", types.UID(strings.Repeat("x", i))), created, created.Add(100*time.Hour)).Sub(created)
-		if after < 75*time.Hour || after > 80*time.Hour {
-			t.Errorf("renewed after %s of 100h", after)
-		}
-		seen[after.Truncate(time.Minute)] = true
-	}
-	if len(seen) < 100 {
-		t.Errorf("200 renewals are in %d different minutes", len(seen))
-	}
-}
-
-func TestOIDCKubeconfig_HasTheArgumentsOfThePlugin(t *testing.T) {
-	data, err := oidcKubeconfig(&rest.Config{Host: "https://a:1"},
-		&v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue"}},
-		&v1alpha1.OIDCProviderConfig{Name: "corp", Issuer: "https://i", ClientID: "c", ExtraScopes: []string{"x", "y"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := clientcmd.Load(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	exec := config.AuthInfos["corp"].Exec
-	want := "kubectl oidc-login get-token --grant-type=auto --oidc-issuer-url=https://i --oidc-client-id=c " +
-		"--oidc-extra-scope=x --oidc-extra-scope=y --oidc-pkce-method=auto"
-	got := strings.Join(append([]string{exec.Command}, exec.Args...), " ")
-	if got != want || exec.APIVersion != "client.authentication.k8s.io/v1beta1" {
-		t.Errorf("got %s of %s", got, exec.APIVersion)
-	}
-	if config.CurrentContext != "teams--blue--corp" || config.Clusters["teams--blue"].Server != "https://a:1" {
-		t.Errorf("got %+v", config)
-	}
-}
 
 // truster trusts all issuers but those that it refuses.
 type truster struct {
@@ -101,7 +63,7 @@ func TestTrust_ARestartIsWaitedForAndSaid(t *testing.T) {
 	for _, failure := range []error{err, fmt.Errorf("taking access back: %w", err)} {
 		ar.ResourceVersion = ""
 		server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(ar).WithStatusSubresource(ar).Build()
-		r.client = server
+		r.answers = answer.New(r.Identity, server, server, &events.FakeRecorder{})
 		if err := server.Get(t.Context(), client.ObjectKeyFromObject(ar), ar); err != nil {
 			t.Fatal(err)
 		}

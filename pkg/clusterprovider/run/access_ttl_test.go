@@ -31,59 +31,6 @@ func withTTL(ttl time.Duration, created time.Time) *v1alpha1.AccessRequest {
 	return ar
 }
 
-func TestLifetimeFor_NoTokenOutlivesItsRequest(t *testing.T) {
-	now := time.Now()
-	if got := lifetimeFor(request("a", "1"), now); got != 30*24*time.Hour {
-		t.Errorf("without a ttl: %s", got)
-	}
-	for name, c := range map[string]struct {
-		ttl, age, want time.Duration
-	}{
-		"the ttl":                    {ttl: 24 * time.Hour, want: 24 * time.Hour},
-		"what is left of it":         {ttl: 24 * time.Hour, age: 20 * time.Hour, want: 4 * time.Hour},
-		"the least that servers do":  {ttl: 30 * time.Second, want: 10 * time.Minute},
-		"little is left":             {ttl: time.Hour, age: 59 * time.Minute, want: 10 * time.Minute},
-		"it is over":                 {ttl: time.Hour, age: 2 * time.Hour, want: 10 * time.Minute},
-		"a ttl beyond what is asked": {ttl: 365 * 24 * time.Hour, want: 30 * 24 * time.Hour},
-	} {
-		if got := lifetimeFor(withTTL(c.ttl, now.Add(-c.age)), now); got < c.want-time.Second || got > c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
-	}
-}
-
-func TestOutlives(t *testing.T) {
-	now := time.Now()
-	for name, c := range map[string]struct {
-		ttl, lifetime time.Duration
-		want          bool
-	}{
-		"as asked for":                {ttl: time.Hour, lifetime: time.Hour},
-		"a clock that is ahead":       {ttl: time.Hour, lifetime: time.Hour + 30*time.Second},
-		"a ttl that was made shorter": {ttl: time.Hour, lifetime: 24 * time.Hour, want: true},
-		"an earlier version's":        {ttl: 30 * time.Second, lifetime: 30 * 24 * time.Hour, want: true},
-		"the least that servers do":   {ttl: 30 * time.Second, lifetime: 10 * time.Minute},
-	} {
-		if got := outlives(withTTL(c.ttl, now), now.Add(c.lifetime), now); got != c.want {
-			t.Errorf("%s: %t", name, got)
-		}
-	}
-	if outlives(request("a", "1"), now.Add(365*24*time.Hour), now) {
-		t.Error("what has no end is outlived")
-	}
-}
-
-func TestRenewalOf_NotOfATokenThatEndsWithItsRequest(t *testing.T) {
-	created := time.Now()
-	if got := renewalOf(withTTL(time.Hour, created), created, created.Add(time.Hour)); !got.IsZero() {
-		t.Errorf("renewed at %s", got)
-	}
-	// The cluster gives less than asked for.
-	if got := renewalOf(withTTL(24*time.Hour, created), created, created.Add(time.Hour)); got.IsZero() || got.After(created.Add(time.Hour)) {
-		t.Errorf("renewed at %s", got)
-	}
-}
-
 // A token cannot be called back, but its ServiceAccount can go. Who asks for access can write the Secret, and remove it.
 func TestEndOldTokens_OnlyThoseThatOutliveTheirRequest(t *testing.T) {
 	own := hub.Identity{Name: "p", Environment: "e"}
@@ -117,7 +64,6 @@ func TestEndOldTokens_OnlyThoseThatOutliveTheirRequest(t *testing.T) {
 		}
 		in := fake.NewClientBuilder().WithScheme(rights.Scheme).WithObjects(account).Build()
 		to := &target.Target{Client: in, Labels: own.AccessLabels(ar)}
-		r := newAccess(own, nil, nil, nil, &events.FakeRecorder{})
 		server := fake.NewClientBuilder().WithScheme(hub.Scheme)
 		if c.expires > 0 {
 			server.WithObjects(&corev1.Secret{
@@ -129,8 +75,10 @@ func TestEndOldTokens_OnlyThoseThatOutliveTheirRequest(t *testing.T) {
 				},
 			})
 		}
-		r.live = server.Build()
-		if err := r.endOldTokens(t.Context(), ar, to, own.Hash(ar)); err != nil {
+		r := newAccess(own, nil, nil, server.Build(), &events.FakeRecorder{})
+		s := &seen{own: own, now: now, ar: ar, closer: &closer{}}
+		s.closer.answer.Secret, s.closer.answer.err = r.answers.Secret(t.Context(), hub.AnswerName(ar))
+		if err := r.endOldTokens(t.Context(), s, to, own.Hash(ar)); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		err := in.Get(t.Context(), client.ObjectKeyFromObject(account), &corev1.ServiceAccount{})
@@ -153,17 +101,19 @@ func TestGrantToken_RecordsUntilWhenTokensAreValid(t *testing.T) {
 	own, now := hub.Identity{Name: "p", Environment: "e"}, time.Now()
 	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
 	ar := withTTL(24*time.Hour, now)
-	ar.Generation, ar.Spec.Token = 1, &v1alpha1.TokenConfig{}
+	ar.Generation, ar.Spec.Token, ar.Finalizers = 1, &v1alpha1.TokenConfig{}, []string{oursFinalizer}
+	cluster.Status.Phase = v1alpha1.StatusPhaseReady
 	in := fake.NewClientBuilder().WithScheme(rights.Scheme).WithObjects(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.TokenMinterNamespace}}).Build()
 	to := &target.Target{Client: in, Labels: own.AccessLabels(ar), Origin: own.Origin(ar, cluster)}
 	server := fake.NewClientBuilder().WithScheme(hub.Scheme).Build()
 	r := newAccess(own, reached{}, server, server, &events.FakeRecorder{})
+	r.reach = func(*rest.Config, *v1alpha1.AccessRequest, *v1alpha1.Cluster) (*target.Target, error) { return to, nil }
 	account := rights.ServiceAccount(own.Hash(ar))
 	// gives gives access, and returns until when it is recorded that tokens are valid, from now.
 	gives := func() time.Duration {
 		t.Helper()
-		if _, err := r.grantToken(t.Context(), ar, cluster, &rest.Config{Host: "https://a:1"}, to); err != nil {
+		if _, err := r.grant(t.Context(), r.looksClosely(t.Context(), ar, cluster)); err != nil {
 			t.Fatal(err)
 		}
 		if err := in.Get(t.Context(), client.ObjectKeyFromObject(account), account); err != nil {
@@ -189,7 +139,7 @@ func TestGrantToken_RecordsUntilWhenTokensAreValid(t *testing.T) {
 		t.Errorf("a ttl that is hardly shorter: tokens end, or the record goes: %s, %v", got, account.Annotations)
 	}
 
-	secret, err := r.secret(t.Context(), hub.AnswerName(ar))
+	secret, err := r.answers.Secret(t.Context(), hub.AnswerName(ar))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/answer"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/trust"
 )
@@ -205,15 +206,15 @@ func (s *seen) giving(d decision) decision {
 
 // inPlace is whether the access of a request is as it should be, and when it has to be renewed; zero if never.
 func (s *seen) inPlace() (do action, because string, renewal time.Time) {
-	ar, answer := s.ar, s.closer.answer
+	ar, its := s.ar, s.closer.answer
 	switch {
 	// The status says for what the access was given: whoever may write the Secret could say anything there.
 	case !ar.Status.IsGranted() || isNew(ar):
 		return grant, "it is not granted as it is now", renewal
-	case answer.err != nil || !s.own.MadeFor(ar, answer.Secret) || len(answer.Data[v1alpha1.SecretKeyKubeconfig]) == 0:
+	case its.err != nil || !s.own.MadeFor(ar, its.Secret) || len(its.Data[v1alpha1.SecretKeyKubeconfig]) == 0:
 		return grant, "its Secret is not there as it was made", renewal
 	// An endpoint that has changed makes the kubeconfig useless. While it cannot be told, nothing is better than what is there.
-	case s.closer.unreachable == nil && s.closer.endpoint != answer.Annotations[endpointAnnotation]:
+	case s.closer.unreachable == nil && s.closer.endpoint != its.Annotations[answer.EndpointAnnotation]:
 		return grant, "the cluster is reached in another way", renewal
 	// What earlier versions have granted does not say for which issuer. Those who set whom the cluster trusts leave it out.
 	case ar.Spec.OIDC != nil && !trust.Holds(ar):
@@ -223,11 +224,11 @@ func (s *seen) inPlace() (do action, because string, renewal time.Time) {
 	case s.closer.sources && s.closer.source.err != nil:
 		return grant, "its source of short-lived tokens is not there", renewal
 	}
-	created, expires, ok := lifetime(answer.Secret)
-	if !ok || outlives(ar, endOfTokens(s.own, answer, expires), s.now) {
+	created, expires, ok := answer.Lifetime(its.Secret)
+	if !ok || answer.Outlives(ar, s.own.EndOfTokens(its, expires), s.now) {
 		return grant, "its token outlives it, or does not say when it expires", renewal
 	}
-	renewal = renewalOf(ar, created, expires)
+	renewal = answer.RenewalOf(ar, created, expires)
 	if !renewal.IsZero() && !s.now.Before(renewal) {
 		return renew, "its token expires at " + expires.UTC().Format(time.RFC3339), renewal
 	}
@@ -236,7 +237,7 @@ func (s *seen) inPlace() (do action, because string, renewal time.Time) {
 
 // refused is why a request cannot be given what it asks for, by what can be told without its cluster.
 func (s *seen) refused() error {
-	if end, ends := endOf(s.ar); ends && !s.now.Before(end) {
+	if end, ends := answer.EndOf(s.ar); ends && !s.now.Before(end) {
 		return hub.Because(v1alpha1.ReasonConfigurationProblem, fmt.Errorf("spec.ttl: the time of the request was over at %s",
 			end.UTC().Format(time.RFC3339)))
 
@@ -254,7 +255,7 @@ func (s *seen) refused() error {
 			return secret.err
 		}
 		if !apierrors.IsNotFound(secret.err) && !s.own.MadeFor(s.ar, secret.Secret) {
-			return notManaged(secret.Secret)
+			return answer.NotManaged(secret.Secret)
 		}
 	}
 	return nil
@@ -266,12 +267,12 @@ func (s *seen) stillValid() bool {
 	if !s.ar.Status.IsGranted() || given == nil || given.ObservedGeneration != s.ar.Generation || s.closer == nil {
 		return false
 	}
-	answer := s.closer.answer
-	if answer.Secret == nil || answer.err != nil {
+	its := s.closer.answer
+	if its.Secret == nil || its.err != nil {
 		return false
 	}
-	_, expires, ok := lifetime(answer.Secret)
-	return s.own.MadeFor(s.ar, answer.Secret) && (s.ar.Spec.OIDC != nil || ok && s.now.Before(expires))
+	_, expires, ok := answer.Lifetime(its.Secret)
+	return s.own.MadeFor(s.ar, its.Secret) && (s.ar.Spec.OIDC != nil || ok && s.now.Before(expires))
 }
 
 func (s *seen) deleted() bool { return !s.ar.DeletionTimestamp.IsZero() }

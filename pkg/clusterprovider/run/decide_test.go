@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/answer"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/trust"
 )
@@ -59,7 +60,7 @@ func granted() *seen {
 	s.closer.answer = secretSeen{Secret: &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "teams", Name: "ann.kubeconfig", Labels: s.own.OwnLabels(), OwnerReferences: owner,
-			Annotations: map[string]string{endpointAnnotation: "here"},
+			Annotations: map[string]string{answer.EndpointAnnotation: "here"},
 		},
 		Data: map[string][]byte{v1alpha1.SecretKeyKubeconfig: []byte("kubeconfig")},
 	}}
@@ -231,8 +232,8 @@ func TestDecide_ARequestThatHasAccess(t *testing.T) {
 			s.closer.unreachable = unknown
 		}, "explain: the hub does not answer"},
 		"its token is to be renewed in a minute": {func(s *seen) {
-			created, expires, _ := lifetime(s.closer.answer.Secret)
-			s.now = renewalOf(s.ar, created, expires).Add(-time.Minute)
+			created, expires, _ := answer.Lifetime(s.closer.answer.Secret)
+			s.now = answer.RenewalOf(s.ar, created, expires).Add(-time.Minute)
 		}, "keep, again in 1m0s"},
 		"its token ends with it": {func(s *seen) { s.ttl(99 * time.Hour); s.now = anyTime.Add(98 * time.Hour) },
 			"keep, again in " + nextLook(granted().ar, anyTime.Add(98*time.Hour), time.Time{}).String()},

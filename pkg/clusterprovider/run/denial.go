@@ -8,11 +8,11 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/answer"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
@@ -47,11 +47,7 @@ func recorded(ar *v1alpha1.AccessRequest) bool {
 // deny makes a request say that it has been denied.
 func (r *access) deny(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 	before := ar.DeepCopy()
-	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_DENIED, ar.Generation
-	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
-		Type: clusterprovider.ConditionDenied, Status: metav1.ConditionTrue, Reason: hub.ReasonDenied,
-		Message: "the request has been denied for good: delete it, and ask again",
-	})
+	answer.Denied(ar)
 	if err := hub.PatchStatus(ctx, r.client, before, ar); err != nil {
 		return err
 	}

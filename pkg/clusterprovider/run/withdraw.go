@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/answer"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 )
@@ -108,11 +108,7 @@ func (r *clusters) sayTaken(ctx context.Context, cluster *v1alpha1.Cluster) erro
 			continue
 		}
 		before := ar.DeepCopy()
-		ar.Status.Phase = v1alpha1.REQUEST_PENDING
-		hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
-			Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: hub.ReasonClusterNotReady,
-			Message: fmt.Sprintf("the Cluster '%s': the cluster is being taken from it, with all access", name),
-		})
+		answer.BeingTaken(ar, cluster)
 		if err := hub.PatchStatus(ctx, r.client, before, ar); client.IgnoreNotFound(err) != nil {
 			return err
 		}

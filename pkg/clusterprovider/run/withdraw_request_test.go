@@ -22,6 +22,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/answer"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
@@ -53,16 +54,15 @@ func newLent(t *testing.T) *lent {
 	profile := &v1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Name: "e.p.c"}}
 	profile.Spec.ProviderRef.Name = "p"
 	own, now := hub.Identity{Name: "p", Environment: "e"}, time.Now()
-	l.answer = (&access{Identity: own}).accessSecret(l.ar, &rest.Config{}, map[string][]byte{
-		v1alpha1.SecretKeyKubeconfig:          []byte("keep"),
-		v1alpha1.SecretKeyCreationTimestamp:   []byte(unix(now)),
-		v1alpha1.SecretKeyExpirationTimestamp: []byte(unix(now.Add(time.Hour))),
-	})
-	server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(l.ar, l.cluster, profile, l.answer).WithStatusSubresource(l.ar, l.cluster).
+	server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(l.ar, l.cluster, profile).WithStatusSubresource(l.ar, l.cluster).
 		WithIndex(&v1alpha1.AccessRequest{}, hub.ByCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
 	l.provider, l.told = &lender{}, events.NewFakeRecorder(10)
 	l.access = newAccess(own, l.provider, server, server, l.told)
-	l.ar = l.now()
+	token := answer.Token{Value: "t", Created: now, Expires: now.Add(time.Hour), Until: now.Add(time.Hour)}
+	if err := l.answers.Token(t.Context(), l.ar, &rest.Config{}, token); err != nil {
+		t.Fatal(err)
+	}
+	l.ar, l.answer = l.now(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: hub.SecretName("ann")}}
 	return l
 }
 

@@ -6,6 +6,7 @@ package hub
 
 import (
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -146,4 +147,14 @@ func (i Identity) MadeFor(ar *v1alpha1.AccessRequest, secret *corev1.Secret) boo
 		}
 	}
 	return metav1.IsControlledBy(secret, ar) || client.ObjectKeyFromObject(secret) == TokenSourceName(ar)
+}
+
+// EndOfTokens is until when tokens were asked for, by our own clock, as an object says by an annotation. Those of earlier versions
+// do not say so: then it is otherwise.
+func (i Identity) EndOfTokens(object client.Object, otherwise time.Time) time.Time {
+	until, err := time.Parse(time.RFC3339, object.GetAnnotations()[i.TokensUntilAnnotation()])
+	if err != nil {
+		return otherwise
+	}
+	return until
 }

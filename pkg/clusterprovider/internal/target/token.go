@@ -13,10 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
 )
 
@@ -64,4 +66,19 @@ func (m *Minters) Token(ctx context.Context, place string, t *Target, lifetime t
 		return nil, fmt.Errorf("asking for a token: %w", err)
 	}
 	return token, nil
+}
+
+// RecordTokens records on a ServiceAccount until when its tokens are valid, of which one is about to be asked for, and returns
+// what it says then. It never becomes less: tokens that were renewed are still valid.
+func (t *Target) RecordTokens(ctx context.Context, own hub.Identity, name string, until time.Time) (time.Time, error) {
+	account := rights.ServiceAccount(name)
+	if err := t.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
+		return time.Time{}, err
+	}
+	if recorded := own.EndOfTokens(account, time.Time{}); recorded.After(until) {
+		return recorded, nil
+	}
+	return until, hub.Patch(ctx, t, account, func() {
+		metav1.SetMetaDataAnnotation(&account.ObjectMeta, own.TokensUntilAnnotation(), until.UTC().Format(time.RFC3339))
+	})
 }

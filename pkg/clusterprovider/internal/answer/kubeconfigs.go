@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+package answer
 
 import (
 	"crypto/sha256"
@@ -59,8 +59,8 @@ func endpoint(config *rest.Config) (*api.Cluster, error) {
 	}, nil
 }
 
-// endpointDigest tells endpoints apart.
-func endpointDigest(config *rest.Config) string {
+// EndpointDigest tells endpoints apart.
+func EndpointDigest(config *rest.Config) string {
 	e, err := endpoint(config)
 	if err != nil {
 		return ""

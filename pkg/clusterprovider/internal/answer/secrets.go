@@ -1,7 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+// Package answer is what a request is answered with on the hub: its Secret, the source of its short-lived tokens, and its status.
+package answer
 
 import (
 	"context"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
@@ -25,16 +27,32 @@ import (
 // provider has no need to see the other Secrets of the hub. So it does not list or watch them either.
 const secretsRole = "clusterhub:cluster-provider-secrets"
 
+// Answers are written to the hub.
+type Answers struct {
+	hub.Identity
+	client client.Client
+	// live reads what the caches do not have: Secrets, of which a provider sees only those that it knows by name.
+	live   client.Reader
+	events events.EventRecorder
+	// place is whether the hub has a place for token sources.
+	place remembered
+}
+
+// New writes to a hub, and reads from it past the caches by live.
+func New(own hub.Identity, c client.Client, live client.Reader, recorder events.EventRecorder) *Answers {
+	return &Answers{Identity: own, client: c, live: live, events: recorder}
+}
+
 // secretNames are the names of all Secrets that a request can have.
-func (r *access) secretNames(ctx context.Context, ar *v1alpha1.AccessRequest) []types.NamespacedName {
-	if r.tokenSources(ctx) {
+func (r *Answers) secretNames(ctx context.Context, ar *v1alpha1.AccessRequest) []types.NamespacedName {
+	if r.Sources(ctx) {
 		return []types.NamespacedName{hub.AnswerName(ar), hub.TokenSourceName(ar)}
 	}
 	return []types.NamespacedName{hub.AnswerName(ar)}
 }
 
-// tokenSources is whether the hub has a place for the sources of short-lived tokens. Not every hub serves them.
-func (r *access) tokenSources(ctx context.Context) bool {
+// Sources is whether the hub has a place for the sources of short-lived tokens. Not every hub serves them.
+func (r *Answers) Sources(ctx context.Context) bool {
 	return r.place.get(func() bool {
 		namespace := &metav1.PartialObjectMetadata{}
 		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -59,14 +77,15 @@ func (r *remembered) get(ask func() bool) bool {
 	return r.answer
 }
 
-func notManaged(secret *corev1.Secret) error {
+// NotManaged is why a Secret is left alone.
+func NotManaged(secret *corev1.Secret) error {
 	return hub.Because(hub.ReasonNotManaged, fmt.Errorf("the Secret '%s' is not one that this provider has made for the request, "+
 		"and is left alone: delete it", client.ObjectKeyFromObject(secret)))
 
 }
 
-// secret reads a Secret.
-func (r *access) secret(ctx context.Context, name types.NamespacedName) (*corev1.Secret, error) {
+// Secret reads one.
+func (r *Answers) Secret(ctx context.Context, name types.NamespacedName) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := r.live.Get(ctx, name, secret)
 	if apierrors.IsForbidden(err) {
@@ -78,7 +97,7 @@ func (r *access) secret(ctx context.Context, name types.NamespacedName) (*corev1
 }
 
 // bind is the command that lets this provider write Secrets in a namespace.
-func (r *access) bind(ctx context.Context, namespace string) string {
+func (r *Answers) bind(ctx context.Context, namespace string) string {
 	subject, review := "--serviceaccount=NAMESPACE:NAME", &authenticationv1.SelfSubjectReview{}
 	if err := r.client.Create(ctx, review); err == nil {
 		subject = "--user=" + review.Status.UserInfo.Username
@@ -90,27 +109,27 @@ func (r *access) bind(ctx context.Context, namespace string) string {
 		r.Name, namespace, secretsRole, subject)
 }
 
-// writeSecret creates or updates a Secret. One that is somebody else's is left alone.
-func (r *access) writeSecret(ctx context.Context, secret *corev1.Secret, ar *v1alpha1.AccessRequest) error {
+// write creates or updates a Secret. One that is somebody else's is left alone.
+func (r *Answers) write(ctx context.Context, secret *corev1.Secret, ar *v1alpha1.AccessRequest) error {
 	err := r.client.Create(ctx, secret.DeepCopy())
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	have, err := r.secret(ctx, client.ObjectKeyFromObject(secret))
+	have, err := r.Secret(ctx, client.ObjectKeyFromObject(secret))
 	if err != nil {
 		return err
 	}
 	if !r.MadeFor(ar, have) {
-		return notManaged(have)
+		return NotManaged(have)
 	}
 	have.Annotations, have.Data = secret.Annotations, secret.Data
 	return r.client.Update(ctx, have)
 }
 
-// deleteSecrets deletes the Secrets of a request.
-func (r *access) deleteSecrets(ctx context.Context, ar *v1alpha1.AccessRequest) error {
+// Delete deletes the Secrets of a request.
+func (r *Answers) Delete(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 	for _, name := range r.secretNames(ctx, ar) {
-		err := r.deleteSecret(ctx, ar, name)
+		err := r.deleteOne(ctx, ar, name)
 		if hub.ReasonOf(err, "") == hub.ReasonSecretsForbidden && name == hub.AnswerName(ar) && !ar.DeletionTimestamp.IsZero() {
 			// It goes with the request, whose property it is. Where a whole namespace is deleted, the RoleBinding in it went first.
 			continue
@@ -122,9 +141,9 @@ func (r *access) deleteSecrets(ctx context.Context, ar *v1alpha1.AccessRequest) 
 	return nil
 }
 
-// deleteSecret deletes a Secret, if it has been made for the request.
-func (r *access) deleteSecret(ctx context.Context, ar *v1alpha1.AccessRequest, name types.NamespacedName) error {
-	secret, err := r.secret(ctx, name)
+// deleteOne deletes a Secret, if it has been made for the request.
+func (r *Answers) deleteOne(ctx context.Context, ar *v1alpha1.AccessRequest, name types.NamespacedName) error {
+	secret, err := r.Secret(ctx, name)
 	if err != nil || !r.MadeFor(ar, secret) {
 		return client.IgnoreNotFound(err)
 	}

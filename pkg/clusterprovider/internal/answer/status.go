@@ -1,0 +1,138 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package answer
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
+	"github.com/clusterhub/clusterhub/pkg/conditionevents"
+)
+
+// Granted says on a request that it has its access.
+func Granted(ar *v1alpha1.AccessRequest, message string, roles target.SeenRoles) {
+	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionTrue, Reason: hub.ReasonGranted, Message: message,
+	})
+	rememberRoles(roles, ar)
+	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_GRANTED, ar.Generation
+	ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: hub.SecretName(ar.Name)}
+}
+
+// Failed says on a request why there is no access, or none anew while what was given before is still valid.
+func Failed(ar *v1alpha1.AccessRequest, why error, valid bool) {
+	without(ar, hub.ReasonOf(why, hub.ReasonClusterError), why.Error())
+	if !ar.Status.IsDenied() && !valid {
+		ar.Status.Phase = v1alpha1.REQUEST_PENDING
+	}
+	ar.Status.ObservedGeneration = ar.Generation
+}
+
+// Withdrawn says on a request that its access was taken back until its Cluster has the cluster again. What the cluster may still have
+// after a failure stays in the status, by which the request is held.
+func Withdrawn(ar *v1alpha1.AccessRequest, why, failure error) {
+	message := why.Error()
+	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_PENDING, ar.Generation
+	meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionRoles)
+	if failure == nil {
+		ar.Status.SecretRef = nil
+		meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionOIDCTrusted)
+	} else {
+		message += "; taking access back: " + failure.Error()
+	}
+	without(ar, hub.ReasonClusterNotHeld, message)
+}
+
+// BeingTaken says on a request that its access goes, before it does.
+func BeingTaken(ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) {
+	ar.Status.Phase = v1alpha1.REQUEST_PENDING
+	without(ar, hub.ReasonClusterNotReady,
+		fmt.Sprintf("the Cluster '%s': the cluster is being taken from it, with all access", client.ObjectKeyFromObject(cluster)))
+}
+
+// TakenBack says on a request that was denied that it has no access any more.
+func TakenBack(ar *v1alpha1.AccessRequest) {
+	ar.Status.SecretRef = nil
+	meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionRoles)
+	without(ar, hub.ReasonDenied, "the access was taken back")
+}
+
+// Denied says on a request that it has been denied.
+func Denied(ar *v1alpha1.AccessRequest) {
+	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_DENIED, ar.Generation
+	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+		Type: clusterprovider.ConditionDenied, Status: metav1.ConditionTrue, Reason: hub.ReasonDenied,
+		Message: "the request has been denied for good: delete it, and ask again",
+	})
+}
+
+func without(ar *v1alpha1.AccessRequest, reason, message string) {
+	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
+		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+	})
+}
+
+// Report writes the status of a request, and tells by an event what became of its access.
+func (r *Answers) Report(ctx context.Context, before, ar *v1alpha1.AccessRequest) error {
+	if err := hub.PatchStatus(ctx, r.client, before, ar); err != nil {
+		return err
+	}
+	conditionevents.Record(r.events, ar, before.Status.Conditions, ar.Status.Conditions, clusterprovider.ConditionAccess, "GiveAccess")
+	r.tellOfRoles(before, ar)
+	return nil
+}
+
+// Roles says on a request whose access is in place whether its roles are there.
+func (r *Answers) Roles(ctx context.Context, ar *v1alpha1.AccessRequest, seen target.SeenRoles) error {
+	before := ar.DeepCopy()
+	rememberRoles(seen, ar)
+	if err := hub.PatchStatus(ctx, r.client, before, ar); err != nil {
+		return err
+	}
+	r.tellOfRoles(before, ar)
+	return nil
+}
+
+// tellOfRoles makes an event when roles are missing, or are there that were missing. That all is well from the start is not worth one.
+func (r *Answers) tellOfRoles(before, ar *v1alpha1.AccessRequest) {
+	if meta.FindStatusCondition(before.Status.Conditions, clusterprovider.ConditionRoles) == nil &&
+		meta.IsStatusConditionTrue(ar.Status.Conditions, clusterprovider.ConditionRoles) {
+		return
+	}
+	conditionevents.Record(r.events, ar, before.Status.Conditions, ar.Status.Conditions, clusterprovider.ConditionRoles, "LookForRoles")
+}
+
+// mostRolesNamed bounds a message.
+const mostRolesNamed = 20
+
+// rememberRoles says on a request whether its roles are there. What is not known stays as it was said last.
+func rememberRoles(s target.SeenRoles, ar *v1alpha1.AccessRequest) {
+	condition := metav1.Condition{
+		Type: clusterprovider.ConditionRoles, Status: metav1.ConditionTrue, Reason: hub.ReasonRolesFound, Message: "the cluster has all roles that are referred to",
+	}
+	switch {
+	case !s.Known:
+		return
+	case !s.Referred:
+		meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionRoles)
+		return
+	case len(s.Missing) > 0:
+		named, more := s.Missing, ""
+		if len(named) > mostRolesNamed {
+			named, more = named[:mostRolesNamed], fmt.Sprintf(" and %d more", len(s.Missing)-mostRolesNamed)
+		}
+		condition.Status, condition.Reason = metav1.ConditionFalse, hub.ReasonRolesMissing
+		condition.Message = "not in the cluster, and so without any right as yet: " + strings.Join(named, ", ") + more
+	}
+	hub.SetCondition(&ar.Status.Status, ar.Generation, condition)
+}
