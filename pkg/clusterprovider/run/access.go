@@ -22,6 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/answer"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/leftovers"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/trust"
 )
@@ -42,7 +43,7 @@ type access struct {
 	// roles are those of each cluster, as last seen.
 	roles target.Roles
 	// leftovers hears of the requests that are let go.
-	leftovers *leftovers
+	leftovers *leftovers.Leftovers
 	// denials are the requests that are never granted any more.
 	denials denials
 	// reach is a cluster as it is changed for a request.
@@ -51,10 +52,10 @@ type access struct {
 
 func newAccess(own hub.Identity, provider clusterprovider.Provider, c client.Client, live client.Reader, recorder events.EventRecorder) *access {
 	r := &access{
-		Identity: own, provider: provider, client: c, leftovers: newLeftovers(own, provider, c, live),
+		Identity: own, provider: provider, client: c, leftovers: leftovers.New(own, provider, c, live),
 		giving: &giving{}, issuers: trust.New(own, provider, c), answers: answer.New(own, c, live, recorder),
 	}
-	r.leftovers.trust, r.reach = r.issuers.Again, r.targetOf
+	r.leftovers.Trust, r.reach = r.issuers.Again, r.targetOf
 	return r
 }
 

@@ -59,7 +59,7 @@ func (r *access) end(ctx context.Context, s *seen, d decision) (reconcile.Result
 			return hub.Settle(err)
 		}
 	}
-	r.leftovers.letGo(ar)
+	r.leftovers.LetGo(ar)
 	r.issuers.Forget(ar.UID)
 	return hub.Settle(hub.Patch(ctx, r.client, ar, func() { controllerutil.RemoveFinalizer(ar, r.AccessFinalizer()) }))
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/answer"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/leftovers"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/trust"
@@ -316,8 +317,9 @@ func TestLeftovers_NoIssuerOfARequestThatIsGoneStaysTrusted(t *testing.T) {
 	if err := hub.Patch(t.Context(), r.client, granted, func() { granted.Finalizers = nil }); err != nil { // the cache does not have it yet
 		t.Fatal(err)
 	}
-	r.leftovers.provider = reachable{r.truster, empty.URL}
-	r.leftovers.look(t.Context(), r.cluster)
+	r.leftovers = leftovers.New(r.Identity, reachable{r.truster, empty.URL}, r.client, r.client)
+	r.leftovers.Trust = r.issuers.Again
+	r.leftovers.Look(t.Context(), r.cluster)
 	if got := r.trusted(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"https://granted", "https://stays"}) {
 		t.Errorf("the cluster trusts %v", got)
 	}

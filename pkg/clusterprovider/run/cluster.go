@@ -29,6 +29,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/leftovers"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
@@ -42,7 +43,7 @@ type clusters struct {
 	provider  clusterprovider.Provider
 	client    client.Client
 	events    events.EventRecorder
-	leftovers *leftovers
+	leftovers *leftovers.Leftovers
 	giving    *giving
 }
 
@@ -51,7 +52,7 @@ func (r *clusters) setup(mgr ctrl.Manager, workers int) error {
 		Named("cluster").
 		For(&v1alpha1.Cluster{}, builder.WithPredicates(notOnlyStatus)).
 		Watches(&v1alpha1.ClusterProfile{}, handler.EnqueueRequestsFromMapFunc(r.ofProfile)).
-		Watches(&v1alpha1.AccessRequest{}, handler.EnqueueRequestsFromMapFunc(r.leftovers.vanished), builder.WithPredicates(deleted)).
+		Watches(&v1alpha1.AccessRequest{}, handler.EnqueueRequestsFromMapFunc(r.leftovers.Vanished), builder.WithPredicates(deleted)).
 		WatchesRawSource(watch(r.provider, mgr.GetAPIReader())).
 		WithOptions(controllerOptions(workers)).
 		Complete(r)
@@ -162,7 +163,7 @@ func (r *clusters) ensure(ctx context.Context, cluster *v1alpha1.Cluster, profil
 		return r.withdraw(ctx, former, state)
 	}
 	if state.Ready {
-		r.leftovers.look(ctx, cluster)
+		r.leftovers.Look(ctx, cluster)
 	}
 	return reconcile.Result{RequeueAfter: retryAfter(state)}, nil
 }
@@ -241,12 +242,12 @@ func (r *clusters) remove(ctx context.Context, cluster *v1alpha1.Cluster, profil
 	if err := r.closeAccess(closing, cluster); err != nil {
 		ctrl.LoggerFrom(ctx).Info("Access that was given to the cluster cannot be taken back", "reason", err.Error())
 	}
-	r.leftovers.lastLook(ctx, cluster)
+	r.leftovers.LastLook(ctx, cluster)
 	gone, failure := r.provider.Remove(ctx, cluster.DeepCopy(), profile)
 	if gone && failure == nil {
 		err := hub.Patch(ctx, r.client, cluster, func() { controllerutil.RemoveFinalizer(cluster, r.ClusterFinalizer()) })
 		if err == nil {
-			r.leftovers.forget(cluster)
+			r.leftovers.Forget(cluster)
 			r.giving.locks.Delete(cluster.UID)
 		}
 		return hub.Settle(err)

@@ -114,7 +114,7 @@ func decide(s *seen) (d decision) {
 	d.deny = !s.deleted() && s.denied && (ar.Spec.ClusterRef == nil || s.own.Concerns(ar) || s.noCluster == nil)
 	// Who may write the request may have removed the finalizer, with the labels, and would keep the access when it is denied. The
 	// status is written by others.
-	d.hold = !s.deleted() && !s.own.Begun(ar) && mayHaveAccess(ar) && s.noCluster == nil
+	d.hold = !s.deleted() && !s.own.Begun(ar) && answer.MayHaveAccess(ar) && s.noCluster == nil
 	denied := ar.Status.IsDenied() || d.deny
 	switch {
 	case (s.own.Begun(ar) || d.hold) && (s.deleted() || denied):
@@ -136,7 +136,7 @@ func (s *seen) ending(d decision) decision {
 		return d
 	case s.noCluster != nil:
 		return d.explain(takingBack(s.noCluster))
-	case mayHaveAccess(s.ar) || said == nil || said.Reason != hub.ReasonClusterNotHeld:
+	case answer.MayHaveAccess(s.ar) || said == nil || said.Reason != hub.ReasonClusterNotHeld:
 	// To end what has been withdrawn, the cluster need not be reached, which may be another's by now. The provider is asked again:
 	// the Cluster may have got it back.
 	case s.closer == nil:
@@ -320,12 +320,6 @@ func takingBack(failure error) error { return fmt.Errorf("taking access back: %w
 func isNew(ar *v1alpha1.AccessRequest) bool {
 	given := meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionAccess)
 	return given == nil || given.Status != metav1.ConditionTrue || given.ObservedGeneration != ar.Generation
-}
-
-// mayHaveAccess is whether a request has access by its status, or has had it, and it is not known to be taken back: the condition
-// does not say so of access that can be neither renewed nor taken back at the moment.
-func mayHaveAccess(ar *v1alpha1.AccessRequest) bool {
-	return ar.Status.SecretRef != nil || meta.IsStatusConditionTrue(ar.Status.Conditions, clusterprovider.ConditionAccess)
 }
 
 // says is whether a condition says without a failure why a Cluster does not have its cluster: then no access is left to take back.

@@ -103,7 +103,7 @@ func (r *clusters) sayTaken(ctx context.Context, cluster *v1alpha1.Cluster) erro
 	for i := range list.Items {
 		ar := &list.Items[i]
 		said := meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionAccess)
-		has := mayHaveAccess(ar) || controllerutil.ContainsFinalizer(ar, r.AccessFinalizer())
+		has := answer.MayHaveAccess(ar) || controllerutil.ContainsFinalizer(ar, r.AccessFinalizer())
 		if !has || !ar.DeletionTimestamp.IsZero() || ar.Status.IsDenied() || said != nil && said.Reason == hub.ReasonClusterNotHeld {
 			continue
 		}
@@ -162,5 +162,5 @@ func (r *clusters) closeRest(ctx context.Context, cluster *v1alpha1.Cluster) err
 	if err != nil {
 		return err
 	}
-	return r.leftovers.removeAll(ctx, t, cluster)
+	return r.leftovers.RemoveAll(ctx, t, cluster)
 }

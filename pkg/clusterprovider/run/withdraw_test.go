@@ -23,33 +23,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/leftovers"
 )
-
-// Whoever has the cluster next must not find somebody in it of whom the hub does not know any more.
-func TestWithdraw_RemovesWhatTheClusterSaysWhetherTheHubKnowsItOrNot(t *testing.T) {
-	s := newSwept(t)
-	known, lost := request("known", "1"), request("lost", "2")
-	s.grant(known, s.Identity, true)
-	s.grant(lost, s.Identity, false)
-	before := s.objects()
-	another := s.anotherHub()
-	if err := s.removeAll(t.Context(), s.in, another); err != nil {
-		t.Fatal(err)
-	}
-	s.want(before) // it is of another Cluster
-	if err := s.removeAll(t.Context(), s.in, s.cluster); err != nil {
-		t.Fatal(err)
-	}
-	for object := range s.objects() {
-		// Roles with names of the requests' own, which nobody is bound to, cannot be told from others'.
-		if !strings.HasPrefix(object, "ClusterRole ") || !strings.HasSuffix(object, "-named") {
-			t.Errorf("%s is left", object)
-		}
-	}
-	if s.asked > 0 {
-		t.Errorf("the hub was asked %d times", s.asked)
-	}
-}
 
 // lender is a provider that takes its cluster back.
 type lender struct {
@@ -83,7 +58,7 @@ func TestWithdraw_NotWhileAccessIsBeingGivenNorBeforeItIsTakenBack(t *testing.T)
 	deleted := cluster.DeepCopy()
 	deleted.DeletionTimestamp, deleted.Finalizers = new(metav1.Now()), []string{"e.p.clusters.openmcp.cloud/cluster"}
 	provider, released := &lender{}, 0
-	r := &clusters{Identity: hub.Identity{Name: "p", Environment: "e"}, provider: provider, client: server, giving: &giving{}, leftovers: newLeftovers(hub.Identity{}, provider, server, server)}
+	r := &clusters{Identity: hub.Identity{Name: "p", Environment: "e"}, provider: provider, client: server, giving: &giving{}, leftovers: leftovers.New(hub.Identity{}, provider, server, server)}
 	state := clusterprovider.State{Withdrawn: true, Release: func(context.Context) error { released++; return nil }}
 
 	given, _ := r.giving.begin(cluster.UID)
@@ -152,7 +127,7 @@ func TestWithdraw_AlsoFromAClusterThatIsIgnored(t *testing.T) {
 	server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(cluster, profile).WithStatusSubresource(cluster).
 		WithIndex(&v1alpha1.AccessRequest{}, hub.ByCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
 	own, provider := hub.Identity{Name: "p", Environment: "e"}, &lender{}
-	r := &clusters{Identity: own, provider: provider, client: server, giving: &giving{}, leftovers: newLeftovers(own, provider, server, server)}
+	r := &clusters{Identity: own, provider: provider, client: server, giving: &giving{}, leftovers: leftovers.New(own, provider, server, server)}
 	name := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(cluster)}
 	if result, err := r.Reconcile(t.Context(), name); err != nil || result.RequeueAfter == 0 {
 		t.Errorf("one that has its cluster: %+v, %v", result, err)

@@ -136,3 +136,9 @@ func rememberRoles(s target.SeenRoles, ar *v1alpha1.AccessRequest) {
 	}
 	hub.SetCondition(&ar.Status.Status, ar.Generation, condition)
 }
+
+// MayHaveAccess is whether a request has access by its status, or has had it, and it is not known to be taken back: the condition
+// does not say so of access that can be neither renewed nor taken back at the moment.
+func MayHaveAccess(ar *v1alpha1.AccessRequest) bool {
+	return ar.Status.SecretRef != nil || meta.IsStatusConditionTrue(ar.Status.Conditions, clusterprovider.ConditionAccess)
+}

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+package leftovers
 
 import (
 	"context"
@@ -27,7 +27,7 @@ import (
 
 // swept is a cluster and its hub, between which requests can get lost.
 type swept struct {
-	*leftovers
+	*Leftovers
 	t       *testing.T
 	in      client.WithWatch
 	cluster *v1alpha1.Cluster
@@ -70,7 +70,7 @@ func newSwept(t *testing.T) *swept {
 			return c.Delete(ctx, object, opts...)
 		},
 	})
-	s.leftovers = &leftovers{Identity: hub.Identity{Name: "p", Environment: "e"}, client: server, live: live}
+	s.Leftovers = &Leftovers{Identity: hub.Identity{Name: "p", Environment: "e"}, client: server, live: live}
 	return s
 }
 
@@ -137,7 +137,7 @@ func (s *swept) anotherHub() *v1alpha1.Cluster {
 	return other
 }
 
-// forget removes an annotation from all that is in the cluster.
+// Forget removes an annotation from all that is in the cluster.
 func (s *swept) forget(annotation string) {
 	s.t.Helper()
 	for _, kind := range rights.Kinds {

@@ -1,7 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+// Package leftovers removes from clusters what AccessRequests have left that are gone.
+package leftovers
 
 import (
 	"cmp"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/answer"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
@@ -37,36 +39,37 @@ const (
 	leftoversPage = 500
 )
 
-// leftovers removes from clusters what was made for AccessRequests that are gone though nobody has taken their access back:
+// Leftovers removes from clusters what was made for AccessRequests that are gone though nobody has taken their access back:
 // somebody removed the finalizer by force, or the hub comes from a backup that is older than the access. It goes by what the
 // objects in the cluster say of themselves, which is proof of nothing: somebody else may have written it. So each must have
 // what the provider alone gives, and the hub must say that the request is gone.
-type leftovers struct {
+type Leftovers struct {
 	hub.Identity
 	provider clusterprovider.Provider
 	client   client.Client
 	// live reads what must not be outdated.
 	live client.Reader
-	// trust ends the trust in OIDC providers that no AccessRequest asks for; nil if there is none to end.
-	trust func(context.Context, *v1alpha1.Cluster) error
+	// Trust ends the trust in OIDC providers that no AccessRequest asks for; nil if there is none to end.
+	Trust func(context.Context, *v1alpha1.Cluster) error
 	// due is when a cluster is looked through again, by the UID of its Cluster.
 	due sync.Map
 	// released are the UIDs of requests that were let go when their access had been taken back.
 	released sync.Map
 }
 
-func newLeftovers(own hub.Identity, provider clusterprovider.Provider, c client.Client, live client.Reader) *leftovers {
-	return &leftovers{Identity: own, provider: provider, client: c, live: live}
+// New has looked at nothing yet.
+func New(own hub.Identity, provider clusterprovider.Provider, c client.Client, live client.Reader) *Leftovers {
+	return &Leftovers{Identity: own, provider: provider, client: c, live: live}
 }
 
-// letGo is told of a request whose finalizer goes because its access has been taken back.
-func (r *leftovers) letGo(ar *v1alpha1.AccessRequest) { r.released.Store(ar.UID, nil) }
+// LetGo is told of a request whose finalizer goes because its access has been taken back.
+func (r *Leftovers) LetGo(ar *v1alpha1.AccessRequest) { r.released.Store(ar.UID, nil) }
 
-// vanished has the cluster of a request looked through at once that is gone and was not let go.
-func (r *leftovers) vanished(ctx context.Context, object client.Object) []reconcile.Request {
+// Vanished has the cluster of a request looked through at once that is gone and was not let go.
+func (r *Leftovers) Vanished(ctx context.Context, object client.Object) []reconcile.Request {
 	ar, cluster := object.(*v1alpha1.AccessRequest), &v1alpha1.Cluster{}
 	_, released := r.released.LoadAndDelete(ar.UID)
-	if released || ar.Spec.ClusterRef == nil || !mayHaveAccess(ar) {
+	if released || ar.Spec.ClusterRef == nil || !answer.MayHaveAccess(ar) {
 		return nil
 	}
 	name := ar.Spec.ClusterRef.NamespacedName()
@@ -79,8 +82,8 @@ func (r *leftovers) vanished(ctx context.Context, object client.Object) []reconc
 	return []reconcile.Request{{NamespacedName: name}}
 }
 
-// look looks through a cluster that can be used, if it is time.
-func (r *leftovers) look(ctx context.Context, cluster *v1alpha1.Cluster) {
+// Look looks through a cluster that can be used, if it is time.
+func (r *Leftovers) Look(ctx context.Context, cluster *v1alpha1.Cluster) {
 	if due, ok := r.due.Load(cluster.UID); ok && time.Now().Before(due.(time.Time)) {
 		return
 	}
@@ -91,24 +94,24 @@ func (r *leftovers) look(ctx context.Context, cluster *v1alpha1.Cluster) {
 	}
 }
 
-func (r *leftovers) lookIn(cluster *v1alpha1.Cluster, interval time.Duration) {
+func (r *Leftovers) lookIn(cluster *v1alpha1.Cluster, interval time.Duration) {
 	r.due.Store(cluster.UID, time.Now().Add(wait.Jitter(interval, 0.2)))
 }
 
 // lookedLast is when a cluster is due that has had its last look.
 var lookedLast = time.Unix(1<<40, 0)
 
-// lastLook looks through a cluster that is about to be let go, once: it may live on, and nobody would look any more.
-func (r *leftovers) lastLook(ctx context.Context, cluster *v1alpha1.Cluster) {
+// LastLook looks through a cluster that is about to be let go, once: it may live on, and nobody would look any more.
+func (r *Leftovers) LastLook(ctx context.Context, cluster *v1alpha1.Cluster) {
 	if due, _ := r.due.Swap(cluster.UID, lookedLast); due != any(lookedLast) {
 		r.remove(ctx, cluster)
 	}
 }
 
-// forget is told of a cluster that was let go.
-func (r *leftovers) forget(cluster *v1alpha1.Cluster) { r.due.Delete(cluster.UID) }
+// Forget is told of a cluster that was let go.
+func (r *Leftovers) Forget(cluster *v1alpha1.Cluster) { r.due.Delete(cluster.UID) }
 
-func (r *leftovers) remove(ctx context.Context, cluster *v1alpha1.Cluster) (done bool) {
+func (r *Leftovers) remove(ctx context.Context, cluster *v1alpha1.Cluster) (done bool) {
 	ctx, cancel := context.WithTimeout(ctx, leftoversTimeout)
 	defer cancel()
 	if err := r.removeFrom(ctx, cluster); err != nil {
@@ -118,7 +121,7 @@ func (r *leftovers) remove(ctx context.Context, cluster *v1alpha1.Cluster) (done
 	return true
 }
 
-func (r *leftovers) removeFrom(ctx context.Context, cluster *v1alpha1.Cluster) error {
+func (r *Leftovers) removeFrom(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	config, err := r.provider.Connect(ctx, cluster)
 	if err != nil {
 		return err
@@ -129,14 +132,14 @@ func (r *leftovers) removeFrom(ctx context.Context, cluster *v1alpha1.Cluster) e
 	if err != nil {
 		return err
 	}
-	if err := r.sweep(ctx, t, cluster); err != nil || r.trust == nil {
+	if err := r.sweep(ctx, t, cluster); err != nil || r.Trust == nil {
 		return err
 	}
-	return r.trust(ctx, cluster)
+	return r.Trust(ctx, cluster)
 }
 
 // sweep removes all that it can, and returns the first error.
-func (r *leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster) (failure error) {
+func (r *Leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster) (failure error) {
 	var strange []string
 	gone := map[string]bool{}
 	for _, kind := range rights.Kinds {
@@ -175,8 +178,8 @@ func (r *leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha
 	return failure
 }
 
-// removeAll removes what was made for any AccessRequest of a Cluster, whether the hub has the request or not.
-func (r *leftovers) removeAll(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster) error {
+// RemoveAll removes what was made for any AccessRequest of a Cluster, whether the hub has the request or not.
+func (r *Leftovers) RemoveAll(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster) error {
 	for _, kind := range rights.Kinds {
 		objects, err := r.list(ctx, c, kind)
 		if err != nil {
@@ -202,7 +205,7 @@ func (r *leftovers) removeAll(ctx context.Context, c client.Client, cluster *v1a
 }
 
 // list has all objects of a kind that say that they are this provider's, on whichever hub.
-func (r *leftovers) list(ctx context.Context, c client.Client, kind schema.GroupVersionKind) (all []metav1.PartialObjectMetadata, err error) {
+func (r *Leftovers) list(ctx context.Context, c client.Client, kind schema.GroupVersionKind) (all []metav1.PartialObjectMetadata, err error) {
 	for next := ""; ; {
 		page := &metav1.PartialObjectMetadataList{}
 		page.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -218,7 +221,7 @@ func (r *leftovers) list(ctx context.Context, c client.Client, kind schema.Group
 }
 
 // cached is whether there is no need to ask the hub for a request.
-func (r *leftovers) cached(ctx context.Context, ar *v1alpha1.AccessRequest) bool {
+func (r *Leftovers) cached(ctx context.Context, ar *v1alpha1.AccessRequest) bool {
 	have := &v1alpha1.AccessRequest{}
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(ar), have)
 	return err == nil && have.UID == ar.UID || client.IgnoreNotFound(err) != nil
@@ -226,7 +229,7 @@ func (r *leftovers) cached(ctx context.Context, ar *v1alpha1.AccessRequest) bool
 
 // gone is whether the hub, which has the Cluster, does not have a request any more. It is asked for a list: that something
 // is not found would also be the answer of a hub that does not serve AccessRequests at the moment.
-func (r *leftovers) gone(ctx context.Context, cluster *v1alpha1.Cluster, ar *v1alpha1.AccessRequest) (bool, error) {
+func (r *Leftovers) gone(ctx context.Context, cluster *v1alpha1.Cluster, ar *v1alpha1.AccessRequest) (bool, error) {
 	have := &metav1.PartialObjectMetadataList{}
 	have.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("AccessRequestList"))
 	if err := r.live.List(ctx, have, client.InNamespace(ar.Namespace), client.MatchingFields{metav1.ObjectNameField: ar.Name}); err != nil {
@@ -246,7 +249,7 @@ func (r *leftovers) gone(ctx context.Context, cluster *v1alpha1.Cluster, ar *v1a
 // made is whether an object can only be what the provider has made for a request. Who may label somebody else's object must not
 // have it deleted by that. The name of the request is in all names that the provider gives, and where the request gives a name
 // to its rights, in the subject that it binds them to. Roles with such names stay: bound to nobody, they give no rights.
-func (r *leftovers) made(
+func (r *Leftovers) made(
 	ctx context.Context, c client.Client, object *metav1.PartialObjectMetadata, ar *v1alpha1.AccessRequest,
 ) (bool, error) {
 	account := rights.ServiceAccount(r.Hash(ar))
@@ -274,7 +277,7 @@ func (r *leftovers) made(
 
 // deleteTokenSource deletes what hub-apiserver would make short-lived tokens with. Its content says for whom, since the UID may be
 // another request's.
-func (r *leftovers) deleteTokenSource(ctx context.Context, ar *v1alpha1.AccessRequest) error {
+func (r *Leftovers) deleteTokenSource(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 	secret := &corev1.Secret{}
 	err := r.live.Get(ctx, hub.TokenSourceName(ar), secret)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) { // a provider need not have any there
@@ -291,7 +294,7 @@ func (r *leftovers) deleteTokenSource(ctx context.Context, ar *v1alpha1.AccessRe
 }
 
 // delete deletes an object that nobody has changed since it was looked at: it may be another request's of this name by now.
-func (r *leftovers) delete(
+func (r *Leftovers) delete(
 	ctx context.Context, c client.Client, object *metav1.PartialObjectMetadata, ar *v1alpha1.AccessRequest,
 ) error {
 	err := c.Delete(ctx, object, client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})

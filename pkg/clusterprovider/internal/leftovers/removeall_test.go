@@ -1,0 +1,35 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leftovers
+
+import (
+	"strings"
+	"testing"
+)
+
+// Whoever has the cluster next must not find somebody in it of whom the hub does not know any more.
+func TestWithdraw_RemovesWhatTheClusterSaysWhetherTheHubKnowsItOrNot(t *testing.T) {
+	s := newSwept(t)
+	known, lost := request("known", "1"), request("lost", "2")
+	s.grant(known, s.Identity, true)
+	s.grant(lost, s.Identity, false)
+	before := s.objects()
+	another := s.anotherHub()
+	if err := s.RemoveAll(t.Context(), s.in, another); err != nil {
+		t.Fatal(err)
+	}
+	s.want(before) // it is of another Cluster
+	if err := s.RemoveAll(t.Context(), s.in, s.cluster); err != nil {
+		t.Fatal(err)
+	}
+	for object := range s.objects() {
+		// Roles with names of the requests' own, which nobody is bound to, cannot be told from others'.
+		if !strings.HasPrefix(object, "ClusterRole ") || !strings.HasSuffix(object, "-named") {
+			t.Errorf("%s is left", object)
+		}
+	}
+	if s.asked > 0 {
+		t.Errorf("the hub was asked %d times", s.asked)
+	}
+}
