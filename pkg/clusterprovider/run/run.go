@@ -24,6 +24,8 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/access"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/cluster"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
@@ -92,15 +94,14 @@ func (o *options) setup(ctx context.Context, mgr ctrl.Manager, provider clusterp
 	}
 	own := o.identity()
 	recorder := mgr.GetEventRecorder("cluster-provider-" + own.Name)
-	access := newAccess(own, provider, mgr.GetClient(), mgr.GetAPIReader(), recorder)
-	access.issuers.AnyPrefix = o.anyOIDCPrefix
+	given := access.New(own, provider, mgr.GetClient(), mgr.GetAPIReader(), recorder)
+	kept := cluster.New(own, provider, mgr.GetClient(), recorder, given)
 	return errors.Join(
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("caches", func(request *http.Request) error { return synced(request.Context(), mgr.GetCache()) }),
 		mgr.Add(&profiles{Identity: own, provider: provider, client: mgr.GetClient(), live: mgr.GetAPIReader(), events: recorder}),
-		(&clusters{Identity: own, provider: provider, client: mgr.GetClient(), events: recorder,
-			leftovers: access.leftovers, giving: access.giving}).setup(mgr, o.workers),
-		access.setup(mgr, o.workers),
+		kept.Setup(mgr, controllerOptions(o.workers)),
+		given.Setup(mgr, controllerOptions(o.workers), o.anyOIDCPrefix),
 	)
 }
 

@@ -96,7 +96,11 @@ func (s *swept) grant(ar *v1alpha1.AccessRequest, by hub.Identity, onHub bool) {
 		s.t.Fatal(err)
 	}
 	to := &target.Target{Client: s.in, Labels: by.AccessLabels(ar), Origin: by.Origin(ar, s.cluster)}
-	if err := to.Bring(s.t.Context(), wanted); err != nil {
+	have, err := to.Cleanup(s.t.Context(), wanted.Objects)
+	if err == nil {
+		err = to.Make(s.t.Context(), wanted, have)
+	}
+	if err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -61,15 +61,6 @@ func New(config *rest.Config, labels client.MatchingLabels, origin map[string]st
 	return &Target{Client: c, Labels: labels, Origin: origin}, nil
 }
 
-// Bring brings the rights in a cluster to what is wanted. What is not wanted any more goes first.
-func (t *Target) Bring(ctx context.Context, wanted *rights.Rights) error {
-	have, err := t.Cleanup(ctx, wanted.Objects)
-	if err != nil {
-		return err
-	}
-	return t.Make(ctx, wanted, have)
-}
-
 // Make brings objects to what they should be, in their order; those that are there already are given by their keys. It ends
 // with the first that it cannot: a binding that comes after a role, or a ServiceAccount, of somebody else would give the
 // rights of that role, or give them to that account.

@@ -1,7 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+// Package cluster keeps the Clusters of a provider.
+package cluster
 
 import (
 	"cmp"
@@ -15,11 +16,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -28,33 +29,40 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/access"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
-	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/leftovers"
-	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
 
 // closeAllTimeout is how long it may take to take back all access to one. Nobody is given any meanwhile.
 const closeAllTimeout = 5 * time.Minute
 
-// clusters keeps the Clusters of the provider's profiles.
-type clusters struct {
+// Reconciler keeps the Clusters of the provider's profiles.
+type Reconciler struct {
 	hub.Identity
-	provider  clusterprovider.Provider
-	client    client.Client
-	events    events.EventRecorder
-	leftovers *leftovers.Leftovers
-	giving    *giving
+	provider clusterprovider.Provider
+	client   client.Client
+	events   events.EventRecorder
+	// access is what has been given to the clusters.
+	access *access.Reconciler
 }
 
-func (r *clusters) setup(mgr ctrl.Manager, workers int) error {
+// New keeps the Clusters of a hub.
+func New(
+	own hub.Identity, provider clusterprovider.Provider, c client.Client, recorder events.EventRecorder, given *access.Reconciler,
+) *Reconciler {
+	return &Reconciler{Identity: own, provider: provider, client: c, events: recorder, access: given}
+}
+
+// Setup has the Clusters of a hub looked at.
+func (r *Reconciler) Setup(mgr ctrl.Manager, options controller.Options) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("cluster").
 		For(&v1alpha1.Cluster{}, builder.WithPredicates(notOnlyStatus)).
 		Watches(&v1alpha1.ClusterProfile{}, handler.EnqueueRequestsFromMapFunc(r.ofProfile)).
-		Watches(&v1alpha1.AccessRequest{}, handler.EnqueueRequestsFromMapFunc(r.leftovers.Vanished), builder.WithPredicates(deleted)).
+		Watches(&v1alpha1.AccessRequest{}, handler.EnqueueRequestsFromMapFunc(r.access.Leftovers.Vanished), builder.WithPredicates(deleted)).
 		WatchesRawSource(watch(r.provider, mgr.GetAPIReader())).
-		WithOptions(controllerOptions(workers)).
+		WithOptions(options).
 		Complete(r)
 }
 
@@ -75,7 +83,7 @@ var notOnlyStatus = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		!maps.Equal(before.GetAnnotations(), after.GetAnnotations())
 }}
 
-func (r *clusters) ofProfile(ctx context.Context, profile client.Object) (requests []reconcile.Request) {
+func (r *Reconciler) ofProfile(ctx context.Context, profile client.Object) (requests []reconcile.Request) {
 	list := &v1alpha1.ClusterList{}
 	if err := r.client.List(ctx, list, client.MatchingFields{hub.ByProfile: profile.GetName()}); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Clusters of a profile", "profile", profile.GetName())
@@ -87,7 +95,7 @@ func (r *clusters) ofProfile(ctx context.Context, profile client.Object) (reques
 }
 
 // Reconcile implements reconcile.Reconciler.
-func (r *clusters) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	cluster := &v1alpha1.Cluster{}
 	if err := r.client.Get(ctx, request.NamespacedName, cluster); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -112,7 +120,7 @@ func (r *clusters) Reconcile(ctx context.Context, request reconcile.Request) (re
 
 // profileOf is the profile of a Cluster, and whether the provider is responsible for it. A profile that is gone was ours if
 // we have begun with the Cluster.
-func (r *clusters) profileOf(ctx context.Context, cluster *v1alpha1.Cluster) (clusterprovider.Profile, bool, error) {
+func (r *Reconciler) profileOf(ctx context.Context, cluster *v1alpha1.Cluster) (clusterprovider.Profile, bool, error) {
 	profile := &v1alpha1.ClusterProfile{}
 	err := r.client.Get(ctx, types.NamespacedName{Name: cluster.Spec.Profile}, profile)
 	if apierrors.IsNotFound(err) {
@@ -123,7 +131,7 @@ func (r *clusters) profileOf(ctx context.Context, cluster *v1alpha1.Cluster) (cl
 }
 
 // ensure brings a cluster to what its object says.
-func (r *clusters) ensure(ctx context.Context, cluster *v1alpha1.Cluster, profile clusterprovider.Profile) (reconcile.Result, error) {
+func (r *Reconciler) ensure(ctx context.Context, cluster *v1alpha1.Cluster, profile clusterprovider.Profile) (reconcile.Result, error) {
 	if err := hub.Patch(ctx, r.client, cluster, func() { controllerutil.AddFinalizer(cluster, r.ClusterFinalizer()) }); err != nil {
 		return hub.Settle(err)
 	}
@@ -163,7 +171,7 @@ func (r *clusters) ensure(ctx context.Context, cluster *v1alpha1.Cluster, profil
 		return r.withdraw(ctx, former, state)
 	}
 	if state.Ready {
-		r.leftovers.Look(ctx, cluster)
+		r.access.Leftovers.Look(ctx, cluster)
 	}
 	return reconcile.Result{RequeueAfter: retryAfter(state)}, nil
 }
@@ -197,7 +205,7 @@ func readiness(state clusterprovider.State, failure error) metav1.Condition {
 }
 
 // describe sets the labels and the annotation of a Cluster.
-func (r *clusters) describe(cluster *v1alpha1.Cluster, state clusterprovider.State) {
+func (r *Reconciler) describe(cluster *v1alpha1.Cluster, state clusterprovider.State) {
 	if cluster.Labels == nil {
 		cluster.Labels = map[string]string{}
 	}
@@ -216,7 +224,7 @@ func (r *clusters) describe(cluster *v1alpha1.Cluster, state clusterprovider.Sta
 }
 
 // remove removes a cluster once nobody else holds its object.
-func (r *clusters) remove(ctx context.Context, cluster *v1alpha1.Cluster, profile clusterprovider.Profile) (reconcile.Result, error) {
+func (r *Reconciler) remove(ctx context.Context, cluster *v1alpha1.Cluster, profile clusterprovider.Profile) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(cluster, r.ClusterFinalizer()) {
 		return reconcile.Result{}, nil
 	}
@@ -232,23 +240,22 @@ func (r *clusters) remove(ctx context.Context, cluster *v1alpha1.Cluster, profil
 		})
 		return hub.Settle(err)
 	}
-	ended, ok := r.giving.end(cluster.UID)
+	ended, ok := r.access.Taking(cluster.UID)
 	if !ok {
 		return reconcile.Result{RequeueAfter: hub.RetryInterval}, nil
 	}
 	defer ended()
 	closing, cancel := context.WithTimeout(ctx, closeAllTimeout)
 	defer cancel()
-	if err := r.closeAccess(closing, cluster); err != nil {
+	if err := r.access.CloseKnown(closing, cluster); err != nil {
 		ctrl.LoggerFrom(ctx).Info("Access that was given to the cluster cannot be taken back", "reason", err.Error())
 	}
-	r.leftovers.LastLook(ctx, cluster)
+	r.access.Leftovers.LastLook(ctx, cluster)
 	gone, failure := r.provider.Remove(ctx, cluster.DeepCopy(), profile)
 	if gone && failure == nil {
 		err := hub.Patch(ctx, r.client, cluster, func() { controllerutil.RemoveFinalizer(cluster, r.ClusterFinalizer()) })
 		if err == nil {
-			r.leftovers.Forget(cluster)
-			r.giving.locks.Delete(cluster.UID)
+			r.access.Forget(cluster)
 		}
 		return hub.Settle(err)
 	}
@@ -270,36 +277,8 @@ func (r *clusters) remove(ctx context.Context, cluster *v1alpha1.Cluster, profil
 	return reconcile.Result{RequeueAfter: hub.RetryInterval}, nil
 }
 
-// closeAccess takes back the access that is left to a cluster whose object was deleted before its AccessRequests were: the
-// cluster may live on, and nobody could do it later.
-func (r *clusters) closeAccess(ctx context.Context, cluster *v1alpha1.Cluster) error {
-	list := &v1alpha1.AccessRequestList{}
-	if err := r.client.List(ctx, list, client.MatchingFields{hub.ByCluster: client.ObjectKeyFromObject(cluster).String()}); err != nil {
-		return err
-	}
-	for _, ar := range list.Items {
-		if !controllerutil.ContainsFinalizer(&ar, r.AccessFinalizer()) {
-			continue
-		}
-		config, err := r.provider.Connect(ctx, cluster)
-		if err != nil {
-			return err
-		}
-		config = rest.CopyConfig(config)
-		config.Timeout = target.CloseTimeout
-		t, err := target.New(config, r.AccessLabels(&ar), nil)
-		if err != nil {
-			return err
-		}
-		if _, err := t.Cleanup(ctx, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // report writes the status.
-func (r *clusters) report(ctx context.Context, before, cluster *v1alpha1.Cluster, ready metav1.Condition) error {
+func (r *Reconciler) report(ctx context.Context, before, cluster *v1alpha1.Cluster, ready metav1.Condition) error {
 	hub.SetCondition(&cluster.Status.Status, cluster.Generation, ready)
 	cluster.Status.ObservedGeneration = cluster.Generation
 	cluster.Status.Phase = clusterPhase(cluster)

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+package access
 
 import (
 	"cmp"
@@ -69,8 +69,8 @@ const (
 	leave action = "leave"
 	// look asks for what is only seen closer, and decides again.
 	look action = "look"
-	// await does nothing for now.
-	await action = "await"
+	// wait does nothing for now.
+	wait action = "wait"
 	// keep leaves access as it is, since it is as it should be.
 	keep action = "keep"
 	// grant gives access, and renew gives a new token before the old one expires.
@@ -161,7 +161,7 @@ func (s *seen) giving(d decision) decision {
 		d.do = look
 		return d
 	case c.taken:
-		d.do, d.again = await, hub.RetryInterval
+		d.do, d.again = wait, hub.RetryInterval
 		return d
 	}
 	d.forced = hub.Operation(s.ar) == v1alpha1.OperationAnnotationValueReconcile

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+package access
 
 import (
 	"context"
@@ -28,7 +28,7 @@ import (
 
 // referring is a hub with requests for the Cluster blue, whose roles are in in.
 type referring struct {
-	*access
+	*Reconciler
 	t  *testing.T
 	in client.WithWatch
 	// lists is how often the cluster was asked for a list, and down what it answers.
@@ -40,7 +40,7 @@ type referring struct {
 func newReferring(t *testing.T, requests ...client.Object) *referring {
 	r := &referring{t: t, told: events.NewFakeRecorder(100)}
 	server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(requests...).WithStatusSubresource(requests...).Build()
-	r.access = newAccess(hub.Identity{Name: "p", Environment: "e"}, nil, server, server, r.told)
+	r.Reconciler = New(hub.Identity{Name: "p", Environment: "e"}, nil, server, server, r.told)
 	r.in = interceptor.NewClient(fake.NewClientBuilder().WithScheme(rights.Scheme).Build(), interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			r.lists++

@@ -1,11 +1,14 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+package access
 
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +31,7 @@ import (
 
 // lent is a request with access by its status and Secret, to a cluster that its provider may take back.
 type lent struct {
-	*access
+	*Reconciler
 	t        *testing.T
 	ar       *v1alpha1.AccessRequest
 	answer   *corev1.Secret
@@ -57,7 +60,7 @@ func newLent(t *testing.T) *lent {
 	server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(l.ar, l.cluster, profile).WithStatusSubresource(l.ar, l.cluster).
 		WithIndex(&v1alpha1.AccessRequest{}, hub.ByCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
 	l.provider, l.told = &lender{}, events.NewFakeRecorder(10)
-	l.access = newAccess(own, l.provider, server, server, l.told)
+	l.Reconciler = New(own, l.provider, server, server, l.told)
 	token := answer.Token{Value: "t", Created: now, Expires: now.Add(time.Hour), Until: now.Add(time.Hour)}
 	if err := l.answers.Token(t.Context(), l.ar, &rest.Config{}, token); err != nil {
 		t.Fatal(err)
@@ -194,7 +197,7 @@ func TestWithdraw_NoClusterKeepsThoseWhoGiveAccess(t *testing.T) {
 	ended()
 	<-looked
 
-	l.access.provider = reached{}
+	l.Reconciler.provider = reached{}
 	config, err := l.connect(t.Context(), l.cluster)
 	if err != nil || config.Timeout != answerTimeout {
 		t.Errorf("a cluster is waited for %s, %v", config.Timeout, err)
@@ -221,9 +224,7 @@ func TestWithdraw_AClusterThatComesBackHasAccessGivenAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.changes(func(ar *v1alpha1.AccessRequest) { ar.Status = l.ar.Status })
-		takes := &clusters{Identity: l.Identity, provider: l.provider, client: l.client, giving: l.giving, leftovers: l.leftovers}
-		state := clusterprovider.State{Withdrawn: true, Release: func(context.Context) error { return nil }}
-		if _, err := takes.withdraw(t.Context(), l.cluster, state); err == nil { // it ends in the middle
+		if err := l.TakeAll(t.Context(), l.cluster); err == nil { // it ends in the middle
 			t.Fatal("the cluster answers")
 		}
 		// The cluster is its Cluster's again, and its provider looks at the request as it does at any.
@@ -256,5 +257,82 @@ func TestEnd_ADeniedRequestSaysNothingOfRoles(t *testing.T) {
 	said := meta.FindStatusCondition(now.Status.Conditions, clusterprovider.ConditionAccess)
 	if said == nil || said.Reason != hub.ReasonDenied || meta.FindStatusCondition(now.Status.Conditions, clusterprovider.ConditionRoles) != nil {
 		t.Errorf("%+v", now.Status)
+	}
+}
+
+// lender is a provider that takes its cluster back.
+type lender struct {
+	clusterprovider.Provider
+	why   string
+	asked error
+	// host of its cluster, if that answers.
+	host string
+	// reached is what is done when its cluster is.
+	reached func(ctx context.Context)
+}
+
+func (l *lender) Withdrawn(context.Context, *v1alpha1.Cluster) (string, error) { return l.why, l.asked }
+
+func (l *lender) Connect(ctx context.Context, _ *v1alpha1.Cluster) (*rest.Config, error) {
+	if l.reached != nil {
+		l.reached(ctx)
+	}
+	if l.host != "" {
+		return &rest.Config{Host: l.host}, nil
+	}
+	return nil, errors.New("the cluster does not answer")
+}
+
+func TestWithdraw_ARequestSaysSoAndIsTriedAgainUntilNothingIsLeft(t *testing.T) {
+	l := newLent(t)
+	server, r, ar, answer, provider, told := l.client, l.Reconciler, l.ar, l.answer, l.provider, l.told
+	provider.why = "it is not yours"
+	name := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(ar)}
+	if _, err := r.Reconcile(t.Context(), name); err == nil {
+		t.Error("a cluster that does not answer is not tried again")
+	}
+	if err := server.Get(t.Context(), name.NamespacedName, ar); err != nil {
+		t.Fatal(err)
+	}
+	said := meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionAccess)
+	if ar.Status.Phase != v1alpha1.REQUEST_PENDING || ar.Status.SecretRef == nil || len(ar.Status.Conditions) != 1 ||
+		said.Reason != hub.ReasonClusterNotHeld || !strings.Contains(said.Message, "the Cluster 'teams/blue': it is not yours; taking access back: ") {
+		t.Errorf("%+v", ar.Status)
+	}
+	if err := server.Get(t.Context(), client.ObjectKeyFromObject(answer), answer); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("the Secret is left: %v", err)
+	}
+	if len(told.Events) != 1 {
+		t.Errorf("%d events", len(told.Events))
+	}
+	if _, err := r.Reconcile(t.Context(), name); err == nil || len(told.Events) != 1 {
+		t.Errorf("the second time: %v, %d events", err, len(told.Events))
+	}
+
+	empty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"items": []}`))
+	}))
+	defer empty.Close()
+	for _, host := range []string{empty.URL, ""} { // once nothing is left, it is not asked
+		provider.host = host
+		if result, err := r.Reconcile(t.Context(), name); err != nil || result.RequeueAfter != clusterprovider.ResyncInterval {
+			t.Errorf("when it has answered, by %q: %+v, %v", host, result, err)
+		}
+	}
+	ar = l.now()
+	said = meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionAccess)
+	if ar.Status.Phase != v1alpha1.REQUEST_PENDING || ar.Status.SecretRef != nil || said.Message != "the Cluster 'teams/blue': it is not yours" {
+		t.Errorf("when nothing is left: %+v", ar.Status)
+	}
+
+	// While nobody knows, nothing is given and nothing taken.
+	provider.asked = errors.New("the Secret cannot be read")
+	before := slices.Clone(ar.Finalizers)
+	if _, err := r.Reconcile(t.Context(), name); err == nil || !strings.Contains(err.Error(), "still has its cluster") {
+		t.Errorf("%v", err)
+	}
+	if err := server.Get(t.Context(), name.NamespacedName, ar); err != nil || ar.Status.IsGranted() || !slices.Equal(before, ar.Finalizers) {
+		t.Errorf("%v: %+v", err, ar.Status)
 	}
 }

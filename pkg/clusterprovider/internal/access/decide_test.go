@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+package access
 
 import (
 	"errors"
@@ -181,7 +181,7 @@ func TestDecide_ARequestThatHasNothingYet(t *testing.T) {
 		"of a provider elsewhere":            {func(s *seen) { s.cluster, s.noCluster = nil, errNotOurs }, "leave"},
 		"the Cluster is gone":                {func(s *seen) { s.cluster, s.noCluster = nil, notFound }, "explain: InvalidReference, again in 5m0s"},
 		"the Cluster cannot be read":         {func(s *seen) { s.cluster, s.noCluster = nil, unknown }, "explain: the hub does not answer"},
-		"the cluster is being taken":         {func(s *seen) { s.closer.taken = true }, "await, again in 2s"},
+		"the cluster is being taken":         {func(s *seen) { s.closer.taken = true }, "wait, again in 2s"},
 		"the Cluster is being deleted":       {func(s *seen) { s.cluster.DeletionTimestamp = new(metav1.Now()) }, "explain: ClusterNotReady, again in 5m0s"},
 		"the Cluster is not ready":           {func(s *seen) { s.cluster.Status.Phase = "Progressing" }, "explain: ClusterNotReady, again in 5m0s"},
 		"the Cluster does not have it":       {func(s *seen) { s.closer.withheld = notHeld }, "explain: ClusterNotHeld, again in 5m0s"},
@@ -220,7 +220,7 @@ func TestDecide_ARequestThatHasAccess(t *testing.T) {
 		"the Cluster is not ready":          {func(s *seen) { s.cluster.Status.Phase = "Progressing" }, "keep" + look},
 		"the Cluster is being deleted":      {func(s *seen) { s.cluster.DeletionTimestamp = new(metav1.Now()) }, "keep" + look},
 		"the Cluster is gone":               {func(s *seen) { s.cluster, s.noCluster = nil, notFound }, "explain: InvalidReference, again in 5m0s"},
-		"the cluster is being taken":        {func(s *seen) { s.closer.taken = true }, "await, again in 2s"},
+		"the cluster is being taken":        {func(s *seen) { s.closer.taken = true }, "wait, again in 2s"},
 		"the Cluster does not have it":      {func(s *seen) { s.closer.withheld = notHeld }, "withdraw: ClusterNotHeld, take back, again in 5m0s"},
 		"nobody knows whether it has it":    {func(s *seen) { s.closer.withheld = unknown }, "keep: the hub does not answer"},
 		"nobody knows, and it is to be looked at": {func(s *seen) { s.closer.withheld = unknown; s.annotate("reconcile") },

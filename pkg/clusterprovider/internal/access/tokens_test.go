@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+package access
 
 import (
 	"context"
@@ -75,7 +75,7 @@ func TestEndOldTokens_OnlyThoseThatOutliveTheirRequest(t *testing.T) {
 				},
 			})
 		}
-		r := newAccess(own, nil, nil, server.Build(), &events.FakeRecorder{})
+		r := New(own, nil, nil, server.Build(), &events.FakeRecorder{})
 		s := &seen{own: own, now: now, ar: ar, closer: &closer{}}
 		s.closer.answer.Secret, s.closer.answer.err = r.answers.Secret(t.Context(), hub.AnswerName(ar))
 		if err := r.endOldTokens(t.Context(), s, to, own.Hash(ar)); err != nil {
@@ -107,7 +107,7 @@ func TestGrantToken_RecordsUntilWhenTokensAreValid(t *testing.T) {
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.TokenMinterNamespace}}).Build()
 	to := &target.Target{Client: in, Labels: own.AccessLabels(ar), Origin: own.Origin(ar, cluster)}
 	server := fake.NewClientBuilder().WithScheme(hub.Scheme).Build()
-	r := newAccess(own, reached{}, server, server, &events.FakeRecorder{})
+	r := New(own, reached{}, server, server, &events.FakeRecorder{})
 	r.reach = func(*rest.Config, *v1alpha1.AccessRequest, *v1alpha1.Cluster) (*target.Target, error) { return to, nil }
 	account := rights.ServiceAccount(own.Hash(ar))
 	// gives gives access, and returns until when it is recorded that tokens are valid, from now.

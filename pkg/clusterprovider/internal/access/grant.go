@@ -1,13 +1,14 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+package access
 
 import (
 	"context"
 	"fmt"
 	"time"
 
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,7 +31,7 @@ type given struct {
 
 // grant gives the access that is asked for. Each step can be repeated after a crash: what is to be taken back is recorded first, and
 // what is not asked for any more goes before what is.
-func (r *access) grant(ctx context.Context, s *seen) (*given, error) {
+func (r *Reconciler) grant(ctx context.Context, s *seen) (*given, error) {
 	ar, name := s.ar, r.Hash(s.ar)
 	t, err := r.reach(s.closer.config, ar, s.cluster)
 	if err != nil {
@@ -78,7 +79,7 @@ func (r *access) grant(ctx context.Context, s *seen) (*given, error) {
 }
 
 // giveToken gives a token of a ServiceAccount that has its rights.
-func (r *access) giveToken(ctx context.Context, s *seen, t *target.Target, name string) (*given, error) {
+func (r *Reconciler) giveToken(ctx context.Context, s *seen, t *target.Target, name string) (*given, error) {
 	ar, config, created := s.ar, s.closer.config, time.Now()
 	lifetime := answer.LifetimeFor(ar, created)
 	until, err := t.RecordTokens(ctx, r.Identity, name, created.Add(lifetime))
@@ -110,7 +111,7 @@ func (r *access) giveToken(ctx context.Context, s *seen, t *target.Target, name 
 }
 
 // keepSource keeps the source of short-lived tokens, if the hub has a place for it.
-func (r *access) keepSource(ctx context.Context, s *seen, t *target.Target, name string) error {
+func (r *Reconciler) keepSource(ctx context.Context, s *seen, t *target.Target, name string) error {
 	if !r.answers.Sources(ctx) {
 		ctrl.LoggerFrom(ctx).V(4).Info("The hub has no namespace for token sources", "namespace", v1alpha1.TokenSourceNamespace)
 		return nil
@@ -125,7 +126,7 @@ func (r *access) keepSource(ctx context.Context, s *seen, t *target.Target, name
 // endOldTokens ends tokens of a request that outlive it by now, with all that were made for the same ServiceAccount: a token
 // cannot be called back, but it ends with its ServiceAccount, which is made again. The ServiceAccount says until when they are
 // valid, because who asks for access can write the Secret, and remove it.
-func (r *access) endOldTokens(ctx context.Context, s *seen, t *target.Target, name string) error {
+func (r *Reconciler) endOldTokens(ctx context.Context, s *seen, t *target.Target, name string) error {
 	if _, ends := answer.EndOf(s.ar); !ends || s.ar.Spec.OIDC != nil {
 		return nil
 	}
@@ -141,4 +142,20 @@ func (r *access) endOldTokens(ctx context.Context, s *seen, t *target.Target, na
 		return nil
 	}
 	return client.IgnoreNotFound(t.Delete(ctx, account, client.Preconditions{UID: &account.UID}))
+}
+
+// followRoles looks whether the roles of a request whose access is in place are still there, or there by now. A cluster that does
+// not answer must not keep the requests of others waiting.
+func (r *Reconciler) followRoles(ctx context.Context, s *seen) error {
+	wanted, err := rights.Of(s.ar, r.Hash(s.ar))
+	if err != nil || len(wanted.ReferredTo()) == 0 || s.cluster.Status.Phase != v1alpha1.StatusPhaseReady || s.closer.unreachable != nil {
+		return nil //nolint:nilerr // what was granted is not wrong; the Cluster says what else is
+	}
+	config := rest.CopyConfig(s.closer.config)
+	config.Timeout = target.CloseTimeout
+	t, err := target.New(config, nil, nil)
+	if err != nil {
+		return err
+	}
+	return r.answers.Roles(ctx, s.ar, r.roles.Look(ctx, t, s.cluster, wanted, target.Lately))
 }

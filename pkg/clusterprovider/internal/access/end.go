@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+package access
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 
 // takeBack removes from a cluster that is reached what a request has in it. The rights go first: once the issuer is not trusted any
 // more, another one may give out the names that they are for, and a cluster that cannot be told whom to trust must not keep them.
-func (r *access) takeBack(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, t *target.Target) error {
+func (r *Reconciler) takeBack(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, t *target.Target) error {
 	if _, err := t.Cleanup(ctx, nil); err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (r *access) takeBack(ctx context.Context, ar *v1alpha1.AccessRequest, clust
 }
 
 // takeBackFrom removes from a Cluster's cluster what a request has in it.
-func (r *access) takeBackFrom(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) error {
+func (r *Reconciler) takeBackFrom(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) error {
 	config, err := r.connect(ctx, cluster)
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (r *access) takeBackFrom(ctx context.Context, ar *v1alpha1.AccessRequest, c
 }
 
 // end takes access back, and lets the request go. With a cluster that is gone, or another's by now, so is what was in it.
-func (r *access) end(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
+func (r *Reconciler) end(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
 	ar, before, err := s.ar, s.ar.DeepCopy(), error(nil)
 	if d.takeBack {
 		err = r.takeBackFrom(ctx, ar, s.cluster)
@@ -59,14 +59,14 @@ func (r *access) end(ctx context.Context, s *seen, d decision) (reconcile.Result
 			return hub.Settle(err)
 		}
 	}
-	r.leftovers.LetGo(ar)
+	r.Leftovers.LetGo(ar)
 	r.issuers.Forget(ar.UID)
 	return hub.Settle(hub.Patch(ctx, r.client, ar, func() { controllerutil.RemoveFinalizer(ar, r.AccessFinalizer()) }))
 }
 
 // withdraw takes the access of a request back whose Cluster does not have its cluster any more. The request waits, and is granted
 // again if the Cluster gets the cluster back.
-func (r *access) withdraw(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
+func (r *Reconciler) withdraw(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
 	ar := s.ar
 	if d.forced {
 		if err := hub.EndOperation(ctx, r.client, ar); err != nil {

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+package access
 
 import (
 	"testing"
@@ -22,7 +22,7 @@ import (
 
 // withOperator is a hub where openMCP's operator prepares AccessRequests: it sets what it may hand over to Pending, whatever it was.
 type withOperator struct {
-	*access
+	*Reconciler
 	t        *testing.T
 	hub      client.Client
 	clusters *connects
@@ -52,7 +52,7 @@ func newWithOperator(t *testing.T, change func(*v1alpha1.AccessRequest)) *withOp
 
 // restart is a provider that knows nothing but what the hub does.
 func (o *withOperator) restart() {
-	o.access = newAccess(hub.Identity{Name: "p", Environment: "e"}, o.clusters, o.hub, o.hub, &events.FakeRecorder{})
+	o.Reconciler = New(hub.Identity{Name: "p", Environment: "e"}, o.clusters, o.hub, o.hub, &events.FakeRecorder{})
 }
 
 func (o *withOperator) request() *v1alpha1.AccessRequest {

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+package access
 
 import (
 	"cmp"
@@ -38,7 +38,7 @@ import (
 
 // refusing is a hub with the Cluster blue, whose rights are in in.
 type refusing struct {
-	*access
+	*Reconciler
 	t       *testing.T
 	in      client.Client
 	truster *truster
@@ -52,7 +52,7 @@ func newRefusing(t *testing.T, requests ...client.Object) *refusing {
 		WithIndex(&v1alpha1.AccessRequest{}, hub.ByCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
 	trusts := &truster{}
 	return &refusing{
-		access: newAccess(hub.Identity{Name: "p", Environment: "e"}, trusts, server, server, &events.FakeRecorder{}), t: t, truster: trusts, cluster: cluster,
+		Reconciler: New(hub.Identity{Name: "p", Environment: "e"}, trusts, server, server, &events.FakeRecorder{}), t: t, truster: trusts, cluster: cluster,
 		in: fake.NewClientBuilder().WithScheme(rights.Scheme).Build(),
 	}
 }
@@ -69,7 +69,7 @@ func (r *refusing) gives(ar *v1alpha1.AccessRequest) error {
 }
 
 // looksClosely is what is seen of a request for a Cluster whatever the caches say.
-func (r *access) looksClosely(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) *seen {
+func (r *Reconciler) looksClosely(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) *seen {
 	s := r.see(ctx, ar)
 	s.cluster, s.noCluster = cluster, nil
 	r.lookCloser(ctx, s)()
@@ -317,9 +317,9 @@ func TestLeftovers_NoIssuerOfARequestThatIsGoneStaysTrusted(t *testing.T) {
 	if err := hub.Patch(t.Context(), r.client, granted, func() { granted.Finalizers = nil }); err != nil { // the cache does not have it yet
 		t.Fatal(err)
 	}
-	r.leftovers = leftovers.New(r.Identity, reachable{r.truster, empty.URL}, r.client, r.client)
-	r.leftovers.Trust = r.issuers.Again
-	r.leftovers.Look(t.Context(), r.cluster)
+	r.Leftovers = leftovers.New(r.Identity, reachable{r.truster, empty.URL}, r.client, r.client)
+	r.Leftovers.Trust = r.issuers.Again
+	r.Leftovers.Look(t.Context(), r.cluster)
 	if got := r.trusted(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"https://granted", "https://stays"}) {
 		t.Errorf("the cluster trusts %v", got)
 	}

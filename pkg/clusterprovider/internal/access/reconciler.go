@@ -1,7 +1,9 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+// Package access gives access to the clusters of a provider, as AccessRequests ask for it, and takes it back: decide says what is done
+// about a request, and the Reconciler does it.
+package access
 
 import (
 	"context"
@@ -27,8 +29,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/trust"
 )
 
-// access gives and takes back access to the clusters of the provider, as AccessRequests ask for it.
-type access struct {
+// Reconciler gives and takes back access to the clusters of the provider, as AccessRequests ask for it.
+type Reconciler struct {
 	hub.Identity
 	provider clusterprovider.Provider
 	client   client.Client
@@ -42,25 +44,26 @@ type access struct {
 	giving *giving
 	// roles are those of each cluster, as last seen.
 	roles target.Roles
-	// leftovers hears of the requests that are let go.
-	leftovers *leftovers.Leftovers
+	// Leftovers hears of the requests that are let go.
+	Leftovers *leftovers.Leftovers
 	// denials are the requests that are never granted any more.
 	denials denials
 	// reach is a cluster as it is changed for a request.
 	reach func(*rest.Config, *v1alpha1.AccessRequest, *v1alpha1.Cluster) (*target.Target, error)
 }
 
-func newAccess(own hub.Identity, provider clusterprovider.Provider, c client.Client, live client.Reader, recorder events.EventRecorder) *access {
-	r := &access{
-		Identity: own, provider: provider, client: c, leftovers: leftovers.New(own, provider, c, live),
+// New has given access to nobody yet.
+func New(own hub.Identity, provider clusterprovider.Provider, c client.Client, live client.Reader, recorder events.EventRecorder) *Reconciler {
+	r := &Reconciler{
+		Identity: own, provider: provider, client: c, Leftovers: leftovers.New(own, provider, c, live),
 		giving: &giving{}, issuers: trust.New(own, provider, c), answers: answer.New(own, c, live, recorder),
 	}
-	r.leftovers.Trust, r.reach = r.issuers.Again, r.targetOf
+	r.Leftovers.Trust, r.reach = r.issuers.Again, r.targetOf
 	return r
 }
 
 // Reconcile implements reconcile.Reconciler.
-func (r *access) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	ar := &v1alpha1.AccessRequest{}
 	if err := r.client.Get(ctx, request.NamespacedName, ar); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -96,7 +99,7 @@ func (r *access) Reconcile(ctx context.Context, request reconcile.Request) (reco
 }
 
 // see is what the caches have of a request, and the provider's own record.
-func (r *access) see(ctx context.Context, ar *v1alpha1.AccessRequest) *seen {
+func (r *Reconciler) see(ctx context.Context, ar *v1alpha1.AccessRequest) *seen {
 	_, trusts := r.provider.(clusterprovider.OIDCTruster)
 	s := &seen{own: r.Identity, trustsOIDC: trusts, now: time.Now(), ar: ar, denied: r.denials.has(ar)}
 	s.cluster, s.noCluster = r.clusterOf(ctx, ar)
@@ -104,13 +107,13 @@ func (r *access) see(ctx context.Context, ar *v1alpha1.AccessRequest) *seen {
 }
 
 // lookCloser asks the hub and the provider. Until what it returns is called, the cluster is not taken from its Cluster.
-func (r *access) lookCloser(ctx context.Context, s *seen) (done func()) {
+func (r *Reconciler) lookCloser(ctx context.Context, s *seen) (done func()) {
 	c := &closer{}
 	s.closer, done = c, func() {}
 	ends := s.deleted() || s.ar.Status.IsDenied()
 	if s.cluster != nil {
 		if !ends {
-			given, ok := r.giving.begin(s.cluster.UID)
+			given, ok := r.Giving(s.cluster.UID)
 			if c.taken = !ok; c.taken {
 				return done
 			}
@@ -135,7 +138,7 @@ func (r *access) lookCloser(ctx context.Context, s *seen) (done func()) {
 }
 
 // record writes what is decided about a request to the request, before anything is done.
-func (r *access) record(ctx context.Context, ar *v1alpha1.AccessRequest, d decision) error {
+func (r *Reconciler) record(ctx context.Context, ar *v1alpha1.AccessRequest, d decision) error {
 	if d.deny {
 		if err := r.deny(ctx, ar); err != nil {
 			return err
@@ -148,7 +151,7 @@ func (r *access) record(ctx context.Context, ar *v1alpha1.AccessRequest, d decis
 }
 
 // reply gives access, or does not, and says so.
-func (r *access) reply(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
+func (r *Reconciler) reply(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
 	granted, d, err := r.give(ctx, s, d)
 	if err != nil {
 		return hub.Settle(err)
@@ -172,7 +175,7 @@ func (r *access) reply(ctx context.Context, s *seen, d decision) (reconcile.Resu
 }
 
 // give does in the cluster what is decided. Where that cannot be done, it returns what is decided then; an error is a conflict.
-func (r *access) give(ctx context.Context, s *seen, d decision) (granted *given, then decision, conflict error) {
+func (r *Reconciler) give(ctx context.Context, s *seen, d decision) (granted *given, then decision, conflict error) {
 	if d.do == grant || d.do == renew {
 		ctrl.LoggerFrom(ctx).V(4).Info("Access is given", "because", d.because)
 		granted, err := r.grant(ctx, s)
@@ -200,7 +203,7 @@ func (r *access) give(ctx context.Context, s *seen, d decision) (granted *given,
 }
 
 // failed says on the request why there is no access.
-func (r *access) failed(ctx context.Context, before *v1alpha1.AccessRequest, s *seen, d decision) (reconcile.Result, error) {
+func (r *Reconciler) failed(ctx context.Context, before *v1alpha1.AccessRequest, s *seen, d decision) (reconcile.Result, error) {
 	answer.Failed(s.ar, d.why, !s.deleted() && s.stillValid())
 	if err := r.answers.Report(ctx, before, s.ar); err != nil {
 		return hub.Settle(err)
@@ -216,7 +219,7 @@ func (r *access) failed(ctx context.Context, before *v1alpha1.AccessRequest, s *
 var errNotOurs = errors.New("the cluster is another provider's")
 
 // clusterOf is the Cluster that access is asked for.
-func (r *access) clusterOf(ctx context.Context, ar *v1alpha1.AccessRequest) (*v1alpha1.Cluster, error) {
+func (r *Reconciler) clusterOf(ctx context.Context, ar *v1alpha1.AccessRequest) (*v1alpha1.Cluster, error) {
 	if ar.Spec.ClusterRef == nil {
 		return nil, hub.Because(v1alpha1.ReasonInvalidReference, errors.New("spec.clusterRef is not set yet"))
 	}
@@ -244,7 +247,7 @@ func (r *access) clusterOf(ctx context.Context, ar *v1alpha1.AccessRequest) (*v1
 }
 
 // hold keeps the request until its access has been taken back.
-func (r *access) hold(ctx context.Context, ar *v1alpha1.AccessRequest) error {
+func (r *Reconciler) hold(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 	return hub.Patch(ctx, r.client, ar, func() { controllerutil.AddFinalizer(ar, r.AccessFinalizer()) })
 }
 
@@ -252,7 +255,7 @@ func (r *access) hold(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 const answerTimeout = 30 * time.Second
 
 // connect is how a cluster is reached.
-func (r *access) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*rest.Config, error) {
+func (r *Reconciler) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*rest.Config, error) {
 	config, err := r.provider.Connect(ctx, cluster)
 	if err != nil {
 		return nil, fmt.Errorf("reaching the Cluster '%s': %w", client.ObjectKeyFromObject(cluster), err)
@@ -263,6 +266,6 @@ func (r *access) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*rest.
 }
 
 // targetOf is a cluster as it is changed for a request.
-func (r *access) targetOf(config *rest.Config, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*target.Target, error) {
+func (r *Reconciler) targetOf(config *rest.Config, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*target.Target, error) {
 	return target.New(config, r.AccessLabels(ar), trust.Origin(r.Identity, ar, cluster))
 }

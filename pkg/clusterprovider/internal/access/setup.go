@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+package access
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -20,18 +21,21 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
-func (r *access) setup(mgr ctrl.Manager, workers int) error {
+// Setup has the AccessRequests of a hub looked at. anyOIDCPrefix trusts OIDC providers whose prefixes do not keep their names apart
+// from others'.
+func (r *Reconciler) Setup(mgr ctrl.Manager, options controller.Options, anyOIDCPrefix bool) error {
+	r.issuers.AnyPrefix = anyOIDCPrefix
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("accessrequest").
 		For(&v1alpha1.AccessRequest{}, builder.WithPredicates(r.changed())).
 		Watches(&v1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), builder.WithPredicates(clusterChanged)).
-		WithOptions(controllerOptions(workers)).
+		WithOptions(options).
 		Complete(r)
 }
 
 // changed lets pass what others do to a request that is ours, or was, or was denied. That we grant it, or put our finalizer on
 // it, is nothing new.
-func (r *access) changed() predicate.Funcs {
+func (r *Reconciler) changed() predicate.Funcs {
 	concerns := func(ar *v1alpha1.AccessRequest) bool { return r.Concerns(ar) || r.denials.has(ar) }
 	funcs := predicate.NewPredicateFuncs(r.Concerns)
 	funcs.CreateFunc = func(e event.CreateEvent) bool {
@@ -64,7 +68,7 @@ var clusterChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool 
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero()
 }}
 
-func (r *access) ofCluster(ctx context.Context, cluster client.Object) (requests []reconcile.Request) {
+func (r *Reconciler) ofCluster(ctx context.Context, cluster client.Object) (requests []reconcile.Request) {
 	list := &v1alpha1.AccessRequestList{}
 	if err := r.client.List(ctx, list, client.MatchingFields{hub.ByCluster: client.ObjectKeyFromObject(cluster).String()}); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "AccessRequests of a Cluster", "cluster", client.ObjectKeyFromObject(cluster))

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+package access
 
 import (
 	"context"
@@ -45,7 +45,7 @@ func recorded(ar *v1alpha1.AccessRequest) bool {
 }
 
 // deny makes a request say that it has been denied.
-func (r *access) deny(ctx context.Context, ar *v1alpha1.AccessRequest) error {
+func (r *Reconciler) deny(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 	before := ar.DeepCopy()
 	answer.Denied(ar)
 	if err := hub.PatchStatus(ctx, r.client, before, ar); err != nil {

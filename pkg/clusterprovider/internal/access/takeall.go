@@ -1,0 +1,112 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/answer"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
+)
+
+// Forget is told of a Cluster that is gone.
+func (r *Reconciler) Forget(cluster *v1alpha1.Cluster) {
+	r.Leftovers.Forget(cluster)
+	r.giving.locks.Delete(cluster.UID)
+}
+
+// TakeAll takes back all access to the cluster of a Cluster, whether the hub knows of it or not, before others have that cluster.
+func (r *Reconciler) TakeAll(ctx context.Context, cluster *v1alpha1.Cluster) error {
+	if err := r.sayTaken(ctx, cluster); err != nil {
+		return err
+	}
+	for _, take := range []func(context.Context, *v1alpha1.Cluster) error{r.CloseKnown, r.closeRest} {
+		if err := take(ctx, cluster); err != nil {
+			return fmt.Errorf("taking back the access to a cluster that is withdrawn: %w", err)
+		}
+	}
+	return nil
+}
+
+// CloseKnown takes back the access that is left to a cluster whose object was deleted before its AccessRequests were: the
+// cluster may live on, and nobody could do it later.
+func (r *Reconciler) CloseKnown(ctx context.Context, cluster *v1alpha1.Cluster) error {
+	list := &v1alpha1.AccessRequestList{}
+	if err := r.client.List(ctx, list, client.MatchingFields{hub.ByCluster: client.ObjectKeyFromObject(cluster).String()}); err != nil {
+		return err
+	}
+	for _, ar := range list.Items {
+		if !controllerutil.ContainsFinalizer(&ar, r.AccessFinalizer()) {
+			continue
+		}
+		config, err := r.provider.Connect(ctx, cluster)
+		if err != nil {
+			return err
+		}
+		config = rest.CopyConfig(config)
+		config.Timeout = target.CloseTimeout
+		t, err := target.New(config, r.AccessLabels(&ar), nil)
+		if err != nil {
+			return err
+		}
+		if _, err := t.Cleanup(ctx, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sayTaken has all requests of a Cluster say that they have no access, before that is taken: while they say that they have it, they
+// are believed, and if the Cluster gets the cluster back meanwhile, nobody would give it again. So it is said of those as well that are
+// not looked at, such as ignored ones.
+func (r *Reconciler) sayTaken(ctx context.Context, cluster *v1alpha1.Cluster) error {
+	list, name := &v1alpha1.AccessRequestList{}, client.ObjectKeyFromObject(cluster).String()
+	if err := r.client.List(ctx, list, client.MatchingFields{hub.ByCluster: name}); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		ar := &list.Items[i]
+		said := meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionAccess)
+		has := answer.MayHaveAccess(ar) || controllerutil.ContainsFinalizer(ar, r.AccessFinalizer())
+		if !has || !ar.DeletionTimestamp.IsZero() || ar.Status.IsDenied() || said != nil && said.Reason == hub.ReasonClusterNotHeld {
+			continue
+		}
+		before := ar.DeepCopy()
+		answer.BeingTaken(ar, cluster)
+		if err := hub.PatchStatus(ctx, r.client, before, ar); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeRest takes back access that the caches do not know of, or not as such: the cluster itself says what was given for which
+// Cluster.
+func (r *Reconciler) closeRest(ctx context.Context, cluster *v1alpha1.Cluster) error {
+	config, err := r.provider.Connect(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	if truster, ok := r.provider.(clusterprovider.OIDCTruster); ok {
+		if err := truster.TrustOIDC(ctx, cluster.DeepCopy(), nil); err != nil {
+			return err
+		}
+	}
+	config = rest.CopyConfig(config)
+	config.Timeout = target.CloseTimeout
+	t, err := target.New(config, nil, nil)
+	if err != nil {
+		return err
+	}
+	return r.Leftovers.RemoveAll(ctx, t, cluster)
+}

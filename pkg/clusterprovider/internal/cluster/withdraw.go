@@ -1,0 +1,71 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+)
+
+// withdraw lets others have the cluster of a Cluster which may not have it any more, once no access is left in it. The status of
+// the Cluster says so already, so nobody who starts now gives any; who has begun is waited for. The AccessRequests have their own
+// Secrets and status cleaned up meanwhile: what they say does not matter to the next one who has the cluster.
+func (r *Reconciler) withdraw(ctx context.Context, cluster *v1alpha1.Cluster, state clusterprovider.State) (reconcile.Result, error) {
+	if state.Release == nil {
+		return reconcile.Result{RequeueAfter: retryAfter(state)}, nil
+	}
+	ended, ok := r.access.Taking(cluster.UID)
+	if !ok {
+		return reconcile.Result{RequeueAfter: hub.RetryInterval}, nil
+	}
+	defer ended()
+	ctx, cancel := context.WithTimeout(ctx, closeAllTimeout)
+	defer cancel()
+	if err := r.access.TakeAll(ctx, cluster); apierrors.IsConflict(err) {
+		return hub.Settle(err)
+	} else if err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := state.Release(ctx); err != nil {
+		return hub.Settle(err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Took the cluster from its Cluster, and all access to it", "reason", state.Info)
+	return reconcile.Result{RequeueAfter: retryAfter(state)}, nil
+}
+
+// withdrawnInterval is how often it is looked whether an ignored Cluster still has its cluster.
+const withdrawnInterval = 30 * time.Second
+
+// withdrawIgnored takes its cluster from a Cluster that is to be ignored: whoever may annotate it must not keep the cluster by that.
+// The object is left alone.
+func (r *Reconciler) withdrawIgnored(ctx context.Context, cluster *v1alpha1.Cluster, profile clusterprovider.Profile) (reconcile.Result, error) {
+	withdrawer, ok := r.provider.(clusterprovider.Withdrawer)
+	if !ok || !cluster.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	look := reconcile.Result{RequeueAfter: withdrawnInterval}
+	why, err := withdrawer.Withdrawn(ctx, cluster)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Info("Cannot tell whether an ignored Cluster still has its cluster", "reason", err.Error())
+	}
+	if err != nil || why == "" {
+		return look, nil
+	}
+	state, err := r.provider.Ensure(ctx, cluster.DeepCopy(), profile)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !state.Withdrawn {
+		return look, nil
+	}
+	return r.withdraw(ctx, cluster, state)
+}
