@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -151,9 +150,7 @@ func (r *Reconciler) followRoles(ctx context.Context, s *seen) error {
 	if err != nil || len(wanted.ReferredTo()) == 0 || s.cluster.Status.Phase != v1alpha1.StatusPhaseReady || s.closer.unreachable != nil {
 		return nil //nolint:nilerr // what was granted is not wrong; the Cluster says what else is
 	}
-	config := rest.CopyConfig(s.closer.config)
-	config.Timeout = target.CloseTimeout
-	t, err := target.New(config, nil, nil)
+	t, err := target.Soon(s.closer.config, nil)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -53,9 +52,7 @@ func (r *Reconciler) CloseKnown(ctx context.Context, cluster *v1alpha1.Cluster) 
 		if err != nil {
 			return err
 		}
-		config = rest.CopyConfig(config)
-		config.Timeout = target.CloseTimeout
-		t, err := target.New(config, r.AccessLabels(&ar), nil)
+		t, err := target.Soon(config, r.AccessLabels(&ar))
 		if err != nil {
 			return err
 		}
@@ -102,9 +99,7 @@ func (r *Reconciler) closeRest(ctx context.Context, cluster *v1alpha1.Cluster) e
 			return err
 		}
 	}
-	config = rest.CopyConfig(config)
-	config.Timeout = target.CloseTimeout
-	t, err := target.New(config, nil, nil)
+	t, err := target.Soon(config, nil)
 	if err != nil {
 		return err
 	}

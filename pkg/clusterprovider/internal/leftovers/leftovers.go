@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -126,9 +125,7 @@ func (r *Leftovers) removeFrom(ctx context.Context, cluster *v1alpha1.Cluster) e
 	if err != nil {
 		return err
 	}
-	config = rest.CopyConfig(config)
-	config.Timeout = target.CloseTimeout
-	t, err := target.New(config, nil, nil)
+	t, err := target.Soon(config, nil)
 	if err != nil {
 		return err
 	}

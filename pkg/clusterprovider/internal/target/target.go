@@ -27,8 +27,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
 )
 
-// CloseTimeout is how long a cluster may take to answer that is to be removed, or looked through.
-const CloseTimeout = 5 * time.Second
+// soon is how long a cluster may take to answer that others wait for.
+const soon = 5 * time.Second
 
 // mapper spares asking each cluster for what every cluster has.
 var mapper = func() meta.RESTMapper {
@@ -48,6 +48,13 @@ type Target struct {
 	Labels client.MatchingLabels
 	// Origin are annotations that say for which of all requests that ever have these labels something was made.
 	Origin map[string]string
+}
+
+// Soon is a cluster that has to answer soon, such as one that is to be removed, or looked through.
+func Soon(config *rest.Config, labels client.MatchingLabels) (*Target, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = soon
+	return New(config, labels, nil)
 }
 
 // New is the cluster that is reached in a way.
