@@ -8,9 +8,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
-	"runtime/debug"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,36 +16,21 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/kubeconfig"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/local"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/run"
+	"github.com/clusterhub/clusterhub/pkg/command"
 	_ "github.com/clusterhub/clusterhub/pkg/publicroots"
 )
 
 func main() {
-	os.Exit(execute())
-}
-
-func execute() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	// A second signal ends the process at once.
-	context.AfterFunc(ctx, stop)
 	cmd := &cobra.Command{
 		Use:   "cluster-provider",
 		Short: "Run a provider of clusters",
 		Long: "cluster-provider makes the Clusters of a hub what they say, and gives access to them as AccessRequests ask for " +
 			"it. There are several kinds of providers; several can run, under names of their own.",
-		SilenceUsage: true, SilenceErrors: true,
-	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		cmd.Version = info.Main.Version
 	}
 	for _, kind := range []clusterprovider.Kind{kubeconfig.Kind(), localKind()} {
 		cmd.AddCommand(run.NewCommand(kind))
 	}
-	if err := cmd.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", err)
-		return 1
-	}
-	return 0
+	os.Exit(command.Main(cmd))
 }
 
 // localKind is for development: what it needs to know is about this machine, so that flags say it.

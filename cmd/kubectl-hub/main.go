@@ -5,50 +5,25 @@
 package main
 
 import (
-	"context"
-	"fmt"
+	"cmp"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
-	"syscall"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/clusterhub/clusterhub/pkg/cli"
+	"github.com/clusterhub/clusterhub/pkg/command"
 )
-
-func main() {
-	os.Exit(run())
-}
 
 // version is set by make to that of the images, which it builds from the same commit.
 var version string
 
-func thisVersion() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return cli.UnknownVersion
-}
-
-func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	// A second signal ends the process at once.
-	context.AfterFunc(ctx, stop)
-	cmd := cli.NewCommand(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, thisVersion())
+func main() {
+	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+	cmd := cli.NewCommand(streams, cmp.Or(version, command.Version(), cli.UnknownVersion))
 	if strings.HasPrefix(filepath.Base(os.Args[0]), cli.CompletionName) {
 		cmd.SetArgs(append([]string{"__complete"}, os.Args[1:]...))
 	}
-	if err := cmd.ExecuteContext(ctx); err != nil {
-		// One line: it is for a person, or for the log of a script.
-		fmt.Fprintln(os.Stderr, "Error:", strings.Join(strings.Fields(err.Error()), " "))
-		return 1
-	}
-	return 0
+	os.Exit(command.Main(cmd))
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/component-base/cli"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/logs"
 	"k8s.io/component-base/term"
 )
 
@@ -28,11 +28,13 @@ func Main(cmd *cobra.Command) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	cmd.SetContext(ctx)
 	if cmd.Version == "" {
 		cmd.Version = Version()
 	}
-	if err := cli.RunNoErrOutput(cmd); err != nil {
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
+	defer logs.FlushLogs()
+	if err := cmd.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", strings.Join(strings.Fields(err.Error()), " "))
 		return 1
 	}
