@@ -100,6 +100,10 @@ func (r *Reader) listSets(ctx context.Context, opts storage.ListOptions, names r
 		// Nothing to show, but the version from which a watch can go on.
 		return r.listRange(ctx, opts, position.SetKey(""), "", 0, result)
 	}
+	// The pages are put together at the end: to append each would copy all that is there again and again.
+	var pages [][]view.ClusterSetMember
+	defer func() { result.Items = join(pages) }()
+	shown := int64(0)
 	for i, set := range sets {
 		start := ""
 		if from != "" {
@@ -112,13 +116,13 @@ func (r *Reader) listSets(ctx context.Context, opts storage.ListOptions, names r
 		}
 		limit := int64(0)
 		if opts.Predicate.Limit > 0 {
-			limit = opts.Predicate.Limit - int64(len(result.Items))
+			limit = opts.Predicate.Limit - shown
 		}
 		page := &view.ClusterSetMemberList{}
 		if err := r.listRange(ctx, opts, position.SetKey(set), start, limit, page); err != nil {
 			return err
 		}
-		result.Items = append(result.Items, page.Items...)
+		pages, shown = append(pages, page.Items), shown+int64(len(page.Items))
 		result.ResourceVersion = page.ResourceVersion
 		// All ranges are read at the version of the first.
 		opts.ResourceVersion, opts.ResourceVersionMatch = page.ResourceVersion, metav1.ResourceVersionMatchExact
@@ -134,7 +138,7 @@ func (r *Reader) listSets(ctx context.Context, opts storage.ListOptions, names r
 				return err
 			}
 			more = key
-		case opts.Predicate.Limit > 0 && int64(len(result.Items)) >= opts.Predicate.Limit && i+1 < len(sets):
+		case opts.Predicate.Limit > 0 && shown >= opts.Predicate.Limit && i+1 < len(sets):
 			// Before the set's first member; a token cannot end with the slash alone.
 			more = position.SetKey(sets[i+1]) + "\x00"
 		}
@@ -147,6 +151,13 @@ func (r *Reader) listSets(ctx context.Context, opts storage.ListOptions, names r
 		return r.listRange(ctx, opts, position.SetKey(""), "", 0, result)
 	}
 	return nil
+}
+
+func join(pages [][]view.ClusterSetMember) []view.ClusterSetMember {
+	if len(pages) == 1 {
+		return pages[0]
+	}
+	return slices.Concat(pages...)
 }
 
 // listRange lists one range, from a key in it (or its beginning).
