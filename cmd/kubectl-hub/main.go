@@ -46,8 +46,7 @@ func run() int {
 		cmd.SetArgs(append([]string{"__complete"}, os.Args[1:]...))
 	}
 	if err := cmd.ExecuteContext(ctx); err != nil {
-		// One line: it is for a person, or for the log of a script.
-		fmt.Fprintln(os.Stderr, "Error:", strings.Join(strings.Fields(err.Error()), " "))
+		fmt.Fprintln(os.Stderr, "Error:", cli.ErrorLine(err))
 		return 1
 	}
 	return 0

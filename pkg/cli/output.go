@@ -154,6 +154,10 @@ func must(err error) {
 	}
 }
 
+// ErrorLine is an error as a program ends with it: on one line, for a person or for the log of a script. Servers have written
+// parts of it.
+func ErrorLine(err error) string { return shown(strings.Join(strings.Fields(err.Error()), " ")) }
+
 // shown is what others wrote, for a terminal: on one line, and without what moves the cursor or turns the direction of the text.
 func shown(text string) string {
 	var b strings.Builder

@@ -49,7 +49,7 @@ func TestKubectlHub_Access(t *testing.T) {
 		}()
 		return done
 	}
-	contains(t, <-run(), "Error: --cluster-role or --role must say what access is wanted")
+	contains(t, <-run(), "Error: --cluster-role or --role must be set to the rights that you need")
 
 	done := run("--cluster-role=view", "--role=web/granted", "--ttl=2h")
 	ar := a.request(t, func(*v1alpha1.AccessRequest) bool { return true })
@@ -131,5 +131,5 @@ func TestKubectlHub_Access(t *testing.T) {
 	if err := clientcmd.WriteToFile(*config, p.kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	contains(t, <-run("--cluster-role=view"), "has a context, cluster or user teams--blue that is none of kubectl hub")
+	contains(t, <-run("--cluster-role=view"), "has a context, cluster or user teams--blue that kubectl hub did not make")
 }
