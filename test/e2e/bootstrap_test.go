@@ -339,7 +339,7 @@ func (b *bootstrapThief) rival(t *testing.T) {
 	})
 }
 
-// foreigner is somebody who may do what a bootstrap identity may, but is none: his requests wait for an admin.
+// foreigner is somebody who may do what a bootstrap identity may, but is none: the requests of that user wait for an admin.
 func (b *bootstrapThief) foreigner(t *testing.T) {
 	admin := kube(t, b.hub.AdminConfig())
 	user := unique("user")

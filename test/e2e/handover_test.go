@@ -281,7 +281,7 @@ func TestHandover_OneActsAndTheNextFinishesWhatItHasBegun(t *testing.T) {
 	for i, name := range names[1:] {
 		late := turns[names[i]].since(turns[name].first())
 		if i == 1 {
-			// Who has been asleep learns a moment later that he has lost the lease. What he does until then to a cluster is made
+			// A process that has been asleep learns a moment later that it has lost the lease. What it does until then to a cluster is made
 			// for a version that is outdated, and refused; the numbers of clusters in sets, and events, are not.
 			late = slices.DeleteFunc(late, func(what string) bool {
 				return strings.Contains(what, "/managedclustersets/") || strings.Contains(what, "/events")

@@ -144,7 +144,7 @@ func TestKubectlHub_SaysWhatIsWrong(t *testing.T) {
 	if left := inventory(t, cluster); slices.Contains(left, "Namespace "+registration.AgentNamespace) {
 		t.Errorf("something was deployed: %v", left)
 	}
-	// The same stranger, when he is expected.
+	// The same user, when that is expected.
 	out, stderr, err := p.run(t, "accept", "--clusters", stranger, "--requesters", "eve", "--context", "hub", "-o", "json")
 	if err != nil || !strings.Contains(stderr, "comes from eve, so the hub leaves it to you") || !strings.Contains(out, `"eve"`) {
 		t.Errorf("accept --requesters: %v: %s%s", err, out, stderr)
