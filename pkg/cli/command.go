@@ -34,8 +34,8 @@ type global struct {
 	genericiooptions.IOStreams
 	flags   *genericclioptions.ConfigFlags
 	version string
-	// poll is how often a wait looks; pollInterval if it is 0.
-	poll time.Duration
+	// poll is how often a wait looks, pollInterval if it is 0. trial is how long a hub has to issue a certificate, trialFor if it is 0.
+	poll, trial time.Duration
 }
 
 // NewCommand returns the command. The version is that of the binary.

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -156,7 +157,8 @@ func (o *initOptions) tryCertificate(ctx context.Context, h *hub) (err error) {
 	if _, err := requests.UpdateApproval(ctx, csr.Name, csr, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("trying it: %w", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, trialFor, fmt.Errorf("none within %s", trialFor))
+	patience := cmp.Or(o.trial, trialFor)
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("none within %s", patience))
 	defer cancel()
 	return o.await(ctx, "a client certificate", func(ctx context.Context) (bool, string, error) {
 		now, err := requests.Get(ctx, csr.Name, metav1.GetOptions{})

@@ -16,10 +16,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	kubescheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
@@ -149,9 +151,16 @@ func TestJoin_PrintsManifestsAndDeploysNothing(t *testing.T) {
 	says(t, got, "kind: Deployment\n", "image: example.com/agent:1\n", "--managed-cluster-arn="+managedARN, "--cluster-server-url=https://c1.example.com",
 		"eks.amazonaws.com/role-arn: arn:aws:iam::210987654321:role/ocm-managed-cluster-")
 	var kinds []string
-	for line := range strings.Lines(got) {
-		if kind, ok := strings.CutPrefix(line, "kind: "); ok {
-			kinds = append(kinds, strings.TrimSpace(kind))
+	for _, document := range strings.Split(got, "---\n") {
+		object, kind, err := kubescheme.Codecs.UniversalDeserializer().Decode([]byte(document), nil, nil)
+		if err != nil {
+			t.Fatalf("%v: %s", err, document)
+		}
+		kinds = append(kinds, kind.Kind)
+		if role, ok := object.(*rbacv1.ClusterRole); ok && slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
+			return slices.Contains(r.Verbs, "*") || slices.Contains(r.Resources, "*") || slices.Contains(r.Resources, "secrets")
+		}) {
+			t.Errorf("the agent may in every namespace what %+v says", role.Rules)
 		}
 	}
 	want := []string{"Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Secret", "NetworkPolicy", "Deployment"}

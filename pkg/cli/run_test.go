@@ -58,11 +58,14 @@ func run(t *testing.T, kubeconfig string, args ...string) (stdout, stderr string
 // runIn runs it until the context ends, as it does when the user presses Ctrl-C.
 func runIn(ctx context.Context, t *testing.T, kubeconfig string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
+	return runWith(ctx, t, &global{poll: time.Millisecond}, kubeconfig, args...)
+}
+
+func runWith(ctx context.Context, t *testing.T, g *global, kubeconfig string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
 	var out, errOut bytes.Buffer
-	g := &global{
-		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut},
-		flags:     genericclioptions.NewConfigFlags(true), version: "v1.2.3", poll: time.Millisecond,
-	}
+	g.IOStreams = genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}
+	g.flags, g.version = genericclioptions.NewConfigFlags(true), "v1.2.3"
 	cmd := newCommand(g)
 	at := 0
 	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {

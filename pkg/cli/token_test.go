@@ -213,8 +213,17 @@ func TestInit_SaysThatTheHubIssuesNoCertificates(t *testing.T) {
 			says(t, stdout, "kubectl hub join")
 		})
 	}
+	// What EKS does: it takes the request, and never answers.
+	silent, config := newPrepared(t)
+	delete(silent.on, "PUT "+trial+"/approval")
+	_, stderr, err := runWith(t.Context(), t, &global{poll: time.Millisecond, trial: 100 * time.Millisecond}, config, "init")
+	if err != nil || silent.get(trial) != nil {
+		t.Errorf("%v: there are %q", err, silent.paths())
+	}
+	says(t, stderr, "so no cluster can join by csr: waiting for a client certificate: none within 100ms")
+
 	s, config := newPrepared(t)
-	_, stderr, err := run(t, config, "init", "--registration-auth", "awsirsa", "--hub-cluster-arn", hubARN)
+	_, stderr, err = run(t, config, "init", "--registration-auth", "awsirsa", "--hub-cluster-arn", hubARN)
 	if err != nil || s.bodies["POST "+csrsPath] != "" {
 		t.Errorf("init for AWS IAM: %v", err)
 	}
