@@ -39,7 +39,7 @@ tools-check:
 build: tools-check ## Build our binaries.
 	@mkdir -p $(BIN)
 	@echo "  Building our binaries …"
-	@go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/... ./hack/localhub
+	@go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
 
 kube: $(KUBE_STAMP) ## Build etcd, kube-apiserver, kube-controller-manager and kubectl.
 

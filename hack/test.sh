@@ -76,7 +76,7 @@ run() {
 
 failed=()
 if [ "$which" != e2e ]; then
-  packages=${PACKAGES:-$(tested pkg cmd hack test/bench test/fakeaws test/leak test/localhub)}
+  packages=${PACKAGES:-$(tested pkg cmd hack test/bench test/fakeaws test/leak)}
   # shellcheck disable=SC2046 # several flags
   run "Unit tests" "$packages" -race -timeout 10m $(times 20) "$@"
   # A module of its own, so that AWS's retired SDK, which has the models, is none of the product's dependencies.

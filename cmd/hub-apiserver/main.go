@@ -6,19 +6,10 @@ package main
 
 import (
 	"os"
-	"runtime/debug"
-
-	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/component-base/cli"
 
 	"github.com/clusterhub/clusterhub/pkg/apiserver/options"
+	"github.com/clusterhub/clusterhub/pkg/command"
 	_ "github.com/clusterhub/clusterhub/pkg/publicroots"
 )
 
-func main() {
-	cmd := options.NewCommand(genericapiserver.SetupSignalContext())
-	if info, ok := debug.ReadBuildInfo(); ok {
-		cmd.Version = info.Main.Version
-	}
-	os.Exit(cli.Run(cmd))
-}
+func main() { os.Exit(command.Main(options.NewCommand())) }

@@ -4,30 +4,20 @@
 package agent
 
 import (
-	"bytes"
-	"context"
-	"encoding/base64"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clientauthv1 "k8s.io/client-go/pkg/apis/clientauthentication/v1"
 	"k8s.io/client-go/rest"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/clusterhub/clusterhub/pkg/agent/agenttest"
+	"github.com/clusterhub/clusterhub/pkg/agent/hub"
+	"github.com/clusterhub/clusterhub/pkg/agent/identity"
+	"github.com/clusterhub/clusterhub/pkg/agent/identity/awsirsa"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -35,302 +25,70 @@ import (
 const (
 	hubARN     = "arn:aws:eks:us-west-2:123456789012:cluster/hub-cluster1"
 	managedARN = "arn:aws:eks:eu-west-1:123456789012:cluster/managed-cluster1"
-	// The suffix is upstream's for these two.
-	hubRole = "arn:aws:iam::123456789012:role/ocm-hub-7f8141296c75f2871e3d030f85c35692"
 )
 
 // newAWSAgent comes to the hub with a token that connect does not look at.
-func (w *world) newAWSAgent(command string, refused func() error) *agent {
-	w.t.Helper()
-	roles, err := (&Options{HubARN: hubARN, ManagedARN: managedARN}).roles()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	a := w.newAgent()
-	w.set(func() {
-		w.refuse = func(user, _, _ string) error {
+func (w *world) newAWSAgent(refused func() error) *agent {
+	w.T.Helper()
+	w.Set(func() {
+		w.Refuse = func(user, _, _ string) error {
 			if user == "" {
 				return refused()
 			}
 			return nil
 		}
 	})
-	a.connect = func(config *rest.Config) (*hub, error) {
+	j := w.joiner()
+	j.Connect = func(config *rest.Config) (*hub.Hub, error) {
 		if config.BearerToken != "" {
-			return w.connect(config)
+			return w.Connect(config)
 		}
-		return w.connectAs("")
+		return w.ConnectAs("")
 	}
-	a.identity = &awsIdentity{store: a.store, roles: roles, command: command, connect: a.connect,
-		tokens: &eksTokens{cluster: roles.Hub.Name, region: roles.Hub.Region, roleARN: roles.HubRoleARN()}}
-	return a
+	driver := awsirsa.New()
+	driver.HubARN, driver.ManagedARN = hubARN, managedARN
+	return w.agentOf(j, driver)
 }
 
 func TestAWS_JoinsOnceTheHubLetsTheRoleIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		var refusal error = &url.Error{Op: "Get", URL: "x", Err: &roleRefusedError{"AccessDenied"}}
-		a := w.newAWSAgent(tokenCommandOwn, func() error { return refusal })
+		var refusal error = &url.Error{Op: "Get", URL: "x", Err: &identity.RefusedError{Message: "AccessDenied"}}
+		a := w.newAWSAgent(func() error { return refusal })
 		stop := start(t, a)
-		pass(time.Minute)
-		annotations := w.cluster().Annotations
+		agenttest.Pass(time.Minute)
+		annotations := w.Cluster().Annotations
 		if annotations[registration.AnnotationManagedClusterARN] != managedARN || annotations[registration.AnnotationManagedClusterARNOfSeed] != managedARN ||
 			annotations[registration.AnnotationAgentKey] != "" {
 			t.Errorf("the cluster has the annotations %v", annotations)
 		}
-		if s := w.secret(); len(s.kubeconfig) > 0 || s.clusterName != clusterName {
+		if s := w.State(); len(s.Kubeconfig) > 0 || s.ClusterName != agenttest.ClusterName {
 			t.Error("the kubeconfig was written before the hub has let it in")
 		}
-		if err := a.health.ready(); err == nil || !strings.Contains(err.Error(), "accept") {
+		if err := a.Health.Ready(); err == nil || !strings.Contains(err.Error(), "accept") {
 			t.Errorf("its readiness is %v", err)
 		}
-		w.set(func() { refusal = apierrors.NewUnauthorized("not mapped yet") })
-		pass(time.Minute)
-		w.set(func() { refusal = nil })
-		w.accept()
-		pass(time.Minute)
-		s := w.secret()
-		if len(s.kubeconfig) == 0 || len(s.key) > 0 || len(w.listCSRs()) > 0 || len(w.events()) > 0 {
+		w.Set(func() { refusal = apierrors.NewUnauthorized("not mapped yet") })
+		agenttest.Pass(time.Minute)
+		w.Set(func() { refusal = nil })
+		w.Accept()
+		agenttest.Pass(time.Minute)
+		s := w.State()
+		if len(s.Kubeconfig) == 0 || len(s.Key) > 0 || len(w.CSRs()) > 0 || len(w.Events()) > 0 {
 			t.Error("it has not joined, or with a certificate")
 		}
-		if condition(w.cluster(), registration.ConditionJoined).Status != "True" {
-			t.Errorf("the status is %+v", w.cluster().Status)
+		if w.Condition(registration.ConditionJoined).Status != "True" {
+			t.Errorf("the status is %+v", w.Cluster().Status)
 		}
 		stop()
 
-		stop = start(t, w.newAWSAgent(tokenCommandOwn, func() error { return nil }))
-		pass(time.Minute)
+		stop = start(t, w.newAWSAgent(func() error { return nil }))
+		agenttest.Pass(time.Minute)
 		stop()
-		if n := w.asked("bootstrap create managedclusters"); n != 1 {
+		if n := w.Asked("bootstrap create managedclusters"); n != 1 {
 			t.Errorf("the cluster was made %d times", n)
 		}
 	})
-}
-
-func TestAWS_TheKubeconfigGetsItsTokensByAPlugin(t *testing.T) {
-	for command, want := range map[string]string{
-		tokenCommandOwn: "client.authentication.k8s.io/v1 hub-agent eks-token --cluster-name hub-cluster1 --region us-west-2 --role-arn " + hubRole,
-		tokenCommandAWS: "client.authentication.k8s.io/v1beta1 aws --region us-west-2 eks get-token --cluster-name hub-cluster1 --output json --role-arn " + hubRole,
-	} {
-		identity := newWorld(t).newAWSAgent(command, nil).identity
-		made, err := hubKubeconfig(bootstrapKubeconfig(), "c1", identity.user())
-		if err != nil {
-			t.Fatal(err)
-		}
-		config := loadKubeconfig(t, made)
-		exec := config.AuthInfos[kubeconfigUser].Exec
-		if got := strings.Join(append([]string{exec.APIVersion, exec.Command}, exec.Args...), " "); got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
-		}
-		if config.Clusters[kubeconfigCluster].ProxyURL == "" || exec.InteractiveMode != "Never" {
-			t.Errorf("the kubeconfig is %s", made)
-		}
-	}
-}
-
-// fakeSTS lets roles be assumed.
-type fakeSTS struct {
-	mu      sync.Mutex
-	asked   []url.Values
-	refuse  string // the code of the error to answer
-	clock   time.Duration
-	expires time.Time
-}
-
-func newFakeSTS(t *testing.T) *fakeSTS {
-	t.Helper()
-	f := &fakeSTS{expires: time.Now().AddDate(70, 0, 0)}
-	server := httptest.NewServer(f)
-	t.Cleanup(server.Close)
-	for name, value := range map[string]string{"AWS_ENDPOINT_URL_STS": server.URL, "AWS_ACCESS_KEY_ID": "OWN", "AWS_SECRET_ACCESS_KEY": "s",
-		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_PROFILE": "",
-		"AWS_ROLE_ARN": "", "AWS_WEB_IDENTITY_TOKEN_FILE": "", "AWS_MAX_ATTEMPTS": "1"} {
-		t.Setenv(name, value)
-	}
-	return f
-}
-
-func (f *fakeSTS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	_ = r.ParseForm() // what is missing is seen by the test
-	f.asked = append(f.asked, r.Form)
-	w.Header().Set("Date", time.Now().Add(f.clock).UTC().Format(http.TimeFormat))
-	if f.refuse != "" {
-		w.WriteHeader(http.StatusForbidden)
-		_, _ = fmt.Fprintf(w, "<ErrorResponse><Error><Code>%s</Code><Message>User x is not\nauthorized</Message></Error><RequestId>42</RequestId></ErrorResponse>", f.refuse)
-		return
-	}
-	_, _ = fmt.Fprintf(w, `<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult><Credentials>`+
-		`<AccessKeyId>ASSUMED</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>`+
-		`<Expiration>%s</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>`, f.expires.UTC().Format(time.RFC3339))
-}
-
-// eksToken runs the command.
-func eksToken(t *testing.T, args ...string) (credential clientauthv1.ExecCredential, err error) {
-	t.Helper()
-	out := &bytes.Buffer{}
-	cmd := NewCommand(t.Context())
-	cmd.SetArgs(append([]string{"eks-token"}, args...))
-	cmd.SetOut(out)
-	cmd.SetErr(&bytes.Buffer{})
-	if err := cmd.Execute(); err != nil {
-		return credential, err
-	}
-	return credential, json.Unmarshal(out.Bytes(), &credential)
-}
-
-func TestEKSToken_IsAPresignedQuestionWhoTheAssumedRoleIs(t *testing.T) {
-	sts := newFakeSTS(t)
-	began := time.Now()
-	credential, err := eksToken(t, "--cluster-name", "hub", "--region", "us-west-2", "--role-arn", hubRole)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if credential.APIVersion != "client.authentication.k8s.io/v1" || credential.Kind != "ExecCredential" {
-		t.Errorf("it is a %s %s", credential.APIVersion, credential.Kind)
-	}
-	if life := credential.Status.ExpirationTimestamp.Sub(began); life < 14*time.Minute-2*time.Second || life > 14*time.Minute+2*time.Second {
-		t.Errorf("it lives %s", life)
-	}
-	encoded, found := strings.CutPrefix(credential.Status.Token, "k8s-aws-v1.")
-	raw, err := base64.RawURLEncoding.DecodeString(encoded)
-	if !found || err != nil {
-		t.Fatalf("the token is %q: %v", credential.Status.Token, err)
-	}
-	signed, err := url.Parse(string(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := signed.Query()
-	if q.Get("Action") != "GetCallerIdentity" || q.Get("X-Amz-Expires") != "60" || q.Get("X-Amz-Security-Token") != "t" ||
-		!strings.HasPrefix(q.Get("X-Amz-Credential"), "ASSUMED/") || !strings.Contains(q.Get("X-Amz-Credential"), "/us-west-2/sts/") {
-		t.Errorf("the request is %s", signed)
-	}
-	headers := strings.Split(q.Get("X-Amz-SignedHeaders"), ";")
-	slices.Sort(headers)
-	if !slices.Equal(headers, []string{"host", "x-k8s-aws-id"}) {
-		t.Errorf("the signed headers are %v", headers)
-	}
-	if len(sts.asked) != 1 || sts.asked[0].Get("Action") != "AssumeRole" || sts.asked[0].Get("RoleArn") != hubRole ||
-		sts.asked[0].Get("DurationSeconds") != "3600" {
-		t.Errorf("STS was asked %v", sts.asked)
-	}
-}
-
-func TestEKSToken_EndsWithTheCredentials(t *testing.T) {
-	sts := newFakeSTS(t)
-	sts.expires = time.Now().Add(5 * time.Minute).Truncate(time.Second)
-	credential, err := eksToken(t, "--cluster-name", "hub", "--region", "us-west-2", "--role-arn", hubRole)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if until := credential.Status.ExpirationTimestamp.Time; !until.Equal(sts.expires.Add(-eksTokenMargin)) {
-		t.Errorf("it is used until %s, the credentials are until %s", until, sts.expires)
-	}
-}
-
-func TestEKSToken_IsKeptUntilItEndsOrIsRefused(t *testing.T) {
-	sts := newFakeSTS(t)
-	status := http.StatusOK
-	var sent []string
-	tokens := &eksTokens{cluster: "hub", region: "us-west-2", roleARN: hubRole}
-	transport := tokens.wrap(roundTripper(func(r *http.Request) (*http.Response, error) {
-		sent = append(sent, r.Header.Get("Authorization"))
-		return &http.Response{StatusCode: status, Body: http.NoBody}, nil
-	}))
-	ask := func() {
-		t.Helper()
-		request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "https://hub", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := transport.RoundTrip(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
-		if request.Header.Get("Authorization") != "" {
-			t.Error("the caller's request was changed")
-		}
-	}
-	ask()
-	ask()
-	if sent[0] != sent[1] || !strings.HasPrefix(sent[0], "Bearer k8s-aws-v1.") {
-		t.Error("the token was not kept")
-	}
-	if len(sts.asked) != 1 {
-		t.Errorf("the role was assumed %d times", len(sts.asked))
-	}
-	// The role may have been made anew: then the credentials of the former one are good for nothing.
-	status = http.StatusUnauthorized
-	ask()
-	status = http.StatusOK
-	ask()
-	if len(sts.asked) != 2 {
-		t.Errorf("after a refusal the role was assumed %d times", len(sts.asked))
-	}
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-func TestEKSToken_WhatIsWrongIsOneLine(t *testing.T) {
-	right := []string{"--cluster-name", "hub", "--region", "us-west-2", "--role-arn", hubRole}
-	for name, c := range map[string]struct {
-		args []string
-		do   func(*testing.T, *fakeSTS)
-		want []string
-	}{
-		"no flags":           {nil, nil, []string{"--cluster-name and --region must be set"}},
-		"an ARN as the name": {[]string{"--cluster-name", hubARN, "--region", "us-west-2"}, nil, []string{"--cluster-name", hubARN}},
-		"a name as the role": {[]string{"--cluster-name", "hub", "--region", "us-west-2", "--role-arn", "ocm-hub"}, nil, []string{"--role-arn", `"ocm-hub"`}},
-		"no credentials": {right, func(t *testing.T, _ *fakeSTS) { t.Setenv("AWS_ACCESS_KEY_ID", "") },
-			[]string{"no AWS credentials", `AWS_ROLE_ARN is ""`}},
-		"no token file": {right, func(t *testing.T, _ *fakeSTS) {
-			t.Setenv("AWS_ACCESS_KEY_ID", "")
-			t.Setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/own")
-			t.Setenv("AWS_WEB_IDENTITY_TOKEN_FILE", "/nowhere/token")
-		}, []string{"no AWS credentials", "role/own", "open /nowhere/token: no such file"}},
-		"a role for others' tokens": {right, func(t *testing.T, f *fakeSTS) {
-			t.Setenv("AWS_ACCESS_KEY_ID", "")
-			t.Setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/own")
-			token := filepath.Join(t.TempDir(), "token")
-			if err := os.WriteFile(token, []byte("secret"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			t.Setenv("AWS_WEB_IDENTITY_TOKEN_FILE", token)
-			f.refuse = "AccessDenied"
-		}, []string{"no AWS credentials", "role/own", "AccessDenied: User x is not authorized"}},
-		"a role that is refused": {right, func(_ *testing.T, f *fakeSTS) { f.refuse = "AccessDenied" },
-			[]string{"assuming the role " + hubRole + ": AccessDenied: User x is not authorized"}},
-		"a wrong key":  {right, func(_ *testing.T, f *fakeSTS) { f.refuse = "InvalidClientTokenId" }, []string{hubRole, "InvalidClientTokenId"}},
-		"a slow clock": {right, func(_ *testing.T, f *fakeSTS) { f.clock = 20 * time.Minute }, []string{"clock", "20m0s"}},
-		"a fast clock": {right, func(_ *testing.T, f *fakeSTS) { f.clock = -time.Hour }, []string{"clock", "1h0m0s"}},
-		"AWS is away": {right, func(t *testing.T, _ *fakeSTS) { t.Setenv("AWS_ENDPOINT_URL_STS", "http://127.0.0.1:1") },
-			[]string{hubRole, "127.0.0.1:1: connect: connection refused"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			sts := newFakeSTS(t)
-			if c.do != nil {
-				c.do(t, sts)
-			}
-			_, err := eksToken(t, c.args...)
-			if err == nil || strings.ContainsAny(err.Error(), "\n\t") || strings.Contains(err.Error(), "RequestID") || strings.Contains(err.Error(), "secret") {
-				t.Fatalf("got %v", err)
-			}
-			for _, part := range c.want {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("%q does not say %q", err, part)
-				}
-			}
-			var refused *roleRefusedError
-			if is := name == "a role that is refused"; errors.As(err, &refused) != is || apierrors.IsForbidden(err) != is {
-				t.Errorf("%v is taken for a refusal of the hub: %t", err, !is)
-			}
-		})
-	}
 }
 
 // The hub removes the role of a cluster that is deleted, and so AWS says what the hub says to a certificate.
@@ -338,58 +96,26 @@ func TestAWS_ADeletedClusterIsRegisteredAnewByARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		var refusal error
-		stop := start(t, w.newAWSAgent(tokenCommandOwn, func() error { return refusal }))
-		w.accept()
-		pass(time.Minute)
+		stop := start(t, w.newAWSAgent(func() error { return refusal }))
+		w.Accept()
+		agenttest.Pass(time.Minute)
 		stop()
-		w.set(func() { refusal = &url.Error{Op: "Get", URL: "x", Err: &roleRefusedError{"AccessDenied"}} })
-		if err := w.hubClusters.Tracker().Delete(clusterv1.SchemeGroupVersion.WithResource("managedclusters"), "", clusterName); err != nil {
+		w.Set(func() {
+			refusal = &url.Error{Op: "Get", URL: "x", Err: &identity.RefusedError{Message: "AccessDenied"}}
+		})
+		if err := w.HubClusters.Tracker().Delete(clusterv1.SchemeGroupVersion.WithResource("managedclusters"), "", agenttest.ClusterName); err != nil {
 			t.Fatal(err)
 		}
-		stop = start(t, w.newAWSAgent(tokenCommandOwn, func() error { return refusal }))
-		pass(time.Minute)
-		if w.cluster().Annotations[registration.AnnotationManagedClusterARN] != managedARN {
+		stop = start(t, w.newAWSAgent(func() error { return refusal }))
+		agenttest.Pass(time.Minute)
+		if w.Cluster().Annotations[registration.AnnotationManagedClusterARN] != managedARN {
 			t.Error("it is registered without its ARN")
 		}
-		w.set(func() { refusal = nil })
-		pass(10 * time.Minute)
-		if got := condition(w.cluster(), registration.ConditionJoined); got.Status != metav1.ConditionTrue {
+		w.Set(func() { refusal = nil })
+		agenttest.Pass(10 * time.Minute)
+		if got := w.Condition(registration.ConditionJoined); got.Status != metav1.ConditionTrue {
 			t.Errorf("let in again, its condition is %+v", got)
 		}
 		stop()
 	})
-}
-
-func TestAWS_TheTokensOfAKubeconfigNeedNoCommand(t *testing.T) {
-	kubeconfigOf := func(args ...string) []byte {
-		made, err := hubKubeconfig(bootstrapKubeconfig(), "c1", &clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{
-			APIVersion: "client.authentication.k8s.io/v1", Command: "none", Args: args, InteractiveMode: clientcmdapi.NeverExecInteractiveMode}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return made
-	}
-	for _, args := range []string{
-		"eks-token --cluster-name hub --region us-west-2 --role-arn " + hubRole,
-		"--region us-west-2 eks get-token --cluster-name hub --output json --role " + hubRole,
-	} {
-		got, err := tokensOf(kubeconfigOf(strings.Fields(args)...))
-		if err != nil || got.cluster != "hub" || got.region != "us-west-2" || got.roleARN != hubRole {
-			t.Errorf("%s: %v", args, err)
-		}
-	}
-	if _, err := tokensOf(kubeconfigOf("login", "--region")); err == nil || !strings.Contains(err.Error(), registration.HubKubeconfigSecret) {
-		t.Errorf("another command: %v", err)
-	}
-}
-
-// Before the hub has been told, a role that AWS refuses may also be that of a process which is not the agent.
-func TestUnjoin_ARefusedRoleIsNoRightsOnlyOnceTheHubHasBeenTold(t *testing.T) {
-	refusal := &url.Error{Op: "Get", URL: "x", Err: &roleRefusedError{"AccessDenied"}}
-	if rightsGone(refusal, false) || !rightsGone(refusal, true) {
-		t.Errorf("before: %t, after: %t", rightsGone(refusal, false), rightsGone(refusal, true))
-	}
-	if broken := errors.New("getting credentials"); rightsGone(broken, true) {
-		t.Error("no credentials are not taken for no rights")
-	}
 }

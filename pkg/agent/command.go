@@ -11,6 +11,7 @@ import (
 	"k8s.io/component-base/logs"
 	"k8s.io/component-base/term"
 
+	"github.com/clusterhub/clusterhub/pkg/agent/identity/awsirsa"
 	"github.com/clusterhub/clusterhub/pkg/logging"
 )
 
@@ -44,7 +45,7 @@ func NewCommand(ctx context.Context) *cobra.Command {
 	}
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
 	cliflag.SetUsageAndHelpFunc(cmd, flags, columns)
-	for _, sub := range []*cobra.Command{newUnjoinCommand(), newEKSTokenCommand()} {
+	for _, sub := range []*cobra.Command{newUnjoinCommand(), awsirsa.NewTokenCommand()} {
 		own := cliflag.NamedFlagSets{}
 		own.FlagSet(sub.Name()).AddFlagSet(sub.Flags())
 		cliflag.SetUsageAndHelpFunc(sub, own, columns)

@@ -13,15 +13,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"k8s.io/client-go/rest"
 	logsapi "k8s.io/component-base/logs/api/v1"
-	"k8s.io/klog/v2"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/agenttest"
+	"github.com/clusterhub/clusterhub/pkg/agent/identity/awsirsa"
+	"github.com/clusterhub/clusterhub/pkg/agent/identity/csr"
 )
 
 // Several tests run the command in this process.
 func init() { logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged }
+
+func byCertificate(o *Options) *csr.Driver { return o.Drivers.Named("csr").(*csr.Driver) }
+
+func byAWS(o *Options) *awsirsa.Driver { return o.Drivers.Named("awsirsa").(*awsirsa.Driver) }
 
 func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
@@ -40,12 +45,12 @@ func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
 		"--cluster-annotations":            func(o *Options) { o.ClusterAnnotations = map[string]string{"x": "y"} },
 		"--lease-duration-seconds":         func(o *Options) { o.LeaseSeconds = 0 },
 		"--max-custom-cluster-claims":      func(o *Options) { o.MaxClaims = -1 },
-		"--client-cert-expiration-seconds": func(o *Options) { o.CertSeconds = 60 },
+		"--client-cert-expiration-seconds": func(o *Options) { byCertificate(o).ExpirationSeconds = 60 },
 		"--registration-auth":              func(o *Options) { o.Auth = "grpc" },
-		"--hub-cluster-arn":                func(o *Options) { o.Auth, o.ManagedARN = authAWSOfSeed, managedARN },
-		"--managed-cluster-arn":            func(o *Options) { o.Auth, o.HubARN = authAWS, hubARN },
+		"--hub-cluster-arn":                func(o *Options) { o.Auth, byAWS(o).ManagedARN = "aws-irsa", managedARN },
+		"--managed-cluster-arn":            func(o *Options) { o.Auth, byAWS(o).HubARN = "awsirsa", hubARN },
 		"--eks-token-command": func(o *Options) {
-			o.Auth, o.HubARN, o.ManagedARN, o.EKSTokenCommand = authAWS, hubARN, managedARN, "x"
+			o.Auth, *byAWS(o) = "awsirsa", awsirsa.Driver{HubARN: hubARN, ManagedARN: managedARN, TokenCommand: "x"}
 		},
 	} {
 		o := NewOptions()
@@ -64,8 +69,8 @@ func TestOptions_TheHubsARNHasTwoSpellings(t *testing.T) {
 	for _, flag := range []string{"--hub-cluster-arn", "--eks-hub-cluster-arn"} {
 		o := NewOptions()
 		flags := o.Flags()
-		if err := flags.FlagSet("registration").Parse([]string{flag + "=" + hubARN}); err != nil || o.HubARN != hubARN {
-			t.Errorf("%s: %v, %q", flag, err, o.HubARN)
+		if err := flags.FlagSet("registration").Parse([]string{flag + "=" + hubARN}); err != nil || byAWS(o).HubARN != hubARN {
+			t.Errorf("%s: %v, %q", flag, err, byAWS(o).HubARN)
 		}
 	}
 }
@@ -108,71 +113,24 @@ func TestCommand_HelpNamesTheFlagsAndTheCommands(t *testing.T) {
 	}
 }
 
-func TestHealth_SaysWhatIsWaitedForAndStops(t *testing.T) {
-	h := &health{}
-	ctx := klog.NewContext(t.Context(), klog.New(nil))
-	server := httptest.NewServer(h.handler())
-	defer server.Close()
-	get := func(path string) (int, string) {
-		t.Helper()
-		response, err := http.Get(server.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = response.Body.Close() }()
-		body, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return response.StatusCode, string(body)
-	}
-	h.waiting("the hub to accept the cluster")
-	if code, body := get("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "the hub to accept") {
-		t.Errorf("got %d %q", code, body)
-	}
-	if code, _ := get("/healthz"); code != http.StatusOK {
-		t.Errorf("got %d", code)
-	}
-	h.renewed(time.Minute)
-	if code, body := get("/readyz"); code != http.StatusOK {
-		t.Errorf("got %d %q", code, body)
-	}
-
-	stop, err := serve(ctx, "metrics", "127.0.0.1:0", metricsHandler())
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop()
-	if stop, err = serve(ctx, "none", "0", nil); err != nil {
-		t.Fatal(err)
-	}
-	stop()
-	if _, err := serve(ctx, "bad", "no-port", nil); err == nil {
-		t.Error("an address that is none is taken")
-	}
-}
-
 // The whole process, with a managed cluster that does not answer, ends when it is told to.
 func TestRun_EndsWithItsContext(t *testing.T) {
-	spoke := httptest.NewServer(http.NotFoundHandler())
-	defer spoke.Close()
+	ctx, cancel := context.WithCancel(agenttest.Quiet(t))
+	defer cancel()
+	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.NotFound(w, r)
+		cancel() // it has asked
+	}))
+	defer own.Close()
 	o := NewOptions()
 	o.HealthAddress, o.MetricsAddress = "127.0.0.1:0", "127.0.0.1:0"
 	o.Spoke.Kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	kubeconfig := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \"" + spoke.URL + "\"}}]\n" +
+	kubeconfig := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \"" + own.URL + "\"}}]\n" +
 		"contexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"
 	if err := os.WriteFile(o.Spoke.Kubeconfig, []byte(kubeconfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(klog.NewContext(t.Context(), klog.New(nil)), 100*time.Millisecond)
-	defer cancel()
 	if err := o.Run(ctx); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestConnect_NeedsAConfigurationThatIsOne(t *testing.T) {
-	if _, err := connect(&rest.Config{Host: "https://hub", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("x")}}); err == nil {
-		t.Error("a certificate authority that is none is taken")
 	}
 }

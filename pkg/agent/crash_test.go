@@ -12,7 +12,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterhub/clusterhub/pkg/agent/agenttest"
+	"github.com/clusterhub/clusterhub/pkg/agent/identity/csr"
+	"github.com/clusterhub/clusterhub/pkg/agent/state"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
 // atEachWrite runs a test in which a process crashes before or after its n-th write, to the hub or to its own cluster,
@@ -38,10 +42,10 @@ var errCrashed = errors.New("crashed")
 
 // crashing is a context that ends at the n-th write from now; nothing is written after it.
 func (w *world) crashing(when string, n int) (ctx context.Context, cancel context.CancelCauseFunc) {
-	ctx, cancel = context.WithCancelCause(quiet(w.t))
+	ctx, cancel = context.WithCancelCause(agenttest.Quiet(w.T))
 	var writes atomic.Int32
-	w.set(func() {
-		w.write = func(do func()) {
+	w.Set(func() {
+		w.Write = func(do func()) {
 			k := int(writes.Add(1))
 			if k < n || k == n && when == "after" {
 				do()
@@ -61,29 +65,33 @@ func (w *world) run(ctx context.Context, cancel context.CancelCauseFunc) (stop f
 	return func() bool {
 		cancel(nil)
 		<-ended
-		w.set(func() { w.write = nil })
+		w.Set(func() { w.Write = nil })
 		return errors.Is(context.Cause(ctx), errCrashed)
 	}
 }
 
 // whole checks that nothing is under way any more, and that the hub knows the agent's key.
-func (w *world) whole() state {
-	w.t.Helper()
-	s := w.secret()
-	if why := (&csrIdentity{}).usable(s); why != nil {
-		w.t.Errorf("there is no identity: %v", why)
+func (w *world) whole() state.State {
+	w.T.Helper()
+	s := w.State()
+	own, err := csr.New().Find(s)
+	if own == nil || err != nil {
+		w.T.Fatalf("there is no identity: %v", err)
 	}
-	if len(s.nextKey) > 0 || s.nextCSR != "" {
-		w.t.Error("something was left over")
+	if why := own.Usable(s); why != nil {
+		w.T.Errorf("there is no identity: %v", why)
+	}
+	if len(s.NextKey) > 0 || s.NextCSR != "" {
+		w.T.Error("something was left over")
 	}
 	return s
 }
 
 // known fails unless the cluster was made with the key that there is now.
-func (w *world) known(s state) {
-	w.t.Helper()
-	if len(s.key) > 0 && w.cluster().Annotations[registration.AnnotationAgentKey] != mustHash(w.t, s.key) {
-		w.t.Error("the hub knows another key")
+func (w *world) known(s state.State) {
+	w.T.Helper()
+	if len(s.Key) > 0 && w.Cluster().Annotations[registration.AnnotationAgentKey] != agenttest.KeyHash(w.T, s.Key) {
+		w.T.Error("the hub knows another key")
 	}
 }
 
@@ -92,38 +100,38 @@ func TestJoin_ResumesAfterACrashAtEachWrite(t *testing.T) {
 		w := newWorld(t)
 		ctx, cancel := w.crashing(when, n)
 		stop := w.run(ctx, cancel)
-		pass(5 * time.Second)
+		agenttest.Pass(5 * time.Second)
 		if ctx.Err() == nil {
-			w.accept()
-			pass(20 * time.Second)
+			w.Accept()
+			agenttest.Pass(20 * time.Second)
 		}
 		crashed := stop()
-		key := firstKey(w.secret())
+		key := firstKey(w.State())
 
 		end := start(t, w.newAgent())
-		pass(5 * time.Second)
-		w.accept()
-		pass(time.Minute)
+		agenttest.Pass(5 * time.Second)
+		w.Accept()
+		agenttest.Pass(time.Minute)
 		end()
 		s := w.whole()
 		w.known(s)
-		if key != "" && string(s.key) != key {
+		if key != "" && string(s.Key) != key {
 			t.Error("the certificate is for another key than the process before had")
 		}
-		for _, csr := range w.listCSRs() {
-			if !requestsKey(csr.Spec.Request, s.key) {
-				t.Errorf("%s is for another key", csr.Name)
+		for _, asked := range w.CSRs() {
+			if request, err := agentcsr.Parse(&asked); err != nil || request.KeySHA256 != agenttest.KeyHash(t, s.Key) {
+				t.Errorf("%s is for another key: %v", asked.Name, err)
 			}
 		}
 		return crashed
 	})
 }
 
-func firstKey(s state) string {
-	if len(s.key) > 0 {
-		return string(s.key)
+func firstKey(s state.State) string {
+	if len(s.Key) > 0 {
+		return string(s.Key)
 	}
-	return string(s.nextKey)
+	return string(s.NextKey)
 }
 
 func TestRotation_ResumesAfterACrashAtEachWrite(t *testing.T) {
@@ -131,11 +139,11 @@ func TestRotation_ResumesAfterACrashAtEachWrite(t *testing.T) {
 		w := newWorld(t)
 		_, end := w.joined()
 		end()
-		before := w.secret()
-		pass(7*time.Hour + 59*time.Minute)
+		before := w.State()
+		agenttest.Pass(7*time.Hour + 59*time.Minute)
 		// A lease that cannot be renewed leaves few writes to crash at.
-		w.set(func() {
-			w.refuse = func(_, verb, resource string) error {
+		w.Set(func() {
+			w.Refuse = func(_, verb, resource string) error {
 				if verb == "update" && resource == "leases" {
 					return errors.New("not now")
 				}
@@ -144,25 +152,25 @@ func TestRotation_ResumesAfterACrashAtEachWrite(t *testing.T) {
 		})
 		ctx, cancel := w.crashing(when, n)
 		stop := w.run(ctx, cancel)
-		pass(5 * time.Minute)
-		w.approve()
-		pass(5 * time.Minute)
+		agenttest.Pass(5 * time.Minute)
+		w.Approve()
+		agenttest.Pass(5 * time.Minute)
 		crashed := stop()
-		under := w.secret()
+		under := w.State()
 
 		end = start(t, w.newAgent())
-		pass(5 * time.Minute)
-		w.approve()
-		pass(5 * time.Minute)
+		agenttest.Pass(5 * time.Minute)
+		w.Approve()
+		agenttest.Pass(5 * time.Minute)
 		end()
 		s := w.whole()
-		if string(s.key) == string(before.key) {
+		if string(s.Key) == string(before.Key) {
 			t.Error("the certificate was not renewed")
 		}
-		if len(under.nextKey) > 0 && string(s.key) != string(under.nextKey) {
+		if len(under.NextKey) > 0 && string(s.Key) != string(under.NextKey) {
 			t.Error("the certificate is for another key than the process before had")
 		}
-		if n := w.asked(bootstrapUser + " create managedclusters"); n != 1 {
+		if n := w.Asked(agenttest.BootstrapUser + " create managedclusters"); n != 1 {
 			t.Errorf("the cluster was made %d times", n)
 		}
 		return crashed

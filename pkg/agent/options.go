@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -20,24 +19,20 @@ import (
 	"k8s.io/component-base/featuregate"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
-	"github.com/clusterhub/clusterhub/pkg/irsa"
+	"github.com/clusterhub/clusterhub/pkg/agent/hub"
+	"github.com/clusterhub/clusterhub/pkg/agent/identity"
+	"github.com/clusterhub/clusterhub/pkg/agent/identity/awsirsa"
+	"github.com/clusterhub/clusterhub/pkg/agent/identity/csr"
+	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-const (
-	// annotationPrefix begins the annotations that an agent may be told to put on its cluster.
-	annotationPrefix    = registration.AgentAnnotationPrefix
-	defaultLeaseSeconds = 60
-
-	authCSR = "csr"
-	authAWS = "awsirsa"
-	// authAWSOfSeed is the same, as the specification of the registration spells it.
-	authAWSOfSeed = "aws-irsa"
-)
+// annotationPrefix begins the annotations that an agent may be told to put on its cluster.
+const annotationPrefix = registration.AgentAnnotationPrefix
 
 // Options are hub-agent's flags.
 type Options struct {
-	Spoke SpokeOptions
+	Spoke spoke.Options
 
 	// BootstrapKubeconfig is the file with the way to the hub for a cluster that has no identity yet. Without it the secret
 	// registration.BootstrapSecret is read.
@@ -54,13 +49,9 @@ type Options struct {
 	LeaseSeconds int32
 	MaxClaims    int
 
-	// Auth is how the cluster gets its identity: csr or awsirsa.
-	Auth string
-	// CertSeconds is the life of certificates that is asked for; 0 leaves it to the hub.
-	CertSeconds     int32
-	HubARN          string
-	ManagedARN      string
-	EKSTokenCommand string
+	// Auth is by which of Drivers the cluster gets its identity.
+	Auth    string
+	Drivers identity.Drivers
 
 	// HealthAddress and MetricsAddress are host:port of plain HTTP; "0" turns one off.
 	HealthAddress  string
@@ -70,28 +61,23 @@ type Options struct {
 	Logs        *logsapi.LoggingConfiguration
 }
 
-// SpokeOptions are the way to the agent's own cluster.
-type SpokeOptions struct {
-	// Kubeconfig is a file; the pod's own identity is used when it is empty.
-	Kubeconfig string
-	// Namespace is where the agent keeps its secret.
-	Namespace string
-}
+// drivers are the ways to get an identity. A new one is one more line here.
+func drivers() identity.Drivers { return identity.Drivers{csr.New(), awsirsa.New()} }
 
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	gate := featuregate.NewFeatureGate()
 	utilruntime.Must(logsapi.AddFeatureGates(gate))
 	return &Options{
-		Spoke:           SpokeOptions{Namespace: registration.AgentNamespace},
-		LeaseSeconds:    defaultLeaseSeconds,
-		MaxClaims:       20,
-		Auth:            authCSR,
-		EKSTokenCommand: tokenCommandOwn,
-		HealthAddress:   "127.0.0.1:8082",
-		MetricsAddress:  "0",
-		FeatureGate:     gate,
-		Logs:            logsapi.NewLoggingConfiguration(),
+		Spoke:          spoke.NewOptions(),
+		LeaseSeconds:   hub.DefaultLeaseSeconds,
+		MaxClaims:      20,
+		Auth:           csr.Name,
+		Drivers:        drivers(),
+		HealthAddress:  "127.0.0.1:8082",
+		MetricsAddress: "0",
+		FeatureGate:    gate,
+		Logs:           logsapi.NewLoggingConfiguration(),
 	}
 }
 
@@ -100,7 +86,7 @@ const logFlags = "logs"
 
 // Flags returns the flags, grouped for --help.
 func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
-	o.Spoke.addFlags(fss.FlagSet("managed cluster"))
+	o.Spoke.AddFlags(fss.FlagSet("managed cluster"))
 	o.addClusterFlags(fss.FlagSet("managed cluster"))
 	o.addRegistrationFlags(fss.FlagSet("registration"))
 	fs := fss.FlagSet("endpoints")
@@ -111,14 +97,6 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	o.FeatureGate.AddFlag(fss.FlagSet("features"))
 	logsapi.AddFlags(o.Logs, fss.FlagSet(logFlags))
 	return fss
-}
-
-func (o *SpokeOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Kubeconfig, "spoke-kubeconfig", o.Kubeconfig,
-		"Path of the kubeconfig of the managed cluster. Inside a cluster, the default is that cluster and the pod's "+
-			"service account.")
-	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
-		"Namespace on the managed cluster of the agent's secrets. It has to exist.")
 }
 
 func (o *Options) addClusterFlags(fs *pflag.FlagSet) {
@@ -141,22 +119,17 @@ func (o *Options) addRegistrationFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.BootstrapKubeconfig, "bootstrap-kubeconfig", o.BootstrapKubeconfig,
 		"Path of the kubeconfig of the hub for a cluster that has no identity yet. The default is the key "+
 			registration.KeyKubeconfig+" of the secret "+registration.BootstrapSecret+" in --namespace.")
-	fs.StringVar(&o.Auth, "registration-auth", o.Auth,
-		"How the cluster gets its identity: "+authCSR+" (a client certificate) or "+authAWS+" (AWS IAM; also spelled "+
-			authAWSOfSeed+").")
-	fs.Int32Var(&o.CertSeconds, "client-cert-expiration-seconds", o.CertSeconds,
-		"Life of client certificates to ask for, at least 600. 0 leaves it to the hub.")
-	fs.StringVar(&o.HubARN, "hub-cluster-arn", o.HubARN, "ARN of the hub's EKS cluster, for "+authAWS+".")
-	fs.StringVar(&o.HubARN, "eks-hub-cluster-arn", o.HubARN, "The same as --hub-cluster-arn.")
-	fs.StringVar(&o.ManagedARN, "managed-cluster-arn", o.ManagedARN, "ARN of the managed EKS cluster, for "+authAWS+".")
-	fs.StringVar(&o.EKSTokenCommand, "eks-token-command", o.EKSTokenCommand,
-		"Command by which the kubeconfig in the secret gets tokens, for "+authAWS+": "+tokenCommandOwn+" (hub-agent "+
-			"eks-token) or "+tokenCommandAWS+" (aws eks get-token).")
+	var known []string
+	for _, driver := range o.Drivers {
+		known = append(known, driver.Names()[0]+" ("+driver.Summary()+")")
+		driver.AddFlags(fs)
+	}
+	fs.StringVar(&o.Auth, "registration-auth", o.Auth, "How the cluster gets its identity: "+strings.Join(known, " or ")+".")
 }
 
 // Validate returns every error of the flags at once.
 func (o *Options) Validate() error {
-	errs := o.Spoke.validate()
+	errs := o.Spoke.Validate()
 	if o.ClusterName != "" {
 		errs = append(errs, validateName(o.ClusterName)...)
 	}
@@ -172,34 +145,16 @@ func (o *Options) Validate() error {
 	if o.MaxClaims < 0 {
 		errs = append(errs, fmt.Errorf("--max-custom-cluster-claims must not be below 0, as %d is", o.MaxClaims))
 	}
-	if o.CertSeconds != 0 && o.CertSeconds < 600 {
-		errs = append(errs, fmt.Errorf("--client-cert-expiration-seconds must be 0 or at least 600, not %d", o.CertSeconds))
+	chosen := o.Drivers.Named(o.Auth)
+	var known []string
+	for _, driver := range o.Drivers {
+		known = append(known, driver.Names()[0])
+		errs = append(errs, driver.Validate(driver == chosen)...)
 	}
-	switch o.Auth {
-	case authCSR:
-	case authAWS, authAWSOfSeed:
-		if _, err := o.roles(); err != nil {
-			errs = append(errs, err)
-		}
-		if !slices.Contains([]string{tokenCommandOwn, tokenCommandAWS}, o.EKSTokenCommand) {
-			errs = append(errs, fmt.Errorf("--eks-token-command must be %s or %s, not %q", tokenCommandOwn, tokenCommandAWS,
-				o.EKSTokenCommand))
-		}
-	default:
-		errs = append(errs, fmt.Errorf("--registration-auth must be %s or %s, not %q", authCSR, authAWS, o.Auth))
+	if chosen == nil {
+		errs = append(errs, fmt.Errorf("--registration-auth must be %s, not %q", strings.Join(known, " or "), o.Auth))
 	}
 	return utilerrors.NewAggregate(errs)
-}
-
-func (o *SpokeOptions) validate() (errs []error) {
-	if o.Kubeconfig == "" && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
-		errs = append(errs, errors.New("--spoke-kubeconfig must name the kubeconfig of the managed cluster when hub-agent "+
-			"runs outside of it"))
-	}
-	if o.Namespace == "" {
-		errs = append(errs, errors.New("--namespace must not be empty"))
-	}
-	return errs
 }
 
 func validateName(name string) []error {
@@ -228,6 +183,13 @@ func (o *Options) validateServer() (errs []error) {
 	return errs
 }
 
+// cluster is what the flags say of the cluster.
+func (o *Options) cluster() (*hub.Cluster, error) {
+	ca, err := o.serverCA()
+	return &hub.Cluster{Name: o.ClusterName, ServerURL: o.ServerURL, ServerCA: ca, Annotations: o.ClusterAnnotations,
+		LeaseSeconds: o.LeaseSeconds}, err
+}
+
 func (o *Options) serverCA() ([]byte, error) {
 	if o.ServerCAFile == "" {
 		return nil, nil
@@ -240,21 +202,4 @@ func (o *Options) serverCA() ([]byte, error) {
 		return nil, fmt.Errorf("--cluster-ca-file: %s has no PEM certificates", o.ServerCAFile)
 	}
 	return ca, nil
-}
-
-// roles are the IAM roles of the cluster.
-func (o *Options) roles() (irsa.Identity, error) {
-	hub, err := irsa.ParseClusterARN(o.HubARN)
-	if err != nil {
-		return irsa.Identity{}, fmt.Errorf("--hub-cluster-arn: %w", err)
-	}
-	managed, err := irsa.ParseClusterARN(o.ManagedARN)
-	if err != nil {
-		return irsa.Identity{}, fmt.Errorf("--managed-cluster-arn: %w", err)
-	}
-	roles, err := irsa.NewIdentity(hub, managed)
-	if err != nil {
-		return irsa.Identity{}, fmt.Errorf("--managed-cluster-arn: %w", err)
-	}
-	return roles, nil
 }

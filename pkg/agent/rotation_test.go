@@ -4,7 +4,6 @@
 package agent
 
 import (
-	"crypto/x509"
 	"errors"
 	"strings"
 	"testing"
@@ -14,46 +13,37 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterhub/clusterhub/pkg/agent/agenttest"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
-
-func TestRotation_IsAtFourFifthsOfALifeGiveOrTakeATwentieth(t *testing.T) {
-	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	leaf := &x509.Certificate{NotBefore: from, NotAfter: from.Add(100 * time.Hour)}
-	for random, want := range map[float64]time.Duration{0: 75 * time.Hour, 0.5: 80 * time.Hour, 1: 85 * time.Hour} {
-		if got := renewAt(leaf, random).Sub(from); got.Round(time.Second) != want {
-			t.Errorf("with %v it is after %s, want %s", random, got, want)
-		}
-	}
-}
 
 func TestRotation_UsesItsOwnIdentityAndANewKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t) // certificates live 10 h
 		_, stop := w.joined()
-		before, bootstrapped := w.secret(), w.asked(bootstrapUser)
-		pass(7*time.Hour + 50*time.Minute)
-		if n := len(w.listCSRs()); n != 1 {
+		before, bootstrapped := w.State(), w.Asked(agenttest.BootstrapUser)
+		agenttest.Pass(7*time.Hour + 50*time.Minute)
+		if n := len(w.CSRs()); n != 1 {
 			t.Fatalf("before its time there are %d requests", n)
 		}
-		pass(30 * time.Minute)
-		w.approve()
-		pass(10 * time.Minute)
-		after := w.secret()
-		if string(after.key) == string(before.key) || string(after.cert) == string(before.cert) || len(after.nextKey) > 0 {
+		agenttest.Pass(30 * time.Minute)
+		w.Approve()
+		agenttest.Pass(10 * time.Minute)
+		after := w.State()
+		if string(after.Key) == string(before.Key) || string(after.Cert) == string(before.Cert) || len(after.NextKey) > 0 {
 			t.Error("it has not changed its key and its certificate")
 		}
-		if string(after.kubeconfig) != string(before.kubeconfig) || after.agentName != before.agentName {
+		if string(after.Kubeconfig) != string(before.Kubeconfig) || after.AgentName != before.AgentName {
 			t.Error("something else has changed with them")
 		}
-		if n := w.asked(bootstrapUser); n != bootstrapped {
+		if n := w.Asked(agenttest.BootstrapUser); n != bootstrapped {
 			t.Error("the bootstrap kubeconfig was used")
 		}
-		c := w.cluster()
-		if got := condition(c, registration.ConditionCertificateRotated); got.Status != metav1.ConditionTrue || got.Reason != registration.ReasonCertificateUpdated {
+		c := w.Cluster()
+		if got := w.Condition(registration.ConditionCertificateRotated); got.Status != metav1.ConditionTrue || got.Reason != registration.ReasonCertificateUpdated {
 			t.Errorf("the condition is %+v", got)
 		}
-		if c.Annotations[registration.AnnotationAgentKey] != mustHash(t, before.key) {
+		if c.Annotations[registration.AnnotationAgentKey] != agenttest.KeyHash(t, before.Key) {
 			t.Error("the agent has changed the key that the cluster was made with, which is the hub's to decide")
 		}
 		stop()
@@ -64,28 +54,28 @@ func TestRotation_AFailureIsAConditionAndIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		_, stop := w.joined()
-		w.set(func() {
-			w.refuse = func(_, verb, resource string) error {
+		w.Set(func() {
+			w.Refuse = func(_, verb, resource string) error {
 				if resource == "certificatesigningrequests" {
 					return apierrors.NewInternalError(errors.New("no signer"))
 				}
 				return nil
 			}
 		})
-		pass(8*time.Hour + 10*time.Minute)
-		if got := condition(w.cluster(), registration.ConditionCertificateRotated); got.Status != metav1.ConditionFalse ||
+		agenttest.Pass(8*time.Hour + 10*time.Minute)
+		if got := w.Condition(registration.ConditionCertificateRotated); got.Status != metav1.ConditionFalse ||
 			got.Reason != registration.ReasonCertificateFailed || !strings.Contains(got.Message, "no signer") {
 			t.Errorf("the condition is %+v", got)
 		}
-		key := w.secret().nextKey
-		w.set(func() { w.refuse = nil })
-		pass(6 * time.Minute)
-		w.approve()
-		pass(10 * time.Minute)
-		if s := w.secret(); len(key) == 0 || string(s.key) != string(key) {
+		key := w.State().NextKey
+		w.Set(func() { w.Refuse = nil })
+		agenttest.Pass(6 * time.Minute)
+		w.Approve()
+		agenttest.Pass(10 * time.Minute)
+		if s := w.State(); len(key) == 0 || string(s.Key) != string(key) {
 			t.Error("it was not renewed with the key of the first try")
 		}
-		if got := condition(w.cluster(), registration.ConditionCertificateRotated); got.Status != metav1.ConditionTrue {
+		if got := w.Condition(registration.ConditionCertificateRotated); got.Status != metav1.ConditionTrue {
 			t.Errorf("afterwards the condition is %+v", got)
 		}
 		stop()
@@ -96,18 +86,18 @@ func TestRotation_ARestartUnderWayResumesWithTheSameKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		_, stop := w.joined()
-		pass(8*time.Hour + 10*time.Minute)
+		agenttest.Pass(8*time.Hour + 10*time.Minute)
 		stop()
-		under := w.secret()
-		if under.nextCSR == "" || string(under.nextKey) == string(under.key) {
+		under := w.State()
+		if under.NextCSR == "" || string(under.NextKey) == string(under.Key) {
 			t.Fatal("no renewal is under way")
 		}
 		stop = start(t, w.newAgent())
-		pass(time.Minute)
-		w.approve()
-		pass(10 * time.Minute)
-		if s := w.secret(); string(s.key) != string(under.nextKey) || len(w.listCSRs()) != 2 {
-			t.Errorf("it asked for another key, by %d requests", len(w.listCSRs()))
+		agenttest.Pass(time.Minute)
+		w.Approve()
+		agenttest.Pass(10 * time.Minute)
+		if s := w.State(); string(s.Key) != string(under.NextKey) || len(w.CSRs()) != 2 {
+			t.Errorf("it asked for another key, by %d requests", len(w.CSRs()))
 		}
 		stop()
 	})
@@ -118,29 +108,29 @@ func TestRotation_AnExpiredCertificateFallsBackToTheBootstrapKubeconfigWithTheKe
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			_, stop := w.joined()
-			before := w.secret()
-			w.set(func() { w.granted = false }) // denied, so that no renewal succeeds
+			before := w.State()
+			w.Set(func() { w.Granted = false }) // denied, so that no renewal succeeds
 			if restarted {
 				stop()
 			}
-			pass(11 * time.Hour)
+			agenttest.Pass(11 * time.Hour)
 			if restarted {
 				stop = start(t, w.newAgent())
-				pass(time.Minute)
+				agenttest.Pass(time.Minute)
 			}
-			s := w.secret()
-			if string(s.nextKey) != string(before.key) || s.nextCSR == "" {
+			s := w.State()
+			if string(s.NextKey) != string(before.Key) || s.NextCSR == "" {
 				t.Fatal("it does not ask for the key that the hub knows")
 			}
-			if len(w.events()) > 0 {
-				t.Errorf("it says that the key is new: %q", w.events())
+			if len(w.Events()) > 0 {
+				t.Errorf("it says that the key is new: %q", w.Events())
 			}
-			w.accept()
-			pass(2 * time.Minute)
-			if s := w.secret(); string(s.key) != string(before.key) || string(s.cert) == string(before.cert) {
+			w.Accept()
+			agenttest.Pass(2 * time.Minute)
+			if s := w.State(); string(s.Key) != string(before.Key) || string(s.Cert) == string(before.Cert) {
 				t.Error("it did not get a new certificate for its key")
 			}
-			if w.lease().Spec.RenewTime.Time.Before(time.Now().Add(-time.Minute)) {
+			if w.Lease().Spec.RenewTime.Time.Before(time.Now().Add(-time.Minute)) {
 				t.Error("the lease is not renewed again")
 			}
 			stop()

@@ -8,37 +8,44 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
+	"github.com/clusterhub/clusterhub/pkg/agent/health"
+	"github.com/clusterhub/clusterhub/pkg/agent/hub"
+	"github.com/clusterhub/clusterhub/pkg/agent/identity"
+	"github.com/clusterhub/clusterhub/pkg/agent/join"
+	"github.com/clusterhub/clusterhub/pkg/agent/rights"
+	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
+	"github.com/clusterhub/clusterhub/pkg/agent/state"
+	"github.com/clusterhub/clusterhub/pkg/agent/task"
+	"github.com/clusterhub/clusterhub/pkg/agent/tasks/lease"
+	"github.com/clusterhub/clusterhub/pkg/agent/tasks/namespaces"
+	"github.com/clusterhub/clusterhub/pkg/agent/tasks/renewal"
+	"github.com/clusterhub/clusterhub/pkg/agent/tasks/status"
 )
 
 // Run registers the cluster and keeps the hub informed of it until the context ends.
 func (o *Options) Run(ctx context.Context) error {
-	spoke, err := o.Spoke.config()
+	config, err := o.Spoke.Config()
 	if err != nil {
 		return explain("reading --spoke-kubeconfig", err)
 	}
-	a, err := o.assemble(spoke)
+	own, err := spoke.New(config, o.Spoke.Namespace)
 	if err != nil {
 		return explain("assembling the agent", err)
 	}
-	stopHealth, err := serve(ctx, "health", o.HealthAddress, a.health.handler())
+	a, err := o.assemble(own)
+	if err != nil {
+		return explain("assembling the agent", err)
+	}
+	stopHealth, err := health.Serve(ctx, "health", o.HealthAddress, a.Health.Handler())
 	if err != nil {
 		return explain("listening on --health-probe-bind-address", err)
 	}
 	defer stopHealth()
-	stopMetrics, err := serve(ctx, "metrics", o.MetricsAddress, metricsHandler())
+	stopMetrics, err := health.Serve(ctx, "metrics", o.MetricsAddress, health.Metrics())
 	if err != nil {
 		return explain("listening on --metrics-bind-address", err)
 	}
 	defer stopMetrics()
-	stopFacts, err := a.facts.(*spokeFacts).start(ctx)
-	if err != nil {
-		return explain("watching the nodes", err)
-	}
-	defer stopFacts()
 	if err := a.run(ctx); err != nil {
 		return explain("the flags do not fit", err)
 	}
@@ -50,71 +57,40 @@ func explain(what string, err error) error {
 	return fmt.Errorf("hub-agent cannot start: %s: %w", what, err)
 }
 
-// config is how we reach the agent's own cluster.
-func (o *SpokeOptions) config() (config *rest.Config, err error) {
-	if o.Kubeconfig != "" {
-		config, err = clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
-	} else {
-		config, err = rest.InClusterConfig()
-	}
+func (o *Options) assemble(own *spoke.Cluster) (*agent, error) {
+	cluster, err := o.cluster()
 	if err != nil {
 		return nil, err
 	}
-	return rest.AddUserAgent(config, "hub-agent"), nil
+	bootstrap := &hub.Bootstrap{File: o.BootstrapKubeconfig, Client: own.Client, Namespace: own.Namespace}
+	joiner := &join.Joiner{
+		Cluster: cluster, Spoke: own, Store: &state.Store{Client: own.Client, Namespace: own.Namespace},
+		Bootstrap: bootstrap.Read, Connect: hub.New, Health: &health.Health{}, Random: rand.Float64,
+	}
+	return newAgent(joiner, o.Drivers.Named(o.Auth), status.NewFacts(own, o.MaxClaims))
 }
 
-func (o *Options) assemble(spoke *rest.Config) (*agent, error) {
-	watching, err := kubernetes.NewForConfig(spoke)
-	if err != nil {
-		return nil, err
+// rights are what the agent needs: those of all that it does.
+func (a *agent) rights() rights.Rights {
+	sum := rights.Sum(state.Rights, join.Rights)
+	for _, t := range a.tasks {
+		sum = rights.Sum(sum, t.Rights)
 	}
-	// A watch is open for as long as it may be, everything else ends in time.
-	limited := rest.CopyConfig(spoke)
-	limited.Timeout = spokeTimeout
-	client, err := kubernetes.NewForConfig(limited)
-	if err != nil {
-		return nil, err
-	}
-	unstructured, err := dynamic.NewForConfig(limited)
-	if err != nil {
-		return nil, err
-	}
-	ca, err := o.serverCA()
-	if err != nil {
-		return nil, err
-	}
-	a := &agent{
-		settings: settings{
-			clusterName: o.ClusterName, serverURL: o.ServerURL, serverCA: ca, annotations: o.ClusterAnnotations,
-			leaseSeconds: o.LeaseSeconds, namespace: o.Spoke.Namespace,
-		},
-		spoke:     client,
-		store:     &store{client: client, namespace: o.Spoke.Namespace},
-		bootstrap: (&bootstrapSource{file: o.BootstrapKubeconfig, client: client, namespace: o.Spoke.Namespace}).read,
-		connect:   connect,
-		random:    rand.Float64,
-		health:    &health{},
-		kicked:    make(chan struct{}, 1),
-	}
-	a.facts = &spokeFacts{client: client, watching: watching, dynamic: unstructured,
-		probe: probeLive(client.Discovery().RESTClient()), maxClaims: o.MaxClaims, changed: a.kick}
-	a.identity, err = o.identity(a)
-	return a, err
+	return sum
 }
 
-func (o *Options) identity(a *agent) (identity, error) {
-	if o.Auth == authCSR {
-		return a.csrIdentity(o.CertSeconds), nil
-	}
-	roles, err := o.roles()
+// newAgent completes an agent that knows its cluster and its hub: with its identity, and with all that it does once it has one.
+func newAgent(j *join.Joiner, driver identity.Driver, facts status.Facts) (*agent, error) {
+	view := hub.NewView(j.Cluster.LeaseSeconds)
+	own, err := driver.New(identity.Agent{Store: j.Store, Connect: j.Connect, Random: j.Random, Report: view.Report, Tell: j.Spoke.Tell})
 	if err != nil {
 		return nil, err
 	}
-	return &awsIdentity{store: a.store, roles: roles, command: o.EKSTokenCommand, connect: a.connect,
-		tokens: &eksTokens{cluster: roles.Hub.Name, region: roles.Hub.Region, roleARN: roles.HubRoleARN()}}, nil
-}
-
-func (a *agent) csrIdentity(expirationSeconds int32) *csrIdentity {
-	return &csrIdentity{store: a.store, expirationSeconds: expirationSeconds, random: a.random, report: a.report,
-		tell: a.tell, unknownKey: func() bool { return a.newKey }}
+	j.Identity = own
+	return &agent{Joiner: j, view: view, tasks: []task.Task{
+		renewal.New(own, driver.Rights()),
+		lease.New(view, j.Health),
+		status.New(status.Options{View: view, Cluster: j.Cluster, Facts: facts, Anew: j.Anew}),
+		namespaces.New(j.Spoke, view),
+	}}, nil
 }

@@ -16,16 +16,21 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
+	"github.com/clusterhub/clusterhub/pkg/agent/hub"
+	"github.com/clusterhub/clusterhub/pkg/agent/identity"
+	"github.com/clusterhub/clusterhub/pkg/agent/repeat"
+	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
+	"github.com/clusterhub/clusterhub/pkg/agent/state"
+	"github.com/clusterhub/clusterhub/pkg/agent/tasks/namespaces"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // unjoiner takes a cluster out of its hub, with the cluster's own identity, and then removes that.
 type unjoiner struct {
-	spoke   kubernetes.Interface
-	store   *store
-	connect func(*rest.Config) (*hub, error)
+	store   *state.Store
+	drivers identity.Drivers
+	connect hub.Connect
 	random  func() float64
 	out     io.Writer
 	// force removes what is on the cluster even if the hub cannot be told.
@@ -33,7 +38,7 @@ type unjoiner struct {
 }
 
 func newUnjoinCommand() *cobra.Command {
-	spoke := &SpokeOptions{Namespace: registration.AgentNamespace}
+	own := spoke.NewOptions()
 	timeout, force := 5*time.Minute, false
 	cmd := &cobra.Command{
 		Use:   "unjoin",
@@ -43,29 +48,29 @@ func newUnjoinCommand() *cobra.Command {
 			"registers the cluster again when it is started next. The ManagedCluster stays on the hub, not accepted.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if errs := spoke.validate(); len(errs) > 0 {
+			if errs := own.Validate(); len(errs) > 0 {
 				return errors.Join(errs...)
 			}
 			if timeout <= 0 {
 				return fmt.Errorf("--timeout must be above 0, not %s", timeout)
 			}
-			config, err := spoke.config()
+			config, err := own.Config()
 			if err != nil {
 				return fmt.Errorf("reading --spoke-kubeconfig: %w", err)
 			}
-			config.Timeout = spokeTimeout
+			config.Timeout = spoke.Timeout
 			client, err := kubernetes.NewForConfig(config)
 			if err != nil {
 				return fmt.Errorf("reading --spoke-kubeconfig: %w", err)
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			u := &unjoiner{spoke: client, store: &store{client: client, namespace: spoke.Namespace}, connect: connect,
-				random: rand.Float64, out: cmd.OutOrStdout(), force: force}
+			u := &unjoiner{store: &state.Store{Client: client, Namespace: own.Namespace}, drivers: drivers(),
+				connect: hub.New, random: rand.Float64, out: cmd.OutOrStdout(), force: force}
 			return u.run(ctx)
 		},
 	}
-	spoke.addFlags(cmd.Flags())
+	own.AddFlags(cmd.Flags())
 	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "How long it may take until the hub has taken the cluster's rights away.")
 	cmd.Flags().BoolVar(&force, "force", force, "Remove the agent's secret even if the hub cannot be told.")
 	return cmd
@@ -74,12 +79,12 @@ func newUnjoinCommand() *cobra.Command {
 func (u *unjoiner) say(format string, args ...any) { _, _ = fmt.Fprintf(u.out, format+"\n", args...) }
 
 func (u *unjoiner) run(ctx context.Context) error {
-	s, err := u.store.load(ctx)
+	s, err := u.store.Load(ctx)
 	if err != nil {
 		return err
 	}
-	if s.clusterName == "" {
-		u.say("This cluster is registered with no hub: there is no secret %s/%s.", u.store.namespace,
+	if s.ClusterName == "" {
+		u.say("This cluster is registered with no hub: there is no secret %s/%s.", u.store.Namespace,
 			registration.HubKubeconfigSecret)
 		return nil
 	}
@@ -87,51 +92,48 @@ func (u *unjoiner) run(ctx context.Context) error {
 	switch {
 	case err != nil && !u.force:
 		return fmt.Errorf("the hub was not told that cluster %s leaves: %w (--force removes the agent's secret all the same)",
-			s.clusterName, err)
+			s.ClusterName, err)
 	case err != nil:
 		u.say("The hub could not be told: %v. An admin has to set hubAcceptsClient of ManagedCluster %s to false.", err,
-			s.clusterName)
+			s.ClusterName)
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) { // the hub has had all the time; the rest is on this cluster
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 3*spokeTimeout)
+			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 3*spoke.Timeout)
 			defer cancel()
 		}
 	}
 	u.release(ctx, s)
-	if err := u.remove(ctx); err != nil {
+	u.say("Removing secret %s/%s ...", u.store.Namespace, registration.HubKubeconfigSecret)
+	if err := u.store.Remove(ctx); err != nil {
 		return err
 	}
-	u.say("Cluster %s has left the hub.", s.clusterName)
+	u.say("Cluster %s has left the hub.", s.ClusterName)
 	return nil
 }
 
 // leave ends once the hub has taken the cluster's rights away.
-func (u *unjoiner) leave(ctx context.Context, s state) error {
-	if len(s.kubeconfig) == 0 {
-		u.say("Cluster %s was never accepted: there is nothing to leave, an admin may delete its ManagedCluster.", s.clusterName)
+func (u *unjoiner) leave(ctx context.Context, s state.State) error {
+	if len(s.Kubeconfig) == 0 {
+		u.say("Cluster %s was never accepted: there is nothing to leave, an admin may delete its ManagedCluster.", s.ClusterName)
 		return nil
 	}
 	h, err := u.hub(s)
 	if err != nil {
 		return err
 	}
-	u.say("Telling the hub that cluster %s leaves ...", s.clusterName)
-	return u.untilGone(ctx, h, s.clusterName)
+	u.say("Telling the hub that cluster %s leaves ...", s.ClusterName)
+	return u.untilGone(ctx, h, s.ClusterName)
 }
 
-func (u *unjoiner) hub(s state) (*hub, error) {
-	var own identity = &csrIdentity{}
-	if len(s.cert) == 0 {
-		tokens, err := tokensOf(s.kubeconfig)
-		if err != nil {
-			return nil, err
-		}
-		own = &awsIdentity{tokens: tokens}
+func (u *unjoiner) hub(s state.State) (*hub.Hub, error) {
+	own, err := u.drivers.Find(s)
+	if err != nil {
+		return nil, err
 	}
-	if err := own.usable(s); err != nil {
+	if err := own.Usable(s); err != nil {
 		return nil, fmt.Errorf("the cluster's identity cannot be used: %w", err)
 	}
-	config, err := own.config(s, s.kubeconfig)
+	config, err := own.Config(s, s.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -139,8 +141,8 @@ func (u *unjoiner) hub(s state) (*hub, error) {
 }
 
 // untilGone asks the hub, and looks until it has done as asked; what fails is tried again.
-func (u *unjoiner) untilGone(ctx context.Context, h *hub, name string) error {
-	wait := backoff{shortest: time.Second, longest: 10 * time.Second, random: u.random}
+func (u *unjoiner) untilGone(ctx context.Context, h *hub.Hub, name string) error {
+	wait := repeat.Backoff{Shortest: time.Second, Longest: 10 * time.Second, Random: u.random}
 	said := ""
 	told := false
 	for {
@@ -156,7 +158,7 @@ func (u *unjoiner) untilGone(ctx context.Context, h *hub, name string) error {
 			said = err.Error()
 			u.say("Trying again: %v", err)
 		}
-		if !sleep(ctx, wait.next()) {
+		if !repeat.Sleep(ctx, wait.Next()) {
 			return u.gaveUp(ctx, told, said)
 		}
 	}
@@ -177,8 +179,8 @@ func (u *unjoiner) gaveUp(ctx context.Context, told bool, said string) error {
 }
 
 // step looks at the cluster on the hub: gone says that its rights are, asked that the hub has been told.
-func (u *unjoiner) step(ctx context.Context, h *hub, name string, told bool) (gone, asked bool, err error) {
-	clusters := h.clusters.ClusterV1().ManagedClusters()
+func (u *unjoiner) step(ctx context.Context, h *hub.Hub, name string, told bool) (gone, asked bool, err error) {
+	clusters := h.Clusters.ClusterV1().ManagedClusters()
 	cluster, err := clusters.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -213,30 +215,21 @@ func rightsGone(err error, told bool) bool {
 	if told {
 		return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
 	}
-	refused := (*roleRefusedError)(nil)
+	refused := (*identity.RefusedError)(nil)
 	return apierrors.IsForbidden(err) && !errors.As(err, &refused)
 }
 
 // release marks the namespaces that the hub has asked for. A label that stays is no reason to stay in the hub.
-func (u *unjoiner) release(ctx context.Context, s state) {
-	if len(s.kubeconfig) == 0 {
+func (u *unjoiner) release(ctx context.Context, s state.State) {
+	if len(s.Kubeconfig) == 0 {
 		return
 	}
-	n, err := newNamespaces(u.spoke, s.kubeconfig, u.store.namespace)
+	n, err := namespaces.Of(s.Kubeconfig, u.store.Client, u.store.Namespace)
 	if err != nil {
 		u.say("Labels of namespaces that the hub has asked for stay as they are: %v.", err)
 		return
 	}
-	if _, err := n.sync(ctx, nil); err != nil {
-		u.say("Namespaces may still have the label %s=true, although no hub asks for them: %v.", n.label, err)
+	if err := n.Release(ctx); err != nil {
+		u.say("Namespaces may still have the label %s=true, although no hub asks for them: %v.", n.Label, err)
 	}
-}
-
-func (u *unjoiner) remove(ctx context.Context) error {
-	u.say("Removing secret %s/%s ...", u.store.namespace, registration.HubKubeconfigSecret)
-	err := u.spoke.CoreV1().Secrets(u.store.namespace).Delete(ctx, registration.HubKubeconfigSecret, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("removing secret %s/%s: %w", u.store.namespace, registration.HubKubeconfigSecret, err)
-	}
-	return nil
 }

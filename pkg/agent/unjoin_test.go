@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/clusterhub/clusterhub/pkg/agent/agenttest"
+	"github.com/clusterhub/clusterhub/pkg/agent/identity"
+	"github.com/clusterhub/clusterhub/pkg/agent/state"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -29,24 +33,24 @@ func leaving(t *testing.T) (*world, *unjoiner, *bytes.Buffer) {
 	w := newWorld(t)
 	_, stop := w.joined()
 	stop()
-	c := w.cluster()
+	c := w.Cluster()
 	c.Spec.HubAcceptsClient = true
 	w.acceptedCondition(c, metav1.ConditionTrue, registration.ReasonAccepted)
 	out := &bytes.Buffer{}
-	return w, &unjoiner{spoke: w.spoke, store: &store{client: w.spoke, namespace: namespace}, connect: w.connect,
+	return w, &unjoiner{store: w.Store(), drivers: drivers(), connect: w.Connect,
 		random: func() float64 { return 0 }, out: out}, out
 }
 
 func (w *world) acceptedCondition(c *clusterv1.ManagedCluster, status metav1.ConditionStatus, reason string) {
-	w.t.Helper()
+	w.T.Helper()
 	meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: registration.ConditionHubAccepted, Status: status, Reason: reason})
-	if err := w.hubClusters.Tracker().Update(clusterv1.SchemeGroupVersion.WithResource("managedclusters"), c, ""); err != nil {
-		w.t.Fatal(err)
+	if err := w.HubClusters.Tracker().Update(clusterv1.SchemeGroupVersion.WithResource("managedclusters"), c, ""); err != nil {
+		w.T.Fatal(err)
 	}
 }
 
 func (w *world) secretIsThere() bool {
-	_, err := w.spoke.CoreV1().Secrets(namespace).Get(w.t.Context(), registration.HubKubeconfigSecret, metav1.GetOptions{})
+	_, err := w.Spoke.CoreV1().Secrets(agenttest.Namespace).Get(w.T.Context(), registration.HubKubeconfigSecret, metav1.GetOptions{})
 	return err == nil
 }
 
@@ -62,32 +66,32 @@ func within(t *testing.T, u *unjoiner, timeout time.Duration) <-chan error {
 func TestUnjoin_KeepsItsIdentityUntilTheHubHasTakenItsRightsAway(t *testing.T) {
 	for name, clean := range map[string]func(*world){
 		"by the condition": func(w *world) {
-			w.acceptedCondition(w.cluster(), metav1.ConditionFalse, registration.ReasonDenied)
+			w.acceptedCondition(w.Cluster(), metav1.ConditionFalse, registration.ReasonDenied)
 		},
-		"by a refusal": func(w *world) { w.set(func() { w.granted = false }) },
+		"by a refusal": func(w *world) { w.Set(func() { w.Granted = false }) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, u, out := leaving(t)
 				ended := within(t, u, time.Hour)
-				pass(time.Minute)
-				if w.cluster().Spec.HubAcceptsClient {
+				agenttest.Pass(time.Minute)
+				if w.Cluster().Spec.HubAcceptsClient {
 					t.Error("the hub was not told")
 				}
 				if !w.secretIsThere() {
 					t.Fatal("the secret was removed too early")
 				}
-				w.acceptedCondition(w.cluster(), metav1.ConditionFalse, registration.ReasonError)
-				pass(time.Minute)
+				w.acceptedCondition(w.Cluster(), metav1.ConditionFalse, registration.ReasonError)
+				agenttest.Pass(time.Minute)
 				if !w.secretIsThere() {
 					t.Fatal("the secret was removed although the hub has not cleaned up")
 				}
 				clean(w)
-				pass(time.Minute)
+				agenttest.Pass(time.Minute)
 				if err := <-ended; err != nil || w.secretIsThere() {
 					t.Errorf("got %v, the secret is there: %t", err, w.secretIsThere())
 				}
-				if n := w.asked("update managedclusters"); n != 1 {
+				if n := w.Asked("update managedclusters"); n != 1 {
 					t.Errorf("the hub was told %d times", n)
 				}
 				for _, line := range []string{"Telling the hub", "Waiting until", "Removing secret", "has left the hub"} {
@@ -117,7 +121,7 @@ func TestUnjoin_EndsInTimeWithOneLineAndKeepsTheIdentity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, u, _ := leaving(t)
-				w.set(func() { w.refuse = refuse })
+				w.Set(func() { w.Refuse = refuse })
 				began := time.Now()
 				err := <-within(t, u, time.Minute)
 				if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "--timeout") {
@@ -139,7 +143,7 @@ func (i impatient) CoreV1() corev1client.CoreV1Interface { return impatientCore{
 type impatientCore struct{ corev1client.CoreV1Interface }
 
 func (i impatientCore) Secrets(namespace string) corev1client.SecretInterface {
-	return impatientSecrets{i.CoreV1Interface.Secrets(namespace)}
+	return impatientSecrets{i.CoreV1Interface.Secrets(agenttest.Namespace)}
 }
 
 type impatientSecrets struct{ corev1client.SecretInterface }
@@ -158,8 +162,8 @@ func TestUnjoin_WithForceAHubThatIsSilentKeepsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, u, out := leaving(t)
-				u.spoke, u.force = impatient{w.spoke}, true
-				w.set(func() { w.refuse = func(string, string, string) error { return errors.New("connection refused") } })
+				u.store.Client, u.force = impatient{w.Spoke}, true
+				w.Set(func() { w.Refuse = func(string, string, string) error { return errors.New("connection refused") } })
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				if c.cancelled {
@@ -176,7 +180,7 @@ func TestUnjoin_WithForceAHubThatIsSilentKeepsNothing(t *testing.T) {
 func TestUnjoin_WithForceTheSecretGoesAllTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, u, out := leaving(t)
-		pass(11 * time.Hour) // the certificate has expired
+		agenttest.Pass(11 * time.Hour) // the certificate has expired
 		if err := u.run(t.Context()); err == nil || !strings.Contains(err.Error(), "expired") {
 			t.Errorf("without force: %v", err)
 		}
@@ -190,7 +194,7 @@ func TestUnjoin_WithForceTheSecretGoesAllTheSame(t *testing.T) {
 func TestUnjoin_CanBeCalledAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, u, out := leaving(t)
-		c := w.cluster()
+		c := w.Cluster()
 		c.Spec.HubAcceptsClient = false
 		w.acceptedCondition(c, metav1.ConditionFalse, registration.ReasonDenied)
 		for range 2 {
@@ -198,7 +202,7 @@ func TestUnjoin_CanBeCalledAgain(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if !strings.Contains(out.String(), "registered with no hub") || w.asked("update managedclusters") > 0 {
+		if !strings.Contains(out.String(), "registered with no hub") || w.Asked("update managedclusters") > 0 {
 			t.Errorf("it said %q", out)
 		}
 	})
@@ -207,11 +211,11 @@ func TestUnjoin_CanBeCalledAgain(t *testing.T) {
 func TestUnjoin_AClusterThatWasNeverAcceptedHasNothingToLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, u, _ := leaving(t)
-		if _, err := u.store.update(t.Context(), func(s *state) { s.kubeconfig, s.cert, s.key = nil, nil, nil }); err != nil {
+		if _, err := u.store.Update(t.Context(), func(s *state.State) { s.Kubeconfig, s.Cert, s.Key = nil, nil, nil }); err != nil {
 			t.Fatal(err)
 		}
-		asked := w.asked("")
-		if err := u.run(t.Context()); err != nil || w.secretIsThere() || w.asked("") != asked {
+		asked := w.Asked("")
+		if err := u.run(t.Context()); err != nil || w.secretIsThere() || w.Asked("") != asked {
 			t.Errorf("got %v, the secret is there: %t", err, w.secretIsThere())
 		}
 	})
@@ -222,24 +226,35 @@ func TestUnjoin_ReleasesTheNamespacesAndKeepsThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, u, out := leaving(t)
-				w.addNamespace("a", map[string]string{hubLabel: "true", "team": "payments"})
-				w.addNamespace("b", map[string]string{"clusterset.open-cluster-management.io/another": "true"})
-				w.refuseSpoke(func(string, string) error { return refuse })
-				w.set(func() { w.granted = false })
+				w.AddNamespace("a", map[string]string{agenttest.HubLabel: "true", "team": "payments"})
+				w.AddNamespace("b", map[string]string{"clusterset.open-cluster-management.io/another": "true"})
+				w.RefuseNamespaces(func(string, string) error { return refuse })
+				w.Set(func() { w.Granted = false })
 				if err := u.run(t.Context()); err != nil || w.secretIsThere() {
 					t.Errorf("got %v, the secret is there: %t", err, w.secretIsThere())
 				}
 				if refuse != nil {
-					if !strings.Contains(out.String(), hubLabel) || !strings.Contains(out.String(), refuse.Error()) {
+					if !strings.Contains(out.String(), agenttest.HubLabel) || !strings.Contains(out.String(), refuse.Error()) {
 						t.Errorf("it said %q", out)
 					}
 					return
 				}
-				w.expectLabel("a", "false")
-				if got := w.labels(); got["a"]["team"] != "payments" || got["b"]["clusterset.open-cluster-management.io/another"] != "true" {
+				w.ExpectLabel("a", "false")
+				if got := w.Labels(); got["a"]["team"] != "payments" || got["b"]["clusterset.open-cluster-management.io/another"] != "true" {
 					t.Errorf("the namespaces have the labels %v", got)
 				}
 			})
 		})
+	}
+}
+
+// Before the hub has been told, a role that AWS refuses may also be that of a process which is not the agent.
+func TestUnjoin_ARefusedRoleIsNoRightsOnlyOnceTheHubHasBeenTold(t *testing.T) {
+	refusal := &url.Error{Op: "Get", URL: "x", Err: &identity.RefusedError{Message: "AccessDenied"}}
+	if rightsGone(refusal, false) || !rightsGone(refusal, true) {
+		t.Errorf("before: %t, after: %t", rightsGone(refusal, false), rightsGone(refusal, true))
+	}
+	if broken := errors.New("getting credentials"); rightsGone(broken, true) {
+		t.Error("no credentials are not taken for no rights")
 	}
 }

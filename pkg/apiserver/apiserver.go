@@ -106,7 +106,7 @@ func (c CompletedConfig) stores() (s stores, err error) {
 		RESTOptions: options,
 		Connect:     c.config.Connect,
 		ViewCodec:   Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion),
-		AccessCodec: accessCodec,
+		FleetCodec:  fleetCodec,
 		Authorizer:  c.generic.Authorization.Authorizer,
 		Front:       front,
 	})

@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
-	"github.com/clusterhub/clusterhub/pkg/apis/access"
 	clusterinstall "github.com/clusterhub/clusterhub/pkg/apis/cluster/install"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	openmcpinstall "github.com/clusterhub/clusterhub/pkg/apis/openmcp/install"
 	viewinstall "github.com/clusterhub/clusterhub/pkg/apis/view/install"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/apis/visibility"
 )
 
 var (
@@ -30,7 +30,7 @@ func init() {
 	clusterinstall.Install(Scheme)
 	viewinstall.Install(Scheme)
 	openmcpinstall.Install(Scheme)
-	utilruntime.Must(access.AddToScheme(Scheme))
+	utilruntime.Must(visibility.AddToScheme(Scheme))
 
 	// What the generic server needs of the unnamed group: options, and the kinds of discovery and errors.
 	metav1.AddToGroupVersion(Scheme, schema.GroupVersion{Version: "v1"})

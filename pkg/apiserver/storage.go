@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
 
-	"github.com/clusterhub/clusterhub/pkg/apis/access"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/visibility"
 	"github.com/clusterhub/clusterhub/pkg/registry/backend"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
-	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
 
 // storageVersion is the version in which a resource is written to etcd.
@@ -38,8 +38,8 @@ func EncodedSize(resource schema.GroupResource, object runtime.Object) (int, err
 	return len(data), err
 }
 
-// accessCodec writes access revisions and reads everything that is stored beside them.
-var accessCodec = Codecs.LegacyCodec(access.SchemeGroupVersion)
+// fleetCodec writes visibility revisions and reads everything that is stored beside them.
+var fleetCodec = Codecs.LegacyCodec(visibility.SchemeGroupVersion)
 
 // restOptions says where and how each resource is stored.
 type restOptions struct {
@@ -61,7 +61,7 @@ func (g restOptions) GetRESTOptions(resource schema.GroupResource, example runti
 	switch resource {
 	case cluster.Resource("managedclusters"), cluster.Resource("managedclustersets"):
 		// Members are computed from what is under this one directory.
-		options.ResourcePrefix = strings.TrimPrefix(clustersetmember.FleetPrefix, "/") + "/" + resource.Resource
+		options.ResourcePrefix = strings.TrimPrefix(position.FleetPrefix, "/") + "/" + resource.Resource
 	}
 	if resource == cluster.Resource("managedclustersets") {
 		options.Decorator = managedclusterset.Decorator(g.connect)

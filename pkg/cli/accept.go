@@ -166,7 +166,7 @@ func (o *acceptOptions) accept(ctx context.Context, h *hub, name string) (*accep
 		_, _ = fmt.Fprintf(o.ErrOut, "managed cluster %s: certificate request %s\n", name, request)
 	}
 	if made := madeWith(cluster); a.Changed && a.ARN == "" && made != "" {
-		_, _ = fmt.Fprintf(o.ErrOut, "managed cluster %s: made with the key with SHA-256 %s\n", name, made)
+		_, _ = fmt.Fprintf(o.ErrOut, "managed cluster %s: %s\n", name, made)
 	}
 	if a.Changed {
 		if cluster, err = o.patch(ctx, h, cluster, o.keyOf(cluster, a.Requests)); err != nil {

@@ -30,6 +30,8 @@ type request struct {
 	Key string `json:"keySHA256,omitempty"`
 	// NotAnAgents says why the request is none for an agent of the cluster, whatever its label says. Then it has no key.
 	NotAnAgents string `json:"notAnAgents,omitempty"`
+
+	asker agentcsr.Asker
 }
 
 func (r request) String() string {
@@ -66,7 +68,7 @@ func (o *acceptOptions) requestsOf(ctx context.Context, h *hub, cluster *cluster
 		if parsed, err := agentcsr.Parse(&pending[i]); err != nil {
 			r.NotAnAgents = err.Error()
 		} else {
-			r.Key = parsed.KeySHA256
+			r.Key, r.asker = parsed.KeySHA256, parsed.Asker(&pending[i].Spec, o.requesters)
 		}
 		requests = append(requests, r)
 	}
@@ -85,7 +87,8 @@ func (o *acceptOptions) requestsOf(ctx context.Context, h *hub, cluster *cluster
 		return requests, nil
 	}
 	for _, r := range requests {
-		if r.NotAnAgents == "" && !agentcsr.IsBootstrap(r.Requester, nil) && !slices.Contains(o.requesters, r.Requester) {
+		// That an agent renews is right only of a cluster that is accepted: this one need not be the one that it was an agent of.
+		if r.NotAnAgents == "" && r.asker != agentcsr.Bootstrap && !slices.Contains(o.requesters, r.Requester) {
 			return nil, fmt.Errorf("certificate request %s of managed cluster %s comes from %q, who does not come by a bootstrap "+
 				"token: --requesters=%[3]s accepts the cluster all the same", r.Name, cluster.Name, r.Requester)
 		}
@@ -97,13 +100,15 @@ func (o *acceptOptions) requestsOf(ctx context.Context, h *hub, cluster *cluster
 // with another one, the hub would approve none of those that an admin sees.
 func checkKeys(cluster *clusterv1.ManagedCluster, requests []request) error {
 	keys, text := keysOf(requests)
-	made := madeWith(cluster)
+	made := agentcsr.PlannedKey(cluster.Annotations)
 	switch {
 	case keys.Has(made) || len(keys) == 0 || made == "" && len(keys) == 1:
 		return nil
+	case made == registration.UndecidedKey:
+		return fmt.Errorf("managed cluster %s was %s: if one of these is for the key of its agent, --csr names it: %s", cluster.Name, madeWith(cluster), text)
 	case made != "":
-		return fmt.Errorf("managed cluster %s was made with the key with SHA-256 %s, and its certificate is asked for with another: "+
-			"if one of these is its agent's, --csr names it: %s", cluster.Name, made, text)
+		return fmt.Errorf("managed cluster %s was %s, and its certificate is asked for with another: "+
+			"if one of these is its agent's, --csr names it: %s", cluster.Name, madeWith(cluster), text)
 	}
 	return fmt.Errorf("certificates of managed cluster %s are asked for with several keys, and one of them only is its agent's: "+
 		"--csr names the right one of %s", cluster.Name, text)
@@ -119,7 +124,7 @@ func (o *acceptOptions) keyOf(cluster *clusterv1.ManagedCluster, requests []requ
 		return o.skipCheck || len(o.requesters) > 0 && !slices.Contains(o.requesters, r.Requester)
 	})
 	keys, _ := keysOf(considered)
-	if made := madeWith(cluster); o.csr == "" && keys.Has(made) {
+	if made := agentcsr.PlannedKey(cluster.Annotations); o.csr == "" && keys.Has(made) {
 		return made
 	}
 	if len(keys) != 1 {
@@ -140,9 +145,16 @@ func keysOf(requests []request) (keys sets.Set[string], text string) {
 	return keys, strings.Join(all, "; ")
 }
 
-// madeWith is the key that the cluster was made with, empty if it names none.
+// madeWith says which key the cluster was made with, or nothing if it names none.
 func madeWith(cluster *clusterv1.ManagedCluster) string {
-	return shown(strings.ToLower(cluster.Annotations[registration.AnnotationAgentKey]))
+	switch made := agentcsr.PlannedKey(cluster.Annotations); made {
+	case "":
+		return ""
+	case registration.UndecidedKey:
+		return "made with what is no SHA-256 of a key: " + shown(cluster.Annotations[registration.AnnotationAgentKey])
+	default:
+		return "made with the key with SHA-256 " + made
+	}
 }
 
 // pendingRequests are those for certificates of a cluster that nobody has decided on.
@@ -164,8 +176,11 @@ func (h *hub) approve(ctx context.Context, cluster string, looked request) error
 	csrs, name := h.kube.CertificatesV1().CertificateSigningRequests(), looked.Name
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		csr, err := csrs.Get(ctx, name, metav1.GetOptions{})
-		if err != nil || !agentcsr.IsPending(csr) {
+		switch {
+		case err != nil || agentcsr.Approval(csr) != nil:
 			return err // the hub was faster
+		case !agentcsr.IsPending(csr):
+			return errors.New("it has been denied or has failed meanwhile: the agent has to make another one")
 		}
 		if parsed, err := agentcsr.Parse(csr); err != nil || parsed.Cluster != cluster || parsed.KeySHA256 != looked.Key {
 			return errors.New("another one has taken its place, run the command again")
@@ -188,25 +203,34 @@ func (h *hub) leftToAdmin(ctx context.Context, cluster *clusterv1.ManagedCluster
 	if arnOf(cluster) != "" {
 		return ""
 	}
+	if text := said(cluster); text != "" {
+		return text // it knows more than can be seen from here
+	}
 	requests, err := h.pendingRequests(ctx, cluster.Name)
 	if err != nil {
 		return "" // who may not see them is not told of them
 	}
-	why, made := "", madeWith(cluster)
+	why, made := "", agentcsr.PlannedKey(cluster.Annotations)
 	for i := range requests {
 		request := &requests[i]
 		parsed, err := agentcsr.Parse(request)
-		switch {
-		case err != nil:
+		if err != nil {
 			continue // it is not the cluster's, whatever its label says
-		case parsed.IsRenewal(&request.Spec):
-			return said(cluster)
-		case !agentcsr.IsBootstrap(request.Spec.Username, nil):
-			why = "comes from " + shown(request.Spec.Username) + ", so the hub leaves it to you unless --bootstrap-identities names that user"
+		}
+		switch asker := parsed.Asker(&request.Spec, nil); {
+		case asker == agentcsr.Agent:
+			return "" // it decides by the key that it has pinned, and says so
+		case asker == agentcsr.Stranger:
+			why = "comes from " + shown(request.Spec.Username) + ", so the hub leaves it to you"
+			if agentcsr.MayBeNamed(request.Spec.Username) {
+				why += " unless --bootstrap-identities names that user"
+			}
+		case made == registration.UndecidedKey:
+			why = "is left to you by the hub, because the cluster was " + madeWith(cluster)
 		case made != "" && parsed.KeySHA256 != made:
 			why = "is of another agent than the one that made the cluster, so the hub leaves it to you"
 		default:
-			return said(cluster)
+			return ""
 		}
 		why = fmt.Sprintf("certificate request %s %s: if it is right, kubectl certificate approve %[1]s", request.Name, why)
 	}

@@ -36,8 +36,13 @@ func Note(recorder events.EventRecorder, about runtime.Object, kind, reason, act
 	if recorder == nil {
 		return
 	}
-	if len(message) > longest {
-		message = strings.ToValidUTF8(message[:longest-len("…")], "") + "…"
+	recorder.Eventf(about, nil, kind, reason, action, "%s", Cut(message, longest))
+}
+
+// Cut is a text of so many bytes at most. It ends with a whole character.
+func Cut(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	recorder.Eventf(about, nil, kind, reason, action, "%s", message)
+	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 }

@@ -23,8 +23,8 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// Start starts a process in a session of its own. With tied it is killed when this process ends, however it ends.
-func Start(cmd *exec.Cmd, tied bool) error {
+// start starts a process in a session of its own. With tied it is killed when this process ends, however it ends.
+func start(cmd *exec.Cmd, tied bool) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if !tied {
 		return cmd.Start()

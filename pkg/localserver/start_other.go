@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// Start starts a process in a session of its own.
-func Start(cmd *exec.Cmd, _ bool) error {
+// start starts a process in a session of its own.
+func start(cmd *exec.Cmd, _ bool) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd.Start()
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// subject is one thing a request can be recognised by: the name of its user or the name of one of his groups.
+// subject is one thing a request can be recognised by: the name of its user or the name of one of their groups.
 type subject struct {
 	group bool
 	name  string

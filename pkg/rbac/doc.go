@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rbac computes which names of one cluster-scoped resource a user may reach, from ClusterRoles and
-// ClusterRoleBindings alone. It serves what an authorizer cannot answer: not "may he get this set?" but "which sets
-// may he get?", for every list and for every open watch, without asking once per name.
+// ClusterRoleBindings alone. It serves what an authorizer cannot answer: not "may they get this set?" but "which sets
+// may they get?", for every list and for every open watch, without asking once per name. The visibility of members is
+// decided by it.
 //
 // The rules are those of the RBAC authorizer of Kubernetes v1.37 for a request without a namespace
 // (k8s.io/kubernetes plugin/pkg/auth/authorizer/rbac/rbac.go, pkg/registry/rbac/validation/rule.go and

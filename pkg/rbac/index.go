@@ -204,8 +204,8 @@ func (i *Index) list(c change) {
 	}
 }
 
-// apply makes a subject follow the change of one role: a role that he holds changes, or he comes to hold it (then it
-// changes from nothing for him), or ceases to (then it changes to nothing).
+// apply makes a subject follow the change of one role: a role that it holds changes, or it comes to hold one (then that
+// changes from nothing for it), or ceases to (then it changes to nothing).
 func (i *Index) apply(who subject, c change) {
 	if c.from.Equal(c.to) {
 		return

@@ -105,7 +105,7 @@ func randomEvent(r *rand.Rand, index *Index, o *objects) (changed bool) {
 }
 
 // reach writes down who may reach what, one subject at a time, by asking the oracle for every name. Two worlds are the
-// same to everybody if and only if it says the same of both: what a user may is the union of his subjects.
+// same to everybody if and only if it says the same of both: what a user may is the union of the subjects that the user is.
 func (o *objects) reach() string {
 	var text strings.Builder
 	say := func(kind, name string, who user.Info) {

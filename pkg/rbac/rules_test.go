@@ -122,7 +122,7 @@ var rules = []struct {
 		func(w *world) { w.role.Rules = []rbacv1.PolicyRule{rule("blue")} }, NamesOf("blue")},
 
 	// Subjects: appliesToUser in k8s.io/kubernetes pkg/registry/rbac/validation/rule.go.
-	{"a user is meant by his name",
+	{"a user is meant by name",
 		func(*world) {}, red,
 		func(w *world) { w.who = someone("Alice") }, none},
 	{"a group is meant by its name",
@@ -191,7 +191,7 @@ var rules = []struct {
 		func(w *world) { w.extra = []any{role("gone", rule("blue"))} }, NamesOf("blue")},
 
 	// The union.
-	{"the user and all his groups add up",
+	{"the user and all groups add up",
 		func(w *world) {
 			w.who = someone("alice", "dev", "ops")
 			w.extra = []any{

@@ -46,8 +46,8 @@ func newTrees() (*btree.BTree[holding], *btree.BTree[grant]) {
 	return held, grants
 }
 
-// NamesFor is the set of the names that the user may reach, as himself or as a member of his groups.
-// It costs the granting roles that he holds plus the names that they list.
+// NamesFor is the set of the names that the user may reach, by the user's own name or as a member of a group.
+// It costs the granting roles that the user holds plus the names that these list.
 func (s *Snapshot) NamesFor(who user.Info) Names {
 	if who == nil {
 		return Names{}

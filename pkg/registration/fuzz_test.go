@@ -4,8 +4,6 @@
 package registration
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strings"
 	"testing"
@@ -61,30 +59,6 @@ func FuzzClusterOfAgent(f *testing.F) {
 		}
 		if IsAgent("ann", []string{group}, name) != (strings.HasPrefix(group, clusterPrefix) || group == AWSGroup(name)) {
 			t.Errorf("%q makes an agent of %s", group, name)
-		}
-	})
-}
-
-// FuzzPlannedKey: what an agent's cluster says of a key is one key, in one spelling, or none that anybody has.
-func FuzzPlannedKey(f *testing.F) {
-	sum := sha256.Sum256([]byte("a"))
-	key := hex.EncodeToString(sum[:])
-	for _, text := range []string{key, strings.ToUpper(key), key[:62], key + "00", " " + key, "", UndecidedKey, strings.Replace(key, "c", "ç", 1), "K" + key[1:]} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		planned := PlannedKey(map[string]string{AnnotationAgentKey: text})
-		if planned == "" && text != "" || text == "" && planned != "" {
-			t.Errorf("%q pins %q", text, planned)
-		}
-		if planned == "" || planned == UndecidedKey {
-			return
-		}
-		if bytes, err := hex.DecodeString(planned); err != nil || len(bytes) != sha256.Size || planned != hex.EncodeToString(bytes) {
-			t.Errorf("%q pins %q, which is no hash as the hub writes it", text, planned)
-		}
-		if !strings.EqualFold(planned, text) || PlannedKey(map[string]string{AnnotationAgentKey: planned}) != planned {
-			t.Errorf("%q pins another key, %q", text, planned)
 		}
 	})
 }

@@ -4,8 +4,6 @@
 package registration
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,16 +51,6 @@ const AnnotationRequesters = "registration.clusterhub.dev/requesters"
 
 // maxRequesters bounds the copy.
 const maxRequesters = 1024
-
-// PlannedKey is the key that is pinned when a cluster with these annotations is accepted: empty if it names none, and
-// UndecidedKey if what it names can be none.
-func PlannedKey(annotations map[string]string) string {
-	key := strings.ToLower(annotations[AnnotationAgentKey])
-	if sum, err := hex.DecodeString(key); key != "" && (err != nil || len(sum) != sha256.Size) {
-		return UndecidedKey
-	}
-	return key
-}
 
 // Requesters are the users that annotations name, none if they do not restrict who may ask. With an error comes a name that
 // no user has, so that who does not look at it lets no user in.

@@ -18,7 +18,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // auditPolicy has hub-controller-manager audited.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/irsa"
 	"github.com/clusterhub/clusterhub/test/fakeaws"
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // bootstrapManifest has the identity that agents join with.

@@ -7,7 +7,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // restartTimes are how long things take from the start of a process.

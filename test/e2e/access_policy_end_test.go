@@ -18,7 +18,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // None of this is the right to update the finalizers of Eve's requests; it is all that is next to it.

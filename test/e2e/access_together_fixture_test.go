@@ -30,7 +30,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/kubeconfig"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // accessTimeout is for what takes several processes their time; nothing that works comes near it.

@@ -27,7 +27,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // tokenAuditPolicy has everything audited that can be, but not Secrets, which no policy should.

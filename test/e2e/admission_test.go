@@ -14,7 +14,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 func creates(group, resource string) *admissionregistrationv1.MatchResources {

@@ -20,7 +20,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/clusterhub/clusterhub/pkg/registration"
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // managed is a cluster of its own, and what its agent joins a hub with.

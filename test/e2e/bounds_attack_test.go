@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // mostBytes is what an object may take in etcd, reserve what may come on top by who has the right to its end.

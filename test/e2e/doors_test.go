@@ -28,7 +28,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/servingcert"
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // TestDoors_EachCertificateOpensItsOwn tries every certificate that there is of a hub, and one that an agent has just been

@@ -25,7 +25,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/irsa"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/fakeaws"
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // controllersAudit has the front write down what hub-controller-manager changes, but for the election of its leader.

@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 const (

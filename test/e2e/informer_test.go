@@ -21,7 +21,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
 	informers "github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions"
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // churnEnv makes this test's binary play the client: client-go reads its feature gates when a process starts.

@@ -27,7 +27,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/irsa"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/fakeaws"
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 const (

@@ -28,7 +28,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/irsa"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/fakeaws"
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // TestRegistration_ByAWSIAM is the life of two clusters in EKS, beside one with a certificate on the same hub. Its parts

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // request is the only one that there is, once it is as the test wants it.

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"github.com/clusterhub/clusterhub/pkg/registration"
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // TestKubectlHub_SaysWhatTheHubRefuses has the refusals that only a real hub gives: one line names each, and what to do. The unit

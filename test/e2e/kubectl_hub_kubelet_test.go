@@ -30,7 +30,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/clusterhub/clusterhub/pkg/registration"
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // kubelet is the one node of a cluster without nodes. It runs the pods of hub-agent as processes: with the flags of the pod,

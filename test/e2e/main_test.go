@@ -19,7 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // hub is what all tests share. Tests name what they make by their own name, and leave the hub's processes alone; a test

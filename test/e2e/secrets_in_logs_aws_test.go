@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/fakeaws"
 	"github.com/clusterhub/clusterhub/test/leak"
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // TestSecretsInLogs_OfAWS has a cluster join by AWS IAM, with programs that log as much as they can, and AWS fail. It looks in their

@@ -25,7 +25,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/leak"
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // notSecret are the keys of Secrets whose values anybody may know.

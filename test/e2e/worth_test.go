@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterhub/clusterhub/pkg/registration"
-	"github.com/clusterhub/clusterhub/test/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // Components whose identity may fall into wrong hands. hubAgent is an agent of the cluster c1 on the hub, spokeAgent the same

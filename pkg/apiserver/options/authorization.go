@@ -17,9 +17,9 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/clusterhub/clusterhub/pkg/apiserver/reviews"
+	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
 // authorize sets the server's authorizer. It is that of the generic options, with two differences: answers are dropped
@@ -75,13 +75,7 @@ func authorizerOf(o *genericoptions.DelegatingAuthorizationOptions, rules *revie
 }
 
 func reviewClient(o *genericoptions.DelegatingAuthorizationOptions) (authorizationclient.AuthorizationV1Interface, error) {
-	var config *rest.Config
-	var err error
-	if o.RemoteKubeConfigFile == "" {
-		config, err = rest.InClusterConfig()
-	} else {
-		config, err = clientcmd.BuildConfigFromFlags("", o.RemoteKubeConfigFile)
-	}
+	config, err := command.RESTConfig(o.RemoteKubeConfigFile)
 	if err != nil {
 		return nil, err
 	}

@@ -4,21 +4,19 @@
 package options
 
 import (
-	"context"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/logs"
-	"k8s.io/component-base/term"
 
+	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/logging"
 )
 
 // NewCommand returns the command hub-apiserver, which runs until the context ends.
-func NewCommand(ctx context.Context) *cobra.Command {
+func NewCommand() *cobra.Command {
 	o := NewOptions()
 	cmd := &cobra.Command{
 		Use:   "hub-apiserver",
@@ -41,13 +39,7 @@ func NewCommand(ctx context.Context) *cobra.Command {
 			return o.Run(cmd.Context())
 		},
 	}
-	cmd.SetContext(ctx)
-	flags := o.Flags()
-	for _, set := range flags.FlagSets {
-		cmd.Flags().AddFlagSet(set)
-	}
-	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
-	cliflag.SetUsageAndHelpFunc(cmd, flags, columns)
+	command.AddFlags(cmd, o.Flags())
 	return cmd
 }
 

@@ -12,7 +12,6 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	aggregatorclient "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
 	"k8s.io/apiserver/pkg/admission"
@@ -20,6 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
 	"github.com/clusterhub/clusterhub/pkg/apiserver/agentrate"
 	"github.com/clusterhub/clusterhub/pkg/apiserver/entries"
+	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/etcd"
 	generatedopenapi "github.com/clusterhub/clusterhub/pkg/generated/openapi"
 	"github.com/clusterhub/clusterhub/pkg/servingcert"
@@ -27,7 +27,7 @@ import (
 
 // Run serves until the context ends, and then shuts down gracefully. The embedded etcd goes last.
 func (o *Options) Run(ctx context.Context) error {
-	front, err := o.frontConfig()
+	front, err := command.RESTConfig(o.Recommended.CoreAPI.CoreAPIKubeconfigPath)
 	if err != nil {
 		return explain("reading --kubeconfig", err)
 	}
@@ -76,14 +76,6 @@ func (o *Options) Run(ctx context.Context) error {
 		}
 	}
 	return server.Generic.PrepareRun().RunWithContext(ctx)
-}
-
-// frontConfig is how we reach the hub's kube-apiserver.
-func (o *Options) frontConfig() (*rest.Config, error) {
-	if path := o.Recommended.CoreAPI.CoreAPIKubeconfigPath; path != "" {
-		return clientcmd.BuildConfigFromFlags("", path)
-	}
-	return rest.InClusterConfig()
 }
 
 // config makes the server's configuration, and its own certificate when none is provided.

@@ -30,9 +30,6 @@ const (
 	controllerManager = "kube-controller-manager"
 )
 
-// serviceAccountIssuer is that of the tokens of service accounts. Each cluster has a key of its own for it.
-const serviceAccountIssuer = "https://kubernetes.default.svc"
-
 // controllers are those that have something to do without nodes.
 const controllers = "namespace-controller,garbage-collector-controller,clusterrole-aggregation-controller," +
 	"serviceaccount-controller,root-ca-certificate-publisher-controller,resourcequota-controller,ttl-after-finished-controller"
@@ -66,8 +63,8 @@ func (c cluster) certificates() localserver.Certificates {
 	return localserver.Certificates{Dir: c.file("pki")}
 }
 
-func (c cluster) process(name string) process {
-	return process{dir: c.dir, name: name, endWithProvider: c.endWithProvider}
+func (c cluster) process(name string) localserver.Process {
+	return localserver.Process{Dir: c.dir, Name: name, Tied: c.endWithProvider}
 }
 
 func (c cluster) etcdPrefix() string { return "/clusters/" + string(c.uid) }
@@ -115,7 +112,7 @@ func (p *Provider) Ensure(
 		return state, err
 	}
 	proc := c.process(apiServer)
-	if err := p.supervise(proc, version.bin(apiServer), c.apiServerArgs(r, version, etcd)); err != nil {
+	if err := p.supervise(proc, version.bin(apiServer), c.apiServerArgs(r, etcd)); err != nil {
 		return state, err
 	}
 	state.Info, state.RetryAfter = c.server(r), retryInterval
@@ -170,7 +167,7 @@ func (p *Provider) decide(ctx context.Context, c cluster, object *v1alpha1.Clust
 	}
 	after := before
 	after.Namespace, after.Name, after.Version = object.Namespace, object.Name, version.String()
-	running, err := c.process(apiServer).running()
+	running, err := c.process(apiServer).Running()
 	if err != nil {
 		return record{}, release{}, err
 	}
@@ -207,7 +204,7 @@ func (c cluster) prepare(r record) error {
 	); err != nil {
 		return err
 	}
-	if err := certs.SigningKey("service-accounts"); err != nil {
+	if err := certs.SigningKey(localserver.ServiceAccountKey); err != nil {
 		return err
 	}
 	if !exists(c.authenticationFile()) {
@@ -251,21 +248,11 @@ func authorities(certs localserver.Certificates, owner string, names ...string) 
 	return all, nil
 }
 
-func (c cluster) apiServerArgs(r record, version release, etcd etcd) []string {
-	certs := c.certificates()
-	return append([]string{
-		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", r.Port),
-		"--tls-cert-file=" + certs.Cert(apiServer), "--tls-private-key-file=" + certs.Key(apiServer),
-		"--client-ca-file=" + certs.Cert(clientCA),
-		"--service-account-issuer=" + serviceAccountIssuer,
-		"--service-account-key-file=" + certs.Key("service-accounts"),
-		"--service-account-signing-key-file=" + certs.Key("service-accounts"),
-		"--authentication-config=" + c.authenticationFile(),
-		"--authorization-mode=RBAC",
-		// There are no nodes and no network of services.
-		"--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
-		"--etcd-prefix=" + c.etcdPrefix(),
-	}, etcd.flags()...)
+func (c cluster) apiServerArgs(r record, etcd etcd) []string {
+	server := localserver.KubeAPIServer{
+		Port: r.Port, Certificates: c.certificates(), Server: apiServer, ClientCA: clientCA, Issuer: localserver.DefaultIssuer, Etcd: etcd.Etcd,
+	}
+	return append(server.Args(), "--authentication-config="+c.authenticationFile(), "--etcd-prefix="+c.etcdPrefix())
 }
 
 func (c cluster) controllerManagerArgs() []string {
@@ -275,7 +262,7 @@ func (c cluster) controllerManagerArgs() []string {
 		"--secure-port=0",
 		"--kubeconfig=" + c.file(controllerManager+".kubeconfig"),
 		"--leader-elect=false", "--use-service-account-credentials", "--controllers=" + controllers,
-		"--service-account-private-key-file=" + certs.Key("service-accounts"), "--root-ca-file=" + certs.Cert(serverCA),
+		"--service-account-private-key-file=" + certs.Key(localserver.ServiceAccountKey), "--root-ca-file=" + certs.Cert(serverCA),
 	}
 }
 
@@ -300,7 +287,7 @@ func (p *Provider) remove(ctx context.Context, c cluster) error {
 	}
 	for _, name := range []string{controllerManager, apiServer} {
 		proc := c.process(name)
-		if err := proc.kill(); err != nil {
+		if err := proc.Kill(); err != nil {
 			return err
 		}
 		p.attempt(proc, false)

@@ -5,7 +5,6 @@ package local
 
 import (
 	"context"
-	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,21 +26,18 @@ const etcdTimeout = 30 * time.Second
 // etcdRecord is what has been decided on the provider's own etcd.
 type etcdRecord struct{ ClientPort, PeerPort int }
 
-// etcd is how an etcd is reached.
-type etcd struct{ server, caFile, certFile, keyFile string }
-
-func (e etcd) flags() []string {
-	return []string{
-		"--etcd-servers=" + e.server, "--etcd-cafile=" + e.caFile, "--etcd-certfile=" + e.certFile, "--etcd-keyfile=" + e.keyFile,
-	}
-}
+// etcd is the provider's own etcd, and its client.
+type etcd struct{ localserver.Etcd }
 
 func (e etcd) client() (*clientv3.Client, error) {
-	tls, err := transport.TLSInfo{TrustedCAFile: e.caFile, CertFile: e.certFile, KeyFile: e.keyFile}.ClientConfig()
+	certs := e.Certificates
+	tls, err := transport.TLSInfo{
+		TrustedCAFile: certs.Cert(e.ServerCA), CertFile: certs.Cert(e.Client), KeyFile: certs.Key(e.Client),
+	}.ClientConfig()
 	if err != nil {
 		return nil, err
 	}
-	return clientv3.New(clientv3.Config{Endpoints: []string{e.server}, TLS: tls, DialTimeout: etcdTimeout, Logger: zap.NewNop()})
+	return clientv3.New(clientv3.Config{Endpoints: []string{e.URL()}, TLS: tls, DialTimeout: etcdTimeout, Logger: zap.NewNop()})
 }
 
 // alive reads a key, as etcdctl endpoint health does.
@@ -76,30 +72,24 @@ func (p *Provider) etcdCertificates() localserver.Certificates {
 	return localserver.Certificates{Dir: p.etcdFile("pki")}
 }
 
-// etcd is how the provider's own etcd is reached.
 func (p *Provider) etcd(ports etcdRecord) etcd {
-	certs := p.etcdCertificates()
-	return etcd{"https://" + localserver.Address(ports.ClientPort), certs.Cert(serverCA), certs.Cert("client"), certs.Key("client")}
+	return etcd{localserver.Etcd{
+		Port: ports.ClientPort, PeerPort: ports.PeerPort, DataDir: p.etcdFile("data"), Certificates: p.etcdCertificates(),
+		ServerCA: serverCA, ClientCA: clientCA, PeerCA: peerCA, Server: "etcd", Client: "client", Peer: "peer",
+		UnsafeNoFsync: p.options.UnsafeNoFsync,
+	}}
 }
 
-func (p *Provider) etcdProcess() process {
-	return process{dir: p.path("etcd"), name: "etcd", endWithProvider: p.options.EndWithProvider}
+func (p *Provider) etcdProcess() localserver.Process {
+	return localserver.Process{Dir: p.path("etcd"), Name: "etcd", Tied: p.options.EndWithProvider}
 }
 
 // ensureEtcd starts the provider's own etcd unless it runs, and waits until it listens.
 func (p *Provider) ensureEtcd(ctx context.Context) (etcd, error) {
 	p.etcdMu.Lock()
 	defer p.etcdMu.Unlock()
-	certs := p.etcdCertificates()
-	authorities, err := authorities(certs, "etcd", serverCA, clientCA, peerCA)
+	authorities, err := authorities(p.etcdCertificates(), "etcd", serverCA, clientCA, peerCA) // makes the folder, too
 	if err != nil {
-		return etcd{}, err
-	}
-	if err := errors.Join(
-		authorities[serverCA].Server("etcd", "etcd"),
-		authorities[clientCA].Client("client", pkix.Name{CommonName: "kube-apiserver"}),
-		authorities[peerCA].Peer("peer", "etcd"),
-	); err != nil {
 		return etcd{}, err
 	}
 	proc := p.etcdProcess()
@@ -108,28 +98,16 @@ func (p *Provider) ensureEtcd(ctx context.Context) (etcd, error) {
 		return etcd{}, err
 	}
 	e := p.etcd(ports)
-	peer := "https://" + localserver.Address(ports.PeerPort)
-	args := []string{
-		"--name=local", "--data-dir=" + p.etcdFile("data"), "--log-level=warn",
-		"--listen-client-urls=" + e.server, "--advertise-client-urls=" + e.server,
-		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=local=" + peer,
-		"--client-cert-auth", "--trusted-ca-file=" + certs.Cert(clientCA),
-		"--cert-file=" + certs.Cert("etcd"), "--key-file=" + certs.Key("etcd"),
-		"--peer-client-cert-auth", "--peer-trusted-ca-file=" + certs.Cert(peerCA),
-		"--peer-cert-file=" + certs.Cert("peer"), "--peer-key-file=" + certs.Key("peer"),
-		"--enable-grpc-gateway=false", // etcd would be its own client there, with the certificate of a server
-		"--quota-backend-bytes=8589934592",
+	if err := e.Identify(authorities); err != nil {
+		return etcd{}, err
 	}
-	if p.options.UnsafeNoFsync {
-		args = append(args, "--unsafe-no-fsync")
-	}
-	if err := p.supervise(proc, filepath.Join(p.options.BinDir, "etcd"), args); err != nil {
+	if err := p.supervise(proc, filepath.Join(p.options.BinDir, "etcd"), e.Args()); err != nil {
 		return etcd{}, err
 	}
 	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, etcdTimeout, true, func(ctx context.Context) (bool, error) {
-		if running, err := proc.running(); err != nil || !running {
+		if running, err := proc.Running(); err != nil || !running {
 			p.attempt(proc, false)
-			return false, errors.Join(err, proc.complaint())
+			return false, errors.Join(err, proc.Ended())
 		}
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", localserver.Address(ports.ClientPort))
 		if err != nil {
@@ -138,7 +116,7 @@ func (p *Provider) ensureEtcd(ctx context.Context) (etcd, error) {
 		return true, conn.Close()
 	})
 	if wait.Interrupted(err) {
-		return etcd{}, fmt.Errorf("etcd does not listen on port %d after %s; its log is %s", ports.ClientPort, etcdTimeout, proc.log())
+		return etcd{}, fmt.Errorf("etcd does not listen on port %d after %s; its log is %s", ports.ClientPort, etcdTimeout, proc.Log())
 	}
 	if err != nil {
 		return etcd{}, err
@@ -149,12 +127,12 @@ func (p *Provider) ensureEtcd(ctx context.Context) (etcd, error) {
 
 // etcdPorts returns the ports of etcd. It takes others when somebody else has one of them: only our own processes use them,
 // and they are restarted with the new ones.
-func (p *Provider) etcdPorts(proc process) (r etcdRecord, err error) {
+func (p *Provider) etcdPorts(proc localserver.Process) (r etcdRecord, err error) {
 	err = readJSON(p.etcdFile("etcd.json"), &r)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return r, err
 	}
-	running, runningErr := proc.running()
+	running, runningErr := proc.Running()
 	if runningErr != nil {
 		return r, runningErr
 	}

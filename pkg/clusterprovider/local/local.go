@@ -78,7 +78,7 @@ type Provider struct {
 	etcdMu, portsMu sync.Mutex
 	attemptsMu      sync.Mutex
 	// attempts are the processes that were started and have not been seen ready since.
-	attempts map[process]bool
+	attempts map[localserver.Process]bool
 	// restarts are, by UID, the clusters whose kube-apiserver is restarted so that it trusts other OIDC issuers.
 	restarts sync.Map
 	// changed tells of a Cluster that Ensure has to look at; nil until somebody listens.
@@ -104,7 +104,7 @@ func New(options Options) (*Provider, error) {
 		}
 		*path = absolute
 	}
-	p := &Provider{options: options, attempts: map[process]bool{}}
+	p := &Provider{options: options, attempts: map[localserver.Process]bool{}}
 	p.versions.dir = options.BinDir
 	if options.IssuerCAFile != "" {
 		ca, err := os.ReadFile(options.IssuerCAFile)
@@ -132,7 +132,7 @@ func (p *Provider) own(ctx context.Context) error {
 		return err
 	}
 	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, lockTimeout, true, func(context.Context) (bool, error) {
-		taken, err := tryLock(lock, syscall.LOCK_EX)
+		taken, err := localserver.TryLock(lock, syscall.LOCK_EX)
 		return !taken, err
 	})
 	if err == nil {
@@ -197,11 +197,11 @@ func (p *Provider) stop() error {
 	for i, uid := range uids {
 		clusters.Go(func() {
 			c := p.cluster(uid)
-			errs[i] = errors.Join(c.process(controllerManager).stop(), c.process(apiServer).stop())
+			errs[i] = errors.Join(c.process(controllerManager).Stop(), c.process(apiServer).Stop())
 		})
 	}
 	clusters.Wait()
-	return errors.Join(append(errs, p.etcdProcess().stop())...)
+	return errors.Join(append(errs, p.etcdProcess().Stop())...)
 }
 
 // Profiles has one profile, with the versions of Kubernetes that there are binaries for, the newest first.

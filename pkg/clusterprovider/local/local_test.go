@@ -28,6 +28,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
 // TestProvider has two clusters at once, which go through everything that can happen to them.
@@ -160,7 +161,7 @@ func TestProvider(t *testing.T) {
 			t.Errorf("the owner of the token is %q: %v", user.Username, err)
 		}
 	}
-	if err := syscall.Kill(p.etcdProcess().pid(), syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(p.etcdProcess().PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	noticed(blue, green)
@@ -168,7 +169,7 @@ func TestProvider(t *testing.T) {
 	ensure(t, p, green)
 
 	t.Log("Processes that hang are started again")
-	probed := map[process]probes{}
+	probed := map[localserver.Process]probes{}
 	probe := func() { p.probe(ctx, probed, 2*time.Second) }
 	probe()
 	if len(probed) != 3 {
@@ -192,7 +193,7 @@ func TestProvider(t *testing.T) {
 	}
 	hang(only(t, p, apiServer, blue.UID), blue)
 	probe()
-	hang(p.etcdProcess().pid(), blue, green)
+	hang(p.etcdProcess().PID(), blue, green)
 	end()
 	ensure(t, p, blue)
 	if _, err := blueClient.CoreV1().Namespaces().Get(ctx, "web", metav1.GetOptions{}); err != nil {
@@ -368,7 +369,7 @@ func TestVersions(t *testing.T) {
 		if r, err := p.cluster(object.UID).read(); err != nil || r.Version != version {
 			t.Errorf("the cluster has %q, want %q: %v", r.Version, version, err)
 		}
-		data, err := os.ReadFile(p.cluster(object.UID).process(apiServer).file(".cmdline"))
+		data, err := os.ReadFile(p.cluster(object.UID).file(apiServer + ".cmdline"))
 		if want := filepath.Join(dir, apiServer) + "\n"; err != nil || !strings.HasPrefix(string(data), want) {
 			t.Errorf("the process was not started as %s", want)
 		}

@@ -137,7 +137,7 @@ func (p *Provider) check(ctx context.Context, authenticator apiserverv1.JWTAuthe
 		return err
 	}
 	compiler := authenticationcel.NewDefaultCompiler()
-	errs := validation.ValidateAuthenticationConfiguration(compiler, &internal, []string{serviceAccountIssuer})
+	errs := validation.ValidateAuthenticationConfiguration(compiler, &internal, []string{localserver.DefaultIssuer})
 	if err := errs.ToAggregate(); err != nil {
 		return err
 	}
@@ -299,7 +299,7 @@ func (p *Provider) awaitAuthentication(ctx context.Context, c cluster, r record)
 		return err
 	}
 	proc := c.process(apiServer)
-	if running, err := proc.running(); err != nil || !running {
+	if running, err := proc.Running(); err != nil || !running {
 		return err // it will start with it
 	}
 	admin, err := c.admin(r)
@@ -327,7 +327,7 @@ func (p *Provider) awaitAuthentication(ctx context.Context, c cluster, r record)
 		"cluster", c.uid, "after", loadTimeout.String())
 	p.restarts.Store(c.uid, data)
 	p.tell(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
-	if err := proc.restart(); err != nil {
+	if err := proc.Restart(); err != nil {
 		return err
 	}
 	return clusterprovider.NotYet{Message: restartMessage}

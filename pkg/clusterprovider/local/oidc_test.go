@@ -20,6 +20,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/localserver"
 	"github.com/clusterhub/clusterhub/test/fakeoidc"
 )
 
@@ -84,7 +85,7 @@ func TestTrustOIDC(t *testing.T) {
 	plain := providerOf(corp, "plain", "kubectl")
 	plain.Issuer = "http://127.0.0.1:1"
 	own := providerOf(corp, "own", "kubectl")
-	own.Issuer = serviceAccountIssuer
+	own.Issuer = localserver.DefaultIssuer
 	down := providerOf(gone, "down", "kubectl")
 	gone.Close()
 	// Somebody who says that he is another one.
@@ -115,7 +116,7 @@ func TestTrustOIDC(t *testing.T) {
 	}
 
 	t.Log("A restart keeps whom the cluster trusts")
-	if err := p.cluster(object.UID).process(apiServer).kill(); err != nil {
+	if err := p.cluster(object.UID).process(apiServer).Kill(); err != nil {
 		t.Fatal(err)
 	}
 	ensure(t, p, object)

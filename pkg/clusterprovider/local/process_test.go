@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -74,8 +73,8 @@ func TestKill(t *testing.T) {
 	t.Cleanup(func() { // whatever has gone wrong: these processes do not die with the test
 		p := &Provider{options: options}
 		c := p.cluster(object.UID)
-		for _, proc := range []process{c.process(apiServer), c.process(controllerManager), p.etcdProcess()} {
-			if err := proc.kill(); err != nil {
+		for _, proc := range []localserver.Process{c.process(apiServer), c.process(controllerManager), p.etcdProcess()} {
+			if err := proc.Kill(); err != nil {
 				t.Error(err)
 			}
 		}
@@ -148,63 +147,16 @@ func TestEndWithProvider(t *testing.T) {
 	eventually(t, "the processes end with the provider", run(0))
 }
 
-// TestProcess_LeavesAnothersProcessAlone: the id of a process that has ended is given to another one sooner or later.
-func TestProcess_LeavesAnothersProcessAlone(t *testing.T) {
-	proc := process{dir: t.TempDir(), name: "true", endWithProvider: true}
-	if err := proc.start("/bin/true", nil); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the process ends", func() bool { running, err := proc.running(); return err == nil && !running })
-	other := exec.Command("cat") // lives until its input ends
-	stdin, err := other.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(proc.file(".pid"), []byte(strconv.Itoa(other.Process.Pid)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := proc.kill(); err != nil {
-		t.Error(err)
-	}
-	_ = stdin.Close()
-	if err := other.Wait(); err != nil {
-		t.Errorf("another's process was ended: %v", err)
-	}
-}
-
-// TestProcess_Stops stops one that does as it is told, and starts it only once.
-func TestProcess_Stops(t *testing.T) {
-	proc := process{dir: t.TempDir(), name: "sleep", endWithProvider: true}
-	if err := proc.start("/bin/sleep", []string{"600"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := proc.start("/bin/sleep", []string{"600"}); err == nil || !strings.Contains(err.Error(), "runs already") {
-		t.Errorf("a second process: %v", err)
-	}
-	if !proc.runs("/bin/sleep", []string{"600"}) || proc.runs("/bin/sleep", []string{"60"}) {
-		t.Error("the command line is not known")
-	}
-	if err := proc.stop(); err != nil {
-		t.Fatal(err)
-	}
-	if running, err := proc.running(); err != nil || running {
-		t.Errorf("running: %t, %v", running, err)
-	}
-}
-
 // TestSupervise_SaysWhyAProcessEnds starts one that cannot work.
 func TestSupervise_SaysWhyAProcessEnds(t *testing.T) {
-	p := &Provider{attempts: map[process]bool{}}
-	proc := process{dir: t.TempDir(), name: "broken", endWithProvider: true}
+	p := &Provider{attempts: map[localserver.Process]bool{}}
+	proc := localserver.Process{Dir: t.TempDir(), Name: "broken", Tied: true}
 	args := []string{"-c", "echo 'Error: no such flag' >&2; echo usage >&2; exit 1"}
 	for range 2 {
 		if err := p.supervise(proc, "/bin/sh", args); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the process ends", func() bool { running, err := proc.running(); return err == nil && !running })
+		eventually(t, "the process ends", func() bool { running, err := proc.Running(); return err == nil && !running })
 		if err := p.supervise(proc, "/bin/sh", args); err == nil || !strings.Contains(err.Error(), "Error: no such flag") {
 			t.Errorf("why the process has ended is told as: %v", err)
 		}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
 // lookInterval is how often it is looked whether the processes run.
@@ -38,9 +39,9 @@ func (p *Provider) Watch(
 			klog.FromContext(ctx).Error(err, "What is left of Clusters that are gone cannot be removed yet")
 		}
 	}, clusterprovider.ResyncInterval)
-	probed := map[process]probes{}
+	probed := map[localserver.Process]probes{}
 	go wait.UntilWithContext(ctx, func(ctx context.Context) { p.probe(ctx, probed, answerTimeout) }, probeInterval)
-	running := map[process]bool{}
+	running := map[localserver.Process]bool{}
 	wait.UntilWithContext(ctx, func(ctx context.Context) { p.look(ctx, running, changed) }, lookInterval)
 }
 
@@ -78,20 +79,20 @@ func (p *Provider) prune(ctx context.Context, exist func(context.Context) (sets.
 
 // look calls changed for each cluster of which a process has ended that was running the last time. A cluster that somebody
 // is at work on is looked at again later.
-func (p *Provider) look(ctx context.Context, running map[process]bool, changed func(types.NamespacedName)) {
+func (p *Provider) look(ctx context.Context, running map[localserver.Process]bool, changed func(types.NamespacedName)) {
 	logger := klog.FromContext(ctx)
-	ended := func(proc process) bool {
+	ended := func(proc localserver.Process) bool {
 		before := running[proc]
-		now, err := proc.running()
+		now, err := proc.Running()
 		if err != nil {
-			logger.Error(err, "It is not known whether a process runs", "process", proc.name, "dir", proc.dir)
+			logger.Error(err, "It is not known whether a process runs", "process", proc.Name, "dir", proc.Dir)
 			return false
 		}
 		if running[proc] = now; !now {
 			delete(running, proc)
 		}
 		if before && !now {
-			logger.Error(proc.complaint(), "A process has ended, and is started again")
+			logger.Error(proc.Ended(), "A process has ended, and is started again")
 		}
 		return before && !now
 	}
@@ -124,14 +125,14 @@ type probes struct{ pid, failed int }
 
 // probe asks etcd and the kube-apiservers whether they are alive, and kills those that hang: so they are noticed like others
 // that have ended. What has not answered since its start is let be, and so is a cluster that somebody is at work on.
-func (p *Provider) probe(ctx context.Context, probed map[process]probes, timeout time.Duration) {
+func (p *Provider) probe(ctx context.Context, probed map[localserver.Process]probes, timeout time.Duration) {
 	logger := klog.FromContext(ctx)
-	ask := func(proc process, mu *sync.Mutex, alive func(context.Context) error) {
+	ask := func(proc localserver.Process, mu *sync.Mutex, alive func(context.Context) error) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		before, now := probed[proc], probes{pid: proc.pid()}
+		before, now := probed[proc], probes{pid: proc.PID()}
 		if err := alive(ctx); err != nil {
-			if running, _ := proc.running(); !running || before.pid != now.pid {
+			if running, _ := proc.Running(); !running || before.pid != now.pid {
 				delete(probed, proc)
 				return
 			}
@@ -142,8 +143,8 @@ func (p *Provider) probe(ctx context.Context, probed map[process]probes, timeout
 			return
 		}
 		defer mu.Unlock()
-		if proc.pid() == now.pid {
-			logger.Error(proc.kill(), "A process does not answer any more, and is started again", "process", proc.name, "dir", proc.dir)
+		if proc.PID() == now.pid {
+			logger.Error(proc.Kill(), "A process does not answer any more, and is started again", "process", proc.Name, "dir", proc.Dir)
 		}
 	}
 	var e etcdRecord

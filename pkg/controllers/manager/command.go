@@ -4,20 +4,17 @@
 package manager
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
-	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/logs"
-	"k8s.io/component-base/term"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/logging"
 )
 
 // NewCommand returns the command hub-controller-manager, which runs until the context ends.
-func NewCommand(ctx context.Context) *cobra.Command {
+func NewCommand() *cobra.Command {
 	o := NewOptions()
 	cmd := &cobra.Command{
 		Use:   "hub-controller-manager",
@@ -40,12 +37,6 @@ func NewCommand(ctx context.Context) *cobra.Command {
 			return o.Run(cmd.Context())
 		},
 	}
-	cmd.SetContext(ctx)
-	flags := o.Flags()
-	for _, set := range flags.FlagSets {
-		cmd.Flags().AddFlagSet(set)
-	}
-	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
-	cliflag.SetUsageAndHelpFunc(cmd, flags, columns)
+	command.AddFlags(cmd, o.Flags())
 	return cmd
 }

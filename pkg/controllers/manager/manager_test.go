@@ -61,6 +61,13 @@ func all() map[string][]string {
 	}
 }
 
+// needed is what is waited for without registration.
+func needed() []schema.GroupVersionResource {
+	o := NewOptions()
+	o.Registration.Drivers = nil
+	return watched((&controllers{Options: o}).enabled())
+}
+
 func TestMissing_SaysWhatIsNotServed(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(map[string][]string)
@@ -92,7 +99,7 @@ func TestMissing_SaysWhatIsNotServed(t *testing.T) {
 				test.change(groups)
 			}
 			answers := func() (map[string][]string, error) { return groups, test.err }
-			if got := missing(served{answers: answers}, known{test.mapper}, needed); got != test.want {
+			if got := missing(served{answers: answers}, known{test.mapper}, needed()); got != test.want {
 				t.Errorf("missing %q, want %q", got, test.want)
 			}
 		})
@@ -113,13 +120,13 @@ func TestWaitUntilServed_OutlastsAServerThatIsNotThereYet(t *testing.T) {
 		}
 		return all(), nil
 	}
-	if err := waitUntilServed(t.Context(), served{answers: answers}, known{}, needed, time.Millisecond); err != nil {
+	if err := waitUntilServed(t.Context(), served{answers: answers}, known{}, needed(), time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	never := func() (map[string][]string, error) { return nil, errors.New("connection refused") }
-	if err := waitUntilServed(ended, served{answers: never}, known{}, needed, time.Millisecond); err == nil {
+	if err := waitUntilServed(ended, served{answers: never}, known{}, needed(), time.Millisecond); err == nil {
 		t.Error("want an error when the context ends")
 	}
 }

@@ -58,7 +58,7 @@ func (s *withheldMembers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/apis/"+clusters || r.URL.Path == "/apis/"+view || r.URL.Path == "/apis/"+access:
 		list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}}
 		list.GroupVersion = strings.TrimPrefix(r.URL.Path, "/apis/")
-		for _, needed := range needed {
+		for _, needed := range needed() {
 			if needed.GroupVersion().String() == list.GroupVersion {
 				list.APIResources = append(list.APIResources, metav1.APIResource{
 					Name: needed.Resource, Kind: kinds[needed.Resource],

@@ -5,7 +5,6 @@ package manager
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -24,21 +23,19 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/featuregate"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clusteracceptance"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clusteravailability"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clustercertificates"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/awsirsa"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/csr"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/leftoverclusters"
-	"github.com/clusterhub/clusterhub/pkg/controllers/sets/managednamespaces"
 	"github.com/clusterhub/clusterhub/pkg/irsa"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
 // ManagedClusterAutoApproval is the feature gate of clusters that are accepted without an admin.
@@ -91,9 +88,6 @@ func newAWSIRSA(ctx context.Context, o DriverOptions) (driver.Driver, error) {
 	})
 }
 
-// shortestCertificate is the shortest life of a certificate that the API of certificate requests allows to ask for.
-const shortestCertificate = 10 * time.Minute
-
 // otherSpellings are the names of drivers in specifications that upstream did not keep.
 var otherSpellings = map[string]string{"aws-irsa": awsirsa.Name}
 
@@ -104,24 +98,23 @@ type RegistrationOptions struct {
 	// Known are the drivers that can be enabled.
 	Known map[string]NewDriver
 
-	// LeftoverTTL is how long a cluster that is not accepted is kept; 0 is for ever.
-	LeftoverTTL        time.Duration
-	DriftCheckInterval time.Duration
-
+	DriftCheckInterval        time.Duration
 	AutoApprovedCSRIdentities []string
 	AutoApprovedARNPatterns   []string
-	BootstrapIdentities       []string
-	AgentsListCSRs            bool
-	MaxCertificateDuration    time.Duration
 	HubClusterARN             string
 	EKSAccess                 string
 	AWSResourceTags           []string
+
+	// The flags of single controllers.
+	Acceptance   clusteracceptance.Options
+	Leftovers    leftoverclusters.Options
+	Certificates clustercertificates.Options
 }
 
 func newRegistrationOptions() RegistrationOptions {
 	return RegistrationOptions{
 		Drivers: []string{csr.Name}, Known: builtinDrivers(), DriftCheckInterval: time.Hour, EKSAccess: "access-entry",
-		MaxCertificateDuration: 365 * 24 * time.Hour,
+		Certificates: clustercertificates.Options{MaxLifetime: 365 * 24 * time.Hour},
 	}
 }
 
@@ -129,8 +122,9 @@ func (o *RegistrationOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Drivers, "registration-drivers", o.Drivers,
 		"How clusters may register: "+strings.Join(o.known(), ", ")+", or several of them. Of several that handle a cluster, the "+
 			"first counts. Empty leaves registration to another process.")
-	fs.DurationVar(&o.LeftoverTTL, "leftover-ttl", o.LeftoverTTL,
-		"How long a cluster that is not accepted, and has no lease, is kept before it is deleted. 0 keeps all.")
+	o.Acceptance.AddFlags(fs)
+	o.Leftovers.AddFlags(fs)
+	o.Certificates.AddFlags(fs)
 	fs.DurationVar(&o.DriftCheckInterval, "drift-check-interval", o.DriftCheckInterval,
 		"How often the identity that a cluster was granted outside of the hub is checked, and repaired. 0 is never.")
 	fs.StringSliceVar(&o.AutoApprovedCSRIdentities, "auto-approved-csr-identities", o.AutoApprovedCSRIdentities,
@@ -140,15 +134,6 @@ func (o *RegistrationOptions) addFlags(fs *pflag.FlagSet) {
 		"Regular expressions of the ARNs of EKS clusters that are accepted without an admin, if the cluster's name is what the "+
 			"group (?P<name>…) matches or, without that group, the name of the EKS cluster. Needs the feature gate "+
 			string(ManagedClusterAutoApproval)+".")
-	fs.StringSliceVar(&o.BootstrapIdentities, "bootstrap-identities", o.BootstrapIdentities,
-		"Users who may ask for the first certificate of an accepted cluster, beside those of bootstrap tokens, "+
-			registration.BootstrapServiceAccount+" and the auto approved ones.")
-	fs.DurationVar(&o.MaxCertificateDuration, "max-certificate-duration", o.MaxCertificateDuration,
-		"Longest life of an agent's certificate that is approved without an admin. An agent that asks for no lifetime gets the "+
-			"signer's, which counts as one year: with less than that here, agents have to ask for one.")
-	fs.BoolVar(&o.AgentsListCSRs, "agents-list-csrs", o.AgentsListCSRs,
-		"Let the agents of accepted clusters list and watch all certificate requests of the hub. Open Cluster Management's agents "+
-			"do so, hub-agent does not.")
 	fs.StringVar(&o.HubClusterARN, "hub-cluster-arn", o.HubClusterARN,
 		"ARN of the EKS cluster that the hub runs on. The driver awsirsa needs it.")
 	fs.StringVar(&o.EKSAccess, "eks-access", o.EKSAccess,
@@ -179,19 +164,18 @@ func (o *RegistrationOptions) validate(autoApproval bool) (errs []error) {
 			errs = append(errs, fmt.Errorf("--registration-drivers: there is no driver %q; there are: %s", name, strings.Join(o.known(), ", ")))
 		}
 	}
-	if o.LeftoverTTL < 0 || o.DriftCheckInterval < 0 {
+	if o.Leftovers.TTL < 0 || o.DriftCheckInterval < 0 {
 		errs = append(errs, fmt.Errorf("--leftover-ttl and --drift-check-interval must not be below 0, not %s and %s",
-			o.LeftoverTTL, o.DriftCheckInterval))
+			o.Leftovers.TTL, o.DriftCheckInterval))
 	}
-	if o.MaxCertificateDuration < shortestCertificate {
-		errs = append(errs, fmt.Errorf("--max-certificate-duration must be at least %s, which is the shortest that can be asked for, "+
-			"not %s", shortestCertificate, o.MaxCertificateDuration))
+	if err := o.Certificates.Validate(); err != nil {
+		errs = append(errs, err)
 	}
 	if _, err := o.tags(); err != nil {
 		errs = append(errs, err)
 	}
-	for _, user := range slices.Concat(o.BootstrapIdentities, o.AutoApprovedCSRIdentities) {
-		if !mayBootstrap(user) {
+	for _, user := range slices.Concat(o.Certificates.BootstrapUsers, o.AutoApprovedCSRIdentities) {
+		if !agentcsr.MayBeNamed(user) {
 			errs = append(errs, fmt.Errorf("--bootstrap-identities and --auto-approved-csr-identities: %q is a user of Kubernetes or of the "+
 				"hub itself, whose requests hub-certificate-approver may not approve: name another user", user))
 		}
@@ -201,14 +185,6 @@ func (o *RegistrationOptions) validate(autoApproval bool) (errs []error) {
 			"--feature-gates=%s=true", ManagedClusterAutoApproval))
 	}
 	return errs
-}
-
-// mayBootstrap says whether a user may be told to ask for clusters' certificates. It is what the policy on
-// hub-certificate-approver (artifacts/deploy/base/policies.yaml) allows.
-func mayBootstrap(user string) bool {
-	account, isAccount := strings.CutPrefix(user, "system:serviceaccount:")
-	return !strings.HasPrefix(user, "system:") || strings.HasPrefix(user, registration.BootstrapUserPrefix) ||
-		isAccount && !strings.HasPrefix(account, "kube-system:") && !strings.HasPrefix(account, "clusterhub-system:")
 }
 
 func (o *RegistrationOptions) tags() (map[string]string, error) {
@@ -250,30 +226,6 @@ func (o *RegistrationOptions) drivers(ctx context.Context, hub *rest.Config, cac
 		drivers = append(drivers, driver)
 	}
 	return drivers, nil
-}
-
-// setup adds the controllers of registration, but for those of certificates.
-func (o *RegistrationOptions) setup(mgr ctrl.Manager, drivers driver.Drivers, autoApproval bool) error {
-	if len(drivers) == 0 {
-		return nil
-	}
-	errs := []error{
-		clusteracceptance.SetupWithManager(mgr, clusteracceptance.Options{
-			Drivers: drivers, AutoApproval: autoApproval, AgentsListCSRs: o.AgentsListCSRs}),
-		clusteravailability.SetupWithManager(mgr),
-		managednamespaces.SetupWithManager(mgr),
-	}
-	if o.LeftoverTTL > 0 {
-		errs = append(errs, leftoverclusters.SetupWithManager(mgr, o.LeftoverTTL))
-	}
-	return errors.Join(errs...)
-}
-
-// setupCertificates adds the controller that approves certificate requests.
-func (o *RegistrationOptions) setupCertificates(ctx context.Context, mgr ctrl.Manager) error {
-	users := slices.Concat(o.BootstrapIdentities, o.AutoApprovedCSRIdentities)
-	return clustercertificates.SetupWithManager(ctx, mgr, clustercertificates.Options{
-		BootstrapUsers: users, TrustedUsers: o.AutoApprovedCSRIdentities, MaxLifetime: o.MaxCertificateDuration})
 }
 
 // ofClusters keeps out of the caches what belongs to no cluster.

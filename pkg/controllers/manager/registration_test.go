@@ -270,11 +270,11 @@ func TestValidate_NamesNoUserWhomTheApproverMayNotApprove(t *testing.T) {
 		"system:admin": false, "system:node:a": false,
 	} {
 		o := newRegistrationOptions()
-		o.BootstrapIdentities = []string{user}
+		o.Certificates.BootstrapUsers = []string{user}
 		if got := len(o.validate(true)) == 0; got != ok {
 			t.Errorf("--bootstrap-identities=%s: valid %t, want %t", user, got, ok)
 		}
-		o.BootstrapIdentities, o.AutoApprovedCSRIdentities = nil, []string{user}
+		o.Certificates.BootstrapUsers, o.AutoApprovedCSRIdentities = nil, []string{user}
 		if got := len(o.validate(true)) == 0; got != ok {
 			t.Errorf("--auto-approved-csr-identities=%s: valid %t, want %t", user, got, ok)
 		}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -20,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/config"
@@ -31,12 +29,9 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterscheduler"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/csr"
-	"github.com/clusterhub/clusterhub/pkg/controllers/sets/clustersetbinding"
-	"github.com/clusterhub/clusterhub/pkg/controllers/sets/clustersetstatus"
-	"github.com/clusterhub/clusterhub/pkg/controllers/sets/defaultclusterset"
 )
 
 const (
@@ -62,10 +57,7 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return explain("client of the hub's kube-apiserver", err)
 	}
-	c := &controllers{
-		Options: o, manager: mgr, served: discoveryClient,
-		defaultSets: o.FeatureGate.Enabled(DefaultClusterSet), autoApproval: o.FeatureGate.Enabled(ManagedClusterAutoApproval),
-	}
+	c := &controllers{Options: o, manager: mgr, served: discoveryClient}
 	if o.runs(registrationControllers) {
 		if c.drivers, err = o.Registration.drivers(ctx, restConfig, mgr.GetClient()); err != nil {
 			return explain("assembling the registration", err)
@@ -95,12 +87,8 @@ func explain(what string, err error) error {
 }
 
 // restConfig is how we reach the hub's kube-apiserver.
-func (o *Options) restConfig() (restConfig *rest.Config, err error) {
-	if o.Kubeconfig != "" {
-		restConfig, err = clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
-	} else {
-		restConfig, err = rest.InClusterConfig()
-	}
+func (o *Options) restConfig() (*rest.Config, error) {
+	restConfig, err := command.RESTConfig(o.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -146,12 +134,10 @@ func (o *Options) managerOptions() ctrlmanager.Options {
 // controllers is what the leader runs.
 type controllers struct {
 	*Options
-	manager      ctrl.Manager
-	served       discovery.ServerResourcesInterface
-	drivers      driver.Drivers
-	scheduling   *clusterscheduler.LiveConfig
-	defaultSets  bool
-	autoApproval bool
+	manager    ctrl.Manager
+	served     discovery.ServerResourcesInterface
+	drivers    driver.Drivers
+	scheduling *clusterscheduler.LiveConfig
 
 	started atomic.Bool
 }
@@ -163,60 +149,21 @@ func (c *controllers) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable: it adds the controllers once what they watch is served.
 func (c *controllers) Start(ctx context.Context) error {
-	resources := needed
-	if len(c.drivers) > 0 || c.approvesCertificates() {
-		resources = append(slices.Clone(needed), clusterv1.SchemeGroupVersion.WithResource("managedclusters"))
-	}
-	if err := waitUntilServed(ctx, c.served, c.manager.GetRESTMapper(), resources, pollInterval); err != nil {
+	enabled := c.enabled()
+	if err := waitUntilServed(ctx, c.served, c.manager.GetRESTMapper(), watched(enabled), pollInterval); err != nil {
 		return nil // the context has ended
 	}
 	assembly := &held{Manager: c.manager}
-	if err := c.setup(ctx, assembly); err != nil {
-		return explain("assembling the controllers", err)
+	for _, controller := range enabled {
+		if err := controller.Setup(ctx, assembly); err != nil {
+			return explain("assembling the controllers", err)
+		}
 	}
 	if err := assembly.release(); err != nil {
 		return explain("starting the controllers", err)
 	}
 	c.started.Store(true)
 	return nil
-}
-
-func (c *controllers) setup(ctx context.Context, mgr ctrl.Manager) error {
-	if c.runs(setsControllers) {
-		if err := c.setupSets(ctx, mgr); err != nil {
-			return err
-		}
-	}
-	if c.runs(accessControllers) {
-		if err := c.Access.setup(ctx, mgr, c.scheduling); err != nil {
-			return err
-		}
-	}
-	if c.runs(registrationControllers) {
-		if err := c.Registration.setup(mgr, c.drivers, c.autoApproval); err != nil {
-			return err
-		}
-	}
-	if c.approvesCertificates() {
-		return c.Registration.setupCertificates(ctx, mgr)
-	}
-	return nil
-}
-
-func (c *controllers) approvesCertificates() bool {
-	return c.runs(certificatesControllers) && slices.Contains(c.Registration.enabled(), csr.Name)
-}
-
-func (c *controllers) setupSets(ctx context.Context, mgr ctrl.Manager) error {
-	if c.defaultSets {
-		if err := defaultclusterset.SetupWithManager(mgr); err != nil {
-			return err
-		}
-	}
-	if err := clustersetbinding.SetupWithManager(ctx, mgr); err != nil {
-		return err
-	}
-	return clustersetstatus.SetupWithManager(mgr)
 }
 
 // held is a manager that keeps what is added to it until it is released. A manager that runs already would start a

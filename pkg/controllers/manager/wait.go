@@ -17,9 +17,10 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/klog/v2"
 
-	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
 const (
@@ -28,15 +29,20 @@ const (
 	remindAfter = 30
 )
 
-// needed is what the controllers watch.
-var needed = []schema.GroupVersionResource{
-	clusterv1beta2.SchemeGroupVersion.WithResource("managedclustersets"),
-	clusterv1beta2.SchemeGroupVersion.WithResource("managedclustersetbindings"),
-	viewv1alpha1.SchemeGroupVersion.WithResource("clustersetmembers"),
-	openmcpv1alpha1.SchemeGroupVersion.WithResource("clusters"),
-	openmcpv1alpha1.SchemeGroupVersion.WithResource("clusterprofiles"),
-	openmcpv1alpha1.SchemeGroupVersion.WithResource("clusterrequests"),
-	openmcpv1alpha1.SchemeGroupVersion.WithResource("accessrequests"),
+// groups are those of hub-apiserver. The others are there as soon as the hub's kube-apiserver is.
+var groups = []string{clusterv1.GroupName, viewv1alpha1.GroupName, openmcpv1alpha1.GroupName}
+
+// watched is what has to be served before the controllers start.
+func watched(controllers []kit.Controller) (resources []schema.GroupVersionResource) {
+	for _, controller := range controllers {
+		for _, right := range controller.Rights {
+			resource := right.WithResource(right.Resource)
+			if slices.Contains(groups, right.Group) && slices.Contains(right.Verbs, "watch") && !slices.Contains(resources, resource) {
+				resources = append(resources, resource)
+			}
+		}
+	}
+	return resources
 }
 
 // kindMapper maps resources to kinds as the controllers' clients do.

@@ -7,8 +7,10 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/hex"
 	"encoding/pem"
 	"slices"
 	"strings"
@@ -62,6 +64,30 @@ func FuzzParse(f *testing.F) {
 		if !slices.Equal(groups, want) || !ours || agent == "" || strings.Contains(agent, ":") || request.User != signed.Subject.CommonName ||
 			request.Cluster != cluster || usage != "client auth" || len(signed.DNSNames)+len(signed.IPAddresses) > 0 || registration.CheckName(cluster) != nil {
 			t.Errorf("%q for %q: %+v is approved as %+v", usage, cluster, signed.Subject, request)
+		}
+	})
+}
+
+// FuzzPlannedKey: what an agent's cluster says of a key is one key, in one spelling, or none that anybody has.
+func FuzzPlannedKey(f *testing.F) {
+	sum := sha256.Sum256([]byte("a"))
+	key := hex.EncodeToString(sum[:])
+	for _, text := range []string{key, strings.ToUpper(key), key[:62], key + "00", " " + key, "", registration.UndecidedKey, strings.Replace(key, "c", "ç", 1), "K" + key[1:]} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		planned := PlannedKey(map[string]string{registration.AnnotationAgentKey: text})
+		if planned == "" && text != "" || text == "" && planned != "" {
+			t.Errorf("%q pins %q", text, planned)
+		}
+		if planned == "" || planned == registration.UndecidedKey {
+			return
+		}
+		if bytes, err := hex.DecodeString(planned); err != nil || len(bytes) != sha256.Size || planned != hex.EncodeToString(bytes) {
+			t.Errorf("%q pins %q, which is no hash as the hub writes it", text, planned)
+		}
+		if !strings.EqualFold(planned, text) || PlannedKey(map[string]string{registration.AnnotationAgentKey: planned}) != planned {
+			t.Errorf("%q pins another key, %q", text, planned)
 		}
 	})
 }

@@ -1,15 +1,14 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentcsr reads certificate requests of clusters' agents.
+// Package agentcsr has what hub, agent and command line agree on about the certificate requests of clusters' agents: how one is
+// made and read, who may ask, what has been decided, and which key it is for. Nobody else judges any of that by rules of their own.
 package agentcsr
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"crypto/x509"
 	"encoding/asn1"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -26,7 +25,7 @@ type Request struct {
 	Cluster string
 	// User is whom the certificate would make of its owner.
 	User string
-	// KeySHA256 is the SHA-256 of its public key (SubjectPublicKeyInfo, DER), in hex.
+	// KeySHA256 is the hash of its public key, as the function KeySHA256 has it.
 	KeySHA256 string
 }
 
@@ -79,8 +78,7 @@ func Parse(csr *certificatesv1.CertificateSigningRequest) (*Request, error) {
 	if len(request.Extensions)+len(request.DNSNames)+len(request.EmailAddresses)+len(request.IPAddresses)+len(request.URIs) > 0 {
 		return nil, errors.New("it asks for alternative names or other extensions")
 	}
-	key := sha256.Sum256(request.RawSubjectPublicKeyInfo)
-	return &Request{Cluster: cluster, User: user, KeySHA256: hex.EncodeToString(key[:])}, nil
+	return &Request{Cluster: cluster, User: user, KeySHA256: KeySHA256(request.RawSubjectPublicKeyInfo)}, nil
 }
 
 // checkSubject accepts the subject of an agent: its name and its two groups, each once, and nothing else. Several names,
@@ -120,27 +118,4 @@ func agentGroups(cluster string) []string {
 func isAgent(user, cluster string) bool {
 	agent, ok := strings.CutPrefix(user, registration.ClusterUser(cluster, ""))
 	return ok && agent != "" && !strings.ContainsFunc(agent, func(r rune) bool { return r == ':' || r <= ' ' || r > '~' })
-}
-
-// IsRenewal says whether the user who made the request is the one that it asks for: an agent that has a certificate.
-func (r *Request) IsRenewal(spec *certificatesv1.CertificateSigningRequestSpec) bool {
-	groups := slices.DeleteFunc(slices.Clone(spec.Groups), func(g string) bool { return g == "system:authenticated" })
-	slices.Sort(groups)
-	return spec.Username == r.User && slices.Equal(groups, agentGroups(r.Cluster))
-}
-
-// IsBootstrap says whether a user may ask for the first certificate of a cluster: the users of bootstrap tokens, and those
-// that are named.
-func IsBootstrap(user string, named []string) bool {
-	return strings.HasPrefix(user, registration.BootstrapUserPrefix) || user == registration.BootstrapServiceAccount ||
-		slices.Contains(named, user)
-}
-
-// IsPending says whether nobody has decided on a request yet.
-func IsPending(csr *certificatesv1.CertificateSigningRequest) bool {
-	return len(csr.Status.Certificate) == 0 && !slices.ContainsFunc(csr.Status.Conditions,
-		func(c certificatesv1.CertificateSigningRequestCondition) bool {
-			return c.Type == certificatesv1.CertificateApproved || c.Type == certificatesv1.CertificateDenied ||
-				c.Type == certificatesv1.CertificateFailed
-		})
 }

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterprotection"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/accesspolicy"
+	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterprotection"
 )
 
 // fixture is a hub with a profile, a Cluster of it, and what a test adds.

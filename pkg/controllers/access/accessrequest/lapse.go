@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
 // Access by a ClusterRequest ends with it. Which one that was is a condition of the AccessRequest, of the type that is the
@@ -36,19 +36,17 @@ func markOf(access *v1alpha1.AccessRequest) string {
 
 // mark says in the status by which ClusterRequest a request comes to its Cluster, and no other.
 func (r *Reconciler) mark(ctx context.Context, access *v1alpha1.AccessRequest, request *v1alpha1.ClusterRequest) error {
-	before := access.DeepCopy()
-	access.Status.Conditions = slices.DeleteFunc(access.Status.Conditions, func(c metav1.Condition) bool {
-		return strings.HasPrefix(c.Type, v1alpha1.RequestFinalizerOnClusterPrefix) && c.Type != request.FinalizerForCluster()
+	_, err := kit.PatchStatus(ctx, r.client, access, func(a *v1alpha1.AccessRequest) {
+		a.Status.Conditions = slices.DeleteFunc(a.Status.Conditions, func(c metav1.Condition) bool {
+			return strings.HasPrefix(c.Type, v1alpha1.RequestFinalizerOnClusterPrefix) && c.Type != request.FinalizerForCluster()
+		})
+		meta.SetStatusCondition(&a.Status.Conditions, metav1.Condition{
+			Type: request.FinalizerForCluster(), Status: metav1.ConditionTrue, Reason: reasonByClusterRequest,
+			Message:            fmt.Sprintf("the access is by the ClusterRequest %q, and ends with it", client.ObjectKeyFromObject(request)),
+			ObservedGeneration: a.Generation,
+		})
 	})
-	changed := meta.SetStatusCondition(&access.Status.Conditions, metav1.Condition{
-		Type: request.FinalizerForCluster(), Status: metav1.ConditionTrue, Reason: reasonByClusterRequest,
-		Message:            fmt.Sprintf("the access is by the ClusterRequest %q, and ends with it", client.ObjectKeyFromObject(request)),
-		ObservedGeneration: access.Generation,
-	})
-	if !changed && len(before.Status.Conditions) == len(access.Status.Conditions) {
-		return nil
-	}
-	return r.client.Status().Patch(ctx, access, locked(before))
+	return err
 }
 
 // lapse deletes a request whose access is by a ClusterRequest that gives none any more, and says whether it is such a request.
@@ -77,7 +75,7 @@ func (r *Reconciler) lapse(ctx context.Context, access *v1alpha1.AccessRequest) 
 func (r *Reconciler) markLate(ctx context.Context, access *v1alpha1.AccessRequest) error {
 	request := &v1alpha1.ClusterRequest{}
 	if err := r.client.Get(ctx, access.Spec.RequestRef.NamespacedName(), request); err != nil {
-		return client.IgnoreNotFound(err)
+		return kit.IgnoreGone(err)
 	}
 	if !request.DeletionTimestamp.IsZero() || !request.Status.IsGranted() || request.Status.Cluster == nil ||
 		*request.Status.Cluster != *access.Spec.ClusterRef {
@@ -89,7 +87,7 @@ func (r *Reconciler) markLate(ctx context.Context, access *v1alpha1.AccessReques
 // end is why the ClusterRequest of a mark gives no access to the Cluster of a request any more. It is empty while it does.
 func end(ctx context.Context, from client.Reader, access *v1alpha1.AccessRequest, mark string) (string, error) {
 	key, request := access.Spec.RequestRef.NamespacedName(), &v1alpha1.ClusterRequest{}
-	if err := from.Get(ctx, key, request); apierrors.IsNotFound(err) {
+	if err := from.Get(ctx, key, request); kit.IsGone(err) {
 		return fmt.Sprintf("the ClusterRequest %q is gone", key), nil
 	} else if err != nil {
 		return "", err
@@ -110,7 +108,7 @@ func end(ctx context.Context, from client.Reader, access *v1alpha1.AccessRequest
 	// It is pending again, as after an error of a moment, or its status is lost. The Cluster says whether it has it.
 	cluster := &v1alpha1.Cluster{}
 	if err := from.Get(ctx, access.Spec.ClusterRef.NamespacedName(), cluster); err != nil {
-		return "", client.IgnoreNotFound(err) // without the Cluster there is no access, and it may come again
+		return "", kit.IgnoreGone(err) // without the Cluster there is no access, and it may come again
 	}
 	if slices.Contains(cluster.Finalizers, mark) {
 		return "", nil

@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,23 +17,16 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterprotection"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
 const reasonPrepared = "Prepared"
 
-// problem is why a request cannot be prepared, for whoever made it. Its end comes as an event, unless it is to be tried again.
-type problem struct {
-	reason, message string
-	again           error
-}
-
-func (p *problem) Error() string { return p.message }
-
-// phase is that of a request with this problem. If somebody else has labelled it, it has none, so that no provider takes it for
-// prepared.
-func (p *problem) phase(access *v1alpha1.AccessRequest) string {
+// phaseOf is that of a request that has a problem. If somebody else has labelled it, it has none, so that no provider takes it
+// for prepared.
+func phaseOf(p *kit.Problem, access *v1alpha1.AccessRequest) string {
 	switch {
-	case p.reason == v1alpha1.ReasonDeniedByPolicy:
+	case p.Reason == v1alpha1.ReasonDeniedByPolicy:
 		return v1alpha1.REQUEST_DENIED
 	case isLabelled(access):
 		return ""
@@ -47,14 +39,10 @@ func isLabelled(access *v1alpha1.AccessRequest) bool {
 	return access.Labels[v1alpha1.ProviderLabel] != "" && access.Labels[v1alpha1.ProfileLabel] != ""
 }
 
-func problemf(reason, format string, args ...any) error {
-	return &problem{reason: reason, message: fmt.Sprintf(format, args...)}
-}
-
 // notFound makes a problem of an object that is not there.
 func notFound(err error, format string, args ...any) error {
-	if apierrors.IsNotFound(err) {
-		return problemf(v1alpha1.ReasonInvalidReference, format+" not found", args...)
+	if kit.IsGone(err) {
+		return kit.Problemf(v1alpha1.ReasonInvalidReference, format+" not found", args...)
 	}
 	return err
 }
@@ -74,11 +62,11 @@ func (r *Reconciler) prepare(ctx context.Context, access *v1alpha1.AccessRequest
 		return r.report(ctx, access, v1alpha1.REQUEST_PENDING, nil)
 	}
 	labels, err := r.assign(ctx, access)
-	why := &problem{}
+	why := &kit.Problem{}
 	switch {
 	case errors.As(err, &why):
-		condition := &metav1.Condition{Status: metav1.ConditionFalse, Reason: why.reason, Message: why.message}
-		return errors.Join(r.report(ctx, access, why.phase(access), condition), why.again)
+		condition := &metav1.Condition{Status: metav1.ConditionFalse, Reason: why.Reason, Message: why.Message}
+		return errors.Join(r.report(ctx, access, phaseOf(why, access), condition), why.Again)
 	case err != nil:
 		return err
 	}
@@ -89,11 +77,12 @@ func (r *Reconciler) prepare(ctx context.Context, access *v1alpha1.AccessRequest
 	if err != nil || len(labels) == 0 {
 		return err
 	}
-	before := access.DeepCopy()
-	for _, l := range labels {
-		metav1.SetMetaDataLabel(&access.ObjectMeta, l.key, l.value)
-	}
-	return r.client.Patch(ctx, access, locked(before))
+	_, err = kit.Patch(ctx, r.client, access, func(a *v1alpha1.AccessRequest) {
+		for _, l := range labels {
+			metav1.SetMetaDataLabel(&a.ObjectMeta, l.key, l.value)
+		}
+	})
+	return err
 }
 
 // assign finds the Cluster of a request, makes the request name it, and protects it. It returns the labels that the request
@@ -123,7 +112,7 @@ func (r *Reconciler) assign(ctx context.Context, access *v1alpha1.AccessRequest)
 	}
 	for _, l := range labels {
 		if is, preset := access.Labels[l.key]; preset && is != l.value {
-			return nil, problemf(v1alpha1.ReasonConfigurationProblem,
+			return nil, kit.Problemf(v1alpha1.ReasonConfigurationProblem,
 				"the label %s is %q, and the Cluster %q has the %s %q: remove the label", l.key, is, key, l.what, l.value)
 		}
 	}
@@ -132,9 +121,10 @@ func (r *Reconciler) assign(ctx context.Context, access *v1alpha1.AccessRequest)
 			return nil, err
 		}
 		// By itself: the Cluster's protection looks for requests that name it.
-		before := access.DeepCopy()
-		access.Spec.ClusterRef = &v1alpha1.ObjectReference{Namespace: key.Namespace, Name: key.Name}
-		if err := r.client.Patch(ctx, access, locked(before)); err != nil {
+		_, err := kit.Patch(ctx, r.client, access, func(a *v1alpha1.AccessRequest) {
+			a.Spec.ClusterRef = &v1alpha1.ObjectReference{Namespace: key.Namespace, Name: key.Name}
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -148,7 +138,7 @@ func (r *Reconciler) cluster(ctx context.Context, access *v1alpha1.AccessRequest
 		return ref.NamespacedName(), nil, nil
 	}
 	if access.Spec.RequestRef == nil {
-		return none, nil, problemf(v1alpha1.ReasonConfigurationProblem, "invalid AccessRequest resource %q: neither "+
+		return none, nil, kit.Problemf(v1alpha1.ReasonConfigurationProblem, "invalid AccessRequest resource %q: neither "+
 			"spec.clusterRef nor spec.requestRef is set: set one of them", client.ObjectKeyFromObject(access))
 	}
 	key, request := access.Spec.RequestRef.NamespacedName(), &v1alpha1.ClusterRequest{}
@@ -157,11 +147,11 @@ func (r *Reconciler) cluster(ctx context.Context, access *v1alpha1.AccessRequest
 	}
 	switch cluster := request.Status.Cluster; {
 	case !request.DeletionTimestamp.IsZero():
-		return none, nil, problemf(v1alpha1.ReasonInvalidReference, "ClusterRequest %q is being deleted", key)
+		return none, nil, kit.Problemf(v1alpha1.ReasonInvalidReference, "ClusterRequest %q is being deleted", key)
 	case !request.Status.IsGranted():
-		return none, nil, problemf(v1alpha1.ReasonInvalidReference, "ClusterRequest %q is not granted", key)
+		return none, nil, kit.Problemf(v1alpha1.ReasonInvalidReference, "ClusterRequest %q is not granted", key)
 	case cluster == nil:
-		return none, nil, problemf(v1alpha1.ReasonInternalError,
+		return none, nil, kit.Problemf(v1alpha1.ReasonInternalError,
 			"ClusterRequest %q is granted but does not reference a cluster", key)
 	default:
 		return cluster.NamespacedName(), request, nil
@@ -187,14 +177,14 @@ func (r *Reconciler) ask(ctx context.Context, access *v1alpha1.AccessRequest, ke
 	}
 	switch allowed, err := policy.AccessRequestAllowed(ctx, access, cluster, holders, namespace); {
 	case err != nil:
-		return &problem{reason: v1alpha1.ReasonConfigurationProblem, message: err.Error(), again: err}
+		return &kit.Problem{Reason: v1alpha1.ReasonConfigurationProblem, Message: err.Error(), Again: err}
 	case !allowed:
 		// Which Cluster a ClusterRequest has is not told to whoever may only name it.
 		what := fmt.Sprintf("Cluster %q", key)
 		if access.Spec.ClusterRef == nil {
 			what = fmt.Sprintf("Cluster of the ClusterRequest %q", access.Spec.RequestRef.NamespacedName())
 		}
-		return problemf(v1alpha1.ReasonDeniedByPolicy, "no rule of the policy allows this access to the %s to requests in the namespace %q",
+		return kit.Problemf(v1alpha1.ReasonDeniedByPolicy, "no rule of the policy allows this access to the %s to requests in the namespace %q",
 			what, access.Namespace)
 	}
 	return nil
@@ -219,28 +209,25 @@ func (r *Reconciler) holders(ctx context.Context, cluster *v1alpha1.Cluster) (ho
 func (r *Reconciler) protect(ctx context.Context, cluster client.ObjectKey) error {
 	err := clusterprotection.Protect(ctx, r.live, r.client, cluster)
 	if late := (*clusterprotection.BeingDeletedError)(nil); errors.As(err, &late) {
-		return problemf(v1alpha1.ReasonWaitingForAccessRequestDeletion, "%s", late.Error())
+		return kit.Problemf(v1alpha1.ReasonWaitingForAccessRequestDeletion, "%s", late.Error())
 	}
 	return notFound(err, "referenced Cluster %q", cluster)
 }
 
 // report gives the request a phase, in its present generation, and a condition unless that is nil.
 func (r *Reconciler) report(ctx context.Context, access *v1alpha1.AccessRequest, phase string, condition *metav1.Condition) error {
-	before := access.DeepCopy()
-	status := &access.Status
-	status.Phase, status.ObservedGeneration = phase, access.Generation
-	changed := before.Status.Phase != status.Phase || before.Status.ObservedGeneration != status.ObservedGeneration
-	if condition != nil {
-		condition.Type, condition.ObservedGeneration = v1alpha1.ConditionPrepared, access.Generation
-		changed = meta.SetStatusCondition(&status.Conditions, *condition) || changed
-	}
-	if !changed {
-		return nil
-	}
-	if err := r.client.Status().Patch(ctx, access, locked(before)); err != nil {
+	before := access.Status.Conditions
+	changed, err := kit.PatchStatus(ctx, r.client, access, func(a *v1alpha1.AccessRequest) {
+		a.Status.Phase, a.Status.ObservedGeneration = phase, a.Generation
+		if condition != nil {
+			condition.Type, condition.ObservedGeneration = v1alpha1.ConditionPrepared, a.Generation
+			meta.SetStatusCondition(&a.Status.Conditions, *condition)
+		}
+	})
+	if err != nil || !changed {
 		return err
 	}
-	conditionevents.Record(r.recorder, access, before.Status.Conditions, access.Status.Conditions, v1alpha1.ConditionPrepared, actionPrepare)
+	conditionevents.Record(r.recorder, access, before, access.Status.Conditions, v1alpha1.ConditionPrepared, actionPrepare)
 	return nil
 }
 

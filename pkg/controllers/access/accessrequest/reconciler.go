@@ -17,16 +17,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -35,6 +32,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/accesspolicy"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
 const (
@@ -43,9 +41,7 @@ const (
 	// What it does, and why it ends a request, in events.
 	actionPrepare, actionEnd, reasonEnded = "Prepare", "End", "AccessEnded"
 
-	workers        = 8
-	firstBackoff   = 100 * time.Millisecond
-	longestBackoff = 30 * time.Second
+	workers = 8
 )
 
 // Options say which requests are prepared.
@@ -92,11 +88,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		Watches(&v1alpha1.ClusterRequest{}, handler.EnqueueRequestsFromMapFunc(r.byRequest)).
 		Watches(&v1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.waitingForCluster), builder.WithPredicates(existence())).
 		Watches(&v1alpha1.ClusterProfile{}, handler.EnqueueRequestsFromMapFunc(r.waitingForProfile)).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-				firstBackoff, longestBackoff),
-		})
+		WithOptions(kit.Options(workers))
 	if options.PolicyChanges != nil {
 		b.WatchesRawSource(source.Channel(options.PolicyChanges, handler.EnqueueRequestsFromMapFunc(r.waitingForPolicy)))
 	}
@@ -107,7 +99,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	access := &v1alpha1.AccessRequest{}
 	if err := r.client.Get(ctx, request.NamespacedName, access); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, kit.IgnoreGone(err)
 	}
 	operation := access.Annotations[v1alpha1.OperationAnnotation]
 	selected := r.selector.Matches(labels.Set(access.Labels))
@@ -119,7 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	remaining, limited := r.remaining(access)
 	if limited && remaining <= 0 {
 		// Who extends the time at this moment keeps the request.
-		return reconcile.Result{}, ignoreRace(r.delete(ctx, access, fmt.Sprintf("its time is up, %s after its creation", access.Spec.TTL.Duration)))
+		return reconcile.Result{}, kit.IgnoreOutdated(r.delete(ctx, access, fmt.Sprintf("its time is up, %s after its creation", access.Spec.TTL.Duration)))
 	}
 	result := reconcile.Result{}
 	if limited {
@@ -127,27 +119,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		result.RequeueAfter = remaining + time.Second
 	}
 	if lapsed, err := r.lapse(ctx, access); lapsed || err != nil {
-		return result, ignoreRace(err)
+		return result, kit.IgnoreOutdated(err)
 	}
 	if !selected || r.isTaken(access) {
 		return result, nil
 	}
 	if operation == v1alpha1.OperationAnnotationValueReconcile {
-		before := access.DeepCopy()
-		delete(access.Annotations, v1alpha1.OperationAnnotation)
-		if err := r.client.Patch(ctx, access, locked(before)); err != nil {
-			return result, ignoreRace(err)
+		_, err := kit.Patch(ctx, r.client, access, func(a *v1alpha1.AccessRequest) { delete(a.Annotations, v1alpha1.OperationAnnotation) })
+		if err != nil {
+			return result, kit.IgnoreOutdated(err)
 		}
 	}
 	if isDenied(access) {
-		return result, ignoreRace(r.report(ctx, access, v1alpha1.REQUEST_DENIED, nil))
+		return result, kit.IgnoreOutdated(r.report(ctx, access, v1alpha1.REQUEST_DENIED, nil))
 	}
-	return result, ignoreRace(r.prepare(ctx, access))
+	return result, kit.IgnoreOutdated(r.prepare(ctx, access))
 }
 
 // delete deletes a request that is still as it was read, and tells why.
 func (r *Reconciler) delete(ctx context.Context, access *v1alpha1.AccessRequest, why string) error {
-	if err := r.client.Delete(ctx, access, client.Preconditions{UID: &access.UID, ResourceVersion: &access.ResourceVersion}); err != nil {
+	if err := r.client.Delete(ctx, access, kit.AsRead(access)); err != nil {
 		return err
 	}
 	ctrl.LoggerFrom(ctx).Info("The access ends", "reason", why)
@@ -180,17 +171,4 @@ func (r *Reconciler) isTaken(access *v1alpha1.AccessRequest) bool {
 // have told which generation was looked at. If it is being deleted, its provider may still have something to take back.
 func isDenied(access *v1alpha1.AccessRequest) bool {
 	return access.Status.IsDenied() && access.DeletionTimestamp.IsZero()
-}
-
-// locked is a merge patch that loses against any other write, so that nobody's decision in the meantime is overlooked.
-func locked(before client.Object) client.Patch {
-	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-}
-
-// ignoreRace drops the errors of writes that somebody else was quicker than. That comes as an event, and with it the next try.
-func ignoreRace(err error) error {
-	if apierrors.IsConflict(err) {
-		return nil
-	}
-	return client.IgnoreNotFound(err)
 }

@@ -65,7 +65,7 @@ func TestReconcile_FindsWhoIsResponsible(t *testing.T) {
 		"both labels and a ClusterRequest": {
 			hub:    []client.Object{profile(), cluster(), grant("Granted", "my-cluster")},
 			access: access("a", toRequest, labelled("asdf", "default"), phase("Pending", 1)),
-			labels: prepared, ref: true, writes: []string{patchStatus, patchAccess, patchCluster, patchStatus, patchAccess},
+			labels: prepared, ref: true, writes: []string{patchStatus, patchAccess, patchCluster, patchStatus},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterprotection"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
 const (
@@ -62,13 +63,8 @@ func existence() predicate.Predicate {
 
 // byRequest are the AccessRequests that name a ClusterRequest: they wait for it, or end with it.
 func (r *Reconciler) byRequest(ctx context.Context, request client.Object) []reconcile.Request {
-	requests := &v1alpha1.AccessRequestList{}
-	r.list(ctx, requests, client.MatchingFields{requestIndex: client.ObjectKeyFromObject(request).String()})
-	all := make([]reconcile.Request, len(requests.Items))
-	for i := range requests.Items {
-		all[i].NamespacedName = client.ObjectKeyFromObject(&requests.Items[i])
-	}
-	return all
+	ofRequest := client.MatchingFields{requestIndex: client.ObjectKeyFromObject(request).String()}
+	return kit.Requests(ctx, r.client, &v1alpha1.AccessRequestList{}, ofRequest)
 }
 
 // waitingForRequest are those of them that are nobody's yet.

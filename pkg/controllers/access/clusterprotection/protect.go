@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
@@ -15,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
 // BeingDeletedError says that a Cluster can no longer be protected.
@@ -36,25 +36,9 @@ func Protect(ctx context.Context, live client.Reader, writer client.Writer, key 
 		if !cluster.DeletionTimestamp.IsZero() {
 			return &BeingDeletedError{Cluster: key}
 		}
-		before := cluster.DeepCopy()
-		if !controllerutil.AddFinalizer(cluster, v1alpha1.AccessFinalizer) {
-			return nil
-		}
-		return writer.Patch(ctx, cluster, locked(before))
+		_, err := kit.Patch(ctx, writer, cluster, func(c *v1alpha1.Cluster) { controllerutil.AddFinalizer(c, v1alpha1.AccessFinalizer) })
+		return err
 	})
-}
-
-// locked is a merge patch that loses against any other write: it replaces lists as a whole.
-func locked(before client.Object) client.Patch {
-	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-}
-
-// ignoreRace drops the errors of writes that somebody else was quicker than. That comes as an event, and with it the next try.
-func ignoreRace(err error) error {
-	if apierrors.IsConflict(err) {
-		return nil
-	}
-	return client.IgnoreNotFound(err)
 }
 
 // HoldsCluster says whether a Cluster that is being deleted waits for an AccessRequest. It does not wait for those that have

@@ -23,13 +23,13 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
 const (
@@ -41,9 +41,6 @@ const (
 	mostNamed = 10
 	// settle is how long the AccessRequests of a Cluster may go on changing before they are counted: many are deleted at once.
 	settle = 200 * time.Millisecond
-
-	firstBackoff   = 100 * time.Millisecond
-	longestBackoff = 30 * time.Second
 )
 
 // Reconciler protects one Cluster.
@@ -60,13 +57,10 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("clusterprotection").
+		Named(name).
 		For(&v1alpha1.Cluster{}).
 		Watches(&v1alpha1.AccessRequest{}, clusterOf()).
-		WithOptions(controller.Options{
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-				firstBackoff, longestBackoff),
-		}).
+		WithOptions(kit.Options(1)).
 		Complete(&Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader()})
 }
 
@@ -103,7 +97,7 @@ func clusterOf() handler.EventHandler {
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	cluster := &v1alpha1.Cluster{}
 	if err := r.client.Get(ctx, request.NamespacedName, cluster); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, kit.IgnoreGone(err)
 	}
 	protected := controllerutil.ContainsFinalizer(cluster, v1alpha1.AccessFinalizer)
 	deleting := !cluster.DeletionTimestamp.IsZero()
@@ -127,11 +121,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 	}
 	if done, err := r.report(ctx, cluster, holding); !done || err != nil {
-		return reconcile.Result{}, ignoreRace(err)
+		return reconcile.Result{}, kit.IgnoreOutdated(err)
 	}
-	before := cluster.DeepCopy()
-	controllerutil.RemoveFinalizer(cluster, v1alpha1.AccessFinalizer)
-	return reconcile.Result{}, ignoreRace(r.client.Patch(ctx, cluster, locked(before)))
+	_, err = kit.Patch(ctx, r.client, cluster, func(c *v1alpha1.Cluster) { controllerutil.RemoveFinalizer(c, v1alpha1.AccessFinalizer) })
+	return reconcile.Result{}, kit.IgnoreOutdated(err)
 }
 
 // holding are the AccessRequests that a Cluster waits for.
@@ -149,7 +142,7 @@ func (r *Reconciler) protect(ctx context.Context, cluster client.ObjectKey, hold
 	if late := (*BeingDeletedError)(nil); errors.As(err, &late) {
 		return nil
 	}
-	return ignoreRace(err)
+	return kit.IgnoreOutdated(err)
 }
 
 // report says on the Cluster what it waits for, and whether that is nothing.
@@ -164,11 +157,10 @@ func (r *Reconciler) report(ctx context.Context, cluster *v1alpha1.Cluster, hold
 	} else if meta.FindStatusCondition(cluster.Status.Conditions, condition.Type) == nil {
 		return true, nil // nobody was told to wait
 	}
-	before := cluster.DeepCopy()
-	if !meta.SetStatusCondition(&cluster.Status.Conditions, condition) {
-		return len(holding) == 0, nil
-	}
-	return len(holding) == 0, r.client.Status().Patch(ctx, cluster, locked(before))
+	_, err := kit.PatchStatus(ctx, r.client, cluster, func(c *v1alpha1.Cluster) {
+		meta.SetStatusCondition(&c.Status.Conditions, condition)
+	})
+	return len(holding) == 0, err
 }
 
 // message names only what is in the Cluster's own namespace: who reads that one need not know of others.

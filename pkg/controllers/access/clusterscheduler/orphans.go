@@ -10,17 +10,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
 // orphans takes a Cluster from the requests that have gone without giving it back, as they do when somebody removes their
@@ -32,9 +31,7 @@ func setupOrphans(mgr ctrl.Manager, r *Reconciler) error {
 		Named("clusterscheduler-orphans").
 		For(&v1alpha1.Cluster{}, builder.WithPredicates(given())).
 		Watches(&v1alpha1.ClusterRequest{}, handler.EnqueueRequestsFromMapFunc(r.clustersHeldBy), builder.WithPredicates(ends())).
-		WithOptions(controller.Options{
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstBackoff, longestBackoff),
-		}).
+		WithOptions(kit.Options(1)).
 		Complete(orphans{scheduler: r})
 }
 
@@ -42,7 +39,7 @@ func setupOrphans(mgr ctrl.Manager, r *Reconciler) error {
 func (o orphans) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	cluster := &v1alpha1.Cluster{}
 	if err := o.scheduler.client.Get(ctx, req.NamespacedName, cluster); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, kit.IgnoreGone(err)
 	}
 	if !o.scheduler.config().schedules() {
 		return reconcile.Result{}, nil
@@ -93,17 +90,8 @@ func (r *Reconciler) gone(ctx context.Context, uids sets.Set[string]) (sets.Set[
 }
 
 // clustersHeldBy are the clusters that a request has.
-func (r *Reconciler) clustersHeldBy(ctx context.Context, request client.Object) (requests []reconcile.Request) {
-	clusters := &v1alpha1.ClusterList{}
-	if err := r.client.List(ctx, clusters, client.MatchingFields{holderIndex: string(request.GetUID())}, client.UnsafeDisableDeepCopy); err != nil {
-		// The cache fails only while it has not got the clusters yet. Each of them is reconciled when it has.
-		ctrl.LoggerFrom(ctx).Error(err, "Listing clusters")
-		return nil
-	}
-	for i := range clusters.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&clusters.Items[i])})
-	}
-	return requests
+func (r *Reconciler) clustersHeldBy(ctx context.Context, request client.Object) []reconcile.Request {
+	return kit.Requests(ctx, r.client, &v1alpha1.ClusterList{}, client.MatchingFields{holderIndex: string(request.GetUID())})
 }
 
 // given lets through that there is a cluster, and that it is given to a request.

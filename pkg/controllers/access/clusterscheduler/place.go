@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/namehash"
 )
 
@@ -53,7 +54,7 @@ func (r *Reconciler) held(
 	}
 	cluster := &v1alpha1.Cluster{}
 	if err := r.client.Get(ctx, known.NamespacedName(), cluster); err != nil {
-		return nil, client.IgnoreNotFound(err)
+		return nil, kit.IgnoreGone(err)
 	}
 	if slices.Contains(cluster.Finalizers, request.FinalizerForCluster()) || cluster.DeletionTimestamp != nil {
 		return cluster, nil // nothing can be added to what is being deleted
@@ -112,7 +113,7 @@ func (d *ClusterDefinition) fits(c *v1alpha1.Cluster) bool {
 
 // take gives the request a cluster, which has to be as it was read.
 func (r *Reconciler) take(ctx context.Context, request *v1alpha1.ClusterRequest, cluster *v1alpha1.Cluster) error {
-	return r.patch(ctx, cluster, func() { hold(request, cluster) }, request.FinalizerForCluster())
+	return r.patch(ctx, cluster, func(c *v1alpha1.Cluster) { hold(request, c) }, request.FinalizerForCluster())
 }
 
 // hold marks a cluster as one that the request has. What is left on an exclusive one is of requests that are gone.
@@ -131,18 +132,12 @@ func (r *Reconciler) propagate(ctx context.Context, request *v1alpha1.ClusterReq
 	if cluster.DeletionTimestamp != nil {
 		return nil
 	}
-	return r.patch(ctx, cluster, func() { propagated(request, cluster) }, "")
+	return r.patch(ctx, cluster, func(c *v1alpha1.Cluster) { propagated(request, c) }, "")
 }
 
 // patch changes a cluster that is still as it was read, and waits until the cache shows it with a finalizer.
-func (r *Reconciler) patch(ctx context.Context, cluster *v1alpha1.Cluster, change func(), finalizer string) error {
-	before := cluster.DeepCopy()
-	change()
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if data, err := client.MergeFrom(before).Data(cluster); err != nil || string(data) == "{}" {
-		return err
-	}
-	if err := r.client.Patch(ctx, cluster, patch); err != nil || finalizer == "" {
+func (r *Reconciler) patch(ctx context.Context, cluster *v1alpha1.Cluster, change func(*v1alpha1.Cluster), finalizer string) error {
+	if changed, err := kit.Patch(ctx, r.client, cluster, change); err != nil || !changed || finalizer == "" {
 		return err
 	}
 	return r.awaitCache(ctx, cluster, finalizer)
@@ -152,7 +147,7 @@ func (r *Reconciler) awaitCache(ctx context.Context, cluster *v1alpha1.Cluster, 
 	cached := &v1alpha1.Cluster{}
 	return wait.PollUntilContextTimeout(ctx, cacheTimeout/2000, cacheTimeout, true, func(ctx context.Context) (bool, error) {
 		err := r.client.Get(ctx, client.ObjectKeyFromObject(cluster), cached)
-		return err == nil && slices.Contains(cached.Finalizers, finalizer), client.IgnoreNotFound(err)
+		return err == nil && slices.Contains(cached.Finalizers, finalizer), kit.IgnoreGone(err)
 	})
 }
 
@@ -242,17 +237,17 @@ func (r *Reconciler) create(
 	if err := r.adoptable(ctx, definition, request, there); err != nil {
 		return nil, err
 	}
-	return there, r.patch(ctx, there, func() { definition.adopt(request, there, cluster) }, request.FinalizerForCluster())
+	return there, r.patch(ctx, there, func(c *v1alpha1.Cluster) { definition.adopt(request, c, cluster) }, request.FinalizerForCluster())
 }
 
 // adoptable returns why a cluster of the name that the request needs cannot be given to it.
 func (r *Reconciler) adoptable(ctx context.Context, d *ClusterDefinition, request *v1alpha1.ClusterRequest, there *v1alpha1.Cluster) error {
 	key := client.ObjectKeyFromObject(there)
 	if there.DeletionTimestamp != nil {
-		return waitFor(reasonWaitingForDeletion, "waits until Cluster %s, which is being deleted, is gone", key)
+		return kit.Problemf(reasonWaitingForDeletion, "waits until Cluster %s, which is being deleted, is gone", key)
 	}
 	if !d.fits(there) {
-		return waitFor(v1alpha1.ReasonClusterConflict, "cluster '%s' already exists with profile '%s' and tenancy %s, and purpose '%s' "+
+		return kit.Problemf(v1alpha1.ReasonClusterConflict, "cluster '%s' already exists with profile '%s' and tenancy %s, and purpose '%s' "+
 			"needs profile '%s' and tenancy %s",
 			key, there.Spec.Profile, there.Spec.Tenancy, d.purpose, d.Template.Spec.Profile, d.Template.Spec.Tenancy)
 	}
@@ -260,7 +255,7 @@ func (r *Reconciler) adoptable(ctx context.Context, d *ClusterDefinition, reques
 		if d.TenancyCount == 0 || there.GetTenancyCount() < d.TenancyCount {
 			return nil
 		}
-		return waitFor(v1alpha1.ReasonClusterConflict, "cluster '%s' already exists and %d requests have it, as many as may",
+		return kit.Problemf(v1alpha1.ReasonClusterConflict, "cluster '%s' already exists and %d requests have it, as many as may",
 			key, there.GetTenancyCount())
 	}
 	return r.onlyStale(ctx, request, there)
@@ -271,7 +266,7 @@ func (r *Reconciler) onlyStale(ctx context.Context, request *v1alpha1.ClusterReq
 	others := cluster.GetRequestUIDs().Delete(string(request.UID))
 	gone, err := r.gone(ctx, others)
 	if err == nil && gone.Len() < others.Len() {
-		return waitFor(v1alpha1.ReasonClusterConflict, "cluster '%s' already exists and is used by a different ClusterRequest "+
+		return kit.Problemf(v1alpha1.ReasonClusterConflict, "cluster '%s' already exists and is used by a different ClusterRequest "+
 			"(the '%s' label with value 'true' can be set on the ClusterRequest for a name that nobody has)",
 			client.ObjectKeyFromObject(cluster), v1alpha1.RandomizeClusterNameLabel)
 	}

@@ -31,8 +31,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/access/accesspolicy"
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
+	"github.com/clusterhub/clusterhub/pkg/controllers/access/accesspolicy"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
 const (
@@ -69,20 +70,11 @@ func newReconciler(c client.Client, live client.Reader, config func() *Config, r
 	return &Reconciler{client: c, live: live, config: config, recorder: recorder, pick: rand.IntN}
 }
 
-// waiting is why a request cannot be granted now. What it waits for comes as an event, as a rule.
-type waiting struct{ reason, message string }
-
-func (w *waiting) Error() string { return w.message }
-
-func waitFor(reason, format string, args ...any) error {
-	return &waiting{reason: reason, message: fmt.Sprintf(format, args...)}
-}
-
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	request := &v1alpha1.ClusterRequest{}
 	if err := r.client.Get(ctx, req.NamespacedName, request); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, kit.IgnoreGone(err)
 	}
 	config := r.config()
 	deleted := !request.DeletionTimestamp.IsZero()
@@ -105,13 +97,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	} else if err == nil {
 		err = r.grant(ctx, config, request)
 	}
-	var wait *waiting
+	var wait *kit.Problem
 	switch {
 	case apierrors.IsConflict(err):
 		// Somebody else has written in between. The decision is made again, by what is there now.
 		return reconcile.Result{RequeueAfter: retryInterval}, nil
 	case errors.As(err, &wait):
-		return reconcile.Result{RequeueAfter: longestBackoff}, nil
+		return reconcile.Result{RequeueAfter: kit.LongestBackoff}, nil
 	}
 	return reconcile.Result{}, err
 }
@@ -128,10 +120,10 @@ func (r *Reconciler) grant(ctx context.Context, config *Config, request *v1alpha
 	}
 	cluster, err := r.provide(ctx, config, request)
 	condition := metav1.Condition{Type: ConditionGranted, Status: metav1.ConditionFalse}
-	var wait *waiting
+	var wait *kit.Problem
 	switch {
 	case errors.As(err, &wait):
-		condition.Reason, condition.Message = wait.reason, wait.message
+		condition.Reason, condition.Message = wait.Reason, wait.Message
 	case apierrors.IsConflict(err):
 		return err
 	case err != nil:
@@ -169,7 +161,7 @@ func (r *Reconciler) provide(ctx context.Context, config *Config, request *v1alp
 		return nil, err
 	}
 	if cluster == nil && definition == nil {
-		return nil, waitFor(v1alpha1.ReasonConfigurationProblem, "no cluster definition found for purpose '%s'", request.Spec.Purpose)
+		return nil, kit.Problemf(v1alpha1.ReasonConfigurationProblem, "no cluster definition found for purpose '%s'", request.Spec.Purpose)
 	}
 	if cluster == nil && request.Status.Cluster == nil {
 		if err := r.ask(ctx, config.policy, request); err != nil {
@@ -208,9 +200,9 @@ func (r *Reconciler) ask(ctx context.Context, policy *accesspolicy.Policy, reque
 	}
 	switch allowed, err := policy.ClusterRequestAllowed(ctx, request, namespace); {
 	case err != nil:
-		return waitFor(v1alpha1.ReasonConfigurationProblem, "%v", err)
+		return kit.Problemf(v1alpha1.ReasonConfigurationProblem, "%v", err)
 	case !allowed:
-		return waitFor(v1alpha1.ReasonDeniedByPolicy, "no rule of the policy allows requests in namespace %s the purpose '%s'",
+		return kit.Problemf(v1alpha1.ReasonDeniedByPolicy, "no rule of the policy allows requests in namespace %s the purpose '%s'",
 			request.Namespace, request.Spec.Purpose)
 	}
 	return nil
@@ -218,32 +210,26 @@ func (r *Reconciler) ask(ctx context.Context, policy *accesspolicy.Policy, reque
 
 // writeFinalizer adds the finalizer of the request, or removes it.
 func (r *Reconciler) writeFinalizer(ctx context.Context, request *v1alpha1.ClusterRequest, change func(client.Object, string) bool) error {
-	before := request.DeepCopy()
-	if !change(request, v1alpha1.ClusterRequestFinalizer) {
-		return nil
-	}
-	return r.client.Patch(ctx, request, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	_, err := kit.Patch(ctx, r.client, request, func(r *v1alpha1.ClusterRequest) { change(r, v1alpha1.ClusterRequestFinalizer) })
+	return err
 }
 
 // writeStatus writes what has changed. The lock keeps the conditions of others, and lets nobody's denial be lost.
 func (r *Reconciler) writeStatus(
 	ctx context.Context, request *v1alpha1.ClusterRequest, phase string, condition metav1.Condition, cluster *v1alpha1.Cluster,
 ) error {
-	before := request.DeepCopy()
-	status := &request.Status
+	before := request.Status.Conditions
 	condition.ObservedGeneration = request.Generation
-	changed := meta.SetStatusCondition(&status.Conditions, condition)
-	if cluster != nil && status.Cluster == nil {
-		status.Cluster = &v1alpha1.ObjectReference{Namespace: cluster.Namespace, Name: cluster.Name}
-		changed = true
-	}
-	if !changed && status.Phase == phase && status.ObservedGeneration == request.Generation {
-		return nil
-	}
-	status.Phase, status.ObservedGeneration = phase, request.Generation
-	if err := r.client.Status().Patch(ctx, request, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	changed, err := kit.PatchStatus(ctx, r.client, request, func(r *v1alpha1.ClusterRequest) {
+		meta.SetStatusCondition(&r.Status.Conditions, condition)
+		if cluster != nil && r.Status.Cluster == nil {
+			r.Status.Cluster = &v1alpha1.ObjectReference{Namespace: cluster.Namespace, Name: cluster.Name}
+		}
+		r.Status.Phase, r.Status.ObservedGeneration = phase, r.Generation
+	})
+	if err != nil || !changed {
 		return err
 	}
-	conditionevents.Record(r.recorder, request, before.Status.Conditions, status.Conditions, ConditionGranted, "Schedule")
+	conditionevents.Record(r.recorder, request, before, request.Status.Conditions, ConditionGranted, "Schedule")
 	return nil
 }

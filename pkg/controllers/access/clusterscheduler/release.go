@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
 // release takes the cluster from a request that is being deleted, and lets the request go. The request stays until the cluster
@@ -40,7 +41,7 @@ func (r *Reconciler) release(ctx context.Context, request *v1alpha1.ClusterReque
 	if known := request.Status.Cluster; known != nil {
 		cluster := &v1alpha1.Cluster{}
 		err := r.live.Get(ctx, known.NamespacedName(), cluster)
-		if client.IgnoreNotFound(err) != nil {
+		if kit.IgnoreGone(err) != nil {
 			return err
 		}
 		if err == nil && cluster.DeletionTimestamp != nil && cluster.GetTenancyCount() == 0 && waits(request, cluster) {
@@ -51,7 +52,7 @@ func (r *Reconciler) release(ctx context.Context, request *v1alpha1.ClusterReque
 			return r.writeStatus(ctx, request, phase, waitingForDeletion(cluster), nil)
 		}
 	}
-	return client.IgnoreNotFound(r.writeFinalizer(ctx, request, controllerutil.RemoveFinalizer))
+	return kit.IgnoreGone(r.writeFinalizer(ctx, request, controllerutil.RemoveFinalizer))
 }
 
 // waits says whether the request waits for the end of a cluster that goes with it.
@@ -92,12 +93,12 @@ func (r *Reconciler) clustersOf(ctx context.Context, request *v1alpha1.ClusterRe
 // last requests do not leave it to each other.
 func (r *Reconciler) free(ctx context.Context, request *v1alpha1.ClusterRequest, cluster *v1alpha1.Cluster) error {
 	if goesWithLast(cluster) && cluster.DeletionTimestamp == nil {
-		asRead := client.Preconditions{UID: &cluster.UID, ResourceVersion: &cluster.ResourceVersion}
+		asRead := kit.AsRead(cluster)
 		if err := r.client.Delete(ctx, cluster, asRead); err != nil {
-			return client.IgnoreNotFound(err)
+			return kit.IgnoreGone(err)
 		}
 		if err := r.live.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
-			return client.IgnoreNotFound(err)
+			return kit.IgnoreGone(err)
 		}
 	}
 	return r.removeFinalizer(ctx, cluster, request.FinalizerForCluster())
@@ -105,12 +106,8 @@ func (r *Reconciler) free(ctx context.Context, request *v1alpha1.ClusterRequest,
 
 // removeFinalizer removes a finalizer from a cluster that is still as it was read.
 func (r *Reconciler) removeFinalizer(ctx context.Context, cluster *v1alpha1.Cluster, finalizer string) error {
-	before := cluster.DeepCopy()
-	if !controllerutil.RemoveFinalizer(cluster, finalizer) {
-		return nil
-	}
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	return client.IgnoreNotFound(r.client.Patch(ctx, cluster, patch))
+	_, err := kit.Patch(ctx, r.client, cluster, func(c *v1alpha1.Cluster) { controllerutil.RemoveFinalizer(c, finalizer) })
+	return kit.IgnoreGone(err)
 }
 
 // goesWithLast says whether the only request that has a cluster takes it along.

@@ -6,14 +6,11 @@ package clusterscheduler
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -21,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
 const (
@@ -34,9 +32,6 @@ const (
 	pendingIndex = "clusterscheduler/pending"
 	// anyPurpose finds all that wait. No purpose is empty.
 	anyPurpose = ""
-
-	firstBackoff   = 100 * time.Millisecond
-	longestBackoff = 30 * time.Second
 )
 
 // Options are the flags of the scheduler.
@@ -76,12 +71,12 @@ func SetupWithManager(mgr ctrl.Manager, live *LiveConfig) error {
 			return err
 		}
 	}
-	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), live.current.Load, mgr.GetEventRecorder("clusterscheduler"))
+	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), live.current.Load, mgr.GetEventRecorder(name))
 	if err := setupOrphans(mgr, r); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("clusterscheduler").
+		Named(name).
 		For(&v1alpha1.ClusterRequest{}).
 		Watches(&v1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsOf), builder.WithPredicates(losses())).
 		Watches(&v1alpha1.ClusterProfile{}, handler.EnqueueRequestsFromMapFunc(r.requestsFor),
@@ -89,11 +84,8 @@ func SetupWithManager(mgr ctrl.Manager, live *LiveConfig) error {
 		WatchesRawSource(source.Channel(live.Changes(), handler.EnqueueRequestsFromMapFunc(
 			func(ctx context.Context, _ client.Object) []reconcile.Request {
 				return r.requestsBy(ctx, pendingIndex, anyPurpose)
-			}))).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: 1, // each decision knows those before it
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstBackoff, longestBackoff),
-		}).
+						}))).
+		WithOptions(kit.Options(1)). // each decision knows those before it
 		Complete(r)
 }
 
@@ -156,16 +148,5 @@ func (r *Reconciler) requestsFor(ctx context.Context, profile client.Object) (re
 }
 
 func (r *Reconciler) requestsBy(ctx context.Context, index, value string) []reconcile.Request {
-	list := &v1alpha1.ClusterRequestList{}
-	if err := r.client.List(ctx, list, client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy); err != nil {
-		// The list is read from the cache, which fails only while it has not got the requests yet. Each of them is
-		// reconciled when it has.
-		ctrl.LoggerFrom(ctx).Error(err, "Listing requests", "index", index)
-		return nil
-	}
-	requests := make([]reconcile.Request, len(list.Items))
-	for i := range list.Items {
-		requests[i].NamespacedName = client.ObjectKeyFromObject(&list.Items[i])
-	}
-	return requests
+	return kit.Requests(ctx, r.client, &v1alpha1.ClusterRequestList{}, client.MatchingFields{index: value})
 }

@@ -11,17 +11,18 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
 const (
@@ -44,10 +45,13 @@ type Reconciler struct {
 var _ reconcile.Reconciler = &Reconciler{}
 
 // SetupWithManager adds the controller.
-func SetupWithManager(mgr ctrl.Manager) error {
+func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(reporter).
 		For(&v1alpha1.Cluster{}).
+		// They are read when there is something to say. The cache has only what a controller watches.
+		Watches(&v1alpha1.ClusterProfile{}, handler.Funcs{}).
+		WithOptions(kit.Options(1)).
 		Complete(&Reconciler{client: mgr.GetClient(), clock: clock.RealClock{}, recorder: mgr.GetEventRecorder(reporter)})
 }
 
@@ -55,18 +59,16 @@ func SetupWithManager(mgr ctrl.Manager) error {
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	cluster := &v1alpha1.Cluster{}
 	if err := r.client.Get(ctx, request.NamespacedName, cluster); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, kit.IgnoreGone(err)
 	}
 	if cluster.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationAnnotationValueIgnore {
 		return reconcile.Result{}, nil // it is to be left alone, by its provider too
 	}
-	before := cluster.DeepCopy()
-	conditions := &cluster.Status.Conditions
-	changed := false
-	if attended(cluster) {
-		// It is removed, not set to False: providers take a Cluster with a condition that is not True for one that is not ready.
-		changed = meta.RemoveStatusCondition(conditions, v1alpha1.ConditionProviderMissing)
-	} else {
+	// It is removed, not set to False: providers take a Cluster with a condition that is not True for one that is not ready.
+	say := func(c *v1alpha1.Cluster) {
+		meta.RemoveStatusCondition(&c.Status.Conditions, v1alpha1.ConditionProviderMissing)
+	}
+	if !attended(cluster) {
 		if left := cluster.CreationTimestamp.Add(patience).Sub(r.clock.Now()); left > 0 {
 			return reconcile.Result{RequeueAfter: left}, nil
 		}
@@ -74,23 +76,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if err != nil {
 			return reconcile.Result{}, err
 		}
-		changed = meta.SetStatusCondition(conditions, metav1.Condition{
-			Type: v1alpha1.ConditionProviderMissing, Status: metav1.ConditionTrue, Reason: reasonNotLookedAt, Message: why,
-			ObservedGeneration: cluster.Generation,
-		})
+		say = func(c *v1alpha1.Cluster) {
+			meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+				Type: v1alpha1.ConditionProviderMissing, Status: metav1.ConditionTrue, Reason: reasonNotLookedAt, Message: why,
+				ObservedGeneration: cluster.Generation,
+			})
+		}
 	}
-	if !changed {
-		return reconcile.Result{}, nil
-	}
-	err := r.client.Status().Patch(ctx, cluster, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if apierrors.IsConflict(err) {
-		return reconcile.Result{}, nil // whoever was quicker is an event
-	}
-	if err == nil && !attended(cluster) {
-		missing := meta.FindStatusCondition(*conditions, v1alpha1.ConditionProviderMissing)
+	changed, err := kit.PatchStatus(ctx, r.client, cluster, say)
+	if missing := meta.FindStatusCondition(cluster.Status.Conditions, v1alpha1.ConditionProviderMissing); changed && missing != nil {
 		conditionevents.Note(r.recorder, cluster, corev1.EventTypeWarning, v1alpha1.ConditionProviderMissing, "Look", missing.Message)
 	}
-	return reconcile.Result{}, client.IgnoreNotFound(err)
+	return reconcile.Result{}, kit.IgnoreOutdated(err)
 }
 
 // attended says whether somebody has written the status, other than the hub's own controllers.
@@ -107,7 +104,7 @@ func attended(cluster *v1alpha1.Cluster) bool {
 func (r *Reconciler) why(ctx context.Context, cluster *v1alpha1.Cluster) (string, error) {
 	profile := &v1alpha1.ClusterProfile{}
 	err := r.client.Get(ctx, client.ObjectKey{Name: cluster.Spec.Profile}, profile)
-	if apierrors.IsNotFound(err) {
+	if kit.IsGone(err) {
 		return fmt.Sprintf("no cluster provider has looked at the Cluster: its ClusterProfile %q is gone", cluster.Spec.Profile), nil
 	}
 	return fmt.Sprintf("no cluster provider has looked at the Cluster: see whether the provider %q of its ClusterProfile %q runs",

@@ -9,20 +9,21 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
 // accept gives an accepted cluster what it needs. Each step finds out by itself whether it has been done.
@@ -68,7 +69,7 @@ func (r *Reconciler) accept(ctx context.Context, cluster *clusterv1.ManagedClust
 func (r *Reconciler) pin(ctx context.Context, cluster *clusterv1.ManagedCluster) (*rbacv1.ClusterRole, record, error) {
 	role := clusterRole(cluster.Name)
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(role), role)
-	if driver.IsGone(err) {
+	if kit.IsGone(err) {
 		role, err = nil, nil
 	}
 	if err != nil {
@@ -123,7 +124,7 @@ func (r *Reconciler) plan(cluster *clusterv1.ManagedCluster) (record, error) {
 		return record{}, err
 	}
 	planned, err := driver.Plan(cluster)
-	key := registration.PlannedKey(cluster.Annotations)
+	key := agentcsr.PlannedKey(cluster.Annotations)
 	return record{
 		driver: driver.Name(), record: planned, uid: cluster.UID, key: key, named: cmp.Or(key, registration.NoKey),
 		requesters: cluster.Annotations[registration.AnnotationRequesters],
@@ -151,7 +152,7 @@ func (r *Reconciler) ensureRole(ctx context.Context, cluster string, role *rbacv
 			return role, err
 		}
 		if role, err = r.liveRole(ctx, cluster); err != nil || role == nil {
-			return nil, errors.Join(err, later{after: firstBackoff})
+			return nil, errors.Join(err, later{after: kit.FirstBackoff})
 		}
 		if recordOf(role).driver != "" {
 			// It is ours, and the cache was too old. Without its label it would be so for ever.
@@ -166,26 +167,20 @@ func (r *Reconciler) ensureRole(ctx context.Context, cluster string, role *rbacv
 
 // patchRole changes a ClusterRole, if there is anything to change. Nobody else may have changed it since it was read.
 func (r *Reconciler) patchRole(ctx context.Context, role *rbacv1.ClusterRole, change func(*rbacv1.ClusterRole)) (*rbacv1.ClusterRole, error) {
-	changed := role.DeepCopy()
-	if changed.Labels == nil {
-		changed.Labels = map[string]string{}
-	}
-	changed.Labels[registration.ClusterNameLabel] = clusterNameOf(role)
-	// Another one's, by which others would write the rules. The hub's own policy lets no role pass that has one.
-	changed.AggregationRule = nil
-	change(changed)
-	if equality.Semantic.DeepEqual(changed, role) {
-		return role, nil
-	}
-	err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(role, client.MergeFromWithOptimisticLock{}))
-	return changed, err
+	_, err := kit.Patch(ctx, r.client, role, func(role *rbacv1.ClusterRole) {
+		metav1.SetMetaDataLabel(&role.ObjectMeta, registration.ClusterNameLabel, clusterNameOf(role))
+		// Another one's, by which others would write the rules. The hub's own policy lets no role pass that has one.
+		role.AggregationRule = nil
+		change(role)
+	})
+	return role, err
 }
 
 // liveRole is the cluster's ClusterRole as it is, nil when there is none.
 func (r *Reconciler) liveRole(ctx context.Context, cluster string) (*rbacv1.ClusterRole, error) {
 	role := clusterRole(cluster)
 	err := r.live.Get(ctx, client.ObjectKeyFromObject(role), role)
-	if driver.IsGone(err) {
+	if kit.IsGone(err) {
 		return nil, nil
 	}
 	return role, err
@@ -196,15 +191,15 @@ func (r *Reconciler) liveRole(ctx context.Context, cluster string) (*rbacv1.Clus
 func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluster, role *rbacv1.ClusterRole) (
 	note string, next time.Duration, err error) {
 	pinned := recordOf(role)
-	driver := r.Drivers.Named(pinned.driver)
-	if driver == nil {
+	by := r.Drivers.Named(pinned.driver)
+	if by == nil {
 		if pinned.granted.IsZero() {
 			return "", 0, failure{error: notEnabled(pinned.driver)}
 		}
 		return fmt.Sprintf("The registration driver %q, by which that was, is not enabled any more: its identity is not "+
 			"checked", pinned.driver), 0, nil
 	}
-	interval := driver.CheckInterval()
+	interval := by.CheckInterval()
 	check := !pinned.granted.IsZero()
 	if check {
 		if interval <= 0 {
@@ -217,17 +212,17 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 	const what = "grant"
 	if wait, last := r.paces.wait(cluster.Name, what); wait > 0 {
 		if check {
-			return checkNote + driver.Message(last), wait, nil
+			return checkNote + kit.Message(last.Error()), wait, nil
 		}
 		return "", 0, later{wait, last}
 	}
-	err = r.call(ctx, driver, func(ctx context.Context) error { return driver.Grant(ctx, cluster.Name, pinned.record) })
+	err = r.call(ctx, by, func(ctx context.Context) error { return by.Grant(ctx, cluster.Name, pinned.record) })
 	if isLater(err) {
 		return "", 0, err
 	}
 	var warning driver.Warning
 	if errors.As(err, &warning) {
-		note, err = driver.Message(warning), nil
+		note, err = kit.Message(warning.Error()), nil
 	}
 	if err != nil {
 		err = fmt.Errorf("granting the cluster its identity: %w", err)
@@ -237,7 +232,7 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 		}
 		// Its agent works, as far as anybody knows, so it stays accepted.
 		ctrl.LoggerFrom(ctx).Error(err, "Checking the identity of a cluster")
-		return checkNote + driver.Message(err), wait, nil
+		return checkNote + kit.Message(err.Error()), wait, nil
 	}
 	r.paces.succeeded(cluster.Name)
 	if !check {
@@ -274,20 +269,12 @@ func (r *Reconciler) call(ctx context.Context, driver driver.Driver, do func(con
 
 // setFinalizer adds or removes the finalizer.
 func (r *Reconciler) setFinalizer(ctx context.Context, cluster *clusterv1.ManagedCluster, wanted bool) error {
-	if slices.Contains(cluster.Finalizers, registration.Finalizer) == wanted {
-		return nil
-	}
-	before := cluster.DeepCopy()
+	change := controllerutil.RemoveFinalizer
 	if wanted {
-		cluster.Finalizers = append(cluster.Finalizers, registration.Finalizer)
-	} else {
-		cluster.Finalizers = slices.DeleteFunc(cluster.Finalizers, func(f string) bool { return f == registration.Finalizer })
+		change = controllerutil.AddFinalizer
 	}
-	if err := r.client.Patch(ctx, cluster, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		cluster.Finalizers = before.Finalizers
-		return err
-	}
-	return nil
+	_, err := kit.Patch(ctx, r.client, cluster, func(c *clusterv1.ManagedCluster) { change(c, registration.Finalizer) })
+	return err
 }
 
 // autoApprove accepts a cluster that its driver lets in, once: who is denied later stays so.
@@ -295,12 +282,12 @@ func (r *Reconciler) autoApprove(ctx context.Context, cluster *clusterv1.Managed
 	if _, done := cluster.Annotations[registration.AnnotationAutoAccepted]; done || registration.CheckName(cluster.Name) != nil {
 		return nil
 	}
-	driver, err := r.Drivers.For(cluster)
+	by, err := r.Drivers.For(cluster)
 	if err != nil {
 		return nil // an admin may see more in it
 	}
-	if !driver.AutoApproves(cluster) {
-		if explainer, ok := driver.(driver.Explainer); ok {
+	if !by.AutoApproves(cluster) {
+		if explainer, ok := by.(driver.Explainer); ok {
 			if why := explainer.WhyNot(cluster); why != "" {
 				r.notApproved(cluster, why)
 			}
@@ -310,16 +297,14 @@ func (r *Reconciler) autoApprove(ctx context.Context, cluster *clusterv1.Managed
 	if ok, err := r.undisputed(ctx, cluster); err != nil || !ok {
 		return err
 	}
-	before := cluster.DeepCopy()
-	if cluster.Annotations == nil {
-		cluster.Annotations = map[string]string{}
-	}
-	cluster.Annotations[registration.AnnotationAutoAccepted] = r.clock.Now().UTC().Format(time.RFC3339)
-	cluster.Spec.HubAcceptsClient = true
-	if err := r.client.Patch(ctx, cluster, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	_, err = kit.Patch(ctx, r.client, cluster, func(c *clusterv1.ManagedCluster) {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, registration.AnnotationAutoAccepted, r.clock.Now().UTC().Format(time.RFC3339))
+		c.Spec.HubAcceptsClient = true
+	})
+	if err != nil {
 		return fmt.Errorf("accepting the cluster: %w", err)
 	}
 	r.event(cluster, corev1.EventTypeNormal, "ManagedClusterAutoApproved",
-		fmt.Sprintf("The cluster %s is accepted by the registration driver %q", cluster.Name, driver.Name()))
+		fmt.Sprintf("The cluster %s is accepted by the registration driver %q", cluster.Name, by.Name()))
 	return nil
 }

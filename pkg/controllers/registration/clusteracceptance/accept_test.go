@@ -5,7 +5,6 @@ package clusteracceptance
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -15,9 +14,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
@@ -328,18 +325,5 @@ func TestAccept_AnotherClusterOfTheNameInheritsNothing(t *testing.T) {
 	f.settle("c1")
 	if diff := cmp.Diff(map[string]driver.Record{"c1/two": "two"}, f.cloud.granted); diff != "" {
 		t.Errorf("granted (-want +got):\n%s", diff)
-	}
-}
-
-// An API that is not served says 404 too. A fleet must not be revoked for it.
-func TestOrphan_IsNotTakenFromAnAPIThatIsNotServed(t *testing.T) {
-	f := newFixture(t, newCluster("c1"))
-	f.settle("c1")
-	notServed := apierrors.NewGenericServerResponse(404, "get", schema.GroupResource{Resource: "managedclusters"}, "c1", "404 page not found", 0, true)
-	if !apierrors.IsNotFound(notServed) {
-		t.Fatal("the test has no point")
-	}
-	if driver.IsGone(notServed) || driver.IsGone(fmt.Errorf("wrapped: %w", notServed)) {
-		t.Error("the cluster is taken for gone")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -93,7 +94,7 @@ func (r *Reconciler) claimant(ctx context.Context, cluster, what string, matters
 		if err == nil && recordOf(role).driver != "" {
 			continue
 		}
-		if err != nil && !driver.IsGone(err) {
+		if err != nil && !kit.IsGone(err) {
 			return "", err
 		}
 		return other.Name, nil

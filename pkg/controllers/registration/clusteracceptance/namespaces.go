@@ -20,14 +20,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -69,11 +68,7 @@ func setupNamespaces(mgr ctrl.Manager) error {
 		Named("clusternamespace").
 		For(&corev1.Namespace{}).
 		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(namespaceOf), builder.WithPredicates(mayFree())).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: lookers,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-				firstBackoff, longestBackoff),
-		}).
+		WithOptions(kit.Options(lookers)).
 		Complete(n)
 }
 
@@ -107,7 +102,7 @@ func (n *namespaces) Reconcile(ctx context.Context, request reconcile.Request) (
 	namespace := &corev1.Namespace{}
 	if err := n.client.Get(ctx, request.NamespacedName, namespace); err != nil {
 		n.looks.Forget(request.Name)
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, kit.IgnoreGone(err)
 	}
 	if namespace.Annotations[registration.AnnotationMade] != namespace.Name || !namespace.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
@@ -140,8 +135,8 @@ func (n *namespaces) Reconcile(ctx context.Context, request reconcile.Request) (
 		ctrl.LoggerFrom(ctx).Info("Keeping the namespace of a cluster that is gone", "left", what, "next", wait)
 		return reconcile.Result{RequeueAfter: wait}, n.unbind(ctx, namespace.Name)
 	}
-	err = n.client.Delete(ctx, namespace, client.Preconditions{UID: &namespace.UID, ResourceVersion: &namespace.ResourceVersion})
-	if err != nil && !driver.IsOutdated(err) {
+	err = n.client.Delete(ctx, namespace, kit.AsRead(namespace))
+	if err != nil && !kit.IsOutdated(err) {
 		return reconcile.Result{}, fmt.Errorf("deleting namespace %s: %w", namespace.Name, err)
 	}
 	n.looks.Forget(namespace.Name)
@@ -154,7 +149,7 @@ func (n *namespaces) free(ctx context.Context, name string) (bool, error) {
 		cluster := &clusterv1.ManagedCluster{}
 		err := reader.Get(ctx, client.ObjectKey{Name: name}, cluster)
 		switch {
-		case driver.IsGone(err):
+		case kit.IsGone(err):
 		case err != nil:
 			return false, err
 		case !denied(cluster) || !cluster.DeletionTimestamp.IsZero():
@@ -187,9 +182,9 @@ func (n *namespaces) unbind(ctx context.Context, namespace string) error {
 	binding := &rbacv1.RoleBinding{}
 	key := client.ObjectKey{Namespace: namespace, Name: registration.InspectorRoleBinding}
 	if err := n.client.Get(ctx, key, binding); err != nil {
-		return client.IgnoreNotFound(err)
+		return kit.IgnoreGone(err)
 	}
-	return client.IgnoreNotFound(n.client.Delete(ctx, binding))
+	return kit.IgnoreGone(n.client.Delete(ctx, binding))
 }
 
 // identity is the user that this process is.

@@ -10,13 +10,12 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -116,7 +115,7 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, cluster string) error 
 	namespace := &corev1.Namespace{}
 	key := client.ObjectKey{Name: cluster}
 	err := r.client.Get(ctx, key, namespace)
-	if driver.IsGone(err) {
+	if kit.IsGone(err) {
 		namespace = &corev1.Namespace{ObjectMeta: objectMeta(cluster, "", cluster)}
 		namespace.Annotations = map[string]string{registration.AnnotationMade: cluster}
 		if err = r.client.Create(ctx, namespace); apierrors.IsAlreadyExists(err) {
@@ -129,10 +128,10 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, cluster string) error 
 	}
 	if namespace.Labels[registration.ClusterNameLabel] != cluster {
 		return failure{fmt.Errorf("the namespace %[1]q exists and is not the cluster's: label it %[2]s=%[1]s to let the cluster's "+
-			"agents in, or join the cluster under another name", cluster, registration.ClusterNameLabel), longestBackoff}
+			"agents in, or join the cluster under another name", cluster, registration.ClusterNameLabel), kit.LongestBackoff}
 	}
 	if !namespace.DeletionTimestamp.IsZero() {
-		return failure{fmt.Errorf("the cluster's namespace %q is terminating: waiting until it is gone", cluster), longestBackoff}
+		return failure{fmt.Errorf("the cluster's namespace %q is terminating: waiting until it is gone", cluster), kit.LongestBackoff}
 	}
 	return nil
 }
@@ -140,35 +139,36 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, cluster string) error 
 // ensureBindings makes the bindings of a cluster's roles and its Lease.
 func (r *Reconciler) ensureBindings(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
 	global := clusterRoleBinding(cluster.Name)
-	err := ensure(ctx, r, global, &rbacv1.ClusterRoleBinding{}, func(got *rbacv1.ClusterRoleBinding) (changed, replace bool) {
-		changed = !equality.Semantic.DeepEqual(got.Subjects, global.Subjects)
+	err := ensure(ctx, r, global, &rbacv1.ClusterRoleBinding{}, func(got *rbacv1.ClusterRoleBinding) (replace bool) {
 		got.Subjects = global.Subjects
-		return changed, got.RoleRef != global.RoleRef
+		return got.RoleRef != global.RoleRef
 	})
 	if err != nil {
 		return err
 	}
 	for _, want := range roleBindings(cluster.Name) {
-		err := ensure(ctx, r, want, &rbacv1.RoleBinding{}, func(got *rbacv1.RoleBinding) (changed, replace bool) {
-			changed = !equality.Semantic.DeepEqual(got.Subjects, want.Subjects)
+		err := ensure(ctx, r, want, &rbacv1.RoleBinding{}, func(got *rbacv1.RoleBinding) (replace bool) {
 			got.Subjects = want.Subjects
-			return changed, got.RoleRef != want.RoleRef
+			return got.RoleRef != want.RoleRef
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return ensure(ctx, r, r.lease(cluster), &coordinationv1.Lease{}, func(*coordinationv1.Lease) (changed, replace bool) {
-		return false, false // it is the agent's
+	return ensure(ctx, r, r.lease(cluster), &coordinationv1.Lease{}, func(*coordinationv1.Lease) bool {
+		return false // it is the agent's
 	})
 }
 
-// ensure makes an object, or makes what is there like it: compare changes what it is given, and says whether it did, or
-// that the object has to be made anew.
-func ensure[T client.Object](ctx context.Context, r *Reconciler, want, got T, compare func(got T) (changed, replace bool)) error {
+// ensure makes an object, or makes what is there like it: adjust changes what it is given, or says that the object has to be
+// made anew.
+func ensure[O any, T interface {
+	*O
+	client.Object
+}](ctx context.Context, r *Reconciler, want, got T, adjust func(got T) (replace bool)) error {
 	key := client.ObjectKeyFromObject(want)
 	err := r.client.Get(ctx, key, got)
-	if driver.IsGone(err) {
+	if kit.IsGone(err) {
 		if err = r.client.Create(ctx, want); err == nil {
 			return nil
 		}
@@ -180,33 +180,29 @@ func ensure[T client.Object](ctx context.Context, r *Reconciler, want, got T, co
 	if err != nil {
 		return fmt.Errorf("making %T %s: %w", want, key, err)
 	}
-	before := got.DeepCopyObject().(client.Object)
-	changed, replace := compare(got)
-	if label := want.GetLabels()[registration.ClusterNameLabel]; got.GetLabels()[registration.ClusterNameLabel] != label {
-		labels := got.GetLabels()
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels[registration.ClusterNameLabel] = label
-		got.SetLabels(labels)
-		changed = true
+	if !got.GetDeletionTimestamp().IsZero() {
+		return nil // it is made again when it is gone, which comes as an event
 	}
-	switch {
-	case !got.GetDeletionTimestamp().IsZero():
-		// It is made again when it is gone, which comes as an event.
-		return nil
-	case replace:
-		version := before.GetResourceVersion()
-		if err := r.client.Delete(ctx, before, client.Preconditions{ResourceVersion: &version}); err != nil {
+	if adjust(got.DeepCopyObject().(T)) {
+		if err := r.client.Delete(ctx, got, kit.AsRead(got)); err != nil {
 			return fmt.Errorf("replacing %T %s: %w", want, key, err)
 		}
 		if err := r.client.Create(ctx, want); err != nil {
 			return fmt.Errorf("replacing %T %s: %w", want, key, err)
 		}
-	case changed:
-		if err := r.client.Patch(ctx, got, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return fmt.Errorf("repairing %T %s: %w", want, key, err)
+		return nil
+	}
+	_, err = kit.Patch(ctx, r.client, got, func(got T) {
+		adjust(got)
+		labels := got.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
 		}
+		labels[registration.ClusterNameLabel] = want.GetLabels()[registration.ClusterNameLabel]
+		got.SetLabels(labels)
+	})
+	if err != nil {
+		return fmt.Errorf("repairing %T %s: %w", want, key, err)
 	}
 	return nil
 }

@@ -25,20 +25,16 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -54,9 +50,6 @@ const (
 	busyDriver   = 3 * time.Second
 	// driverTimeout bounds one call of a driver.
 	driverTimeout = time.Minute
-
-	firstBackoff   = 100 * time.Millisecond
-	longestBackoff = 30 * time.Second
 
 	// reporter is the controller in events.
 	reporter = "clusteracceptance"
@@ -92,7 +85,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	if err := r.index(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	ofCluster := handler.EnqueueRequestsFromMapFunc(clusterOf)
+	ofCluster := handler.EnqueueRequestsFromMapFunc(kit.ByLabel(registration.ClusterNameLabel))
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(reporter).
 		For(&clusterv1.ManagedCluster{}).
@@ -101,17 +94,11 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 		Watches(&rbacv1.ClusterRoleBinding{}, ofCluster).
 		Watches(&rbacv1.RoleBinding{}, ofCluster).
 		// A Lease changes whenever its agent says that it lives, which is nothing to us.
-		Watches(&coordinationv1.Lease{}, ofCluster, builder.WithPredicates(predicate.Funcs{
-			UpdateFunc: func(event.UpdateEvent) bool { return false },
-		})).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-				firstBackoff, longestBackoff),
-		})
+		Watches(&coordinationv1.Lease{}, ofCluster, builder.WithPredicates(kit.Existence())).
+		WithOptions(kit.Options(workers))
 	if o.AutoApproval {
-		for _, driver := range o.Drivers {
-			if watcher, ok := driver.(driver.Watcher); ok {
+		for _, by := range o.Drivers {
+			if watcher, ok := by.(driver.Watcher); ok {
 				for _, object := range watcher.Watches() {
 					b = b.Watches(object, ofCluster)
 				}
@@ -134,21 +121,12 @@ func newReconciler(c client.Client, live client.Reader, recorder events.EventRec
 	return r
 }
 
-// clusterOf maps what carries the name of a cluster to the cluster.
-func clusterOf(_ context.Context, obj client.Object) []reconcile.Request {
-	name := obj.GetLabels()[registration.ClusterNameLabel]
-	if name == "" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
-}
-
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	cluster := &clusterv1.ManagedCluster{}
 	err := r.client.Get(ctx, request.NamespacedName, cluster)
 	switch {
-	case driver.IsGone(err):
+	case kit.IsGone(err):
 		return r.settle(ctx, nil, r.orphan(ctx, request.Name))
 	case err != nil:
 		return reconcile.Result{}, err
@@ -173,7 +151,7 @@ func (r *Reconciler) wasAccepted(ctx context.Context, cluster *clusterv1.Managed
 
 // cached says whether a cache has an object. It has none that does not carry the name of a cluster.
 func (r *Reconciler) cached(ctx context.Context, obj client.Object, key client.ObjectKey) bool {
-	return !driver.IsGone(r.client.Get(ctx, key, obj))
+	return !kit.IsGone(r.client.Get(ctx, key, obj))
 }
 
 // later is not an error: it says when to look again. What came of the last try is shown until then: it may be that its
@@ -212,7 +190,7 @@ func (r *Reconciler) settle(ctx context.Context, cluster *clusterv1.ManagedClust
 		return reconcile.Result{RequeueAfter: wait.after}, r.show(ctx, cluster, wait.last)
 	case errors.As(err, &failed):
 		err = failed.error
-	case driver.IsOutdated(err):
+	case kit.IsOutdated(err):
 		// What was read is not what there is. That comes as an event, as a rule sooner than this.
 		ctrl.LoggerFrom(ctx).V(2).Info("Trying again with what there is by now", "reason", err.Error())
 		return reconcile.Result{RequeueAfter: time.Second}, nil
@@ -232,7 +210,7 @@ func (r *Reconciler) show(ctx context.Context, cluster *clusterv1.ManagedCluster
 	if cluster == nil || ctx.Err() != nil {
 		return nil
 	}
-	return r.condition(ctx, cluster, metav1.ConditionFalse, registration.ReasonError, driver.Message(err))
+	return r.condition(ctx, cluster, metav1.ConditionFalse, registration.ReasonError, kit.Message(err.Error()))
 }
 
 // condition writes whether the cluster is accepted, and an event when that is new.
@@ -243,13 +221,13 @@ func (r *Reconciler) condition(ctx context.Context, cluster *clusterv1.ManagedCl
 		// Not for the generation alone, which every taint moves.
 		return nil
 	}
-	_, err := driver.PatchConditions(ctx, r.client, cluster, func(conditions *[]metav1.Condition) {
-		meta.SetStatusCondition(conditions, metav1.Condition{
+	_, err := kit.PatchStatus(ctx, r.client, cluster, func(c *clusterv1.ManagedCluster) {
+		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
 			Type: registration.ConditionHubAccepted, Status: status, Reason: reason, Message: message,
 			ObservedGeneration: cluster.Generation, LastTransitionTime: metav1.NewTime(r.clock.Now()),
 		})
 	})
-	if driver.IsOutdated(err) {
+	if kit.IsOutdated(err) {
 		return nil
 	}
 	if err != nil {
@@ -273,5 +251,5 @@ func (r *Reconciler) condition(ctx context.Context, cluster *clusterv1.ManagedCl
 }
 
 func (r *Reconciler) event(cluster *clusterv1.ManagedCluster, kind, reason, message string) {
-	r.recorder.Eventf(cluster, nil, kind, reason, "Register", "%s", driver.Message(errors.New(message)))
+	r.recorder.Eventf(cluster, nil, kind, reason, "Register", "%s", kit.Message(message))
 }

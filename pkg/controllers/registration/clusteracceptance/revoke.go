@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -61,7 +61,7 @@ func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1.ManagedClust
 	if err := r.removeAll(ctx, cluster.Name); err != nil {
 		return err
 	}
-	if err := r.setFinalizer(ctx, cluster, false); err != nil && !driver.IsGone(err) {
+	if err := r.setFinalizer(ctx, cluster, false); err != nil && !kit.IsGone(err) {
 		return fmt.Errorf("letting the cluster go: %w", err)
 	}
 	r.paces.forget(cluster.Name)
@@ -76,7 +76,7 @@ func (r *Reconciler) orphan(ctx context.Context, cluster string) error {
 		return nil
 	}
 	err := r.live.Get(ctx, client.ObjectKey{Name: cluster}, &clusterv1.ManagedCluster{})
-	if !driver.IsGone(err) {
+	if !kit.IsGone(err) {
 		return err // it is there, and comes as an event
 	}
 	return r.removeAll(ctx, cluster)
@@ -126,7 +126,7 @@ func (r *Reconciler) removeAll(ctx context.Context, cluster string) error {
 		return err
 	}
 	work := client.ObjectKey{Namespace: cluster, Name: registration.WorkRoleBinding(cluster)}
-	if err := r.live.Get(ctx, work, &rbacv1.RoleBinding{}); !driver.IsGone(err) {
+	if err := r.live.Get(ctx, work, &rbacv1.RoleBinding{}); !kit.IsGone(err) {
 		// There is work of the cluster to be cleaned up.
 		return errors.Join(err, later{after: bindingInterval})
 	}
@@ -147,7 +147,7 @@ func (r *Reconciler) deleteRoleBindings(ctx context.Context, cluster string) err
 }
 
 func (r *Reconciler) delete(ctx context.Context, obj client.Object) error {
-	if err := r.client.Delete(ctx, obj); err != nil && !driver.IsGone(err) {
+	if err := r.client.Delete(ctx, obj); err != nil && !kit.IsGone(err) {
 		return fmt.Errorf("deleting %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
 	}
 	return nil

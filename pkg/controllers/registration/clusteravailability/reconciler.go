@@ -19,18 +19,15 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -44,9 +41,7 @@ const (
 	messageClockSynced    = "The clock of the managed cluster is synced with the hub."
 	messageClockOutOfSync = "The clock of hub and agent is out of sync. This may cause the Unknown status and affect agent functionalities."
 
-	workers        = 8
-	firstBackoff   = 100 * time.Millisecond
-	longestBackoff = 30 * time.Second
+	workers = 8
 )
 
 // Reconciler brings the availability of one cluster up to date.
@@ -60,17 +55,13 @@ type Reconciler struct {
 var _ reconcile.Reconciler = &Reconciler{}
 
 // SetupWithManager adds the controller.
-func SetupWithManager(mgr ctrl.Manager) error {
+func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{})
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("clusteravailability").
+		Named(name).
 		For(&clusterv1.ManagedCluster{}).
 		Watches(&coordinationv1.Lease{}, r.beats).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-				firstBackoff, longestBackoff),
-		}).
+		WithOptions(kit.Options(workers)).
 		Complete(r)
 }
 
@@ -82,7 +73,7 @@ func newReconciler(c client.Client, live client.Reader, clock clock.PassiveClock
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	cluster := &clusterv1.ManagedCluster{}
 	if err := r.client.Get(ctx, request.NamespacedName, cluster); err != nil {
-		if driver.IsGone(err) {
+		if kit.IsGone(err) {
 			r.beats.forget(request.Name)
 			return reconcile.Result{}, nil
 		}
@@ -96,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		// What has been written makes another version of the cluster, which comes as an event.
 		err = r.taint(ctx, cluster)
 	}
-	if driver.IsOutdated(err) {
+	if kit.IsOutdated(err) {
 		// Somebody else has changed or deleted the cluster. That comes as an event, and with it the next try.
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
@@ -120,19 +111,19 @@ func (r *Reconciler) status(ctx context.Context, cluster *clusterv1.ManagedClust
 		case err == nil:
 			r.beats.beat(lease)
 			wait = r.beats.until(cluster.Name, grace, unknown)
-		case !driver.IsGone(err):
+		case !kit.IsGone(err):
 			return false, 0, fmt.Errorf("reading the cluster's Lease: %w", err)
 		}
 	}
-	written, err = driver.PatchConditions(ctx, r.client, cluster, func(conditions *[]metav1.Condition) {
+	written, err = kit.PatchStatus(ctx, r.client, cluster, func(c *clusterv1.ManagedCluster) {
 		now := metav1.NewTime(r.clock.Now())
 		if wait <= 0 && !unknown {
-			meta.SetStatusCondition(conditions, metav1.Condition{
+			meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
 				Type: registration.ConditionAvailable, Status: metav1.ConditionUnknown, Reason: registration.ReasonLeaseUpdateStopped,
 				Message: registration.MessageLeaseUpdateStopped, LastTransitionTime: now,
 			})
 		}
-		r.clockCondition(cluster, grace, conditions, now)
+		r.clockCondition(c, grace, now)
 	})
 	if err == nil && wait <= 0 {
 		r.beats.silent(cluster.Name)
@@ -142,7 +133,8 @@ func (r *Reconciler) status(ctx context.Context, cluster *clusterv1.ManagedClust
 
 // clockCondition says whether the agent's clock and the hub's show about the same time, once the agent has been seen to
 // write its own.
-func (r *Reconciler) clockCondition(cluster *clusterv1.ManagedCluster, grace time.Duration, conditions *[]metav1.Condition, now metav1.Time) {
+func (r *Reconciler) clockCondition(cluster *clusterv1.ManagedCluster, grace time.Duration, now metav1.Time) {
+	conditions := &cluster.Status.Conditions
 	if skip, ok := cluster.Annotations[registration.AnnotationSkipClockCheck]; ok && skip != "false" {
 		meta.RemoveStatusCondition(conditions, registration.ConditionClockSynced)
 		return
@@ -173,13 +165,8 @@ func (r *Reconciler) taint(ctx context.Context, cluster *clusterv1.ManagedCluste
 			wanted = registration.TaintUnavailable
 		}
 	}
-	before := cluster.DeepCopy()
-	cluster.Spec.Taints = taints(cluster.Spec.Taints, wanted)
-	if equality.Semantic.DeepEqual(before.Spec.Taints, cluster.Spec.Taints) {
-		return nil
-	}
-	// The lock keeps the taints of others: a merge patch replaces the whole list.
-	if err := r.client.Patch(ctx, cluster, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	_, err := kit.Patch(ctx, r.client, cluster, func(c *clusterv1.ManagedCluster) { c.Spec.Taints = taints(c.Spec.Taints, wanted) })
+	if err != nil {
 		return fmt.Errorf("changing the cluster's taints: %w", err)
 	}
 	return nil

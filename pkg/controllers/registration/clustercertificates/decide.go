@@ -40,7 +40,7 @@ const skew = 5 * time.Second
 
 // checkRequester says why a user may not ask for a certificate, or nothing.
 func (r *Reconciler) checkRequester(object *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request) string {
-	if parsed.IsRenewal(&object.Spec) || agentcsr.IsBootstrap(object.Spec.Username, r.BootstrapUsers) {
+	if parsed.Asker(&object.Spec, r.BootstrapUsers) != agentcsr.Stranger {
 		return ""
 	}
 	return fmt.Sprintf("the user %q is neither the agent that it asks for nor a bootstrap identity", object.Spec.Username)
@@ -130,7 +130,7 @@ func (r *Reconciler) confirm(ctx context.Context, cluster string, s *standing) (
 // approved is the last key that was approved and is not the pinned one, empty if there is none.
 func (s *standing) approved(requests []certificatesv1.CertificateSigningRequest) (last pinned) {
 	for i := range requests {
-		if !isApproved(&requests[i]) {
+		if agentcsr.Approval(&requests[i]) == nil {
 			continue
 		}
 		if parsed, err := agentcsr.Parse(&requests[i]); err == nil {

@@ -6,16 +6,14 @@ package clustercertificates
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/csr"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
@@ -55,13 +53,13 @@ func (r *Reconciler) server() source {
 func (f source) standing(ctx context.Context, name string) (*standing, error) {
 	s := &standing{cluster: &clusterv1.ManagedCluster{}, role: &rbacv1.ClusterRole{}}
 	if err := f.Get(ctx, client.ObjectKey{Name: name}, s.cluster); err != nil {
-		return nil, ignoreGone(err)
+		return nil, kit.IgnoreGone(err)
 	}
 	if !s.cluster.Spec.HubAcceptsClient || !s.cluster.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
 	if err := f.Get(ctx, client.ObjectKey{Name: registration.ClusterRole(name)}, s.role); err != nil {
-		return nil, ignoreGone(err)
+		return nil, kit.IgnoreGone(err)
 	}
 	if s.role.Annotations[registration.AnnotationClusterUID] != string(s.cluster.UID) || s.role.Annotations[registration.AnnotationDriver] == "" {
 		return nil, nil
@@ -77,21 +75,13 @@ func (f source) requests(ctx context.Context, cluster string) ([]certificatesv1.
 	return list.Items, err
 }
 
-// ignoreGone leaves an error that comes again, such as that the hub's API is not served at the moment.
-func ignoreGone(err error) error {
-	if driver.IsGone(err) {
-		return nil
-	}
-	return err
-}
-
 func (s *standing) driver() string { return s.role.Annotations[registration.AnnotationDriver] }
 
 func (s *standing) byCertificate() bool { return s.driver() == csr.Name }
 
 func (s *standing) granted() bool { return s.role.Annotations[registration.AnnotationGranted] != "" }
 
-// pinned is empty when no key is, and names.UndecidedKey when an admin has to say which.
+// pinned is empty when no key is, and registration.UndecidedKey when an admin has to say which.
 func (s *standing) pinned() pinned {
 	p := pinned{key: s.role.Annotations[registration.AnnotationKey]}
 	p.since, _ = time.Parse(time.RFC3339, s.role.Annotations[registration.AnnotationKeySince])
@@ -116,10 +106,11 @@ func (s *standing) supersedes(approval pinned) bool {
 
 // pin writes the key to the cluster's ClusterRole, which must be as it was read.
 func (r *Reconciler) pin(ctx context.Context, role *rbacv1.ClusterRole, p pinned) error {
-	changed := role.DeepCopy()
-	changed.Annotations[registration.AnnotationKey] = p.key
-	changed.Annotations[registration.AnnotationKeySince] = p.since.UTC().Format(time.RFC3339)
-	if err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(role, client.MergeFromWithOptimisticLock{})); err != nil {
+	_, err := kit.Patch(ctx, r.client, role, func(role *rbacv1.ClusterRole) {
+		role.Annotations[registration.AnnotationKey] = p.key
+		role.Annotations[registration.AnnotationKeySince] = p.since.UTC().Format(time.RFC3339)
+	})
+	if err != nil {
 		return fmt.Errorf("pinning the key of the cluster's agent: %w", err)
 	}
 	return nil
@@ -127,29 +118,13 @@ func (r *Reconciler) pin(ctx context.Context, role *rbacv1.ClusterRole, p pinned
 
 // isOpen says whether a request waits, or was approved.
 func isOpen(request *certificatesv1.CertificateSigningRequest) bool {
-	return agentcsr.IsPending(request) || isApproved(request)
-}
-
-func isApproved(request *certificatesv1.CertificateSigningRequest) bool {
-	approved := false
-	for _, c := range request.Status.Conditions {
-		switch c.Type {
-		case certificatesv1.CertificateApproved:
-			approved = c.Status == corev1.ConditionTrue
-		case certificatesv1.CertificateDenied, certificatesv1.CertificateFailed:
-			return false
-		}
-	}
-	return approved
+	return agentcsr.IsPending(request) || agentcsr.Approval(request) != nil
 }
 
 // approvalOf is the key of an approved request, and when that was approved, by the API server's clock as long as the one
 // who did left it to it. It was not in the future.
 func approvalOf(request *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request) pinned {
-	i := slices.IndexFunc(request.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
-		return c.Type == certificatesv1.CertificateApproved
-	})
-	at := request.Status.Conditions[i].LastTransitionTime.Time
+	at := agentcsr.Approval(request).LastTransitionTime.Time
 	if now := time.Now(); at.After(now) {
 		at = now
 	}

@@ -15,26 +15,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
@@ -48,20 +44,8 @@ const (
 	// openIndex finds the requests of a cluster that wait or were approved.
 	openIndex = "open"
 
-	workers        = 8
-	firstBackoff   = 100 * time.Millisecond
-	longestBackoff = 30 * time.Second
+	workers = 8
 )
-
-// Options are what the controller needs to be told.
-type Options struct {
-	// BootstrapUsers may ask for first certificates, beside the users of bootstrap tokens.
-	BootstrapUsers []string
-	// TrustedUsers are those of BootstrapUsers who may do so also for a cluster that was accepted before.
-	TrustedUsers []string
-	// MaxLifetime is the longest life of a certificate that is approved without an admin.
-	MaxLifetime time.Duration
-}
 
 // Reconciler decides on one certificate request.
 type Reconciler struct {
@@ -76,29 +60,32 @@ var _ reconcile.Reconciler = &Reconciler{}
 
 // SetupWithManager adds the controller.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	request := &certificatesv1.CertificateSigningRequest{}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, request, openIndex, openOf); err != nil {
+	if err := AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	r := &Reconciler{
-		Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder(reporter),
-	}
+	r := New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(reporter), o)
 	if err := r.setupWaiting(mgr); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(reporter).
-		For(request).
+		For(&certificatesv1.CertificateSigningRequest{}).
 		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsOf),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: clusterChanged})).
 		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(r.requestsOf),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: annotationsChanged})).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-				firstBackoff, longestBackoff),
-		}).
+		WithOptions(kit.Options(workers)).
 		Complete(r)
+}
+
+// AddIndexes adds what the controller's client has to have.
+func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	return indexer.IndexField(ctx, &certificatesv1.CertificateSigningRequest{}, openIndex, openOf)
+}
+
+// New is what decides on requests, for those who have no manager.
+func New(c client.Client, live client.Reader, recorder events.EventRecorder, o Options) *Reconciler {
+	return &Reconciler{Options: o, client: c, live: live, recorder: recorder}
 }
 
 func openOf(obj client.Object) []string {
@@ -134,24 +121,14 @@ func (r *Reconciler) requestsOf(ctx context.Context, obj client.Object) []reconc
 	if _, ok := obj.(*clusterv1.ManagedCluster); !ok {
 		cluster = obj.GetLabels()[registration.ClusterNameLabel]
 	}
-	list := &certificatesv1.CertificateSigningRequestList{}
-	if err := r.client.List(ctx, list, client.MatchingFields{openIndex: cluster}, client.UnsafeDisableDeepCopy); err != nil {
-		// The cache has not got the requests yet. Each of them is reconciled when it has.
-		ctrl.LoggerFrom(ctx).Error(err, "Listing the certificate requests of a cluster", "cluster", cluster)
-		return nil
-	}
-	requests := make([]reconcile.Request, len(list.Items))
-	for i := range list.Items {
-		requests[i].NamespacedName = client.ObjectKeyFromObject(&list.Items[i])
-	}
-	return requests
+	return kit.Requests(ctx, r.client, &certificatesv1.CertificateSigningRequestList{}, client.MatchingFields{openIndex: cluster})
 }
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	object := &certificatesv1.CertificateSigningRequest{}
 	if err := r.client.Get(ctx, request.NamespacedName, object); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, kit.IgnoreGone(err)
 	}
 	if !isOpen(object) {
 		return reconcile.Result{}, nil
@@ -235,7 +212,7 @@ func (r *Reconciler) approve(ctx context.Context, object *certificatesv1.Certifi
 		LastUpdateTime: metav1.Now(),
 	})
 	err := r.client.SubResource("approval").Update(ctx, approved)
-	if driver.IsOutdated(err) {
+	if kit.IsOutdated(err) {
 		return nil
 	}
 	if err != nil {
@@ -248,10 +225,7 @@ func (r *Reconciler) approve(ctx context.Context, object *certificatesv1.Certifi
 
 // leave says why a request waits for an admin.
 func (r *Reconciler) leave(object *certificatesv1.CertificateSigningRequest, cluster *clusterv1.ManagedCluster, why string) {
-	note := fmt.Sprintf("The certificate request %s waits for an admin (kubectl certificate approve %[1]s): %s", object.Name, why)
-	if len(note) > 1000 {
-		note = strings.ToValidUTF8(note[:1000], "")
-	}
+	note := kit.Message(fmt.Sprintf("The certificate request %s waits for an admin (kubectl certificate approve %[1]s): %s", object.Name, why))
 	if cluster == nil {
 		r.recorder.Eventf(object, nil, corev1.EventTypeWarning, "ManagedClusterCSRPending", "Approve", "%s", note)
 		return

@@ -33,6 +33,7 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
 const bootstrap = "system:bootstrap:abcdef"
@@ -214,7 +215,7 @@ func (h *hub) want(approved ...string) {
 	}
 	var got []string
 	for i := range list.Items {
-		if isApproved(&list.Items[i]) {
+		if agentcsr.Approval(&list.Items[i]) != nil {
 			got = append(got, list.Items[i].Name)
 		}
 	}

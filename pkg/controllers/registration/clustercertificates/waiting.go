@@ -15,17 +15,14 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
@@ -37,20 +34,14 @@ const noticeAfter = time.Second
 type waiting struct{ *Reconciler }
 
 func (r *Reconciler) setupWaiting(mgr ctrl.Manager) error {
-	ofCluster := func(_ context.Context, obj client.Object) []reconcile.Request {
-		name := obj.GetLabels()[registration.ClusterNameLabel]
-		if name == "" {
-			return nil
-		}
-		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
-	}
+	ofCluster := handler.EnqueueRequestsFromMapFunc(kit.ByLabel(registration.ClusterNameLabel))
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(reporter+"-waiting").
 		For(&clusterv1.ManagedCluster{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: clusterChanged})).
-		Watches(&certificatesv1.CertificateSigningRequest{}, handler.EnqueueRequestsFromMapFunc(ofCluster)).
-		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(ofCluster),
+		Watches(&certificatesv1.CertificateSigningRequest{}, ofCluster).
+		Watches(&rbacv1.ClusterRole{}, ofCluster,
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: annotationsChanged})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(kit.Options(workers)).
 		Complete(waiting{r})
 }
 
@@ -58,7 +49,7 @@ func (r *Reconciler) setupWaiting(mgr ctrl.Manager) error {
 func (w waiting) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	cluster := &clusterv1.ManagedCluster{}
 	if err := w.client.Get(ctx, request.NamespacedName, cluster); err != nil {
-		return reconcile.Result{}, ignoreGone(err)
+		return reconcile.Result{}, kit.IgnoreGone(err)
 	}
 	why, young, err := w.why(ctx, cluster)
 	if err != nil || young {
@@ -79,10 +70,10 @@ func (w waiting) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	if before != nil && before.Status == condition.Status && before.Message == condition.Message {
 		return reconcile.Result{}, nil
 	}
-	_, err = driver.PatchConditions(ctx, w.client, cluster, func(conditions *[]metav1.Condition) {
-		meta.SetStatusCondition(conditions, condition)
+	_, err = kit.PatchStatus(ctx, w.client, cluster, func(c *clusterv1.ManagedCluster) {
+		meta.SetStatusCondition(&c.Status.Conditions, condition)
 	})
-	if driver.IsOutdated(err) {
+	if kit.IsOutdated(err) {
 		return reconcile.Result{RequeueAfter: noticeAfter}, nil
 	}
 	if err == nil && why != "" {

@@ -13,21 +13,14 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/registration"
-)
-
-const (
-	firstBackoff   = 100 * time.Millisecond
-	longestBackoff = 30 * time.Second
 )
 
 // Reconciler deletes one cluster in time.
@@ -43,12 +36,9 @@ var _ reconcile.Reconciler = &Reconciler{}
 // SetupWithManager adds the controller, with the time after which a cluster is deleted.
 func SetupWithManager(mgr ctrl.Manager, ttl time.Duration) error {
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("leftoverclusters").
+		Named(name).
 		For(&clusterv1.ManagedCluster{}).
-		WithOptions(controller.Options{
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-				firstBackoff, longestBackoff),
-		}).
+		WithOptions(kit.Options(1)).
 		Complete(&Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), clock: clock.RealClock{}, ttl: ttl})
 }
 
@@ -56,7 +46,7 @@ func SetupWithManager(mgr ctrl.Manager, ttl time.Duration) error {
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	cluster := &clusterv1.ManagedCluster{}
 	if err := r.client.Get(ctx, request.NamespacedName, cluster); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, kit.IgnoreGone(err)
 	}
 	if cluster.Spec.HubAcceptsClient || !cluster.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
@@ -70,12 +60,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case err == nil:
 		// It is being denied, or belongs to something that we do not know.
 		return reconcile.Result{RequeueAfter: r.ttl}, nil
-	case !driver.IsGone(err):
+	case !kit.IsGone(err):
 		return reconcile.Result{}, fmt.Errorf("reading the cluster's Lease: %w", err)
 	}
 	// Who accepts it at this moment keeps it.
-	err = r.client.Delete(ctx, cluster, client.Preconditions{UID: &cluster.UID, ResourceVersion: &cluster.ResourceVersion})
-	if driver.IsOutdated(err) {
+	err = r.client.Delete(ctx, cluster, kit.AsRead(cluster))
+	if kit.IsOutdated(err) {
 		return reconcile.Result{}, nil // that comes as an event
 	}
 	if err != nil {

@@ -11,22 +11,17 @@ package clustersetbinding
 
 import (
 	"context"
-	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
 const (
@@ -36,9 +31,6 @@ const (
 
 	// setIndex finds the bindings of a set.
 	setIndex = "spec.clusterSet"
-
-	firstBackoff   = 100 * time.Millisecond
-	longestBackoff = 30 * time.Second
 )
 
 // Reconciler brings the status of one binding up to date.
@@ -56,20 +48,12 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	}
 	r := &Reconciler{client: mgr.GetClient()}
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("clustersetbinding").
+		Named(name).
 		For(binding).
 		Watches(&clusterv1beta2.ManagedClusterSet{}, handler.EnqueueRequestsFromMapFunc(r.bindingsOf),
-			builder.WithPredicates(existence())).
-		WithOptions(controller.Options{
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-				firstBackoff, longestBackoff),
-		}).
+			builder.WithPredicates(kit.Existence())).
+		WithOptions(kit.Options(1)).
 		Complete(r)
-}
-
-// existence lets through that a set comes and that it goes.
-func existence() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }
 
 func boundSet(obj client.Object) []string {
@@ -77,25 +61,14 @@ func boundSet(obj client.Object) []string {
 }
 
 func (r *Reconciler) bindingsOf(ctx context.Context, set client.Object) []reconcile.Request {
-	bindings := &clusterv1beta2.ManagedClusterSetBindingList{}
-	if err := r.client.List(ctx, bindings, client.MatchingFields{setIndex: set.GetName()}); err != nil {
-		// The list is read from the cache, which fails only while it has not got the bindings yet. Each of them is
-		// reconciled when it has.
-		ctrl.LoggerFrom(ctx).Error(err, "Listing the bindings of a set", "clusterSet", set.GetName())
-		return nil
-	}
-	requests := make([]reconcile.Request, len(bindings.Items))
-	for i := range bindings.Items {
-		requests[i].NamespacedName = client.ObjectKeyFromObject(&bindings.Items[i])
-	}
-	return requests
+	return kit.Requests(ctx, r.client, &clusterv1beta2.ManagedClusterSetBindingList{}, client.MatchingFields{setIndex: set.GetName()})
 }
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	binding := &clusterv1beta2.ManagedClusterSetBinding{}
 	if err := r.client.Get(ctx, request.NamespacedName, binding); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, kit.IgnoreGone(err)
 	}
 	if !binding.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
@@ -108,21 +81,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	err := r.client.Get(ctx, client.ObjectKey{Name: binding.Spec.ClusterSet}, &clusterv1beta2.ManagedClusterSet{})
 	switch {
-	case apierrors.IsNotFound(err):
+	case kit.IsGone(err):
 		condition.Status, condition.Reason = metav1.ConditionFalse, reasonClusterSetNotFound
 	case err != nil:
 		return reconcile.Result{}, err
 	}
-	before := binding.DeepCopy()
-	if !meta.SetStatusCondition(&binding.Status.Conditions, condition) {
-		return reconcile.Result{}, nil
-	}
-	// The lock keeps the conditions of others: a merge patch replaces the whole list.
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	err = r.client.Status().Patch(ctx, binding, patch)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		// Somebody else has changed or deleted the binding. That comes as an event, and with it the next try.
-		return reconcile.Result{}, nil
-	}
-	return reconcile.Result{}, err
+	_, err = kit.PatchStatus(ctx, r.client, binding, func(b *clusterv1beta2.ManagedClusterSetBinding) {
+		meta.SetStatusCondition(&b.Status.Conditions, condition)
+	})
+	return reconcile.Result{}, kit.IgnoreOutdated(err)
 }

@@ -20,18 +20,16 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
 const (
@@ -44,8 +42,6 @@ const (
 	reasonNoClusterMatched = "NoClusterMatched"
 	reasonClustersSelected = "ClustersSelected"
 
-	// longestBackoff bounds how late a status is after the server was away.
-	longestBackoff = 30 * time.Second
 	// workers write the status of as many sets at a time.
 	workers = 4
 )
@@ -72,7 +68,7 @@ type pace struct {
 var _ reconcile.Reconciler = &Reconciler{}
 
 // SetupWithManager adds the controller.
-func SetupWithManager(mgr ctrl.Manager) error {
+func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 	metadataClient, err := metadata.NewForConfig(mgr.GetConfig())
 	if err != nil {
 		return err
@@ -81,14 +77,10 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	reconciler := newReconciler(mgr.GetClient(), members.count, clock.RealClock{})
 	members.waits = reconciler.waits
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("clustersetstatus").
+		Named(name).
 		For(&clusterv1beta2.ManagedClusterSet{}).
 		WatchesRawSource(members).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-				Interval, longestBackoff),
-		}).
+		WithOptions(kit.OptionsFrom(workers, Interval)).
 		Complete(reconciler)
 }
 
@@ -100,7 +92,7 @@ func newReconciler(c client.Client, count func(string) int, clock clock.PassiveC
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	set := &clusterv1beta2.ManagedClusterSet{}
 	if err := r.client.Get(ctx, request.NamespacedName, set); err != nil {
-		if apierrors.IsNotFound(err) {
+		if kit.IsGone(err) {
 			r.forget(request.Name)
 			return reconcile.Result{}, nil
 		}
@@ -108,23 +100,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	// From here on an event counts again: it may be about something that the condition does not show yet.
 	due := r.begin(set.Name)
-	before := set.DeepCopy()
-	changed := meta.SetStatusCondition(&set.Status.Conditions, r.condition(set))
-	if !changed || !set.DeletionTimestamp.IsZero() {
+	condition := r.condition(set)
+	if !meta.SetStatusCondition(&set.DeepCopy().Status.Conditions, condition) || !set.DeletionTimestamp.IsZero() {
 		r.upToDate(set.Name)
 		return reconcile.Result{}, nil
 	}
 	if wait := r.claim(set.Name, due); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	// The lock keeps the conditions of others: a merge patch replaces the whole list.
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	err := r.client.Status().Patch(ctx, set, patch)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		// Somebody else has changed or deleted the set. That comes as an event, and with it the next try.
-		return reconcile.Result{}, nil
-	}
-	return reconcile.Result{}, err
+	_, err := kit.PatchStatus(ctx, r.client, set, func(s *clusterv1beta2.ManagedClusterSet) {
+		meta.SetStatusCondition(&s.Status.Conditions, condition)
+	})
+	return reconcile.Result{}, kit.IgnoreOutdated(err)
 }
 
 func (r *Reconciler) condition(set *clusterv1beta2.ManagedClusterSet) metav1.Condition {

@@ -11,31 +11,25 @@ package defaultclusterset
 import (
 	"context"
 	"fmt"
-	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
 const (
 	// AutoUpdateAnnotation with the value "false" keeps a set as its users have changed it.
 	AutoUpdateAnnotation = "cluster.open-cluster-management.io/autoupdate"
-
-	firstBackoff   = 100 * time.Millisecond
-	longestBackoff = 30 * time.Second
 )
 
 // Reconciler keeps one of the sets.
@@ -46,16 +40,13 @@ type Reconciler struct {
 var _ reconcile.Reconciler = &Reconciler{}
 
 // SetupWithManager adds the controller.
-func SetupWithManager(mgr ctrl.Manager) error {
+func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("defaultclusterset").
+		Named(name).
 		For(&clusterv1beta2.ManagedClusterSet{}, builder.WithPredicates(predicate.NewPredicateFuncs(kept))).
 		// No event tells that a set has been missing from the beginning.
 		WatchesRawSource(source.Func(requestAll)).
-		WithOptions(controller.Options{
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-				firstBackoff, longestBackoff),
-		}).
+		WithOptions(kit.Options(1)).
 		Complete(&Reconciler{client: mgr.GetClient()})
 }
 
@@ -94,23 +85,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	set := &clusterv1beta2.ManagedClusterSet{}
 	err := r.client.Get(ctx, request.NamespacedName, set)
 	switch {
-	case apierrors.IsNotFound(err):
+	case kit.IsGone(err):
 		return reconcile.Result{}, r.create(ctx, request.Name, wanted)
 	case err != nil:
 		return reconcile.Result{}, err
 	}
-	if !set.DeletionTimestamp.IsZero() || set.Annotations[AutoUpdateAnnotation] == "false" ||
-		equality.Semantic.DeepEqual(set.Spec.ClusterSelector, wanted) {
+	if !set.DeletionTimestamp.IsZero() || set.Annotations[AutoUpdateAnnotation] == "false" {
 		return reconcile.Result{}, nil
 	}
-	// The lock is for the annotation: whoever sets it together with a selector keeps both.
-	patch := client.MergeFromWithOptions(set.DeepCopy(), client.MergeFromWithOptimisticLock{})
-	set.Spec.ClusterSelector = wanted
-	if err := r.client.Patch(ctx, set, patch); err != nil {
+	// Whoever sets the annotation together with a selector keeps both, since a set that has changed meanwhile is a conflict.
+	changed, err := kit.Patch(ctx, r.client, set, func(s *clusterv1beta2.ManagedClusterSet) { s.Spec.ClusterSelector = wanted })
+	if err != nil {
 		// Conflicts too are tried again: another set may hold the label of "default", until it is deleted.
 		return reconcile.Result{}, fmt.Errorf("setting back the selector of set %q: %w", request.Name, err)
 	}
-	ctrl.LoggerFrom(ctx).Info("Set back the selector of a set", "clusterSet", request.Name)
+	if changed {
+		ctrl.LoggerFrom(ctx).Info("Set back the selector of a set", "clusterSet", request.Name)
+	}
 	return reconcile.Result{}, nil
 }
 

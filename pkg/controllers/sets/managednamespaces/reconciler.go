@@ -17,20 +17,17 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
 const (
-	workers        = 4
-	firstBackoff   = 100 * time.Millisecond
-	longestBackoff = 30 * time.Second
+	workers = 4
 	// conflictPause is until a cluster that somebody else was writing to is looked at again.
 	conflictPause = time.Second
 )
@@ -46,17 +43,13 @@ type Reconciler struct {
 var _ reconcile.Reconciler = &Reconciler{}
 
 // SetupWithManager adds the controller.
-func SetupWithManager(mgr ctrl.Manager) error {
+func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 	r := newReconciler(mgr.GetClient())
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("managednamespaces").
+		Named(name).
 		Watches(&clusterv1.ManagedCluster{}, r.clusters()).
 		Watches(&clusterv1beta2.ManagedClusterSet{}, r.sets()).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-				firstBackoff, longestBackoff),
-		}).
+		WithOptions(kit.Options(workers)).
 		Complete(r)
 }
 
@@ -109,25 +102,21 @@ func enqueue(q queue, names ...string) {
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	cluster := &clusterv1.ManagedCluster{}
 	if err := r.client.Get(ctx, request.NamespacedName, cluster); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, kit.IgnoreGone(err)
 	}
 	want := r.asked.of(cluster.Name)
 	if !cluster.DeletionTimestamp.IsZero() || sameNamespaces(want, cluster.Status.ManagedNamespaces) {
 		return reconcile.Result{}, nil
 	}
-	before := cluster.DeepCopy()
 	for i := range want {
-		for _, have := range before.Status.ManagedNamespaces {
+		for _, have := range cluster.Status.ManagedNamespaces {
 			if sameNamespace(have, want[i]) {
 				want[i].Conditions = have.Conditions
 			}
 		}
 	}
-	cluster.Status.ManagedNamespaces = want
-	// The lock keeps the conditions that the agent writes meanwhile: a merge patch replaces the whole list.
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	err := r.client.Status().Patch(ctx, cluster, patch)
-	if driver.IsOutdated(err) {
+	_, err := kit.PatchStatus(ctx, r.client, cluster, func(c *clusterv1.ManagedCluster) { c.Status.ManagedNamespaces = want })
+	if kit.IsOutdated(err) {
 		// Most changes of a cluster are no event here, so this one may not be.
 		return reconcile.Result{RequeueAfter: conflictPause}, nil
 	}

@@ -31,7 +31,7 @@ type follower struct {
 	random   *rand.Rand
 	options  []option
 	// strict says that no event may come that the members themselves do not explain. Who gains and loses sets may be told
-	// again what he knows.
+	// again what they know.
 	strict bool
 
 	at       string
@@ -139,7 +139,7 @@ func TestWatch_WhoeverReconnectsAnywhereMissesNothing(t *testing.T) {
 	h.front.allow("ann", "a")
 	h.front.allow("bob", "b", "c")
 	replicas := []*REST{h.replica(), h.replica()}
-	h.awaitAccess(replicas...)
+	h.awaitVisibility(replicas...)
 
 	var followers []*follower
 	add := func(who client, strict bool, options ...option) {

@@ -27,14 +27,15 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/value"
 
-	accessapi "github.com/clusterhub/clusterhub/pkg/apis/access"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	clusterinstall "github.com/clusterhub/clusterhub/pkg/apis/cluster/install"
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	viewinstall "github.com/clusterhub/clusterhub/pkg/apis/view/install"
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/apis/visibility"
 	"github.com/clusterhub/clusterhub/pkg/etcd"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
 
 // patience is how long a test waits for what has to happen.
@@ -53,7 +54,7 @@ func init() {
 	clusterinstall.Install(scheme)
 	viewinstall.Install(scheme)
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	if err := accessapi.AddToScheme(scheme); err != nil {
+	if err := visibility.AddToScheme(scheme); err != nil {
 		panic(err)
 	}
 }
@@ -119,7 +120,7 @@ func (h *hub) store(resource string, codec runtime.Codec, newFunc,
 	config := *h.configOf(cluster.Resource(resource))
 	config.Codec = codec
 	store, destroy, err := generic.NewRawStorage(&config, newFunc, newListFunc,
-		FleetPrefix+"/"+resource)
+		position.FleetPrefix+"/"+resource)
 	must(h.t, err)
 	h.t.Cleanup(destroy)
 	return store
@@ -150,7 +151,7 @@ func (h *hub) stoppableReplica() (*REST, func()) {
 	r, err := New(Config{
 		RESTOptions: h,
 		ViewCodec:   codecs.LegacyCodec(v1alpha1.SchemeGroupVersion),
-		AccessCodec: codecs.LegacyCodec(accessapi.SchemeGroupVersion),
+		FleetCodec:  codecs.LegacyCodec(visibility.SchemeGroupVersion),
 		Authorizer:  authorizer.AuthorizerFunc(h.front.authorize),
 		Front:       rules,
 	})
@@ -186,14 +187,14 @@ func (h *hub) cluster(name string, labels map[string]string,
 		f(c)
 	}
 	out := &cluster.ManagedCluster{}
-	must(h.t, h.clusters.Create(h.t.Context(), FleetPrefix+"/managedclusters/"+name, c, out, 0))
+	must(h.t, h.clusters.Create(h.t.Context(), position.FleetPrefix+"/managedclusters/"+name, c, out, 0))
 	return out
 }
 
 func (h *hub) changeCluster(name string, change func(*cluster.ManagedCluster)) *cluster.ManagedCluster {
 	h.t.Helper()
 	out := &cluster.ManagedCluster{}
-	must(h.t, h.clusters.GuaranteedUpdate(h.t.Context(), FleetPrefix+"/managedclusters/"+name, out, false, nil,
+	must(h.t, h.clusters.GuaranteedUpdate(h.t.Context(), position.FleetPrefix+"/managedclusters/"+name, out, false, nil,
 		storage.SimpleUpdate(func(in runtime.Object) (runtime.Object, error) {
 			change(in.(*cluster.ManagedCluster))
 			return in, nil
@@ -209,7 +210,7 @@ func (h *hub) relabel(name string, labels map[string]string) *cluster.ManagedClu
 func (h *hub) deleteCluster(name string) *cluster.ManagedCluster {
 	h.t.Helper()
 	out := &cluster.ManagedCluster{}
-	must(h.t, h.clusters.Delete(h.t.Context(), FleetPrefix+"/managedclusters/"+name, out, nil,
+	must(h.t, h.clusters.Delete(h.t.Context(), position.FleetPrefix+"/managedclusters/"+name, out, nil,
 		storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{}))
 	return out
 }
@@ -224,14 +225,14 @@ func (h *hub) set(name string, matchLabels map[string]string) *cluster.ManagedCl
 	}}
 	selectBy(s, matchLabels)
 	out := &cluster.ManagedClusterSet{}
-	must(h.t, h.sets.Create(h.t.Context(), FleetPrefix+"/managedclustersets/"+name, s, out, 0))
+	must(h.t, h.sets.Create(h.t.Context(), position.FleetPrefix+"/managedclustersets/"+name, s, out, 0))
 	return out
 }
 
 func (h *hub) changeSet(name string, matchLabels map[string]string) *cluster.ManagedClusterSet {
 	h.t.Helper()
 	out := &cluster.ManagedClusterSet{}
-	must(h.t, h.sets.GuaranteedUpdate(h.t.Context(), FleetPrefix+"/managedclustersets/"+name, out, false, nil,
+	must(h.t, h.sets.GuaranteedUpdate(h.t.Context(), position.FleetPrefix+"/managedclustersets/"+name, out, false, nil,
 		storage.SimpleUpdate(func(in runtime.Object) (runtime.Object, error) {
 			selectBy(in.(*cluster.ManagedClusterSet), matchLabels)
 			return in, nil
@@ -242,7 +243,7 @@ func (h *hub) changeSet(name string, matchLabels map[string]string) *cluster.Man
 func (h *hub) deleteSet(name string) *cluster.ManagedClusterSet {
 	h.t.Helper()
 	out := &cluster.ManagedClusterSet{}
-	must(h.t, h.sets.Delete(h.t.Context(), FleetPrefix+"/managedclustersets/"+name, out, nil,
+	must(h.t, h.sets.Delete(h.t.Context(), position.FleetPrefix+"/managedclustersets/"+name, out, nil,
 		storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{}))
 	return out
 }
@@ -308,11 +309,10 @@ func ownEtcd(t testing.TB) *etcd.Server {
 	return server
 }
 
-// awaitAccess waits until the replicas know who may see what, after which they write nothing of their own.
-func (h *hub) awaitAccess(replicas ...*REST) {
+// awaitVisibility waits until the replicas know who may see what, after which they write nothing of their own.
+func (h *hub) awaitVisibility(replicas ...*REST) {
 	h.t.Helper()
 	for _, r := range replicas {
-		_, _, err := r.access.now(h.t.Context(), someone("nobody"))
-		must(h.t, err)
+		h.client(r, someone("nobody")).list()
 	}
 }

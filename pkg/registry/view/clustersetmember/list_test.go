@@ -16,6 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/visibility"
 )
 
 // twoSets has the sets a (region apac) and b (stage prod), and four clusters.
@@ -173,7 +175,7 @@ func TestList_AfterAnUnrelatedWriteIsPrompt(t *testing.T) {
 	server := ownEtcd(t)
 	h := newHubOn(t, server)
 	r := h.replica()
-	h.awaitAccess(r)
+	h.awaitVisibility(r)
 	etcd := etcdClient(t, server)
 	start := time.Now()
 	const writes = 5
@@ -189,12 +191,12 @@ func TestList_AfterAnUnrelatedWriteIsPrompt(t *testing.T) {
 
 // betweenLists does something after the first range that a request reads.
 type betweenLists struct {
-	reader
+	visibility.Source
 	once func()
 }
 
 func (s *betweenLists) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
-	err := s.reader.GetList(ctx, key, opts, list)
+	err := s.Source.GetList(ctx, key, opts, list)
 	if f := s.once; f != nil {
 		s.once = nil
 		f()
@@ -208,10 +210,10 @@ func TestList_OfSeveralSetsIsOfOneVersion(t *testing.T) {
 	r := h.replica()
 	ann := h.client(r, someone("ann"))
 	ann.awaitNames("c1.a", "c2.a", "c1.b", "c4.b")
-	direct := r.members
-	r.members = &betweenLists{direct, func() {
+	direct := r.visible.Members
+	r.visible.Members = &betweenLists{direct, func() {
 		h.deleteCluster("c1")
-		expectNames(t, h.client(&REST{members: direct, access: r.access}, admin).names(), "c2.a", "c4.b")
+		expectNames(t, h.client(&REST{visible: visibility.Reader{Members: direct, Rules: r.visible.Rules}}, admin).names(), "c2.a", "c4.b")
 	}}
 	list := ann.list()
 	expectNames(t, namesOf(list), "c1.a", "c2.a", "c1.b", "c4.b")
@@ -225,7 +227,7 @@ func TestList_TheVersionIsTheSameOnEveryReplica(t *testing.T) {
 	h.set("s", map[string]string{})
 	h.cluster("c", nil)
 	second := h.replica()
-	h.awaitAccess(first, second)
+	h.awaitVisibility(first, second)
 	want := h.client(first, admin).list().ResourceVersion
 	if got := h.client(second, admin).list().ResourceVersion; got != want {
 		t.Errorf("another replica's list is at %s, want %s", got, want)
@@ -241,9 +243,9 @@ func TestList_WaitsForAVersionThatIsNotYetThere(t *testing.T) {
 	c := h.client(h.replica(), admin)
 	h.set("s", map[string]string{})
 	written := h.cluster("c", nil)
-	at := fmt.Sprint(pack(number(t, written.ResourceVersion), 0))
+	at := fmt.Sprint(position.Version(number(t, written.ResourceVersion), 0))
 	expectNames(t, c.names(notOlderThan(at)), "c.s")
-	future := fmt.Sprint(pack(number(t, written.ResourceVersion)+1_000_000, 0))
+	future := fmt.Sprint(position.Version(number(t, written.ResourceVersion)+1_000_000, 0))
 	if _, err := c.tryList(notOlderThan(future)); !apierrors.IsTimeout(err) {
 		t.Errorf("a version of the future: got %v, want a timeout", err)
 	}
@@ -271,7 +273,7 @@ func TestList_AtAnExactVersionShowsThePast(t *testing.T) {
 
 func TestList_AVersionBeforeTheReplicaStartedIsGone(t *testing.T) {
 	h := twoSets(t)
-	past := fmt.Sprint(pack(number(t, h.relabel("c3", nil).ResourceVersion), maxPosition))
+	past := fmt.Sprint(position.Version(number(t, h.relabel("c3", nil).ResourceVersion), position.End))
 	h.cluster("c5", nil)
 	c := h.client(h.replica(), admin)
 	if _, err := c.tryList(exactly(past)); !apierrors.IsResourceExpired(err) {

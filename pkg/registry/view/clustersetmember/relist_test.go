@@ -35,7 +35,7 @@ func TestRelist_CompactionOfEtcdDisturbsNobody(t *testing.T) {
 	h.cluster("c1", nil)
 	h.front.allow("ann", "s")
 	r := h.replica()
-	h.awaitAccess(r)
+	h.awaitVisibility(r)
 	root := h.client(r, admin)
 	from := root.list().ResourceVersion
 	w := root.watch(version(from))
@@ -49,7 +49,7 @@ func TestRelist_CompactionOfEtcdDisturbsNobody(t *testing.T) {
 	expectNames(t, root.names(exactly(from)), "c1.s")
 
 	late := h.replica()
-	h.awaitAccess(late)
+	h.awaitVisibility(late)
 	for _, who := range []client{h.client(late, admin), h.client(late, someone("ann"))} {
 		list := who.list()
 		expectNames(t, namesOf(list), "c1.s", "c2.s", "c3.s")
@@ -74,7 +74,7 @@ func TestRelist_AfterABrokenConnectionNothingIsMissing(t *testing.T) {
 			}
 			h.front.allow("ann", "s")
 			r, line := h.behind()
-			h.awaitAccess(r)
+			h.awaitVisibility(r)
 			root, ann := h.client(r, admin), h.client(r, someone("ann"))
 			before := root.list().ResourceVersion
 			watches := map[*stream]string{

@@ -119,7 +119,7 @@ func TestReplicas_AWatchFromAVersionOfAReplicaThatIsAheadGoesByTheRulesOfThatVer
 	h.front.allow("ann", "a", "b")
 	ahead := h.replica()
 	late, etcd := h.behind()
-	h.awaitAccess(ahead, late)
+	h.awaitVisibility(ahead, late)
 
 	etcd.hold(true)
 	h.front.allow("ann", "a")
@@ -155,7 +155,7 @@ func TestReplicas_ALateReplicaCatchesUpBeforeItLists(t *testing.T) {
 	h.front.allow("ann", "a", "b")
 	ahead := h.replica()
 	late, etcd := h.behind()
-	h.awaitAccess(ahead, late)
+	h.awaitVisibility(ahead, late)
 	etcd.hold(true)
 	h.front.allow("ann", "a")
 	h.deleteCluster("c2")
@@ -166,7 +166,7 @@ func TestReplicas_ALateReplicaCatchesUpBeforeItLists(t *testing.T) {
 	expectNames(t, h.client(late, someone("ann")).names(notOlderThan(from)), "c1.a")
 }
 
-// A replica whose informers lag does not know the rules that count. It withholds, rather than show what has been revoked,
+// A replica that follows the rules late does not know the rules that count. It withholds, rather than show what has been revoked,
 // and does not put its older state into force.
 func TestReplicas_AReplicaThatDoesNotKnowTheRulesYetWithholds(t *testing.T) {
 	h := twoSets(t)
@@ -177,7 +177,7 @@ func TestReplicas_AReplicaThatDoesNotKnowTheRulesYetWithholds(t *testing.T) {
 	stale.allow("ann", "a", "b")
 	h.front = stale
 	second := h.replica()
-	h.awaitAccess(first, second)
+	h.awaitVisibility(first, second)
 	ann := h.client(second, someone("ann"))
 	w := ann.watch(version(ann.list().ResourceVersion))
 
@@ -208,7 +208,7 @@ func TestReplicas_AReplicaThatLagsDoesNotBringBackWhatWasRevoked(t *testing.T) {
 	late.allow("ann", "a", "b")
 	h.front = late
 	second := h.replica()
-	h.awaitAccess(first, second)
+	h.awaitVisibility(first, second)
 	ann := h.client(first, someone("ann"))
 	w := ann.watch(version(ann.list().ResourceVersion))
 
@@ -217,10 +217,7 @@ func TestReplicas_AReplicaThatLagsDoesNotBringBackWhatWasRevoked(t *testing.T) {
 	w.expect("DELETED c1.b", "DELETED c4.b")
 	late.allow("bob", "b")
 	h.eventually("the replica that lags sees the older change", func() (bool, string) {
-		second.access.mu.Lock()
-		defer second.access.mu.Unlock()
-		n := len(second.access.snapshots)
-		names := second.access.snapshots[n-1].NamesFor(someone("bob"))
+		names := second.visible.Rules.Latest().NamesFor(someone("bob"))
 		return names.Has("b"), fmt.Sprint(names)
 	})
 	late.allow("ann", "a")
@@ -234,7 +231,7 @@ func TestReplicas_RulesThatGoBackAndForthTakeEffectEachTime(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
 	first, second := h.replica(), h.replica()
-	h.awaitAccess(first, second)
+	h.awaitVisibility(first, second)
 	one := h.client(first, someone("ann"))
 	from := version(one.list().ResourceVersion)
 	watches := []*stream{one.watch(from), h.client(second, someone("ann")).watch(from)}

@@ -1,60 +1,45 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clustersetmember is the registry of clustersetmembers, a virtual resource: it is computed from the clusters
-// and sets in etcd (derive.go), kept and served by the cacher of k8s.io/apiserver, and shown to each user as far as
-// he may get the sets (access.go, watch.go).
+// Package clustersetmember is the registry of clustersetmembers, a virtual resource. Below it, derived computes all members
+// from the clusters and sets in etcd, and visibility shows each user those of the sets that the user may get.
 package clustersetmember
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"path"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/apiserver/pkg/storage/cacher"
-	"k8s.io/apiserver/pkg/storage/cacher/delegator"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
-	"k8s.io/client-go/tools/cache"
 
-	accessapi "github.com/clusterhub/clusterhub/pkg/apis/access"
-	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 	"github.com/clusterhub/clusterhub/pkg/registry/backend"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/derived"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/visibility"
 )
-
-// FleetPrefix is the directory of what the members are computed from. Clusters, sets and access revisions are stored
-// under it so that one watch sees the changes of all, in order.
-const FleetPrefix = "/fleet"
-
-const accessKey = FleetPrefix + "/accessrevisions/" + accessapi.Name
-
-var versioner = storage.APIObjectVersioner{}
 
 // Config is what the registry needs.
 type Config struct {
-	// RESTOptions tells where clusters are stored.
+	// RESTOptions tells where clusters and sets are stored.
 	RESTOptions generic.RESTOptionsGetter
 	// Connect makes the client of etcd that the fleet is followed with, by dialling when nil.
 	Connect backend.Connect
 	// ViewCodec encodes members, for the cacher's checks; nothing is stored with it.
 	ViewCodec runtime.Codec
-	// AccessCodec encodes access revisions and decodes all that is under FleetPrefix.
-	AccessCodec runtime.Codec
-	Authorizer  authorizer.Authorizer
+	// FleetCodec encodes visibility revisions and decodes all that is under position.FleetPrefix.
+	FleetCodec runtime.Codec
+	Authorizer authorizer.Authorizer
 	// Front has the RBAC rules.
 	Front rbacclient.RbacV1Interface
 }
@@ -62,10 +47,8 @@ type Config struct {
 // REST serves clustersetmembers.
 type REST struct {
 	rest.TableConvertor
-	members    reader
-	access     *access
-	authorizer authorizer.Authorizer
-	destroy    func()
+	members *derived.Cache
+	visible visibility.Reader
 }
 
 var (
@@ -79,110 +62,35 @@ var (
 
 // New makes the registry. Run has to be called to keep it up to date with the RBAC rules.
 func New(config Config) (*REST, error) {
-	options, err := config.RESTOptions.GetRESTOptions(cluster.Resource("managedclusters"), &cluster.ManagedCluster{})
+	fleet, err := derived.Fleet(config.RESTOptions, config.FleetCodec)
 	if err != nil {
 		return nil, err
 	}
-	source := *options.StorageConfig
-	sets, err := config.RESTOptions.GetRESTOptions(cluster.Resource("managedclustersets"), &cluster.ManagedClusterSet{})
+	rules, err := visibility.NewRules(fleet, config.Front)
 	if err != nil {
 		return nil, err
 	}
-	source.Transformer = fleetTransformer{
-		clusters: source.Transformer, sets: sets.StorageConfig.Transformer, setPrefix: path.Join("/", source.Prefix, FleetPrefix, "managedclustersets") + "/",
-	}
-	source.Codec = fleetCodec{config.AccessCodec}
-	raw, destroyRaw, err := backend.Options{Connect: config.Connect}.NewRaw(&source, FleetPrefix,
-		func() runtime.Object { return &cluster.ManagedCluster{} },
-		func() runtime.Object { return &cluster.ManagedClusterList{} })
+	members, err := derived.New(fleet, config.Connect, config.ViewCodec, rules)
 	if err != nil {
+		rules.Destroy()
 		return nil, err
 	}
-	// This storage is written to seldom. It is the one that factory.Create makes, and so compacts etcd for all.
-	revisions, destroyRevisions, err := generic.NewRawStorage(&source,
-		func() runtime.Object { return &accessapi.AccessRevision{} },
-		func() runtime.Object { return &accessapi.AccessRevisionList{} }, FleetPrefix+"/accessrevisions")
-	if err != nil {
-		destroyRaw()
-		return nil, err
-	}
-	access := newAccess(revisions, config.Front)
-	members := &derived{source: raw, sourcePrefix: FleetPrefix, prefix: keyRoot, access: access}
-	cached, err := cacher.NewCacherFromConfig(cacher.Config{
-		Storage:             members,
-		Versioner:           versioner,
-		GroupResource:       view.Resource("clustersetmembers"),
-		EventsHistoryWindow: source.EventsHistoryWindow,
-		ResourcePrefix:      keyRoot,
-		KeyFunc:             keyOf,
-		NewFunc:             newMemberObject,
-		NewListFunc:         newMemberList,
-		GetAttrsFunc:        getAttrs,
-		IndexerFuncs:        storage.IndexerFuncs{"spec.clusterSet": triggerSet},
-		Indexers: &cache.Indexers{storage.FieldIndex("spec.cluster"): func(obj any) ([]string, error) {
-			return []string{obj.(*view.ClusterSetMember).Spec.Cluster}, nil
-		}},
-		Codec: config.ViewCodec,
-	})
-	if err != nil {
-		destroyRevisions()
-		destroyRaw()
-		return nil, err
-	}
-	var once sync.Once
 	return &REST{
 		TableConvertor: tableConvertor,
-		members:        memberCache{cached},
-		access:         access,
-		authorizer:     config.Authorizer,
-		destroy: func() {
-			once.Do(func() {
-				cached.Stop()
-				destroyRevisions()
-				destroyRaw()
-			})
-		},
+		members:        members,
+		visible:        visibility.Reader{Members: members, Rules: rules, Authorizer: config.Authorizer},
 	}, nil
 }
 
-// frontAt reads the versions of a list of one object of each kind, which is that of the whole list.
-func frontAt(client rbacclient.RbacV1Interface) func(context.Context) (roles, bindings uint64, err error) {
-	return func(ctx context.Context) (roles, bindings uint64, err error) {
-		one := metav1.ListOptions{Limit: 1}
-		roleList, err := client.ClusterRoles().List(ctx, one)
-		if err != nil {
-			return 0, 0, err
-		}
-		bindingList, err := client.ClusterRoleBindings().List(ctx, one)
-		if err != nil {
-			return 0, 0, err
-		}
-		if roles, err = versioner.ParseResourceVersion(roleList.ResourceVersion); err != nil {
-			return 0, 0, err
-		}
-		bindings, err = versioner.ParseResourceVersion(bindingList.ResourceVersion)
-		return roles, bindings, err
-	}
-}
-
-func newMemberObject() runtime.Object { return &view.ClusterSetMember{} }
-func newMemberList() runtime.Object   { return &view.ClusterSetMemberList{} }
-func triggerSet(obj runtime.Object) string {
-	return obj.(*view.ClusterSetMember).Spec.ClusterSet
-}
-
 // Run follows the RBAC rules until the context ends.
-func (r *REST) Run(ctx context.Context) { r.access.Run(ctx) }
+func (r *REST) Run(ctx context.Context) { r.visible.Rules.Run(ctx) }
 
 // Ready says whether members can be served.
 func (r *REST) Ready() error {
-	if !r.members.Ready() {
-		return errors.New("the members of all cluster sets are being computed")
+	if err := r.members.Check(); err != nil {
+		return err
 	}
-	if !delegator.ConsistentReadSupported() {
-		return errNoProgress
-	}
-	if !r.access.synced() {
+	if r.visible.Rules.Latest() == nil {
 		return errors.New("the RBAC rules of the hub have not been listed yet")
 	}
 	return nil
@@ -191,18 +99,21 @@ func (r *REST) Ready() error {
 // Count returns the number of clusters in a set, as far as this replica has seen.
 func (r *REST) Count(ctx context.Context, setName string) (int, error) {
 	list := &view.ClusterSetMemberList{}
-	err := r.members.GetList(ctx, setKey(setName), storage.ListOptions{Recursive: true, ResourceVersion: "0", Predicate: storage.Everything}, list)
+	err := r.members.GetList(ctx, position.SetKey(setName), storage.ListOptions{Recursive: true, ResourceVersion: "0", Predicate: storage.Everything}, list)
 	return len(list.Items), err
 }
 
 // New implements rest.Storage.
-func (r *REST) New() runtime.Object { return newMemberObject() }
+func (r *REST) New() runtime.Object { return &view.ClusterSetMember{} }
 
 // NewList implements rest.Lister.
-func (r *REST) NewList() runtime.Object { return newMemberList() }
+func (r *REST) NewList() runtime.Object { return &view.ClusterSetMemberList{} }
 
 // Destroy implements rest.Storage.
-func (r *REST) Destroy() { r.destroy() }
+func (r *REST) Destroy() {
+	r.members.Destroy()
+	r.visible.Rules.Destroy()
+}
 
 // NamespaceScoped implements rest.Scoper.
 func (r *REST) NamespaceScoped() bool { return false }
@@ -213,157 +124,53 @@ func (r *REST) GetSingularName() string { return "clustersetmember" }
 // ShortNames implements rest.ShortNamesProvider.
 func (r *REST) ShortNames() []string { return []string{"csm"} }
 
-// Get implements rest.Getter. Who may not get the set gets the same answer whether or not the member exists.
+// Get implements rest.Getter.
 func (r *REST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
-	clusterName, setName, ok := splitName(name)
-	if !ok {
-		return nil, apierrors.NewNotFound(view.Resource("clustersetmembers"), name)
-	}
-	if err := r.mayGet(ctx, name, setName); err != nil {
-		return nil, err
-	}
-	list := &view.ClusterSetMemberList{}
-	err := r.members.GetList(ctx, memberKey(clusterName, setName), storage.ListOptions{
-		ResourceVersion: options.ResourceVersion, Predicate: storage.Everything,
-	}, list)
+	who, err := userFrom(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(list.Items) == 0 {
-		return nil, apierrors.NewNotFound(view.Resource("clustersetmembers"), name)
-	}
-	return &list.Items[0], nil
-}
-
-func (r *REST) mayGet(ctx context.Context, name, setName string) error {
-	who, ok := request.UserFrom(ctx)
-	if !ok {
-		return apierrors.NewInternalError(errNoUser)
-	}
-	decision, _, err := r.authorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User: who, Verb: "get", APIGroup: cluster.GroupName, APIVersion: "v1beta2",
-		Resource: "managedclustersets", Name: setName, ResourceRequest: true,
-	})
-	if decision == authorizer.DecisionAllow {
-		return nil
-	}
+	member, err := r.visible.Get(ctx, who, name, options)
 	if err != nil {
-		return apierrors.NewInternalError(err)
+		return nil, err
 	}
-	return apierrors.NewForbidden(view.Resource("clustersetmembers"), name, &needsSetError{who.GetName(), setName})
+	return member, nil
 }
 
 // List implements rest.Lister.
 func (r *REST) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
-	who, ok := request.UserFrom(ctx)
-	if !ok {
-		return nil, apierrors.NewInternalError(errNoUser)
-	}
-	if err := checkTerms(options); err != nil {
+	who, err := userFrom(ctx)
+	if err != nil {
 		return nil, err
 	}
-	return r.list(ctx, who, options)
+	opts, err := listOptions(options)
+	if err != nil {
+		return nil, err
+	}
+	list, err := r.visible.List(ctx, who, opts)
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
 }
 
 // Watch implements rest.Watcher.
 func (r *REST) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
-	who, ok := request.UserFrom(ctx)
-	if !ok {
-		return nil, apierrors.NewInternalError(errNoUser)
-	}
-	if err := checkTerms(options); err != nil {
+	who, err := userFrom(ctx)
+	if err != nil {
 		return nil, err
 	}
-	return r.watch(ctx, who, options)
+	opts, err := watchOptions(options)
+	if err != nil {
+		return nil, err
+	}
+	return r.visible.Watch(ctx, who, opts)
 }
 
-// mostTerms is how many keys and values the selectors of a request may have. The selectors of a watch are compared with every
-// member, before it is known what the user may see, and the address of a request has room for a hundred thousand terms.
-const mostTerms = 256
-
-func checkTerms(options *internalversion.ListOptions) error {
-	if options == nil {
-		return nil
+func userFrom(ctx context.Context) (user.Info, error) {
+	who, ok := request.UserFrom(ctx)
+	if !ok {
+		return nil, apierrors.NewInternalError(errors.New("the request has no user"))
 	}
-	terms := 0
-	if options.LabelSelector != nil {
-		requirements, _ := options.LabelSelector.Requirements()
-		terms += len(requirements)
-		for i := range requirements {
-			terms += len(requirements[i].ValuesUnsorted())
-		}
-	}
-	if options.FieldSelector != nil {
-		terms += len(options.FieldSelector.Requirements())
-	}
-	if terms > mostTerms {
-		return apierrors.NewBadRequest(fmt.Sprintf("labelSelector and fieldSelector have %d keys and values, and may have %d: select "+
-			"fewer, or read all and choose from them", terms, mostTerms))
-	}
-	return nil
-}
-
-// selection is what a request selects.
-type selection struct {
-	predicate storage.SelectionPredicate
-	options   storage.ListOptions
-}
-
-func selectionOf(options *internalversion.ListOptions) selection {
-	s := selection{predicate: storage.SelectionPredicate{
-		Label: labels.Everything(), Field: fields.Everything(), GetAttrs: getAttrs,
-		IndexFields: []string{"spec.clusterSet", "spec.cluster"},
-	}}
-	if options == nil {
-		options = &internalversion.ListOptions{}
-	}
-	if options.LabelSelector != nil {
-		s.predicate.Label = options.LabelSelector
-	}
-	if options.FieldSelector != nil {
-		s.predicate.Field = options.FieldSelector
-	}
-	s.predicate.Limit, s.predicate.Continue = options.Limit, options.Continue
-	s.predicate.AllowWatchBookmarks = options.AllowWatchBookmarks
-	s.options = storage.ListOptions{
-		ResourceVersion:      options.ResourceVersion,
-		ResourceVersionMatch: options.ResourceVersionMatch,
-		SendInitialEvents:    options.SendInitialEvents,
-		Recursive:            true,
-		Predicate:            s.predicate,
-	}
-	return s
-}
-
-// pinned says that the list is wanted at one version.
-func (s selection) pinned() bool {
-	version := s.options.ResourceVersion
-	return s.predicate.Continue != "" || s.options.ResourceVersionMatch == metav1.ResourceVersionMatchExact ||
-		s.options.ResourceVersionMatch == "" && s.predicate.Limit > 0 && version != "" && version != "0"
-}
-
-// nobody is no name of a set.
-const nobody = "_"
-
-// key is the smallest range that holds all that is selected. The cache keeps past versions of ranges only, so that a
-// single member is read as such at the latest version and as one of its set at any other.
-func (s selection) key() (key string, recursive bool) {
-	set, bySet := s.predicate.Field.RequiresExactMatch("spec.clusterSet")
-	clusterName, byCluster := s.predicate.Field.RequiresExactMatch("spec.cluster")
-	if name, ok := s.predicate.Field.RequiresExactMatch("metadata.name"); ok {
-		clusterName, set, _ = splitName(name)
-		bySet, byCluster = true, true
-	}
-	if bySet && !possible(set) || byCluster && !possible(clusterName) {
-		return setKey(nobody), true
-	}
-	latest := s.options.ResourceVersion == "" && s.predicate.Continue == ""
-	switch {
-	case set == "":
-		return keySets + "/", true
-	case clusterName == "" || !latest:
-		return setKey(set), true
-	default:
-		return memberKey(clusterName, set), false
-	}
+	return who, nil
 }

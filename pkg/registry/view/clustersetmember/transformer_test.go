@@ -39,7 +39,7 @@ func TestMembers_OfResourcesThatAreEncryptedInDifferentWays(t *testing.T) {
 			h.cluster("c2", labelled("region=apac"))
 			h.set("b", labelled("region=apac"))
 			expectNames(t, ann.names(), "c1.a", "c2.a")
-			// A second replica reads the access revision that the first has written.
+			// A second replica reads the visibility revision that the first has written.
 			h.client(h.replica(), someone("ann")).awaitNames("c1.a", "c2.a")
 		})
 	}

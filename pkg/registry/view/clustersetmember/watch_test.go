@@ -17,8 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
-	"github.com/clusterhub/clusterhub/pkg/apis/view"
-	"github.com/clusterhub/clusterhub/pkg/rbac"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
 
 func TestWatch_FromTheVersionOfAListTellsEverythingAfterIt(t *testing.T) {
@@ -91,7 +90,7 @@ func TestWatch_ResumesInsideABatch(t *testing.T) {
 	h.changeCluster("c7", func(c *cluster.ManagedCluster) { c.Spec.HubAcceptsClient = true })
 	batch := live.expect(full...)
 	for i, event := range batch {
-		if want := strconv.FormatUint(pack(number(t, changed.ResourceVersion), i), 10); event.Version != want {
+		if want := strconv.FormatUint(position.Version(number(t, changed.ResourceVersion), i), 10); event.Version != want {
 			t.Errorf("event %d, %v, has the version %s, want %s", i, event, event.Version, want)
 		}
 	}
@@ -161,7 +160,7 @@ func TestWatch_AReplicaThatComesLaterGoesOnWithTheSameVersions(t *testing.T) {
 	one, two := h.client(first, admin).list(), h.client(second, admin).list()
 	expectNames(t, namesOf(two), namesOf(one)...)
 	for i := range one.Items {
-		if was, is := number(t, one.Items[i].ResourceVersion), number(t, two.Items[i].ResourceVersion); is < was || revisionOf(is) != revisionOf(was) {
+		if was, is := number(t, one.Items[i].ResourceVersion), number(t, two.Items[i].ResourceVersion); is < was || position.RevisionOf(is) != position.RevisionOf(was) {
 			t.Errorf("%s: version %d there, %d here", one.Items[i].Name, was, is)
 		}
 		if one.Items[i].UID != two.Items[i].UID {
@@ -174,74 +173,6 @@ func TestWatch_AReplicaThatComesLaterGoesOnWithTheSameVersions(t *testing.T) {
 	for range 4 {
 		if x, y := a.nextChange(), b.nextChange(); x.String() != y.String() || x.Version != y.Version {
 			t.Errorf("%v at %s there, %v at %s here", x, x.Version, y, y.Version)
-		}
-	}
-}
-
-func TestWatch_InitialEventsEndWithTheirBookmark(t *testing.T) {
-	h := twoSets(t)
-	h.front.allow("ann", "a")
-	h.front.allow("all", "*")
-	h.front.allow("bob", "not-there")
-	old := h.replica()
-	h.client(old, someone("ann")).awaitNames("c1.a", "c2.a")
-	h.client(old, someone("all")).awaitNames("c1.a", "c2.a", "c1.b", "c4.b")
-	// The second replica finds the rules of the first written down: it starts with the clock in its state.
-	fresh := h.replica()
-	h.awaitAccess(fresh)
-	everything := []string{"c1.a", "c1.b", "c2.a", "c4.b"}
-	for _, r := range []struct {
-		name string
-		r    *REST
-	}{{"a replica that saw it happen", old}, {"a replica that found it", fresh}} {
-		for _, tc := range []struct {
-			name    string
-			who     string
-			options []option
-			want    []string
-		}{
-			{"root", "", nil, everything},
-			{"root of one set", "", []option{byFields("spec.clusterSet=b")}, []string{"c1.b", "c4.b"}},
-			{"root of one member", "", []option{byFields("metadata.name=c4.b")}, []string{"c4.b"}},
-			{"root of nothing", "", []option{byLabels("none=x")}, nil},
-			{"who may see all", "all", nil, everything},
-			{"who may see one", "ann", nil, []string{"c1.a", "c2.a"}},
-			{"who may see one, by label", "ann", []option{byLabels("stage=prod")}, []string{"c1.a"}},
-			{"who may see one, of another", "ann", []option{byFields("spec.clusterSet=b")}, nil},
-			{"who may see none that is", "bob", nil, nil},
-			{"a stranger", "stranger", nil, nil},
-		} {
-			for _, at := range []string{"", "0"} {
-				t.Run(fmt.Sprintf("%s/%s/from %q", r.name, tc.name, at), func(t *testing.T) {
-					var c client
-					if c = h.client(r.r, admin); tc.who != "" {
-						c = h.client(r.r, someone(tc.who))
-					}
-					c.t = t
-					w := c.watch(append(slices.Clone(tc.options), initialEvents, version(at))...)
-					end := w.expectInitial(tc.want...)
-					if end == "" || end == "0" {
-						t.Errorf("the bookmark is at %q", end)
-					}
-				})
-			}
-		}
-	}
-}
-
-func TestWatch_WithoutAVersionBeginsWithWhatThereIs(t *testing.T) {
-	h := twoSets(t)
-	h.front.allow("ann", "a")
-	first := h.replica()
-	h.client(first, someone("ann")).awaitNames("c1.a", "c2.a")
-	second := h.replica()
-	h.awaitAccess(second)
-	for _, r := range []*REST{first, second} {
-		for _, at := range []string{"", "0"} {
-			h.client(r, admin).watch(version(at)).expectUnordered("ADDED c1.a", "ADDED c2.a", "ADDED c1.b",
-				"ADDED c4.b")
-			w := h.client(r, someone("ann")).watch(version(at))
-			w.expect("ADDED c1.a", "ADDED c2.a")
 		}
 	}
 }
@@ -300,7 +231,7 @@ func TestWatch_ABookmarkComesBeforeTheTimeout(t *testing.T) {
 			if c.Type != watch.Bookmark {
 				t.Fatalf("unexpected %v", c)
 			}
-			if number(t, c.Version) >= pack(number(t, written.ResourceVersion), maxPosition) {
+			if number(t, c.Version) >= position.Version(number(t, written.ResourceVersion), position.End) {
 				break
 			}
 		}
@@ -333,7 +264,7 @@ func TestWatch_FromAVersionThatIsGoneIsExpired(t *testing.T) {
 	past := h.client(first, admin).list().ResourceVersion
 	h.cluster("c5", nil)
 	second := h.replica()
-	h.awaitAccess(second)
+	h.awaitVisibility(second)
 	for _, who := range []client{h.client(second, admin), h.client(second, someone("ann"))} {
 		w, err := who.tryWatch(t.Context(), version(past))
 		if apierrors.IsResourceExpired(err) {
@@ -353,7 +284,7 @@ func TestWatch_FromAVersionThatIsGoneIsExpired(t *testing.T) {
 func TestWatch_EndsWithItsContext(t *testing.T) {
 	h := twoSets(t)
 	r := h.replica()
-	h.awaitAccess(r)
+	h.awaitVisibility(r)
 	for _, who := range []client{h.client(r, admin), h.client(r, someone("ann"))} {
 		ctx, cancel := context.WithCancel(t.Context())
 		w, err := who.tryWatch(ctx, version(h.client(r, admin).list().ResourceVersion))
@@ -363,19 +294,6 @@ func TestWatch_EndsWithItsContext(t *testing.T) {
 			t.Errorf("got %v, want the end", c)
 		}
 	}
-}
-
-// A handler may give a watch up without stopping it, and without having read anything: its context is all that ends.
-func TestWatch_ThatNobodyReadsEndsWithItsContext(t *testing.T) {
-	source := watch.NewFake()
-	w := &visibleWatch{
-		source: source, who: someone("ann"), visible: rbac.Names{All: true}, result: make(chan watch.Event), stop: make(chan struct{}),
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	go w.run(ctx)
-	source.Add(&view.ClusterSetMember{ObjectMeta: metav1.ObjectMeta{Name: "c1.a"}}) // returns when run has taken it
-	cancel()
-	eventually(t, "the watch of the cache is stopped", func() (bool, string) { return source.IsStopped(), "it goes on" })
 }
 
 func TestWatch_TheClockIsNeverShown(t *testing.T) {
@@ -389,7 +307,7 @@ func TestWatch_TheClockIsNeverShown(t *testing.T) {
 	root.expect("DELETED c1.a", "DELETED c1.b")
 	for _, who := range []client{h.client(r, admin), h.client(r, someone("all"))} {
 		for _, m := range who.list(version("0")).Items {
-			if strings.Contains(m.Name, clockMark) || m.Spec.Cluster == "" {
+			if strings.Contains(m.Name, position.ClockName) || m.Spec.Cluster == "" {
 				t.Errorf("%s sees %q", who.who.GetName(), m.Name)
 			}
 		}

@@ -135,10 +135,10 @@ func New(c Config) (*Driver, error) {
 	return d, nil
 }
 
-// Name implements registration.Driver.
+// Name implements driver.Driver.
 func (d *Driver) Name() string { return Name }
 
-// CheckInterval implements registration.Driver.
+// CheckInterval implements driver.Driver.
 func (d *Driver) CheckInterval() time.Duration { return d.interval }
 
 // Handles is true for a cluster that says which EKS cluster it is.
@@ -153,7 +153,7 @@ func (d *Driver) AutoApproves(cluster *clusterv1.ManagedCluster) bool {
 	return err == nil && d.patterns.Approve(identity.Managed, cluster.Name)
 }
 
-// WhyNot implements registration.Explainer.
+// WhyNot implements driver.Explainer.
 func (d *Driver) WhyNot(cluster *clusterv1.ManagedCluster) string {
 	identity, err := d.identity(cluster)
 	if err != nil {
@@ -166,7 +166,7 @@ func (d *Driver) WhyNot(cluster *clusterv1.ManagedCluster) string {
 	return fmt.Sprintf("A pattern matches the ARN %s, but approves it for a cluster with the name %q", identity.Managed, names[0])
 }
 
-// Identity implements registration.Exclusive: a role lets in one cluster. Its name does not tell regions apart.
+// Identity implements driver.Exclusive: a role lets in one cluster. Its name does not tell regions apart.
 func (d *Driver) Identity(rec driver.Record) string {
 	g, err := d.read("", rec)
 	if err != nil {
@@ -184,7 +184,7 @@ type record struct {
 	Access            Access `json:"access"`
 }
 
-// Plan implements registration.Driver.
+// Plan implements driver.Driver.
 func (d *Driver) Plan(cluster *clusterv1.ManagedCluster) (driver.Record, error) {
 	identity, err := d.identity(cluster)
 	if err != nil {
@@ -273,7 +273,7 @@ func (d *Driver) read(cluster string, rec driver.Record) (grant, error) {
 	return grant{Identity: identity, cluster: cluster, access: r.Access, notes: &notes{}}, nil
 }
 
-// Grant implements registration.Driver. A first one is four calls: GetRole, CreateRole, PutRolePolicy, CreateAccessEntry.
+// Grant implements driver.Driver. A first one is four calls: GetRole, CreateRole, PutRolePolicy, CreateAccessEntry.
 // A role that EKS cannot see yet costs one more each time it is tried again. When nothing has drifted it is six, all
 // reads.
 func (d *Driver) Grant(ctx context.Context, cluster string, rec driver.Record) error {
@@ -302,7 +302,7 @@ func (d *Driver) Grant(ctx context.Context, cluster string, rec driver.Record) e
 	return g.warning()
 }
 
-// Revoke implements registration.Driver. Access goes first; then who may become the role; then the role, whose deletion ends
+// Revoke implements driver.Driver. Access goes first; then who may become the role; then the role, whose deletion ends
 // the sessions of the agent in AWS. What belongs to another cluster stays, without an error: this one never had it.
 func (d *Driver) Revoke(ctx context.Context, cluster string, rec driver.Record) error {
 	g, err := d.read(cluster, rec)

@@ -9,7 +9,6 @@ package csr
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -24,7 +23,7 @@ import (
 // Name is the driver's.
 const Name = "csr"
 
-// Driver implements registration.Driver.
+// Driver implements driver.Driver.
 type Driver struct {
 	requests   client.Reader
 	identities []string
@@ -41,33 +40,33 @@ func New(requests client.Reader, identities []string) *Driver {
 	return &Driver{requests: requests, identities: identities}
 }
 
-// Name implements registration.Driver.
+// Name implements driver.Driver.
 func (d *Driver) Name() string { return Name }
 
-// Handles implements registration.Driver: a cluster that says nothing else registers by certificate.
+// Handles implements driver.Driver: a cluster that says nothing else registers by certificate.
 func (d *Driver) Handles(cluster *clusterv1.ManagedCluster) bool {
 	return cluster.Annotations[registration.AnnotationManagedClusterARN] == "" &&
 		cluster.Annotations[registration.AnnotationManagedClusterARNOfSeed] == ""
 }
 
-// Plan implements registration.Driver.
+// Plan implements driver.Driver.
 func (d *Driver) Plan(*clusterv1.ManagedCluster) (driver.Record, error) { return "", nil }
 
-// Grant implements registration.Driver.
+// Grant implements driver.Driver.
 func (d *Driver) Grant(context.Context, string, driver.Record) error { return nil }
 
-// Revoke implements registration.Driver.
+// Revoke implements driver.Driver.
 func (d *Driver) Revoke(context.Context, string, driver.Record) error { return nil }
 
-// CheckInterval implements registration.Driver.
+// CheckInterval implements driver.Driver.
 func (d *Driver) CheckInterval() time.Duration { return 0 }
 
-// Watches implements registration.Watcher.
+// Watches implements driver.Watcher.
 func (d *Driver) Watches() []client.Object {
 	return []client.Object{&certificatesv1.CertificateSigningRequest{}}
 }
 
-// AutoApproves implements registration.Driver. Who has made a ManagedCluster is not known, nowhere in it is that written;
+// AutoApproves implements driver.Driver. Who has made a ManagedCluster is not known, nowhere in it is that written;
 // who asks for a certificate is. Where the cluster names the key of its agent, the request has to be for that key: else
 // somebody has made the cluster in the place of the one who asks. So it is where the cluster names other requesters, which a
 // cluster of an earlier version may do without an admin.
@@ -80,6 +79,7 @@ func (d *Driver) AutoApproves(cluster *clusterv1.ManagedCluster) bool {
 	if err := d.requests.List(context.Background(), list, client.MatchingLabels{registration.ClusterNameLabel: cluster.Name}); err != nil {
 		return false
 	}
+	planned := agentcsr.PlannedKey(cluster.Annotations)
 	requesters, err := registration.Requesters(cluster.Annotations)
 	if err != nil {
 		return false
@@ -92,12 +92,6 @@ func (d *Driver) AutoApproves(cluster *clusterv1.ManagedCluster) bool {
 			return false
 		}
 		request, err := agentcsr.Parse(&csr)
-		return err == nil && hasKeyOf(request, cluster)
+		return err == nil && (planned == "" || planned == request.KeySHA256)
 	})
-}
-
-// hasKeyOf says whether a request is for the key that the cluster names, or it names none.
-func hasKeyOf(r *agentcsr.Request, cluster *clusterv1.ManagedCluster) bool {
-	key := cluster.Annotations[registration.AnnotationAgentKey]
-	return key == "" || strings.EqualFold(key, r.KeySHA256)
 }

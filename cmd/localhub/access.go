@@ -1,0 +1,59 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+)
+
+// The example's provider, whose profile is dev.local.default.
+const providerEnvironment, providerName = "dev", "local"
+
+func accessExample(config localhub.Config, name string) string {
+	return filepath.Join(config.Root, "artifacts", "examples", "access", name)
+}
+
+func accessLoaded(hub *localhub.Hub) string { return filepath.Join(hub.Dir(), "access-loaded") }
+
+// startProvider starts the provider of clusters on this machine. The first time it asks for one, and for access to it: what a
+// user has made of them since stays.
+func startProvider(ctx context.Context, hub *localhub.Hub, config localhub.Config) error {
+	say("Starting a provider of clusters, %s", providerName)
+	if err := kubectl(ctx, hub, "apply", "--server-side", "--force-conflicts", "-f", accessExample(config, "provider.yaml")); err != nil {
+		return err
+	}
+	if err := hub.StartLocalProvider(ctx, providerEnvironment, providerName); err != nil {
+		return err
+	}
+	if _, err := os.Stat(accessLoaded(hub)); err == nil {
+		return nil
+	}
+	say("Asking it for a cluster, teams/blue, and for access to that, teams/ann")
+	return kubectl(ctx, hub, "apply", "--server-side",
+		"-f", accessExample(config, "cluster.yaml"), "-f", accessExample(config, "accessrequest.yaml"))
+}
+
+// awaitAccess waits until the example's cluster can be used. Later it may be gone, or what a user has made of it.
+func awaitAccess(ctx context.Context, hub *localhub.Hub) error {
+	if _, err := os.Stat(accessLoaded(hub)); err == nil {
+		if kubectl(ctx, hub, "get", "-n", "teams", "cluster", "blue") != nil {
+			return nil
+		}
+		say("Waiting for teams/blue")
+		if kubectl(ctx, hub, "wait", "-n", "teams", "cluster/blue", "--for=condition=Ready", "--timeout=60s") != nil {
+			say("It is not ready, `kubectl describe cluster blue -n teams` says why")
+		}
+		return nil
+	}
+	say("Waiting for teams/blue")
+	err := kubectl(ctx, hub, "wait", "-n", "teams", "accessrequest/ann", "--for=jsonpath={.status.phase}=Granted", "--timeout=3m")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(accessLoaded(hub), nil, 0o600)
+}

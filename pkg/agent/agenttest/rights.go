@@ -1,0 +1,86 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agenttest
+
+import (
+	"fmt"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/rights"
+	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
+)
+
+// authorize is called with the lock.
+func (w *World) authorize(user, verb, resource string) error {
+	if w.Refuse != nil {
+		if err := w.Refuse(user, verb, resource); err != nil {
+			return err
+		}
+	}
+	allowed := w.rights.Bootstrap
+	if user != BootstrapUser {
+		allowed = rights.Rules{}
+	}
+	if user != BootstrapUser && w.Granted {
+		allowed = w.rights.Hub
+	}
+	if !allows(allowed, verb, resource, "", "") {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", fmt.Errorf("%s may not %s", user, verb))
+	}
+	return nil
+}
+
+// Own is the managed cluster as its agent sees it, with the rights that it has there.
+func (w *World) Own() *spoke.Cluster {
+	client := &kubefake.Clientset{}
+	client.AddReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if err := w.authorizeOwn(action); err != nil {
+			return true, nil, err
+		}
+		object, err := w.Spoke.Invokes(action, nil)
+		return true, object, err
+	})
+	return &spoke.Cluster{Client: client, Watching: client, Namespace: Namespace}
+}
+
+func (w *World) authorizeOwn(action clienttesting.Action) error {
+	name := "" // RBAC knows none of what does not exist
+	if named, ok := action.(interface{ GetName() string }); ok {
+		name = named.GetName()
+	} else if update, ok := action.(clienttesting.UpdateAction); ok && action.GetVerb() == "update" {
+		object, err := meta.Accessor(update.GetObject())
+		if err != nil {
+			return err
+		}
+		name = object.GetName()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if resource := action.GetResource().Resource; !allows(w.rights.Own, action.GetVerb(), resource, action.GetNamespace(), name) {
+		return apierrors.NewForbidden(action.GetResource().GroupResource(), name, fmt.Errorf("no part of the agent states that it may %s %s", action.GetVerb(), resource))
+	}
+	return nil
+}
+
+// Grant gives the agent rights: those that it states, and no more. On the hub it has them from the moment when it is accepted.
+func (w *World) Grant(stated rights.Rights) { w.Set(func() { w.rights = stated }) }
+
+// allows says whether rules allow something. A namespace that is not empty is the one that the rules for a namespace are for.
+func allows(rules rights.Rules, verb, resource, namespace, name string) bool {
+	if namespace != "" && namespace != Namespace {
+		return false
+	}
+	return slices.ContainsFunc(slices.Concat(rules.Cluster, rules.Namespace), func(rule rbacv1.PolicyRule) bool {
+		return slices.Contains(rule.Verbs, verb) && slices.Contains(rule.Resources, resource) &&
+			(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, name))
+	})
+}

@@ -1,0 +1,62 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package health is what the agent tells those who look after its process: whether it is ready, and its metrics.
+package health
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Health is whether the cluster's lease is up to date, and what the agent waits for.
+type Health struct {
+	mu      sync.Mutex
+	waitsOn string
+	// goodUntil is when the hub will have missed a renewal of the lease.
+	goodUntil time.Time
+}
+
+// Waiting says what the agent waits for.
+func (h *Health) Waiting(on string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.waitsOn = on
+}
+
+// Renewed says that the lease has been renewed, and by when it has to be again.
+func (h *Health) Renewed(interval time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.waitsOn, h.goodUntil = "", time.Now().Add(2*interval)
+}
+
+// Ready is nil while the cluster's lease is up to date.
+func (h *Health) Ready() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case time.Now().Before(h.goodUntil):
+		return nil
+	case h.waitsOn != "":
+		return errors.New("waiting for: " + h.waitsOn)
+	}
+	return errors.New("the lease has not been renewed in time")
+}
+
+// Handler answers /healthz and /readyz.
+func (h *Health) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "ok") })
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := h.Ready(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = fmt.Fprint(w, "ok")
+	})
+	return mux
+}

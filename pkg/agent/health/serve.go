@@ -1,0 +1,47 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"k8s.io/component-base/metrics/legacyregistry"
+	_ "k8s.io/component-base/metrics/prometheus/restclient" // how long requests take, and how they end
+	"k8s.io/klog/v2"
+)
+
+// Metrics answers with the metrics of the process.
+func Metrics() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", legacyregistry.Handler())
+	return mux
+}
+
+// Serve answers at an address, plain HTTP, until stop is called; the address "0" is none.
+func Serve(ctx context.Context, what, address string, handler http.Handler) (stop func(), err error) {
+	if address == "0" {
+		return func() {}, nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	klog.FromContext(ctx).Info("Listening", "for", what, "address", listener.Addr().String())
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			klog.FromContext(ctx).Error(err, "Not listening any more", "for", what)
+		}
+	}()
+	return func() {
+		_ = server.Close()
+		<-ended
+	}, nil
+}

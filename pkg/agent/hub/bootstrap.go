@@ -1,0 +1,87 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/rights"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// BootstrapRights are what reading the bootstrap kubeconfig needs of the agent's own cluster.
+var BootstrapRights = rights.Rights{Own: rights.Rules{Namespace: []rbacv1.PolicyRule{
+	rights.Named(registration.BootstrapSecret, rights.Rule("", "secrets", "get")),
+}}}
+
+// Bootstrap reads the bootstrap kubeconfig, each time anew: its token is replaced from time to time.
+type Bootstrap struct {
+	// File is its path. Without one it is read from registration.BootstrapSecret.
+	File      string
+	Client    kubernetes.Interface
+	Namespace string
+}
+
+// Read returns the kubeconfig with nothing but its current context, and no reference to a file for how the hub is
+// trusted.
+func (b *Bootstrap) Read(ctx context.Context) (*clientcmdapi.Config, error) {
+	config, where, err := b.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := clientcmdapi.MinifyConfig(config); err != nil {
+		return nil, fmt.Errorf("the bootstrap kubeconfig in %s: %w", where, err)
+	}
+	cluster, err := onlyCluster(config)
+	if err != nil {
+		return nil, fmt.Errorf("the bootstrap kubeconfig in %s %w", where, err)
+	}
+	if len(cluster.CertificateAuthorityData) == 0 && cluster.CertificateAuthority != "" {
+		ca, err := os.ReadFile(cluster.CertificateAuthority)
+		if err != nil {
+			return nil, fmt.Errorf("the certificate authority of the bootstrap kubeconfig in %s: %w", where, err)
+		}
+		cluster.CertificateAuthorityData = ca
+	}
+	cluster.CertificateAuthority = ""
+	return config, nil
+}
+
+func (b *Bootstrap) load(ctx context.Context) (config *clientcmdapi.Config, where string, err error) {
+	if b.File != "" {
+		config, err = clientcmd.LoadFromFile(b.File)
+		if err != nil {
+			return nil, "", fmt.Errorf("reading the bootstrap kubeconfig: %w", err)
+		}
+		return config, b.File, clientcmd.ResolveLocalPaths(config)
+	}
+	where = fmt.Sprintf("secret %s/%s", b.Namespace, registration.BootstrapSecret)
+	secret, err := b.Client.CoreV1().Secrets(b.Namespace).Get(ctx, registration.BootstrapSecret, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, "", fmt.Errorf("there is no bootstrap kubeconfig: make %s with the key %s, or set --bootstrap-kubeconfig",
+			where, registration.KeyKubeconfig)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("reading the bootstrap kubeconfig: %w", err)
+	}
+	data := secret.Data[registration.KeyKubeconfig]
+	if len(data) == 0 {
+		return nil, "", fmt.Errorf("%s has no key %s", where, registration.KeyKubeconfig)
+	}
+	config, err = clientcmd.Load(data)
+	if err != nil {
+		// The error may quote what it could not read, and that may be a token.
+		return nil, "", fmt.Errorf("%s has no valid kubeconfig under %s", where, registration.KeyKubeconfig)
+	}
+	return config, where, nil
+}

@@ -1,0 +1,90 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"bytes"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// Cluster is what an agent is told to say of its cluster.
+type Cluster struct {
+	// Name may be empty: then it is that of the secret, or made from the cluster's id.
+	Name string
+	// ServerURL is the https address of the cluster's API server, for users of the hub, and ServerCA by what it is trusted, PEM.
+	// Both may be empty.
+	ServerURL string
+	ServerCA  []byte
+	// Annotations are those of the flags.
+	Annotations map[string]string
+	// LeaseSeconds is the lease duration that the cluster is made with. Afterwards the hub's counts.
+	LeaseSeconds int32
+}
+
+// Make is the ManagedCluster that does not exist yet. identity is what the agent's identity has the hub know.
+func (c *Cluster) Make(name string, identity map[string]string) *clusterv1.ManagedCluster {
+	annotations := maps.Clone(identity)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	maps.Copy(annotations, c.Annotations)
+	return &clusterv1.ManagedCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations},
+		Spec: clusterv1.ManagedClusterSpec{
+			ManagedClusterClientConfigs: c.clientConfigs(nil),
+			LeaseDurationSeconds:        c.LeaseSeconds,
+		},
+	}
+}
+
+// Update is the ManagedCluster brought up to date, as the flags may have changed, and whether that changes it. What the cluster
+// says of the agent's identity is not the agent's to change any more: the hub keeps that as it was made.
+func (c *Cluster) Update(have *clusterv1.ManagedCluster) (next *clusterv1.ManagedCluster, changed bool) {
+	next = have.DeepCopy()
+	for key, value := range c.Annotations {
+		if !registration.IsHubAnnotation(key) {
+			metav1.SetMetaDataAnnotation(&next.ObjectMeta, key, value)
+		}
+	}
+	next.Spec.ManagedClusterClientConfigs = c.clientConfigs(next.Spec.ManagedClusterClientConfigs)
+	return next, !maps.Equal(next.Annotations, have.Annotations) ||
+		!sameConfigs(next.Spec.ManagedClusterClientConfigs, have.Spec.ManagedClusterClientConfigs)
+}
+
+// clientConfigs puts the address of the cluster's API server among those that the hub has, which others may have added.
+func (c *Cluster) clientConfigs(have []clusterv1.ClientConfig) []clusterv1.ClientConfig {
+	if c.ServerURL == "" {
+		return have
+	}
+	own := clusterv1.ClientConfig{URL: c.ServerURL, CABundle: c.ServerCA}
+	configs := make([]clusterv1.ClientConfig, 0, len(have)+1)
+	found := false
+	for _, config := range have {
+		if config.URL == own.URL {
+			config, found = own, true
+		}
+		configs = append(configs, config)
+	}
+	if !found {
+		configs = append(configs, own)
+	}
+	return configs
+}
+
+func sameConfigs(a, b []clusterv1.ClientConfig) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].URL != b[i].URL || !bytes.Equal(a[i].CABundle, b[i].CABundle) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,59 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hub is the hub as an agent sees it: the ways to it, the agent's cluster on it, and what the agent has to say there.
+package hub
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	clusterclient "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
+)
+
+// RequestTimeout is for one request to the hub.
+const RequestTimeout = 30 * time.Second
+
+// ErrRejected ends a session in which the hub does not know the agent's identity, which is otherwise good.
+var ErrRejected = errors.New("the hub does not take the agent's identity")
+
+// Hub is a hub as one identity reaches it.
+type Hub struct {
+	Kube     kubernetes.Interface
+	Clusters clusterclient.Interface
+}
+
+// Connect makes a Hub of a configuration. It asks nobody.
+type Connect func(*rest.Config) (*Hub, error)
+
+var _ Connect = New
+
+// New is the hub that a configuration reaches.
+func New(config *rest.Config) (*Hub, error) {
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	clusters, err := clusterclient.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Hub{Kube: kube, Clusters: clusters}, nil
+}
+
+// Refused says what it may mean that the hub does not let the agent do what it does.
+func Refused(err error) error {
+	switch {
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("the hub does not let this cluster in: it has denied it, or is still accepting it, or has deleted it, and "+
+			"then a restart of the agent registers it anew: %w", err)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("the hub does not know this agent's identity: %w", err)
+	}
+	return err
+}

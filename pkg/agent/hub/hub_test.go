@@ -1,0 +1,18 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hub_test
+
+import (
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/hub"
+)
+
+func TestConnect_NeedsAConfigurationThatIsOne(t *testing.T) {
+	if _, err := hub.New(&rest.Config{Host: "https://hub", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("x")}}); err == nil {
+		t.Error("a certificate authority that is none is taken")
+	}
+}

@@ -1,0 +1,105 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// Names in a kubeconfig of an agent; upstream's agents use the same.
+const (
+	kubeconfigCluster = "default-cluster"
+	kubeconfigUser    = "default-auth"
+	kubeconfigContext = "default-context"
+)
+
+// proxySchemes are those of proxies that client-go knows.
+var proxySchemes = []string{"http", "https", "socks5"}
+
+func onlyCluster(config *clientcmdapi.Config) (*clientcmdapi.Cluster, error) {
+	current, ok := config.Contexts[config.CurrentContext]
+	if !ok {
+		return nil, errors.New("has no current context")
+	}
+	cluster, ok := config.Clusters[current.Cluster]
+	if !ok || cluster.Server == "" {
+		return nil, errors.New("does not say where the hub is")
+	}
+	return cluster, nil
+}
+
+// Kubeconfig is the kubeconfig of the agent's own identity: the hub as the bootstrap kubeconfig has it, with its
+// certificate authority, proxy and server name.
+func Kubeconfig(bootstrap *clientcmdapi.Config, namespace string, user *clientcmdapi.AuthInfo) ([]byte, error) {
+	cluster, err := onlyCluster(bootstrap)
+	if err != nil {
+		return nil, fmt.Errorf("the bootstrap kubeconfig %w", err)
+	}
+	cluster = cluster.DeepCopy()
+	cluster.LocationOfOrigin, cluster.Extensions = "", nil
+	return clientcmd.Write(clientcmdapi.Config{
+		Clusters:  map[string]*clientcmdapi.Cluster{kubeconfigCluster: cluster},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{kubeconfigUser: user},
+		Contexts: map[string]*clientcmdapi.Context{kubeconfigContext: {
+			Cluster: kubeconfigCluster, AuthInfo: kubeconfigUser, Namespace: namespace}},
+		CurrentContext: kubeconfigContext,
+	})
+}
+
+// URL is where the hub of a kubeconfig of the secret is.
+func URL(kubeconfig []byte) (string, error) {
+	config, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return "", fmt.Errorf("the secret %s has no valid kubeconfig", registration.HubKubeconfigSecret)
+	}
+	cluster, err := onlyCluster(config)
+	if err != nil {
+		return "", fmt.Errorf("the kubeconfig of secret %s %w", registration.HubKubeconfigSecret, err)
+	}
+	return cluster.Server, nil
+}
+
+// IdentityConfig reads a kubeconfig of the secret. localize turns its user, who is written for a process that has the
+// secret as files, into one for this process.
+func IdentityConfig(kubeconfig []byte, localize func(*clientcmdapi.AuthInfo)) (*rest.Config, error) {
+	config, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("the secret %s has no valid kubeconfig", registration.HubKubeconfigSecret)
+	}
+	user, ok := config.AuthInfos[kubeconfigUser]
+	if !ok {
+		return nil, fmt.Errorf("the kubeconfig of secret %s has no user %s", registration.HubKubeconfigSecret, kubeconfigUser)
+	}
+	localize(user)
+	return BootstrapConfig(config)
+}
+
+// BootstrapConfig is how the hub of a bootstrap kubeconfig is reached.
+func BootstrapConfig(config *clientcmdapi.Config) (*rest.Config, error) {
+	cluster, err := onlyCluster(config)
+	if err != nil {
+		return nil, fmt.Errorf("the kubeconfig for the hub %w", err)
+	}
+	// The error of client-go has the URL of a proxy in it, and that may have a password.
+	if u, err := url.Parse(cluster.ProxyURL); cluster.ProxyURL != "" && (err != nil || !slices.Contains(proxySchemes, u.Scheme)) {
+		return nil, fmt.Errorf("the kubeconfig for the hub has a proxy-url that is none: it must be a URL that begins with one of %s://",
+			strings.Join(proxySchemes, "://, "))
+	}
+	c, err := clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	c.Timeout = RequestTimeout
+	return rest.AddUserAgent(c, "hub-agent"), nil
+}

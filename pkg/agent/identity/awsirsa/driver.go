@@ -1,0 +1,119 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package awsirsa is the identity that is an AWS IAM role, which the hub makes.
+package awsirsa
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/identity"
+	"github.com/clusterhub/clusterhub/pkg/agent/rights"
+	"github.com/clusterhub/clusterhub/pkg/agent/state"
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/irsa"
+)
+
+const (
+	// Name is how --registration-auth names the driver.
+	Name = "awsirsa"
+	// nameOfSeed is the same, as the specification of the registration spells it.
+	nameOfSeed = "aws-irsa"
+)
+
+// Which command the kubeconfig in the secret gets its tokens by.
+const (
+	tokenCommandOwn = "hub-agent"
+	tokenCommandAWS = "aws"
+)
+
+// Driver registers by AWS IAM roles.
+type Driver struct {
+	// HubARN and ManagedARN are the ARNs of the EKS clusters of the hub and of the agent.
+	HubARN, ManagedARN string
+	// TokenCommand is by which command the kubeconfig in the secret gets tokens: hub-agent or aws.
+	TokenCommand string
+}
+
+var _ identity.Driver = &Driver{}
+
+// New returns the driver with the defaults of its flags.
+func New() *Driver { return &Driver{TokenCommand: tokenCommandOwn} }
+
+// Names implements identity.Driver.
+func (d *Driver) Names() []string { return []string{Name, nameOfSeed} }
+
+// Summary implements identity.Driver.
+func (d *Driver) Summary() string { return "AWS IAM; also spelled " + nameOfSeed }
+
+// AddFlags implements identity.Driver.
+func (d *Driver) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&d.HubARN, "hub-cluster-arn", d.HubARN, "ARN of the hub's EKS cluster, for "+Name+".")
+	fs.StringVar(&d.HubARN, "eks-hub-cluster-arn", d.HubARN, "The same as --hub-cluster-arn.")
+	fs.StringVar(&d.ManagedARN, "managed-cluster-arn", d.ManagedARN, "ARN of the managed EKS cluster, for "+Name+".")
+	fs.StringVar(&d.TokenCommand, "eks-token-command", d.TokenCommand,
+		"Command by which the kubeconfig in the secret gets tokens, for "+Name+": "+tokenCommandOwn+" (hub-agent "+
+			"eks-token) or "+tokenCommandAWS+" (aws eks get-token).")
+}
+
+// Validate implements identity.Driver.
+func (d *Driver) Validate(chosen bool) (errs []error) {
+	if !chosen {
+		return nil
+	}
+	if _, err := d.roles(); err != nil {
+		errs = append(errs, err)
+	}
+	if !slices.Contains([]string{tokenCommandOwn, tokenCommandAWS}, d.TokenCommand) {
+		errs = append(errs, fmt.Errorf("--eks-token-command must be %s or %s, not %q", tokenCommandOwn, tokenCommandAWS, d.TokenCommand))
+	}
+	return errs
+}
+
+// Rights implements identity.Driver. It looks at the cluster to see whether the hub lets the role in.
+func (d *Driver) Rights() rights.Rights {
+	return rights.Rights{Hub: rights.Rules{Cluster: []rbacv1.PolicyRule{rights.Rule(clusterv1.GroupName, "managedclusters", "get")}}}
+}
+
+// New implements identity.Driver.
+func (d *Driver) New(agent identity.Agent) (identity.Identity, error) {
+	roles, err := d.roles()
+	if err != nil {
+		return nil, err
+	}
+	return &role{agent: agent, roles: roles, command: d.TokenCommand,
+		tokens: &Tokens{Cluster: roles.Hub.Name, Region: roles.Hub.Region, RoleARN: roles.HubRoleARN()}}, nil
+}
+
+// Find implements identity.Driver. What the tokens are for is in the kubeconfig.
+func (d *Driver) Find(s state.State) (identity.Identity, error) {
+	if len(s.Cert) > 0 {
+		return nil, nil
+	}
+	tokens, err := TokensOf(s.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return &role{tokens: tokens}, nil
+}
+
+// roles are the IAM roles of the cluster.
+func (d *Driver) roles() (irsa.Identity, error) {
+	hub, err := irsa.ParseClusterARN(d.HubARN)
+	if err != nil {
+		return irsa.Identity{}, fmt.Errorf("--hub-cluster-arn: %w", err)
+	}
+	managed, err := irsa.ParseClusterARN(d.ManagedARN)
+	if err != nil {
+		return irsa.Identity{}, fmt.Errorf("--managed-cluster-arn: %w", err)
+	}
+	roles, err := irsa.NewIdentity(hub, managed)
+	if err != nil {
+		return irsa.Identity{}, fmt.Errorf("--managed-cluster-arn: %w", err)
+	}
+	return roles, nil
+}

@@ -1,0 +1,219 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package awsirsa
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/identity"
+)
+
+const (
+	// tokenLife is how long a token is used. EKS takes one for 15 minutes after its signature.
+	tokenLife   = 14 * time.Minute
+	tokenPrefix = "k8s-aws-v1."
+	// tokenMargin is how long before its end a token is replaced.
+	tokenMargin = time.Minute
+	// mostSkew is how far the clock may be off. AWS allows for more, but the token has to live.
+	mostSkew = 5 * time.Minute
+)
+
+// Tokens makes tokens for an EKS cluster: presigned requests to STS for who the signer is, which EKS sends off.
+type Tokens struct {
+	Cluster, Region string
+	// RoleARN is the role that the token is for; without one it is for the process's own.
+	RoleARN string
+
+	mu sync.Mutex
+	// credentials are what client signs with. Both are nil when they are to be got anew: AWS may take credentials back long
+	// before they end.
+	credentials aws.CredentialsProvider
+	client      *sts.PresignClient
+	token       string
+	until       time.Time
+	// skew is by how much AWS's clock was ahead of this one when it was last asked.
+	skew atomic.Int64
+}
+
+// get returns a token and when to ask for the next.
+func (e *Tokens) get(ctx context.Context) (string, time.Time, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.token != "" && time.Now().Before(e.until.Add(-tokenMargin)) {
+		return e.token, e.until, nil
+	}
+	url, until, err := e.sign(ctx)
+	if err != nil {
+		// The process's own credentials are good if they were let in, and then only the role is not.
+		if refused := (*identity.RefusedError)(nil); !errors.As(err, &refused) {
+			e.credentials, e.client = nil, nil
+		}
+		return "", time.Time{}, fmt.Errorf("making a token for EKS cluster %s: %w", e.Cluster, err)
+	}
+	e.token, e.until = tokenPrefix+base64.RawURLEncoding.EncodeToString([]byte(url)), until
+	return e.token, e.until, nil
+}
+
+func (e *Tokens) sign(ctx context.Context) (url string, until time.Time, err error) {
+	if e.client == nil {
+		if err := e.setup(ctx); err != nil {
+			return "", time.Time{}, err
+		}
+	}
+	credentials, err := e.credentials.Retrieve(ctx)
+	if err != nil {
+		return "", time.Time{}, e.refusal(err)
+	}
+	// The SDK puts the time of its own requests right, but not that of one which it only signs.
+	if skew := time.Duration(e.skew.Load()).Abs(); skew > mostSkew {
+		return "", time.Time{}, fmt.Errorf("this machine's clock differs from that of AWS by %s: set it, or AWS does not take "+
+			"the token", skew.Round(time.Minute))
+	}
+	// A token is good as long as the credentials are that it was made with.
+	until = time.Now().Add(tokenLife)
+	if credentials.CanExpire && credentials.Expires.Before(until) {
+		until = credentials.Expires
+	}
+	request, err := e.client.PresignGetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}, func(o *sts.PresignOptions) {
+		o.ClientOptions = append(o.ClientOptions, func(o *sts.Options) {
+			o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("x-k8s-aws-id", e.Cluster),
+				smithyhttp.SetHeaderValue("X-Amz-Expires", "60"))
+		})
+	})
+	if err != nil {
+		return "", time.Time{}, errors.New(awsSays(err))
+	}
+	return request.URL, until, nil
+}
+
+// setup finds the process's own credentials as AWS's tools do; in EKS those of the service account (IRSA).
+func (e *Tokens) setup(ctx context.Context) error {
+	c, err := config.LoadDefaultConfig(ctx, config.WithRegion(e.Region))
+	if err == nil {
+		_, err = c.Credentials.Retrieve(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("this process has no AWS credentials (EKS sets the environment of a ServiceAccount with a role; here "+
+			"AWS_ROLE_ARN is %q and AWS_WEB_IDENTITY_TOKEN_FILE is %q): %s",
+			os.Getenv("AWS_ROLE_ARN"), os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE"), awsSays(err))
+	}
+	if e.RoleARN != "" {
+		client := sts.NewFromConfig(c, func(o *sts.Options) { o.APIOptions = append(o.APIOptions, e.watchClock) })
+		role := stscreds.NewAssumeRoleProvider(client, e.RoleARN, func(o *stscreds.AssumeRoleOptions) {
+			// AWS gives no longer session to whoever is a role already.
+			o.RoleSessionName, o.Duration = "hub-agent", time.Hour
+		})
+		c.Credentials = aws.NewCredentialsCache(role, func(o *aws.CredentialsCacheOptions) { o.ExpiryWindow = tokenMargin })
+	}
+	e.credentials, e.client = c.Credentials, sts.NewPresignClient(sts.NewFromConfig(c))
+	return nil
+}
+
+// watchClock notes what time it is for AWS.
+func (e *Tokens) watchClock(stack *middleware.Stack) error {
+	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("WatchClock", func(ctx context.Context,
+		in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
+		out, metadata, err := next.HandleDeserialize(ctx, in)
+		if skew, ok := awsmiddleware.GetAttemptSkew(metadata); ok {
+			e.skew.Store(int64(skew))
+		}
+		return out, metadata, err
+	}), middleware.Before)
+}
+
+func (e *Tokens) refusal(err error) error {
+	message := fmt.Sprintf("assuming the role %s: %s", e.RoleARN, awsSays(err))
+	var api smithy.APIError
+	if errors.As(err, &api) && api.ErrorCode() == "AccessDenied" && lastOperation(err).Operation() == "AssumeRole" {
+		return &identity.RefusedError{Message: message}
+	}
+	return errors.New(message)
+}
+
+// lastOperation is what has failed: one operation gets its credentials by another.
+func lastOperation(err error) (last *smithy.OperationError) {
+	for next := last; errors.As(err, &next); err = next.Err {
+		last = next
+	}
+	return last
+}
+
+// awsSays is what is wrong, in one line, without what is different each time.
+func awsSays(err error) string {
+	var (
+		api  smithy.APIError
+		send *smithyhttp.RequestSendError
+	)
+	if operation := lastOperation(err); operation != nil {
+		err = operation.Err
+	}
+	switch {
+	case errors.As(err, &api):
+		err = fmt.Errorf("%s: %s", api.ErrorCode(), api.ErrorMessage())
+	case errors.As(err, &send):
+		err = send.Err
+	}
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+// drop forgets a token that was refused, and the credentials that it was made with: the role may be another by now.
+func (e *Tokens) drop(token string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.token == token {
+		e.token, e.credentials, e.client = "", nil, nil
+	}
+}
+
+// wrap sends a token with each request.
+func (e *Tokens) wrap(base http.RoundTripper) http.RoundTripper {
+	return &tokenTransport{tokens: e, base: base}
+}
+
+type tokenTransport struct {
+	tokens *Tokens
+	base   http.RoundTripper
+}
+
+var _ utilnet.RoundTripperWrapper = &tokenTransport{}
+
+// RoundTrip implements http.RoundTripper.
+func (t *tokenTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	token, _, err := t.tokens.get(request.Context())
+	if err != nil {
+		if request.Body != nil {
+			_ = request.Body.Close()
+		}
+		return nil, err
+	}
+	request = utilnet.CloneRequest(request)
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := t.base.RoundTrip(request)
+	if err == nil && response.StatusCode == http.StatusUnauthorized {
+		t.tokens.drop(token)
+	}
+	return response, err
+}
+
+// WrappedRoundTripper implements net.RoundTripperWrapper.
+func (t *tokenTransport) WrappedRoundTripper() http.RoundTripper { return t.base }

@@ -1,0 +1,71 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package csr is the identity that is a client certificate, which the hub signs.
+package csr
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/identity"
+	"github.com/clusterhub/clusterhub/pkg/agent/rights"
+	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
+	"github.com/clusterhub/clusterhub/pkg/agent/state"
+)
+
+// Name is how --registration-auth names the driver.
+const Name = "csr"
+
+// Driver registers by client certificates.
+type Driver struct {
+	// ExpirationSeconds is the life of certificates that is asked for; 0 leaves it to the hub.
+	ExpirationSeconds int32
+}
+
+var _ identity.Driver = &Driver{}
+
+// New returns the driver with the defaults of its flags.
+func New() *Driver { return &Driver{} }
+
+// Names implements identity.Driver.
+func (d *Driver) Names() []string { return []string{Name} }
+
+// Summary implements identity.Driver.
+func (d *Driver) Summary() string { return "a client certificate" }
+
+// AddFlags implements identity.Driver.
+func (d *Driver) AddFlags(fs *pflag.FlagSet) {
+	fs.Int32Var(&d.ExpirationSeconds, "client-cert-expiration-seconds", d.ExpirationSeconds,
+		"Life of client certificates to ask for, at least 600. 0 leaves it to the hub.")
+}
+
+// Validate implements identity.Driver.
+func (d *Driver) Validate(bool) []error {
+	if d.ExpirationSeconds != 0 && d.ExpirationSeconds < 600 {
+		return []error{fmt.Errorf("--client-cert-expiration-seconds must be 0 or at least 600, not %d", d.ExpirationSeconds)}
+	}
+	return nil
+}
+
+// Rights implements identity.Driver.
+func (d *Driver) Rights() rights.Rights {
+	requests := rights.Rules{Cluster: []rbacv1.PolicyRule{
+		rights.Rule("certificates.k8s.io", "certificatesigningrequests", "create", "get")}}
+	return rights.Sum(spoke.TellRights, rights.Rights{Bootstrap: requests, Hub: requests})
+}
+
+// New implements identity.Driver.
+func (d *Driver) New(agent identity.Agent) (identity.Identity, error) {
+	return &certificate{agent: agent, expirationSeconds: d.ExpirationSeconds}, nil
+}
+
+// Find implements identity.Driver.
+func (d *Driver) Find(s state.State) (identity.Identity, error) {
+	if len(s.Cert) == 0 {
+		return nil, nil
+	}
+	return &certificate{}, nil
+}

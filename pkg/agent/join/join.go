@@ -1,0 +1,153 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package join gets a cluster an identity on a hub with the bootstrap kubeconfig, which needs no more rights than to create
+// managedclusters, and to create and get certificatesigningrequests.
+package join
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/klog/v2"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/health"
+	"github.com/clusterhub/clusterhub/pkg/agent/hub"
+	"github.com/clusterhub/clusterhub/pkg/agent/identity"
+	"github.com/clusterhub/clusterhub/pkg/agent/repeat"
+	"github.com/clusterhub/clusterhub/pkg/agent/rights"
+	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
+	"github.com/clusterhub/clusterhub/pkg/agent/state"
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+)
+
+// longestPause is the longest time between two looks at whether the hub has accepted the cluster.
+const longestPause = 15 * time.Second
+
+// Rights are what joining needs, beside what the identity's driver states.
+var Rights = rights.Sum(hub.BootstrapRights, spoke.IDRights, spoke.TellRights, rights.Rights{Bootstrap: rights.Rules{
+	Cluster: []rbacv1.PolicyRule{rights.Rule(clusterv1.GroupName, "managedclusters", "create")}}})
+
+// Joiner registers one cluster with one hub.
+type Joiner struct {
+	// Cluster is what the agent is told to say of its cluster.
+	Cluster  *hub.Cluster
+	Spoke    *spoke.Cluster
+	Store    *state.Store
+	Identity identity.Identity
+	// Bootstrap reads the bootstrap kubeconfig.
+	Bootstrap func(context.Context) (*clientcmdapi.Config, error)
+	Connect   hub.Connect
+	Health    *health.Health
+	// Random is in [0, 1), for delays that spread.
+	Random func() float64
+
+	// registered says that this process has made the cluster, or found it made, and newKey that the hub may know another key than
+	// this agent's.
+	registered, newKey bool
+}
+
+// Join goes on until there is an identity in the secret, or the context ends.
+func (j *Joiner) Join(ctx context.Context) {
+	j.registered = false
+	retry := repeat.Backoff{Shortest: time.Second, Longest: longestPause, Random: j.Random}
+	said := &repeat.Said{}
+	for ctx.Err() == nil {
+		request := j.Store.Get().NextCSR
+		done, err := j.step(ctx)
+		if done {
+			j.newKey = false
+			return
+		}
+		if j.Store.Get().NextCSR != request {
+			retry.Reset() // what is new may be answered soon
+		}
+		if err == nil {
+			j.Health.Waiting("the hub to accept the cluster")
+			if said.Again("waiting", "accept") {
+				klog.FromContext(ctx).Info("Waiting for the hub to accept the cluster")
+			}
+		} else {
+			err = j.explain(err)
+			j.Health.Waiting(err.Error())
+			if apierrors.IsUnauthorized(err) && said.Again("token", err.Error()) {
+				j.Spoke.Tell(ctx, corev1.EventTypeWarning, "BootstrapTokenRefused", err.Error())
+			}
+		}
+		said.Result(ctx, "registering", err)
+		if !repeat.Sleep(ctx, retry.Next()) {
+			return
+		}
+	}
+}
+
+// explain says what to do when the hub does not know the bootstrap token: the agent cannot come back by itself.
+func (j *Joiner) explain(err error) error {
+	if !apierrors.IsUnauthorized(err) {
+		return err
+	}
+	why := "there is no identity yet"
+	if unusable := j.Identity.Usable(j.Store.Get()); unusable != nil {
+		why = unusable.Error()
+	}
+	return fmt.Errorf("%s, and the hub does not take the bootstrap token, which has expired or was revoked: on the hub run kubectl "+
+		"hub get token, and on this cluster the join command that it prints: %w", why, err)
+}
+
+// hub is the hub as the bootstrap kubeconfig reaches it.
+func (j *Joiner) hub(ctx context.Context) (*clientcmdapi.Config, *hub.Hub, error) {
+	bootstrap, err := j.Bootstrap(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	config, err := hub.BootstrapConfig(bootstrap)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the bootstrap kubeconfig cannot be used: %w", err)
+	}
+	h, err := j.Connect(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the bootstrap kubeconfig cannot be used: %w", err)
+	}
+	return bootstrap, h, nil
+}
+
+func (j *Joiner) step(ctx context.Context) (bool, error) {
+	bootstrap, h, err := j.hub(ctx)
+	if err != nil {
+		return false, err
+	}
+	if err := j.Identity.Prepare(ctx); err != nil {
+		return false, err
+	}
+	if !j.registered || !j.Identity.Asked(j.Store.Get()) {
+		if err := j.register(ctx, h); err != nil {
+			return false, err
+		}
+		j.registered = true
+	}
+	return j.Identity.Step(ctx, identity.Bootstrap{Kubeconfig: bootstrap, Hub: h, NewKey: j.newKey})
+}
+
+// Refresh follows a hub that has moved, and flags that have changed: the kubeconfig is what it would be if it
+// were made now. Without a bootstrap kubeconfig it stays as it is.
+func (j *Joiner) Refresh(ctx context.Context) {
+	bootstrap, err := j.Bootstrap(ctx)
+	if err != nil {
+		return
+	}
+	s := j.Store.Get()
+	want, err := hub.Kubeconfig(bootstrap, s.ClusterName, j.Identity.User())
+	if err != nil || string(want) == string(s.Kubeconfig) {
+		return
+	}
+	if _, err := j.Store.Update(ctx, func(s *state.State) { s.Kubeconfig = want }); err != nil {
+		klog.FromContext(ctx).Info("The kubeconfig for the hub could not be brought up to date", "reason", err.Error())
+		return
+	}
+	klog.FromContext(ctx).Info("Brought the kubeconfig for the hub up to date")
+}

@@ -1,0 +1,82 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package join
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/hub"
+	"github.com/clusterhub/clusterhub/pkg/agent/state"
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
+)
+
+// register makes the cluster on the hub, with the rights of the bootstrap kubeconfig. A cluster that is there already is
+// left as it is: it may be this one, made by an earlier process, or by an admin.
+func (j *Joiner) register(ctx context.Context, h *hub.Hub) error {
+	s := j.Store.Get()
+	cluster, err := j.desired(s)
+	if err != nil {
+		return err
+	}
+	hash := cluster.Annotations[registration.AnnotationAgentKey]
+	clusters := h.Clusters.ClusterV1().ManagedClusters()
+	_, err = clusters.Create(ctx, cluster, metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		klog.FromContext(ctx).Info("Registered the cluster with the hub")
+		j.newKey = false
+	case apierrors.IsAlreadyExists(err):
+		// Most bootstrap kubeconfigs may not read clusters. Then the agent has to go by what it remembers.
+		if found, err := clusters.Get(ctx, cluster.Name, metav1.GetOptions{}); err == nil {
+			j.newKey = hash != "" && agentcsr.PlannedKey(found.Annotations) != hash
+		} else {
+			j.newKey = hash != "" && s.RegisteredKey != hash
+		}
+	default:
+		return fmt.Errorf("making ManagedCluster %s on the hub: %w", cluster.Name, err)
+	}
+	if j.newKey || hash == s.RegisteredKey {
+		return nil
+	}
+	_, err = j.Store.Update(ctx, func(s *state.State) { s.RegisteredKey = hash })
+	return err
+}
+
+// Anew makes the cluster again that the hub does not have any more, or does not let its agent see. A process does
+// so once, if its first look at the hub says that: like a Node, a cluster that an admin has deleted comes back when its
+// agent is restarted, and not by itself. It has to be accepted again; the identity that the agent has is then good.
+func (j *Joiner) Anew(ctx context.Context) error {
+	cluster, err := j.desired(j.Store.Get())
+	if err != nil {
+		return err
+	}
+	_, h, err := j.hub(ctx)
+	if err == nil {
+		_, err = h.Clusters.ClusterV1().ManagedClusters().Create(ctx, cluster, metav1.CreateOptions{})
+	}
+	switch {
+	case err == nil:
+		j.Spoke.Tell(ctx, corev1.EventTypeNormal, "RegisteredAnew", "The hub had no cluster "+cluster.Name+
+			" any more: it is registered anew, and an admin of the hub has to accept it")
+	case !apierrors.IsAlreadyExists(err): // if it does, it is denied, or still being accepted
+		return fmt.Errorf("the hub does not let this cluster in, and it cannot be registered anew: %w", err)
+	}
+	return nil
+}
+
+func (j *Joiner) desired(s state.State) (*clusterv1.ManagedCluster, error) {
+	annotations, err := j.Identity.Annotations(s)
+	if err != nil {
+		return nil, err
+	}
+	return j.Cluster.Make(s.ClusterName, annotations), nil
+}

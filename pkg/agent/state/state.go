@@ -1,0 +1,175 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package state is what an agent remembers, in one secret on its own cluster. It is written there before the hub is told, so
+// that an agent that is killed at any line goes on from there.
+package state
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/rights"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// Rights are what keeping the state needs of the agent's own cluster.
+var Rights = rights.Rights{Own: rights.Rules{Namespace: []rbacv1.PolicyRule{
+	rights.Rule("", "secrets", "create"),
+	rights.Named(registration.HubKubeconfigSecret, rights.Rule("", "secrets", "get", "update", "delete")),
+}}}
+
+// Keys of the secret beside those that are agreed on. They are about what is under way, so that a process that starts
+// anew goes on where the one before it ended.
+const (
+	// keyNextKey is the private key of the certificate that is being asked for, keyNextCSR the request's name on the hub.
+	keyNextKey = "next.key"
+	keyNextCSR = "next.csr"
+	// keyRegisteredKey is for State.RegisteredKey.
+	keyRegisteredKey = "registered-key-sha256"
+)
+
+// State is what an agent remembers.
+type State struct {
+	ClusterName, AgentName string
+	// Kubeconfig, Cert and Key are the identity in use.
+	Kubeconfig, Cert, Key []byte
+	// NextKey and NextCSR are the identity to come.
+	NextKey []byte
+	NextCSR string
+
+	// RegisteredKey is the hash of the public key that the hub knows as this agent's, as far as the agent knows.
+	RegisteredKey string
+}
+
+func stateOf(secret *corev1.Secret) State {
+	d := secret.Data
+	return State{
+		ClusterName:   string(d[registration.KeyClusterName]),
+		AgentName:     string(d[registration.KeyAgentName]),
+		Kubeconfig:    d[registration.KeyKubeconfig],
+		Cert:          d[registration.KeyTLSCert],
+		Key:           d[registration.KeyTLSKey],
+		NextKey:       d[keyNextKey],
+		NextCSR:       string(d[keyNextCSR]),
+		RegisteredKey: string(d[keyRegisteredKey]),
+	}
+}
+
+// writeTo leaves keys that are not the agent's as they are, and says whether anything has changed.
+func (s *State) writeTo(secret *corev1.Secret) bool {
+	before := maps.Clone(secret.Data)
+	if secret.Data == nil {
+		secret.Data = map[string][]byte{}
+	}
+	for key, value := range map[string][]byte{
+		registration.KeyClusterName: []byte(s.ClusterName),
+		registration.KeyAgentName:   []byte(s.AgentName),
+		registration.KeyKubeconfig:  s.Kubeconfig,
+		registration.KeyTLSCert:     s.Cert,
+		registration.KeyTLSKey:      s.Key,
+		keyNextKey:                  s.NextKey,
+		keyNextCSR:                  []byte(s.NextCSR),
+		keyRegisteredKey:            []byte(s.RegisteredKey),
+	} {
+		if len(value) == 0 {
+			delete(secret.Data, key)
+			continue
+		}
+		secret.Data[key] = value
+	}
+	return !maps.EqualFunc(before, secret.Data, bytes.Equal)
+}
+
+// Store keeps the state in the secret, and the last that was read or written of it.
+type Store struct {
+	Client    kubernetes.Interface
+	Namespace string
+
+	mu   sync.Mutex
+	last State
+}
+
+// Get is the state as this process knows it.
+func (s *Store) Get() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// Load reads the secret; a secret that is not there is an empty state.
+func (s *Store) Load(ctx context.Context) (State, error) {
+	secret, err := s.Client.CoreV1().Secrets(s.Namespace).Get(ctx, registration.HubKubeconfigSecret, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return s.remember(State{}), nil
+	}
+	if err != nil {
+		return State{}, fmt.Errorf("reading secret %s/%s: %w", s.Namespace, registration.HubKubeconfigSecret, err)
+	}
+	return s.remember(stateOf(secret)), nil
+}
+
+// Update changes the secret, and makes it when it is not there. It is only once in the secret that a state counts. The
+// change is made again on what is there when another has written in between.
+func (s *Store) Update(ctx context.Context, change func(*State)) (State, error) {
+	secrets := s.Client.CoreV1().Secrets(s.Namespace)
+	var next State
+	err := retry.OnError(retry.DefaultRetry, conflicts, func() error {
+		secret, err := secrets.Get(ctx, registration.HubKubeconfigSecret, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			// Lost under way: what this process remembers is as good.
+			next = s.Get()
+			change(&next)
+			secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+				Namespace: s.Namespace, Name: registration.HubKubeconfigSecret}}
+			next.writeTo(secret)
+			_, err = secrets.Create(ctx, secret, metav1.CreateOptions{})
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		next = stateOf(secret)
+		change(&next)
+		if !next.writeTo(secret) {
+			return nil
+		}
+		_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
+		return State{}, fmt.Errorf("writing secret %s/%s: %w", s.Namespace, registration.HubKubeconfigSecret, err)
+	}
+	return s.remember(next), nil
+}
+
+// Remove deletes the secret. That it is not there is no error.
+func (s *Store) Remove(ctx context.Context) error {
+	err := s.Client.CoreV1().Secrets(s.Namespace).Delete(ctx, registration.HubKubeconfigSecret, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("removing secret %s/%s: %w", s.Namespace, registration.HubKubeconfigSecret, err)
+	}
+	return nil
+}
+
+func (s *Store) remember(next State) State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = next
+	return next
+}
+
+// conflicts says whether another has written what was to be written.
+func conflicts(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+}

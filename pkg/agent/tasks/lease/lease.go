@@ -1,0 +1,76 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lease is the task that tells the hub that the agent is alive.
+package lease
+
+import (
+	"context"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/health"
+	"github.com/clusterhub/clusterhub/pkg/agent/hub"
+	"github.com/clusterhub/clusterhub/pkg/agent/rights"
+	"github.com/clusterhub/clusterhub/pkg/agent/task"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// rejections is how often in a row the hub has to say that it does not know the agent before it is believed.
+const rejections = 5
+
+var renewals = metrics.NewCounter(&metrics.CounterOpts{Namespace: "hub_agent", Name: "lease_renewals_total",
+	Help: "How often the cluster's lease has been renewed.", StabilityLevel: metrics.ALPHA})
+
+func init() { legacyregistry.MustRegister(renewals) }
+
+// New returns the task. It keeps the agent's readiness, and ends the session when the hub does not know the agent any more.
+func New(view *hub.View, health *health.Health) task.Task {
+	const what = "renewing the lease"
+	return task.Task{
+		Name:   what,
+		Rights: rights.Rights{Hub: rights.Rules{Namespace: []rbacv1.PolicyRule{rights.Rule("coordination.k8s.io", "leases", "get", "update")}}},
+		Run: func(ctx context.Context, s task.Session) error {
+			rejected := 0
+			loop := &task.Loop{What: what, Interval: view.Interval, Timeout: hub.RequestTimeout, Random: s.Random,
+				Do: func(ctx context.Context) error {
+					err := renew(ctx, s)
+					if apierrors.IsUnauthorized(err) {
+						rejected++
+					} else {
+						rejected = 0
+					}
+					if err != nil {
+						err = hub.Refused(err)
+						health.Waiting(err.Error())
+						if rejected >= rejections {
+							return task.Over(hub.ErrRejected)
+						}
+						return err
+					}
+					renewals.Inc()
+					health.Renewed(view.Interval())
+					return nil
+				}}
+			return loop.Run(ctx)
+		},
+	}
+}
+
+// renew writes the time into the lease that the hub has made, and nothing else. A clock that the hub finds wrong is no reason to
+// stop: the lease says that the agent is alive.
+func renew(ctx context.Context, s task.Session) error {
+	leases := s.Hub.Kube.CoordinationV1().Leases(s.State.ClusterName)
+	lease, err := leases.Get(ctx, registration.LeaseName, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	lease = lease.DeepCopy()
+	lease.Spec.RenewTime = new(metav1.NowMicro())
+	_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
+	return err
+}

@@ -1,0 +1,220 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package namespaces is the task that makes the namespaces that the hub asks for.
+package namespaces
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/hub"
+	"github.com/clusterhub/clusterhub/pkg/agent/repeat"
+	"github.com/clusterhub/clusterhub/pkg/agent/rights"
+	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
+	"github.com/clusterhub/clusterhub/pkg/agent/task"
+)
+
+// labelPrefix is upstream's: it begins the label of namespaces that a hub asks for, before the hash of the hub's address.
+const labelPrefix = "clusterset.open-cluster-management.io/"
+
+// atOnce is for how long namespaces are made before it is said which of them there are, and looked at whether the hub still asks for
+// the others.
+const atOnce = 10 * time.Second
+
+// New returns the task.
+func New(cluster *spoke.Cluster, view *hub.View) task.Task {
+	const what = "making the namespaces that the hub asks for"
+	return task.Task{
+		Name: what,
+		Rights: rights.Rights{Own: rights.Rules{Cluster: []rbacv1.PolicyRule{
+			rights.Rule("", "namespaces", "list", "create", "patch")}}},
+		Run: func(ctx context.Context, s task.Session) error {
+			n, err := Of(s.State.Kubeconfig, cluster.Client, cluster.Namespace)
+			if err != nil {
+				return err
+			}
+			said := &repeat.Said{}
+			for {
+				select {
+				case <-ctx.Done():
+					return nil
+				case names := <-view.AskedNamespaces():
+					said.Result(ctx, what, n.answer(ctx, view, sets.New(names...)))
+				}
+			}
+		},
+	}
+}
+
+// answer does as asked, and says what has become of it.
+func (n *Namespaces) answer(ctx context.Context, view *hub.View, asked sets.Set[string]) error {
+	limited, cancel := context.WithTimeout(ctx, 2*hub.RequestTimeout)
+	defer cancel()
+	results, err := n.sync(limited, asked)
+	if ctx.Err() != nil {
+		return nil // the session is over
+	}
+	view.ReportNamespaces(results)
+	if len(results) < len(asked) {
+		view.Changed()
+	}
+	return err
+}
+
+// Namespaces makes the namespaces of this cluster that its sets on the hub ask for, and labels them "true". Those that nobody
+// asks for any more it labels "false"; it never removes one, nor changes anything else of it.
+type Namespaces struct {
+	client kubernetes.Interface
+	// Label is the one of this hub, upstream's.
+	Label string
+	// own is the agent's namespace.
+	own string
+}
+
+// Of returns those that the hub of a kubeconfig asks a cluster for. own is the agent's own namespace.
+func Of(kubeconfig []byte, client kubernetes.Interface, own string) (*Namespaces, error) {
+	url, err := hub.URL(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return &Namespaces{client: client, Label: labelOf(url), own: own}, nil
+}
+
+// labelOf is the label of one hub, as a cluster may have several. A label's name has 63 characters at most, and the hash one more.
+func labelOf(hubURL string) string {
+	sum := sha256.Sum256([]byte(hubURL))
+	return labelPrefix + hex.EncodeToString(sum[:])[:63]
+}
+
+// Release says of all of them that no hub asks for them any more.
+func (n *Namespaces) Release(ctx context.Context) error {
+	_, err := n.sync(ctx, nil)
+	return err
+}
+
+// sync returns what has become of each namespace that is asked for, as far as there was time.
+func (n *Namespaces) sync(ctx context.Context, asked sets.Set[string]) (results map[string]error, err error) {
+	results = map[string]error{}
+	wanted := sets.New[string]()
+	for name := range asked {
+		if refused := n.refuse(name); refused != nil {
+			results[name] = refused
+		} else {
+			wanted.Insert(name)
+		}
+	}
+	labelled, err := n.labelled(ctx)
+	if err != nil {
+		for name := range wanted {
+			results[name] = err
+		}
+		return results, err
+	}
+	errs := []error{n.drop(ctx, labelled, wanted)}
+	for i := range labelled {
+		if name := labelled[i].Name; wanted.Has(name) {
+			wanted.Delete(name)
+			results[name] = beingDeleted(&labelled[i])
+		}
+	}
+	until := time.Now().Add(atOnce)
+	for _, name := range sets.List(wanted) {
+		if time.Now().After(until) {
+			break
+		}
+		results[name] = n.apply(ctx, name)
+		errs = append(errs, results[name])
+	}
+	return results, utilerrors.NewAggregate(errs)
+}
+
+// refuse says why a hub may not ask for a namespace: those of the cluster itself are nothing that a set decides about, and
+// policies of the cluster may go by labels.
+func (n *Namespaces) refuse(name string) error {
+	switch {
+	case len(validation.IsDNS1123Label(name)) > 0:
+		return fmt.Errorf("no namespace can have the name %q", name)
+	case strings.HasPrefix(name, "kube-"), name == metav1.NamespaceDefault, name == n.own:
+		return fmt.Errorf("namespace %s belongs to the cluster itself: the agent leaves it alone", name)
+	}
+	return nil
+}
+
+func (n *Namespaces) labelled(ctx context.Context) ([]corev1.Namespace, error) {
+	list, err := n.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: n.Label + "=true"})
+	if err != nil {
+		return nil, fmt.Errorf("listing the namespaces with the label %s: %w", n.Label, err)
+	}
+	return list.Items, nil
+}
+
+// apply makes a namespace, or labels the one that there is: it may be somebody's, and stays so.
+func (n *Namespaces) apply(ctx context.Context, name string) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{n.Label: "true"}}}
+	_, err := n.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		klog.FromContext(ctx).Info("Made a namespace that the hub asks for", "namespace", name)
+		return nil
+	case !apierrors.IsAlreadyExists(err):
+		return fmt.Errorf("making namespace %s: %w", name, err)
+	}
+	namespace, err = n.set(ctx, name, "true")
+	if err != nil {
+		return err
+	}
+	klog.FromContext(ctx).Info("Labelled a namespace that the hub asks for", "namespace", name)
+	return beingDeleted(namespace)
+}
+
+// drop labels the namespaces that are not wanted any more.
+func (n *Namespaces) drop(ctx context.Context, labelled []corev1.Namespace, wanted sets.Set[string]) error {
+	var errs []error
+	for i := range labelled {
+		name := labelled[i].Name
+		if wanted.Has(name) {
+			continue
+		}
+		_, err := n.set(ctx, name, "false")
+		switch {
+		case err == nil:
+			klog.FromContext(ctx).Info("The hub does not ask for a namespace any more: it stays", "namespace", name)
+		case !apierrors.IsNotFound(err):
+			errs = append(errs, err)
+		}
+	}
+	return utilerrors.NewAggregate(errs)
+}
+
+// set writes the label, and nothing else.
+func (n *Namespaces) set(ctx context.Context, name, value string) (*corev1.Namespace, error) {
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, n.Label, value)
+	namespace, err := n.client.CoreV1().Namespaces().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("labelling namespace %s: %w", name, err)
+	}
+	return namespace, nil
+}
+
+func beingDeleted(namespace *corev1.Namespace) error {
+	if namespace.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return fmt.Errorf("namespace %s is being deleted: it is made anew when it is gone", namespace.Name)
+}

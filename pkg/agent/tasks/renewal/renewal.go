@@ -1,0 +1,25 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package renewal is the task that keeps the agent's identity good.
+package renewal
+
+import (
+	"context"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/identity"
+	"github.com/clusterhub/clusterhub/pkg/agent/rights"
+	"github.com/clusterhub/clusterhub/pkg/agent/task"
+)
+
+// New returns the task, with the rights that the identity's driver states. It ends the session when there is another identity, or
+// none any more.
+func New(own identity.Identity, needs rights.Rights) task.Task {
+	return task.Task{
+		Name:   "renewing the identity",
+		Rights: needs,
+		Run: func(ctx context.Context, s task.Session) error {
+			return task.Over(own.Keep(ctx, s.Hub))
+		},
+	}
+}

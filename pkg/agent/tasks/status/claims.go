@@ -1,0 +1,141 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+)
+
+// Claims that the agent makes itself. A ClusterClaim of the same name counts more.
+const (
+	claimID       = "id.k8s.io"
+	claimVersion  = "kubeversion.open-cluster-management.io"
+	claimPlatform = "platform.open-cluster-management.io"
+	claimProduct  = "product.open-cluster-management.io"
+	claimRegion   = "region.open-cluster-management.io"
+)
+
+// longestClaim is the longest value that a claim may have.
+const longestClaim = 1024
+
+var clusterClaims = schema.GroupVersionResource{
+	Group: "cluster.open-cluster-management.io", Version: "v1alpha1", Resource: "clusterclaims"}
+
+// clusterClaims are the ClusterClaims of the cluster; a cluster without their CRD has none.
+func (f *spokeFacts) clusterClaims(ctx context.Context) (map[string]string, error) {
+	claims := map[string]string{}
+	options := metav1.ListOptions{Limit: 500}
+	for {
+		list, err := f.spoke.Dynamic.Resource(clusterClaims).List(ctx, options)
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+			return claims, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range list.Items {
+			value, _, err := unstructured.NestedString(item.Object, "spec", "value")
+			if err == nil && value != "" {
+				claims[item.GetName()] = value
+			}
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return claims, nil
+		}
+	}
+}
+
+// mergeClaims sorts the claims, so that what has not changed is not written. Of the ClusterClaims that are not about
+// what the agent knows itself, the first maxClaims are taken.
+func (f *spokeFacts) mergeClaims(ctx context.Context, own, product map[string]string) []clusterv1.ManagedClusterClaim {
+	var skipped []string
+	all, taken := maps.Clone(product), 0
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		_, known := product[name]
+		switch {
+		case len(own[name]) > longestClaim, !known && taken >= f.maxClaims:
+			skipped = append(skipped, name)
+			continue
+		case !known:
+			taken++
+		}
+		all[name] = own[name]
+	}
+	text := strings.Join(skipped, " ")
+	if f.skipped.Again("skipped", text) && text != "" {
+		klog.FromContext(ctx).Info("ClusterClaims are not told to the hub: there are too many, or their values are too long",
+			"most", f.maxClaims, "longest", longestClaim, "claims", shorten(text, longestMessage))
+	}
+	claims := make([]clusterv1.ManagedClusterClaim, 0, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		claims = append(claims, clusterv1.ManagedClusterClaim{Name: name, Value: all[name]})
+	}
+	return claims
+}
+
+// productClaims are what the cluster's version and nodes give away.
+func productClaims(id, version string, nodes []*corev1.Node) map[string]string {
+	claims := map[string]string{claimID: id, claimProduct: productOf(version)}
+	if version != "" {
+		claims[claimVersion] = version
+	}
+	if node := firstByName(nodes); node != nil {
+		claims[claimPlatform] = platformOf(node.Spec.ProviderID)
+		if region := node.Labels[corev1.LabelTopologyRegion]; region != "" {
+			claims[claimRegion] = region
+		}
+	}
+	return claims
+}
+
+// firstByName chooses the same node every time.
+func firstByName(nodes []*corev1.Node) *corev1.Node {
+	if len(nodes) == 0 {
+		return nil
+	}
+	return slices.MinFunc(nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func productOf(version string) string {
+	for _, p := range []struct{ part, product string }{
+		{"-eks-", "EKS"}, {"-gke.", "GKE"}, {"+k3s", "K3S"}, {"+rke2", "RKE2"}, {"+IKS", "IKS"}, {"-aliyun", "ACK"},
+	} {
+		if strings.Contains(version, p.part) {
+			return p.product
+		}
+	}
+	return "Other"
+}
+
+func platformOf(providerID string) string {
+	scheme, _, _ := strings.Cut(providerID, ":")
+	switch scheme {
+	case "aws":
+		return "AWS"
+	case "azure":
+		return "Azure"
+	case "gce":
+		return "GCP"
+	case "ibm":
+		return "IBM"
+	case "openstack":
+		return "OpenStack"
+	case "vsphere":
+		return "VSphere"
+	}
+	return "Other"
+}

@@ -1,0 +1,173 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/repeat"
+	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+)
+
+// Observation is what the agent sees of its own cluster. What is empty is not known.
+type Observation struct {
+	// Unhealthy says what is wrong with the cluster's API server, or is nil.
+	Unhealthy             error
+	Version               string
+	Capacity, Allocatable clusterv1.ResourceList
+	Claims                []clusterv1.ManagedClusterClaim
+}
+
+// Facts observe the agent's own cluster.
+type Facts interface {
+	// Start begins to watch what changed is called for; stop ends it.
+	Start(ctx context.Context, changed func()) (stop func(), err error)
+	Observe(ctx context.Context) Observation
+}
+
+// syncedWithin is how long a start waits for the nodes, so that the first that the hub hears of the cluster is all of it. An agent
+// that may not read them goes on without.
+const syncedWithin = 2 * time.Second
+
+// spokeFacts asks the cluster.
+type spokeFacts struct {
+	spoke *spoke.Cluster
+	// probe asks the API server whether it is well.
+	probe     func(context.Context) error
+	maxClaims int
+
+	nodes   informers.SharedInformerFactory
+	id      string
+	skipped repeat.Said
+}
+
+var _ Facts = &spokeFacts{}
+
+// NewFacts returns what is seen of a cluster. Of its ClusterClaims maxClaims are taken.
+func NewFacts(cluster *spoke.Cluster, maxClaims int) Facts {
+	return &spokeFacts{spoke: cluster, probe: probeLive(cluster.Client.Discovery().RESTClient()), maxClaims: maxClaims}
+}
+
+// Start implements Facts: it watches the nodes.
+func (f *spokeFacts) Start(ctx context.Context, changed func()) (stop func(), err error) {
+	f.nodes = informers.NewSharedInformerFactoryWithOptions(f.spoke.Watching, 0, informers.WithTransform(slimNode))
+	_, err = f.nodes.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { changed() },
+		UpdateFunc: func(before, after any) {
+			if !equality.Semantic.DeepEqual(counted(before), counted(after)) {
+				changed()
+			}
+		},
+		DeleteFunc: func(any) { changed() },
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	f.nodes.StartWithContext(ctx)
+	synced, enough := context.WithTimeout(ctx, syncedWithin)
+	defer enough()
+	f.nodes.WaitForCacheSyncWithContext(synced)
+	return func() { cancel(); f.nodes.Shutdown() }, nil
+}
+
+// slimNode keeps of a node what is counted.
+func slimNode(object any) (any, error) {
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return object, nil
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion,
+			Labels: map[string]string{corev1.LabelTopologyRegion: node.Labels[corev1.LabelTopologyRegion]}},
+		Spec:   corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, ProviderID: node.Spec.ProviderID},
+		Status: corev1.NodeStatus{Capacity: node.Status.Capacity, Allocatable: node.Status.Allocatable},
+	}, nil
+}
+
+func counted(object any) *corev1.Node {
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return nil
+	}
+	node = node.DeepCopy()
+	node.ObjectMeta = metav1.ObjectMeta{}
+	return node
+}
+
+// Observe implements Facts.
+func (f *spokeFacts) Observe(ctx context.Context) (o Observation) {
+	ctx, cancel := context.WithTimeout(ctx, 3*spoke.Timeout)
+	defer cancel()
+	if o.Unhealthy = f.probe(ctx); o.Unhealthy != nil {
+		return o
+	}
+	if version, err := f.spoke.Client.Discovery().ServerVersion(); err == nil {
+		o.Version = version.GitVersion
+	}
+	nodes := f.listNodes()
+	if nodes != nil {
+		o.Capacity, o.Allocatable = sumNodes(nodes)
+	}
+	own, err := f.clusterClaims(ctx)
+	if err != nil {
+		if f.skipped.Again("claims", err.Error()) {
+			klog.FromContext(ctx).Info("The ClusterClaims could not be read", "reason", err.Error())
+		}
+		return o
+	}
+	if f.id == "" {
+		f.id, _ = f.spoke.ID(ctx) // asked again next time
+	}
+	if f.id == "" || nodes == nil {
+		return o // half of the facts would have the hub forget the other half
+	}
+	o.Claims = f.mergeClaims(ctx, own, productClaims(f.id, o.Version, nodes))
+	return o
+}
+
+// listNodes is nil as long as the nodes are not known.
+func (f *spokeFacts) listNodes() []*corev1.Node {
+	nodes := f.nodes.Core().V1().Nodes()
+	if !nodes.Informer().HasSynced() {
+		return nil
+	}
+	list, err := nodes.Lister().List(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	if list == nil {
+		list = []*corev1.Node{}
+	}
+	return list
+}
+
+// sumNodes adds up the nodes. What a node that takes no pods has free is not allocatable.
+func sumNodes(nodes []*corev1.Node) (capacity, allocatable clusterv1.ResourceList) {
+	capacity, allocatable = clusterv1.ResourceList{}, clusterv1.ResourceList{}
+	add := func(to clusterv1.ResourceList, list corev1.ResourceList) {
+		for name, q := range list {
+			sum := to[clusterv1.ResourceName(name)]
+			sum.Add(q)
+			to[clusterv1.ResourceName(name)] = sum
+		}
+	}
+	for _, node := range nodes {
+		add(capacity, node.Status.Capacity)
+		if !node.Spec.Unschedulable {
+			add(allocatable, node.Status.Allocatable)
+		}
+	}
+	return capacity, allocatable
+}

@@ -1,0 +1,190 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/agenttest"
+	"github.com/clusterhub/clusterhub/pkg/agent/hub"
+	"github.com/clusterhub/clusterhub/pkg/agent/task"
+	"github.com/clusterhub/clusterhub/pkg/agent/tasks/status"
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+func resources(cpu string) clusterv1.ResourceList {
+	return clusterv1.ResourceList{"cpu": resource.MustParse(cpu)}
+}
+
+// reporting runs the task, and returns what it says it by.
+func reporting(w *agenttest.World, s task.Session, cluster *hub.Cluster) (*hub.View, *agenttest.Facts, func()) {
+	view := hub.NewView(60)
+	reports, facts := w.Status(view, cluster)
+	return view, facts, w.Run(s, reports)
+}
+
+func TestStatus_NothingIsWrittenWhileNothingChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := agenttest.NewWorld(t)
+		view, facts, stop := reporting(w, w.Session(), &hub.Cluster{})
+		facts.Set(status.Observation{Version: "v1", Capacity: resources("4"), Allocatable: resources("3"),
+			Claims: []clusterv1.ManagedClusterClaim{{Name: "id.k8s.io", Value: "x"}}})
+		agenttest.Pass(2 * time.Minute)
+		written := w.Asked("patch managedclusters/status")
+		facts.Set(status.Observation{Version: "v1", Capacity: resources("4000m"), Allocatable: resources("3"),
+			Claims: []clusterv1.ManagedClusterClaim{{Name: "id.k8s.io", Value: "x"}}})
+		agenttest.Pass(3 * time.Hour)
+		if n := w.Asked("patch managedclusters/status") - written; n != 0 {
+			t.Errorf("the status was written %d times", n)
+		}
+		if n := w.Asked("update managedclusters"); n != 0 {
+			t.Errorf("the cluster was written %d times", n)
+		}
+		facts.Set(status.Observation{Version: "v2"})
+		view.Changed()
+		agenttest.Pass(10 * time.Second)
+		c := w.Cluster()
+		if c.Status.Version.Kubernetes != "v2" || len(c.Status.Capacity) != 1 || len(c.Status.ClusterClaims) != 1 {
+			t.Errorf("what is not known was not left as it is: %+v", c.Status)
+		}
+		if n := w.Asked("patch managedclusters/status") - written; n != 1 {
+			t.Errorf("one change was written %d times", n)
+		}
+		stop()
+	})
+}
+
+func TestStatus_AnUnhealthyAPIServerIsUnavailable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := agenttest.NewWorld(t)
+		_, facts, stop := reporting(w, w.Session(), &hub.Cluster{})
+		agenttest.Pass(time.Minute)
+		if got := w.Condition(registration.ConditionAvailable); got.Status != metav1.ConditionTrue {
+			t.Fatalf("at first it is %+v", got)
+		}
+		facts.Set(status.Observation{Unhealthy: errors.New("/livez answered 500: etcd failed")})
+		agenttest.Pass(2 * time.Minute)
+		c := w.Cluster()
+		if got := w.Condition(registration.ConditionAvailable); got.Status != metav1.ConditionFalse ||
+			got.Reason != registration.ReasonKubeAPIServerUnhealthy || !strings.Contains(got.Message, "etcd failed") {
+			t.Errorf("it is %+v", got)
+		}
+		if c.Status.Version.Kubernetes != "v1.37.1" {
+			t.Error("the version was forgotten")
+		}
+		stop()
+	})
+}
+
+func TestStatus_WhatTheHubHasGivenUpIsPutRight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := agenttest.NewWorld(t)
+		_, _, stop := reporting(w, w.Session(), &hub.Cluster{})
+		agenttest.Pass(time.Minute)
+		c := w.Cluster()
+		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: registration.ConditionAvailable,
+			Status: metav1.ConditionUnknown, Reason: registration.ReasonLeaseUpdateStopped})
+		w.Update(c)
+		agenttest.Pass(2 * time.Minute)
+		if got := w.Condition(registration.ConditionAvailable); got.Status != metav1.ConditionTrue {
+			t.Errorf("it is %+v", got)
+		}
+		stop()
+	})
+}
+
+func TestStatus_AConflictIsTriedAgainAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := agenttest.NewWorld(t)
+		view, facts, stop := reporting(w, w.Session(), &hub.Cluster{})
+		agenttest.Pass(time.Minute)
+		conflicts := 2
+		w.Set(func() {
+			w.Refuse = func(_, verb, resource string) error {
+				if verb == "patch" && conflicts > 0 {
+					conflicts--
+					return apierrors.NewConflict(schema.GroupResource{Resource: resource}, agenttest.ClusterName, errors.New("changed"))
+				}
+				return nil
+			}
+		})
+		facts.Set(status.Observation{Version: "v9"})
+		view.Changed()
+		agenttest.Pass(6 * time.Second)
+		if got := w.Cluster().Status.Version.Kubernetes; got != "v9" {
+			t.Errorf("the version is %s", got)
+		}
+		stop()
+	})
+}
+
+func TestStatus_ChangesAreGathered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := agenttest.NewWorld(t)
+		view, _, stop := reporting(w, w.Session(), &hub.Cluster{})
+		agenttest.Pass(time.Minute)
+		asked := w.Asked("get managedclusters")
+		for range 600 {
+			view.Changed()
+			agenttest.Pass(100 * time.Millisecond)
+		}
+		if n := w.Asked("get managedclusters") - asked; n > 13 {
+			t.Errorf("600 changes in a minute made %d requests", n)
+		}
+		stop()
+	})
+}
+
+func TestCluster_ANewAddressOfTheClusterIsToldToTheHub(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := agenttest.NewWorld(t)
+		s := w.Session()
+		c := w.Cluster()
+		c.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: "https://others"}}
+		w.Update(c)
+		_, _, stop := reporting(w, s, &hub.Cluster{ServerURL: "https://own"})
+		agenttest.Pass(10 * time.Minute)
+		got := w.Cluster().Spec.ManagedClusterClientConfigs
+		if len(got) != 2 || got[0].URL != "https://others" || got[1].URL != "https://own" {
+			t.Errorf("the addresses are %v", got)
+		}
+		if n := w.Asked("update managedclusters"); n != 1 {
+			t.Errorf("they were written %d times", n)
+		}
+		stop()
+	})
+}
+
+func TestCluster_AClusterThatMayNotBeChangedHasAStatusAllTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := agenttest.NewWorld(t)
+		w.Set(func() {
+			w.Refuse = func(_, verb, resource string) error {
+				if verb == "update" && resource == "managedclusters" {
+					return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, agenttest.ClusterName, errors.New("no"))
+				}
+				return nil
+			}
+		})
+		_, facts, stop := reporting(w, w.Session(), &hub.Cluster{ServerURL: "https://own"})
+		facts.Set(status.Observation{Version: "v9"})
+		agenttest.Pass(0)
+		agenttest.Pass(time.Minute)
+		if got := w.Cluster().Status.Version.Kubernetes; got != "v9" {
+			t.Errorf("the version is %s", got)
+		}
+		stop()
+	})
+}

@@ -1,0 +1,65 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package command has what our programs have in common: how they start, find their API server, and end.
+package command
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/component-base/cli"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/term"
+)
+
+// Main runs the command of a program and returns the program's exit code. SIGINT or SIGTERM ends the context of the
+// command, and a second one the program. An error is one plain line, whatever the format of the log: it is for the person, or
+// the client, who has started the program.
+func Main(cmd *cobra.Command) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	cmd.SetContext(ctx)
+	if cmd.Version == "" {
+		cmd.Version = Version()
+	}
+	if err := cli.RunNoErrOutput(cmd); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", strings.Join(strings.Fields(err.Error()), " "))
+		return 1
+	}
+	return 0
+}
+
+// Version is that of the program, as go build knows it, or "".
+func Version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return ""
+}
+
+// AddFlags gives flags to a command, whose help shows them in their groups.
+func AddFlags(cmd *cobra.Command, flags cliflag.NamedFlagSets) {
+	for _, set := range flags.FlagSets {
+		cmd.Flags().AddFlagSet(set)
+	}
+	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
+	cliflag.SetUsageAndHelpFunc(cmd, flags, columns)
+}
+
+// RESTConfig reaches the API server of a kubeconfig or, without one, that of the cluster which the program runs in.
+func RESTConfig(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		return rest.InClusterConfig()
+	}
+	return clientcmd.BuildConfigFromFlags("", kubeconfig)
+}

@@ -1,0 +1,59 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// programEnv makes the test binary a program: what it does is the value.
+const programEnv = "TEST_COMMAND_PROGRAM"
+
+// TestMain becomes a program, or runs the tests. Signals, and what is printed, are a process's own.
+func TestMain(m *testing.M) {
+	does := os.Getenv(programEnv)
+	if does == "" {
+		os.Exit(m.Run())
+	}
+	os.Args = os.Args[:1]
+	os.Exit(Main(&cobra.Command{Use: "program", RunE: func(cmd *cobra.Command, _ []string) error {
+		switch does {
+		case "fail":
+			return errors.New("it cannot:\n\tno reason")
+		case "wait":
+			_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+			<-cmd.Context().Done()
+		case "hang":
+			for {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+			}
+		}
+		return nil
+	}}))
+}
+
+func TestMain_EndsAsItShould(t *testing.T) {
+	for does, want := range map[string]struct{ state, says string }{
+		"succeed": {"exit status 0", ""},
+		"fail":    {"exit status 1", "Error: it cannot: no reason\n"},
+		"wait":    {"exit status 0", ""},
+		"hang":    {"signal: terminated", ""},
+	} {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), programEnv+"="+does)
+		var says strings.Builder
+		cmd.Stderr = &says
+		_ = cmd.Run()
+		if got := cmd.ProcessState.String(); got != want.state || says.String() != want.says {
+			t.Errorf("%s: %s, %q", does, got, says.String())
+		}
+	}
+}

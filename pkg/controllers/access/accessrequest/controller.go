@@ -1,0 +1,63 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package accessrequest
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterprotection"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+)
+
+// Flags are those of the controller.
+type Flags struct {
+	// Selector is a label selector of the AccessRequests that are prepared.
+	Selector string
+}
+
+// AddFlags adds them.
+func (f *Flags) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&f.Selector, "access-request-selector", f.Selector,
+		"Label selector of the AccessRequests that are prepared and deleted in time; empty selects all.")
+}
+
+// Validate says what is wrong with them.
+func (f *Flags) Validate() error {
+	if _, err := labels.Parse(f.Selector); err != nil {
+		return fmt.Errorf("--access-request-selector: %w", err)
+	}
+	return nil
+}
+
+// Controller is what the manager knows of it.
+func (f *Flags) Controller(options Options) kit.Controller {
+	access := v1alpha1.SchemeGroupVersion
+	return kit.Controller{
+		Name: reporter,
+		Setup: func(ctx context.Context, mgr ctrl.Manager) (err error) {
+			if options.Selector, err = labels.Parse(f.Selector); err != nil {
+				return err
+			}
+			return SetupWithManager(ctx, mgr, options)
+		},
+		Rights: append(clusterprotection.ToProtect(),
+			kit.On(access, "accessrequests", "list", "watch", "patch", "delete"),
+			kit.On(access, "accessrequests/status", "patch"),
+			kit.On(access, "clusterrequests", "get", "list", "watch"),
+			kit.On(access, "clusters", "list", "watch"),
+			kit.On(access, "clusterprofiles", "list", "watch"),
+			// The policy is told the namespace of a request.
+			kit.On(corev1.SchemeGroupVersion, "namespaces", "get"),
+			kit.On(eventsv1.SchemeGroupVersion, "events", "create", "patch"),
+		),
+	}
+}

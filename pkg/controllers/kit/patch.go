@@ -1,0 +1,47 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// object is a pointer to a type of the API.
+type object[O any] interface {
+	*O
+	client.Object
+}
+
+// Patch makes a change to an object that is still as it was read; else the error is a conflict. The lock keeps what others have
+// written meanwhile: a merge patch replaces lists as a whole. If there is nothing to change, nothing is sent. The object becomes
+// what the server has; after an error it is what it was.
+func Patch[O any, T object[O]](ctx context.Context, c client.Writer, obj T, change func(T)) (changed bool, err error) {
+	return patch(obj, change, func(now T, patch client.Patch) error { return c.Patch(ctx, now, patch) })
+}
+
+// PatchStatus does the same to the status.
+func PatchStatus[O any, T object[O]](ctx context.Context, c client.StatusClient, obj T, change func(T)) (changed bool, err error) {
+	return patch(obj, change, func(now T, patch client.Patch) error { return c.Status().Patch(ctx, now, patch) })
+}
+
+func patch[O any, T object[O]](obj T, change func(T), send func(T, client.Patch) error) (changed bool, err error) {
+	now := obj.DeepCopyObject().(T)
+	if change(now); equality.Semantic.DeepEqual(obj, now) {
+		return false, nil
+	}
+	if err := send(now, client.MergeFromWithOptions(obj, client.MergeFromWithOptimisticLock{})); err != nil {
+		return false, err
+	}
+	*obj = *now
+	return true, nil
+}
+
+// AsRead has a deletion fail with a conflict if the object is not as it was read.
+func AsRead(obj client.Object) client.Preconditions {
+	uid, version := obj.GetUID(), obj.GetResourceVersion()
+	return client.Preconditions{UID: &uid, ResourceVersion: &version}
+}

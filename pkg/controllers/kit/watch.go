@@ -1,0 +1,50 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Requests are for the objects of a list that is read from a cache. That fails only while the cache has not got the objects
+// yet: each of them is reconciled when it has.
+func Requests(ctx context.Context, cache client.Reader, list client.ObjectList, options ...client.ListOption) (requests []reconcile.Request) {
+	err := cache.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...)
+	if err == nil {
+		err = meta.EachListItem(list, func(obj runtime.Object) error {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(obj.(client.Object))})
+			return nil
+		})
+	}
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing what a change concerns", "options", options)
+	}
+	return requests
+}
+
+// ByLabel maps an object to the one, in no namespace, that a label of it names.
+func ByLabel(label string) handler.MapFunc {
+	return func(_ context.Context, obj client.Object) []reconcile.Request {
+		name := obj.GetLabels()[label]
+		if name == "" {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
+	}
+}
+
+// Existence lets through that an object comes and that it goes.
+func Existence() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
+}

@@ -1,0 +1,98 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"slices"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/controllers/access/accessrequest"
+	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterprotection"
+	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterscheduler"
+	"github.com/clusterhub/clusterhub/pkg/controllers/access/unattendedclusters"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clusteravailability"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/awsirsa"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/csr"
+	"github.com/clusterhub/clusterhub/pkg/controllers/sets/clustersetbinding"
+	"github.com/clusterhub/clusterhub/pkg/controllers/sets/clustersetstatus"
+	"github.com/clusterhub/clusterhub/pkg/controllers/sets/defaultclusterset"
+	"github.com/clusterhub/clusterhub/pkg/controllers/sets/managednamespaces"
+)
+
+// entry is a controller, and in which processes it is.
+type entry struct {
+	group string
+	// on is false if the flags leave it out of the group.
+	on bool
+	kit.Controller
+}
+
+// all are the controllers that there are, in the order in which they are set up. A new one is a line here.
+func (c *controllers) all() []entry {
+	r, a := &c.Registration, &c.Access
+	registers, scheduling := len(r.enabled()) > 0, c.scheduling
+	return []entry{
+		{setsControllers, c.FeatureGate.Enabled(DefaultClusterSet), defaultclusterset.Controller()},
+		{setsControllers, true, clustersetbinding.Controller()},
+		{setsControllers, true, clustersetstatus.Controller()},
+		// The index of clusterprotection is there for those that follow.
+		{accessControllers, true, clusterprotection.Controller()},
+		{accessControllers, true, unattendedclusters.Controller()},
+		{accessControllers, a.runs(schedulerController), clusterscheduler.Controller(scheduling)},
+		{accessControllers, a.runs(accessRequestController), a.Requests.Controller(
+			accessrequest.Options{Policy: scheduling.Policy, PolicyChanges: scheduling.Changes()})},
+		{registrationControllers, registers, c.acceptance()},
+		{registrationControllers, registers, clusteravailability.Controller()},
+		{registrationControllers, registers, managednamespaces.Controller()},
+		{registrationControllers, registers && r.Leftovers.TTL > 0, r.Leftovers.Controller()},
+		{certificatesControllers, slices.Contains(r.enabled(), csr.Name), c.certificates()},
+	}
+}
+
+func (c *controllers) acceptance() kit.Controller {
+	o := c.Registration.Acceptance
+	o.Drivers, o.AutoApproval = c.drivers, c.FeatureGate.Enabled(ManagedClusterAutoApproval)
+	controller := o.Controller()
+	controller.Rights = slices.Concat(controller.Rights, csr.Rights(), awsirsa.Rights())
+	return controller
+}
+
+func (c *controllers) certificates() kit.Controller {
+	o, auto := c.Registration.Certificates, c.Registration.AutoApprovedCSRIdentities
+	o.BootstrapUsers, o.TrustedUsers = slices.Concat(o.BootstrapUsers, auto), auto
+	return o.Controller()
+}
+
+// enabled are the controllers of this process.
+func (c *controllers) enabled() (enabled []kit.Controller) {
+	for _, entry := range c.all() {
+		if c.runs(entry.group) && entry.on {
+			enabled = append(enabled, entry.Controller)
+		}
+	}
+	return enabled
+}
+
+// Rights are those that a process with these flags needs, and with any others that leave its groups of controllers what they are.
+func (o *Options) Rights() (rights []kit.Right) {
+	for _, entry := range (&controllers{Options: o}).all() {
+		if o.runs(entry.group) {
+			rights = append(rights, entry.Rights...)
+		}
+	}
+	if elects := o.LeaderElection; elects.Enabled {
+		leases := kit.On(coordinationv1.SchemeGroupVersion, "leases", "get", "update").Named(elects.Name)
+		for _, right := range []kit.Right{
+			kit.On(coordinationv1.SchemeGroupVersion, "leases", "create"), leases,
+			// Who leads is told by events of the older API.
+			kit.On(corev1.SchemeGroupVersion, "events", "create", "patch"),
+		} {
+			rights = append(rights, right.In(elects.Namespace))
+		}
+	}
+	return rights
+}

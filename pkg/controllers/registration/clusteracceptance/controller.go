@@ -1,0 +1,56 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusteracceptance
+
+import (
+	"context"
+
+	"github.com/spf13/pflag"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// AddFlags adds the flags of the controller.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.AgentsListCSRs, "agents-list-csrs", o.AgentsListCSRs,
+		"Let the agents of accepted clusters list and watch all certificate requests of the hub. Open Cluster Management's agents "+
+			"do so, hub-agent does not.")
+}
+
+// Controller is what the manager knows of it.
+func (o Options) Controller() kit.Controller {
+	clusters, rbac := clusterv1.SchemeGroupVersion, rbacv1.SchemeGroupVersion
+	setup := func(_ context.Context, mgr ctrl.Manager) error { return SetupWithManager(mgr, o) }
+	return kit.Controller{Name: reporter, Setup: setup, Rights: append(HandedOn(),
+		kit.On(clusters, "managedclusters", "get", "list", "watch", "patch"),
+		kit.On(clusters, "managedclusters/status", "patch"),
+		kit.On(clusters, "managedclusters/finalizers", "update"),
+		kit.On(clusters, "managedclusters/accept", "update").By("auto-approval"),
+		kit.On(corev1.SchemeGroupVersion, "namespaces", "get", "list", "watch", "create", "delete"),
+		kit.On(coordinationv1.SchemeGroupVersion, "leases", "list", "watch", "create"),
+		kit.On(coordinationv1.SchemeGroupVersion, "leases", "get", "patch", "delete").Named(registration.LeaseName),
+		kit.On(rbac, "clusterroles", "get", "list", "watch", "create", "patch", "delete"),
+		kit.On(rbac, "clusterrolebindings", "get", "list", "watch", "create", "patch", "delete"),
+		kit.On(rbac, "rolebindings", "get", "list", "watch", "create", "patch", "delete"),
+		// Their names are known, so they need not be held.
+		kit.On(rbac, "clusterroles", "bind").Named(registration.AgentClusterRole, registration.WorkClusterRole, registration.InspectorClusterRole),
+		kit.On(authenticationv1.SchemeGroupVersion, "selfsubjectreviews", "create"),
+		// About clusters, which are in no namespace.
+		kit.On(eventsv1.SchemeGroupVersion, "events", "create", "patch").In("default"),
+	)}
+}
+
+// HandedOn are the rights of those who write the ClusterRoles of accepted clusters, also if they write annotations only.
+func HandedOn() []kit.Right {
+	r := &Reconciler{Options: Options{AgentsListCSRs: true}}
+	return kit.HandedOn(r.acceptedRules(""))
+}

@@ -1,0 +1,25 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusteravailability
+
+import (
+	coordinationv1 "k8s.io/api/coordination/v1"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// name is that of the controller.
+const name = "clusteravailability"
+
+// Controller is what the manager knows of it.
+func Controller() kit.Controller {
+	return kit.Controller{Name: name, Setup: SetupWithManager, Rights: []kit.Right{
+		kit.On(clusterv1.SchemeGroupVersion, "managedclusters", "list", "watch", "patch"),
+		kit.On(clusterv1.SchemeGroupVersion, "managedclusters/status", "patch"),
+		kit.On(coordinationv1.SchemeGroupVersion, "leases", "list", "watch"),
+		kit.On(coordinationv1.SchemeGroupVersion, "leases", "get").Named(registration.LeaseName),
+	}}
+}

@@ -1,0 +1,70 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustercertificates
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clusteracceptance"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// Options are what the controller needs to be told.
+type Options struct {
+	// BootstrapUsers may ask for first certificates, beside the users of bootstrap tokens.
+	BootstrapUsers []string
+	// TrustedUsers are those of BootstrapUsers who may do so also for a cluster that was accepted before.
+	TrustedUsers []string
+	// MaxLifetime is the longest life of a certificate that is approved without an admin.
+	MaxLifetime time.Duration
+}
+
+// shortestLifetime is the shortest life of a certificate that the API of certificate requests allows to ask for.
+const shortestLifetime = 10 * time.Minute
+
+// AddFlags adds the flags of the controller.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&o.BootstrapUsers, "bootstrap-identities", o.BootstrapUsers,
+		"Users who may ask for the first certificate of an accepted cluster, beside those of bootstrap tokens, "+
+			registration.BootstrapServiceAccount+" and the auto approved ones.")
+	fs.DurationVar(&o.MaxLifetime, "max-certificate-duration", o.MaxLifetime,
+		"Longest life of an agent's certificate that is approved without an admin. An agent that asks for no lifetime gets the "+
+			"signer's, which counts as one year: with less than that here, agents have to ask for one.")
+}
+
+// Validate says what is wrong with the flags.
+func (o *Options) Validate() error {
+	if o.MaxLifetime < shortestLifetime {
+		return fmt.Errorf("--max-certificate-duration must be at least %s, which is the shortest that can be asked for, "+
+			"not %s", shortestLifetime, o.MaxLifetime)
+	}
+	return nil
+}
+
+// Controller is what the manager knows of it.
+func (o Options) Controller() kit.Controller {
+	requests := certificatesv1.SchemeGroupVersion
+	setup := func(ctx context.Context, mgr ctrl.Manager) error { return SetupWithManager(ctx, mgr, o) }
+	// It writes the key of a cluster's agent to the cluster's ClusterRole.
+	return kit.Controller{Name: reporter, Setup: setup, Rights: append(clusteracceptance.HandedOn(),
+		kit.On(requests, "certificatesigningrequests", "list", "watch"),
+		kit.On(requests, "certificatesigningrequests/approval", "update"),
+		kit.On(requests, "signers", "approve").Named(registration.SignerName),
+		kit.On(clusterv1.SchemeGroupVersion, "managedclusters", "get", "list", "watch"),
+		kit.On(clusterv1.SchemeGroupVersion, "managedclusters/status", "patch"),
+		kit.On(rbacv1.SchemeGroupVersion, "clusterroles", "get", "list", "watch", "patch"),
+		// About requests and clusters, which are in no namespace.
+		kit.On(eventsv1.SchemeGroupVersion, "events", "create", "patch").In("default"),
+	)}
+}

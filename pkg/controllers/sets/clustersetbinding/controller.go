@@ -1,0 +1,22 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustersetbinding
+
+import (
+	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+)
+
+// name is that of the controller.
+const name = "clustersetbinding"
+
+// Controller is what the manager knows of it.
+func Controller() kit.Controller {
+	sets := clusterv1beta2.SchemeGroupVersion
+	return kit.Controller{Name: name, Setup: SetupWithManager, Rights: []kit.Right{
+		kit.On(sets, "managedclustersets", "list", "watch"),
+		kit.On(sets, "managedclustersetbindings", "list", "watch"),
+		kit.On(sets, "managedclustersetbindings/status", "patch"),
+	}}
+}

@@ -1,0 +1,346 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localhub
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	aggregatorclient "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+
+	"github.com/clusterhub/clusterhub/pkg/localserver"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// The Service has no cluster network to stand in: it names this machine, and the APIServices carry the port.
+const localService = `
+apiVersion: v1
+kind: Service
+metadata:
+  name: hub-apiserver
+  namespace: clusterhub-system
+spec:
+  type: ExternalName
+  externalName: localhost
+`
+
+// deploy applies artifacts/deploy as far as it has a meaning without nodes.
+func (h *Hub) deploy(ctx context.Context) error {
+	var manifests bytes.Buffer
+	names := []string{"namespace.yaml", "rbac.yaml", "policies.yaml", "flowcontrol.yaml"}
+	if h.config.EKS != nil {
+		names = append(names, "../aws-auth/rbac.yaml")
+	}
+	for _, component := range h.config.Components {
+		names = append(names, "../"+component+"/rbac.yaml")
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(h.manifest(name))
+		if err != nil {
+			return err
+		}
+		manifests.WriteString("---\n")
+		manifests.Write(data)
+	}
+	manifests.WriteString("---" + localService)
+	apiServices, err := h.apiServices()
+	if err != nil {
+		return err
+	}
+	for _, s := range apiServices {
+		s.Spec.Service.Port = new(int32(h.ports[replicaName(0)]))
+		data, err := json.Marshal(map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+			"metadata": map[string]any{"name": s.Name}, "spec": s.Spec})
+		if err != nil {
+			return err
+		}
+		manifests.WriteString("\n---\n")
+		manifests.Write(data)
+	}
+	return h.apply(ctx, &manifests)
+}
+
+// apply applies manifests as the hub's admin.
+func (h *Hub) apply(ctx context.Context, manifests io.Reader) error {
+	cmd := h.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "--field-manager=localhub", "-f", "-")
+	cmd.Stdin = manifests
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("the manifests of artifacts/deploy cannot be applied: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+func (h *Hub) manifest(name string) string {
+	return h.config.Root + "/artifacts/deploy/base/" + name
+}
+
+func (h *Hub) apiServices() ([]apiregistrationv1.APIService, error) {
+	file, err := os.Open(h.manifest("apiservices.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var all []apiregistrationv1.APIService
+	for decoder := yaml.NewYAMLOrJSONDecoder(file, 4096); ; {
+		var s apiregistrationv1.APIService
+		if err := decoder.Decode(&s); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+}
+
+// startHub starts our servers and waits until the front serves what they do.
+func (h *Hub) startHub(ctx context.Context) error {
+	for i := range h.config.Replicas {
+		if err := h.StartHubAPIServer(ctx, i); err != nil {
+			return err
+		}
+	}
+	if err := h.startKubeControllerManager(ctx); err != nil {
+		return err
+	}
+	if err := h.RouteFront(ctx, 0); err != nil {
+		return err
+	}
+	if h.config.WithoutHubControllerManager {
+		return nil
+	}
+	return h.StartHubControllerManager(ctx)
+}
+
+func (h *Hub) startKubeControllerManager(ctx context.Context) error {
+	if h.config.WithoutKubeControllerManager {
+		return nil
+	}
+	kubeconfig, certs := h.path(procKCM+".kubeconfig"), h.certificates()
+	args := []string{
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", h.ports[procKCM]),
+		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+		"--leader-elect=false", "--use-service-account-credentials",
+		"--service-account-private-key-file=" + certs.Key(localserver.ServiceAccountKey), "--root-ca-file=" + certs.Cert(serverCA),
+		"--cluster-signing-cert-file=" + certs.Cert(csrSigner), "--cluster-signing-key-file=" + certs.Key(csrSigner),
+		"--cert-dir=" + h.path(procKCM),
+	}
+	return h.run(ctx, procKCM, procKCM, args, nil, func(ctx context.Context) bool { return dials(ctx, h.ports[procKCM]) })
+}
+
+// StartHubAPIServer starts a replica of hub-apiserver and waits until it is ready.
+func (h *Hub) StartHubAPIServer(ctx context.Context, replica int) error {
+	name := replicaName(replica)
+	kubeconfig := h.path(procHubAPIServer + ".kubeconfig")
+	args := []string{
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", h.ports[name]),
+		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+	}
+	if h.config.ExternalEtcd {
+		args = append(args, h.etcd(procHubEtcd).ClientFlags()...)
+	} else {
+		args = append(args, "--data-dir="+h.path(name))
+		if h.config.UnsafeNoFsync {
+			args = append(args, "--embedded-etcd-unsafe-no-fsync")
+		}
+	}
+	return h.run(ctx, name, procHubAPIServer, append(args, h.config.HubAPIServerArgs...), nil, func(ctx context.Context) bool {
+		if len(h.servingCA()) == 0 {
+			return false
+		}
+		client, err := kubernetes.NewForConfig(h.HubAPIServerConfig(replica))
+		if err != nil {
+			return false
+		}
+		_, err = client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		return err == nil
+	})
+}
+
+// StartHubControllerManager starts hub-controller-manager, and with it hub-certificate-approver, which runs some of its
+// controllers by rights of its own. It waits until they are ready.
+func (h *Hub) StartHubControllerManager(ctx context.Context) error {
+	err := h.startControllers(ctx, procHubController, "--controllers=sets,access,registration")
+	if err != nil || !h.approves() {
+		return err
+	}
+	return h.startControllers(ctx, procHubApprover, "--controllers=certificates", "--leader-elect-resource-name="+procHubApprover)
+}
+
+// approves says whether there is anything for hub-certificate-approver to do.
+func (h *Hub) approves() bool {
+	return !h.config.WithoutHubCertificateApprover && !slices.Contains(h.config.HubControllerManagerArgs, "--registration-drivers=")
+}
+
+func (h *Hub) startControllers(ctx context.Context, name string, args ...string) error {
+	health, metrics := h.ports[name+healthPort], h.ports[name+metricsPort]
+	args = append(args, "--kubeconfig="+h.path(name+".kubeconfig"),
+		fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", health),
+		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", metrics))
+	args = append(args, h.config.HubControllerManagerArgs...)
+	ready := func(ctx context.Context) bool { return healthy(ctx, health, "/readyz") }
+	return h.run(ctx, name, procHubController, args, h.config.HubControllerManagerEnv, ready)
+}
+
+// StartHubAgent starts the agent of a Plain cluster, as its Deployment would with a kubelet: as its ServiceAccount, with
+// the rights that this has been given. It does not wait until the agent has joined a hub.
+func (h *Hub) StartHubAgent(ctx context.Context, args ...string) error {
+	kubeconfig, err := h.actAs(procHubAgent, registration.AgentNamespace, registration.AgentServiceAccount)
+	if err != nil {
+		return err
+	}
+	health := h.ports[procHubAgent+healthPort]
+	args = append([]string{"--spoke-kubeconfig=" + kubeconfig, "--cluster-server-url=" + h.frontURL(),
+		"--cluster-ca-file=" + h.certificates().Cert(serverCA), fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", health)}, args...)
+	return h.run(ctx, procHubAgent, procHubAgent, args, nil, func(ctx context.Context) bool { return healthy(ctx, health, "/healthz") })
+}
+
+// healthy asks one of our servers that speak plain HTTP.
+func healthy(ctx context.Context, port int, path string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", port, path), nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
+
+// KillHubAPIServer ends a replica with SIGKILL.
+func (h *Hub) KillHubAPIServer(replica int) {
+	if err := h.process(replicaName(replica)).Kill(); err != nil {
+		h.config.Log("%v", err)
+	}
+}
+
+// StopHubAPIServer ends a replica gracefully.
+func (h *Hub) StopHubAPIServer(replica int) { h.stop(replicaName(replica)) }
+
+// StopHubControllerManager ends hub-controller-manager and hub-certificate-approver gracefully.
+func (h *Hub) StopHubControllerManager() {
+	for _, name := range []string{procHubApprover, procHubController} {
+		h.stop(name)
+	}
+}
+
+// RouteFront makes the front use one replica of hub-apiserver, and waits until all our APIServices are available. Their
+// OpenAPI documents, which kubectl explain needs, follow within two seconds.
+func (h *Hub) RouteFront(ctx context.Context, replica int) error {
+	client, err := aggregatorclient.NewForConfig(h.AdminConfig())
+	if err != nil {
+		return err
+	}
+	ours, err := h.apiServices()
+	if err != nil {
+		return err
+	}
+	patch := func(format string, args ...any) error {
+		for _, s := range ours {
+			_, err := client.ApiregistrationV1().APIServices().Patch(ctx, s.Name, types.MergePatchType,
+				fmt.Appendf(nil, format, args...), metav1.PatchOptions{FieldManager: "localhub"})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := patch(`{"spec":{"service":{"port":%d}}}`, h.ports[replicaName(replica)]); err != nil {
+		return err
+	}
+	last := ""
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
+		for _, s := range ours {
+			if ok, why := served(ctx, client, s); !ok {
+				last = why
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("kube-apiserver does not serve what hub-apiserver does: %s", last)
+	}
+	// What kubectl remembers is from before our groups; kubectl explain does not look again for a short name.
+	if err := os.RemoveAll(h.path("kubectl-cache")); err != nil {
+		return err
+	}
+	// An OpenAPI document that the front could not get is asked for again after a minute, or when the APIService changes.
+	return patch(`{"metadata":{"annotations":{"clusterhub.dev/routed":%q}}}`, time.Now().Format(time.RFC3339Nano))
+}
+
+// served says whether the front has found an APIService available and answers requests for it.
+func served(ctx context.Context, client aggregatorclient.Interface, want apiregistrationv1.APIService) (bool, string) {
+	s, err := client.ApiregistrationV1().APIServices().Get(ctx, want.Name, metav1.GetOptions{})
+	if err != nil {
+		return false, err.Error()
+	}
+	for _, c := range s.Status.Conditions {
+		if c.Type == apiregistrationv1.Available && c.Status != apiregistrationv1.ConditionTrue {
+			return false, fmt.Sprintf("APIService %s: %s", s.Name, c.Message)
+		}
+	}
+	groupVersion := schema.GroupVersion{Group: want.Spec.Group, Version: want.Spec.Version}
+	if _, err = client.Discovery().ServerResourcesForGroupVersion(groupVersion.String()); err != nil {
+		return false, err.Error()
+	}
+	// What kubectl asks for. The front puts it together later.
+	aggregated, ok := client.Discovery().(discovery.AggregatedDiscoveryInterface)
+	if !ok {
+		return true, ""
+	}
+	_, resources, failed, err := aggregated.GroupsAndMaybeResources()
+	switch {
+	case err != nil:
+		return false, err.Error()
+	case failed[groupVersion] != nil:
+		return false, failed[groupVersion].Error()
+	case resources[groupVersion] == nil:
+		return false, groupVersion.String() + " is not in the front's discovery yet"
+	}
+	return true, ""
+}
+
+// servingCA is the CA of hub-apiserver's certificate, as the front has it; nil while it has none.
+func (h *Hub) servingCA() []byte {
+	client, err := aggregatorclient.NewForConfig(h.AdminConfig())
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	s, err := client.ApiregistrationV1().APIServices().Get(ctx, "v1alpha1.view.clusterhub.dev", metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return s.Spec.CABundle
+}
+
+func dials(ctx context.Context, port int) bool {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}

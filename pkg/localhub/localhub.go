@@ -1,0 +1,281 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package localhub runs a hub as processes on this machine, for development and tests: etcd, kube-apiserver and
+// kube-controller-manager as built from hack/kube, and our own servers. All of them listen on loopback only, on ports
+// that are free, and write nothing outside of the hub's directory.
+package localhub
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Config says which processes make up the hub, and where.
+type Config struct {
+	// Dir is the hub's directory: its data, certificates, kubeconfigs and logs.
+	Dir string
+	// BinDir is where the binaries are.
+	BinDir string
+	// Root is the repository, for the manifests in artifacts/deploy.
+	Root string
+	// Detach lets the processes live on when this one ends. Without it they die with it.
+	Detach bool
+
+	// Plain leaves out all that is ours: what runs is a Kubernetes cluster without nodes, to be managed by a hub.
+	Plain bool
+	// Replicas is the number of hub-apiservers, 1 by default. Several need ExternalEtcd.
+	Replicas int
+	// ExternalEtcd gives hub-apiserver an etcd of its own outside of its process.
+	ExternalEtcd bool
+	// WithoutKubeControllerManager and WithoutHubControllerManager leave a process out.
+	WithoutKubeControllerManager, WithoutHubControllerManager bool
+	// WithoutHubCertificateApprover leaves out what approves certificates.
+	WithoutHubCertificateApprover bool
+	// Components are those of artifacts/deploy whose rights are granted besides.
+	Components []string
+	// FrontArgs, HubAPIServerArgs and HubControllerManagerArgs are further flags. The last are hub-certificate-approver's, too.
+	FrontArgs, HubAPIServerArgs, HubControllerManagerArgs []string
+	// HubControllerManagerEnv is what its environment has besides this process's.
+	HubControllerManagerEnv []string
+	// Issuer is that of the tokens of service accounts, defaultIssuer by default.
+	Issuer string
+	// EKS makes the front one of EKS.
+	EKS *EKS
+	// UnsafeNoFsync spares the disk: what a crash of the machine would lose does not matter to a test.
+	UnsafeNoFsync bool
+	// Log is told of each step. It may be nil.
+	Log func(format string, args ...any)
+}
+
+// Hub is a hub that runs.
+type Hub struct {
+	config Config
+	ports  ports
+	// started are the processes that this one has started.
+	started map[string]bool
+	lock    *os.File
+	taken   net.Listener // a port that no process may have, or nil
+}
+
+// Names of the processes; they are also the names of their logs. Replicas of hub-apiserver beyond the first have
+// "-1", "-2"… behind the name.
+const (
+	procEtcd          = "etcd"
+	procHubEtcd       = "hub-etcd"
+	procFront         = "kube-apiserver"
+	procKCM           = "kube-controller-manager"
+	procHubAPIServer  = "hub-apiserver"
+	procHubController = "hub-controller-manager"
+	procHubApprover   = "hub-certificate-approver"
+	procHubAgent      = "hub-agent"
+	procProvider      = "cluster-provider"
+	procAuthenticator = "aws-iam-authenticator"
+)
+
+func replicaName(i int) string {
+	if i == 0 {
+		return procHubAPIServer
+	}
+	return fmt.Sprintf("%s-%d", procHubAPIServer, i)
+}
+
+// Start starts what does not run yet, restarts those of our servers that have changed, and waits until the hub serves. When
+// that fails, what it started is stopped again; what ran before, and did not have to be restarted, goes on.
+func Start(ctx context.Context, config Config) (*Hub, error) {
+	if config.Replicas == 0 {
+		config.Replicas = 1
+	}
+	if config.Replicas > 1 && !config.ExternalEtcd {
+		return nil, fmt.Errorf("%d replicas of hub-apiserver need an external etcd", config.Replicas)
+	}
+	h, err := open(config)
+	if err != nil {
+		return nil, err
+	}
+	defer h.unlock()
+	if err := h.start(ctx); err != nil {
+		h.stopStarted()
+		return nil, err
+	}
+	return h, nil
+}
+
+// Open returns the hub in a directory, whatever of it runs, to look at it or to stop it.
+func Open(config Config) (*Hub, error) {
+	config.Replicas = max(config.Replicas, 1)
+	h, err := open(config)
+	if err == nil {
+		h.unlock()
+	}
+	return h, err
+}
+
+func (h *Hub) start(ctx context.Context) error {
+	if err := h.checkTools(); err != nil {
+		return err
+	}
+	if err := h.ports.choose(ctx, h.path("ports.json"), h.config.Replicas, h.running); err != nil {
+		return err
+	}
+	h.config.Log("Starting etcd and kube-apiserver")
+	if err := h.startFront(ctx); err != nil {
+		return err
+	}
+	if h.config.Plain {
+		return h.startKubeControllerManager(ctx)
+	}
+	h.config.Log("Registering the APIServices")
+	if err := h.deploy(ctx); err != nil {
+		return err
+	}
+	h.config.Log("Starting hub-apiserver and the controllers")
+	return h.startHub(ctx)
+}
+
+func (h *Hub) checkTools() error {
+	tools := []string{"etcd", "kube-apiserver", "kubectl"}
+	if !h.config.WithoutKubeControllerManager {
+		tools = append(tools, procKCM)
+	}
+	if !h.config.Plain {
+		tools = append(tools, procHubAPIServer)
+	}
+	if h.config.EKS != nil {
+		if _, err := os.Stat(h.bin(procAuthenticator)); err != nil {
+			return fmt.Errorf("%s is missing: build it with `make authenticator`", h.bin(procAuthenticator))
+		}
+	}
+	if !h.config.Plain && !h.config.WithoutHubControllerManager {
+		tools = append(tools, procHubController)
+	}
+	for _, tool := range tools {
+		if _, err := os.Stat(h.bin(tool)); err != nil {
+			return fmt.Errorf("%s is missing: build it with `make build kube`", h.bin(tool))
+		}
+	}
+	return nil
+}
+
+func (h *Hub) path(elements ...string) string {
+	return filepath.Join(append([]string{h.config.Dir}, elements...)...)
+}
+
+func (h *Hub) bin(name string) string { return filepath.Join(h.config.BinDir, name) }
+
+// Dir is the hub's directory.
+func (h *Hub) Dir() string { return h.config.Dir }
+
+// AdminKubeconfig is the path of the kubeconfig of a member of system:masters.
+func (h *Hub) AdminKubeconfig() string { return h.path("admin.kubeconfig") }
+
+// AdminConfig reaches the front as a member of system:masters. Clients are not slowed down.
+func (h *Hub) AdminConfig() *rest.Config {
+	config, err := clientcmd.BuildConfigFromFlags("", h.AdminKubeconfig())
+	if err != nil {
+		panic(fmt.Sprintf("the hub has written %s itself: %v", h.AdminKubeconfig(), err))
+	}
+	config.QPS, config.Burst = -1, -1
+	return config
+}
+
+// UserConfig reaches the front as another user, by impersonation.
+func (h *Hub) UserConfig(user string, groups ...string) *rest.Config {
+	return impersonate(h.AdminConfig(), user, groups)
+}
+
+// HubAPIServerConfig reaches one replica of hub-apiserver directly, past the front, as a member of system:masters.
+func (h *Hub) HubAPIServerConfig(replica int) *rest.Config {
+	config := h.AdminConfig()
+	config.Host = fmt.Sprintf("https://127.0.0.1:%d", h.ports[replicaName(replica)])
+	// Its certificate is of a CA that the hub keeps in its APIServices, for the name of its Service.
+	config.CAFile, config.CAData = "", h.servingCA()
+	config.ServerName = "hub-apiserver.clusterhub-system.svc"
+	return config
+}
+
+// HubAPIServerUserConfig reaches one replica of hub-apiserver directly, as another user.
+func (h *Hub) HubAPIServerUserConfig(replica int, user string, groups ...string) *rest.Config {
+	return impersonate(h.HubAPIServerConfig(replica), user, groups)
+}
+
+func impersonate(config *rest.Config, user string, groups []string) *rest.Config {
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
+	return config
+}
+
+// EtcdKeys is what reaches the hub's own etcd when it is external: endpoint, CA, certificate and key.
+func (h *Hub) EtcdKeys() (endpoint, ca, cert, key string) {
+	etcd := h.etcd(procHubEtcd)
+	certs := etcd.Certificates
+	return etcd.URL(), certs.Cert(etcd.ServerCA), certs.Cert(etcd.Client), certs.Key(etcd.Client)
+}
+
+// Kubectl returns kubectl with the admin's kubeconfig.
+func (h *Hub) Kubectl(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, h.bin("kubectl"), append([]string{"--kubeconfig", h.AdminKubeconfig()}, args...)...)
+	// Its discovery cache stays with the hub.
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "KUBECONFIG=") || strings.HasPrefix(v, "KUBECACHEDIR=")
+	}), "KUBECACHEDIR="+h.path("kubectl-cache"))
+	return cmd
+}
+
+// PIDs returns the processes that run, by name.
+func (h *Hub) PIDs() map[string]int {
+	pids := map[string]int{}
+	for _, name := range h.processes() {
+		if h.running(name) {
+			pids[name] = h.process(name).PID()
+		}
+	}
+	return pids
+}
+
+// stopOrder stops those first that depend on the others.
+func (h *Hub) stopOrder() []string {
+	names := []string{procProvider, procHubAgent, procHubApprover, procHubController, procKCM, procAuthenticator}
+	for i := range h.config.Replicas {
+		names = append(names, replicaName(i))
+	}
+	for _, name := range h.processes() { // replicas of an earlier configuration
+		if strings.HasPrefix(name, procHubAPIServer) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return append(names, procFront, procHubEtcd, procEtcd)
+}
+
+// Stop ends all processes, gracefully where they let it.
+func (h *Hub) Stop() {
+	defer h.unlock()
+	h.stopProcesses(all)
+}
+
+func all(string) bool { return true }
+
+// stopStarted ends what this process has started.
+func (h *Hub) stopStarted() {
+	h.stopProcesses(func(name string) bool { return h.started[name] })
+}
+
+func (h *Hub) stopProcesses(which func(name string) bool) {
+	for _, name := range h.stopOrder() {
+		if which(name) {
+			h.stop(name)
+		}
+	}
+	if h.taken != nil {
+		_ = h.taken.Close()
+		h.taken = nil
+	}
+}

@@ -1,0 +1,142 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localhub
+
+import (
+	"context"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/clusterhub/clusterhub/pkg/localserver"
+)
+
+// startTimeout bounds how long a process may take to become ready.
+const startTimeout = 90 * time.Second
+
+// process is one of the hub, whether it runs or not.
+func (h *Hub) process(name string) localserver.Process {
+	return localserver.Process{Dir: h.path("run"), Name: name, LogFile: h.path("logs", name+".log"), Tied: !h.config.Detach}
+}
+
+// running says whether a process of the hub runs. If that cannot be told, it does not, and cannot be started either.
+func (h *Hub) running(name string) bool {
+	running, err := h.process(name).Running()
+	return err == nil && running
+}
+
+// processes are the names of those that have been started at some time.
+func (h *Hub) processes() []string {
+	files, err := filepath.Glob(h.path("run", "*.pid"))
+	if err != nil {
+		return nil // of a bad pattern only
+	}
+	for i, file := range files {
+		files[i] = strings.TrimSuffix(filepath.Base(file), ".pid")
+	}
+	return files
+}
+
+// fingerprint tells a binary with its flags from others. The binary's time would not do: go build sets it also when it
+// leaves the binary as it is.
+func fingerprint(bin string, args, env []string) (string, error) {
+	file, err := os.Open(bin)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := crc32.NewIEEE()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", err
+	}
+	fmt.Fprintf(sum, "%q %q", args, env)
+	return fmt.Sprintf("%08x", sum.Sum32()), nil
+}
+
+// restarted are the binaries that are ours.
+var restarted = []string{procHubAPIServer, procHubController, procHubAgent, procProvider}
+
+// run starts a process unless it is running, and waits until it is ready. One of ours that runs another binary, or with
+// other flags, is restarted; the others are left as they are, and that is said.
+func (h *Hub) run(ctx context.Context, name, bin string, args, env []string, ready func(context.Context) bool) error {
+	p, fingerprintFile := h.process(name), h.path("run", name+".runs")
+	runs, err := fingerprint(h.bin(bin), args, env)
+	if err != nil {
+		return err
+	}
+	if h.running(name) {
+		before, err := os.ReadFile(fingerprintFile)
+		switch {
+		case err == nil && string(before) == runs:
+		case slices.Contains(restarted, bin):
+			h.config.Log("Restarting %s, whose binary or flags have changed", name)
+			if err := p.Stop(); err != nil {
+				return err
+			}
+		default: // it would end slowly under its clients, and hub-controller-manager lose its lease
+			h.config.Log("Leaving the old %s running, which `make down up` replaces", name)
+		}
+	}
+	if !h.running(name) {
+		if err := localserver.WriteFile(fingerprintFile, []byte(runs)); err != nil {
+			return err
+		}
+		if err := p.Start(h.bin(bin), args, env...); err != nil {
+			return err
+		}
+		h.started[name] = true
+	}
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
+		if !h.running(name) {
+			return false, p.Ended()
+		}
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		return p.PID() > 0 && ready(ctx), nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("%s is not ready after %s: %s; its log is %s", name, startTimeout, localserver.Complaint(p.Log()), p.Log())
+	}
+	return err
+}
+
+// stop ends a process, gracefully if it lets us.
+func (h *Hub) stop(name string) {
+	p := h.process(name)
+	end := p.Stop
+	if name == procAuthenticator { // it does not end when it is asked to
+		end = p.Kill
+	}
+	if err := end(); err != nil {
+		h.config.Log("%v", err)
+	}
+}
+
+// refuseFormer tells of processes that earlier versions of this program have started and knew by other files.
+func (h *Hub) refuseFormer() error {
+	var pids []string
+	for _, name := range h.processes() {
+		data, err := os.ReadFile(h.path("run", name+".pid"))
+		var pid int
+		if err != nil || len(data) == 0 || data[0] != '{' {
+			continue
+		}
+		if _, err := fmt.Sscanf(string(data), `{"pid":%d`, &pid); err == nil && pid > 1 && syscall.Kill(pid, 0) == nil {
+			pids = append(pids, fmt.Sprint(pid))
+		}
+	}
+	if len(pids) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the hub in %s was started by an earlier version of this program: end its processes with `kill %s`, then try again",
+		h.config.Dir, strings.Join(pids, " "))
+}

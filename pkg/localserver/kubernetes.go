@@ -1,0 +1,42 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localserver
+
+import "fmt"
+
+// DefaultIssuer is that of the tokens of service accounts, as in any cluster.
+const DefaultIssuer = "https://kubernetes.default.svc"
+
+// ServiceAccountKey is the name of the key that signs tokens of service accounts.
+const ServiceAccountKey = "service-accounts"
+
+// KubeAPIServer is a kube-apiserver of a cluster without nodes.
+type KubeAPIServer struct {
+	Port int
+	// Certificates has the key ServiceAccountKey, the certificate of the server, Server, and that of the CA of its clients, ClientCA.
+	Certificates     Certificates
+	Server, ClientCA string
+	// Issuer is that of the tokens of service accounts.
+	Issuer string
+	Etcd   Etcd
+}
+
+// URL is where clients reach it.
+func (s KubeAPIServer) URL() string { return "https://" + Address(s.Port) }
+
+// Args are the flags of kube-apiserver that each has.
+func (s KubeAPIServer) Args() []string {
+	certs := s.Certificates
+	return append([]string{
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", s.Port),
+		"--tls-cert-file=" + certs.Cert(s.Server), "--tls-private-key-file=" + certs.Key(s.Server),
+		"--client-ca-file=" + certs.Cert(s.ClientCA),
+		"--service-account-issuer=" + s.Issuer,
+		"--service-account-key-file=" + certs.Key(ServiceAccountKey),
+		"--service-account-signing-key-file=" + certs.Key(ServiceAccountKey),
+		"--authorization-mode=RBAC",
+		// There are no nodes and no network of services.
+		"--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
+	}, s.Etcd.ClientFlags()...)
+}

@@ -1,0 +1,184 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localserver
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// stopGrace is how long a process may take to end by itself.
+const stopGrace = 30 * time.Second
+
+// Process is a process with a name in a directory, whether it runs or not. It is told from all others by a lock on a file
+// that it inherits when it is started and holds as long as it lives, however it ends and whoever started it. A process id
+// alone would not do: what starts it can be killed before it writes one down, and the system gives ids to others later.
+type Process struct {
+	// Dir is where the process runs and has its files, which Name is the name of.
+	Dir, Name string
+	// LogFile is where its output goes, <Dir>/<Name>.log by default.
+	LogFile string
+	// Tied ends the process together with the one that has started it, on Linux.
+	Tied bool
+}
+
+// script writes its process id down, and becomes the process: there is no moment in which the process runs and nobody can
+// know its id.
+const script = `echo $$ >"$1" && shift && exec "$@"`
+
+func (p Process) file(suffix string) string { return filepath.Join(p.Dir, p.Name+suffix) }
+
+// Log is the file that has the output of the process since its last start.
+func (p Process) Log() string {
+	if p.LogFile != "" {
+		return p.LogFile
+	}
+	return p.file(".log")
+}
+
+// Running says whether the process runs, or one that was started as its successor just now.
+func (p Process) Running() (bool, error) {
+	lock, err := os.Open(p.file(".lock"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer lock.Close()
+	return TryLock(lock, syscall.LOCK_SH)
+}
+
+// TryLock takes the lock of a file for as long as that is open: syscall.LOCK_SH is one of several, syscall.LOCK_EX the only one. It
+// returns true if another has it.
+func TryLock(file *os.File, how int) (taken bool, err error) {
+	err = syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return true, nil
+	}
+	return false, err
+}
+
+// Runs says whether the process was started with this command line.
+func (p Process) Runs(bin string, args []string) bool {
+	data, err := os.ReadFile(p.file(".cmdline"))
+	return err == nil && bytes.Equal(data, cmdline(bin, args))
+}
+
+func cmdline(bin string, args []string) []byte {
+	return []byte(strings.Join(append([]string{bin}, args...), "\n") + "\n")
+}
+
+// Start starts the process, which must not run. Its environment is this process's, and env besides.
+func (p Process) Start(bin string, args []string, env ...string) error {
+	lock, err := os.OpenFile(p.file(".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer lock.Close() // the process still has it
+	if taken, err := TryLock(lock, syscall.LOCK_EX); err != nil || taken {
+		return errors.Join(err, fmt.Errorf("%s runs already in %s", p.Name, p.Dir))
+	}
+	if err := os.Remove(p.file(".pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	howEnded.Delete(p)
+	if err := WriteFile(p.file(".cmdline"), cmdline(bin, args)); err != nil {
+		return err
+	}
+	_ = os.Rename(p.Log(), p.Log()+".previous")
+	out, err := os.OpenFile(p.Log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	cmd := exec.Command("/bin/sh", append([]string{"-c", script, p.Name, p.file(".pid"), bin}, args...)...)
+	cmd.Dir, cmd.Env = p.Dir, append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = out, out, []*os.File{lock}
+	if err := start(cmd, p.Tied); err != nil {
+		return fmt.Errorf("%s cannot be started: %w", p.Name, err)
+	}
+	go func() {
+		if err := cmd.Wait(); err != nil {
+			howEnded.Store(p, err)
+		}
+	}()
+	return nil
+}
+
+// Restart stops the process and starts it with the same command line.
+func (p Process) Restart() error {
+	data, err := os.ReadFile(p.file(".cmdline"))
+	if err != nil {
+		return err
+	}
+	line := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+	if err := p.Stop(); err != nil {
+		return err
+	}
+	return p.Start(line[0], line[1:])
+}
+
+// Stop ends the process, and kills it if it takes longer than stopGrace.
+func (p Process) Stop() error { return p.end(syscall.SIGTERM) }
+
+// Kill ends the process without letting it know.
+func (p Process) Kill() error { return p.end(syscall.SIGKILL) }
+
+func (p Process) end(signal syscall.Signal) error {
+	signalled := 0
+	for started := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		if running, err := p.Running(); err != nil || !running {
+			return err
+		}
+		waited := time.Since(started)
+		switch pid := p.PID(); {
+		case waited > 2*stopGrace:
+			return fmt.Errorf("%s in %s does not end (process %d)", p.Name, p.Dir, pid)
+		case waited > stopGrace:
+			signal, signalled = syscall.SIGKILL, 0
+			fallthrough
+		default:
+			if pid > 1 && pid != signalled {
+				_ = syscall.Kill(pid, signal)
+				signalled = pid
+			}
+		}
+	}
+}
+
+// PID is the id of the process, which must be running; 0 in the moment before it has written it down.
+func (p Process) PID() int {
+	data, err := os.ReadFile(p.file(".pid"))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+// Ended is an error of one line that says why the process has ended, as far as that is known.
+func (p Process) Ended() error {
+	how := ""
+	if err, ok := howEnded.Load(p); ok {
+		how = fmt.Sprintf(" (%v)", err)
+	}
+	return fmt.Errorf("%s has ended%s: %s; its log is %s", p.Name, how, Complaint(p.Log()), p.Log())
+}
+
+// howEnded has the errors of processes that this one has started, as the system tells them.
+var howEnded sync.Map // by Process

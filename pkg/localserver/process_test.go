@@ -1,0 +1,96 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localserver
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+func awaitEnd(t *testing.T, proc Process) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		running, err := proc.Running()
+		return !running, err
+	})
+	if err != nil {
+		t.Fatal("the process does not end: ", err)
+	}
+}
+
+// TestProcess_LeavesAnothersProcessAlone: the id of a process that has ended is given to another one sooner or later.
+func TestProcess_LeavesAnothersProcessAlone(t *testing.T) {
+	proc := Process{Dir: t.TempDir(), Name: "true", Tied: true}
+	if err := proc.Start("/bin/true", nil); err != nil {
+		t.Fatal(err)
+	}
+	awaitEnd(t, proc)
+	other := exec.Command("cat") // lives until its input ends
+	stdin, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(proc.file(".pid"), []byte(strconv.Itoa(other.Process.Pid)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := proc.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = stdin.Close()
+	if err := other.Wait(); err != nil {
+		t.Errorf("another's process was ended: %v", err)
+	}
+}
+
+// TestProcess_Stops stops one that does as it is told, and starts it only once.
+func TestProcess_Stops(t *testing.T) {
+	proc := Process{Dir: t.TempDir(), Name: "sleep", Tied: true}
+	if err := proc.Start("/bin/sleep", []string{"600"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := proc.Start("/bin/sleep", []string{"600"}); err == nil || !strings.Contains(err.Error(), "runs already") {
+		t.Errorf("a second process: %v", err)
+	}
+	if !proc.Runs("/bin/sleep", []string{"600"}) || proc.Runs("/bin/sleep", []string{"60"}) {
+		t.Error("the command line is not known")
+	}
+	if err := proc.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if running, err := proc.Running(); err != nil || running {
+		t.Errorf("running: %t, %v", running, err)
+	}
+}
+
+// TestProcess_SaysHowItEnded: a process that is killed says nothing itself.
+func TestProcess_SaysHowItEnded(t *testing.T) {
+	proc := Process{Dir: t.TempDir(), Name: "sleep", LogFile: t.TempDir() + "/log", Tied: true}
+	if err := proc.Start("/bin/sh", []string{"-c", "echo $SAID; exec sleep 600"}, "SAID=hello"); err != nil {
+		t.Fatal(err)
+	}
+	for started := time.Now(); Complaint(proc.Log()) != "hello"; time.Sleep(time.Millisecond) {
+		if time.Since(started) > time.Minute {
+			t.Fatal("nothing is logged")
+		}
+	}
+	if err := proc.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	const want = "sleep has ended (signal: killed): hello; its log is "
+	for started := time.Now(); !strings.HasPrefix(proc.Ended().Error(), want); time.Sleep(time.Millisecond) {
+		if time.Since(started) > time.Minute {
+			t.Fatalf("got %q, want %q", proc.Ended(), want)
+		}
+	}
+}

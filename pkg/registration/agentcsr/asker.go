@@ -1,0 +1,58 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agentcsr
+
+import (
+	"slices"
+	"strings"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// Asker is who asks for a certificate.
+type Asker int
+
+const (
+	// Stranger is anybody else. Only an admin can let such a user in.
+	Stranger Asker = iota
+	// Bootstrap is a user who may ask for the first certificate of a cluster.
+	Bootstrap
+	// Agent is the user that the certificate is for: an agent that has one and renews it.
+	Agent
+)
+
+// Asker says who has made a request. The named users are bootstrap identities, too.
+func (r *Request) Asker(spec *certificatesv1.CertificateSigningRequestSpec, named []string) Asker {
+	switch {
+	case r.IsRenewal(spec):
+		return Agent
+	case IsBootstrap(spec.Username, named):
+		return Bootstrap
+	}
+	return Stranger
+}
+
+// IsRenewal says whether the user who made the request is the one that it asks for: an agent that has a certificate.
+func (r *Request) IsRenewal(spec *certificatesv1.CertificateSigningRequestSpec) bool {
+	groups := slices.DeleteFunc(slices.Clone(spec.Groups), func(g string) bool { return g == "system:authenticated" })
+	slices.Sort(groups)
+	return spec.Username == r.User && slices.Equal(groups, agentGroups(r.Cluster))
+}
+
+// IsBootstrap says whether a user may ask for the first certificate of a cluster: the users of bootstrap tokens, and those
+// that are named.
+func IsBootstrap(user string, named []string) bool {
+	return strings.HasPrefix(user, registration.BootstrapUserPrefix) || user == registration.BootstrapServiceAccount ||
+		slices.Contains(named, user)
+}
+
+// MayBeNamed says whether a user may be named as a bootstrap identity. It is what the policy on hub-certificate-approver
+// (artifacts/deploy/base/policies.yaml) allows, which leaves out Kubernetes' own users and the hub's.
+func MayBeNamed(user string) bool {
+	account, isAccount := strings.CutPrefix(user, "system:serviceaccount:")
+	return !strings.HasPrefix(user, "system:") || strings.HasPrefix(user, registration.BootstrapUserPrefix) ||
+		isAccount && !strings.HasPrefix(account, "kube-system:") && !strings.HasPrefix(account, "clusterhub-system:")
+}

@@ -1,0 +1,79 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package visibility
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/storage"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/view"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
+)
+
+// Source has all members, whoever may see them.
+type Source interface {
+	GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error
+	Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error)
+}
+
+// Reader reads members as far as a user may see them.
+type Reader struct {
+	Members Source
+	Rules   *Rules
+	// Authorizer is asked by Get: rights that do not come from RBAC count there.
+	Authorizer authorizer.Authorizer
+}
+
+// Get returns one member. Who may not get the set gets the same answer whether or not the member exists.
+func (r *Reader) Get(ctx context.Context, who user.Info, name string, options *metav1.GetOptions) (*view.ClusterSetMember, error) {
+	clusterName, setName, ok := position.SplitName(name)
+	if !ok {
+		return nil, apierrors.NewNotFound(view.Resource("clustersetmembers"), name)
+	}
+	if err := r.mayGet(ctx, who, name, setName); err != nil {
+		return nil, err
+	}
+	list := &view.ClusterSetMemberList{}
+	err := r.Members.GetList(ctx, position.MemberKey(clusterName, setName), storage.ListOptions{
+		ResourceVersion: options.ResourceVersion, Predicate: storage.Everything,
+	}, list)
+	if err != nil {
+		return nil, err
+	}
+	if len(list.Items) == 0 {
+		return nil, apierrors.NewNotFound(view.Resource("clustersetmembers"), name)
+	}
+	return &list.Items[0], nil
+}
+
+func (r *Reader) mayGet(ctx context.Context, who user.Info, name, setName string) error {
+	decision, _, err := r.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User: who, Verb: "get", APIGroup: cluster.GroupName, APIVersion: "v1beta2",
+		Resource: "managedclustersets", Name: setName, ResourceRequest: true,
+	})
+	if decision == authorizer.DecisionAllow {
+		return nil
+	}
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	return apierrors.NewForbidden(view.Resource("clustersetmembers"), name, &needsSetError{who.GetName(), setName})
+}
+
+// needsSetError names the rule that shows a user the members of a set.
+type needsSetError struct{ user, set string }
+
+func (e *needsSetError) Error() string {
+	return fmt.Sprintf("user %q needs the RBAC rule {apiGroups: [%q], resources: [%q], resourceNames: [%q], verbs: [%q]} to see the members of the set",
+		e.user, "cluster.open-cluster-management.io", "managedclustersets", e.set, "get")
+}

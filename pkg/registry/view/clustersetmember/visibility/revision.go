@@ -1,0 +1,136 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package visibility
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/storage"
+	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/visibility"
+)
+
+const (
+	// settle is how long a change of the rules waits for others, so that a bulk of them takes effect as one.
+	settle = 20 * time.Millisecond
+	// askAfter is how long this replica yields to a visibility revision that it cannot catch up with before it asks the
+	// front whether it ever will.
+	askAfter = 10 * time.Second
+)
+
+var versioner = storage.APIObjectVersioner{}
+
+var errBehind = errors.New("another replica has seen later RBAC rules")
+
+// propose turns changes of the rules into visibility revisions. It returns when one could not be written, to be called
+// again.
+func (r *Rules) propose(ctx context.Context) {
+	for {
+		r.learn()
+		switch err := r.write(ctx); {
+		case errors.Is(err, errBehind):
+			if r.behindSince.IsZero() {
+				r.behindSince = time.Now()
+			}
+			return
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			klog.ErrorS(err, "Cannot write the visibility revision; changes of what users may see take effect later")
+			return
+		}
+		r.behindSince = time.Time{}
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.dirty:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(settle):
+		}
+	}
+}
+
+// write writes the digest of the rules that this replica sees, unless it is what counts already.
+func (r *Rules) write(ctx context.Context) error {
+	r.mu.Lock()
+	latest := r.history.latest()
+	mine := latest == nil || r.proposed == latest.Hash()
+	roles, bindings := r.stateRoles, r.stateBindings
+	r.mu.Unlock()
+	if mine {
+		return nil
+	}
+	digest := latest.Hash()
+	insist, err := r.frontWentBack(ctx)
+	if err != nil {
+		return err
+	}
+	err = r.store.GuaranteedUpdate(ctx, revisionKey, &visibility.Revision{}, true, nil,
+		storage.SimpleUpdate(func(in runtime.Object) (runtime.Object, error) {
+			revision := in.(*visibility.Revision)
+			if revision.Digest == digest {
+				return revision, nil
+			}
+			behind := revision.ClusterRoles > roles.known || revision.ClusterRoleBindings > bindings.known
+			if behind && !insist(revision) {
+				return nil, errBehind
+			}
+			revision.Name = visibility.Name
+			revision.Digest = digest
+			revision.ClusterRoles, revision.ClusterRoleBindings = roles.changed, bindings.changed
+			return revision, nil
+		}), nil)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.proposed = digest
+	r.mu.Unlock()
+	return nil
+}
+
+// frontWentBack tells of a visibility revision that this replica will never catch up with, because the front was restored
+// from a backup and counts from an earlier version again. A replica that is merely late goes on yielding: its rules
+// are old ones, and what they allow may have been revoked.
+func (r *Rules) frontWentBack(ctx context.Context) (func(*visibility.Revision) bool, error) {
+	if r.behindSince.IsZero() || time.Since(r.behindSince) < askAfter {
+		return func(*visibility.Revision) bool { return false }, nil
+	}
+	roles, bindings, err := r.frontAt(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(revision *visibility.Revision) bool {
+		return revision.ClusterRoles > roles || revision.ClusterRoleBindings > bindings
+	}, nil
+}
+
+// frontAt reads the versions of a list of one object of each kind, which is that of the whole list.
+func frontAt(client rbacclient.RbacV1Interface) func(context.Context) (roles, bindings uint64, err error) {
+	return func(ctx context.Context) (roles, bindings uint64, err error) {
+		one := metav1.ListOptions{Limit: 1}
+		roleList, err := client.ClusterRoles().List(ctx, one)
+		if err != nil {
+			return 0, 0, err
+		}
+		bindingList, err := client.ClusterRoleBindings().List(ctx, one)
+		if err != nil {
+			return 0, 0, err
+		}
+		if roles, err = versioner.ParseResourceVersion(roleList.ResourceVersion); err != nil {
+			return 0, 0, err
+		}
+		bindings, err = versioner.ParseResourceVersion(bindingList.ResourceVersion)
+		return roles, bindings, err
+	}
+}
