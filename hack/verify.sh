@@ -7,7 +7,7 @@
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-steps=(format headers length scripts names manifests modules generated vet lint)
+steps=(format headers length scripts names words manifests modules generated vet lint)
 
 # files prints the tree's files that match the given patterns: all but deleted and ignored ones.
 files() {
@@ -70,6 +70,12 @@ step_names() {
   local hosts='(docker|quay|ghcr|gcr|mcr)[.](io|com)|(registry|proxy|goproxy)[.][a-z0-9-]+[.](io|com|org|net|dev)'
   found=$(files ':!LICENSE' ':!*go.sum' | over grep -nIE "$paths|(^|[^[:alnum:].-])($hosts)" || true)
   none "$found" "no path of one machine and no registry host belongs in the tree: take a relative path, or let the user say it"
+}
+
+step_words() {
+  # The brackets keep the pattern from finding itself.
+  found=$(files ':!LICENSE' ':!*go.sum' ':!pkg/generated' ':!*zz_generated*' | over grep -nIwiE "s?[h]e|[h]im(self)?|[h]is|[h]ers?(elf)?" || true)
+  none "$found" "a user is not a man or a woman: say they, the user, or the name"
 }
 
 step_manifests() {

@@ -21,7 +21,7 @@ func accessExample(config localhub.Config, name string) string {
 func accessLoaded(hub *localhub.Hub) string { return filepath.Join(hub.Dir(), "access-loaded") }
 
 // startProvider starts the provider of clusters on this machine. The first time it asks for one, and for access to it: what a
-// user has made of them since is his.
+// user has made of them since stays.
 func startProvider(ctx context.Context, hub *localhub.Hub, config localhub.Config) error {
 	say("Starting a provider of clusters, %s", providerName)
 	if err := kubectl(ctx, hub, "apply", "--server-side", "--force-conflicts", "-f", accessExample(config, "provider.yaml")); err != nil {

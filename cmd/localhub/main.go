@@ -89,7 +89,7 @@ func up(ctx context.Context, config localhub.Config) error {
 	return nil
 }
 
-// loadFleet applies the example once: what a user has made of it since is his.
+// loadFleet applies the example once: what a user has made of it since stays.
 func loadFleet(ctx context.Context, hub *localhub.Hub, root string) error {
 	loaded := filepath.Join(hub.Dir(), "fleet-loaded")
 	if _, err := os.Stat(loaded); err == nil {

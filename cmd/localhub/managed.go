@@ -28,7 +28,7 @@ func managedConfig(hub localhub.Config) localhub.Config {
 }
 
 // startManaged starts the managed cluster and its agent. The first time it joins the hub, by the commands that people
-// type: what a user has made of it since is his.
+// type: what a user has made of it since stays.
 func startManaged(ctx context.Context, hub *localhub.Hub, config localhub.Config) (*localhub.Hub, error) {
 	say("Starting a cluster to be managed, %s", managedName)
 	config = managedConfig(config)

@@ -23,6 +23,9 @@ var (
 	heading  = regexp.MustCompile(`(?m)^#+ (.+)$`)
 	code     = regexp.MustCompile("(?ms)^```.*?^```")
 	unslug   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	path     = regexp.MustCompile("`((?:artifacts|cmd|docs|hack|pkg|test)/[^`\\s]*)`")
+	choice   = regexp.MustCompile(`^(.*)\{([^}]*)\}(.*)$`)
+	whatever = regexp.MustCompile(`<[^>]*>`)
 )
 
 // pages are the documentation's texts, without blocks of code, by their paths.
@@ -127,6 +130,40 @@ func TestDocs_NameEveryFuzzTarget(t *testing.T) {
 	if targets < 30 {
 		t.Errorf("there are %d fuzz targets only", targets)
 	}
+}
+
+// TestDocs_NameFoldersThatThereAre keeps the tables of folders true when something moves. A part such as <name> stands for any
+// folder there, and one such as {a,b} for both.
+func TestDocs_NameFoldersThatThereAre(t *testing.T) {
+	named := 0
+	for file, text := range pages(t) {
+		if filepath.Base(file) == "plan.md" {
+			continue // it names what is to come
+		}
+		for _, match := range path.FindAllStringSubmatch(text, -1) {
+			for _, pattern := range alternatives(whatever.ReplaceAllString(strings.TrimSuffix(match[1], "…"), "*")) {
+				named++
+				if found, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern))); err != nil || len(found) == 0 {
+					t.Errorf("%s names %s, which is not there (%v)", file, match[1], err)
+				}
+			}
+		}
+	}
+	if named < 100 {
+		t.Errorf("the documentation names %d paths only", named)
+	}
+}
+
+// alternatives are the paths that one with {a,b} in it stands for.
+func alternatives(pattern string) (all []string) {
+	parts := choice.FindStringSubmatch(pattern)
+	if parts == nil {
+		return []string{pattern}
+	}
+	for _, one := range strings.Split(parts[2], ",") {
+		all = append(all, alternatives(parts[1]+one+parts[3])...)
+	}
+	return all
 }
 
 // TestDocs_LinksLeadSomewhere looks for the file, and the heading in it, of each link within the repository.

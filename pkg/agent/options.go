@@ -93,7 +93,7 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress,
 		"Address of /healthz and /readyz, plain HTTP. Port 0 is any free port, the address 0 is none.")
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress,
-		"Address of /metrics, plain HTTP for whoever reaches it. Port 0 is any free port, the address 0 is none.")
+		"Address of /metrics, plain HTTP without authentication. Port 0 is any free port, the address 0 is none.")
 	o.FeatureGate.AddFlag(fss.FlagSet("features"))
 	logsapi.AddFlags(o.Logs, fss.FlagSet(logFlags))
 	return fss
@@ -110,9 +110,9 @@ func (o *Options) addClusterFlags(fs *pflag.FlagSet) {
 	fs.StringToStringVar(&o.ClusterAnnotations, "cluster-annotations", o.ClusterAnnotations,
 		"Annotations of the ManagedCluster, k=v,…; their names have to begin with "+annotationPrefix+".")
 	fs.Int32Var(&o.LeaseSeconds, "lease-duration-seconds", o.LeaseSeconds,
-		"Lease duration of a cluster that is new to the hub. Afterwards the one on the hub counts.")
+		"Lease duration, in seconds, of a cluster that is new to the hub. Later, the value on the hub is used.")
 	fs.IntVar(&o.MaxClaims, "max-custom-cluster-claims", o.MaxClaims,
-		"How many ClusterClaims of the managed cluster are told to the hub, beside those that the agent makes itself.")
+		"Most ClusterClaims of the managed cluster that are sent to the hub, in addition to those that the agent makes itself.")
 }
 
 func (o *Options) addRegistrationFlags(fs *pflag.FlagSet) {

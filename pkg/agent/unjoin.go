@@ -71,7 +71,7 @@ func newUnjoinCommand() *cobra.Command {
 		},
 	}
 	own.AddFlags(cmd.Flags())
-	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "How long it may take until the hub has taken the cluster's rights away.")
+	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "How long to wait until the hub has revoked the cluster's rights.")
 	cmd.Flags().BoolVar(&force, "force", force, "Remove the agent's secret even if the hub cannot be told.")
 	return cmd
 }

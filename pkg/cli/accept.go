@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -134,9 +135,9 @@ func (a *acceptance) String() string {
 	case !a.Changed:
 		return "hubAcceptsClient already set for managed cluster " + a.Name
 	case a.ARN != "":
-		return text + " (AWS IAM, EKS cluster " + shown(a.ARN) + ")"
+		return text + " (AWS IAM, EKS cluster " + command.Printable(a.ARN) + ")"
 	case len(a.Requesters) > 0:
-		return text + " (certificate, asked for by " + shown(strings.Join(a.Requesters, ", ")) + ")"
+		return text + " (certificate, asked for by " + command.Printable(strings.Join(a.Requesters, ", ")) + ")"
 	}
 	return text + " (certificate, not asked for yet)"
 }
@@ -253,7 +254,7 @@ func progressOf(cluster *clusterv1.ManagedCluster) string {
 		case c == nil:
 			return step.missing
 		case c.Status != metav1.ConditionTrue:
-			return shown(c.Message)
+			return command.Printable(c.Message)
 		}
 	}
 	return ""

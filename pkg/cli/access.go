@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
 type accessOptions struct {
@@ -41,10 +42,10 @@ func (g *global) newAccessCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "access CLUSTER --cluster-role NAME",
 		Short: "Get access to a cluster, and a context for it in the kubeconfig",
-		Long: "access asks for access to a Cluster of clusters.openmcp.cloud, by an AccessRequest, waits until it is granted, and " +
-			"adds a context for the cluster to the kubeconfig. The kubeconfig gets no credentials: the context has kubectl ask the hub " +
-			"for a short-lived token whenever it needs one.\n\n" +
-			"There is one request of each user for each cluster: with other rights, it becomes one for those.",
+		Long: "access makes an AccessRequest for a Cluster of clusters.openmcp.cloud, waits until it is granted, and adds a context " +
+			"for the cluster to the kubeconfig. No credentials are written there: with this context, kubectl gets a short-lived " +
+			"token from the hub whenever it needs one.\n\n" +
+			"Each user has one AccessRequest for each cluster. Running the command again with other roles changes it.",
 		Example: example(`
 kubectl hub access blue -n teams --cluster-role view --ttl 8h
 kubectl --context teams--blue get pods
@@ -59,10 +60,10 @@ kubectl hub access blue -n teams --revoke`),
 	}
 	fs := cmd.Flags()
 	fs.StringVarP(&o.namespace, "namespace", "n", "",
-		"Namespace of the request, and of a cluster that is not given as NAMESPACE/NAME. The default is that of the context.")
-	fs.StringSliceVar(&o.roles, "role", nil, "Role of the cluster to get, as NAMESPACE/NAME. Can be repeated.")
-	fs.StringSliceVar(&o.clusterRoles, "cluster-role", nil, "ClusterRole of the cluster to get, everywhere in it. Can be repeated.")
-	fs.DurationVar(&o.ttl, "ttl", 0, "How long to have access, from when it was first asked for. Without it, until it is revoked.")
+		"Namespace of the AccessRequest, and of the Cluster unless that is given as NAMESPACE/NAME. The default is that of the context.")
+	fs.StringSliceVar(&o.roles, "role", nil, "Role to get in the cluster, as NAMESPACE/NAME. Can be repeated.")
+	fs.StringSliceVar(&o.clusterRoles, "cluster-role", nil, "ClusterRole to get, in the whole cluster. Can be repeated.")
+	fs.DurationVar(&o.ttl, "ttl", 0, "How long the access lasts, such as 8h, counted from the creation of the AccessRequest. Without it, until it is revoked.")
 	fs.BoolVar(&o.revoke, "revoke", false, "End the access instead, and remove the context.")
 	o.addTimeout(fs)
 	o.out.addTo(cmd)
@@ -180,7 +181,7 @@ func (o *accessOptions) ask(ctx context.Context, h *hub, name string, wanted *v1
 	have, err := requests.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err) && wanted == nil:
-		return errors.New("--cluster-role or --role must say what access is wanted: --cluster-role view, for one")
+		return errors.New("--cluster-role or --role must be set to the rights that you need, such as --cluster-role view")
 	case apierrors.IsNotFound(err):
 		request := &v1alpha1.AccessRequest{
 			ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: name},
@@ -224,12 +225,12 @@ func (o *accessOptions) awaitGranted(ctx context.Context, h *hub, name string) e
 			return false, "", err
 		}
 		if r.Status.IsDenied() {
-			return false, "", fmt.Errorf("%s is denied%s (for good: delete it to ask anew)", what, after(": ", conditionsOf(r)))
+			return false, "", fmt.Errorf("%s is denied%s (this is final: to ask again, delete it first)", what, after(": ", conditionsOf(r)))
 		}
 		if r.Status.IsGranted() && r.Status.ObservedGeneration == r.Generation {
 			return true, "", nil
 		}
-		return false, cmp.Or(conditionsOf(r), "nobody has looked at it yet"), nil
+		return false, cmp.Or(conditionsOf(r), "no controller has handled it yet"), nil
 	})
 }
 
@@ -238,7 +239,7 @@ func conditionsOf(r *v1alpha1.AccessRequest) string {
 	var missing []string
 	for _, c := range r.Status.Conditions {
 		if c.Status != metav1.ConditionTrue {
-			missing = append(missing, cmp.Or(c.Message, c.Reason, c.Type))
+			missing = append(missing, command.Printable(cmp.Or(c.Message, c.Reason, c.Type)))
 		}
 	}
 	return strings.Join(slices.Compact(missing), "; ")
@@ -264,7 +265,7 @@ func (o *accessOptions) end(ctx context.Context, h *hub, entry *accessContext) e
 		if err != nil {
 			return false, "", err
 		}
-		return false, cmp.Or(conditionsOf(r), "the provider of the cluster takes the access back"), nil
+		return false, cmp.Or(conditionsOf(r), "the provider of the cluster is taking the access back"), nil
 	})
 	if err != nil {
 		return err

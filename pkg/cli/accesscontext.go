@@ -45,13 +45,13 @@ func (o *accessOptions) contextFor(request string) (*accessContext, error) {
 	user, ok := c.kubeconfig.AuthInfos[c.name]
 	ours := ok && user.Exec != nil && len(user.Exec.Args) > 0 && user.Exec.Args[0] == accessTokenCommand
 	if !ours && (ok || c.kubeconfig.Contexts[c.name] != nil || c.kubeconfig.Clusters[c.name] != nil) {
-		return nil, fmt.Errorf("the kubeconfig has a context, cluster or user %s that is none of kubectl hub: rename it, or use another "+
+		return nil, fmt.Errorf("the kubeconfig has a context, cluster or user %s that kubectl hub did not make: rename it, or use another "+
 			"--kubeconfig", c.name)
 	}
 	return c, nil
 }
 
-// config is a kubeconfig with the context. Its user asks the hub for a token, as who is asking now.
+// config is a kubeconfig with the context. Its user asks the hub for a token, with the credentials of this command.
 func (c *accessContext) config(token *v1alpha1.AccessToken) (*clientcmdapi.Config, error) {
 	config, err := clientcmd.Load([]byte(token.Status.Kubeconfig))
 	if err != nil || config.Contexts[config.CurrentContext] == nil ||
@@ -105,7 +105,7 @@ func (c *accessContext) args() []string {
 // merge adds the context and says to which file. The current context stays.
 func (c *accessContext) merge(config *clientcmdapi.Config) (string, error) {
 	c.kubeconfig.Clusters[c.name], c.kubeconfig.AuthInfos[c.name] = config.Clusters[c.name], config.AuthInfos[c.name]
-	if have := c.kubeconfig.Contexts[c.name]; have == nil { // who has chosen a namespace keeps it
+	if have := c.kubeconfig.Contexts[c.name]; have == nil { // a namespace that the user has chosen is kept
 		c.kubeconfig.Contexts[c.name] = config.Contexts[c.name]
 	}
 	if err := clientcmd.ModifyConfig(c.access, *c.kubeconfig, true); err != nil {
@@ -157,7 +157,7 @@ func (g *global) printAccessToken(ctx context.Context, request string, lifetime 
 	wanted := &v1alpha1.AccessToken{Spec: v1alpha1.AccessTokenSpec{ExpirationSeconds: new(int64(lifetime / time.Second))}}
 	token, err := h.clusters.OpenMCPV1alpha1().AccessRequests(namespace).CreateToken(ctx, name, wanted, metav1.CreateOptions{})
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("there is no AccessRequest %s any more: its time is up, or somebody has deleted it. Ask again with "+
+		return fmt.Errorf("there is no AccessRequest %s any more: it has expired or was deleted. Ask again with "+
 			"kubectl hub access", request)
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -34,56 +36,90 @@ func newGlobal() (*global, *bytes.Buffer) {
 }
 
 func TestAwait_SaysNothingOfWhatIsDoneAtOnce(t *testing.T) {
-	g, out := newGlobal()
-	looks := 0
-	err := g.await(t.Context(), "it", func(context.Context) (bool, string, error) {
-		looks++
-		return looks == 2, "not yet", nil
+	synctest.Test(t, func(t *testing.T) {
+		g, out := newGlobal()
+		looks := 0
+		err := g.await(t.Context(), "it", func(context.Context) (bool, string, error) {
+			looks++
+			return looks == 2, "not yet", nil
+		})
+		if err != nil || looks != 2 || out.Len() > 0 {
+			t.Errorf("%v after %d looks: %s", err, looks, out)
+		}
 	})
-	if err != nil || looks != 2 || out.Len() > 0 {
-		t.Errorf("%v after %d looks: %s", err, looks, out)
-	}
 }
 
 func TestAwait_SaysWhatItWaitsForAndWhyItGaveUp(t *testing.T) {
-	g, out := newGlobal()
-	w := &waiting{timeout: quietFor + 2*pollInterval}
-	ctx, cancel := w.limit(t.Context())
-	defer cancel()
-	err := g.await(ctx, "it", func(context.Context) (bool, string, error) { return false, "not yet", nil })
-	if err == nil || err.Error() != "waiting for it: not within --timeout=3s: not yet" {
-		t.Errorf("got %v", err)
-	}
-	if got := out.String(); strings.Count(got, "Waiting for it: not yet ...") != 1 {
-		t.Errorf("said %q", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		g, out := newGlobal()
+		w := &waiting{timeout: quietFor + 2*pollInterval}
+		ctx, cancel := w.limit(t.Context())
+		defer cancel()
+		err := g.await(ctx, "it", func(context.Context) (bool, string, error) { return false, "not yet", nil })
+		if err == nil || err.Error() != "waiting for it: not within --timeout=3s: not yet" {
+			t.Errorf("got %v", err)
+		}
+		if got := out.String(); strings.Count(got, "Waiting for it: not yet ...") != 1 {
+			t.Errorf("said %q", got)
+		}
+	})
 }
 
 func TestAwait_GoesOnAfterWhatMayPass(t *testing.T) {
-	g, _ := newGlobal()
-	refused := &url.Error{Op: "Get", URL: "https://hub", Err: syscall.ECONNREFUSED}
-	looks, wrong := 0, errors.New("wrong")
-	err := g.await(t.Context(), "it", func(context.Context) (bool, string, error) {
-		if looks++; looks == 1 {
-			return false, "", refused
+	synctest.Test(t, func(t *testing.T) {
+		g, _ := newGlobal()
+		refused := &url.Error{Op: "Get", URL: "https://hub", Err: syscall.ECONNREFUSED}
+		looks, wrong := 0, errors.New("wrong")
+		err := g.await(t.Context(), "it", func(context.Context) (bool, string, error) {
+			if looks++; looks == 1 {
+				return false, "", refused
+			}
+			return false, "", wrong
+		})
+		if !errors.Is(err, wrong) || looks != 2 {
+			t.Errorf("%v after %d looks", err, looks)
 		}
-		return false, "", wrong
 	})
-	if !errors.Is(err, wrong) || looks != 2 {
-		t.Errorf("%v after %d looks", err, looks)
-	}
 }
 
 func TestAwait_IsInterrupted(t *testing.T) {
-	g, _ := newGlobal()
-	ctx, cancel := context.WithCancel(t.Context())
-	err := g.await(ctx, "it", func(context.Context) (bool, string, error) {
-		cancel()
-		return false, "", ctx.Err()
+	synctest.Test(t, func(t *testing.T) {
+		g, _ := newGlobal()
+		ctx, cancel := context.WithCancel(t.Context())
+		err := g.await(ctx, "it", func(context.Context) (bool, string, error) {
+			cancel()
+			return false, "", ctx.Err()
+		})
+		if err == nil || !strings.Contains(err.Error(), "interrupted") {
+			t.Errorf("got %v", err)
+		}
 	})
-	if err == nil || !strings.Contains(err.Error(), "interrupted") {
-		t.Errorf("got %v", err)
-	}
+}
+
+// What is waited for says so itself, or a pod does: a terminal shows it, and does nothing that is in it.
+func TestAwait_MovesNoCursor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, out := newGlobal()
+		w := &waiting{timeout: time.Minute}
+		ctx, cancel := w.limit(t.Context())
+		defer cancel()
+		looks := 0
+		err := g.await(ctx, "it", func(context.Context) (bool, string, error) {
+			if looks++; looks%2 == 0 {
+				return false, "", &url.Error{Op: "Get", URL: "https://hub", Err: &net.OpError{Op: "dial", Err: errors.New("\x1b[1A\nb")}}
+			}
+			return false, "a\x1b[2J\u202e\nError: b", nil
+		})
+		said := out.String() + err.Error()
+		if strings.Count(out.String(), "\n") < 2 || strings.Contains(said, "\x1b") || strings.Contains(said, "\u202e") || strings.Contains(said, "\nError") ||
+			strings.Contains(said, "\nb") {
+			t.Errorf("it says %q", said)
+		}
+		g.warn("%s", "a\x1b[2J\nError: b")
+		if got := out.String(); !strings.HasSuffix(got, "Warning: a\\x1b[2J\\nError: b\n") {
+			t.Errorf("it warns %q", got)
+		}
+	})
 }
 
 func TestParseLabels(t *testing.T) {

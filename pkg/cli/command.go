@@ -11,12 +11,14 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/clusterhub/clusterhub/pkg/logging"
 )
@@ -32,11 +34,16 @@ type global struct {
 	genericiooptions.IOStreams
 	flags   *genericclioptions.ConfigFlags
 	version string
+	// poll is how often a wait looks, pollInterval if it is 0. trial is how long a hub has to issue a certificate, trialFor if it is 0.
+	poll, trial time.Duration
 }
 
 // NewCommand returns the command. The version is that of the binary.
 func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Command {
-	g := &global{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), version: version}
+	return newCommand(&global{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), version: version})
+}
+
+func newCommand(g *global) *cobra.Command {
 	// kubectl's --cluster is about a kubeconfig, clusteradm's about a managed cluster: here only the latter has a meaning.
 	g.flags.ClusterName = nil
 	g.flags.Namespace = nil
@@ -57,9 +64,9 @@ kubectl hub accept --clusters c1 --wait --context hub`),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.SetIn(streams.In)
-	cmd.SetOut(streams.Out)
-	cmd.SetErr(streams.ErrOut)
+	cmd.SetIn(g.In)
+	cmd.SetOut(g.Out)
+	cmd.SetErr(g.ErrOut)
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())
 	})
@@ -76,7 +83,7 @@ var shownFlags = []string{"as", "as-group", "context", "kubeconfig", "request-ti
 func (g *global) addGlobalFlags(cmd *cobra.Command) {
 	fs := cmd.PersistentFlags()
 	g.flags.AddFlags(fs)
-	verbosity := fs.IntP("v", "v", 0, fmt.Sprintf("How much to log of what is asked of the servers, 0 to %d; never the content.", logging.MaxVerbosity))
+	verbosity := fs.IntP("v", "v", 0, fmt.Sprintf("Level of logging of the requests to the servers, 0 to %d. Their content is never logged.", logging.MaxVerbosity))
 	fs.VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shownFlags, f.Name) })
 	cmd.PersistentPreRunE = func(*cobra.Command, []string) error { return g.setupLog(*verbosity) }
 	must(cmd.RegisterFlagCompletionFunc("context", g.completeContexts))
@@ -84,6 +91,8 @@ func (g *global) addGlobalFlags(cmd *cobra.Command) {
 
 // setupLog keeps the libraries from logging what a command says itself.
 func (g *global) setupLog(verbosity int) error {
+	// Without a logger, controller-runtime complains on stderr after 30 seconds, which commands that wait may take.
+	log.SetLogger(klog.Background())
 	klog.LogToStderr(false)
 	klog.SetOutput(g.ErrOut)
 	if verbosity == 0 {

@@ -17,7 +17,7 @@ import (
 const (
 	// completeFor is how long a shell may be kept waiting.
 	completeFor = 3 * time.Second
-	// mostCompletions is more than anybody looks through.
+	// mostCompletions is more than a user looks through.
 	mostCompletions = 500
 )
 

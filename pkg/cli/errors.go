@@ -9,27 +9,26 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// unreachable says of an error that came from the network, or from who answered there, what it means and what to do. Other
-// errors are themselves.
+// unreachable explains an error of the connection to a server, and says what to do. Other errors stay as they are.
 func unreachable(server string, err error, next string) error {
 	var verification *tls.CertificateVerificationError
-	var record tls.RecordHeaderError
 	var request *url.Error
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &verification):
 		return fmt.Errorf("the certificate of %s is not trusted: %w: %s", server, verification.Err, next)
-	case errors.As(err, &record):
+	case errors.Is(err, http.ErrSchemeMismatch):
 		return fmt.Errorf("%s does not speak TLS: %s", server, next)
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("%s does not know the credentials (401): %s", server, next)
+		return fmt.Errorf("%s does not accept the credentials (401): %s", server, next)
 	case errors.As(err, &request) && isNetwork(request):
 		return fmt.Errorf("%s cannot be reached: %w: %s", server, request.Err, next)
 	}

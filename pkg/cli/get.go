@@ -74,7 +74,7 @@ func (g *global) newGetClustersCommand() *cobra.Command {
 			return out.printRows(g.Out, clusterRows(list))
 		},
 	}
-	cmd.Flags().StringVar(&set, "clusterset", "", "Show only the members of this set, whatever it selects them by.")
+	cmd.Flags().StringVar(&set, "clusterset", "", "Show only the members of this set, with any type of selector.")
 	must(cmd.RegisterFlagCompletionFunc("clusterset", g.names(setNames)))
 	out.addTo(cmd)
 	return cmd
@@ -90,7 +90,7 @@ func (h *hub) clustersOf(ctx context.Context, set string) (*clusterv1.ManagedClu
 			return nil, err
 		}
 		if len(members.Items) == 0 {
-			return &clusterv1.ManagedClusterList{}, nil
+			return &clusterv1.ManagedClusterList{Items: []clusterv1.ManagedCluster{}}, nil
 		}
 		options.LabelSelector = members.Items[0].Status.SelectedBy.Selector
 	}
@@ -119,7 +119,7 @@ func (h *hub) membersOf(ctx context.Context, set string) (*viewv1alpha1.ClusterS
 	if _, err := h.clusters.ClusterV1beta2().ManagedClusterSets().Get(ctx, set, metav1.GetOptions{}); err != nil {
 		return nil, err
 	}
-	all := &viewv1alpha1.ClusterSetMemberList{}
+	all := &viewv1alpha1.ClusterSetMemberList{Items: []viewv1alpha1.ClusterSetMember{}}
 	options := metav1.ListOptions{Limit: 500, FieldSelector: fields.OneTermEqualSelector("spec.clusterSet", set).String()}
 	for {
 		page, err := h.clusters.ViewV1alpha1().ClusterSetMembers().List(ctx, options)
@@ -151,7 +151,7 @@ func clusterRows(list *clusterv1.ManagedClusterList) *metav1.Table {
 	return rows
 }
 
-// status is that of a condition, Unknown when nobody has written it.
+// status is that of a condition, Unknown when it has not been written.
 func status(c *clusterv1.ManagedCluster, conditionType string) string {
 	if condition := meta.FindStatusCondition(c.Status.Conditions, conditionType); condition != nil {
 		return string(condition.Status)

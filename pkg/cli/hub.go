@@ -95,7 +95,7 @@ func (h *hub) objects() (client.Client, error) { return client.New(h.config, cli
 
 // listClusters reads the clusters in pages: there may be many.
 func (h *hub) listClusters(ctx context.Context, options metav1.ListOptions) (*clusterv1.ManagedClusterList, error) {
-	all := &clusterv1.ManagedClusterList{}
+	all := &clusterv1.ManagedClusterList{Items: []clusterv1.ManagedCluster{}}
 	options.Limit = 500
 	for {
 		page, err := h.clusters.ClusterV1().ManagedClusters().List(ctx, options)

@@ -57,10 +57,10 @@ func (g *global) newIAMRoleCommand() *cobra.Command {
 	o := &iamRoleOptions{global: g, out: newFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:   "iam-role --hub-cluster-arn ARN [--managed-cluster-arn ARN] --oidc-provider ISSUER",
-		Short: "Print how to make the IAM role of the hub, or of a managed cluster, for registration by AWS IAM",
+		Short: "Print the commands that make the IAM role of the hub or of a managed cluster, for registration by AWS IAM",
 		Long: "iam-role prints the commands of the aws CLI that make the IAM role of the hub's controller or, with " +
 			"--managed-cluster-arn, that of the cluster's agent. Run them with credentials of the account that the cluster is in. " +
-			"It asks nobody and changes nothing.\n\n" +
+			"It sends no requests and changes nothing.\n\n" +
 			"The issuer of an EKS cluster: aws eks describe-cluster --name NAME --query cluster.identity.oidc.issuer",
 		Example: example(`
 kubectl hub iam-role --hub-cluster-arn arn:aws:eks:eu-west-1:123456789012:cluster/hub --oidc-provider https://oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLE
@@ -72,13 +72,13 @@ kubectl hub iam-role --hub-cluster-arn arn:aws:eks:eu-west-1:123456789012:cluste
 	addHubARNFlags(fs, &o.hubARN, "ARN of the hub's EKS cluster.")
 	fs.StringVar(&o.managedARN, "managed-cluster-arn", "", "ARN of the managed EKS cluster, for the role of its agent.")
 	fs.StringVar(&o.oidcProvider, "oidc-provider", "",
-		"OIDC issuer of the cluster that the role is for: of the hub's or, with --managed-cluster-arn, of that one. IAM has to have it as a provider.")
-	fs.StringVar(&o.serviceAccount, "service-account", "", "Service account that may act as the role, NAMESPACE/NAME. The default is "+
+		"OIDC issuer of the hub's EKS cluster or, with --managed-cluster-arn, of the managed one. IAM needs it as an OIDC provider.")
+	fs.StringVar(&o.serviceAccount, "service-account", "", "Service account that may act as the role, as NAMESPACE/NAME. The default is "+
 		hubServiceAccount+", or "+registration.AgentNamespace+"/"+registration.AgentServiceAccount+".")
 	fs.StringVar(&o.hubAccess, "eks-access", accessEntry,
-		"How the hub lets roles in, as hub-controller-manager has it: "+accessEntry+" or "+awsAuth+".")
+		"How the hub gives roles access to EKS, as set for hub-controller-manager: "+accessEntry+" or "+awsAuth+".")
 	fs.StringSliceVar(&o.tags, "aws-resource-tags", nil,
-		"Tags of what the hub makes in AWS, as hub-controller-manager has them: the hub's role may set these, and its own.")
+		"Tags of what the hub makes in AWS, as set for hub-controller-manager: the hub's role may set these tags and its own.")
 	o.out.addTo(cmd)
 	must(cmd.RegisterFlagCompletionFunc("eks-access",
 		cobra.FixedCompletions([]string{accessEntry, awsAuth}, cobra.ShellCompDirectiveNoFileComp)))

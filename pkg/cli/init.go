@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -26,6 +27,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
+	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -48,9 +50,9 @@ func (g *global) newInitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Prepare a hub for clusters to join it, and print the join command",
-		Long: "init makes the rights of bootstrap tokens on a hub: who has one may make a cluster, in the default set, and ask for " +
-			"its certificate. It tries whether the hub issues client certificates, makes a token and prints the join command. It " +
-			"can be run again. The hub itself, hub-apiserver and hub-controller-manager, has to be there already.",
+		Long: "init gives bootstrap tokens their rights on a hub: with one, a cluster can make its ManagedCluster, in the default set, " +
+			"and ask for a certificate. It tests whether the hub issues client certificates, makes a token and prints the join " +
+			"command. It can be run again. hub-apiserver and hub-controller-manager have to run already.",
 		Example: example(`
 kubectl hub init --wait --context hub
 kubectl hub init --registration-auth=awsirsa --hub-cluster-arn arn:aws:eks:eu-west-1:123456789012:cluster/hub`),
@@ -59,8 +61,8 @@ kubectl hub init --registration-auth=awsirsa --hub-cluster-arn arn:aws:eks:eu-we
 	}
 	o.addTo(cmd)
 	cmd.Flags().BoolVar(&o.listCSRs, "agents-list-csrs", false,
-		"Let bootstrap tokens list and watch all certificate requests of the hub, and get every cluster. Open Cluster Management's agents do so, "+
-			"hub-agent does not. hub-controller-manager has the same flag for agents that have joined.")
+		"Let bootstrap tokens list and watch all certificate requests of the hub, and get every ManagedCluster. Open Cluster Management's agents "+
+			"need this, hub-agent does not. hub-controller-manager has the same flag for agents that have joined.")
 	o.addWait(cmd.Flags(), "the hub serves its API and its controllers run")
 	return cmd
 }
@@ -87,7 +89,7 @@ func (o *initOptions) run(ctx context.Context) error {
 	}
 	if slices.Contains(o.auths, authCSR) {
 		if err := o.tryCertificate(ctx, h); err != nil {
-			o.warn("the hub issues no client certificates, and no cluster can join by %s: %v", authCSR, err)
+			o.warn("the hub issues no client certificates, so no cluster can join by %s: %v", authCSR, err)
 		}
 	}
 	if slices.Contains(o.auths, authAWS) {
@@ -156,7 +158,8 @@ func (o *initOptions) tryCertificate(ctx context.Context, h *hub) (err error) {
 	if _, err := requests.UpdateApproval(ctx, csr.Name, csr, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("trying it: %w", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, trialFor, fmt.Errorf("none within %s", trialFor))
+	patience := cmp.Or(o.trial, trialFor)
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("none within %s", patience))
 	defer cancel()
 	return o.await(ctx, "a client certificate", func(ctx context.Context) (bool, string, error) {
 		now, err := requests.Get(ctx, csr.Name, metav1.GetOptions{})
@@ -165,9 +168,9 @@ func (o *initOptions) tryCertificate(ctx context.Context, h *hub) (err error) {
 		}
 		for _, c := range now.Status.Conditions {
 			if c.Type == certificatesv1.CertificateFailed || c.Type == certificatesv1.CertificateDenied {
-				return false, "", fmt.Errorf("the request is %s: %s", c.Type, c.Message)
+				return false, "", fmt.Errorf("the request is %s: %s", c.Type, command.Printable(c.Message))
 			}
 		}
-		return len(now.Status.Certificate) > 0, "the request is approved and not answered", nil
+		return len(now.Status.Certificate) > 0, "the request is approved, and no certificate has been issued", nil
 	})
 }

@@ -48,10 +48,10 @@ func (g *global) newJoinCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "join --hub-token TOKEN --hub-apiserver URL --cluster-name NAME",
 		Short: "Have the managed cluster join a hub",
-		Long: "join deploys hub-agent to the managed cluster, after it has checked that the hub takes the token. kubectl hub init and " +
-			"kubectl hub get token print the command to run. Then the hub has to accept the cluster.\n\n" +
-			"The token is sent to nobody but the hub: its certificate has to be of the authority in --ca-data or --ca-file, or of " +
-			"one that this machine trusts. There is no way around that.",
+		Long: "join checks that the hub accepts the token, and then deploys hub-agent to the managed cluster. kubectl hub init and " +
+			"kubectl hub get token print the command to run. Afterwards, the hub has to accept the cluster.\n\n" +
+			"The token is sent only to a server with a trusted certificate: one of the authority in --ca-data or --ca-file or, " +
+			"without these flags, of an authority that this machine trusts. This cannot be turned off.",
 		Example: example(`
 kubectl hub join --hub-token … --hub-apiserver https://hub.example.com --ca-data … --cluster-name c1 --wait
 kubectl hub join --registration-auth=awsirsa --eks-hub-cluster-arn arn:aws:eks:eu-west-1:123456789012:cluster/hub …`),
@@ -60,17 +60,17 @@ kubectl hub join --registration-auth=awsirsa --eks-hub-cluster-arn arn:aws:eks:e
 	}
 	fs := cmd.Flags()
 	o.way.addTo(fs)
-	fs.StringVar(&o.clusterName, "cluster-name", "", "Name of the cluster on the hub, a DNS label that no other cluster has.")
-	fs.StringVar(&o.auth, "registration-auth", o.auth, "How the cluster proves who it is: "+authCSR+" (a certificate) or "+authAWS+
+	fs.StringVar(&o.clusterName, "cluster-name", "", "Name of the cluster on the hub: a DNS label, at most 63 characters, that no other cluster has.")
+	fs.StringVar(&o.auth, "registration-auth", o.auth, "How the cluster proves its identity: "+authCSR+" (a certificate) or "+authAWS+
 		" (AWS IAM; also spelled "+authAWSOfSeed+").")
 	addHubARNFlags(fs, &o.hubARN, "ARN of the hub's EKS cluster, for "+authAWS+".")
 	fs.StringVar(&o.managedARN, "managed-cluster-arn", "",
 		"ARN of the managed EKS cluster, for "+authAWS+". The default is the name of the cluster in the kubeconfig.")
 	fs.StringVar(&o.serverURL, "cluster-server-url", "",
-		"https URL by which others reach the cluster, for its ManagedCluster. The default is that of the kubeconfig, unless that is this "+
-			"machine.")
+		"https URL of the cluster's API server, for users of the hub. The default is that of the kubeconfig, unless it is an address of "+
+			"this machine.")
 	fs.StringVar(&o.image, "image", o.image, "Image of hub-agent.")
-	o.addWait(fs, "the cluster has joined, for which the hub has to accept it")
+	o.addWait(fs, "the cluster has joined; the hub has to accept it first")
 	o.out.addTo(cmd)
 	cmd.Flag("output").Usage =
 		"Format of the result: text or json; yaml prints what would be deployed, the token included, and deploys nothing."
@@ -105,7 +105,7 @@ func (o *joinOptions) validate() error {
 		return fmt.Errorf("--cluster-name: %w", err)
 	}
 	if o.image == "" {
-		return fmt.Errorf("--image must be set: this program is of version %s, and knows no image of hub-agent that was built with it", o.version)
+		return fmt.Errorf("--image must be set to an image of hub-agent: there is no default for version %s of this program", o.version)
 	}
 	if strings.ContainsFunc(o.image, unicode.IsSpace) {
 		return fmt.Errorf("--image must be the name of an image, not %q", o.image)
@@ -134,7 +134,7 @@ func (o *joinOptions) validateServerURL() error {
 	}
 	config, err := o.restConfig()
 	if err != nil {
-		return nil // whoever prints manifests needs no kubeconfig, and for the others it is an error later
+		return nil // printing manifests needs no kubeconfig; for all else this is an error later
 	}
 	if strings.HasPrefix(config.Host, "https://") && !isLoopback(config.Host) {
 		o.serverURL = config.Host
@@ -223,7 +223,7 @@ func (o *joinOptions) print(accept string) error {
 	role := ""
 	if o.roles != nil {
 		result.RoleARN = o.roles.ManagedRoleARN()
-		role = fmt.Sprintf("It acts as the IAM role %s, which has to exist.\n", result.RoleARN)
+		role = fmt.Sprintf("It uses the IAM role %s, which has to exist.\n", result.RoleARN)
 	}
 	if o.wait {
 		return o.out.print(o.Out, result, "Cluster %s has joined the hub %s.\n", o.clusterName, o.way.server)

@@ -26,7 +26,7 @@ func (g *global) newLabelCommand() *cobra.Command {
 		Use:   "label CLUSTER KEY=VALUE... KEY-...",
 		Short: "Set and remove labels of a cluster, and with them the sets that it is in",
 		Long: "label sets and removes labels of a cluster. A label under cluster.open-cluster-management.io/ or " +
-			"info.open-cluster-management.io/ takes the right to create managedclusters/label with the name KEY:VALUE.",
+			"info.open-cluster-management.io/ needs the permission to create managedclusters/label with the name KEY:VALUE.",
 		Example: example(`
 kubectl hub label c1 env=production region-
 kubectl hub label c1 cluster.open-cluster-management.io/clusterset=payments --overwrite`),
@@ -57,7 +57,7 @@ kubectl hub label c1 cluster.open-cluster-management.io/clusterset=payments --ov
 			return out.print(g.Out, result, "labelled managed cluster %s\n", cluster.Name)
 		},
 	}
-	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "Change labels that have another value.")
+	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "Change labels that already have another value.")
 	out.addTo(cmd)
 	return cmd
 }

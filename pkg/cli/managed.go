@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
+	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -94,12 +95,12 @@ func (m *managed) checkFree(ctx context.Context, o *joinOptions, known bool) err
 			"with that name", have.clusterName, after(" with ", have.server()))
 	}
 	if server := have.server(); server != "" && server != o.way.server {
-		m.warn("this cluster has joined the hub %s: it goes to %s now, and the other will miss it, if it is another", server,
+		m.warn("this cluster has joined the hub %s, and now joins %s: if that is another hub, the first one will show the cluster as unavailable", server,
 			o.way.server)
 	}
 	if known && have.clusterName == "" {
-		m.warn("the hub has a cluster %s already: if that is another one than this, join with another name; if it is this one from "+
-			"before, it has to be deleted there, or the certificate request of the new agent approved", o.clusterName)
+		m.warn("the hub has a cluster %s already: if that is another cluster, join with another name; if it is this cluster, from an "+
+			"earlier join, delete it on the hub or approve the certificate request of the new agent", o.clusterName)
 	}
 	return nil
 }
@@ -118,7 +119,7 @@ func (m *managed) deploy(ctx context.Context, agent manifests.Agent) error {
 		case err != nil && !missing[i]:
 			return m.explain(err)
 		case err == nil && !ours && o.GetKind() != "Namespace":
-			return fmt.Errorf("%s was not made by kubectl hub, and is in the way: remove it, or hand it over with the label %s=%s",
+			return fmt.Errorf("%s already exists and was not made by kubectl hub: delete it, or let kubectl hub change it by adding the label %s=%s",
 				describe(o), manifests.LabelManagedBy, manifests.ManagedBy)
 		case err == nil && !ours:
 			objects[i] = nil
@@ -191,7 +192,7 @@ func (m *managed) podState(ctx context.Context, name string) (string, error) {
 			return stateOf(&pods.Items[i]), nil
 		}
 	}
-	return "there is no pod of it yet", nil
+	return "its pod does not exist yet", nil
 }
 
 func stateOf(pod *corev1.Pod) string {
@@ -204,14 +205,14 @@ func stateOf(pod *corev1.Pod) string {
 			if t := c.LastTerminationState.Terminated; t != nil {
 				last = lastLine(t.Message)
 			}
-			return "its container waits: " + c.State.Waiting.Reason + after(": ", c.State.Waiting.Message) + after(": ", last)
+			return command.Printable("its container waits: " + c.State.Waiting.Reason + after(": ", c.State.Waiting.Message) + after(": ", last))
 		case c.State.Terminated != nil:
-			return "its container has ended: " + lastLine(c.State.Terminated.Message)
+			return "its container has ended: " + command.Printable(lastLine(c.State.Terminated.Message))
 		}
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status != corev1.ConditionTrue {
-			return "its pod is not scheduled" + after(": ", c.Message)
+			return "its pod is not scheduled" + after(": ", command.Printable(c.Message))
 		}
 	}
 	return "its pod is not started yet"

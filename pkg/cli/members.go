@@ -18,8 +18,8 @@ func (g *global) newMembersCommand() *cobra.Command {
 	out := newTable()
 	cmd := &cobra.Command{
 		Use:               "members SET",
-		Short:             "Show the clusters in a set, and how they are",
-		Long:              "members shows the clusters in a set. The right to get the set is enough to see them.",
+		Short:             "Show the members of a set and their state",
+		Long:              "members shows the clusters in a set. This needs only the permission to get the set.",
 		Example:           example("kubectl hub members production"),
 		Args:              oneArg("a cluster set"),
 		ValidArgsFunction: first(g.names(setNames)),

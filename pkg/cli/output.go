@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -152,17 +151,4 @@ func must(err error) {
 	if err != nil {
 		panic(err)
 	}
-}
-
-// shown is what others wrote, for a terminal: on one line, and without what moves the cursor or turns the direction of the text.
-func shown(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		if strconv.IsPrint(r) {
-			b.WriteRune(r)
-			continue
-		}
-		b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-	}
-	return b.String()
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
@@ -36,9 +37,9 @@ type request struct {
 
 func (r request) String() string {
 	if r.NotAnAgents != "" {
-		return fmt.Sprintf("%s, asked for by %s, is not an agent's: %s", r.Name, shown(r.Requester), shown(r.NotAnAgents))
+		return fmt.Sprintf("%s, asked for by %s, is not an agent's: %s", r.Name, command.Printable(r.Requester), command.Printable(r.NotAnAgents))
 	}
-	return fmt.Sprintf("%s, asked for by %s, for the key with SHA-256 %s", r.Name, shown(r.Requester), r.Key)
+	return fmt.Sprintf("%s, asked for by %s, for the key with SHA-256 %s", r.Name, command.Printable(r.Requester), r.Key)
 }
 
 func requesters(requests []request) []string {
@@ -151,7 +152,7 @@ func madeWith(cluster *clusterv1.ManagedCluster) string {
 	case "":
 		return ""
 	case registration.UndecidedKey:
-		return "made with what is no SHA-256 of a key: " + shown(cluster.Annotations[registration.AnnotationAgentKey])
+		return "made with what is no SHA-256 of a key: " + command.Printable(cluster.Annotations[registration.AnnotationAgentKey])
 	default:
 		return "made with the key with SHA-256 " + made
 	}
@@ -221,7 +222,7 @@ func (h *hub) leftToAdmin(ctx context.Context, cluster *clusterv1.ManagedCluster
 		case asker == agentcsr.Agent:
 			return "" // it decides by the key that it has pinned, and says so
 		case asker == agentcsr.Stranger:
-			why = "comes from " + shown(request.Spec.Username) + ", so the hub leaves it to you"
+			why = "comes from " + command.Printable(request.Spec.Username) + ", so the hub leaves it to you"
 			if agentcsr.MayBeNamed(request.Spec.Username) {
 				why += " unless --bootstrap-identities names that user"
 			}
@@ -240,7 +241,7 @@ func (h *hub) leftToAdmin(ctx context.Context, cluster *clusterv1.ManagedCluster
 // said is what the hub says of a request that it leaves to an admin.
 func said(cluster *clusterv1.ManagedCluster) string {
 	if c := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionRequestWaits); c != nil && c.Status == metav1.ConditionTrue {
-		return shown(c.Message)
+		return command.Printable(c.Message)
 	}
 	return ""
 }

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
+	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/irsa"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -35,7 +36,7 @@ const (
 	// authAWSOfSeed is the same, as the specification of the registration spells it.
 	authAWSOfSeed = "aws-irsa"
 
-	// defaultTokenTTL is enough for a day's work: whoever finds a token can ask for certificates.
+	// defaultTokenTTL is enough for a day's work, and short: a token that is found can be used to ask for certificates.
 	defaultTokenTTL = 24 * time.Hour
 	// longestTokenTTL is more than API servers grant.
 	longestTokenTTL  = 10 * 365 * 24 * time.Hour
@@ -63,7 +64,7 @@ type tokenOptions struct {
 func (o *tokenOptions) addTo(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringSliceVar(&o.auths, "registration-auth", []string{authCSR},
-		"How clusters are going to prove who they are: "+authCSR+" (a certificate), "+authAWS+" (AWS IAM; also spelled "+
+		"How clusters prove their identity: "+authCSR+" (a certificate), "+authAWS+" (AWS IAM; also spelled "+
 			authAWSOfSeed+"), or both.")
 	fs.StringSliceVar(&o.auths, "registration-drivers", o.auths, "The same as --registration-auth.")
 	addHubARNFlags(fs, &o.hubARN,
@@ -71,10 +72,10 @@ func (o *tokenOptions) addTo(cmd *cobra.Command) {
 	fs.StringVar(&o.server, "hub-apiserver", "",
 		"https URL by which the clusters reach the hub. The default is that of the kubeconfig.")
 	fs.DurationVar(&o.ttl, "token-ttl", defaultTokenTTL,
-		"How long the token can be used to join, or to join again when a certificate has expired. The hub's API server may allow less.")
+		"How long the token can be used, from 10m to 87600h. The hub's API server may allow less.")
 	fs.BoolVar(&o.bootstrapToken, "use-bootstrap-token", false,
-		"Make a short bootstrap token, as kubeadm does, instead of one of a service account. The hub's API server has to take them "+
-			"(--enable-bootstrap-token-auth).")
+		"Make a short bootstrap token, as kubeadm does, instead of one of a service account. The hub's API server has to run with "+
+			"--enable-bootstrap-token-auth.")
 	fs.StringVar(&o.file, "output-join-command-file", "", "File to write the join command to as well, readable by its owner only.")
 	must(cmd.RegisterFlagCompletionFunc("registration-auth",
 		cobra.FixedCompletions([]string{authCSR, authAWS}, cobra.ShellCompDirectiveNoFileComp)))
@@ -209,10 +210,10 @@ func (o *tokenOptions) newJoining(ctx context.Context, h *hub) (*joining, error)
 		j.Server = o.server
 	}
 	if config.Insecure {
-		o.warn("the kubeconfig does not say how the hub is trusted: the clusters need --ca-file, unless they trust it anyway")
+		o.warn("the kubeconfig does not verify the certificate of the hub: the clusters need --ca-file, unless their systems trust it")
 	}
 	if isLoopback(j.Server) {
-		o.warn("%s is this machine: clusters elsewhere need another address of the hub (--hub-apiserver)", j.Server)
+		o.warn("%s is this machine: clusters on other machines need another address of the hub (--hub-apiserver)", j.Server)
 	}
 	var err error
 	if o.bootstrapToken {
@@ -228,7 +229,7 @@ func (o *tokenOptions) newJoining(ctx context.Context, h *hub) (*joining, error)
 }
 
 func (g *global) warn(format string, args ...any) {
-	_, _ = fmt.Fprintf(g.ErrOut, "Warning: "+format+"\n", args...)
+	_, _ = fmt.Fprintf(g.ErrOut, "Warning: %s\n", command.Printable(fmt.Sprintf(format, args...)))
 }
 
 func isLoopback(server string) bool {
@@ -240,7 +241,7 @@ func isLoopback(server string) bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// joinCommand has the certificate authority in it, so that join never has to talk to somebody it does not trust.
+// joinCommand has the certificate authority in it, so that join never sends the token to a server that it does not trust.
 func (o *tokenOptions) joinCommand(j *joining) string {
 	args := []string{"kubectl hub join", "--hub-token", j.Token, "--hub-apiserver", j.Server}
 	if j.CA != "" {

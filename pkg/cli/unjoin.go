@@ -45,16 +45,16 @@ func (g *global) newUnjoinCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "unjoin --cluster-name NAME",
 		Short: "Have the managed cluster leave its hub, and remove the agent",
-		Long: "unjoin has the managed cluster tell its hub that it leaves, waits until the hub has taken its rights away, and removes " +
-			"the agent and all that join has made. The cluster does that itself, by a Job: only its agent can use its identity, and it " +
-			"reaches the hub where this machine may not. The ManagedCluster stays on the hub, not accepted, for an admin to delete.",
+		Long: "unjoin tells the hub that the managed cluster leaves, waits until the hub has revoked its rights, and removes the agent " +
+			"and all that join has made. A Job in the cluster tells the hub, because only the agent can use the cluster's identity, " +
+			"and because this machine may not reach the hub. The ManagedCluster stays on the hub, not accepted, until an admin deletes it.",
 		Example: example("kubectl hub unjoin --cluster-name c1"),
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&o.clusterName, "cluster-name", "", "Name of the cluster on the hub.")
-	fs.BoolVar(&o.force, "force", false, "Remove the agent even if the hub cannot be told.")
+	fs.BoolVar(&o.force, "force", false, "Remove the agent even if the hub cannot be told. Then delete the ManagedCluster on the hub.")
 	o.addTimeout(fs)
 	o.out.addTo(cmd)
 	return cmd
@@ -96,8 +96,8 @@ func (o *unjoinOptions) run(ctx context.Context) error {
 	}{o.clusterName, left, removed}
 	switch {
 	case left:
-		return o.out.print(o.Out, result, "Cluster %s has left its hub. Its ManagedCluster is left there, to be deleted by an "+
-			"admin:\n\n    kubectl delete managedcluster %[1]s\n", o.clusterName)
+		return o.out.print(o.Out, result, "Cluster %s has left its hub. Its ManagedCluster is still there; an admin can delete "+
+			"it:\n\n    kubectl delete managedcluster %[1]s\n", o.clusterName)
 	case removed:
 		return o.out.print(o.Out, result, "The agent is removed. The hub was not told; if it has a ManagedCluster %s, delete it "+
 			"there.\n", o.clusterName)
@@ -105,7 +105,7 @@ func (o *unjoinOptions) run(ctx context.Context) error {
 	return o.out.print(o.Out, result, "There is no agent on this cluster.\n")
 }
 
-// leave has the agent's own identity tell the hub. Whoever has none has nothing to leave.
+// leave has the agent's own identity tell the hub. A cluster without an identity has nothing to leave.
 func (m *managed) leave(ctx context.Context, have identity, force bool) (left bool, err error) {
 	if len(have.kubeconfig) == 0 {
 		return false, nil
@@ -114,7 +114,7 @@ func (m *managed) leave(ctx context.Context, have identity, force bool) (left bo
 	err = m.Get(ctx, key(manifests.AgentName), deployment)
 	switch {
 	case apierrors.IsNotFound(err):
-		err = fmt.Errorf("the agent's Deployment %s/%s is not there: run join again, and then this", registration.AgentNamespace,
+		err = fmt.Errorf("the agent's Deployment %s/%s does not exist: run kubectl hub join again, and then unjoin", registration.AgentNamespace,
 			manifests.AgentName)
 	case err != nil:
 		return false, m.explain(err)
@@ -213,7 +213,7 @@ func leaveJobFrom(ctx context.Context, deployment *appsv1.Deployment) (*batchv1.
 	container := &spec.Containers[agent]
 	container.Args = []string{"unjoin", "--namespace=" + registration.AgentNamespace}
 	if deadline, ok := ctx.Deadline(); ok {
-		// It is to say why it gives up while somebody listens.
+		// It gives up before this command does, so that it can say why.
 		patience := max(time.Until(deadline)-cleanupTimeout, shortestLeave).Round(time.Second)
 		container.Args = append(container.Args, "--timeout="+patience.String())
 	}

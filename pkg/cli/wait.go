@@ -4,12 +4,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
 const (
@@ -32,7 +35,7 @@ func (w *waiting) addWait(fs *pflag.FlagSet, until string) {
 }
 
 func (w *waiting) addTimeout(fs *pflag.FlagSet) {
-	fs.DurationVar(&w.timeout, "timeout", 5*time.Minute, "How long to wait, altogether.")
+	fs.DurationVar(&w.timeout, "timeout", 5*time.Minute, "How long to wait in total, above 0.")
 }
 
 func (w *waiting) validateTimeout() error {
@@ -63,13 +66,13 @@ func (g *global) await(ctx context.Context, what string, look func(context.Conte
 			return err
 		}
 		if ctx.Err() == nil { // the last look may have ended early, and then knows nothing
-			state = now
+			state = command.Printable(now)
 		}
 		if time.Since(started) >= quietFor && (state != said || time.Since(saidAt) >= repeatAfter) {
 			_, _ = fmt.Fprintf(g.ErrOut, "Waiting for %s%s ... (%s)\n", what, after(": ", state), time.Since(started).Round(time.Second))
 			said, saidAt = state, time.Now()
 		}
-		timer := time.NewTimer(pollInterval)
+		timer := time.NewTimer(cmp.Or(g.poll, pollInterval))
 		select {
 		case <-ctx.Done():
 			timer.Stop()

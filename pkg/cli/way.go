@@ -37,12 +37,12 @@ type wayToHub struct {
 }
 
 func (w *wayToHub) addTo(fs *pflag.FlagSet) {
-	fs.StringVar(&w.token, "hub-token", "", "Bootstrap token of the hub.")
+	fs.StringVar(&w.token, "hub-token", "", "Bootstrap token of the hub, from kubectl hub get token.")
 	fs.StringVar(&w.server, "hub-apiserver", "", "https URL of the hub's API server.")
 	fs.StringVar(&w.caFile, "ca-file", "", "PEM file with the certificate authority of the hub.")
 	fs.StringVar(&w.caData, "ca-data", "",
-		"The same as text, base64 as in a kubeconfig. Without either, the authorities that this machine trusts are.")
-	fs.StringVar(&w.proxyURL, "proxy-url", "", "URL of the proxy by which the cluster reaches the hub.")
+		"The same certificate as base64 text, as in a kubeconfig. Without --ca-file and --ca-data, the authorities that this machine trusts are used.")
+	fs.StringVar(&w.proxyURL, "proxy-url", "", "URL of the proxy through which the cluster reaches the hub.")
 }
 
 func (w *wayToHub) validate() error {
@@ -52,7 +52,7 @@ func (w *wayToHub) validate() error {
 	case w.token == "":
 		return errors.New("--hub-token must be set: " + how)
 	case strings.ContainsFunc(w.token, unicode.IsSpace):
-		return errors.New("--hub-token has white space in it, and no token has: " + how)
+		return errors.New("--hub-token must not have white space: " + how)
 	case w.server == "":
 		return errors.New("--hub-apiserver must be set: the https URL of the hub's API server")
 	}
@@ -60,7 +60,7 @@ func (w *wayToHub) validate() error {
 		return err
 	}
 	if u, err := url.Parse(w.proxyURL); w.proxyURL != "" && (err != nil || u.Scheme == "" || u.Host == "") {
-		return errors.New("--proxy-url must be a URL") // which may have a password in it
+		return errors.New("--proxy-url must be a URL, such as http://proxy.example.com:3128") // it is not shown: it may have a password
 	}
 	return w.readCA()
 }
@@ -69,7 +69,7 @@ func (w *wayToHub) readCA() (err error) {
 	flag := "--ca-file"
 	switch {
 	case w.caFile != "" && w.caData != "":
-		return errors.New("--ca-file and --ca-data are the same, only one can be set")
+		return errors.New("--ca-file and --ca-data cannot be used together: set only one of them")
 	case w.caFile != "":
 		if w.ca, err = os.ReadFile(w.caFile); err != nil {
 			return fmt.Errorf("--ca-file: %w", err)
@@ -77,7 +77,7 @@ func (w *wayToHub) readCA() (err error) {
 	case w.caData != "":
 		flag = "--ca-data"
 		if w.ca, err = base64.StdEncoding.DecodeString(w.caData); err != nil {
-			return errors.New("--ca-data is not base64: copy all of it")
+			return errors.New("--ca-data is not base64: copy the whole value")
 		}
 	default:
 		return nil
@@ -123,7 +123,7 @@ func (w *wayToHub) try(ctx context.Context, cluster, auth string) (known bool, e
 	case apierrors.IsAlreadyExists(err):
 		known = true
 	case err != nil:
-		return false, fmt.Errorf("the hub does not let the token make managed cluster %s: %w", cluster, err)
+		return false, fmt.Errorf("the token may not make managed cluster %s on the hub: %w", cluster, err)
 	}
 	if auth != authCSR {
 		return known, nil
@@ -138,10 +138,10 @@ func (h *hub) mayAskForCertificates(ctx context.Context) error {
 				Verb: verb, Group: certificatesv1.GroupName, Resource: "certificatesigningrequests"}}}
 		answer, err := h.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err != nil {
-			return fmt.Errorf("what the token may do on the hub: %w", err)
+			return fmt.Errorf("asking the hub what the token may do: %w", err)
 		}
 		if !answer.Status.Allowed {
-			return fmt.Errorf("the token may not %s certificatesigningrequests on the hub: kubectl hub init, there, gives "+
+			return fmt.Errorf("the token may not %s certificatesigningrequests on the hub: run kubectl hub init there, which gives "+
 				"bootstrap tokens the rights that they need", verb)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -35,7 +34,7 @@ func Main(cmd *cobra.Command) int {
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
 	defer logs.FlushLogs()
 	if err := cmd.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", strings.Join(strings.Fields(err.Error()), " "))
+		fmt.Fprintln(os.Stderr, "Error:", ErrorLine(err))
 		return 1
 	}
 	return 0

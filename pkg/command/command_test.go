@@ -5,6 +5,7 @@ package command
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -55,5 +56,13 @@ func TestMain_EndsAsItShould(t *testing.T) {
 		if got := cmd.ProcessState.String(); got != want.state || says.String() != want.says {
 			t.Errorf("%s: %s, %q", does, got, says.String())
 		}
+	}
+}
+
+// Servers write parts of errors. A terminal shows them, and does nothing that is in them.
+func TestErrorLine_IsOneLineThatMovesNoCursor(t *testing.T) {
+	got := ErrorLine(fmt.Errorf("a\n\tb: %w", errors.New("\x1b[2Jc\u202ed")))
+	if want := `a b: \x1b[2Jc\u202ed`; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

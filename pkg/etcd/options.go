@@ -45,10 +45,10 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.DataDir, "data-dir", o.DataDir,
 		"Directory of the embedded etcd, used when --etcd-servers is not set. Only one process can use it at a time.")
 	fs.Int64Var(&o.QuotaBackendBytes, quotaFlag, o.QuotaBackendBytes,
-		"Size in bytes that the database of the embedded etcd may reach. The last eighth of it, 256 MiB at most, is for deletions: "+
-			"other writes are refused there, until compaction and defragmentation have made room. Above 8 GiB etcd gets slower.")
+		"Largest size of the embedded etcd's database, in bytes. The last eighth of it, at most 256 MiB, is kept for deletions: other "+
+			"writes are refused then, until compaction and defragmentation have made room. Above 8 GiB, etcd gets slower.")
 	fs.BoolVar(&o.UnsafeNoFsync, "embedded-etcd-unsafe-no-fsync", o.UnsafeNoFsync,
-		"For tests only: the embedded etcd does not wait for the disk, and a crash of the machine loses acknowledged writes.")
+		"For tests only: the embedded etcd does not wait for the disk, so a crash of the machine loses acknowledged writes.")
 }
 
 // Validate returns one error for each option that Start could not work with.

@@ -154,7 +154,7 @@ func CreatorPolicy(hub Cluster, accessEntries bool, tagKeys ...string) Policy {
 		Effect:   allow,
 		Action:   Values{"eks:CreateAccessEntry"},
 		Resource: Values{hub.String()},
-		// Whoever may make an entry of any principal may make himself an admin of the hub.
+		// An entry of any principal would be enough to become an admin of the hub.
 		Condition: map[string]map[string]Values{"ArnLike": {"eks:principalArn": {hubRoles}}},
 	}, Statement{
 		Effect: allow,

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/clusterhub/clusterhub/pkg/irsa"
-	"github.com/clusterhub/clusterhub/test/fakeaws"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/fakeaws"
 )
 
 // bootstrapManifest has the identity that agents join with.

@@ -46,7 +46,7 @@ func (l *localClusters) trustsIssuers(t *testing.T) {
 	}
 	ofCorp.RoleBindings = []v1alpha1.RoleBindings{
 		{Subjects: append(users("ann"), rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "devs"}), RoleRefs: []v1alpha1.RoleRef{editor}},
-		// Verbatim: eve is named as the cluster knows her, and bob is not.
+		// Verbatim: eve has the name that the cluster knows, and bob has not.
 		{Subjects: users("::corp:eve", "::bob"), RoleRefs: []v1alpha1.RoleRef{nodes}},
 	}
 	staff := l.askFor(t, "staff", ofCorp)
@@ -236,7 +236,7 @@ func (l *localClusters) delete(t *testing.T, ar *v1alpha1.AccessRequest) {
 	l.kubectl(t, "delete", "accessrequest", ar.Name, "-n", ar.Namespace, "--timeout="+localTimeout.String())
 }
 
-// login is a user with a kubeconfig, and a plugin that gives him a token without asking him.
+// login is a user with a kubeconfig, and a plugin that gives a token without asking.
 type login struct {
 	l                     *localClusters
 	dir, kubeconfig, path string

@@ -58,7 +58,7 @@ func doing(operation string) map[string]string {
 	return map[string]string{v1alpha1.OperationAnnotation: operation}
 }
 
-// held is a request whose metadata are Eve's by server-side apply, so that she can take them back by it.
+// held is a request whose metadata are Eve's by server-side apply, so that Eve can take them back by it.
 func (p *policed) held(name string, annotations map[string]string, finalizers ...string) *v1alpha1.AccessRequest {
 	p.Helper()
 	ar := asking(name, `{`+anyToken+`}`)
@@ -177,7 +177,7 @@ func TestAccessPolicy_End(t *testing.T) {
 	right := `[{"op":"add","path":"/rules/-","value":{"apiGroups":["clusters.openmcp.cloud"],` +
 		`"resources":["accessrequests/finalizers"],"resourceNames":["there"],"verbs":["update"]}}]`
 	p.kubectl("", "patch", "role", "finalizers", "-n", "eve", "--type=json", "-p", right)
-	eventually(t, "with the right she may", func(context.Context) (bool, error) {
+	eventually(t, "with the right Eve may", func(context.Context) (bool, error) {
 		err := p.changes(there, doing("ignore"), nil, true)["update"]()
 		return err == nil, err
 	})
@@ -217,7 +217,7 @@ func (p *policed) throughStatus() {
 	}
 }
 
-// With the policy, the provider of artifacts/deploy gives access and takes it back, whatever Eve does, and however she ends it.
+// With the policy, the provider of artifacts/deploy gives access and takes it back, whatever Eve does, and in whatever way Eve ends it.
 func TestAccessPolicy_EndProvider(t *testing.T) {
 	t.Parallel()
 	p := newProviding(t, func(c *localhub.Config) { c.HubControllerManagerArgs = []string{"--registration-drivers="} })

@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
-// Eve may write AccessRequests in her namespace, and has the right to access one Cluster and one ClusterRequest of another.
+// Eve may write AccessRequests in the namespace eve, and has the right to access one Cluster and one ClusterRequest of another.
 const evesRights = `
 apiVersion: v1
 kind: Namespace
@@ -202,7 +202,7 @@ func TestAccessPolicy_Clusters(t *testing.T) {
 	p.prepared()
 }
 
-// elsewhere: Eve cannot take another namespace for her own.
+// elsewhere: Eve cannot take over another namespace.
 func (p *policed) elsewhere() {
 	p.Helper()
 	ar := asking("theirs", `{"clusterRef":{"namespace":"teams","name":"private"},`+anyToken+`}`)
@@ -219,7 +219,7 @@ func (p *policed) elsewhere() {
 	}
 }
 
-// ofOthers: what an admin has asked for in Eve's namespace, she cannot change into what she wants. She can do the rest.
+// ofOthers: Eve cannot change what an admin has asked for in Eve's namespace into something else. Eve can do the rest.
 func (p *policed) ofOthers() {
 	p.Helper()
 	ar := asking("admins", `{"clusterRef":{"namespace":"teams","name":"private"},"ttl":"2h",`+anyToken+`}`)

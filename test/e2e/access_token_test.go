@@ -310,7 +310,7 @@ func (a *tokenAccess) refuses(t *testing.T) {
 	refused("bare", apierrors.IsForbidden, "offers no short-lived tokens")
 }
 
-// forged lets a provider try to use hub-apiserver for more than tokens of his clusters.
+// forged lets a provider try to use hub-apiserver for more than tokens of its clusters.
 func (a *tokenAccess) forged(t *testing.T) {
 	ar := a.grant(t, "forged", 0)
 	file := filepath.Join(a.hub.Dir(), "hub-apiserver.kubeconfig")

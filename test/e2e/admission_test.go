@@ -109,7 +109,7 @@ func TestAdmission_APolicyForOthersWithParametersIsNoneOfOurs(t *testing.T) {
 }
 
 // TestAdmission_MutatingPoliciesGrantNothing: hub-apiserver runs the front's MutatingAdmissionPolicies on our kinds, and
-// checks permissions after them. What a policy adds needs the same right of the user as what he writes himself.
+// checks permissions after them. What a policy adds needs the same right of the user as what the user writes.
 func TestAdmission_MutatingPoliciesGrantNothing(t *testing.T) {
 	for _, how := range []admissionregistrationv1.PatchType{admissionregistrationv1.PatchTypeJSONPatch, admissionregistrationv1.PatchTypeApplyConfiguration} {
 		t.Run(string(how), func(t *testing.T) {

@@ -91,7 +91,7 @@ func TestAgent_SaysNothingOfItsClusterThatIsTheHubsToSay(t *testing.T) {
 	config, heard := warned(hub.UserConfig(agent, registration.ManagedClustersGroup))
 	now := must(ours(t, config).ClusterV1().ManagedClusters().Update(t.Context(), after, metav1.UpdateOptions{}))(t)
 	if now.Annotations["agent.open-cluster-management.io/x"] != "y" || now.Annotations[registration.AnnotationAgentKey] != "ab" ||
-		len(now.Spec.ManagedClusterClientConfigs) != 1 || !heard.has(registration.AnnotationAgentKey, "stay as they are") {
+		len(now.Spec.ManagedClusterClientConfigs) != 1 || !heard.has(registration.AnnotationAgentKey, "were not changed") {
 		t.Errorf("it is %+v", now)
 	}
 	now.Finalizers = nil

@@ -104,7 +104,7 @@ func applied(_, c *clusterv1.ManagedCluster) ([]byte, error) {
 	})
 }
 
-// A change is what an attacker wants, and the rights that allow it; all other rights on clusters he has.
+// A change is what an attacker wants, and the rights that allow it; the attacker has all other rights on clusters.
 type change struct {
 	name          string
 	before, after state

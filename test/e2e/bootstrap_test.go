@@ -29,8 +29,8 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterclient "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1"
-	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // bootstrapThief has a bootstrap token, and with it what every agent has that is to join.
@@ -339,7 +339,7 @@ func (b *bootstrapThief) rival(t *testing.T) {
 	})
 }
 
-// foreigner is somebody who may do what a bootstrap identity may, but is none: his requests wait for an admin.
+// foreigner is somebody who may do what a bootstrap identity may, but is none: the requests of that user wait for an admin.
 func (b *bootstrapThief) foreigner(t *testing.T) {
 	admin := kube(t, b.hub.AdminConfig())
 	user := unique("user")

@@ -79,7 +79,7 @@ func provided(t *testing.T) (ca []byte, certFile, keyFile string) {
 }
 
 // TestCertificate_AProvidedOneIsUsedAndItsCALeftAlone: the front trusts what the operator has written into the
-// APIServices, and nobody corrects him.
+// APIServices, and nobody corrects them.
 func TestCertificate_AProvidedOneIsUsedAndItsCALeftAlone(t *testing.T) {
 	h := ownHub(t, func(c *localhub.Config) {
 		c.WithoutHubControllerManager, c.WithoutKubeControllerManager = true, true

@@ -25,10 +25,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
 
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/servingcert"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // TestDoors_EachCertificateOpensItsOwn tries every certificate that there is of a hub, and one that an agent has just been

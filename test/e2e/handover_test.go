@@ -23,9 +23,9 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/irsa"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/fakeaws"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // controllersAudit has the front write down what hub-controller-manager changes, but for the election of its leader.
@@ -281,7 +281,7 @@ func TestHandover_OneActsAndTheNextFinishesWhatItHasBegun(t *testing.T) {
 	for i, name := range names[1:] {
 		late := turns[names[i]].since(turns[name].first())
 		if i == 1 {
-			// Who has been asleep learns a moment later that he has lost the lease. What he does until then to a cluster is made
+			// A process that has been asleep learns a moment later that it has lost the lease. What it does until then to a cluster is made
 			// for a version that is outdated, and refused; the numbers of clusters in sets, and events, are not.
 			late = slices.DeleteFunc(late, func(what string) bool {
 				return strings.Contains(what, "/managedclustersets/") || strings.Contains(what, "/events")

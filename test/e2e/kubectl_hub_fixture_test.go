@@ -4,12 +4,9 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -22,17 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
-)
-
-const (
-	hubARN     = "arn:aws:eks:eu-west-1:123456789012:cluster/hub"
-	managedARN = "arn:aws:eks:eu-west-1:210987654321:cluster/c1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // plugin runs kubectl-hub as a person does who has the kubeconfig.
@@ -233,23 +223,5 @@ func sameInventory(t *testing.T, where string, before, now []string) {
 	}
 	if lost := difference(before, now); len(lost) > 0 {
 		t.Errorf("%s has lost: %v", where, lost)
-	}
-}
-
-func decodeAll(t *testing.T, text string) (objects []runtime.Object) {
-	t.Helper()
-	for reader := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text))); ; {
-		data, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return objects
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
-		if err != nil {
-			t.Fatalf("%v: %s", err, data)
-		}
-		objects = append(objects, object)
 	}
 }

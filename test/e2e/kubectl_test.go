@@ -201,7 +201,7 @@ func TestKubectl_AuthCanI(t *testing.T) {
 	who := user(t, labelRight(setLabel+":mine"))
 	contains(t, mustKubectl(t, "", "auth", "can-i", "create", "managedclusters.cluster.open-cluster-management.io/"+setLabel+":mine", "--subresource=label", "--as", who), "yes")
 	if out, err := kubectl(t, "", "auth", "can-i", "create", "managedclusters.cluster.open-cluster-management.io/"+setLabel+":other", "--subresource=label", "--as", who); err == nil {
-		t.Errorf("he can: %s", out)
+		t.Errorf("the user can: %s", out)
 	}
 	contains(t, mustKubectl(t, "", "auth", "can-i", "list", "clustersetmembers", "--as", who, "--as-group=system:authenticated"), "yes")
 	if out, err := kubectl(t, "", "get", "csm", "--as=system:anonymous"); err == nil {

@@ -26,8 +26,8 @@ import (
 
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	climanifests "github.com/clusterhub/clusterhub/pkg/cli/manifests"
-	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // deployedAgent makes what join makes on a cluster but for the Deployment, and returns a kubeconfig with the agent's rights.

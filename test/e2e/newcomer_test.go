@@ -136,7 +136,7 @@ func TestNewcomer_GetsAHub(t *testing.T) {
 	wantRows(t, up, "production-emea-amer", "frankfurt-1", "saopaulo-1", "virginia-1")
 	wantRows(t, up, "devset", "dublin-1", "oregon-1", "paris-1", "sydney-1")
 
-	// The commands that it ends with: Dana sees her set.
+	// The commands that it ends with: Dana sees the set devset.
 	_, next, found := strings.Cut(up, "Next:\n")
 	if !found {
 		t.Fatalf("nothing is said of what comes next:\n%s", up)

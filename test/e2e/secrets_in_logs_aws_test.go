@@ -16,10 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/fakeaws"
 	"github.com/clusterhub/clusterhub/test/leak"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // TestSecretsInLogs_OfAWS has a cluster join by AWS IAM, with programs that log as much as they can, and AWS fail. It looks in their

@@ -23,9 +23,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/kubeconfig"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/leak"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
 // notSecret are the keys of Secrets whose values anybody may know.

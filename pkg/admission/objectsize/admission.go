@@ -116,7 +116,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		}
 	}
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
-		"%s %q would take %d bytes, and an object may take %d: leave out of its metadata, spec and status what it does not need",
+		"%s %q would take %d bytes in etcd, and the limit is %d: make its metadata, spec or status smaller",
 		resource, a.GetName(), size, limit))
 }
 

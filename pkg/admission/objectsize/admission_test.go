@@ -94,7 +94,7 @@ func TestAdmission_AnObjectGrowsUpToTheLimit(t *testing.T) {
 		}
 	}
 	_, err := at.Validate(t, plugin(&at.Authorizer{}), at.Request{Object: sized(limit + 1)}.Attributes())
-	for _, want := range []string{"262145", "196608", `"c1"`, "leave out"} {
+	for _, want := range []string{"262145", "196608", `"c1"`, "make its metadata, spec or status smaller"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %s", err, want)
 		}

@@ -68,6 +68,6 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return nil
 	}
 	denied := permission.For(a.GetUserInfo())
-	denied.Lacks("change metadata.ownerReferences, by which the garbage collector deletes what has lost its owners", rule, err)
+	denied.Lacks("change metadata.ownerReferences (when the owners are gone, the garbage collector deletes the object)", rule, err)
 	return denied.Error(a)
 }

@@ -58,7 +58,7 @@ func Holds(ctx context.Context, a authorizer.Authorizer, who user.Info, rules ..
 		case decision == authorizer.DecisionAllow:
 			return r, nil
 		case err != nil:
-			return nil, fmt.Errorf("the authorizer could not be asked, so nothing is allowed: %w", err)
+			return nil, fmt.Errorf("the permission could not be checked, so the request is refused: %w", err)
 		case decision == authorizer.DecisionDeny:
 			return nil, fmt.Errorf("an authorizer denies %s: %s", r, reason)
 		}
@@ -105,7 +105,7 @@ func (d *Denied) Error(a admission.Attributes) error {
 	message := fmt.Sprintf("user %q cannot %s: this needs the RBAC rule %s",
 		d.who.GetName(), strings.Join(d.what, " or "), strings.Join(d.rules, " and "))
 	if d.unseen > 0 {
-		message += fmt.Sprintf("; %d more changes of this request were not looked at", d.unseen)
+		message += fmt.Sprintf("; %d more changes of this request were not checked", d.unseen)
 	}
 	if len(d.failures) > 0 {
 		message += fmt.Sprintf(" (%v)", errors.Join(d.failures...))

@@ -10,7 +10,7 @@ import (
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // ClusterSetMember says that one cluster is in one cluster set. It is named "<cluster>.<set>", is read only, and is
-// computed from the cluster's labels and the set's selector. A user sees the members of the sets that he may get.
+// computed from the cluster's labels and the set's selector. Users see the members of the sets that they may get.
 type ClusterSetMember struct {
 	metav1.TypeMeta
 	// metadata carries the labels of the cluster. creationTimestamp is the later of the cluster's and the set's.

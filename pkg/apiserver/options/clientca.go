@@ -32,7 +32,7 @@ const (
 
 // completeCA holds client CAs back until all of them have been loaded. They arrive one by one after the server has
 // begun to listen. Who connects in between with a certificate of one that is missing would be anonymous for as long as
-// his connection lasts, and the connections of the front last long. Until then the server has no certificate
+// that connection lasts, and the connections of the front last long. Until then the server has no certificate
 // (heldCertificate) and so refuses connections; clients try again, and nobody finds it ready.
 type completeCA struct {
 	dynamiccertificates.CAContentProvider

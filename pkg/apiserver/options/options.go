@@ -96,16 +96,16 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 
 func (o *Options) addAgentFlags(fs *pflag.FlagSet) {
 	fs.Float64Var(&o.AgentWrites.PerSecond, "agent-writes-per-second", o.AgentWrites.PerSecond,
-		"How often a second the agents of one cluster may write through this replica, in the long run; 0 is no limit.")
+		"Writes per second that this replica takes from the agents of one cluster, on average. 0 means no limit.")
 	fs.IntVar(&o.AgentWrites.Burst, "agent-writes-burst", o.AgentWrites.Burst,
-		"How often the agents of one cluster may write at once, after a time without writes.")
+		"Writes that this replica takes from the agents of one cluster at once, after a time without writes.")
 }
 
 func (o *Options) addServiceFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ServiceNamespace, "service-namespace", o.ServiceNamespace,
-		"Namespace of the Service that our APIServices name; the CA of the serving certificate is kept in a Secret there.")
+		"Namespace of the Service in our APIServices. The CA of the serving certificate is kept in a Secret there.")
 	fs.StringVar(&o.ServiceName, "service-name", o.ServiceName,
-		"Name of the Service that our APIServices name; the serving certificate is made for it.")
+		"Name of the Service in our APIServices. The serving certificate is made for it.")
 }
 
 // embedded says that etcd runs inside this process.

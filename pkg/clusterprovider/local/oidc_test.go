@@ -88,7 +88,7 @@ func TestTrustOIDC(t *testing.T) {
 	own.Issuer = localserver.DefaultIssuer
 	down := providerOf(gone, "down", "kubectl")
 	gone.Close()
-	// Somebody who says that he is another one.
+	// A user who claims to be another one.
 	posing := httptest.NewTLSServer(corp.Config.Handler)
 	defer posing.Close()
 	liar := providerOf(corp, "liar", "kubectl")

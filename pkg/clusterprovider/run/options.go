@@ -64,7 +64,7 @@ func (o *options) addRunFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.metricsAddress, "metrics-bind-address", "0", "Address that serves metrics, such as :8080. 0 serves none.")
 	fs.BoolVar(&o.metricsSecure, "metrics-secure", true, "Serve metrics by HTTPS.")
 	fs.BoolVar(&o.anyOIDCPrefix, "insecure-oidc-prefixes", false, "Let clusters trust OIDC providers whose usernamePrefix or "+
-		"groupsPrefix is empty or does not end with one of "+trust.Separators+". Whoever asks for such access can become any user or "+
+		"groupsPrefix is empty or does not end with one of "+trust.Separators+". A requester of such access can become any user or "+
 		"group that the cluster gives rights to.")
 	fs.IntVar(&o.workers, "concurrent-reconciles", 16, "How many Clusters, and how many AccessRequests, are worked on at once.")
 }

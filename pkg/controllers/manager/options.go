@@ -134,8 +134,8 @@ func (o *Options) addClientFlags(fs *pflag.FlagSet) {
 
 func (o *Options) addControllersFlag(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
-		"Controllers that run in this process: "+strings.Join(allControllers, ", ")+". Those that another process runs, with "+
-			"rights of its own, are left out here; the two need different names of their Leases.")
+		"Controllers that run in this process: "+strings.Join(allControllers, ", ")+". Leave out those that another process "+
+			"runs; the two processes need different names of their Leases.")
 }
 
 func (o *Options) runs(controllers string) bool { return slices.Contains(o.Controllers, controllers) }
@@ -158,7 +158,7 @@ func (o *Options) addEndpointFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress,
 		"Address of /healthz and /readyz, plain HTTP. Port 0 is any free port, the address 0 is none.")
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress,
-		"Address of /metrics, plain HTTP for whoever reaches it. Port 0 is any free port, the address 0 is none.")
+		"Address of /metrics, plain HTTP without authentication. Port 0 is any free port, the address 0 is none.")
 }
 
 // Validate returns every error of the flags at once.

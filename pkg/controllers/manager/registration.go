@@ -126,7 +126,7 @@ func (o *RegistrationOptions) addFlags(fs *pflag.FlagSet) {
 	o.Leftovers.AddFlags(fs)
 	o.Certificates.AddFlags(fs)
 	fs.DurationVar(&o.DriftCheckInterval, "drift-check-interval", o.DriftCheckInterval,
-		"How often the identity that a cluster was granted outside of the hub is checked, and repaired. 0 is never.")
+		"How often the hub checks and repairs what it made for a cluster outside of the hub, such as IAM roles. 0 means never.")
 	fs.StringSliceVar(&o.AutoApprovedCSRIdentities, "auto-approved-csr-identities", o.AutoApprovedCSRIdentities,
 		"Users whose certificate requests get the cluster accepted without an admin. Needs the feature gate "+
 			string(ManagedClusterAutoApproval)+".")

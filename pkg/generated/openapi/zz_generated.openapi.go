@@ -170,7 +170,7 @@ func schema_pkg_apis_cluster_v1_ClientConfig(ref common.ReferenceCallback) commo
 				Properties: map[string]spec.Schema{
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "url is the https address of the API server.",
+							Description: "url is the https address of the API server, such as https://api.example.com:6443, at most 2048 bytes.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](2048),
 							Pattern:     "^[hH][tT][tT][pP][sS]://.+",
@@ -185,7 +185,7 @@ func schema_pkg_apis_cluster_v1_ClientConfig(ref common.ReferenceCallback) commo
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "caBundle holds the PEM certificates that the API server's certificate is checked against. Without it the system's roots are used.",
+							Description: "caBundle holds the PEM certificates of the authorities that sign the API server's certificate, at most 64 KiB. Without it, a client uses the authorities that its own system trusts.",
 							Type:        []string{"string"},
 							Format:      "byte",
 						},
@@ -201,12 +201,12 @@ func schema_pkg_apis_cluster_v1_ClusterSetManagedNamespaceConfig(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterSetManagedNamespaceConfig is a namespace that a set asks its clusters to have.",
+				Description: "ClusterSetManagedNamespaceConfig is a namespace that a set asks its clusters to have, and whether this cluster has it.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the namespace on the managed cluster.",
+							Description: "name is the name of the namespace on the managed cluster, a DNS label of at most 63 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
@@ -217,7 +217,7 @@ func schema_pkg_apis_cluster_v1_ClusterSetManagedNamespaceConfig(ref common.Refe
 					},
 					"clusterSet": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterSet is the set that asks for the namespace.",
+							Description: "clusterSet is the name of the set that asks for the namespace.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
@@ -234,7 +234,7 @@ func schema_pkg_apis_cluster_v1_ClusterSetManagedNamespaceConfig(ref common.Refe
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions tell whether the namespace exists: NamespaceAvailable.",
+							Description: "conditions say whether the namespace exists (NamespaceAvailable), at most 128. The agent writes them.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -259,7 +259,7 @@ func schema_pkg_apis_cluster_v1_ManagedCluster(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedCluster is one cluster that the hub manages, or that asks to be managed. Its labels decide which cluster sets it is in; a label under cluster.open-cluster-management.io/ or info.open-cluster-management.io/ takes the permission \"create managedclusters/label\" on the name \"<key>:<value>\".",
+				Description: "ManagedCluster is one cluster that the hub manages, or that asks to be managed. Its labels decide which cluster sets it is in. Setting or removing a label under cluster.open-cluster-management.io/ or info.open-cluster-management.io/ needs the permission \"create managedclusters/label\" on the name \"<key>:<value>\".",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -278,21 +278,21 @@ func schema_pkg_apis_cluster_v1_ManagedCluster(ref common.ReferenceCallback) com
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The name is a DNS label: it is also the name of the cluster's namespace on the hub.",
+							Description: "metadata is the standard object metadata. The name is a DNS label of at most 63 characters: it is also the name of the cluster's namespace on the hub.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is how the hub and other clients reach the cluster, and whether the hub accepts it.",
+							Description: "spec is the desired state: how to reach the cluster, and whether the hub accepts it. Admins write it; the agent writes its first version when it makes the ManagedCluster.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ManagedClusterSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the cluster's agent and the hub's controllers observe.",
+							Description: "status is the observed state. The cluster's agent and the hub's controllers write it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ManagedClusterStatus{}.OpenAPIModelName()),
 						},
@@ -314,7 +314,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterClaim(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the claim, 1 to 253 characters.",
+							Description: "name is the name of the claim, 1 to 253 characters.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -323,7 +323,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterClaim(ref common.ReferenceCallback
 					},
 					"value": {
 						SchemaProps: spec.SchemaProps{
-							Description: "value of the claim, 1 to 1024 characters.",
+							Description: "value is the value of the claim, 1 to 1024 characters.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](1024),
 							Type:        []string{"string"},
@@ -390,7 +390,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterSpec(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSpec is how the hub and other clients reach a cluster, and whether the hub accepts it.",
+				Description: "ManagedClusterSpec is the desired state of a ManagedCluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"managedClusterClientConfigs": {
@@ -400,7 +400,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterSpec(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "managedClusterClientConfigs lists the addresses of the cluster's API server, and how to trust them.",
+							Description: "managedClusterClientConfigs lists the addresses of the cluster's API server, and the certificates to trust there: at most 64. The agent or an admin writes it, for clients that connect to the cluster.",
 							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -414,7 +414,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterSpec(ref common.ReferenceCallback)
 					},
 					"hubAcceptsClient": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hubAcceptsClient says that the hub lets the cluster's agent in. Changing it takes the permission \"update managedclusters/accept\" on the cluster's name; to make it false, \"update managedclusters/leave\" is enough.",
+							Description: "hubAcceptsClient is true when the hub lets the cluster's agent in. The default is false. Changing it needs the permission \"update managedclusters/accept\" on the cluster's name; changing it to false needs only \"update managedclusters/leave\".",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -422,7 +422,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterSpec(ref common.ReferenceCallback)
 					},
 					"leaseDurationSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "leaseDurationSeconds is how often the agent renews the cluster's lease, in seconds. The cluster counts as unreachable after five missed renewals. 0 means the default, 60.",
+							Description: "leaseDurationSeconds is how often the agent renews the cluster's lease, in seconds: 0 or more. The default is 60, and 0 means the default. After five times this duration without a renewal, the hub sets the condition ManagedClusterConditionAvailable to Unknown.",
 							Default:     60,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -436,7 +436,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterSpec(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "taints keep placements that do not tolerate them away from the cluster.",
+							Description: "taints keep placements that do not tolerate them away from the cluster: at most 128. Admins write them; the hub adds and removes those named cluster.open-cluster-management.io/unavailable and cluster.open-cluster-management.io/unreachable.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -460,7 +460,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterStatus(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterStatus is what the cluster's agent and the hub's controllers observe.",
+				Description: "ManagedClusterStatus is the observed state of a ManagedCluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"conditions": {
@@ -473,7 +473,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions tell how far the cluster has come: HubAcceptedManagedCluster, ManagedClusterJoined, ManagedClusterConditionAvailable and others.",
+							Description: "conditions say how far the cluster has come: HubAcceptedManagedCluster (written by the hub), ManagedClusterJoined (by the agent), ManagedClusterConditionAvailable (by both) and others. At most 128.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -487,7 +487,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterStatus(ref common.ReferenceCallbac
 					},
 					"capacity": {
 						SchemaProps: spec.SchemaProps{
-							Description:   "capacity is the sum of the resources of the cluster's nodes.",
+							Description:   "capacity is the sum of the resources of the cluster's nodes, at most 512 entries. The agent writes it.",
 							MaxProperties: ptr.To[int64](512),
 							Type:          []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
@@ -502,7 +502,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterStatus(ref common.ReferenceCallbac
 					},
 					"allocatable": {
 						SchemaProps: spec.SchemaProps{
-							Description:   "allocatable is what of capacity workloads can use.",
+							Description:   "allocatable is the part of capacity that workloads can use, at most 512 entries. The agent writes it.",
 							MaxProperties: ptr.To[int64](512),
 							Type:          []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
@@ -517,7 +517,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterStatus(ref common.ReferenceCallbac
 					},
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version is the cluster's Kubernetes version.",
+							Description: "version is the version of the cluster. The agent writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ManagedClusterVersion{}.OpenAPIModelName()),
 						},
@@ -529,7 +529,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterClaims are facts that the cluster states about itself, such as its region or product.",
+							Description: "clusterClaims are facts that the cluster states about itself, such as its region or product: at most 512. The agent writes them.",
 							MaxItems:    ptr.To[int64](512),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -552,7 +552,7 @@ func schema_pkg_apis_cluster_v1_ManagedClusterStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "managedNamespaces are the namespaces that the cluster's sets ask for, and whether the cluster has them.",
+							Description: "managedNamespaces are the namespaces that the cluster's sets ask for, at most 1024. The hub writes the entries; the agent writes their conditions.",
 							MaxItems:    ptr.To[int64](1024),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -576,12 +576,12 @@ func schema_pkg_apis_cluster_v1_ManagedClusterVersion(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterVersion is a cluster's version.",
+				Description: "ManagedClusterVersion is the version of a cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kubernetes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kubernetes is the version of the cluster's API server, such as v1.37.1.",
+							Description: "kubernetes is the version of the cluster's API server, such as v1.37.1, at most 256 bytes.",
 							MaxLength:   ptr.To[int64](256),
 							Type:        []string{"string"},
 							Format:      "",
@@ -602,7 +602,7 @@ func schema_pkg_apis_cluster_v1_Taint(ref common.ReferenceCallback) common.OpenA
 				Properties: map[string]spec.Schema{
 					"key": {
 						SchemaProps: spec.SchemaProps{
-							Description: "key is the taint's name, an optional DNS subdomain and \"/\" followed by a qualified name.",
+							Description: "key is the taint's name, 1 to 316 characters: a qualified name, optionally with a DNS subdomain and \"/\" before it.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](316),
@@ -613,7 +613,7 @@ func schema_pkg_apis_cluster_v1_Taint(ref common.ReferenceCallback) common.OpenA
 					},
 					"value": {
 						SchemaProps: spec.SchemaProps{
-							Description: "value further describes the taint.",
+							Description: "value further describes the taint, at most 1024 characters. The default is empty.",
 							MaxLength:   ptr.To[int64](1024),
 							Type:        []string{"string"},
 							Format:      "",
@@ -621,7 +621,7 @@ func schema_pkg_apis_cluster_v1_Taint(ref common.ReferenceCallback) common.OpenA
 					},
 					"effect": {
 						SchemaProps: spec.SchemaProps{
-							Description: "effect is what the taint does to placements that do not tolerate it: NoSelect, PreferNoSelect or NoSelectIfNew.\n\nPossible enum values:\n - `\"NoSelect\"` keeps the cluster out of every placement decision, existing ones included.\n - `\"NoSelectIfNew\"` keeps the cluster out of new decisions, and leaves existing ones.\n - `\"PreferNoSelect\"` keeps the cluster out as long as others suffice.",
+							Description: "effect says what the taint does to placements that do not tolerate it: NoSelect, PreferNoSelect or NoSelectIfNew. It is required.\n\nPossible enum values:\n - `\"NoSelect\"` keeps the cluster out of every placement decision, existing ones included.\n - `\"NoSelectIfNew\"` keeps the cluster out of new decisions, and leaves existing ones.\n - `\"PreferNoSelect\"` keeps the cluster out as long as others suffice.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -630,7 +630,7 @@ func schema_pkg_apis_cluster_v1_Taint(ref common.ReferenceCallback) common.OpenA
 					},
 					"timeAdded": {
 						SchemaProps: spec.SchemaProps{
-							Description: "timeAdded is when the taint was added. The server sets it; a client sends it back unchanged or leaves it empty on a taint that is new.",
+							Description: "timeAdded is when the taint was added. The server writes it. Leave it out for a new taint, and send it back unchanged for one that is there.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -652,7 +652,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterLabel(ref common.ReferenceCal
 				Properties: map[string]spec.Schema{
 					"key": {
 						SchemaProps: spec.SchemaProps{
-							Description: "key of the label; it starts with cluster.open-cluster-management.io/ or info.open-cluster-management.io/.",
+							Description: "key is the key of the label. It begins with cluster.open-cluster-management.io/ or info.open-cluster-management.io/.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							Pattern:     "^(cluster|info)\\.open-cluster-management\\.io/",
@@ -662,7 +662,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterLabel(ref common.ReferenceCal
 					},
 					"value": {
 						SchemaProps: spec.SchemaProps{
-							Description: "value of the label.",
+							Description: "value is the value of the label, 1 to 63 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
@@ -687,7 +687,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSelector(ref common.Reference
 				Properties: map[string]spec.Schema{
 					"selectorType": {
 						SchemaProps: spec.SchemaProps{
-							Description: "selectorType is the way in which the set selects its clusters. LegacyClusterSetLabel (the default, also written \"\" or ExclusiveClusterSetLabel): by label cluster.open-cluster-management.io/clusterset=<set name>. ExclusiveLabel: by the label in exclusiveLabel. LabelSelector: by labelSelector.\n\nPossible enum values:\n - `\"ExclusiveClusterSetLabel\"` is the v1beta2 name of LegacyClusterSetLabel; it is accepted and shown as that.\n - `\"ExclusiveLabel\"` selects the clusters that have one label, which no other set can claim.\n - `\"LabelSelector\"` selects the clusters that a label selector matches. Such sets may overlap.\n - `\"LegacyClusterSetLabel\"` selects the clusters whose label cluster.open-cluster-management.io/clusterset is the name of the set. An empty type and ExclusiveClusterSetLabel mean the same.",
+							Description: "selectorType is the way in which the set selects its clusters. LegacyClusterSetLabel (the default, also written \"\" or ExclusiveClusterSetLabel): by the label cluster.open-cluster-management.io/clusterset=<name of the set>. ExclusiveLabel: by the label in exclusiveLabel. LabelSelector: by labelSelector.\n\nPossible enum values:\n - `\"ExclusiveClusterSetLabel\"` is the v1beta2 name of LegacyClusterSetLabel; it is accepted and shown as that.\n - `\"ExclusiveLabel\"` selects the clusters that have one label, which no other set can claim.\n - `\"LabelSelector\"` selects the clusters that a label selector matches. Such sets may overlap.\n - `\"LegacyClusterSetLabel\"` selects the clusters whose label cluster.open-cluster-management.io/clusterset is the name of the set. An empty type and ExclusiveClusterSetLabel mean the same.",
 							Default:     "LegacyClusterSetLabel",
 							Type:        []string{"string"},
 							Format:      "",
@@ -696,13 +696,13 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSelector(ref common.Reference
 					},
 					"exclusiveLabel": {
 						SchemaProps: spec.SchemaProps{
-							Description: "exclusiveLabel is the label that puts a cluster into the set. No two sets can have the same. Only for selectorType ExclusiveLabel.",
+							Description: "exclusiveLabel is the label that puts a cluster into the set. No two sets can have the same key and value. Only for selectorType ExclusiveLabel, which needs it.",
 							Ref:         ref(v1beta1.ManagedClusterLabel{}.OpenAPIModelName()),
 						},
 					},
 					"labelSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labelSelector selects clusters by their labels: an empty one selects all, none selects nothing. Only for selectorType LabelSelector.",
+							Description: "labelSelector selects clusters by their labels, with at most 128 match labels and 128 match expressions. {} selects every cluster; without the field, the set is empty. Only for selectorType LabelSelector.",
 							Ref:         ref(metav1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
@@ -718,7 +718,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSet(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSet groups ManagedClusters by their labels. Who is in it: kubectl get clustersetmembers --field-selector spec.clusterSet=<name>.",
+				Description: "ManagedClusterSet is a set of ManagedClusters, selected by their labels. To list its members: kubectl get clustersetmembers --field-selector spec.clusterSet=<name>.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -744,14 +744,14 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSet(ref common.ReferenceCallb
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says which clusters are in the set.",
+							Description: "spec is the desired state: which clusters are in the set, and which namespaces they are asked to have. Users write it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.ManagedClusterSetSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the hub observes of the set.",
+							Description: "status is the observed state. The hub writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.ManagedClusterSetStatus{}.OpenAPIModelName()),
 						},
@@ -768,7 +768,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBinding(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetBinding lets a namespace use a cluster set. Making one takes the permission \"create managedclustersets/bind\" on the set.",
+				Description: "ManagedClusterSetBinding lets a namespace use a cluster set. Creating one needs the permission \"create managedclustersets/bind\" on the name of the set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -801,7 +801,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBinding(ref common.Referen
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the hub observes of the binding.",
+							Description: "status is the observed state. The hub writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.ManagedClusterSetBindingStatus{}.OpenAPIModelName()),
 						},
@@ -873,7 +873,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBindingSpec(ref common.Ref
 				Properties: map[string]spec.Schema{
 					"clusterSet": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterSet is the name of the set, and the name of the binding. It cannot be changed.",
+							Description: "clusterSet is the name of the set. It has to be the name of the binding, and cannot be changed.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
@@ -891,7 +891,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBindingStatus(ref common.R
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetBindingStatus is what the hub observes of a binding.",
+				Description: "ManagedClusterSetBindingStatus is the observed state of a ManagedClusterSetBinding.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"conditions": {
@@ -904,7 +904,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBindingStatus(ref common.R
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions tell whether the set exists (Bound).",
+							Description: "conditions say whether the set exists (Bound), at most 128. The hub writes them.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -977,12 +977,12 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetSpec(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetSpec says which clusters are in a set.",
+				Description: "ManagedClusterSetSpec is the desired state of a ManagedClusterSet.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"clusterSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterSelector selects the set's clusters.",
+							Description: "clusterSelector selects the clusters of the set. It cannot select the same key and value as another exclusive set.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.ManagedClusterSelector{}.OpenAPIModelName()),
 						},
@@ -997,7 +997,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetSpec(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "managedNamespaces are namespaces that every cluster of the set is asked to have.",
+							Description: "managedNamespaces are namespaces that every cluster of the set is asked to have, at most 256. The agent of each cluster makes them there, and removes none.",
 							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -1021,7 +1021,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetStatus(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetStatus is what the hub observes of a set.",
+				Description: "ManagedClusterSetStatus is the observed state of a ManagedClusterSet.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"conditions": {
@@ -1034,7 +1034,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions tell whether the set is empty (ClusterSetEmpty); its message names the number of clusters.",
+							Description: "conditions say whether the set is empty (ClusterSetEmpty), at most 128. The message has the number of clusters. The hub writes them.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1062,7 +1062,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedNamespaceConfig(ref common.Reference
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the namespace, a DNS label.",
+							Description: "name is the name of the namespace, a DNS label of at most 63 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
@@ -1087,7 +1087,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSelector(ref common.Reference
 				Properties: map[string]spec.Schema{
 					"selectorType": {
 						SchemaProps: spec.SchemaProps{
-							Description: "selectorType is the way in which the set selects its clusters. ExclusiveClusterSetLabel (the default): by label cluster.open-cluster-management.io/clusterset=<set name>. LabelSelector: by labelSelector.\n\nPossible enum values:\n - `\"ExclusiveClusterSetLabel\"` selects the clusters whose label cluster.open-cluster-management.io/clusterset is the name of the set. An empty type and LegacyClusterSetLabel mean the same.\n - `\"LabelSelector\"` selects the clusters that a label selector matches. Such sets may overlap.\n - `\"LegacyClusterSetLabel\"` is the v1beta1 name of ExclusiveClusterSetLabel; it is accepted and shown as that.",
+							Description: "selectorType is the way in which the set selects its clusters. ExclusiveClusterSetLabel (the default): by the label cluster.open-cluster-management.io/clusterset=<name of the set>. LabelSelector: by labelSelector.\n\nPossible enum values:\n - `\"ExclusiveClusterSetLabel\"` selects the clusters whose label cluster.open-cluster-management.io/clusterset is the name of the set. An empty type and LegacyClusterSetLabel mean the same.\n - `\"LabelSelector\"` selects the clusters that a label selector matches. Such sets may overlap.\n - `\"LegacyClusterSetLabel\"` is the v1beta1 name of ExclusiveClusterSetLabel; it is accepted and shown as that.",
 							Default:     "ExclusiveClusterSetLabel",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1096,7 +1096,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSelector(ref common.Reference
 					},
 					"labelSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labelSelector selects clusters by their labels: an empty one selects all, none selects nothing. Only for selectorType LabelSelector.",
+							Description: "labelSelector selects clusters by their labels, with at most 128 match labels and 128 match expressions. {} selects every cluster; without the field, the set is empty. Only for selectorType LabelSelector.",
 							Ref:         ref(metav1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
@@ -1112,7 +1112,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSet(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSet groups ManagedClusters by their labels. Who is in it: kubectl get clustersetmembers --field-selector spec.clusterSet=<name>.",
+				Description: "ManagedClusterSet is a set of ManagedClusters, selected by their labels. To list its members: kubectl get clustersetmembers --field-selector spec.clusterSet=<name>.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1138,14 +1138,14 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSet(ref common.ReferenceCallb
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says which clusters are in the set.",
+							Description: "spec is the desired state: which clusters are in the set, and which namespaces they are asked to have. Users write it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta2.ManagedClusterSetSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the hub observes of the set.",
+							Description: "status is the observed state. The hub writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta2.ManagedClusterSetStatus{}.OpenAPIModelName()),
 						},
@@ -1162,7 +1162,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBinding(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetBinding lets a namespace use a cluster set. Making one takes the permission \"create managedclustersets/bind\" on the set.",
+				Description: "ManagedClusterSetBinding lets a namespace use a cluster set. Creating one needs the permission \"create managedclustersets/bind\" on the name of the set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1195,7 +1195,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBinding(ref common.Referen
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the hub observes of the binding.",
+							Description: "status is the observed state. The hub writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta2.ManagedClusterSetBindingStatus{}.OpenAPIModelName()),
 						},
@@ -1267,7 +1267,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBindingSpec(ref common.Ref
 				Properties: map[string]spec.Schema{
 					"clusterSet": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterSet is the name of the set, and the name of the binding. It cannot be changed.",
+							Description: "clusterSet is the name of the set. It has to be the name of the binding, and cannot be changed.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
@@ -1285,7 +1285,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBindingStatus(ref common.R
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetBindingStatus is what the hub observes of a binding.",
+				Description: "ManagedClusterSetBindingStatus is the observed state of a ManagedClusterSetBinding.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"conditions": {
@@ -1298,7 +1298,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBindingStatus(ref common.R
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions tell whether the set exists (Bound).",
+							Description: "conditions say whether the set exists (Bound), at most 128. The hub writes them.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1371,12 +1371,12 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetSpec(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetSpec says which clusters are in a set.",
+				Description: "ManagedClusterSetSpec is the desired state of a ManagedClusterSet.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"clusterSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterSelector selects the set's clusters.",
+							Description: "clusterSelector selects the clusters of the set. It cannot select the same key and value as another exclusive set.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta2.ManagedClusterSelector{}.OpenAPIModelName()),
 						},
@@ -1391,7 +1391,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetSpec(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "managedNamespaces are namespaces that every cluster of the set is asked to have.",
+							Description: "managedNamespaces are namespaces that every cluster of the set is asked to have, at most 256. The agent of each cluster makes them there, and removes none.",
 							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -1415,7 +1415,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetStatus(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedClusterSetStatus is what the hub observes of a set.",
+				Description: "ManagedClusterSetStatus is the observed state of a ManagedClusterSet.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"conditions": {
@@ -1428,7 +1428,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions tell whether the set is empty (ClusterSetEmpty); its message names the number of clusters.",
+							Description: "conditions say whether the set is empty (ClusterSetEmpty), at most 128. The message has the number of clusters. The hub writes them.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1456,7 +1456,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedNamespaceConfig(ref common.Reference
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the namespace, a DNS label.",
+							Description: "name is the name of the namespace, a DNS label of at most 63 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
@@ -1476,7 +1476,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequest(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AccessRequest asks for access to a cluster with certain rights, by a token or by an OIDC provider. The provider of the cluster answers with a Secret that has a kubeconfig, in the namespace of the request; the subresource token answers with a short-lived token. When the request is deleted, the access ends.",
+				Description: "AccessRequest asks for access to a cluster with certain rights, by a token or by an OIDC provider. The provider of the cluster answers with a Secret in the namespace of the request, which has a kubeconfig. The subresource token answers with a short-lived token. Deleting the request ends the access.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1495,21 +1495,21 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequest(ref common.ReferenceCallback
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The labels clusters.openmcp.cloud/provider and clusters.openmcp.cloud/profile are set when it is clear who is responsible for the request.",
+							Description: "metadata is the standard object metadata. The hub sets the labels clusters.openmcp.cloud/provider and clusters.openmcp.cloud/profile as soon as it knows the provider of the cluster.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the access that is asked for.",
+							Description: "spec is the access that is asked for. The requester writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.AccessRequestSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the answer.",
+							Description: "status is the answer. The hub and the cluster provider write it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.AccessRequestStatus{}.OpenAPIModelName()),
 						},
@@ -1581,31 +1581,31 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestSpec(ref common.ReferenceCall
 				Properties: map[string]spec.Schema{
 					"clusterRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterRef names the Cluster that access is asked for. It takes precedence over requestRef. Once set, it is neither changed nor removed.",
+							Description: "clusterRef names the Cluster to get access to. It takes precedence over requestRef. Once set, it can be neither changed nor removed.",
 							Ref:         ref(v1alpha1.ObjectReference{}.OpenAPIModelName()),
 						},
 					},
 					"requestRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "requestRef names the ClusterRequest whose Cluster access is asked for. When the request has been given one, clusterRef is set to it. Once set, it is neither changed nor removed.",
+							Description: "requestRef names a ClusterRequest, to get access to its Cluster. When the ClusterRequest is granted, the hub sets clusterRef to that Cluster. Once set, it can be neither changed nor removed.",
 							Ref:         ref(v1alpha1.ObjectReference{}.OpenAPIModelName()),
 						},
 					},
 					"token": {
 						SchemaProps: spec.SchemaProps{
-							Description: "token asks for access as a ServiceAccount, with a token that is renewed for as long as the request is there. What is not asked for any more is taken back.",
+							Description: "token asks for access as a ServiceAccount. Its token is renewed until the request is deleted. Rights that are removed here are taken back.",
 							Ref:         ref(v1alpha1.TokenConfig{}.OpenAPIModelName()),
 						},
 					},
 					"oidc": {
 						SchemaProps: spec.SchemaProps{
-							Description: "oidc asks for access of those whom an OIDC provider knows. Not every cluster provider can do this.",
+							Description: "oidc asks for access for users and groups of an OIDC provider. Not every cluster provider supports this.",
 							Ref:         ref(v1alpha1.OIDCConfig{}.OpenAPIModelName()),
 						},
 					},
 					"ttl": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ttl is how long after its creation the request is deleted, and its access with it, such as 24h or 1h30m. Without it, the request stays until somebody deletes it.",
+							Description: "ttl is how long the request lives after its creation, such as 24h or 1h30m. Then the hub deletes it, and the access ends. It has to be above 0 in a new request. Without it, the request stays until it is deleted.",
 							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
 						},
 					},
@@ -1621,12 +1621,12 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AccessRequestStatus is the answer to a request.",
+				Description: "AccessRequestStatus is the answer to an AccessRequest.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that the status is about: what is newer has not been looked at yet.",
+							Description: "observedGeneration is the metadata.generation that the status is about. If it is lower than metadata.generation, the latest change has not been handled yet.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -1635,7 +1635,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref common.ReferenceCa
 					},
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending, Granted or Denied. Who is denied stays so.",
+							Description: "phase is the status in one word. A Cluster is Ready, Progressing or Terminating; a request is Pending, Granted or Denied. A denied AccessRequest stays denied.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -1652,7 +1652,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions tell what the phase sums up, and what is missing: Ready of a Cluster, Granted of a ClusterRequest, Prepared and AccessReady of an AccessRequest, and others.",
+							Description: "conditions say what is done and what is missing, in detail: Ready of a Cluster, Granted of a ClusterRequest, Prepared and AccessReady of an AccessRequest, and others. At most 128.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -1666,7 +1666,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref common.ReferenceCa
 					},
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef names the Secret with the kubeconfig, under the key kubeconfig, in the namespace of the request.",
+							Description: "secretRef names the Secret with the kubeconfig, in the namespace of the request. Its key is kubeconfig. The cluster provider writes it.",
 							Ref:         ref(v1alpha1.LocalObjectReference{}.OpenAPIModelName()),
 						},
 					},
@@ -1683,7 +1683,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessToken(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AccessToken asks for a short-lived token of the access that an AccessRequest has been granted. It is sent to the subresource token of the request, answered, and stored nowhere.",
+				Description: "AccessToken asks for a short-lived token of an AccessRequest that is granted. Send it to the subresource token of the request. It is stored nowhere.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1702,21 +1702,21 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessToken(ref common.ReferenceCallback) 
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata has the name and the namespace of the AccessRequest.",
+							Description: "metadata has the name and the namespace of the AccessRequest. The server writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the token that is asked for.",
+							Description: "spec is the token that is asked for. The requester writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.AccessTokenSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the token.",
+							Description: "status is the token. The server writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.AccessTokenStatus{}.OpenAPIModelName()),
 						},
@@ -1738,7 +1738,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessTokenSpec(ref common.ReferenceCallba
 				Properties: map[string]spec.Schema{
 					"expirationSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expirationSeconds is for how long the token is wanted: from 600, which is 10 minutes, to 86400, which is 24 hours. Less or more becomes that, and no token outlives its request; a warning says so.",
+							Description: "expirationSeconds is how long the token is to be valid, in seconds: from 600 (10 minutes) to 86400 (24 hours). The default is 3600 (one hour). A value outside of this range is replaced by the nearest one in it, and no token outlives its request; a warning says so.",
 							Default:     3600,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -1751,7 +1751,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessTokenSpec(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "audiences are whom the token is for, 16 at most. Without them it is for the API server of the cluster.",
+							Description: "audiences are the audiences of the token, at most 16. The default is the API server of the cluster.",
 							MaxItems:    ptr.To[int64](16),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -1779,34 +1779,34 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessTokenStatus(ref common.ReferenceCall
 				Properties: map[string]spec.Schema{
 					"token": {
 						SchemaProps: spec.SchemaProps{
-							Description: "token is the token. A dry run has none.",
+							Description: "token is the token. It is empty in the answer to a dry run.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"expirationTimestamp": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expirationTimestamp is when the token expires, as the cluster says.",
+							Description: "expirationTimestamp is when the token expires, by the clock of the cluster.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"server": {
 						SchemaProps: spec.SchemaProps{
-							Description: "server is the address of the cluster's API server.",
+							Description: "server is the URL of the cluster's API server.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"certificateAuthorityData": {
 						SchemaProps: spec.SchemaProps{
-							Description: "certificateAuthorityData is the CA of the API server's certificate, in PEM.",
+							Description: "certificateAuthorityData has the PEM certificates of the authorities that sign the API server's certificate.",
 							Type:        []string{"string"},
 							Format:      "byte",
 						},
 					},
 					"kubeconfig": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kubeconfig has all of it, ready for use. A dry run has none.",
+							Description: "kubeconfig is a complete kubeconfig with server, authorities and token. It is empty in the answer to a dry run.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1823,7 +1823,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Cluster(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Cluster is a Kubernetes cluster that a cluster provider makes and keeps, as its profile says. Who needs a cluster asks for one with a ClusterRequest, who needs to get into one with an AccessRequest.",
+				Description: "Cluster is a Kubernetes cluster that a cluster provider makes and keeps, as its ClusterProfile says. To get a cluster, make a ClusterRequest; to get access to one, make an AccessRequest.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1842,21 +1842,21 @@ func schema_pkg_apis_openmcp_v1alpha1_Cluster(ref common.ReferenceCallback) comm
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The provider sets the labels clusters.openmcp.cloud/provider and clusters.openmcp.cloud/k8sversion, and can say more in the annotation clusters.openmcp.cloud/providerinfo.",
+							Description: "metadata is the standard object metadata. The provider sets the labels clusters.openmcp.cloud/provider and clusters.openmcp.cloud/k8sversion, and can add information in the annotation clusters.openmcp.cloud/providerinfo.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the cluster that is wanted.",
+							Description: "spec is the desired state. Users or the scheduler write it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ClusterSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the provider observes.",
+							Description: "status is the observed state. The provider writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ClusterStatus{}.OpenAPIModelName()),
 						},
@@ -1923,7 +1923,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfile(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterProfile is a kind of cluster that a cluster provider offers: which provider makes it, with which of its configurations, and in which versions of Kubernetes. Providers publish their profiles, Clusters name them.",
+				Description: "ClusterProfile is a kind of cluster that a cluster provider offers: by which provider, with which of its configurations, and in which versions of Kubernetes. Providers write ClusterProfiles; Clusters name them.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1942,14 +1942,14 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfile(ref common.ReferenceCallbac
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The name is what Clusters have in spec.profile, and becomes a label of AccessRequests: 63 characters at most.",
+							Description: "metadata is the standard object metadata. The name is what Clusters have in spec.profile. It becomes the value of a label of AccessRequests, so it should have at most 63 characters.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what is offered, and by whom.",
+							Description: "spec is what is offered, and by which provider.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ClusterProfileSpec{}.OpenAPIModelName()),
 						},
@@ -2021,7 +2021,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfileSpec(ref common.ReferenceCal
 				Properties: map[string]spec.Schema{
 					"providerRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "providerRef names the cluster provider that made the profile, and that makes the clusters of it. It is a label of these clusters.",
+							Description: "providerRef names the cluster provider that makes the clusters of this profile. It becomes the value of a label of these Clusters, so it has to be a valid label value, 1 to 63 characters.",
 							Default:     map[string]interface{}{},
 							AllOf: []spec.Schema{
 								{
@@ -2043,7 +2043,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfileSpec(ref common.ReferenceCal
 					},
 					"providerConfigRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "providerConfigRef names the provider's configuration that the profile is made from. What it refers to is up to the provider; it has to be a valid label value.",
+							Description: "providerConfigRef names the configuration of the provider that the profile is made from; the provider decides what that is. It has to be a valid label value, 1 to 63 characters.",
 							Default:     map[string]interface{}{},
 							AllOf: []spec.Schema{
 								{
@@ -2070,7 +2070,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfileSpec(ref common.ReferenceCal
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "supportedVersions are the versions of Kubernetes that a Cluster can ask for. Empty: the provider does not say, so a Cluster can ask for any.",
+							Description: "supportedVersions are the versions of Kubernetes that a Cluster can ask for, at most 512. If the list is empty, a Cluster can ask for any version.",
 							MaxItems:    ptr.To[int64](512),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2095,7 +2095,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequest(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterRequest asks for a cluster for a purpose. The scheduler answers with a Cluster that is there already, or with a new one. The Cluster stays at least as long as the request.",
+				Description: "ClusterRequest asks for a cluster for a purpose. The scheduler answers with a Cluster that exists already, or with a new one. The Cluster stays at least as long as the request.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2121,14 +2121,14 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequest(ref common.ReferenceCallbac
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what is asked for. It cannot be changed.",
+							Description: "spec is what is asked for. The requester writes it; it cannot be changed.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ClusterRequestSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the answer.",
+							Description: "status is the answer. The scheduler writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ClusterRequestStatus{}.OpenAPIModelName()),
 						},
@@ -2195,12 +2195,12 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestSpec(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterRequestSpec is what a request asks for. It cannot be changed.",
+				Description: "ClusterRequestSpec is what a ClusterRequest asks for. It cannot be changed.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"purpose": {
 						SchemaProps: spec.SchemaProps{
-							Description: "purpose is what the cluster is needed for, one of those that the scheduler has a definition for.",
+							Description: "purpose is what the cluster is for: one of the purposes that the scheduler's configuration defines.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
@@ -2209,7 +2209,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestSpec(ref common.ReferenceCal
 					},
 					"waitForClusterDeletion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "waitForClusterDeletion says whether the request, when it is deleted, stays until its cluster is gone, if its deletion is what deletes the cluster. Without it, this is so for a cluster of tenancy Exclusive.",
+							Description: "waitForClusterDeletion is true when a deleted request stays until its Cluster is gone, if the Cluster is deleted with it. The default is true for a Cluster of tenancy Exclusive, and false for one of tenancy Shared.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -2225,12 +2225,12 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestStatus(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterRequestStatus is the answer to a request.",
+				Description: "ClusterRequestStatus is the answer to a ClusterRequest.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that the status is about: what is newer has not been looked at yet.",
+							Description: "observedGeneration is the metadata.generation that the status is about. If it is lower than metadata.generation, the latest change has not been handled yet.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -2239,7 +2239,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestStatus(ref common.ReferenceC
 					},
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending, Granted or Denied. Who is denied stays so.",
+							Description: "phase is the status in one word. A Cluster is Ready, Progressing or Terminating; a request is Pending, Granted or Denied. A denied AccessRequest stays denied.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -2256,7 +2256,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestStatus(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions tell what the phase sums up, and what is missing: Ready of a Cluster, Granted of a ClusterRequest, Prepared and AccessReady of an AccessRequest, and others.",
+							Description: "conditions say what is done and what is missing, in detail: Ready of a Cluster, Granted of a ClusterRequest, Prepared and AccessReady of an AccessRequest, and others. At most 128.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2270,7 +2270,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestStatus(ref common.ReferenceC
 					},
 					"cluster": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cluster is the Cluster that the request is given. Once set, it is neither changed nor removed.",
+							Description: "cluster names the Cluster that the request has been given. The scheduler sets it once; then it can be neither changed nor removed.",
 							Ref:         ref(v1alpha1.ObjectReference{}.OpenAPIModelName()),
 						},
 					},
@@ -2287,12 +2287,12 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterSpec is the cluster that is wanted.",
+				Description: "ClusterSpec is the desired state of a Cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"profile": {
 						SchemaProps: spec.SchemaProps{
-							Description: "profile names the ClusterProfile that the cluster is made from, which has to exist. It cannot be changed.",
+							Description: "profile is the name of the ClusterProfile that the cluster is made from, at most 253 characters. The ClusterProfile has to exist. The field cannot be changed.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -2307,7 +2307,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterConfigs name configurations of the provider for this cluster, in the namespace of the cluster.",
+							Description: "clusterConfigs name configurations of the provider for this cluster, in the namespace of the Cluster: at most 64.",
 							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2321,7 +2321,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 					},
 					"kubernetes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kubernetes is how Kubernetes is to be in the cluster.",
+							Description: "kubernetes is the desired Kubernetes configuration.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.K8sConfiguration{}.OpenAPIModelName()),
 						},
@@ -2333,7 +2333,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "purposes are what the cluster is there for: at least one, if the field is given. The scheduler gives ClusterRequests clusters that have their purpose. Usual ones are platform, workload, onboarding and mcp.",
+							Description: "purposes are what the cluster is for, such as platform, workload, onboarding or mcp: 1 to 128, or no field at all. The scheduler gives a ClusterRequest only a Cluster with its purpose.",
 							MinItems:    ptr.To[int64](1),
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
@@ -2349,7 +2349,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 					},
 					"tenancy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "tenancy tells whether the cluster is for one request (Exclusive) or for several (Shared).\n\nPossible enum values:\n - `\"Exclusive\"` means that one ClusterRequest has the cluster for itself.\n - `\"Shared\"` means that several ClusterRequests can be given the cluster.",
+							Description: "tenancy says how many ClusterRequests can use the cluster: Exclusive for one, Shared for several. It is required.\n\nPossible enum values:\n - `\"Exclusive\"` means that one ClusterRequest has the cluster for itself.\n - `\"Shared\"` means that several ClusterRequests can be given the cluster.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2369,12 +2369,12 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterStatus is what the provider of a cluster observes.",
+				Description: "ClusterStatus is the observed state of a Cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that the status is about: what is newer has not been looked at yet.",
+							Description: "observedGeneration is the metadata.generation that the status is about. If it is lower than metadata.generation, the latest change has not been handled yet.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -2383,7 +2383,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref common.ReferenceCallback
 					},
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending, Granted or Denied. Who is denied stays so.",
+							Description: "phase is the status in one word. A Cluster is Ready, Progressing or Terminating; a request is Pending, Granted or Denied. A denied AccessRequest stays denied.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -2400,7 +2400,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions tell what the phase sums up, and what is missing: Ready of a Cluster, Granted of a ClusterRequest, Prepared and AccessReady of an AccessRequest, and others.",
+							Description: "conditions say what is done and what is missing, in detail: Ready of a Cluster, Granted of a ClusterRequest, Prepared and AccessReady of an AccessRequest, and others. At most 128.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2414,7 +2414,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref common.ReferenceCallback
 					},
 					"apiServer": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiServer is the address of the cluster's API server. Deprecated: endpoints has it.",
+							Description: "apiServer is the URL of the cluster's API server, at most 2048 bytes. Deprecated: use endpoints.",
 							MaxLength:   ptr.To[int64](2048),
 							Type:        []string{"string"},
 							Format:      "",
@@ -2427,7 +2427,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "endpoints are the addresses of the cluster, such as apiserver-external and apiserver-internal.",
+							Description: "endpoints are the addresses of the cluster, such as apiserver-external and apiserver-internal: at most 64.",
 							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2441,7 +2441,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref common.ReferenceCallback
 					},
 					"providerStatus": {
 						SchemaProps: spec.SchemaProps{
-							Description: "providerStatus is an object of the provider's own, in which every field is kept. Nobody else reads it.",
+							Description: "providerStatus is an object of the provider's own with any fields, at most 128 KiB. Only the provider reads it.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -2463,7 +2463,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Endpoint(ref common.ReferenceCallback) com
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the endpoint, such as apiserver-external.",
+							Description: "name is the name of the endpoint, such as apiserver-external, 1 to 253 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -2473,7 +2473,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Endpoint(ref common.ReferenceCallback) com
 					},
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "url of the endpoint, such as https://api.example.com:6443.",
+							Description: "url is the address, such as https://api.example.com:6443, at most 2048 bytes.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](2048),
 							Type:        []string{"string"},
@@ -2491,12 +2491,12 @@ func schema_pkg_apis_openmcp_v1alpha1_K8sConfiguration(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "K8sConfiguration is how Kubernetes is to be in a cluster.",
+				Description: "K8sConfiguration is the desired Kubernetes configuration of a cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version of Kubernetes that is wanted, one of spec.supportedVersions of the profile unless these are empty. Without it the provider chooses. The version that the cluster has is in its label clusters.openmcp.cloud/k8sversion.",
+							Description: "version is the desired Kubernetes version, such as 1.33.3. It has to be one of spec.supportedVersions of the ClusterProfile, unless that list is empty. Without it, the provider chooses. The actual version is in the label clusters.openmcp.cloud/k8sversion.",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
@@ -2512,12 +2512,12 @@ func schema_pkg_apis_openmcp_v1alpha1_LocalObjectReference(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "LocalObjectReference names an object whose namespace, if it has one, is that of the referring object.",
+				Description: "LocalObjectReference names an object in the namespace of the object that refers to it, or one without a namespace.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the object.",
+							Description: "name is the name of the object.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2537,12 +2537,12 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "OIDCConfig is who gets in by an OIDC provider, and with which rights.",
+				Description: "OIDCConfig says which users and groups of an OIDC provider get access, and with which rights.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the provider, a DNS subdomain. It is the name of the user in the kubeconfig, and may not be system.",
+							Description: "name is the name of the OIDC provider, a DNS subdomain of at most 253 characters, and not \"system\". It is the name of the user in the kubeconfig.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -2553,7 +2553,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 					},
 					"issuer": {
 						SchemaProps: spec.SchemaProps{
-							Description: "issuer is the URL of the provider, as its tokens have it.",
+							Description: "issuer is the URL of the OIDC provider, exactly as in its tokens, at most 2048 bytes.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](2048),
@@ -2564,7 +2564,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 					},
 					"clientID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clientID is who asks the provider for tokens, and whom they have to be for.",
+							Description: "clientID is the client that asks the OIDC provider for tokens, at most 2048 bytes. The cluster accepts tokens for this client.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](2048),
@@ -2574,7 +2574,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 					},
 					"groupsPrefix": {
 						SchemaProps: spec.SchemaProps{
-							Description: "groupsPrefix stands before the names of groups in RBAC, as it is: a colon at its end has to be written. Without the field it is the name of the provider and a colon. An empty prefix lets the provider decide which groups of the cluster a user is in.",
+							Description: "groupsPrefix is put before the names of groups in RBAC, exactly as it is, so include the colon at its end. The default is the name of the provider and a colon. With an empty prefix, the OIDC provider can put its users into any group of the cluster. At most 253 characters.",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
@@ -2582,7 +2582,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 					},
 					"groupsClaim": {
 						SchemaProps: spec.SchemaProps{
-							Description: "groupsClaim is the claim of a token that has the user's groups. Without the field it is groups, and an empty one means that too.",
+							Description: "groupsClaim is the claim of a token that has the user's groups, at most 253 characters. The default is groups, also for an empty value.",
 							Default:     "groups",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -2591,7 +2591,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 					},
 					"usernamePrefix": {
 						SchemaProps: spec.SchemaProps{
-							Description: "usernamePrefix stands before the names of users in RBAC, as it is: a colon at its end has to be written. Without the field it is the name of the provider and a colon. An empty prefix lets the provider decide which user of the cluster somebody is.",
+							Description: "usernamePrefix is put before the names of users in RBAC, exactly as it is, so include the colon at its end. The default is the name of the provider and a colon. With an empty prefix, the OIDC provider can give its users the name of any user of the cluster. At most 253 characters.",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
@@ -2599,7 +2599,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 					},
 					"usernameClaim": {
 						SchemaProps: spec.SchemaProps{
-							Description: "usernameClaim is the claim of a token that has the user's name. Without the field it is sub, and an empty one means that too.",
+							Description: "usernameClaim is the claim of a token that has the user's name, at most 253 characters. The default is sub, also for an empty value.",
 							Default:     "sub",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -2613,7 +2613,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "extraScopes are asked for at the provider, besides openid.",
+							Description: "extraScopes are requested from the OIDC provider, in addition to openid: at most 64.",
 							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2633,7 +2633,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "roleBindings give roles of the cluster to users and groups of the provider.",
+							Description: "roleBindings give roles of the cluster to users and groups of the OIDC provider: at most 256.",
 							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2652,7 +2652,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "roles become roles of the cluster, one for each entry. They are not given to anybody: roleBindings do that, by their names.",
+							Description: "roles become roles of the cluster, one for each entry: at most 128. They give no rights by themselves: roleBindings refer to them by their names.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2677,12 +2677,12 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "OIDCProviderConfig is an OIDC provider, and the roles of those whom it knows.\n\nThe two prefixes stand before the names of users and groups in RBAC, so that nobody whom the provider knows can pass for somebody of the cluster:\n\n\tusernamePrefix     user \"ann\" of a provider \"corp\" is\n\tnot given          corp:ann\n\t\"\"                 ann\n\t\"my-user:\"         my-user:ann\n\t\"my-user\"          my-userann\n\nA prefix is taken as it is. Before version 0.14 of openMCP, Default added a colon to a prefix that had none at its end: whoever relies on this writes the colon.",
+				Description: "OIDCProviderConfig is an OIDC provider, and the roles of its users and groups.\n\nThe two prefixes are put before the names of users and groups in RBAC, so that no user of the OIDC provider gets the rights of another user of the cluster:\n\n\tusernamePrefix     name in RBAC of the user \"ann\" of the provider \"corp\"\n\tnot given          corp:ann\n\t\"\"                 ann\n\t\"my-user:\"         my-user:ann\n\t\"my-user\"          my-userann\n\nA prefix is used exactly as it is. Before version 0.14 of openMCP, Default added a colon to a prefix without one at its end: if you rely on this, write the colon.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the provider, a DNS subdomain. It is the name of the user in the kubeconfig, and may not be system.",
+							Description: "name is the name of the OIDC provider, a DNS subdomain of at most 253 characters, and not \"system\". It is the name of the user in the kubeconfig.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -2693,7 +2693,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 					},
 					"issuer": {
 						SchemaProps: spec.SchemaProps{
-							Description: "issuer is the URL of the provider, as its tokens have it.",
+							Description: "issuer is the URL of the OIDC provider, exactly as in its tokens, at most 2048 bytes.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](2048),
@@ -2704,7 +2704,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 					},
 					"clientID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clientID is who asks the provider for tokens, and whom they have to be for.",
+							Description: "clientID is the client that asks the OIDC provider for tokens, at most 2048 bytes. The cluster accepts tokens for this client.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](2048),
@@ -2714,7 +2714,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 					},
 					"groupsPrefix": {
 						SchemaProps: spec.SchemaProps{
-							Description: "groupsPrefix stands before the names of groups in RBAC, as it is: a colon at its end has to be written. Without the field it is the name of the provider and a colon. An empty prefix lets the provider decide which groups of the cluster a user is in.",
+							Description: "groupsPrefix is put before the names of groups in RBAC, exactly as it is, so include the colon at its end. The default is the name of the provider and a colon. With an empty prefix, the OIDC provider can put its users into any group of the cluster. At most 253 characters.",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
@@ -2722,7 +2722,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 					},
 					"groupsClaim": {
 						SchemaProps: spec.SchemaProps{
-							Description: "groupsClaim is the claim of a token that has the user's groups. Without the field it is groups, and an empty one means that too.",
+							Description: "groupsClaim is the claim of a token that has the user's groups, at most 253 characters. The default is groups, also for an empty value.",
 							Default:     "groups",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -2731,7 +2731,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 					},
 					"usernamePrefix": {
 						SchemaProps: spec.SchemaProps{
-							Description: "usernamePrefix stands before the names of users in RBAC, as it is: a colon at its end has to be written. Without the field it is the name of the provider and a colon. An empty prefix lets the provider decide which user of the cluster somebody is.",
+							Description: "usernamePrefix is put before the names of users in RBAC, exactly as it is, so include the colon at its end. The default is the name of the provider and a colon. With an empty prefix, the OIDC provider can give its users the name of any user of the cluster. At most 253 characters.",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
 							Format:      "",
@@ -2739,7 +2739,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 					},
 					"usernameClaim": {
 						SchemaProps: spec.SchemaProps{
-							Description: "usernameClaim is the claim of a token that has the user's name. Without the field it is sub, and an empty one means that too.",
+							Description: "usernameClaim is the claim of a token that has the user's name, at most 253 characters. The default is sub, also for an empty value.",
 							Default:     "sub",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -2753,7 +2753,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "extraScopes are asked for at the provider, besides openid.",
+							Description: "extraScopes are requested from the OIDC provider, in addition to openid: at most 64.",
 							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2773,7 +2773,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "roleBindings give roles of the cluster to users and groups of the provider.",
+							Description: "roleBindings give roles of the cluster to users and groups of the OIDC provider: at most 256.",
 							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2803,7 +2803,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ObjectReference(ref common.ReferenceCallba
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the object.",
+							Description: "name is the name of the object.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
@@ -2812,7 +2812,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ObjectReference(ref common.ReferenceCallba
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the object.",
+							Description: "namespace is the namespace of the object.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
@@ -2830,12 +2830,12 @@ func schema_pkg_apis_openmcp_v1alpha1_PermissionsRequest(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PermissionsRequest are the rules of one role.",
+				Description: "PermissionsRequest is the rules of one role.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the role. Without it, the cluster provider takes one that nobody else has. A role of the name that somebody else made is never overwritten.",
+							Description: "name is the name of the role. Without it, the cluster provider chooses one that is free. A role of this name that the provider did not make is never overwritten.",
 							Pattern:     "^[^/%]*$",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2843,7 +2843,7 @@ func schema_pkg_apis_openmcp_v1alpha1_PermissionsRequest(ref common.ReferenceCal
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the cluster that the rules are for; they become a Role in it. Without it, they are for the whole cluster and become a ClusterRole.",
+							Description: "namespace is the namespace of the cluster for which the rules are, a DNS label of at most 63 characters: they become a Role in it. Without it, the rules are for the whole cluster and become a ClusterRole.",
 							MaxLength:   ptr.To[int64](63),
 							Pattern:     "^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$",
 							Type:        []string{"string"},
@@ -2852,7 +2852,7 @@ func schema_pkg_apis_openmcp_v1alpha1_PermissionsRequest(ref common.ReferenceCal
 					},
 					"disableAutomaticNamespaceCreation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "disableAutomaticNamespaceCreation says that the namespace is not created when the cluster does not have it.",
+							Description: "disableAutomaticNamespaceCreation is true when the provider must not create the namespace if the cluster does not have it. The default is false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -2864,7 +2864,7 @@ func schema_pkg_apis_openmcp_v1alpha1_PermissionsRequest(ref common.ReferenceCal
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "rules are the rights, as in a Role or ClusterRole. Each needs at least one verb.",
+							Description: "rules are the rights, as in a Role or ClusterRole: at most 256, each with at least one verb.",
 							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2889,7 +2889,7 @@ func schema_pkg_apis_openmcp_v1alpha1_RoleBindings(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RoleBindings give each of some roles to each of some subjects.",
+				Description: "RoleBindings gives each of its roles to each of its subjects.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"subjects": {
@@ -2899,7 +2899,7 @@ func schema_pkg_apis_openmcp_v1alpha1_RoleBindings(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "subjects are who gets the roles. The prefixes are put before the names of users and groups, unless these begin with ::.",
+							Description: "subjects are the users, groups and ServiceAccounts that get the roles, at most 512. The prefixes are put before the names of users and groups, except before names that begin with \"::\".",
 							MaxItems:    ptr.To[int64](512),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2918,7 +2918,7 @@ func schema_pkg_apis_openmcp_v1alpha1_RoleBindings(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "roleRefs name the roles. A role that the cluster does not have gives no right.",
+							Description: "roleRefs name the roles, at most 256. A role that the cluster does not have gives no rights.",
 							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2948,7 +2948,7 @@ func schema_pkg_apis_openmcp_v1alpha1_RoleRef(ref common.ReferenceCallback) comm
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the role.",
+							Description: "name is the name of the role.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							Pattern:     "^[^/%]+$",
@@ -2958,14 +2958,14 @@ func schema_pkg_apis_openmcp_v1alpha1_RoleRef(ref common.ReferenceCallback) comm
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the role, for a Role. A ClusterRole is given in the whole cluster, whatever is here.",
+							Description: "namespace is the namespace of a Role, and required for it. For a ClusterRole it is ignored: a ClusterRole is granted in the whole cluster.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind of the role: Role or ClusterRole.",
+							Description: "kind is the kind of the role: Role or ClusterRole. It is required.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2987,7 +2987,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Status(ref common.ReferenceCallback) commo
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that the status is about: what is newer has not been looked at yet.",
+							Description: "observedGeneration is the metadata.generation that the status is about. If it is lower than metadata.generation, the latest change has not been handled yet.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -2996,7 +2996,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Status(ref common.ReferenceCallback) commo
 					},
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending, Granted or Denied. Who is denied stays so.",
+							Description: "phase is the status in one word. A Cluster is Ready, Progressing or Terminating; a request is Pending, Granted or Denied. A denied AccessRequest stays denied.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -3013,7 +3013,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Status(ref common.ReferenceCallback) commo
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions tell what the phase sums up, and what is missing: Ready of a Cluster, Granted of a ClusterRequest, Prepared and AccessReady of an AccessRequest, and others.",
+							Description: "conditions say what is done and what is missing, in detail: Ready of a Cluster, Granted of a ClusterRequest, Prepared and AccessReady of an AccessRequest, and others. At most 128.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -3043,7 +3043,7 @@ func schema_pkg_apis_openmcp_v1alpha1_SupportedK8sVersion(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version of Kubernetes, such as 1.33.3, at least 5 characters.",
+							Description: "version is a version of Kubernetes, such as 1.33.3, 5 to 253 characters.",
 							Default:     "",
 							MinLength:   ptr.To[int64](5),
 							MaxLength:   ptr.To[int64](253),
@@ -3053,7 +3053,7 @@ func schema_pkg_apis_openmcp_v1alpha1_SupportedK8sVersion(ref common.ReferenceCa
 					},
 					"deprecated": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deprecated says that the version will not be offered for long. A Cluster that asks for it is answered with a warning.",
+							Description: "deprecated is true when the provider will soon stop offering the version. A Cluster that asks for it gets a warning. The default is false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -3069,7 +3069,7 @@ func schema_pkg_apis_openmcp_v1alpha1_TokenConfig(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "TokenConfig are the rights of a ServiceAccount.",
+				Description: "TokenConfig is the rights of a ServiceAccount.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"permissions": {
@@ -3079,7 +3079,7 @@ func schema_pkg_apis_openmcp_v1alpha1_TokenConfig(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "permissions become roles of the ServiceAccount, one for each entry.",
+							Description: "permissions become roles of the ServiceAccount, one for each entry: at most 128.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -3098,7 +3098,7 @@ func schema_pkg_apis_openmcp_v1alpha1_TokenConfig(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "roleRefs name roles of the cluster that the ServiceAccount is given.",
+							Description: "roleRefs name roles of the cluster that the ServiceAccount gets, at most 256.",
 							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -3122,7 +3122,7 @@ func schema_pkg_apis_view_v1alpha1_ClusterSetMember(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterSetMember says that one cluster is in one cluster set. It is named \"<cluster>.<set>\", is read only, and is computed from the cluster's labels and the set's selector. A user sees the members of the sets that he may get.",
+				Description: "ClusterSetMember says that one cluster is in one cluster set. It is named \"<cluster>.<set>\". It is read only: the server computes it from the cluster's labels and the set's selector. A user sees the members of the sets for which they have the permission \"get managedclustersets\".",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3141,7 +3141,7 @@ func schema_pkg_apis_view_v1alpha1_ClusterSetMember(ref common.ReferenceCallback
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata carries the labels of the cluster. creationTimestamp is the later of the cluster's and the set's.",
+							Description: "metadata has the labels of the cluster. creationTimestamp is that of the cluster or of the set, whichever is later.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -3155,7 +3155,7 @@ func schema_pkg_apis_view_v1alpha1_ClusterSetMember(ref common.ReferenceCallback
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is how the cluster is, as its ManagedCluster says.",
+							Description: "status is the state of the cluster, taken from its ManagedCluster.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(viewv1alpha1.ClusterSetMemberStatus{}.OpenAPIModelName()),
 						},
@@ -3253,12 +3253,12 @@ func schema_pkg_apis_view_v1alpha1_ClusterSetMemberStatus(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterSetMemberStatus is how the cluster of a member is.",
+				Description: "ClusterSetMemberStatus is the state of a member's cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"accepted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "accepted says that the hub accepts the cluster (spec.hubAcceptsClient).",
+							Description: "accepted is true when the hub accepts the cluster (spec.hubAcceptsClient of the ManagedCluster).",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -3282,14 +3282,14 @@ func schema_pkg_apis_view_v1alpha1_ClusterSetMemberStatus(ref common.ReferenceCa
 					},
 					"kubernetesVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kubernetesVersion is the version of the cluster's API server.",
+							Description: "kubernetesVersion is the version of the cluster's API server, such as v1.37.1.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"selectedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "selectedBy is the selector of the set that selected the cluster.",
+							Description: "selectedBy is the set's selector, by which the cluster is a member.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(viewv1alpha1.SelectedBy{}.OpenAPIModelName()),
 						},
@@ -3301,7 +3301,7 @@ func schema_pkg_apis_view_v1alpha1_ClusterSetMemberStatus(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "taints are those of the cluster, each written key=value:effect.",
+							Description: "taints are the taints of the cluster, each written key=value:effect.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3326,7 +3326,7 @@ func schema_pkg_apis_view_v1alpha1_SelectedBy(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SelectedBy is the selector that made a cluster a member.",
+				Description: "SelectedBy is the selector by which a cluster is a member of a set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
@@ -3339,7 +3339,7 @@ func schema_pkg_apis_view_v1alpha1_SelectedBy(ref common.ReferenceCallback) comm
 					},
 					"selector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "selector is the label selector in kubectl's notation, such as info.open-cluster-management.io/region=apac. It is empty when the set selects every cluster.",
+							Description: "selector is the label selector as kubectl writes it, such as info.open-cluster-management.io/region=apac. It is empty when the set selects every cluster.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

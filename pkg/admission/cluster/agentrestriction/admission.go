@@ -74,7 +74,7 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	if len(kept) > 0 {
 		slices.Sort(kept)
 		updated.Annotations = annotations
-		warning.AddWarning(ctx, "", fmt.Sprintf("the annotations %s stay as they are: the hub goes by them, so an agent cannot "+
+		warning.AddWarning(ctx, "", fmt.Sprintf("the annotations %s were not changed: the hub relies on them, so an agent cannot "+
 			"change them", strings.Join(kept, ", ")))
 	}
 	return nil
@@ -102,7 +102,7 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	}
 	slices.Sort(what)
 	return admission.NewForbidden(a, errors.New("an agent of a cluster cannot change "+strings.Join(what, " and ")+
-		": leave them as they are"))
+		": send them unchanged"))
 }
 
 // clusters are the cluster that an agent of it writes, and how it was; nil if the request is another.

@@ -124,7 +124,7 @@ func TestAdmission_AnnotationsThatTheHubGoesByStay(t *testing.T) {
 					t.Errorf("%s, %s of %s: %v, %v", who, what, key, updated.Annotations, err)
 				}
 				if changed := what == "set" || updated.Annotations[registration.AnnotationAgentKey] == "ab" && what == "clear" || had; changed &&
-					(len(warnings) != 1 || !strings.Contains(warnings[0], "stay as they are")) {
+					(len(warnings) != 1 || !strings.Contains(warnings[0], "were not changed")) {
 					t.Errorf("%s, %s of %s: the warnings are %q", who, what, key, warnings)
 				}
 			}

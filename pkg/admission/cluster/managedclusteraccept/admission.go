@@ -101,7 +101,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	what := "accept the cluster " + updated.Name + " (spec.hubAcceptsClient)"
 	switch {
 	case len(changed) > 0:
-		what = "say who comes as the agent of the cluster " + updated.Name + " (" + strings.Join(changed, ", ") + ")"
+		what = "choose the identity of the agent of the cluster " + updated.Name + " (" + strings.Join(changed, ", ") + ")"
 	case !updated.Spec.HubAcceptsClient:
 		what = "deny the cluster " + updated.Name + " (spec.hubAcceptsClient)"
 		if held == nil {
@@ -126,7 +126,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 // there for the cluster would be lost.
 func (p *Plugin) checkNamespace(a admission.Attributes, name string) error {
 	if !p.WaitForReady() {
-		return admission.NewForbidden(a, errors.New("the namespaces of the hub have not been listed yet, so no cluster is accepted"))
+		return admission.NewForbidden(a, errors.New("the namespaces of the hub are not known yet, so no cluster can be accepted: try again in a few seconds"))
 	}
 	namespace, err := p.namespaces.Get(name)
 	switch {

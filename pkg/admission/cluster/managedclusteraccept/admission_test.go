@@ -231,7 +231,7 @@ func TestValidate_NoClusterIsAcceptedBeforeTheNamespacesAreKnown(t *testing.T) {
 		p := pluginFor(&at.Authorizer{Grants: []permission.Rule{accept}})
 		p.SetReadyFunc(func() bool { return false })
 		_, err := at.Validate(t, p, at.Request{Object: clusterThat(true)}.Attributes())
-		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "have not been listed yet") {
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "are not known yet") {
 			t.Errorf("got %v, want a 403 that says why", err)
 		}
 	})

@@ -69,8 +69,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	moved := changes(before, updated.Labels)
 	if len(moved) > maxChanges {
-		return apierrors.NewBadRequest(fmt.Sprintf("metadata.labels: %d reserved labels come or go, and each needs a permission "+
-			"to be asked for: make at most %d such changes in one request", len(moved), maxChanges))
+		return apierrors.NewBadRequest(fmt.Sprintf("metadata.labels: the request adds or removes %d reserved labels, and the "+
+			"limit is %d: split it into several requests", len(moved), maxChanges))
 	}
 	denied := permission.For(a.GetUserInfo())
 	for i, change := range moved {

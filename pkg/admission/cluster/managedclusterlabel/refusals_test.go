@@ -33,7 +33,7 @@ func TestValidate_ManyRefusalsAreAskedForAsAFew(t *testing.T) {
 	if len(a.Asked) > 12 {
 		t.Errorf("asked %d times: %q", len(a.Asked), a.Names())
 	}
-	if want := "60 more changes of this request were not looked at"; !strings.Contains(err.Error(), want) {
+	if want := "60 more changes of this request were not checked"; !strings.Contains(err.Error(), want) {
 		t.Errorf("%v\ndoes not say %q", err, want)
 	}
 	// Nothing is allowed by not being looked at.
@@ -54,7 +54,7 @@ func TestValidate_OneRefusalAmongManyChangesIsFound(t *testing.T) {
 			}
 		}
 		_, err := at.Validate(t, pluginFor(a), at.Request{Object: at.Cluster("c1", pairs...)}.Attributes())
-		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), pairs[refused]+":x") || strings.Contains(err.Error(), "not looked at") {
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), pairs[refused]+":x") || strings.Contains(err.Error(), "not checked") {
 			t.Errorf("without %s: %v", pairs[refused], err)
 		}
 	}

@@ -117,14 +117,14 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if held != nil {
 		return nil
 	}
-	return admission.NewForbidden(a, errors.Join(fmt.Errorf("%d clusters wait to be accepted, and no more may (--max-pending-clusters "+
-		"of hub-apiserver): an admin of the hub has to accept or delete some, kubectl get managedclusters shows them", p.most), err))
+	return admission.NewForbidden(a, errors.Join(fmt.Errorf("%d clusters wait to be accepted, and no more are allowed "+
+		"(--max-pending-clusters of hub-apiserver): ask an admin of the hub to accept or delete some; kubectl get managedclusters lists them", p.most), err))
 }
 
 // exists says whether the cache has a cluster of that name. It cannot have one without a name, which gets it after admission.
 func (p *Plugin) exists(ctx context.Context, name string) (bool, error) {
 	if p.clusters == nil {
-		return false, errors.New("the server is starting")
+		return false, errors.New("the server is still starting: try again in a few seconds")
 	}
 	if name == "" {
 		return false, nil

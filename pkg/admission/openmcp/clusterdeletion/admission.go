@@ -77,7 +77,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if err != nil || !ok || len(list.Items) == 0 {
 		return nil //nolint:nilerr // a warning that cannot be made does not keep anybody from deleting
 	}
-	effect := "which lose it"
+	effect := "whose access ends"
 	if slices.Contains(c.Finalizers, openmcp.AccessFinalizer) {
 		effect = "and stays until they are gone"
 	}

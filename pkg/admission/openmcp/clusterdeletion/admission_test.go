@@ -126,7 +126,7 @@ func TestValidate_SaysWhetherTheClusterWaits(t *testing.T) {
 	c := cluster("ns", "c")
 	c.Finalizers = []string{"example.com/other"}
 	got := warn(t, &requests{items: accessTo("ns", "c", "a/one")}, &visible{namespaces: "a"}, "clusters", c)
-	if len(got) != 1 || got[0] != `the Cluster "c" has 1 AccessRequest(s), which lose it: a/one` {
+	if len(got) != 1 || got[0] != `the Cluster "c" has 1 AccessRequest(s), whose access ends: a/one` {
 		t.Errorf("got %q", got)
 	}
 }

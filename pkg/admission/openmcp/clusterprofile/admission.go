@@ -70,7 +70,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	switch {
 	case apierrors.IsNotFound(err):
 		return invalid(a, c, field.Invalid(field.NewPath("spec", "profile"), c.Spec.Profile,
-			"there is no ClusterProfile of this name: kubectl get clusterprofiles lists those that there are"))
+			"there is no ClusterProfile with this name: kubectl get clusterprofiles lists them"))
 	case err != nil:
 		return apierrors.NewInternalError(fmt.Errorf("%s cannot read the ClusterProfile %q: %w", PluginName, c.Spec.Profile, err))
 	case !offer.made:
@@ -95,7 +95,7 @@ type offer struct {
 // something is not there.
 func (p *Plugin) offer(ctx context.Context, profile, version string) (offer, error) {
 	if p.profiles == nil {
-		return offer{}, errors.New("the server is starting")
+		return offer{}, errors.New("the server is still starting: try again in a few seconds")
 	}
 	object, err := p.profiles.Get(ctx, profile, &metav1.GetOptions{ResourceVersion: "0"})
 	if err == nil {

@@ -11,28 +11,30 @@ import (
 // +genclient:nonNamespaced
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ManagedClusterSet groups ManagedClusters by their labels. Who is in it:
-// kubectl get clustersetmembers --field-selector spec.clusterSet=<name>.
+// ManagedClusterSet is a set of ManagedClusters, selected by their labels. To list its members: kubectl get
+// clustersetmembers --field-selector spec.clusterSet=<name>.
 type ManagedClusterSet struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which clusters are in the set.
+	// spec is the desired state: which clusters are in the set, and which namespaces they are asked to have. Users
+	// write it.
 	// +optional
 	Spec ManagedClusterSetSpec `json:"spec"`
-	// status is what the hub observes of the set.
+	// status is the observed state. The hub writes it.
 	// +optional
 	Status ManagedClusterSetStatus `json:"status,omitempty"`
 }
 
-// ManagedClusterSetSpec says which clusters are in a set.
+// ManagedClusterSetSpec is the desired state of a ManagedClusterSet.
 type ManagedClusterSetSpec struct {
-	// clusterSelector selects the set's clusters.
+	// clusterSelector selects the clusters of the set. It cannot select the same key and value as another exclusive set.
 	// +optional
 	ClusterSelector ManagedClusterSelector `json:"clusterSelector,omitempty"`
-	// managedNamespaces are namespaces that every cluster of the set is asked to have.
+	// managedNamespaces are namespaces that every cluster of the set is asked to have, at most 256. The agent of each
+	// cluster makes them there, and removes none.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -42,7 +44,7 @@ type ManagedClusterSetSpec struct {
 
 // ManagedNamespaceConfig is a namespace that every cluster of a set is asked to have.
 type ManagedNamespaceConfig struct {
-	// name of the namespace, a DNS label.
+	// name is the name of the namespace, a DNS label of at most 63 characters.
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=63
 	// +k8s:validation:pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
@@ -67,38 +69,40 @@ const (
 
 // ManagedClusterSelector selects the clusters of a set.
 type ManagedClusterSelector struct {
-	// selectorType is the way in which the set selects its clusters. LegacyClusterSetLabel (the default, also
-	// written "" or ExclusiveClusterSetLabel): by label cluster.open-cluster-management.io/clusterset=<set name>.
+	// selectorType is the way in which the set selects its clusters. LegacyClusterSetLabel (the default, also written ""
+	// or ExclusiveClusterSetLabel): by the label cluster.open-cluster-management.io/clusterset=<name of the set>.
 	// ExclusiveLabel: by the label in exclusiveLabel. LabelSelector: by labelSelector.
 	// +optional
 	// +default="LegacyClusterSetLabel"
 	SelectorType SelectorType `json:"selectorType,omitempty"`
-	// exclusiveLabel is the label that puts a cluster into the set. No two sets can have the same.
-	// Only for selectorType ExclusiveLabel.
+	// exclusiveLabel is the label that puts a cluster into the set. No two sets can have the same key and value. Only
+	// for selectorType ExclusiveLabel, which needs it.
 	// +optional
 	ExclusiveLabel *ManagedClusterLabel `json:"exclusiveLabel,omitempty"`
-	// labelSelector selects clusters by their labels: an empty one selects all, none selects nothing.
-	// Only for selectorType LabelSelector.
+	// labelSelector selects clusters by their labels, with at most 128 match labels and 128 match expressions. {}
+	// selects every cluster; without the field, the set is empty. Only for selectorType LabelSelector.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 }
 
 // ManagedClusterLabel is one label of a cluster.
 type ManagedClusterLabel struct {
-	// key of the label; it starts with cluster.open-cluster-management.io/ or info.open-cluster-management.io/.
+	// key is the key of the label. It begins with cluster.open-cluster-management.io/ or
+	// info.open-cluster-management.io/.
 	// +k8s:validation:minLength=1
 	// +k8s:validation:pattern="^(cluster|info)\\.open-cluster-management\\.io/"
 	Key string `json:"key"`
-	// value of the label.
+	// value is the value of the label, 1 to 63 characters.
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=63
 	// +k8s:validation:pattern="^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 	Value string `json:"value"`
 }
 
-// ManagedClusterSetStatus is what the hub observes of a set.
+// ManagedClusterSetStatus is the observed state of a ManagedClusterSet.
 type ManagedClusterSetStatus struct {
-	// conditions tell whether the set is empty (ClusterSetEmpty); its message names the number of clusters.
+	// conditions say whether the set is empty (ClusterSetEmpty), at most 128. The message has the number of clusters.
+	// The hub writes them.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

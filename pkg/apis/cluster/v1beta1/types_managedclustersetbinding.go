@@ -10,8 +10,8 @@ import (
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ManagedClusterSetBinding lets a namespace use a cluster set. Making one takes the permission
-// "create managedclustersets/bind" on the set.
+// ManagedClusterSetBinding lets a namespace use a cluster set. Creating one needs the permission "create
+// managedclustersets/bind" on the name of the set.
 type ManagedClusterSetBinding struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata. The name is the name of the set.
@@ -21,21 +21,21 @@ type ManagedClusterSetBinding struct {
 	// spec names the set.
 	// +optional
 	Spec ManagedClusterSetBindingSpec `json:"spec"`
-	// status is what the hub observes of the binding.
+	// status is the observed state. The hub writes it.
 	// +optional
 	Status ManagedClusterSetBindingStatus `json:"status,omitempty"`
 }
 
 // ManagedClusterSetBindingSpec names the set of a binding.
 type ManagedClusterSetBindingSpec struct {
-	// clusterSet is the name of the set, and the name of the binding. It cannot be changed.
+	// clusterSet is the name of the set. It has to be the name of the binding, and cannot be changed.
 	// +k8s:validation:minLength=1
 	ClusterSet string `json:"clusterSet"`
 }
 
-// ManagedClusterSetBindingStatus is what the hub observes of a binding.
+// ManagedClusterSetBindingStatus is the observed state of a ManagedClusterSetBinding.
 type ManagedClusterSetBindingStatus struct {
-	// conditions tell whether the set exists (Bound).
+	// conditions say whether the set exists (Bound), at most 128. The hub writes them.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -11,28 +11,30 @@ import (
 // +genclient:nonNamespaced
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ManagedClusterSet groups ManagedClusters by their labels. Who is in it:
-// kubectl get clustersetmembers --field-selector spec.clusterSet=<name>.
+// ManagedClusterSet is a set of ManagedClusters, selected by their labels. To list its members: kubectl get
+// clustersetmembers --field-selector spec.clusterSet=<name>.
 type ManagedClusterSet struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which clusters are in the set.
+	// spec is the desired state: which clusters are in the set, and which namespaces they are asked to have. Users
+	// write it.
 	// +optional
 	Spec ManagedClusterSetSpec `json:"spec"`
-	// status is what the hub observes of the set.
+	// status is the observed state. The hub writes it.
 	// +optional
 	Status ManagedClusterSetStatus `json:"status,omitempty"`
 }
 
-// ManagedClusterSetSpec says which clusters are in a set.
+// ManagedClusterSetSpec is the desired state of a ManagedClusterSet.
 type ManagedClusterSetSpec struct {
-	// clusterSelector selects the set's clusters.
+	// clusterSelector selects the clusters of the set. It cannot select the same key and value as another exclusive set.
 	// +optional
 	ClusterSelector ManagedClusterSelector `json:"clusterSelector,omitempty"`
-	// managedNamespaces are namespaces that every cluster of the set is asked to have.
+	// managedNamespaces are namespaces that every cluster of the set is asked to have, at most 256. The agent of each
+	// cluster makes them there, and removes none.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -42,7 +44,7 @@ type ManagedClusterSetSpec struct {
 
 // ManagedNamespaceConfig is a namespace that every cluster of a set is asked to have.
 type ManagedNamespaceConfig struct {
-	// name of the namespace, a DNS label.
+	// name is the name of the namespace, a DNS label of at most 63 characters.
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=63
 	// +k8s:validation:pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
@@ -65,13 +67,13 @@ const (
 
 // ManagedClusterSelector selects the clusters of a set.
 type ManagedClusterSelector struct {
-	// selectorType is the way in which the set selects its clusters. ExclusiveClusterSetLabel (the default):
-	// by label cluster.open-cluster-management.io/clusterset=<set name>. LabelSelector: by labelSelector.
+	// selectorType is the way in which the set selects its clusters. ExclusiveClusterSetLabel (the default): by the
+	// label cluster.open-cluster-management.io/clusterset=<name of the set>. LabelSelector: by labelSelector.
 	// +optional
 	// +default="ExclusiveClusterSetLabel"
 	SelectorType SelectorType `json:"selectorType,omitempty"`
-	// labelSelector selects clusters by their labels: an empty one selects all, none selects nothing.
-	// Only for selectorType LabelSelector.
+	// labelSelector selects clusters by their labels, with at most 128 match labels and 128 match expressions. {}
+	// selects every cluster; without the field, the set is empty. Only for selectorType LabelSelector.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 }
@@ -81,9 +83,10 @@ type ManagedClusterSelector struct {
 // changes the selector replaces it.
 const SelectorAnnotation = "clusterhub.dev/v1beta1-cluster-selector"
 
-// ManagedClusterSetStatus is what the hub observes of a set.
+// ManagedClusterSetStatus is the observed state of a ManagedClusterSet.
 type ManagedClusterSetStatus struct {
-	// conditions tell whether the set is empty (ClusterSetEmpty); its message names the number of clusters.
+	// conditions say whether the set is empty (ClusterSetEmpty), at most 128. The message has the number of clusters.
+	// The hub writes them.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

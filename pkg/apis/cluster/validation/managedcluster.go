@@ -39,7 +39,7 @@ func ValidateManagedCluster(c *cluster.ManagedCluster) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&c.ObjectMeta, false, apivalidation.NameIsDNSLabel, field.NewPath("metadata"))
 	if slices.Contains(cluster.ReservedNames, c.Name) {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), c.Name,
-			"is what roles and groups of all clusters are called: take another name, such as "+c.Name+"-1"))
+			"is reserved for roles and groups of the hub: choose another name, such as "+c.Name+"-1"))
 	}
 	errs = append(errs, boundClusterSpec(&c.Spec, &cluster.ManagedClusterSpec{}, field.NewPath("spec"))...)
 	return append(errs, validateManagedClusterSpec(&c.Spec, field.NewPath("spec"))...)
@@ -62,7 +62,7 @@ func validateManagedClusterSpec(spec *cluster.ManagedClusterSpec, path *field.Pa
 		}
 	}
 	if spec.LeaseDurationSeconds < 0 {
-		errs = append(errs, field.Invalid(path.Child("leaseDurationSeconds"), spec.LeaseDurationSeconds, "must be a number of seconds above 0"))
+		errs = append(errs, field.Invalid(path.Child("leaseDurationSeconds"), spec.LeaseDurationSeconds, "must be 0 or more seconds"))
 	}
 	for i := range spec.Taints {
 		errs = append(errs, validateTaint(&spec.Taints[i], path.Child("taints").Index(i))...)

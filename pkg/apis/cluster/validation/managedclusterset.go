@@ -64,7 +64,7 @@ func validateClusterSelector(set *cluster.ManagedClusterSet, path *field.Path) f
 	case cluster.ExclusiveClusterSetLabel:
 		for _, message := range validation.IsValidLabelValue(set.Name) {
 			errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), set.Name,
-				"is the value of the label "+cluster.ClusterSetLabel+" that selects the set's clusters: "+message))
+				"must be a valid value of the label "+cluster.ClusterSetLabel+", which selects the set's clusters: "+message))
 		}
 	case cluster.ExclusiveLabel:
 		errs = append(errs, validateExclusiveLabel(s.ExclusiveLabel, path.Child("exclusiveLabel"))...)

@@ -11,30 +11,31 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// AccessToken asks for a short-lived token of the access that an AccessRequest has been granted. It is sent to the
-// subresource token of the request, answered, and stored nowhere.
+// AccessToken asks for a short-lived token of an AccessRequest that is granted. Send it to the subresource token of the
+// request. It is stored nowhere.
 type AccessToken struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata has the name and the namespace of the AccessRequest.
+	// metadata has the name and the namespace of the AccessRequest. The server writes it.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the token that is asked for.
+	// spec is the token that is asked for. The requester writes it.
 	// +optional
 	Spec AccessTokenSpec `json:"spec,omitzero"`
-	// status is the token.
+	// status is the token. The server writes it.
 	// +optional
 	Status AccessTokenStatus `json:"status,omitzero"`
 }
 
 // AccessTokenSpec is the token that is asked for.
 type AccessTokenSpec struct {
-	// expirationSeconds is for how long the token is wanted: from 600, which is 10 minutes, to 86400, which is 24 hours. Less
-	// or more becomes that, and no token outlives its request; a warning says so.
+	// expirationSeconds is how long the token is to be valid, in seconds: from 600 (10 minutes) to 86400 (24 hours). The
+	// default is 3600 (one hour). A value outside of this range is replaced by the nearest one in it, and no token
+	// outlives its request; a warning says so.
 	// +optional
 	// +default=3600
 	ExpirationSeconds *int64 `json:"expirationSeconds,omitempty"`
-	// audiences are whom the token is for, 16 at most. Without them it is for the API server of the cluster.
+	// audiences are the audiences of the token, at most 16. The default is the API server of the cluster.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=16
@@ -43,19 +44,19 @@ type AccessTokenSpec struct {
 
 // AccessTokenStatus is a token and all that is needed to use it.
 type AccessTokenStatus struct {
-	// token is the token. A dry run has none.
+	// token is the token. It is empty in the answer to a dry run.
 	// +optional
 	Token string `json:"token,omitempty"`
-	// expirationTimestamp is when the token expires, as the cluster says.
+	// expirationTimestamp is when the token expires, by the clock of the cluster.
 	// +optional
 	ExpirationTimestamp metav1.Time `json:"expirationTimestamp,omitzero"`
-	// server is the address of the cluster's API server.
+	// server is the URL of the cluster's API server.
 	// +optional
 	Server string `json:"server,omitempty"`
-	// certificateAuthorityData is the CA of the API server's certificate, in PEM.
+	// certificateAuthorityData has the PEM certificates of the authorities that sign the API server's certificate.
 	// +optional
 	CertificateAuthorityData []byte `json:"certificateAuthorityData,omitempty"`
-	// kubeconfig has all of it, ready for use. A dry run has none.
+	// kubeconfig is a complete kubeconfig with server, authorities and token. It is empty in the answer to a dry run.
 	// +optional
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 }

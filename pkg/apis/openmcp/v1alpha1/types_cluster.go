@@ -11,24 +11,24 @@ import (
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Cluster is a Kubernetes cluster that a cluster provider makes and keeps, as its profile says. Who needs a cluster asks for
-// one with a ClusterRequest, who needs to get into one with an AccessRequest.
+// Cluster is a Kubernetes cluster that a cluster provider makes and keeps, as its ClusterProfile says. To get a cluster,
+// make a ClusterRequest; to get access to one, make an AccessRequest.
 type Cluster struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata. The provider sets the labels clusters.openmcp.cloud/provider and
-	// clusters.openmcp.cloud/k8sversion, and can say more in the annotation clusters.openmcp.cloud/providerinfo.
+	// clusters.openmcp.cloud/k8sversion, and can add information in the annotation clusters.openmcp.cloud/providerinfo.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the cluster that is wanted.
+	// spec is the desired state. Users or the scheduler write it.
 	// +optional
 	Spec ClusterSpec `json:"spec"`
-	// status is what the provider observes.
+	// status is the observed state. The provider writes it.
 	// +optional
 	Status ClusterStatus `json:"status,omitzero"`
 }
 
-// Tenancy tells how many may use a cluster.
+// Tenancy says how many ClusterRequests can use a cluster.
 // +enum
 type Tenancy string
 
@@ -39,54 +39,56 @@ const (
 	TENANCY_SHARED Tenancy = "Shared"
 )
 
-// ClusterSpec is the cluster that is wanted.
+// ClusterSpec is the desired state of a Cluster.
 type ClusterSpec struct {
-	// profile names the ClusterProfile that the cluster is made from, which has to exist. It cannot be changed.
+	// profile is the name of the ClusterProfile that the cluster is made from, at most 253 characters. The
+	// ClusterProfile has to exist. The field cannot be changed.
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=253
 	Profile string `json:"profile"`
-	// clusterConfigs name configurations of the provider for this cluster, in the namespace of the cluster.
+	// clusterConfigs name configurations of the provider for this cluster, in the namespace of the Cluster: at most 64.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=64
 	ClusterConfigs []LocalObjectReference `json:"clusterConfigs,omitempty"`
-	// kubernetes is how Kubernetes is to be in the cluster.
+	// kubernetes is the desired Kubernetes configuration.
 	// +optional
 	Kubernetes K8sConfiguration `json:"kubernetes,omitzero"`
-	// purposes are what the cluster is there for: at least one, if the field is given. The scheduler gives ClusterRequests
-	// clusters that have their purpose. Usual ones are platform, workload, onboarding and mcp.
+	// purposes are what the cluster is for, such as platform, workload, onboarding or mcp: 1 to 128, or no field at all.
+	// The scheduler gives a ClusterRequest only a Cluster with its purpose.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:minItems=1
 	// +k8s:validation:maxItems=128
 	Purposes []string `json:"purposes,omitempty"`
-	// tenancy tells whether the cluster is for one request (Exclusive) or for several (Shared).
+	// tenancy says how many ClusterRequests can use the cluster: Exclusive for one, Shared for several. It is required.
 	Tenancy Tenancy `json:"tenancy"`
 }
 
-// K8sConfiguration is how Kubernetes is to be in a cluster.
+// K8sConfiguration is the desired Kubernetes configuration of a cluster.
 type K8sConfiguration struct {
-	// version of Kubernetes that is wanted, one of spec.supportedVersions of the profile unless these are empty. Without it
-	// the provider chooses. The version that the cluster has is in its label clusters.openmcp.cloud/k8sversion.
+	// version is the desired Kubernetes version, such as 1.33.3. It has to be one of spec.supportedVersions of the
+	// ClusterProfile, unless that list is empty. Without it, the provider chooses. The actual version is in the label
+	// clusters.openmcp.cloud/k8sversion.
 	// +optional
 	// +k8s:validation:maxLength=253
 	Version string `json:"version,omitempty"`
 }
 
-// ClusterStatus is what the provider of a cluster observes.
+// ClusterStatus is the observed state of a Cluster.
 type ClusterStatus struct {
 	// Status is what the status of every kind begins with.
 	Status `json:",inline"`
-	// apiServer is the address of the cluster's API server. Deprecated: endpoints has it.
+	// apiServer is the URL of the cluster's API server, at most 2048 bytes. Deprecated: use endpoints.
 	// +optional
 	// +k8s:validation:maxLength=2048
 	APIServer string `json:"apiServer,omitempty"`
-	// endpoints are the addresses of the cluster, such as apiserver-external and apiserver-internal.
+	// endpoints are the addresses of the cluster, such as apiserver-external and apiserver-internal: at most 64.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=64
 	Endpoints Endpoints `json:"endpoints,omitempty"`
-	// providerStatus is an object of the provider's own, in which every field is kept. Nobody else reads it.
+	// providerStatus is an object of the provider's own with any fields, at most 128 KiB. Only the provider reads it.
 	// +optional
 	ProviderStatus *runtime.RawExtension `json:"providerStatus,omitempty"`
 }
@@ -96,11 +98,11 @@ type Endpoints []Endpoint
 
 // Endpoint is an address of a cluster.
 type Endpoint struct {
-	// name of the endpoint, such as apiserver-external.
+	// name is the name of the endpoint, such as apiserver-external, 1 to 253 characters.
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=253
 	Name string `json:"name"`
-	// url of the endpoint, such as https://api.example.com:6443.
+	// url is the address, such as https://api.example.com:6443, at most 2048 bytes.
 	// +k8s:validation:maxLength=2048
 	URL string `json:"url"`
 }

@@ -10,38 +10,39 @@ import (
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ClusterRequest asks for a cluster for a purpose. The scheduler answers with a Cluster that is there already, or with a new
-// one. The Cluster stays at least as long as the request.
+// ClusterRequest asks for a cluster for a purpose. The scheduler answers with a Cluster that exists already, or with a
+// new one. The Cluster stays at least as long as the request.
 type ClusterRequest struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is asked for. It cannot be changed.
+	// spec is what is asked for. The requester writes it; it cannot be changed.
 	// +optional
 	Spec ClusterRequestSpec `json:"spec"`
-	// status is the answer.
+	// status is the answer. The scheduler writes it.
 	// +optional
 	Status ClusterRequestStatus `json:"status,omitzero"`
 }
 
-// ClusterRequestSpec is what a request asks for. It cannot be changed.
+// ClusterRequestSpec is what a ClusterRequest asks for. It cannot be changed.
 type ClusterRequestSpec struct {
-	// purpose is what the cluster is needed for, one of those that the scheduler has a definition for.
+	// purpose is what the cluster is for: one of the purposes that the scheduler's configuration defines.
 	// +k8s:validation:minLength=1
 	Purpose string `json:"purpose"`
-	// waitForClusterDeletion says whether the request, when it is deleted, stays until its cluster is gone, if its deletion
-	// is what deletes the cluster. Without it, this is so for a cluster of tenancy Exclusive.
+	// waitForClusterDeletion is true when a deleted request stays until its Cluster is gone, if the Cluster is deleted
+	// with it. The default is true for a Cluster of tenancy Exclusive, and false for one of tenancy Shared.
 	// +optional
 	WaitForClusterDeletion *bool `json:"waitForClusterDeletion,omitempty"`
 }
 
-// ClusterRequestStatus is the answer to a request.
+// ClusterRequestStatus is the answer to a ClusterRequest.
 type ClusterRequestStatus struct {
 	// Status is what the status of every kind begins with.
 	Status `json:",inline"`
-	// cluster is the Cluster that the request is given. Once set, it is neither changed nor removed.
+	// cluster names the Cluster that the request has been given. The scheduler sets it once; then it can be neither
+	// changed nor removed.
 	// +optional
 	Cluster *ObjectReference `json:"cluster,omitempty"`
 }

@@ -9,15 +9,16 @@ import (
 
 // Status is what the status of every kind begins with.
 type Status struct {
-	// observedGeneration is the metadata.generation that the status is about: what is newer has not been looked at yet.
+	// observedGeneration is the metadata.generation that the status is about. If it is lower than metadata.generation,
+	// the latest change has not been handled yet.
 	// +k8s:validation:minimum=0
 	ObservedGeneration int64 `json:"observedGeneration"`
-	// phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending,
-	// Granted or Denied. Who is denied stays so.
+	// phase is the status in one word. A Cluster is Ready, Progressing or Terminating; a request is Pending, Granted or
+	// Denied. A denied AccessRequest stays denied.
 	// +k8s:validation:maxLength=253
 	Phase string `json:"phase"`
-	// conditions tell what the phase sums up, and what is missing: Ready of a Cluster, Granted of a ClusterRequest, Prepared
-	// and AccessReady of an AccessRequest, and others.
+	// conditions say what is done and what is missing, in detail: Ready of a Cluster, Granted of a ClusterRequest,
+	// Prepared and AccessReady of an AccessRequest, and others. At most 128.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -27,18 +28,18 @@ type Status struct {
 
 // ObjectReference names an object in any namespace.
 type ObjectReference struct {
-	// name of the object.
+	// name is the name of the object.
 	// +k8s:validation:minLength=1
 	Name string `json:"name"`
-	// namespace of the object.
+	// namespace is the namespace of the object.
 	// +k8s:validation:minLength=1
 	Namespace string `json:"namespace"`
 }
 
-// LocalObjectReference names an object whose namespace, if it has one, is that of the referring object.
+// LocalObjectReference names an object in the namespace of the object that refers to it, or one without a namespace.
 // +structType=atomic
 type LocalObjectReference struct {
-	// name of the object.
+	// name is the name of the object.
 	// +optional
 	Name string `json:"name,omitempty"`
 }

@@ -18,7 +18,7 @@ import (
 const (
 	kindRole        = "Role"
 	kindClusterRole = "ClusterRole"
-	// shortTTL is what nobody can do much in.
+	// shortTTL is too short to do much in: a request for less is most likely a mistake.
 	shortTTL = time.Minute
 )
 
@@ -60,7 +60,7 @@ func AccessRequestWarnings(r *openmcp.AccessRequest, now time.Time) []string {
 		created := r.CreationTimestamp.Time
 		switch {
 		case !created.IsZero() && !now.Before(created.Add(ttl.Duration)):
-			warnings = append(warnings, fmt.Sprintf("spec.ttl: %s after the creation is over, so the request is deleted", ttl.Duration))
+			warnings = append(warnings, fmt.Sprintf("spec.ttl: %s after the creation has already passed, so the request is deleted now", ttl.Duration))
 		case ttl.Duration < shortTTL:
 			warnings = append(warnings, fmt.Sprintf("spec.ttl: the request is deleted %s after its creation, and its access with it", ttl.Duration))
 		}
@@ -68,7 +68,7 @@ func AccessRequestWarnings(r *openmcp.AccessRequest, now time.Time) []string {
 	warn := func(refs []openmcp.RoleRef, at *field.Path) {
 		for i, ref := range refs {
 			if ref.Kind == kindClusterRole && ref.Namespace != "" {
-				warnings = append(warnings, fmt.Sprintf("%s: is not looked at: a ClusterRole is given in the whole cluster",
+				warnings = append(warnings, fmt.Sprintf("%s: is ignored: a ClusterRole is granted in the whole cluster",
 					at.Index(i).Child("namespace")))
 			}
 		}
@@ -124,11 +124,11 @@ func validateOIDC(o *openmcp.OIDCConfig, at *field.Path) field.ErrorList {
 	}
 	bindings := at.Child("roleBindings")
 	if o.RoleBindings == nil {
-		errs = append(errs, field.Required(bindings, "must give roles to users or groups, or be []"))
+		errs = append(errs, field.Required(bindings, "must list the roles to give to users and groups, or be []"))
 	}
 	for i, b := range o.RoleBindings {
 		if b.Subjects == nil {
-			errs = append(errs, field.Required(bindings.Index(i).Child("subjects"), "must be who gets the roles, or []"))
+			errs = append(errs, field.Required(bindings.Index(i).Child("subjects"), "must list the users, groups and ServiceAccounts that get the roles, or be []"))
 		}
 		for j := range b.Subjects {
 			errs = append(errs, validateSubject(&b.Subjects[j], bindings.Index(i).Child("subjects").Index(j))...)
@@ -156,7 +156,7 @@ func validateSubject(s *rbacv1.Subject, at *field.Path) field.ErrorList {
 		errs = append(errs, field.NotSupported(at.Child("kind"), s.Kind, []string{rbacv1.UserKind, rbacv1.GroupKind, rbacv1.ServiceAccountKind}))
 	}
 	if s.Name == "" {
-		errs = append(errs, field.Required(at.Child("name"), "must name who gets the roles"))
+		errs = append(errs, field.Required(at.Child("name"), "must name the user, group or ServiceAccount that gets the roles"))
 	}
 	return errs
 }
@@ -198,7 +198,7 @@ func validatePermissions(permissions []openmcp.PermissionsRequest, at *field.Pat
 			errs = append(errs, validateNamespace(p.Namespace, at.Child("namespace"))...)
 		}
 		if p.Rules == nil {
-			errs = append(errs, field.Required(at.Child("rules"), "must be the rights that are asked for, or []"))
+			errs = append(errs, field.Required(at.Child("rules"), "must list the rights to grant, or be []"))
 		}
 		for j := range p.Rules {
 			errs = append(errs, validateRule(&p.Rules[j], p.Namespace != "", at.Child("rules").Index(j))...)

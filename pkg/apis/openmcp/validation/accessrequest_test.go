@@ -174,9 +174,9 @@ func TestAccessRequest_TTL(t *testing.T) {
 		{ttl: time.Hour, age: time.Hour - 1},
 		{ttl: time.Minute},
 		{ttl: time.Minute - 1, warning: "spec.ttl: the request is deleted 59.999999999s after its creation"},
-		{ttl: 0, want: []string{`spec.ttl: Invalid value: "0s": must be above 0`}, warning: "spec.ttl: 0s after the creation is over"},
+		{ttl: 0, want: []string{`spec.ttl: Invalid value: "0s": must be above 0`}, warning: "spec.ttl: 0s after the creation has already passed"},
 		{ttl: -time.Hour, want: []string{`spec.ttl: Invalid value: "-1h0m0s": must be above 0`}, warning: "spec.ttl: -1h0m0s after"},
-		{ttl: time.Hour, age: time.Hour, warning: "spec.ttl: 1h0m0s after the creation is over, so the request is deleted"},
+		{ttl: time.Hour, age: time.Hour, warning: "spec.ttl: 1h0m0s after the creation has already passed, so the request is deleted now"},
 	} {
 		r := validAccessRequest()
 		r.CreationTimestamp, r.Spec.TTL = metav1.NewTime(created), &metav1.Duration{Duration: c.ttl}
@@ -195,8 +195,8 @@ func TestAccessRequest_WarnsThatAClusterRoleIsForTheWholeCluster(t *testing.T) {
 	r.Spec.OIDC = validOIDC()
 	r.Spec.OIDC.RoleBindings[0].RoleRefs[0].Namespace = "b"
 	got := AccessRequestWarnings(r, time.Unix(2000, 0))
-	if len(got) != 2 || !strings.HasPrefix(got[0], "spec.token.roleRefs[1].namespace: is not looked at") ||
-		!strings.HasPrefix(got[1], "spec.oidc.roleBindings[0].roleRefs[0].namespace: is not looked at") {
+	if len(got) != 2 || !strings.HasPrefix(got[0], "spec.token.roleRefs[1].namespace: is ignored") ||
+		!strings.HasPrefix(got[1], "spec.oidc.roleBindings[0].roleRefs[0].namespace: is ignored") {
 		t.Errorf("got %q", got)
 	}
 }

@@ -37,7 +37,7 @@ func validateClusterProfileSpec(spec *openmcp.ClusterProfileSpec, at *field.Path
 	errs = append(errs, validateLabelValue(spec.ProviderConfigRef.Name, "provider's configuration", at.Child("providerConfigRef", "name"))...)
 	versions := at.Child("supportedVersions")
 	if spec.SupportedVersions == nil {
-		errs = append(errs, field.Required(versions, "must be the versions that are offered, or [] if the provider does not say"))
+		errs = append(errs, field.Required(versions, "must list the versions of Kubernetes that are offered; [] offers any version"))
 	}
 	for i, v := range spec.SupportedVersions {
 		if utf8.RuneCountInString(v.Version) < minVersion {
@@ -53,7 +53,7 @@ func ClusterProfileWarnings(p *openmcp.ClusterProfile) []string {
 	if len(validation.IsValidLabelValue(p.Name)) == 0 {
 		return nil
 	}
-	return []string{"metadata.name: is no valid label value, so there can be no access to clusters of this profile"}
+	return []string{"metadata.name: is not a valid label value, so AccessRequests for clusters of this profile cannot be granted"}
 }
 
 // ValidateCluster checks a new cluster.
@@ -113,7 +113,7 @@ func ValidateClusterRequest(r *openmcp.ClusterRequest) field.ErrorList {
 	errs := validateMeta(&r.ObjectMeta, true)
 	errs = append(errs, bounds.Length(field.NewPath("spec", "purpose"), r.Spec.Purpose, 0, maxName)...)
 	if r.Spec.Purpose == "" {
-		errs = append(errs, field.Required(field.NewPath("spec", "purpose"), "must be what the cluster is needed for"))
+		errs = append(errs, field.Required(field.NewPath("spec", "purpose"), "must name the purpose of the cluster, such as workload"))
 	}
 	return errs
 }

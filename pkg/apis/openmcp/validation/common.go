@@ -39,7 +39,7 @@ func validateMetaUpdate(m, old *metav1.ObjectMeta) field.ErrorList {
 func validateStatus(s *openmcp.Status, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if s.ObservedGeneration < 0 {
-		errs = append(errs, field.Invalid(at.Child("observedGeneration"), s.ObservedGeneration, "must be a metadata.generation"))
+		errs = append(errs, field.Invalid(at.Child("observedGeneration"), s.ObservedGeneration, "must be a metadata.generation: 0 or more"))
 	}
 	return append(errs, validateConditions(s.Conditions, at.Child("conditions"))...)
 }

@@ -12,17 +12,19 @@ import (
 // +genclient:onlyVerbs=get,list,watch
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ClusterSetMember says that one cluster is in one cluster set. It is named "<cluster>.<set>", is read only, and is
-// computed from the cluster's labels and the set's selector. A user sees the members of the sets that he may get.
+// ClusterSetMember says that one cluster is in one cluster set. It is named "<cluster>.<set>". It is read only: the
+// server computes it from the cluster's labels and the set's selector. A user sees the members of the sets for which
+// they have the permission "get managedclustersets".
 type ClusterSetMember struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata carries the labels of the cluster. creationTimestamp is the later of the cluster's and the set's.
+	// metadata has the labels of the cluster. creationTimestamp is that of the cluster or of the set, whichever is
+	// later.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec names the set and the cluster.
 	Spec ClusterSetMemberSpec `json:"spec"`
-	// status is how the cluster is, as its ManagedCluster says.
+	// status is the state of the cluster, taken from its ManagedCluster.
 	// +optional
 	Status ClusterSetMemberStatus `json:"status,omitempty"`
 }
@@ -35,31 +37,31 @@ type ClusterSetMemberSpec struct {
 	Cluster string `json:"cluster"`
 }
 
-// ClusterSetMemberStatus is how the cluster of a member is.
+// ClusterSetMemberStatus is the state of a member's cluster.
 type ClusterSetMemberStatus struct {
-	// accepted says that the hub accepts the cluster (spec.hubAcceptsClient).
+	// accepted is true when the hub accepts the cluster (spec.hubAcceptsClient of the ManagedCluster).
 	Accepted bool `json:"accepted"`
 	// joined is the cluster's condition ManagedClusterJoined: True, False or Unknown.
 	Joined metav1.ConditionStatus `json:"joined"`
 	// available is the cluster's condition ManagedClusterConditionAvailable: True, False or Unknown.
 	Available metav1.ConditionStatus `json:"available"`
-	// kubernetesVersion is the version of the cluster's API server.
+	// kubernetesVersion is the version of the cluster's API server, such as v1.37.1.
 	// +optional
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
-	// selectedBy is the selector of the set that selected the cluster.
+	// selectedBy is the set's selector, by which the cluster is a member.
 	SelectedBy SelectedBy `json:"selectedBy"`
-	// taints are those of the cluster, each written key=value:effect.
+	// taints are the taints of the cluster, each written key=value:effect.
 	// +optional
 	// +listType=atomic
 	Taints []string `json:"taints,omitempty"`
 }
 
-// SelectedBy is the selector that made a cluster a member.
+// SelectedBy is the selector by which a cluster is a member of a set.
 type SelectedBy struct {
 	// type is the set's selectorType, as v1beta1 writes it.
 	Type string `json:"type"`
-	// selector is the label selector in kubectl's notation, such as info.open-cluster-management.io/region=apac.
-	// It is empty when the set selects every cluster.
+	// selector is the label selector as kubectl writes it, such as info.open-cluster-management.io/region=apac. It is
+	// empty when the set selects every cluster.
 	// +optional
 	Selector string `json:"selector,omitempty"`
 }

@@ -49,7 +49,7 @@ func TestTrusted_TheFirstKeepsAnIssuer(t *testing.T) {
 	}
 }
 
-// Whoever may ask for access by an issuer of his own must not become one of those whom another issuer knows.
+// A requester who names an issuer must not become a user of another issuer by it.
 func TestTrusted_NobodyPassesForUsersOfAnotherIssuer(t *testing.T) {
 	request := func(uid types.UID, age time.Duration, issuer, username, groups string) v1alpha1.AccessRequest {
 		ar := v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{UID: uid, CreationTimestamp: metav1.NewTime(time.Now().Add(-age))}}

@@ -160,7 +160,7 @@ func TestReconcile_KeepsAClusterForItsAccessRequests(t *testing.T) {
 			message: "2 (a, b); 1 being deleted already, until the provider has taken back the access"},
 		"deleted, and one goes who had access before it": {cluster: deleting(finalizer, provider), cached: []client.Object{access("foo", "a", deniedByPolicy, hadAccess)},
 			finalizers: []string{finalizer, provider}, status: "False", message: "1 (a)", writes: 1},
-		"deleted, and one has labels though he came late": {cluster: deleting(finalizer, provider), cached: []client.Object{access("foo", "a", tooLate, labelled)},
+		"deleted, and one has labels though it came late": {cluster: deleting(finalizer, provider), cached: []client.Object{access("foo", "a", tooLate, labelled)},
 			finalizers: []string{finalizer, provider}, status: "False", message: "1 (a)", writes: 1},
 		"deleted, and somebody elsewhere has access": {cluster: deleting(finalizer, provider), cached: []client.Object{access("bar", "secret")},
 			finalizers: []string{finalizer, provider}, status: "False", message: "1", writes: 1},

@@ -54,7 +54,7 @@ func TestAttack_NobodyOffersClustersToOthers(t *testing.T) {
 	}
 }
 
-// The UIDs of requests are no secrets. Who writes that of another's request on a cluster of his own gives it nothing.
+// The UIDs of requests are no secrets. A user who writes that of another's request on a cluster gives it nothing.
 func TestAttack_NobodyForgesThatARequestHasACluster(t *testing.T) {
 	for _, purpose := range []string{"central", "beside", "own", "unknown"} {
 		t.Run(purpose, func(t *testing.T) {

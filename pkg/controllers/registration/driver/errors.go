@@ -6,7 +6,7 @@ package driver
 import "errors"
 
 // ErrTerminal is in the chain of an error that trying again does not mend: somebody has to change something first, where
-// nobody may tell the hub when he has. So it is tried again, but seldom. All other errors of drivers pass by themselves.
+// the hub may not be told when that is done. So it is tried again, but seldom. All other errors of drivers pass by themselves.
 var ErrTerminal = errors.New("somebody has to change something before it works")
 
 // Terminal puts ErrTerminal into the chain of an error, whose text stays what it is.

@@ -106,7 +106,7 @@ func TestFakeAWS_TheCreatorPolicyIsWhatIsNeeded(t *testing.T) {
 	}
 }
 
-// The policy lets nobody make himself an admin of the hub.
+// By the policy, no one can become an admin of the hub.
 func TestFakeAWS_TheCreatorPolicyIsNoMoreThanThat(t *testing.T) {
 	w := newWorld(t, "us-west-2", AccessEntry, nil)
 	a, record := w.join("a")

@@ -10,10 +10,10 @@ package v1
 //
 // ClientConfig is one address of a cluster's API server.
 type ClientConfigApplyConfiguration struct {
-	// url is the https address of the API server.
+	// url is the https address of the API server, such as https://api.example.com:6443, at most 2048 bytes.
 	URL *string `json:"url,omitempty"`
-	// caBundle holds the PEM certificates that the API server's certificate is checked against. Without it the
-	// system's roots are used.
+	// caBundle holds the PEM certificates of the authorities that sign the API server's certificate, at most 64 KiB.
+	// Without it, a client uses the authorities that its own system trusts.
 	CABundle []byte `json:"caBundle,omitempty"`
 }
 

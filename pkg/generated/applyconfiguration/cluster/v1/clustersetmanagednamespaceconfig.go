@@ -12,13 +12,13 @@ import (
 // ClusterSetManagedNamespaceConfigApplyConfiguration represents a declarative configuration of the ClusterSetManagedNamespaceConfig type for use
 // with apply.
 //
-// ClusterSetManagedNamespaceConfig is a namespace that a set asks its clusters to have.
+// ClusterSetManagedNamespaceConfig is a namespace that a set asks its clusters to have, and whether this cluster has it.
 type ClusterSetManagedNamespaceConfigApplyConfiguration struct {
-	// name of the namespace on the managed cluster.
+	// name is the name of the namespace on the managed cluster, a DNS label of at most 63 characters.
 	Name *string `json:"name,omitempty"`
-	// clusterSet is the set that asks for the namespace.
+	// clusterSet is the name of the set that asks for the namespace.
 	ClusterSet *string `json:"clusterSet,omitempty"`
-	// conditions tell whether the namespace exists: NamespaceAvailable.
+	// conditions say whether the namespace exists (NamespaceAvailable), at most 128. The agent writes them.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

@@ -10,9 +10,9 @@ package v1
 //
 // ManagedClusterClaim is one fact that a cluster states about itself.
 type ManagedClusterClaimApplyConfiguration struct {
-	// name of the claim, 1 to 253 characters.
+	// name is the name of the claim, 1 to 253 characters.
 	Name *string `json:"name,omitempty"`
-	// value of the claim, 1 to 1024 characters.
+	// value is the value of the claim, 1 to 1024 characters.
 	Value *string `json:"value,omitempty"`
 }
 

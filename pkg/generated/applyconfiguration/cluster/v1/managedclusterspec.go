@@ -8,18 +8,22 @@ package v1
 // ManagedClusterSpecApplyConfiguration represents a declarative configuration of the ManagedClusterSpec type for use
 // with apply.
 //
-// ManagedClusterSpec is how the hub and other clients reach a cluster, and whether the hub accepts it.
+// ManagedClusterSpec is the desired state of a ManagedCluster.
 type ManagedClusterSpecApplyConfiguration struct {
-	// managedClusterClientConfigs lists the addresses of the cluster's API server, and how to trust them.
+	// managedClusterClientConfigs lists the addresses of the cluster's API server, and the certificates to trust there:
+	// at most 64. The agent or an admin writes it, for clients that connect to the cluster.
 	ManagedClusterClientConfigs []ClientConfigApplyConfiguration `json:"managedClusterClientConfigs,omitempty"`
-	// hubAcceptsClient says that the hub lets the cluster's agent in. Changing it takes the permission
-	// "update managedclusters/accept" on the cluster's name; to make it false, "update managedclusters/leave" is
-	// enough.
+	// hubAcceptsClient is true when the hub lets the cluster's agent in. The default is false. Changing it needs the
+	// permission "update managedclusters/accept" on the cluster's name; changing it to false needs only "update
+	// managedclusters/leave".
 	HubAcceptsClient *bool `json:"hubAcceptsClient,omitempty"`
-	// leaseDurationSeconds is how often the agent renews the cluster's lease, in seconds. The cluster counts as
-	// unreachable after five missed renewals. 0 means the default, 60.
+	// leaseDurationSeconds is how often the agent renews the cluster's lease, in seconds: 0 or more. The default is 60,
+	// and 0 means the default. After five times this duration without a renewal, the hub sets the condition
+	// ManagedClusterConditionAvailable to Unknown.
 	LeaseDurationSeconds *int32 `json:"leaseDurationSeconds,omitempty"`
-	// taints keep placements that do not tolerate them away from the cluster.
+	// taints keep placements that do not tolerate them away from the cluster: at most 128. Admins write them; the hub
+	// adds and removes those named cluster.open-cluster-management.io/unavailable and
+	// cluster.open-cluster-management.io/unreachable.
 	Taints []TaintApplyConfiguration `json:"taints,omitempty"`
 }
 

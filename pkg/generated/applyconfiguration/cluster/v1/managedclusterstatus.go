@@ -13,20 +13,22 @@ import (
 // ManagedClusterStatusApplyConfiguration represents a declarative configuration of the ManagedClusterStatus type for use
 // with apply.
 //
-// ManagedClusterStatus is what the cluster's agent and the hub's controllers observe.
+// ManagedClusterStatus is the observed state of a ManagedCluster.
 type ManagedClusterStatusApplyConfiguration struct {
-	// conditions tell how far the cluster has come: HubAcceptedManagedCluster, ManagedClusterJoined,
-	// ManagedClusterConditionAvailable and others.
+	// conditions say how far the cluster has come: HubAcceptedManagedCluster (written by the hub), ManagedClusterJoined
+	// (by the agent), ManagedClusterConditionAvailable (by both) and others. At most 128.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// capacity is the sum of the resources of the cluster's nodes.
+	// capacity is the sum of the resources of the cluster's nodes, at most 512 entries. The agent writes it.
 	Capacity *clusterv1.ResourceList `json:"capacity,omitempty"`
-	// allocatable is what of capacity workloads can use.
+	// allocatable is the part of capacity that workloads can use, at most 512 entries. The agent writes it.
 	Allocatable *clusterv1.ResourceList `json:"allocatable,omitempty"`
-	// version is the cluster's Kubernetes version.
+	// version is the version of the cluster. The agent writes it.
 	Version *ManagedClusterVersionApplyConfiguration `json:"version,omitempty"`
-	// clusterClaims are facts that the cluster states about itself, such as its region or product.
+	// clusterClaims are facts that the cluster states about itself, such as its region or product: at most 512. The
+	// agent writes them.
 	ClusterClaims []ManagedClusterClaimApplyConfiguration `json:"clusterClaims,omitempty"`
-	// managedNamespaces are the namespaces that the cluster's sets ask for, and whether the cluster has them.
+	// managedNamespaces are the namespaces that the cluster's sets ask for, at most 1024. The hub writes the entries;
+	// the agent writes their conditions.
 	ManagedNamespaces []ClusterSetManagedNamespaceConfigApplyConfiguration `json:"managedNamespaces,omitempty"`
 }
 

@@ -15,15 +15,15 @@ import (
 //
 // Taint keeps placements that do not tolerate it away from a cluster.
 type TaintApplyConfiguration struct {
-	// key is the taint's name, an optional DNS subdomain and "/" followed by a qualified name.
+	// key is the taint's name, 1 to 316 characters: a qualified name, optionally with a DNS subdomain and "/" before it.
 	Key *string `json:"key,omitempty"`
-	// value further describes the taint.
+	// value further describes the taint, at most 1024 characters. The default is empty.
 	Value *string `json:"value,omitempty"`
-	// effect is what the taint does to placements that do not tolerate it: NoSelect, PreferNoSelect or
-	// NoSelectIfNew.
+	// effect says what the taint does to placements that do not tolerate it: NoSelect, PreferNoSelect or NoSelectIfNew.
+	// It is required.
 	Effect *clusterv1.TaintEffect `json:"effect,omitempty"`
-	// timeAdded is when the taint was added. The server sets it; a client sends it back unchanged or leaves it
-	// empty on a taint that is new.
+	// timeAdded is when the taint was added. The server writes it. Leave it out for a new taint, and send it back
+	// unchanged for one that is there.
 	TimeAdded *metav1.Time `json:"timeAdded,omitempty"`
 }
 

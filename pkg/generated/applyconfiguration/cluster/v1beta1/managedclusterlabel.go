@@ -10,9 +10,10 @@ package v1beta1
 //
 // ManagedClusterLabel is one label of a cluster.
 type ManagedClusterLabelApplyConfiguration struct {
-	// key of the label; it starts with cluster.open-cluster-management.io/ or info.open-cluster-management.io/.
+	// key is the key of the label. It begins with cluster.open-cluster-management.io/ or
+	// info.open-cluster-management.io/.
 	Key *string `json:"key,omitempty"`
-	// value of the label.
+	// value is the value of the label, 1 to 63 characters.
 	Value *string `json:"value,omitempty"`
 }
 

@@ -15,15 +15,15 @@ import (
 //
 // ManagedClusterSelector selects the clusters of a set.
 type ManagedClusterSelectorApplyConfiguration struct {
-	// selectorType is the way in which the set selects its clusters. LegacyClusterSetLabel (the default, also
-	// written "" or ExclusiveClusterSetLabel): by label cluster.open-cluster-management.io/clusterset=<set name>.
+	// selectorType is the way in which the set selects its clusters. LegacyClusterSetLabel (the default, also written ""
+	// or ExclusiveClusterSetLabel): by the label cluster.open-cluster-management.io/clusterset=<name of the set>.
 	// ExclusiveLabel: by the label in exclusiveLabel. LabelSelector: by labelSelector.
 	SelectorType *clusterv1beta1.SelectorType `json:"selectorType,omitempty"`
-	// exclusiveLabel is the label that puts a cluster into the set. No two sets can have the same.
-	// Only for selectorType ExclusiveLabel.
+	// exclusiveLabel is the label that puts a cluster into the set. No two sets can have the same key and value. Only
+	// for selectorType ExclusiveLabel, which needs it.
 	ExclusiveLabel *ManagedClusterLabelApplyConfiguration `json:"exclusiveLabel,omitempty"`
-	// labelSelector selects clusters by their labels: an empty one selects all, none selects nothing.
-	// Only for selectorType LabelSelector.
+	// labelSelector selects clusters by their labels, with at most 128 match labels and 128 match expressions. {}
+	// selects every cluster; without the field, the set is empty. Only for selectorType LabelSelector.
 	LabelSelector *v1.LabelSelectorApplyConfiguration `json:"labelSelector,omitempty"`
 }
 

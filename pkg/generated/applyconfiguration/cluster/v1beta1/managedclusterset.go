@@ -17,15 +17,16 @@ import (
 // ManagedClusterSetApplyConfiguration represents a declarative configuration of the ManagedClusterSet type for use
 // with apply.
 //
-// ManagedClusterSet groups ManagedClusters by their labels. Who is in it:
-// kubectl get clustersetmembers --field-selector spec.clusterSet=<name>.
+// ManagedClusterSet is a set of ManagedClusters, selected by their labels. To list its members: kubectl get
+// clustersetmembers --field-selector spec.clusterSet=<name>.
 type ManagedClusterSetApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec says which clusters are in the set.
+	// spec is the desired state: which clusters are in the set, and which namespaces they are asked to have. Users
+	// write it.
 	Spec *ManagedClusterSetSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the hub observes of the set.
+	// status is the observed state. The hub writes it.
 	Status *ManagedClusterSetStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -10,7 +10,7 @@ package v1beta1
 //
 // ManagedClusterSetBindingSpec names the set of a binding.
 type ManagedClusterSetBindingSpecApplyConfiguration struct {
-	// clusterSet is the name of the set, and the name of the binding. It cannot be changed.
+	// clusterSet is the name of the set. It has to be the name of the binding, and cannot be changed.
 	ClusterSet *string `json:"clusterSet,omitempty"`
 }
 

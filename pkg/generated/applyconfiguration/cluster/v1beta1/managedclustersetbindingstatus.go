@@ -12,9 +12,9 @@ import (
 // ManagedClusterSetBindingStatusApplyConfiguration represents a declarative configuration of the ManagedClusterSetBindingStatus type for use
 // with apply.
 //
-// ManagedClusterSetBindingStatus is what the hub observes of a binding.
+// ManagedClusterSetBindingStatus is the observed state of a ManagedClusterSetBinding.
 type ManagedClusterSetBindingStatusApplyConfiguration struct {
-	// conditions tell whether the set exists (Bound).
+	// conditions say whether the set exists (Bound), at most 128. The hub writes them.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

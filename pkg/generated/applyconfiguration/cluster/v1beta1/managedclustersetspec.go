@@ -8,11 +8,12 @@ package v1beta1
 // ManagedClusterSetSpecApplyConfiguration represents a declarative configuration of the ManagedClusterSetSpec type for use
 // with apply.
 //
-// ManagedClusterSetSpec says which clusters are in a set.
+// ManagedClusterSetSpec is the desired state of a ManagedClusterSet.
 type ManagedClusterSetSpecApplyConfiguration struct {
-	// clusterSelector selects the set's clusters.
+	// clusterSelector selects the clusters of the set. It cannot select the same key and value as another exclusive set.
 	ClusterSelector *ManagedClusterSelectorApplyConfiguration `json:"clusterSelector,omitempty"`
-	// managedNamespaces are namespaces that every cluster of the set is asked to have.
+	// managedNamespaces are namespaces that every cluster of the set is asked to have, at most 256. The agent of each
+	// cluster makes them there, and removes none.
 	ManagedNamespaces []ManagedNamespaceConfigApplyConfiguration `json:"managedNamespaces,omitempty"`
 }
 

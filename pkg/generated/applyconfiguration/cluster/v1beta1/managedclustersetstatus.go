@@ -12,9 +12,10 @@ import (
 // ManagedClusterSetStatusApplyConfiguration represents a declarative configuration of the ManagedClusterSetStatus type for use
 // with apply.
 //
-// ManagedClusterSetStatus is what the hub observes of a set.
+// ManagedClusterSetStatus is the observed state of a ManagedClusterSet.
 type ManagedClusterSetStatusApplyConfiguration struct {
-	// conditions tell whether the set is empty (ClusterSetEmpty); its message names the number of clusters.
+	// conditions say whether the set is empty (ClusterSetEmpty), at most 128. The message has the number of clusters.
+	// The hub writes them.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

@@ -15,11 +15,11 @@ import (
 //
 // ManagedClusterSelector selects the clusters of a set.
 type ManagedClusterSelectorApplyConfiguration struct {
-	// selectorType is the way in which the set selects its clusters. ExclusiveClusterSetLabel (the default):
-	// by label cluster.open-cluster-management.io/clusterset=<set name>. LabelSelector: by labelSelector.
+	// selectorType is the way in which the set selects its clusters. ExclusiveClusterSetLabel (the default): by the
+	// label cluster.open-cluster-management.io/clusterset=<name of the set>. LabelSelector: by labelSelector.
 	SelectorType *clusterv1beta2.SelectorType `json:"selectorType,omitempty"`
-	// labelSelector selects clusters by their labels: an empty one selects all, none selects nothing.
-	// Only for selectorType LabelSelector.
+	// labelSelector selects clusters by their labels, with at most 128 match labels and 128 match expressions. {}
+	// selects every cluster; without the field, the set is empty. Only for selectorType LabelSelector.
 	LabelSelector *v1.LabelSelectorApplyConfiguration `json:"labelSelector,omitempty"`
 }
 

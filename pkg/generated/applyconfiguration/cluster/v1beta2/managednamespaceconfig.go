@@ -10,7 +10,7 @@ package v1beta2
 //
 // ManagedNamespaceConfig is a namespace that every cluster of a set is asked to have.
 type ManagedNamespaceConfigApplyConfiguration struct {
-	// name of the namespace, a DNS label.
+	// name is the name of the namespace, a DNS label of at most 63 characters.
 	Name *string `json:"name,omitempty"`
 }
 

@@ -18,16 +18,16 @@ import (
 // with apply.
 //
 // AccessRequest asks for access to a cluster with certain rights, by a token or by an OIDC provider. The provider of the
-// cluster answers with a Secret that has a kubeconfig, in the namespace of the request; the subresource token answers with a
-// short-lived token. When the request is deleted, the access ends.
+// cluster answers with a Secret in the namespace of the request, which has a kubeconfig. The subresource token answers
+// with a short-lived token. Deleting the request ends the access.
 type AccessRequestApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. The labels clusters.openmcp.cloud/provider and
-	// clusters.openmcp.cloud/profile are set when it is clear who is responsible for the request.
+	// metadata is the standard object metadata. The hub sets the labels clusters.openmcp.cloud/provider and
+	// clusters.openmcp.cloud/profile as soon as it knows the provider of the cluster.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the access that is asked for.
+	// spec is the access that is asked for. The requester writes it.
 	Spec *AccessRequestSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is the answer.
+	// status is the answer. The hub and the cluster provider write it.
 	Status *AccessRequestStatusApplyConfiguration `json:"status,omitempty"`
 }
 

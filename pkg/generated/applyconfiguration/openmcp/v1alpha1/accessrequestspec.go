@@ -12,22 +12,22 @@ import (
 // AccessRequestSpecApplyConfiguration represents a declarative configuration of the AccessRequestSpec type for use
 // with apply.
 //
-// AccessRequestSpec is the access that is asked for: to which cluster, with which rights, and for how long. Exactly one of
-// token and oidc has to be set.
+// AccessRequestSpec is the access that is asked for: to which cluster, with which rights, and for how long. Exactly one
+// of token and oidc has to be set.
 type AccessRequestSpecApplyConfiguration struct {
-	// clusterRef names the Cluster that access is asked for. It takes precedence over requestRef. Once set, it is neither
+	// clusterRef names the Cluster to get access to. It takes precedence over requestRef. Once set, it can be neither
 	// changed nor removed.
 	ClusterRef *ObjectReferenceApplyConfiguration `json:"clusterRef,omitempty"`
-	// requestRef names the ClusterRequest whose Cluster access is asked for. When the request has been given one, clusterRef
-	// is set to it. Once set, it is neither changed nor removed.
+	// requestRef names a ClusterRequest, to get access to its Cluster. When the ClusterRequest is granted, the hub sets
+	// clusterRef to that Cluster. Once set, it can be neither changed nor removed.
 	RequestRef *ObjectReferenceApplyConfiguration `json:"requestRef,omitempty"`
-	// token asks for access as a ServiceAccount, with a token that is renewed for as long as the request is there. What is not
-	// asked for any more is taken back.
+	// token asks for access as a ServiceAccount. Its token is renewed until the request is deleted. Rights that are
+	// removed here are taken back.
 	Token *TokenConfigApplyConfiguration `json:"token,omitempty"`
-	// oidc asks for access of those whom an OIDC provider knows. Not every cluster provider can do this.
+	// oidc asks for access for users and groups of an OIDC provider. Not every cluster provider supports this.
 	OIDC *OIDCConfigApplyConfiguration `json:"oidc,omitempty"`
-	// ttl is how long after its creation the request is deleted, and its access with it, such as 24h or 1h30m. Without it,
-	// the request stays until somebody deletes it.
+	// ttl is how long the request lives after its creation, such as 24h or 1h30m. Then the hub deletes it, and the
+	// access ends. It has to be above 0 in a new request. Without it, the request stays until it is deleted.
 	TTL *v1.Duration `json:"ttl,omitempty"`
 }
 

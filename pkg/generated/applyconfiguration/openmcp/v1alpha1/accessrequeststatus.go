@@ -12,11 +12,12 @@ import (
 // AccessRequestStatusApplyConfiguration represents a declarative configuration of the AccessRequestStatus type for use
 // with apply.
 //
-// AccessRequestStatus is the answer to a request.
+// AccessRequestStatus is the answer to an AccessRequest.
 type AccessRequestStatusApplyConfiguration struct {
 	// Status is what the status of every kind begins with.
 	StatusApplyConfiguration `json:""`
-	// secretRef names the Secret with the kubeconfig, under the key kubeconfig, in the namespace of the request.
+	// secretRef names the Secret with the kubeconfig, in the namespace of the request. Its key is kubeconfig. The
+	// cluster provider writes it.
 	SecretRef *LocalObjectReferenceApplyConfiguration `json:"secretRef,omitempty"`
 }
 

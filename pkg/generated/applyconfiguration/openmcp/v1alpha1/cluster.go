@@ -17,16 +17,16 @@ import (
 // ClusterApplyConfiguration represents a declarative configuration of the Cluster type for use
 // with apply.
 //
-// Cluster is a Kubernetes cluster that a cluster provider makes and keeps, as its profile says. Who needs a cluster asks for
-// one with a ClusterRequest, who needs to get into one with an AccessRequest.
+// Cluster is a Kubernetes cluster that a cluster provider makes and keeps, as its ClusterProfile says. To get a cluster,
+// make a ClusterRequest; to get access to one, make an AccessRequest.
 type ClusterApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata. The provider sets the labels clusters.openmcp.cloud/provider and
-	// clusters.openmcp.cloud/k8sversion, and can say more in the annotation clusters.openmcp.cloud/providerinfo.
+	// clusters.openmcp.cloud/k8sversion, and can add information in the annotation clusters.openmcp.cloud/providerinfo.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the cluster that is wanted.
+	// spec is the desired state. Users or the scheduler write it.
 	Spec *ClusterSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the provider observes.
+	// status is the observed state. The provider writes it.
 	Status *ClusterStatusApplyConfiguration `json:"status,omitempty"`
 }
 

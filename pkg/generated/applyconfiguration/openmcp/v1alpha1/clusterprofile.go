@@ -17,14 +17,14 @@ import (
 // ClusterProfileApplyConfiguration represents a declarative configuration of the ClusterProfile type for use
 // with apply.
 //
-// ClusterProfile is a kind of cluster that a cluster provider offers: which provider makes it, with which of its
-// configurations, and in which versions of Kubernetes. Providers publish their profiles, Clusters name them.
+// ClusterProfile is a kind of cluster that a cluster provider offers: by which provider, with which of its
+// configurations, and in which versions of Kubernetes. Providers write ClusterProfiles; Clusters name them.
 type ClusterProfileApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. The name is what Clusters have in spec.profile, and becomes a label of
-	// AccessRequests: 63 characters at most.
+	// metadata is the standard object metadata. The name is what Clusters have in spec.profile. It becomes the value of
+	// a label of AccessRequests, so it should have at most 63 characters.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what is offered, and by whom.
+	// spec is what is offered, and by which provider.
 	Spec *ClusterProfileSpecApplyConfiguration `json:"spec,omitempty"`
 }
 

@@ -10,14 +10,14 @@ package v1alpha1
 //
 // ClusterProfileSpec is what a provider offers.
 type ClusterProfileSpecApplyConfiguration struct {
-	// providerRef names the cluster provider that made the profile, and that makes the clusters of it. It is a label of
-	// these clusters.
+	// providerRef names the cluster provider that makes the clusters of this profile. It becomes the value of a label of
+	// these Clusters, so it has to be a valid label value, 1 to 63 characters.
 	ProviderRef *LocalObjectReferenceApplyConfiguration `json:"providerRef,omitempty"`
-	// providerConfigRef names the provider's configuration that the profile is made from. What it refers to is up to the
-	// provider; it has to be a valid label value.
+	// providerConfigRef names the configuration of the provider that the profile is made from; the provider decides what
+	// that is. It has to be a valid label value, 1 to 63 characters.
 	ProviderConfigRef *LocalObjectReferenceApplyConfiguration `json:"providerConfigRef,omitempty"`
-	// supportedVersions are the versions of Kubernetes that a Cluster can ask for. Empty: the provider does not say, so a
-	// Cluster can ask for any.
+	// supportedVersions are the versions of Kubernetes that a Cluster can ask for, at most 512. If the list is empty, a
+	// Cluster can ask for any version.
 	SupportedVersions []SupportedK8sVersionApplyConfiguration `json:"supportedVersions,omitempty"`
 }
 

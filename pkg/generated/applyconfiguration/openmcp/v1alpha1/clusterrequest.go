@@ -17,15 +17,15 @@ import (
 // ClusterRequestApplyConfiguration represents a declarative configuration of the ClusterRequest type for use
 // with apply.
 //
-// ClusterRequest asks for a cluster for a purpose. The scheduler answers with a Cluster that is there already, or with a new
-// one. The Cluster stays at least as long as the request.
+// ClusterRequest asks for a cluster for a purpose. The scheduler answers with a Cluster that exists already, or with a
+// new one. The Cluster stays at least as long as the request.
 type ClusterRequestApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what is asked for. It cannot be changed.
+	// spec is what is asked for. The requester writes it; it cannot be changed.
 	Spec *ClusterRequestSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is the answer.
+	// status is the answer. The scheduler writes it.
 	Status *ClusterRequestStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -8,12 +8,12 @@ package v1alpha1
 // ClusterRequestSpecApplyConfiguration represents a declarative configuration of the ClusterRequestSpec type for use
 // with apply.
 //
-// ClusterRequestSpec is what a request asks for. It cannot be changed.
+// ClusterRequestSpec is what a ClusterRequest asks for. It cannot be changed.
 type ClusterRequestSpecApplyConfiguration struct {
-	// purpose is what the cluster is needed for, one of those that the scheduler has a definition for.
+	// purpose is what the cluster is for: one of the purposes that the scheduler's configuration defines.
 	Purpose *string `json:"purpose,omitempty"`
-	// waitForClusterDeletion says whether the request, when it is deleted, stays until its cluster is gone, if its deletion
-	// is what deletes the cluster. Without it, this is so for a cluster of tenancy Exclusive.
+	// waitForClusterDeletion is true when a deleted request stays until its Cluster is gone, if the Cluster is deleted
+	// with it. The default is true for a Cluster of tenancy Exclusive, and false for one of tenancy Shared.
 	WaitForClusterDeletion *bool `json:"waitForClusterDeletion,omitempty"`
 }
 

@@ -12,11 +12,12 @@ import (
 // ClusterRequestStatusApplyConfiguration represents a declarative configuration of the ClusterRequestStatus type for use
 // with apply.
 //
-// ClusterRequestStatus is the answer to a request.
+// ClusterRequestStatus is the answer to a ClusterRequest.
 type ClusterRequestStatusApplyConfiguration struct {
 	// Status is what the status of every kind begins with.
 	StatusApplyConfiguration `json:""`
-	// cluster is the Cluster that the request is given. Once set, it is neither changed nor removed.
+	// cluster names the Cluster that the request has been given. The scheduler sets it once; then it can be neither
+	// changed nor removed.
 	Cluster *ObjectReferenceApplyConfiguration `json:"cluster,omitempty"`
 }
 

@@ -12,18 +12,19 @@ import (
 // ClusterSpecApplyConfiguration represents a declarative configuration of the ClusterSpec type for use
 // with apply.
 //
-// ClusterSpec is the cluster that is wanted.
+// ClusterSpec is the desired state of a Cluster.
 type ClusterSpecApplyConfiguration struct {
-	// profile names the ClusterProfile that the cluster is made from, which has to exist. It cannot be changed.
+	// profile is the name of the ClusterProfile that the cluster is made from, at most 253 characters. The
+	// ClusterProfile has to exist. The field cannot be changed.
 	Profile *string `json:"profile,omitempty"`
-	// clusterConfigs name configurations of the provider for this cluster, in the namespace of the cluster.
+	// clusterConfigs name configurations of the provider for this cluster, in the namespace of the Cluster: at most 64.
 	ClusterConfigs []LocalObjectReferenceApplyConfiguration `json:"clusterConfigs,omitempty"`
-	// kubernetes is how Kubernetes is to be in the cluster.
+	// kubernetes is the desired Kubernetes configuration.
 	Kubernetes *K8sConfigurationApplyConfiguration `json:"kubernetes,omitempty"`
-	// purposes are what the cluster is there for: at least one, if the field is given. The scheduler gives ClusterRequests
-	// clusters that have their purpose. Usual ones are platform, workload, onboarding and mcp.
+	// purposes are what the cluster is for, such as platform, workload, onboarding or mcp: 1 to 128, or no field at all.
+	// The scheduler gives a ClusterRequest only a Cluster with its purpose.
 	Purposes []string `json:"purposes,omitempty"`
-	// tenancy tells whether the cluster is for one request (Exclusive) or for several (Shared).
+	// tenancy says how many ClusterRequests can use the cluster: Exclusive for one, Shared for several. It is required.
 	Tenancy *openmcpv1alpha1.Tenancy `json:"tenancy,omitempty"`
 }
 

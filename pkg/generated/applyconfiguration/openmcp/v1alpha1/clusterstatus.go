@@ -14,15 +14,15 @@ import (
 // ClusterStatusApplyConfiguration represents a declarative configuration of the ClusterStatus type for use
 // with apply.
 //
-// ClusterStatus is what the provider of a cluster observes.
+// ClusterStatus is the observed state of a Cluster.
 type ClusterStatusApplyConfiguration struct {
 	// Status is what the status of every kind begins with.
 	StatusApplyConfiguration `json:""`
-	// apiServer is the address of the cluster's API server. Deprecated: endpoints has it.
+	// apiServer is the URL of the cluster's API server, at most 2048 bytes. Deprecated: use endpoints.
 	APIServer *string `json:"apiServer,omitempty"`
-	// endpoints are the addresses of the cluster, such as apiserver-external and apiserver-internal.
+	// endpoints are the addresses of the cluster, such as apiserver-external and apiserver-internal: at most 64.
 	Endpoints *openmcpv1alpha1.Endpoints `json:"endpoints,omitempty"`
-	// providerStatus is an object of the provider's own, in which every field is kept. Nobody else reads it.
+	// providerStatus is an object of the provider's own with any fields, at most 128 KiB. Only the provider reads it.
 	ProviderStatus *runtime.RawExtension `json:"providerStatus,omitempty"`
 }
 

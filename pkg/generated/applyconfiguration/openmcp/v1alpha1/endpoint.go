@@ -10,9 +10,9 @@ package v1alpha1
 //
 // Endpoint is an address of a cluster.
 type EndpointApplyConfiguration struct {
-	// name of the endpoint, such as apiserver-external.
+	// name is the name of the endpoint, such as apiserver-external, 1 to 253 characters.
 	Name *string `json:"name,omitempty"`
-	// url of the endpoint, such as https://api.example.com:6443.
+	// url is the address, such as https://api.example.com:6443, at most 2048 bytes.
 	URL *string `json:"url,omitempty"`
 }
 

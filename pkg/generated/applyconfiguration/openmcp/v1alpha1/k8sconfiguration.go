@@ -8,10 +8,11 @@ package v1alpha1
 // K8sConfigurationApplyConfiguration represents a declarative configuration of the K8sConfiguration type for use
 // with apply.
 //
-// K8sConfiguration is how Kubernetes is to be in a cluster.
+// K8sConfiguration is the desired Kubernetes configuration of a cluster.
 type K8sConfigurationApplyConfiguration struct {
-	// version of Kubernetes that is wanted, one of spec.supportedVersions of the profile unless these are empty. Without it
-	// the provider chooses. The version that the cluster has is in its label clusters.openmcp.cloud/k8sversion.
+	// version is the desired Kubernetes version, such as 1.33.3. It has to be one of spec.supportedVersions of the
+	// ClusterProfile, unless that list is empty. Without it, the provider chooses. The actual version is in the label
+	// clusters.openmcp.cloud/k8sversion.
 	Version *string `json:"version,omitempty"`
 }
 

@@ -8,9 +8,9 @@ package v1alpha1
 // LocalObjectReferenceApplyConfiguration represents a declarative configuration of the LocalObjectReference type for use
 // with apply.
 //
-// LocalObjectReference names an object whose namespace, if it has one, is that of the referring object.
+// LocalObjectReference names an object in the namespace of the object that refers to it, or one without a namespace.
 type LocalObjectReferenceApplyConfiguration struct {
-	// name of the object.
+	// name is the name of the object.
 	Name *string `json:"name,omitempty"`
 }
 

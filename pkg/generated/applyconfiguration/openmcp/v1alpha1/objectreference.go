@@ -10,9 +10,9 @@ package v1alpha1
 //
 // ObjectReference names an object in any namespace.
 type ObjectReferenceApplyConfiguration struct {
-	// name of the object.
+	// name is the name of the object.
 	Name *string `json:"name,omitempty"`
-	// namespace of the object.
+	// namespace is the namespace of the object.
 	Namespace *string `json:"namespace,omitempty"`
 }
 

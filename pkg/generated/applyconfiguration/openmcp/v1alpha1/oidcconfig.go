@@ -8,12 +8,12 @@ package v1alpha1
 // OIDCConfigApplyConfiguration represents a declarative configuration of the OIDCConfig type for use
 // with apply.
 //
-// OIDCConfig is who gets in by an OIDC provider, and with which rights.
+// OIDCConfig says which users and groups of an OIDC provider get access, and with which rights.
 type OIDCConfigApplyConfiguration struct {
 	// OIDCProviderConfig is the OIDC provider.
 	OIDCProviderConfigApplyConfiguration `json:""`
-	// roles become roles of the cluster, one for each entry. They are not given to anybody: roleBindings do that, by their
-	// names.
+	// roles become roles of the cluster, one for each entry: at most 128. They give no rights by themselves:
+	// roleBindings refer to them by their names.
 	Roles []PermissionsRequestApplyConfiguration `json:"roles,omitempty"`
 }
 

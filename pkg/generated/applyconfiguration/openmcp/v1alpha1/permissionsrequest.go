@@ -12,17 +12,18 @@ import (
 // PermissionsRequestApplyConfiguration represents a declarative configuration of the PermissionsRequest type for use
 // with apply.
 //
-// PermissionsRequest are the rules of one role.
+// PermissionsRequest is the rules of one role.
 type PermissionsRequestApplyConfiguration struct {
-	// name of the role. Without it, the cluster provider takes one that nobody else has. A role of the name that somebody
-	// else made is never overwritten.
+	// name is the name of the role. Without it, the cluster provider chooses one that is free. A role of this name that
+	// the provider did not make is never overwritten.
 	Name *string `json:"name,omitempty"`
-	// namespace of the cluster that the rules are for; they become a Role in it. Without it, they are for the whole cluster
-	// and become a ClusterRole.
+	// namespace is the namespace of the cluster for which the rules are, a DNS label of at most 63 characters: they
+	// become a Role in it. Without it, the rules are for the whole cluster and become a ClusterRole.
 	Namespace *string `json:"namespace,omitempty"`
-	// disableAutomaticNamespaceCreation says that the namespace is not created when the cluster does not have it.
+	// disableAutomaticNamespaceCreation is true when the provider must not create the namespace if the cluster does not
+	// have it. The default is false.
 	DisableAutomaticNamespaceCreation *bool `json:"disableAutomaticNamespaceCreation,omitempty"`
-	// rules are the rights, as in a Role or ClusterRole. Each needs at least one verb.
+	// rules are the rights, as in a Role or ClusterRole: at most 256, each with at least one verb.
 	Rules []v1.PolicyRuleApplyConfiguration `json:"rules,omitempty"`
 }
 

@@ -12,11 +12,12 @@ import (
 // RoleBindingsApplyConfiguration represents a declarative configuration of the RoleBindings type for use
 // with apply.
 //
-// RoleBindings give each of some roles to each of some subjects.
+// RoleBindings gives each of its roles to each of its subjects.
 type RoleBindingsApplyConfiguration struct {
-	// subjects are who gets the roles. The prefixes are put before the names of users and groups, unless these begin with ::.
+	// subjects are the users, groups and ServiceAccounts that get the roles, at most 512. The prefixes are put before
+	// the names of users and groups, except before names that begin with "::".
 	Subjects []v1.SubjectApplyConfiguration `json:"subjects,omitempty"`
-	// roleRefs name the roles. A role that the cluster does not have gives no right.
+	// roleRefs name the roles, at most 256. A role that the cluster does not have gives no rights.
 	RoleRefs []RoleRefApplyConfiguration `json:"roleRefs,omitempty"`
 }
 

@@ -10,11 +10,12 @@ package v1alpha1
 //
 // RoleRef names a role of the cluster.
 type RoleRefApplyConfiguration struct {
-	// name of the role.
+	// name is the name of the role.
 	Name *string `json:"name,omitempty"`
-	// namespace of the role, for a Role. A ClusterRole is given in the whole cluster, whatever is here.
+	// namespace is the namespace of a Role, and required for it. For a ClusterRole it is ignored: a ClusterRole is
+	// granted in the whole cluster.
 	Namespace *string `json:"namespace,omitempty"`
-	// kind of the role: Role or ClusterRole.
+	// kind is the kind of the role: Role or ClusterRole. It is required.
 	Kind *string `json:"kind,omitempty"`
 }
 

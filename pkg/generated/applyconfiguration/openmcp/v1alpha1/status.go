@@ -14,13 +14,14 @@ import (
 //
 // Status is what the status of every kind begins with.
 type StatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that the status is about: what is newer has not been looked at yet.
+	// observedGeneration is the metadata.generation that the status is about. If it is lower than metadata.generation,
+	// the latest change has not been handled yet.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// phase sums the status up in one word. Clusters are Ready, Progressing or Terminating, requests are Pending,
-	// Granted or Denied. Who is denied stays so.
+	// phase is the status in one word. A Cluster is Ready, Progressing or Terminating; a request is Pending, Granted or
+	// Denied. A denied AccessRequest stays denied.
 	Phase *string `json:"phase,omitempty"`
-	// conditions tell what the phase sums up, and what is missing: Ready of a Cluster, Granted of a ClusterRequest, Prepared
-	// and AccessReady of an AccessRequest, and others.
+	// conditions say what is done and what is missing, in detail: Ready of a Cluster, Granted of a ClusterRequest,
+	// Prepared and AccessReady of an AccessRequest, and others. At most 128.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

@@ -10,9 +10,10 @@ package v1alpha1
 //
 // SupportedK8sVersion is a version of Kubernetes that a provider offers.
 type SupportedK8sVersionApplyConfiguration struct {
-	// version of Kubernetes, such as 1.33.3, at least 5 characters.
+	// version is a version of Kubernetes, such as 1.33.3, 5 to 253 characters.
 	Version *string `json:"version,omitempty"`
-	// deprecated says that the version will not be offered for long. A Cluster that asks for it is answered with a warning.
+	// deprecated is true when the provider will soon stop offering the version. A Cluster that asks for it gets a
+	// warning. The default is false.
 	Deprecated *bool `json:"deprecated,omitempty"`
 }
 

@@ -1,0 +1,158 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+func TestVersion(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "none") // nobody is asked
+	if got := mustRun(t, config, "version"); got != "kubectl-hub v1.2.3\n" {
+		t.Errorf("it prints %q", got)
+	}
+	var result struct{ Version string }
+	if err := json.Unmarshal([]byte(mustRun(t, config, "version", "-o", "json")), &result); err != nil || result.Version != "v1.2.3" {
+		t.Errorf("-o json: %v: %+v", err, result)
+	}
+}
+
+// commands are all of them, but for what cobra adds.
+func commands(t *testing.T) (all []*cobra.Command) {
+	t.Helper()
+	streams, _, _, _ := genericiooptions.NewTestIOStreams()
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		all = append(all, cmd)
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(NewCommand(streams, "v1"))
+	if len(all) < 14 {
+		t.Fatalf("there are %d commands only", len(all))
+	}
+	return all
+}
+
+// A flag without a description, or a sentence without an end, teaches nothing.
+func TestHelp_DescribesEveryFlagOfOurs(t *testing.T) {
+	kubectls := pflag.NewFlagSet("", pflag.ContinueOnError)
+	genericclioptions.NewConfigFlags(true).AddFlags(kubectls)
+	borrowed := []string{"allow-missing-template-keys", "show-managed-fields", "template"} // kubectl's own words
+	sentence := regexp.MustCompile(`^("|[A-Z]|https ).*[.)]$`)
+	for _, cmd := range commands(t) {
+		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("%s: %q is no title", cmd.CommandPath(), cmd.Short)
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Name != "help" && kubectls.Lookup(f.Name) == nil && !slices.Contains(borrowed, f.Name) && !sentence.MatchString(f.Usage) {
+				t.Errorf("%s --%s: %q is no sentence", cmd.CommandPath(), f.Name, f.Usage)
+			}
+		})
+	}
+}
+
+// Examples name commands and flags that there are.
+func TestHelp_ShowsExamplesThatAreTrue(t *testing.T) {
+	shown := 0
+	for _, cmd := range commands(t) {
+		for _, line := range strings.Split(cmd.Example, "\n") {
+			args, ok := strings.CutPrefix(strings.TrimSpace(line), "kubectl hub ")
+			if !ok {
+				continue
+			}
+			shown++
+			target, rest, err := cmd.Root().Find(strings.Fields(args))
+			if err != nil || target == cmd.Root() {
+				t.Errorf("%s shows %q: %v", cmd.CommandPath(), line, err)
+				continue
+			}
+			for _, arg := range rest {
+				name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+				if !strings.HasPrefix(arg, "-") {
+					continue
+				}
+				if f := target.Flag(name); f == nil && target.Flags().ShorthandLookup(name[:1]) == nil {
+					t.Errorf("%s shows %q, and there is no flag %s", cmd.CommandPath(), line, arg)
+				}
+			}
+		}
+	}
+	if shown < 10 {
+		t.Errorf("there are %d examples only", shown)
+	}
+}
+
+// Users of kubectl know its flags; help shows the few that matter here, and no --cluster, which would mean something else.
+func TestHelp_ShowsFewOfTheFlagsOfKubectl(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "none")
+	help := mustRun(t, config, "get", "clusters", "--help")
+	says(t, help, "--context", "--as ", "--request-timeout", "-v, --v", "--clusterset", "kubectl hub get clusters --clusterset production")
+	for _, hidden := range []string{"--client-key", "--insecure-skip-tls-verify", "--cluster ", "--namespace"} {
+		if strings.Contains(help, hidden) {
+			t.Errorf("help shows %s", hidden)
+		}
+	}
+	if got := mustRun(t, config, "get"); !strings.Contains(got, "clustersets") {
+		t.Errorf("get alone prints %q", got)
+	}
+}
+
+// Completion is asked for at each press of a key: it says nothing of its own, also when it cannot help.
+func TestComplete(t *testing.T) {
+	s, config := newFleet(t)
+	lines := func(args ...string) []string {
+		t.Helper()
+		stdout, _, err := run(t, config, append([]string{cobra.ShellCompRequestCmd}, args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Split(strings.TrimSpace(stdout), "\n")
+	}
+	for _, test := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"accept", "--clusters", ""}, []string{"c1", "c2", ":4"}},
+		{[]string{"accept", "--clusters", "c2,c"}, []string{"c2,c1", "c2,c2", ":4"}},
+		{[]string{"accept", "--cluster", "c1"}, []string{"c1", ":4"}},
+		{[]string{"label", "c"}, []string{"c1", "c2", ":4"}},
+		{[]string{"label", "c1", ""}, []string{":4"}},
+		{[]string{"members", "p"}, []string{"production", ":4"}},
+		{[]string{"get", "clusters", "--clusterset", "x"}, []string{":4"}},
+		{[]string{"get", "clusters", "--context", ""}, []string{"hub", ":4"}},
+		{[]string{"join", "--registration-auth", ""}, []string{"csr", "awsirsa", ":4"}},
+		{[]string{"accept", "-o", ""}, []string{"text", "json", ":4"}},
+		{[]string{"iam-role", "--eks-access", ""}, []string{"access-entry", "aws-auth", ":4"}},
+	} {
+		if got := lines(test.args...); !slices.Equal(got, test.want) {
+			t.Errorf("%q: %q, want %q", test.args, got, test.want)
+		}
+	}
+	s.refuse("GET "+setsPath, forbidden("managedclustersets", "list"))
+	if got := lines("members", ""); !slices.Equal(got, []string{":1"}) {
+		t.Errorf("what may not be listed is completed as %q", got)
+	}
+}
+
+// -v shows which requests are sent, and never a token.
+func TestVerbosity_ShowsRequests(t *testing.T) {
+	_, config := newFleet(t)
+	_, stderr, err := run(t, config, "get", "clusters", "-v", "9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, stderr, "managedclusters?limit=500", "verb=\"GET\"")
+}

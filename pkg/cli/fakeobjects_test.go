@@ -1,0 +1,244 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubescheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
+)
+
+func asMap(o runtime.Object) (map[string]any, error) {
+	kinds, _, err := scheme.Scheme.ObjectKinds(o)
+	if err != nil {
+		if kinds, _, err = kubescheme.Scheme.ObjectKinds(o); err != nil {
+			return nil, err
+		}
+	}
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err == nil {
+		(&unstructured.Unstructured{Object: object}).SetGroupVersionKind(kinds[0])
+	}
+	return object, err
+}
+
+func pathOf(object map[string]any) string {
+	u := &unstructured.Unstructured{Object: object}
+	for resource, kind := range served[u.GetAPIVersion()] {
+		if strings.TrimPrefix(kind, "*") != u.GetKind() {
+			continue
+		}
+		path := root(u.GetAPIVersion())
+		if strings.HasPrefix(kind, "*") {
+			path += "/namespaces/" + u.GetNamespace()
+		}
+		return path + "/" + resource + "/" + u.GetName()
+	}
+	panic("not served: " + u.GetAPIVersion() + " " + u.GetKind())
+}
+
+func root(groupVersion string) string {
+	if groupVersion == "v1" {
+		return "/api/v1"
+	}
+	return "/apis/" + groupVersion
+}
+
+// do does what an API server does with a request for one object or a list, for as much as commands need of it.
+func (s *fakeServer) do(r *http.Request, body []byte) (int, any) {
+	path := r.URL.Path
+	if kind, collection := collectionKind(path); collection {
+		if r.Method == http.MethodGet {
+			return http.StatusOK, s.list(r, kind)
+		}
+		return s.create(r, path, body)
+	}
+	object := s.objects[path]
+	if object == nil && r.Method != http.MethodPatch {
+		// A subresource reads and writes its object.
+		path = path[:strings.LastIndex(path, "/")]
+		object = s.objects[path]
+		if _, collection := collectionKind(path); collection || object == nil {
+			return statusOf(apierrors.NewNotFound(resourceOf(r.URL.Path), nameOf(r.URL.Path)))
+		}
+	}
+	switch r.Method {
+	case http.MethodPatch:
+		return s.patch(r, body)
+	case http.MethodPut:
+		changed, err := decode(body)
+		if err != nil {
+			return statusOf(apierrors.NewBadRequest(err.Error()))
+		}
+		s.objects[path] = changed
+		return http.StatusOK, changed
+	case http.MethodDelete:
+		delete(s.objects, path)
+	}
+	return http.StatusOK, object
+}
+
+func (s *fakeServer) create(r *http.Request, collection string, body []byte) (int, any) {
+	object, err := decode(body)
+	if err != nil {
+		return statusOf(apierrors.NewBadRequest(err.Error()))
+	}
+	u := &unstructured.Unstructured{Object: object}
+	if u.GetName() == "" {
+		u.SetName(u.GetGenerateName() + "x")
+	}
+	path := collection + "/" + u.GetName()
+	if s.objects[path] != nil {
+		return statusOf(apierrors.NewAlreadyExists(resourceOf(path), u.GetName()))
+	}
+	if r.URL.Query().Get("dryRun") == "" {
+		s.objects[path] = object
+	}
+	return http.StatusCreated, object
+}
+
+// patch merges; an object that is applied is merged into what is there, or made.
+func (s *fakeServer) patch(r *http.Request, body []byte) (int, any) {
+	path := r.URL.Path
+	object := s.objects[path]
+	if object == nil {
+		if parent := s.objects[path[:strings.LastIndex(path, "/")]]; parent != nil {
+			path, object = path[:strings.LastIndex(path, "/")], parent
+		}
+	}
+	if object == nil {
+		if r.Header.Get("Content-Type") != "application/apply-patch+yaml" {
+			return statusOf(apierrors.NewNotFound(resourceOf(path), nameOf(path)))
+		}
+		object = map[string]any{}
+	}
+	var patch map[string]any
+	if err := json.Unmarshal(body, &patch); err != nil {
+		return statusOf(apierrors.NewBadRequest(err.Error()))
+	}
+	merge(object, patch)
+	s.objects[path] = object
+	return http.StatusOK, object
+}
+
+func merge(into, patch map[string]any) {
+	for key, value := range patch {
+		below, ok := value.(map[string]any)
+		have, had := into[key].(map[string]any)
+		switch {
+		case value == nil:
+			delete(into, key)
+		case ok && had:
+			merge(have, below)
+		default:
+			into[key] = value
+		}
+	}
+}
+
+// list takes selectors for what they are, whatever resources can be selected by on a real server.
+func (s *fakeServer) list(r *http.Request, kind string) any {
+	query := r.URL.Query()
+	byLabel, err := labels.Parse(query.Get("labelSelector"))
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error()).ErrStatus
+	}
+	byField, err := fields.ParseSelector(query.Get("fieldSelector"))
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error()).ErrStatus
+	}
+	base, resource := r.URL.Path[:strings.LastIndex(r.URL.Path, "/")], nameOf(r.URL.Path)
+	items := []any{}
+	for _, path := range slices.Sorted(maps.Keys(s.objects)) {
+		at := path[:strings.LastIndex(path, "/")]
+		if !strings.HasPrefix(at, base+"/") || nameOf(at) != resource {
+			continue
+		}
+		u := &unstructured.Unstructured{Object: s.objects[path]}
+		if byLabel.Matches(labels.Set(u.GetLabels())) && byField.Matches(fieldsOf{u.Object}) {
+			items = append(items, u.Object)
+		}
+	}
+	start, _ := strconv.Atoi(query.Get("continue"))
+	meta := map[string]any{"resourceVersion": "7"}
+	items = items[start:]
+	if s.pageSize > 0 && len(items) > s.pageSize && query.Get("limit") != "" {
+		items, meta["continue"] = items[:s.pageSize], fmt.Sprint(start+s.pageSize)
+	}
+	apiVersion := strings.TrimPrefix(strings.TrimPrefix(base, "/apis/"), "/api/")
+	apiVersion, _, _ = strings.Cut(apiVersion, "/namespaces/")
+	return map[string]any{"kind": kind + "List", "apiVersion": apiVersion, "metadata": meta, "items": items}
+}
+
+type fieldsOf struct{ object map[string]any }
+
+func (f fieldsOf) Has(field string) bool { return f.Get(field) != "" }
+
+func (f fieldsOf) Get(field string) string {
+	value, _, _ := unstructured.NestedFieldNoCopy(f.object, strings.Split(field, ".")...)
+	return fmt.Sprint(value)
+}
+
+// collectionKind is the kind of the objects of a list's path.
+func collectionKind(path string) (string, bool) {
+	for groupVersion, resources := range served {
+		rest, ok := strings.CutPrefix(path, root(groupVersion)+"/")
+		parts := strings.Split(rest, "/")
+		if ok && len(parts) == 3 && parts[0] == "namespaces" {
+			parts = parts[2:]
+		}
+		if kind, known := resources[parts[0]]; ok && known && len(parts) == 1 {
+			return strings.TrimPrefix(kind, "*"), true
+		}
+	}
+	return "", false
+}
+
+func nameOf(path string) string { return path[strings.LastIndex(path, "/")+1:] }
+
+func resourceOf(path string) schema.GroupResource {
+	parts := strings.Split(path, "/")
+	return schema.GroupResource{Group: parts[2], Resource: parts[len(parts)-2]}
+}
+
+func statusOf(err *apierrors.StatusError) (int, any) { return int(err.ErrStatus.Code), err.ErrStatus }
+
+// decode reads an object in any of the formats that clients send.
+func decode(body []byte) (map[string]any, error) {
+	var object map[string]any
+	if json.Unmarshal(body, &object) == nil {
+		return object, nil
+	}
+	decoded, _, err := kubescheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return asMap(decoded)
+}
+
+// nestedNumber reads a number, which is an int64 or a float64.
+func nestedNumber(object map[string]any, path ...string) (float64, bool, error) {
+	value, found, err := unstructured.NestedFieldNoCopy(object, path...)
+	switch n := value.(type) {
+	case int64:
+		return float64(n), found, err
+	case float64:
+		return n, found, err
+	}
+	return 0, found, err
+}

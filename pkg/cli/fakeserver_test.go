@@ -1,0 +1,198 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"log"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// served are the resources of a server, by their group versions. Those with a star are in namespaces.
+var served = map[string]map[string]string{
+	"v1":      {"namespaces": "Namespace", "serviceaccounts": "*ServiceAccount", "secrets": "*Secret", "pods": "*Pod"},
+	"apps/v1": {"deployments": "*Deployment"}, "batch/v1": {"jobs": "*Job"}, "networking.k8s.io/v1": {"networkpolicies": "*NetworkPolicy"},
+	"rbac.authorization.k8s.io/v1": {"roles": "*Role", "rolebindings": "*RoleBinding", "clusterroles": "ClusterRole",
+		"clusterrolebindings": "ClusterRoleBinding"},
+	"certificates.k8s.io/v1":                     {"certificatesigningrequests": "CertificateSigningRequest"},
+	"cluster.open-cluster-management.io/v1":      {"managedclusters": "ManagedCluster"},
+	"cluster.open-cluster-management.io/v1beta2": {"managedclustersets": "ManagedClusterSet", "managedclustersetbindings": "*ManagedClusterSetBinding"},
+	"view.clusterhub.dev/v1alpha1":               {"clustersetmembers": "ClusterSetMember"},
+	"clusters.openmcp.cloud/v1alpha1":            {"accessrequests": "*AccessRequest"},
+}
+
+// fakeServer is a hub, or a managed cluster, as a command sees it: objects that are kept by their paths.
+type fakeServer struct {
+	*httptest.Server
+	t *testing.T
+
+	mu      sync.Mutex
+	objects map[string]map[string]any
+	// on answers requests for a method and path in place of the server, or looks at them and returns false.
+	on map[string]func(w http.ResponseWriter, body []byte) bool
+	// asked are the requests with their queries, but for those that ask what is served. bodies are those of the last ones.
+	asked  []string
+	bodies map[string]string
+	// credentials are those that came with requests.
+	credentials map[string]bool
+	// pageSize is how many objects of a list come at once, if it is not 0.
+	pageSize int
+}
+
+func newServer(t *testing.T, objects ...runtime.Object) *fakeServer {
+	t.Helper()
+	s := &fakeServer{t: t, objects: map[string]map[string]any{}, on: map[string]func(http.ResponseWriter, []byte) bool{}, bodies: map[string]string{},
+		credentials: map[string]bool{}}
+	s.Server = httptest.NewTLSServer(http.HandlerFunc(s.serve))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	t.Cleanup(s.Close)
+	for _, o := range objects {
+		s.put(o)
+	}
+	return s
+}
+
+// ca is the authority of the server's certificate.
+func (s *fakeServer) ca() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+}
+
+// put stores an object as it is.
+func (s *fakeServer) put(o runtime.Object) {
+	s.t.Helper()
+	object, err := asMap(o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.objects[pathOf(object)] = object
+}
+
+// get reads an object, nil if it is not there.
+func (s *fakeServer) get(path string) *unstructured.Unstructured {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if object, ok := s.objects[path]; ok {
+		return (&unstructured.Unstructured{Object: object}).DeepCopy()
+	}
+	return nil
+}
+
+// paths are those of all objects.
+func (s *fakeServer) paths() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.objects))
+}
+
+// refuse has requests answered with an error.
+func (s *fakeServer) refuse(request string, err *apierrors.StatusError) {
+	s.on[request] = func(w http.ResponseWriter, _ []byte) bool {
+		writeJSON(w, int(err.ErrStatus.Code), err.ErrStatus)
+		return true
+	}
+}
+
+// answer has requests answered with an object.
+func (s *fakeServer) answer(request string, object any) {
+	s.on[request] = func(w http.ResponseWriter, _ []byte) bool {
+		writeJSON(w, http.StatusCreated, object)
+		return true
+	}
+}
+
+func (s *fakeServer) serve(w http.ResponseWriter, r *http.Request) {
+	defer func() {
+		if failure := recover(); failure != nil {
+			s.t.Errorf("the server, asked for %s %s: %v", r.Method, r.URL.Path, failure)
+		}
+	}()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the client is gone
+	}
+	request := r.Method + " " + r.URL.Path
+	s.mu.Lock()
+	s.credentials[r.Header.Get("Authorization")] = true
+	answer := s.on[request]
+	s.mu.Unlock()
+	if answer != nil && answer(w, body) {
+		s.note(r, body)
+		return
+	}
+	if discover(w, r.URL.Path) {
+		return
+	}
+	s.note(r, body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	code, object := s.do(r, body)
+	writeJSON(w, code, object)
+}
+
+// note keeps the body as JSON, in whatever format it has come.
+func (s *fakeServer) note(r *http.Request, body []byte) {
+	if object, err := decode(body); err == nil && !json.Valid(body) {
+		body, _ = json.Marshal(object)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, r.Method+" "+r.URL.RequestURI())
+	s.bodies[r.Method+" "+r.URL.Path] = string(body)
+}
+
+func writeJSON(w http.ResponseWriter, code int, object any) {
+	if status, ok := object.(metav1.Status); ok {
+		status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+		object = status
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(object)
+}
+
+// discover answers what is served.
+func discover(w http.ResponseWriter, path string) bool {
+	switch path {
+	case "/api":
+		writeJSON(w, http.StatusOK, metav1.APIVersions{Versions: []string{"v1"}})
+		return true
+	case "/apis":
+		list := metav1.APIGroupList{}
+		for groupVersion := range served {
+			if gv, err := schema.ParseGroupVersion(groupVersion); err == nil && gv.Group != "" {
+				v := metav1.GroupVersionForDiscovery{GroupVersion: groupVersion, Version: gv.Version}
+				list.Groups = append(list.Groups, metav1.APIGroup{Name: gv.Group, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v})
+			}
+		}
+		writeJSON(w, http.StatusOK, list)
+		return true
+	}
+	resources, ok := served[strings.TrimPrefix(strings.TrimPrefix(path, "/apis/"), "/api/")]
+	if !ok {
+		return false
+	}
+	list := metav1.APIResourceList{GroupVersion: strings.TrimPrefix(strings.TrimPrefix(path, "/apis/"), "/api/")}
+	for name, kind := range resources {
+		kind, namespaced := strings.CutPrefix(kind, "*")
+		list.APIResources = append(list.APIResources, metav1.APIResource{Name: name, Kind: kind, Namespaced: namespaced})
+	}
+	writeJSON(w, http.StatusOK, list)
+	return true
+}

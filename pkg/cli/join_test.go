@@ -1,0 +1,388 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubescheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
+
+	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	mayI           = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+	agentSecrets   = "/api/v1/namespaces/" + registration.AgentNamespace + "/secrets/"
+	identitySecret = agentSecrets + registration.HubKubeconfigSecret
+	deploymentPath = "/apis/apps/v1/namespaces/" + registration.AgentNamespace + "/deployments/" + manifests.AgentName
+)
+
+func (s *fakeServer) allow(allowed bool) {
+	s.answer(mayI, authorizationv1.SelfSubjectAccessReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
+		Status:   authorizationv1.SubjectAccessReviewStatus{Allowed: allowed}})
+}
+
+// newJoining are a hub, a cluster that joins it, and what the command for that has to be given.
+func newJoining(t *testing.T) (hub, cluster *fakeServer, config string, args []string) {
+	t.Helper()
+	hub, cluster = newServer(t), newServer(t)
+	hub.allow(true)
+	config = kubeconfig(t, map[string]*fakeServer{"c1": cluster})
+	return hub, cluster, config, []string{"join", "--hub-token", bootstrapToken, "--hub-apiserver", hub.URL,
+		"--ca-data", base64.StdEncoding.EncodeToString(hub.ca()), "--cluster-name", "c1"}
+}
+
+// with replaces the values of flags, or removes those whose value is "-".
+func with(args []string, changes ...string) []string {
+	args = slices.Clone(args)
+	for i := 0; i < len(changes); i += 2 {
+		flag, value := changes[i], changes[i+1]
+		if at := slices.Index(args, flag); at >= 0 {
+			args = slices.Delete(args, at, at+2)
+		}
+		if value != "-" {
+			args = append(args, flag, value)
+		}
+	}
+	return args
+}
+
+// newIdentity is the secret of an agent that has joined a hub, or is about to if the server is empty.
+func newIdentity(t *testing.T, name, server string) *corev1.Secret {
+	t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: registration.HubKubeconfigSecret},
+		Data: map[string][]byte{registration.KeyClusterName: []byte(name)}}
+	if server != "" {
+		data, err := clientcmd.Write(clientcmdapi.Config{CurrentContext: "hub", Contexts: map[string]*clientcmdapi.Context{"hub": {Cluster: "hub"}},
+			Clusters: map[string]*clientcmdapi.Cluster{"hub": {Server: server}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret.Data[registration.KeyKubeconfig] = data
+	}
+	return secret
+}
+
+func TestJoin_DeploysTheAgent(t *testing.T) {
+	hub, cluster, config, args := newJoining(t)
+	stdout, stderr, err := run(t, config, args...)
+	if err != nil || stdout != "The agent of cluster c1 is deployed.\nOn the hub, let it in:\n\n    kubectl hub accept --clusters c1\n" {
+		t.Fatalf("%v: %q", err, stdout)
+	}
+	objects, err := manifests.Agent{}.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		made := cluster.get(pathOf(o.Object))
+		if made == nil || made.GetLabels()[manifests.LabelManagedBy] != manifests.ManagedBy || !strings.Contains(stderr, "Made "+describe(o)+"\n") {
+			t.Errorf("%s: %v, and it says %s", describe(o), made, stderr)
+		}
+	}
+	secret := &corev1.Secret{}
+	cluster.as(agentSecrets+registration.BootstrapSecret, secret)
+	bootstrap, err := clientcmd.Load(secret.Data[registration.KeyKubeconfig])
+	if err != nil || bootstrap.AuthInfos["hub"].Token != bootstrapToken || bootstrap.Clusters["hub"].Server != hub.URL ||
+		string(bootstrap.Clusters["hub"].CertificateAuthorityData) != string(hub.ca()) {
+		t.Errorf("the bootstrap kubeconfig is not what was given: %v", err)
+	}
+	deployment := &appsv1.Deployment{}
+	cluster.as(deploymentPath, deployment)
+	container := deployment.Spec.Template.Spec.Containers[0]
+	says(t, strings.Join(container.Args, " "), "--cluster-name=c1", "--registration-auth=csr")
+	if container.Image != "clusterhub/hub-agent:v1.2.3" {
+		t.Errorf("the image is %s", container.Image)
+	}
+	// Each server sees the credentials that are for it, and no others.
+	if len(hub.credentials) != 1 || !hub.credentials["Bearer "+bootstrapToken] || len(cluster.credentials) != 1 || !cluster.credentials["Bearer "+userToken] {
+		t.Error("a server has seen the token of the other one")
+	}
+	hub.wantUnchanged()
+	if got := hub.asked[0]; !strings.HasPrefix(got, "POST "+clustersPath+"?dryRun=All") {
+		t.Errorf("the hub was asked for %s", got)
+	}
+	// Again, as it is: nothing is made anew.
+	if _, stderr, err = run(t, config, args...); err != nil || strings.Contains(stderr, "Made") {
+		t.Errorf("again: %v: %s", err, stderr)
+	}
+}
+
+// as reads an object into its type.
+func (s *fakeServer) as(path string, into any) {
+	s.t.Helper()
+	object := s.get(path)
+	if object == nil {
+		s.t.Fatalf("there is no %s, but %q", path, s.paths())
+	}
+	data, err := object.MarshalJSON()
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestJoin_PrintsManifestsAndDeploysNothing(t *testing.T) {
+	_, cluster, config, args := newJoining(t)
+	got := mustRun(t, config, append(args, "-o", "yaml", "--registration-auth", "awsirsa", "--hub-cluster-arn", hubARN, "--managed-cluster-arn", managedARN,
+		"--image", "example.com/agent:1", "--cluster-server-url", "https://c1.example.com")...)
+	says(t, got, "kind: Deployment\n", "image: example.com/agent:1\n", "--managed-cluster-arn="+managedARN, "--cluster-server-url=https://c1.example.com",
+		"eks.amazonaws.com/role-arn: arn:aws:iam::210987654321:role/ocm-managed-cluster-")
+	var kinds []string
+	for _, document := range strings.Split(got, "---\n") {
+		object, kind, err := kubescheme.Codecs.UniversalDeserializer().Decode([]byte(document), nil, nil)
+		if err != nil {
+			t.Fatalf("%v: %s", err, document)
+		}
+		kinds = append(kinds, kind.Kind)
+		if role, ok := object.(*rbacv1.ClusterRole); ok && slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
+			return slices.Contains(r.Verbs, "*") || slices.Contains(r.Resources, "*") || slices.Contains(r.Resources, "secrets")
+		}) {
+			t.Errorf("the agent may in every namespace what %+v says", role.Rules)
+		}
+	}
+	want := []string{"Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Secret", "NetworkPolicy", "Deployment"}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("it prints %v, want %v", kinds, want)
+	}
+	cluster.wantAsked()
+	// A cluster that nobody reaches from here needs no kubeconfig.
+	mustRun(t, filepath.Join(t.TempDir(), "none"), append(args, "-o", "yaml")...)
+}
+
+func TestJoin_SaysWhatTheProgramsOfOthersNeed(t *testing.T) {
+	_, _, config, args := newJoining(t)
+	stdout, _, err := run(t, config, append(args, "-o", "json", "--registration-auth", "aws-irsa", "--hub-cluster-arn", hubARN, "--managed-cluster-arn", managedARN)...)
+	var result struct {
+		Name, Registration, RoleARN, Next string
+		Hub                               string `json:"hub-apiserver"`
+		Joined                            bool
+	}
+	if err := json.Unmarshal([]byte(stdout), &result); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil || result.Name != "c1" || result.Registration != "awsirsa" || result.Joined || result.Next != "kubectl hub accept --clusters c1" ||
+		!strings.HasPrefix(result.RoleARN, "arn:aws:iam::210987654321:role/ocm-managed-cluster-") {
+		t.Errorf("%v: %+v", err, result)
+	}
+}
+
+// What is wrong is said before anything is deployed.
+func TestJoin_SaysWhatIsWrong(t *testing.T) {
+	otherCA := base64.StdEncoding.EncodeToString(newOtherCA(t))
+	foreign := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: registration.AgentServiceAccount}}
+	noAWS := []string{"--registration-auth", "awsirsa", "--hub-cluster-arn", hubARN}
+	for name, test := range map[string]struct {
+		change  []string
+		servers func(hub, cluster *fakeServer)
+		want    []string
+	}{
+		"no token":               {change: []string{"--hub-token", "-"}, want: []string{"--hub-token must be set: kubectl hub get token, on the hub, prints one"}},
+		"half a token":           {change: []string{"--hub-token", "a b"}, want: []string{"--hub-token must not have white space"}},
+		"no hub":                 {change: []string{"--hub-apiserver", "-"}, want: []string{"--hub-apiserver must be set"}},
+		"a hub in the clear":     {change: []string{"--hub-apiserver", "http://h"}, want: []string{`--hub-apiserver must be an https URL, not "http://h"`}},
+		"no name":                {change: []string{"--cluster-name", "-"}, want: []string{"--cluster-name must be set"}},
+		"no DNS label":           {change: []string{"--cluster-name", "C_1"}, want: []string{`--cluster-name: "C_1" is not a DNS label`}},
+		"a reserved name":        {change: []string{"--cluster-name", "work"}, want: []string{`--cluster-name: `, `"work"`}},
+		"an image with a space":  {change: []string{"--image", "a b"}, want: []string{`--image must be the name of an image, not "a b"`}},
+		"no image":               {change: []string{"--image", ""}, want: []string{"--image must be set to an image of hub-agent: there is no default for version v1.2.3"}},
+		"two authorities":        {change: []string{"--ca-file", "x"}, want: []string{"--ca-file and --ca-data cannot be used together: set only one of them"}},
+		"a broken authority":     {change: []string{"--ca-data", "%"}, want: []string{"--ca-data is not base64: copy the whole value"}},
+		"no authority in it":     {change: []string{"--ca-data", "eHg="}, want: []string{"--ca-data has no PEM certificate"}},
+		"no such file":           {change: []string{"--ca-data", "-", "--ca-file", "/nonexistent"}, want: []string{"--ca-file: open /nonexistent"}},
+		"a proxy of no URL":      {change: []string{"--proxy-url", "user:secret-password@proxy"}, want: []string{"--proxy-url must be a URL, such as"}},
+		"a cluster in the clear": {change: []string{"--cluster-server-url", "http://c1"}, want: []string{`--cluster-server-url must be an https URL, not "http://c1"`}},
+		"an unknown driver":      {change: []string{"--registration-auth", "grpc"}, want: []string{`must be csr or awsirsa, not "grpc"`}},
+		"ARNs for nothing":       {change: []string{"--hub-cluster-arn", hubARN}, want: []string{"are for --registration-auth=awsirsa"}},
+		"no ARN of the hub":      {change: []string{"--registration-auth", "awsirsa"}, want: []string{"--eks-hub-cluster-arn must be set"}},
+		"no ARN of the cluster":  {change: noAWS, want: []string{"--managed-cluster-arn must be set"}},
+		"an ARN of a role":       {change: append(noAWS, "--managed-cluster-arn", "arn:aws:iam::123456789012:role/x"), want: []string{"--managed-cluster-arn", `its service is "iam"`}},
+		"another partition":      {change: append(noAWS, "--managed-cluster-arn", "arn:aws-cn:eks:cn-north-1:123456789012:cluster/c"), want: []string{"--managed-cluster-arn", "partition"}},
+
+		"another authority": {change: []string{"--ca-data", otherCA}, want: []string{"is not trusted", "check --hub-apiserver, --ca-data and --ca-file (kubectl hub get token"}},
+		"no authority":      {change: []string{"--ca-data", "-"}, want: []string{"is not trusted", "pass the --ca-data or --ca-file of the hub"}},
+		"nothing there":     {change: []string{"--hub-apiserver", "https://127.0.0.1:1"}, want: []string{"https://127.0.0.1:1 cannot be reached"}},
+		"the wrong token": {servers: func(hub, _ *fakeServer) {
+			hub.refuse("GET /apis/cluster.open-cluster-management.io/v1", apierrors.NewUnauthorized("no"))
+		}, want: []string{"does not accept the credentials (401): get a new --hub-token by kubectl hub get token"}},
+		"a token of no rights": {servers: func(hub, _ *fakeServer) { hub.refuse("POST "+clustersPath, forbidden("managedclusters", "create")) }, want: []string{"the token may not make managed cluster c1 on the hub", "cannot create"}},
+		"no right to ask":      {servers: func(hub, _ *fakeServer) { hub.allow(false) }, want: []string{"the token may not create certificatesigningrequests on the hub: run kubectl hub init there"}},
+		"who cannot be asked":  {servers: func(hub, _ *fakeServer) { hub.refuse(mayI, apierrors.NewInternalError(os.ErrClosed)) }, want: []string{"asking the hub what the token may do"}},
+
+		"registered as another": {servers: func(_, cluster *fakeServer) { cluster.put(newIdentity(t, "c9", "https://hub9")) },
+			want: []string{"this cluster is registered already, as c9 with https://hub9: run kubectl hub unjoin --cluster-name c9 first, or join with that name"}},
+		"in the way": {servers: func(_, cluster *fakeServer) { cluster.put(foreign) }, want: []string{"ServiceAccount " + foreign.Namespace + "/" + foreign.Name +
+			" already exists and was not made by kubectl hub", manifests.LabelManagedBy + "=" + manifests.ManagedBy}},
+		"no right to look": {servers: func(_, cluster *fakeServer) { cluster.refuse("GET "+identitySecret, forbidden("secrets", "get")) }, want: []string{"cannot get"}},
+		"a cluster's 401":  {servers: func(_, cluster *fakeServer) { cluster.refuse("GET "+identitySecret, apierrors.NewUnauthorized("no")) }, want: []string{"the managed cluster https://", "does not accept the credentials (401): check --context"}},
+		"no right to deploy": {servers: func(_, cluster *fakeServer) {
+			cluster.refuse("PATCH /api/v1/namespaces/"+registration.AgentNamespace, forbidden("namespaces", "patch"))
+		}, want: []string{"making Namespace " + registration.AgentNamespace, "cannot patch"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			hub, cluster, config, args := newJoining(t)
+			if test.servers != nil {
+				test.servers(hub, cluster)
+			}
+			before := cluster.paths()
+			stdout, stderr, err := run(t, config, with(args, test.change...)...)
+			if err == nil || stdout+stderr != "" {
+				t.Fatalf("it goes on: %v, %q, %q", err, stdout, stderr)
+			}
+			says(t, command.ErrorLine(err), test.want...)
+			if text := err.Error(); strings.Contains(text, bootstrapToken) || strings.Contains(text, "secret-password") {
+				t.Errorf("it prints a secret: %s", text)
+			}
+			hub.wantUnchanged()
+			if after := cluster.paths(); !slices.Equal(after, before) {
+				t.Errorf("it has deployed something: %q", after)
+			}
+		})
+	}
+}
+
+func TestJoin_SaysThatTheManagedClusterIsNotReached(t *testing.T) {
+	_, cluster, config, args := newJoining(t)
+	file := kubeconfig(t, map[string]*fakeServer{"hub": cluster, "c1": cluster})
+	addBroken(t, file, cluster)
+	_, _, err := run(t, file, append(args, "--context", "dead")...)
+	if err == nil {
+		t.Fatal("it goes on")
+	}
+	says(t, command.ErrorLine(err), "the managed cluster https://127.0.0.1:1 cannot be reached", "check --context and --kubeconfig")
+	if _, _, err := run(t, config, append(args, "--context", "nowhere")...); err == nil || !strings.Contains(err.Error(), `context "nowhere" does not exist`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// newOtherCA is an authority that has not signed the certificates of the servers here.
+func newOtherCA(t *testing.T) []byte {
+	t.Helper()
+	ca, _, err := cert.GenerateSelfSignedCertKey("other", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ca
+}
+
+// What may be meant otherwise is warned of, and done.
+func TestJoin_Warns(t *testing.T) {
+	for name, test := range map[string]struct {
+		servers func(hub, cluster *fakeServer)
+		want    string
+	}{
+		"of a cluster of that name": {func(hub, _ *fakeServer) { hub.put(newCluster("c1", nil)) },
+			"Warning: the hub has a cluster c1 already: if that is another cluster, join with another name; if it is this cluster, from an earlier join, delete it"},
+		"of another hub": {func(_, cluster *fakeServer) { cluster.put(newIdentity(t, "c1", "https://hub9")) },
+			"Warning: this cluster has joined the hub https://hub9, and now joins https://"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hub, cluster, config, args := newJoining(t)
+			test.servers(hub, cluster)
+			_, stderr, err := run(t, config, args...)
+			if err != nil || strings.Count(stderr, "Warning: ") != 1 {
+				t.Errorf("%v: %s", err, stderr)
+			}
+			says(t, stderr, test.want)
+		})
+	}
+	// A namespace that is there is used as it is.
+	_, cluster, config, args := newJoining(t)
+	cluster.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.AgentNamespace, Labels: map[string]string{"team": "a"}}})
+	if _, stderr, err := run(t, config, args...); err != nil || strings.Contains(stderr, "Namespace") {
+		t.Errorf("%v: %s", err, stderr)
+	}
+	if got := cluster.get("/api/v1/namespaces/" + registration.AgentNamespace).GetLabels(); len(got) != 1 {
+		t.Errorf("the namespace has the labels %v", got)
+	}
+}
+
+// join --wait says what the agent waits for, and ends when its pod is ready.
+func TestJoin_Waits(t *testing.T) {
+	pod := func(status corev1.PodStatus) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: "p",
+			Labels: map[string]string{manifests.AgentLabel: manifests.AgentName}}, Status: status}
+	}
+	container := func(state corev1.ContainerState, last ...corev1.ContainerState) corev1.PodStatus {
+		s := corev1.ContainerStatus{State: state}
+		if len(last) > 0 {
+			s.LastTerminationState = last[0]
+		}
+		return corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{s}}
+	}
+	running := container(corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: "I1 started\nF2 no route\x1b[2J\n"}}
+	for name, test := range map[string]struct {
+		there []runtime.Object
+		want  string
+	}{
+		"no pod":           {want: "its pod does not exist yet"},
+		"not scheduled":    {[]runtime.Object{pod(corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "no node\x1b[2J"}}})}, `its pod is not scheduled: no node\x1b[2J`},
+		"not started":      {[]runtime.Object{pod(corev1.PodStatus{})}, "its pod is not started yet"},
+		"no image":         {[]runtime.Object{pod(container(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "a\x1b[1A"}}, ended))}, `its container waits: ImagePullBackOff: a\x1b[1A: F2 no route\x1b[2J`},
+		"it has ended":     {[]runtime.Object{pod(container(ended))}, `its container has ended: F2 no route\x1b[2J`},
+		"it is not in":     {[]runtime.Object{pod(running)}, "the hub has to accept it: kubectl hub accept --clusters c1"},
+		"it has come in":   {[]runtime.Object{pod(running), newIdentity(t, "c1", "https://hub")}, "the agent has its identity"},
+		"a pod on its way": {[]runtime.Object{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: "p", DeletionTimestamp: &metav1.Time{Time: expiry}, Labels: map[string]string{manifests.AgentLabel: manifests.AgentName}}}}, "its pod does not exist yet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, cluster, config, args := newJoining(t)
+			for _, o := range test.there {
+				cluster.put(o)
+			}
+			_, _, err := runIn(cluster.interruptedAt("GET "+deploymentPath, 4), t, config, append(args, "--wait")...)
+			if err == nil {
+				t.Fatal("it goes on")
+			}
+			says(t, err.Error(), "waiting for cluster c1 to join: interrupted: "+test.want)
+		})
+	}
+
+	hub, cluster, config, args := newJoining(t)
+	looks := 0
+	cluster.on["GET "+deploymentPath] = func(w http.ResponseWriter, _ []byte) bool {
+		if looks++; looks > 3 {
+			if d := cluster.get(deploymentPath); d != nil {
+				d.Object["status"] = map[string]any{"updatedReplicas": int64(1), "availableReplicas": int64(1)}
+				cluster.putRaw(d)
+			}
+		}
+		return false
+	}
+	stdout, _, err := run(t, config, append(args, "--wait")...)
+	if err != nil || stdout != "Cluster c1 has joined the hub "+hub.URL+".\n" || looks < 4 {
+		t.Errorf("%v: %q after %d looks", err, stdout, looks)
+	}
+	says(t, mustRun(t, config, append(args, "--wait", "-o", "json")...), `"joined": true`)
+}
+
+func (s *fakeServer) putRaw(o *unstructured.Unstructured) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.objects[pathOf(o.Object)] = o.Object
+}

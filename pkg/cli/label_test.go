@@ -1,0 +1,80 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+	"testing"
+)
+
+func TestLabel_ChangesJustTheLabels(t *testing.T) {
+	const setLabel = "cluster.open-cluster-management.io/clusterset"
+	for name, test := range map[string]struct {
+		args string
+		// fails is what the error has; without one, the labels are as in want.
+		fails string
+		want  map[string]string
+		body  string
+	}{
+		"a new one": {args: "region=emea", want: map[string]string{"env": "prod", "region": "emea"},
+			body: `{"metadata":{"labels":{"region":"emea"},"resourceVersion":""}}`},
+		"the same again": {args: "env=prod", want: map[string]string{"env": "prod"}},
+		"another value":  {args: "env=test", fails: "cluster c1 has the label env=prod already: use --overwrite to change it"},
+		"one of several": {args: "region=emea env=test", fails: "cluster c1 has the label env=prod already"},
+		"another value with --overwrite": {args: "env=test --overwrite", want: map[string]string{"env": "test"},
+			body: `{"metadata":{"labels":{"env":"test"}}}`},
+		"removed":          {args: "env-", want: map[string]string{}, body: `{"metadata":{"labels":{"env":null},"resourceVersion":""}}`},
+		"a reserved one":   {args: setLabel + "=payments", want: map[string]string{"env": "prod", setLabel: "payments"}},
+		"an empty value":   {args: "region=", want: map[string]string{"env": "prod", "region": ""}},
+		"removed and made": {args: "env- region=emea", want: map[string]string{"region": "emea"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, newCluster("c1", map[string]string{"env": "prod"}))
+			config := kubeconfig(t, map[string]*fakeServer{"hub": s})
+			args := append([]string{"label", "c1"}, strings.Fields(test.args)...)
+			stdout, stderr, err := run(t, config, args...)
+			if test.fails != "" {
+				if err == nil || stdout+stderr != "" {
+					t.Fatalf("it goes on: %v, %q, %q", err, stdout, stderr)
+				}
+				says(t, err.Error(), test.fails)
+				s.wantUnchanged()
+				return
+			}
+			if err != nil || stdout != "labelled managed cluster c1\n" || stderr != "" {
+				t.Errorf("%v: %q, %q", err, stdout, stderr)
+			}
+			if got := s.get(clustersPath + "/c1").GetLabels(); !maps.Equal(got, test.want) {
+				t.Errorf("the labels are %v, want %v", got, test.want)
+			}
+			if got := s.bodies["PATCH "+clustersPath+"/c1"]; test.body != "" && got != test.body {
+				t.Errorf("it sends %s, want %s", got, test.body)
+			}
+			var result struct {
+				Name   string
+				Labels map[string]string
+			}
+			if err := json.Unmarshal([]byte(mustRun(t, config, append(args, "--overwrite", "-o", "json")...)), &result); err != nil ||
+				result.Name != "c1" || !maps.Equal(result.Labels, test.want) {
+				t.Errorf("-o json: %v: %+v", err, result)
+			}
+		})
+	}
+}
+
+// There are users who may write the labels of a cluster and nothing else of it.
+func TestLabel_GoesTheNarrowWay(t *testing.T) {
+	s := newServer(t, newCluster("c1", nil))
+	s.refuse("PATCH "+clustersPath+"/c1", forbidden("managedclusters", "patch"))
+	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
+	if got := mustRun(t, config, "label", "c1", "a=b"); got != "labelled managed cluster c1\n" {
+		t.Errorf("it prints %q", got)
+	}
+	s.wantAsked("GET "+clustersPath+"/c1", "PATCH "+clustersPath+"/c1*", "PATCH "+clustersPath+"/c1/label*")
+	if got := s.get(clustersPath + "/c1").GetLabels(); !maps.Equal(got, map[string]string{"a": "b"}) {
+		t.Errorf("the labels are %v", got)
+	}
+}

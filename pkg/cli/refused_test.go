@@ -1,0 +1,215 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
+)
+
+func forbidden(resource, verb string) *apierrors.StatusError {
+	return apierrors.NewForbidden(schema.GroupResource{Group: "cluster.open-cluster-management.io", Resource: resource}, "",
+		fmt.Errorf("User \"ann\" cannot %s resource %q", verb, resource))
+}
+
+// atHub are the commands about a hub, each with what it has to be given.
+var atHub = map[string][]string{
+	"init": {"init"}, "get token": {"get", "token"}, "get clusters": {"get", "clusters"}, "get clustersets": {"get", "clustersets"},
+	"members": {"members", "s"}, "label": {"label", "c1", "a=b"}, "accept": {"accept", "--clusters", "c1"},
+	"access": {"access", "blue", "-n", "teams", "--cluster-role", "view"},
+}
+
+// Each command about a hub says in one line what is wrong with the way there, and what to do. It asks for no change.
+func TestHub_SaysWhyItIsNotReached(t *testing.T) {
+	const discovery = "GET /apis/cluster.open-cluster-management.io/v1"
+	for name, test := range map[string]struct {
+		context string
+		server  func(*fakeServer)
+		more    []string
+		want    []string
+	}{
+		"nothing there":  {context: "dead", want: []string{"https://127.0.0.1:1 cannot be reached", "connection refused", "check --context"}},
+		"no such host":   {context: "nohost", want: []string{"https://hub.invalid cannot be reached", "check --context"}},
+		"another CA":     {context: "noca", want: []string{"is not trusted", "certificate signed by unknown authority", "check --context"}},
+		"not TLS":        {context: "plain", want: []string{"does not speak TLS", "check --context"}},
+		"no credentials": {server: func(s *fakeServer) { s.refuse(discovery, apierrors.NewUnauthorized("Unauthorized")) }, want: []string{"does not accept the credentials (401)", "check --context"}},
+		"no hub": {server: func(s *fakeServer) { s.refuse(discovery, apierrors.NewNotFound(schema.GroupResource{}, "")) },
+			want: []string{"is not a hub: it does not serve managedclusters", "choose another --context, or deploy the hub there first"}},
+		"CRDs of another version": {server: func(s *fakeServer) {
+			s.answer(discovery, metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "placements"}}})
+		}, want: []string{"is not a hub"}},
+		"hub-apiserver is away": {server: func(s *fakeServer) { s.refuse(discovery, apierrors.NewServiceUnavailable("no endpoints")) },
+			want: []string{"hub-apiserver of https://127.0.0.1:", "does not answer: kubectl get apiservice v1.cluster.open-cluster-management.io says why"}},
+		"no such context": {context: "nowhere", want: []string{`context "nowhere" does not exist`}},
+	} {
+		for name, args := range atHub {
+			t.Run(name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				s := newServer(t)
+				if test.server != nil {
+					test.server(s)
+				}
+				file := kubeconfig(t, map[string]*fakeServer{"hub": s})
+				addBroken(t, file, s)
+				args := slices.Concat(args, test.more)
+				if test.context != "" {
+					args = append(args, "--context", test.context)
+				}
+				stdout, _, err := run(t, file, args...)
+				if err == nil || stdout != "" {
+					t.Fatalf("it goes on: %v, %q", err, stdout)
+				}
+				line := command.ErrorLine(err)
+				says(t, line, test.want...)
+				s.wantUnchanged()
+			})
+		}
+	}
+}
+
+// addBroken adds contexts that lead nowhere, or somewhere else.
+func addBroken(t *testing.T, file string, s *fakeServer) {
+	t.Helper()
+	plain := newPlainServer(t)
+	config, err := clientcmd.LoadFromFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, cluster := range map[string]*clientcmdapi.Cluster{
+		"dead": {Server: "https://127.0.0.1:1"}, "nohost": {Server: "https://hub.invalid"}, "noca": {Server: s.URL}, "plain": {Server: plain},
+	} {
+		config.Clusters[name] = cluster
+		config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: "hub"}
+	}
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A server that takes the request and says nothing is given up.
+func TestHub_GivesUpAServerThatDoesNotAnswer(t *testing.T) {
+	for name, args := range atHub {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t)
+			over := make(chan struct{})
+			t.Cleanup(func() { close(over) })
+			s.on["GET /apis/cluster.open-cluster-management.io/v1"] = func(http.ResponseWriter, []byte) bool {
+				<-over
+				return true
+			}
+			_, _, err := run(t, kubeconfig(t, map[string]*fakeServer{"hub": s}), append(slices.Clone(args), "--request-timeout", "50ms")...)
+			if err == nil {
+				t.Fatal("it goes on")
+			}
+			says(t, command.ErrorLine(err), s.URL+" cannot be reached", "exceeded", "check --context")
+		})
+	}
+}
+
+// What the hub refuses is said in its own words.
+func TestHub_SaysWhatIsRefused(t *testing.T) {
+	notFound := func(resource string) *apierrors.StatusError {
+		return apierrors.NewNotFound(schema.GroupResource{Group: "cluster.open-cluster-management.io", Resource: resource}, "x")
+	}
+	for name, test := range map[string]struct {
+		args   string
+		refuse map[string]*apierrors.StatusError
+		want   []string
+	}{
+		"clusters": {"get clusters", map[string]*apierrors.StatusError{"GET " + clustersPath: forbidden("managedclusters", "list")},
+			[]string{`User "ann" cannot list resource "managedclusters"`}},
+		"sets": {"get clustersets", map[string]*apierrors.StatusError{"GET " + setsPath: forbidden("managedclustersets", "list")},
+			[]string{`cannot list resource "managedclustersets"`}},
+		"bindings that fail": {"get clustersets", map[string]*apierrors.StatusError{
+			"GET /apis/cluster.open-cluster-management.io/v1beta2/managedclustersetbindings": apierrors.NewTooManyRequests("later", 0)}, []string{"later"}},
+		"members of a set":   {"members s", map[string]*apierrors.StatusError{"GET " + setsPath + "/s": forbidden("managedclustersets", "get")}, []string{`cannot get resource "managedclustersets"`}},
+		"members of none":    {"members s", map[string]*apierrors.StatusError{"GET " + setsPath + "/s": notFound("managedclustersets")}, []string{`"x" not found`}},
+		"members":            {"members s", map[string]*apierrors.StatusError{"GET " + membersPath: forbidden("clustersetmembers", "list")}, []string{`cannot list resource "clustersetmembers"`}},
+		"clusters of no set": {"get clusters --clusterset s", map[string]*apierrors.StatusError{"GET " + setsPath + "/s": notFound("managedclustersets")}, []string{`"x" not found`}},
+		"label of none":      {"label c1 a=b", map[string]*apierrors.StatusError{"GET " + clustersPath + "/c1": notFound("managedclusters")}, []string{`"x" not found`}},
+		"label at once":      {"label c1 a=b", map[string]*apierrors.StatusError{"PATCH " + clustersPath + "/c1": apierrors.NewConflict(schema.GroupResource{Resource: "managedclusters"}, "c1", errors.New("try again"))}, []string{"try again"}},
+		"label": {"label c1 a=b", map[string]*apierrors.StatusError{"PATCH " + clustersPath + "/c1": forbidden("managedclusters", "patch"),
+			"PATCH " + clustersPath + "/c1/label": forbidden("managedclusters/label", "patch")}, []string{`cannot patch resource "managedclusters"`}},
+		"accept of none":    {"accept --clusters c9", nil, []string{"there is no managed cluster c9 on https://", "run kubectl hub join on it first"}},
+		"accept":            {"accept --clusters c1 --skip-approve-check", map[string]*apierrors.StatusError{"PATCH " + clustersPath + "/c1": forbidden("managedclusters/accept", "update")}, []string{`cannot update resource "managedclusters/accept"`}},
+		"init":              {"init", map[string]*apierrors.StatusError{"PATCH /api/v1/namespaces/open-cluster-management": forbidden("namespaces", "patch")}, []string{"making Namespace open-cluster-management", `cannot patch resource "namespaces"`}},
+		"a token":           {"get token", map[string]*apierrors.StatusError{tokenRequest: forbidden("serviceaccounts/token", "create")}, []string{`cannot create resource "serviceaccounts/token"`}},
+		"a token, not yet":  {"get token", nil, []string{"the hub is not prepared for clusters to join: run kubectl hub init first"}},
+		"a bootstrap token": {"get token --use-bootstrap-token", map[string]*apierrors.StatusError{"POST /api/v1/namespaces/kube-system/secrets": forbidden("secrets", "create")}, []string{`cannot create resource "secrets"`}},
+		"who am I":          {"access blue -n teams --cluster-role view", map[string]*apierrors.StatusError{whoAmI: forbidden("selfsubjectreviews", "create")}, []string{"asking the hub who you are"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, newCluster("c1", nil), newSet("s"))
+			for request, err := range test.refuse {
+				s.refuse(request, err)
+			}
+			stdout, _, err := run(t, kubeconfig(t, map[string]*fakeServer{"hub": s}), strings.Fields(test.args)...)
+			if err == nil || stdout != "" {
+				t.Fatalf("it goes on: %v, %q", err, stdout)
+			}
+			says(t, command.ErrorLine(err), test.want...)
+		})
+	}
+}
+
+// What is wrong with the words of a command is said before a server is asked.
+func TestCommands_SayWhatIsWrongWithTheirArguments(t *testing.T) {
+	for args, want := range map[string][]string{
+		"jion":                                 {`unknown command "jion" for "kubectl hub"`},
+		"get pods":                             {`there is no "pods" to get: get clusters, get clustersets or get token`},
+		"join --nonsense":                      {"unknown flag: --nonsense (see kubectl hub join --help)"},
+		"get clusters -o xml":                  {`unable to match a printer suitable for the output format "xml"`},
+		"members s -o xml":                     {`"xml"`},
+		"get clustersets -o xml":               {`"xml"`},
+		"accept --clusters c -o yaml":          {"must be text or json", "see kubectl hub accept --help"},
+		"version -o yaml":                      {"must be text or json"},
+		"accept":                               {"--clusters has to name", "kubectl hub get clusters"},
+		"accept --clusters c --timeout 0s":     {"--timeout must be above 0, not 0s"},
+		"access blue --timeout -1s":            {"--timeout must be above 0, not -1s"},
+		"init --timeout 0s":                    {"--timeout must be above 0"},
+		"members":                              {"takes the name of a cluster set, not 0 arguments (see kubectl hub members --help)"},
+		"members a b":                          {"not 2 arguments"},
+		"access":                               {"takes the name of one cluster (see kubectl hub access --help)"},
+		"access a/b/c":                         {`"a/b/c" is neither the name of a cluster nor NAMESPACE/NAME`},
+		"access -n teams /x":                   {"is neither the name"},
+		"access blue --ttl -1h":                {"--ttl must be above 0, not -1h0m0s"},
+		"access blue --role view":              {`--role must be NAMESPACE/NAME, not "view"`},
+		"access blue --revoke --ttl 1h":        {"--revoke ends the access: it takes no --role, --cluster-role or --ttl"},
+		"access-token --request x":             {`--request must be NAMESPACE/NAME, not "x"`},
+		"label c1":                             {"takes the name of a cluster, and labels as KEY=VALUE or KEY- (see kubectl hub label --help)"},
+		"label c1 a":                           {`"a" is neither KEY=VALUE nor KEY-`},
+		"label c1 -- -=b":                      {`"-" cannot be the key of a label`},
+		"label c1 a=_b":                        {`"_b" cannot be the value of a label`},
+		"label c1 a=b a-":                      {"the label a is given twice"},
+		"unjoin":                               {"--cluster-name must be set: the name of this cluster on its hub"},
+		"unjoin --cluster-name c --timeout 0s": {"--timeout must be above 0"},
+		"init --registration-auth grpc":        {`--registration-auth must be csr or awsirsa, not "grpc"`},
+		"init --registration-auth awsirsa":     {"--hub-cluster-arn", "is not the ARN of an EKS cluster"},
+		"get token --token-ttl 1s":             {"--token-ttl must be from 10m0s to 87600h0m0s, not 1s"},
+		"get token --hub-apiserver http://h":   {`--hub-apiserver must be an https URL, not "http://h"`},
+	} {
+		t.Run(args, func(t *testing.T) {
+			s := newServer(t)
+			stdout, stderr, err := run(t, kubeconfig(t, map[string]*fakeServer{"hub": s}), strings.Fields(args)...)
+			if err == nil || stdout+stderr != "" {
+				t.Fatalf("it goes on: %v, %q, %q", err, stdout, stderr)
+			}
+			says(t, command.ErrorLine(err), want...)
+			s.wantAsked()
+		})
+	}
+}

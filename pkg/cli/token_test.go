@@ -1,0 +1,278 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
+)
+
+const (
+	bootstrapToken = "the-bootstrap-token"
+	csrsPath       = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+	trial          = csrsPath + "/" + trialName + "-x"
+)
+
+var expiry = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// newPrepared is a hub that gives bootstrap tokens and issues certificates.
+func newPrepared(t *testing.T) (*fakeServer, string) {
+	t.Helper()
+	s := newServer(t, newSet("default"))
+	s.answer(tokenRequest, authenticationv1.TokenRequest{
+		TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "TokenRequest"},
+		Status:   authenticationv1.TokenRequestStatus{Token: bootstrapToken, ExpirationTimestamp: metav1.NewTime(expiry)}})
+	s.issue(certificatesv1.CertificateSigningRequestStatus{Certificate: []byte("certificate")})
+	return s, kubeconfig(t, map[string]*fakeServer{"hub": s})
+}
+
+// issue has the requests that are approved answered with a status.
+func (s *fakeServer) issue(status certificatesv1.CertificateSigningRequestStatus) {
+	s.on["PUT "+trial+"/approval"] = func(http.ResponseWriter, []byte) bool {
+		answered := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: nameOf(trial)}, Status: status}
+		s.on["GET "+trial] = func(w http.ResponseWriter, _ []byte) bool {
+			object, err := asMap(answered)
+			if err == nil {
+				writeJSON(w, http.StatusOK, object)
+			}
+			return err == nil
+		}
+		return false
+	}
+}
+
+func TestGetToken_PrintsTheJoinCommand(t *testing.T) {
+	s, config := newPrepared(t)
+	ca := base64.StdEncoding.EncodeToString(s.ca())
+	command := "kubectl hub join --hub-token " + bootstrapToken + " --hub-apiserver " + s.URL + " --ca-data " + ca
+	const loopback = "is this machine: clusters on other machines need another address of the hub (--hub-apiserver)"
+	for name, test := range map[string]struct {
+		args          string
+		command, warn string
+	}{
+		"as it is":        {command: command + " --wait --cluster-name <cluster_name>", warn: loopback},
+		"another address": {args: "--hub-apiserver https://hub.example.com", command: "--hub-apiserver https://hub.example.com --ca-data " + ca + " --wait"},
+		"by AWS IAM": {args: "--registration-auth aws-irsa --hub-cluster-arn " + hubARN,
+			command: " --registration-auth awsirsa --eks-hub-cluster-arn " + hubARN + " --wait --cluster-name <cluster_name>", warn: loopback},
+		"by either": {args: "--registration-drivers csr,awsirsa --eks-hub-cluster-arn " + hubARN, command: command + " --wait", warn: loopback},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "command")
+			args := append([]string{"get", "token", "--output-join-command-file", file}, strings.Fields(test.args)...)
+			stdout, stderr, err := run(t, config, args...)
+			if err != nil || strings.Contains(stderr, loopback) != (test.warn != "") || strings.Count(stderr, "\n") > 1 {
+				t.Errorf("%v: %q", err, stderr)
+			}
+			says(t, stdout, "Run this on the clusters that are to join the hub", test.command, "The token can be used until 2030-01-02T03:04:05Z.")
+			var j joining
+			stdout, _, err = run(t, config, append(args, "-o", "json")...)
+			if err := json.Unmarshal([]byte(stdout), &j); err != nil {
+				t.Fatal(err)
+			}
+			if err != nil || j.Token != bootstrapToken || j.CA != ca || !j.Expires.Time.Equal(expiry) || !strings.Contains(j.Command, test.command) {
+				t.Errorf("-o json: %v: %+v", err, j)
+			}
+			written, err := os.ReadFile(file)
+			if err != nil || string(written) != j.Command+"\n" {
+				t.Errorf("the file has %q, %v", written, err)
+			}
+			if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {
+				t.Errorf("the file with the token: %v, %v", info.Mode(), err)
+			}
+		})
+	}
+	s.asked = nil
+	if _, _, err := run(t, config, "get", "token", "--token-ttl", "1h"); err != nil {
+		t.Fatal(err)
+	}
+	s.wantAsked(tokenRequest)
+	says(t, s.bodies[tokenRequest], `"expirationSeconds":3600`)
+	if _, _, err := run(t, config, "get", "token", "--output-join-command-file", "/nonexistent/x"); err == nil ||
+		!strings.Contains(err.Error(), "--output-join-command-file: open /nonexistent/x") {
+		t.Errorf("a file that cannot be written: %v", err)
+	}
+}
+
+// A kubeconfig that trusts any server says nothing about how clusters are to trust the hub.
+func TestGetToken_WarnsOfAKubeconfigThatTrustsAnyServer(t *testing.T) {
+	_, file := newPrepared(t)
+	config, err := clientcmd.LoadFromFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Clusters["hub"].CertificateAuthorityData, config.Clusters["hub"].InsecureSkipTLSVerify = nil, true
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, err := run(t, file, "get", "token")
+	if err != nil || strings.Contains(stdout, "--ca-data") {
+		t.Errorf("%v: %q", err, stdout)
+	}
+	says(t, stderr, "Warning: the kubeconfig does not verify the certificate of the hub: the clusters need --ca-file")
+}
+
+func TestGetToken_MakesABootstrapTokenAndRemovesThoseThatHaveExpired(t *testing.T) {
+	old := func(name, expiration string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name,
+			Labels: map[string]string{manifests.LabelManagedBy: manifests.ManagedBy}},
+			Type: corev1.SecretTypeBootstrapToken, Data: map[string][]byte{"expiration": []byte(expiration)}}
+	}
+	others := old("others", "2020-01-01T00:00:00Z")
+	others.Labels = nil
+	s := newServer(t, old("expired", "2020-01-01T00:00:00Z"), old("valid", "2099-01-01T00:00:00Z"), old("unreadable", "soon"), others)
+	stdout, _, err := run(t, kubeconfig(t, map[string]*fakeServer{"hub": s}), "get", "token", "--use-bootstrap-token", "--token-ttl", "1h", "-o", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var j joining
+	if err := json.Unmarshal([]byte(stdout), &j); err != nil {
+		t.Fatal(err)
+	}
+	id, secret, _ := strings.Cut(j.Token, ".")
+	if !regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`).MatchString(j.Token) {
+		t.Errorf("the token is %q", j.Token)
+	}
+	if left := time.Until(j.Expires.Time); left < 59*time.Minute || left > time.Hour {
+		t.Errorf("it is valid for %s", left)
+	}
+	body := s.bodies["POST /api/v1/namespaces/kube-system/secrets"]
+	says(t, body, `"name":"bootstrap-token-`+id+`"`, `"type":"bootstrap.kubernetes.io/token"`, `"token-secret":"`+secret+`"`,
+		`"usage-bootstrap-authentication":"true"`, `"auth-extra-groups":"system:bootstrappers:managedcluster"`)
+	if got, want := s.paths(), []string{"bootstrap-token-" + id, "others", "unreadable", "valid"}; !slices.EqualFunc(got, want,
+		func(path, name string) bool { return nameOf(path) == name }) {
+		t.Errorf("there are %q, want %q", got, want)
+	}
+}
+
+func TestInit_PreparesTheHub(t *testing.T) {
+	s, config := newPrepared(t)
+	for range 2 { // again, too
+		stdout, stderr, err := run(t, config, "init")
+		if err != nil || strings.Contains(stderr, "certificate") {
+			t.Fatalf("%v: %s", err, stderr)
+		}
+		says(t, stdout, "The hub is prepared for clusters to join.\n\nRun this on the clusters", "kubectl hub join --hub-token "+bootstrapToken)
+	}
+	for _, object := range manifests.Bootstrap(false) {
+		if s.get(pathOf(object.Object)) == nil {
+			t.Errorf("there is no %s %s", object.GetKind(), object.GetName())
+		}
+	}
+	if s.get(trial) != nil {
+		t.Error("the certificate request of the test is left")
+	}
+	says(t, s.bodies["PUT "+trial+"/approval"], `"type":"Approved"`, `"reason":"Trial"`)
+}
+
+func TestInit_SaysThatTheHubIssuesNoCertificates(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*fakeServer)
+		want   string
+	}{
+		"it fails": {func(s *fakeServer) {
+			s.issue(certificatesv1.CertificateSigningRequestStatus{Conditions: []certificatesv1.CertificateSigningRequestCondition{
+				{Type: certificatesv1.CertificateFailed, Message: "no signer\x1b[2J"}}})
+		}, `so no cluster can join by csr: the request is Failed: no signer\x1b[2J`},
+		"it may not be asked for": {func(s *fakeServer) { s.refuse("POST "+csrsPath, forbidden("certificatesigningrequests", "create")) }, "so no cluster can join by csr: trying it: "},
+		"it may not be approved": {func(s *fakeServer) {
+			s.refuse("PUT "+trial+"/approval", forbidden("certificatesigningrequests/approval", "update"))
+		}, "so no cluster can join by csr: trying it: "},
+		"it may not be removed": {func(s *fakeServer) { s.refuse("DELETE "+trial, forbidden("certificatesigningrequests", "delete")) }, "certificate request " + nameOf(trial) + " is left"},
+		"it vanishes": {func(s *fakeServer) {
+			s.refuse("GET "+trial, apierrors.NewNotFound(certificatesv1.Resource("certificatesigningrequests"), "x"))
+			delete(s.on, "PUT "+trial+"/approval")
+		}, "so no cluster can join by csr"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, config := newPrepared(t)
+			test.change(s)
+			stdout, stderr, err := run(t, config, "init", "--hub-apiserver", "https://hub.example.com")
+			if err != nil || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("%v: %q", err, stderr)
+			}
+			says(t, stderr, "Warning: ", test.want)
+			// By AWS IAM clusters can still join.
+			says(t, stdout, "kubectl hub join")
+		})
+	}
+	// What EKS does: it takes the request, and never answers.
+	silent, config := newPrepared(t)
+	delete(silent.on, "PUT "+trial+"/approval")
+	_, stderr, err := runWith(t.Context(), t, &global{poll: time.Millisecond, trial: 100 * time.Millisecond}, config, "init")
+	if err != nil || silent.get(trial) != nil {
+		t.Errorf("%v: there are %q", err, silent.paths())
+	}
+	says(t, stderr, "so no cluster can join by csr: waiting for a client certificate: none within 100ms")
+
+	s, config := newPrepared(t)
+	_, stderr, err = run(t, config, "init", "--registration-auth", "awsirsa", "--hub-cluster-arn", hubARN)
+	if err != nil || s.bodies["POST "+csrsPath] != "" {
+		t.Errorf("init for AWS IAM: %v", err)
+	}
+	says(t, stderr, "hub-controller-manager has to run with --registration-drivers=awsirsa --hub-cluster-arn="+hubARN)
+}
+
+// init --wait goes on when the hub and its controllers are there.
+func TestInit_Waits(t *testing.T) {
+	s, config := newPrepared(t)
+	const discovery, set = "GET /apis/cluster.open-cluster-management.io/v1", "GET " + setsPath + "/default"
+	looks := 0
+	s.on[discovery] = func(w http.ResponseWriter, _ []byte) bool {
+		if looks++; looks > 2 {
+			return false
+		}
+		writeJSON(w, http.StatusServiceUnavailable, apierrors.NewServiceUnavailable("no endpoints").ErrStatus)
+		return true
+	}
+	sets := 0
+	s.on[set] = func(w http.ResponseWriter, _ []byte) bool {
+		if sets++; sets > 2 {
+			return false
+		}
+		writeJSON(w, http.StatusNotFound, apierrors.NewNotFound(certificatesv1.Resource("x"), "default").ErrStatus)
+		return true
+	}
+	stdout, _, err := run(t, config, "init", "--wait")
+	if err != nil || looks < 3 || sets != 3 {
+		t.Errorf("%v after %d and %d looks", err, looks, sets)
+	}
+	says(t, stdout, "The hub is prepared")
+	for name, test := range map[string]struct {
+		request string
+		err     *apierrors.StatusError
+		want    string
+	}{
+		"no hub":         {discovery, apierrors.NewNotFound(certificatesv1.Resource("x"), ""), "is not a hub"},
+		"no controllers": {set, apierrors.NewNotFound(certificatesv1.Resource("x"), "default"), "hub-controller-manager has not made the set default yet"},
+	} {
+		s.refuse(test.request, test.err)
+		_, _, err := runIn(s.interruptedAt(test.request, 3), t, config, "init", "--wait")
+		if err == nil {
+			t.Fatalf("%s: it goes on", name)
+		}
+		says(t, err.Error(), "waiting for the hub "+s.URL+": interrupted: ", test.want)
+		delete(s.on, test.request)
+	}
+	s.refuse(set, forbidden("managedclustersets", "get"))
+	if _, _, err := run(t, config, "init", "--wait"); !apierrors.IsForbidden(err) {
+		t.Errorf("what does not pass is waited for: %v", err)
+	}
+}

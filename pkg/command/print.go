@@ -1,0 +1,26 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"strconv"
+	"strings"
+)
+
+// ErrorLine is an error as a program ends with it: on one line, for a person or for the log of a script. Servers have written
+// parts of it.
+func ErrorLine(err error) string { return Printable(strings.Join(strings.Fields(err.Error()), " ")) }
+
+// Printable is what others wrote, for a terminal: on one line, and without what moves the cursor or turns the direction of the text.
+func Printable(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if strconv.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+	}
+	return b.String()
+}
