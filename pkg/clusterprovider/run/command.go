@@ -1,6 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package run is what every cluster provider does, as a command: it publishes profiles, keeps Clusters and gives access to them.
 package run
 
 import (

@@ -27,11 +27,11 @@ const (
 )
 
 var (
-	gone     = secretSeen{err: apierrors.NewNotFound(corev1.Resource("secrets"), "s")}
-	anyTime  = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	notHeld  = hub.Because(hub.ReasonClusterNotHeld, errors.New("it is not yours"))
-	notFound = hub.Because(v1alpha1.ReasonInvalidReference, errors.New("not found"))
-	unknown  = errors.New("the hub does not answer")
+	gone       = secretSeen{err: apierrors.NewNotFound(corev1.Resource("secrets"), "s")}
+	anyTime    = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	notHeld    = hub.Because(hub.ReasonClusterNotHeld, errors.New("it is not yours"))
+	notFound   = hub.Because(v1alpha1.ReasonInvalidReference, errors.New("not found"))
+	errUnknown = errors.New("the hub does not answer")
 )
 
 // pending is a request that is prepared for a provider and has nothing yet.
@@ -180,19 +180,19 @@ func TestDecide_ARequestThatHasNothingYet(t *testing.T) {
 		"it is in no phase yet":              {func(s *seen) { s.ar.Status.Phase = "" }, "leave"},
 		"of a provider elsewhere":            {func(s *seen) { s.cluster, s.noCluster = nil, errNotOurs }, "leave"},
 		"the Cluster is gone":                {func(s *seen) { s.cluster, s.noCluster = nil, notFound }, "explain: InvalidReference, again in 5m0s"},
-		"the Cluster cannot be read":         {func(s *seen) { s.cluster, s.noCluster = nil, unknown }, "explain: the hub does not answer"},
+		"the Cluster cannot be read":         {func(s *seen) { s.cluster, s.noCluster = nil, errUnknown }, "explain: the hub does not answer"},
 		"the cluster is being taken":         {func(s *seen) { s.closer.taken = true }, "wait, again in 2s"},
 		"the Cluster is being deleted":       {func(s *seen) { s.cluster.DeletionTimestamp = new(metav1.Now()) }, "explain: ClusterNotReady, again in 5m0s"},
 		"the Cluster is not ready":           {func(s *seen) { s.cluster.Status.Phase = "Progressing" }, "explain: ClusterNotReady, again in 5m0s"},
 		"the Cluster does not have it":       {func(s *seen) { s.closer.withheld = notHeld }, "explain: ClusterNotHeld, again in 5m0s"},
-		"nobody knows whether it has it":     {func(s *seen) { s.closer.withheld = unknown }, "explain: the hub does not answer"},
-		"the cluster cannot be reached":      {func(s *seen) { s.closer.unreachable = unknown }, "explain: the hub does not answer"},
+		"nobody knows whether it has it":     {func(s *seen) { s.closer.withheld = errUnknown }, "explain: the hub does not answer"},
+		"the cluster cannot be reached":      {func(s *seen) { s.closer.unreachable = errUnknown }, "explain: the hub does not answer"},
 		"its ttl is not over":                {func(s *seen) { s.ttl(time.Second) }, first},
 		"its ttl is over":                    {func(s *seen) { s.ttl(0) }, "refuse: ConfigurationProblem, take back, again in 5m0s"},
 		"an issuer":                          {func(s *seen) { s.ar.Spec.OIDC = &v1alpha1.OIDCConfig{} }, first},
 		"an issuer, which nobody can trust":  {func(s *seen) { s.ar.Spec.OIDC, s.trustsOIDC = &v1alpha1.OIDCConfig{}, false }, "refuse: OIDCNotSupported, take back, again in 5m0s"},
-		"its Secret cannot be read":          {func(s *seen) { s.closer.answer.err = unknown }, "refuse: the hub does not answer"},
-		"its Secret may not be read":         {func(s *seen) { s.closer.answer.err = hub.Because(hub.ReasonSecretsForbidden, unknown) }, "refuse: SecretsForbidden, take back"},
+		"its Secret cannot be read":          {func(s *seen) { s.closer.answer.err = errUnknown }, "refuse: the hub does not answer"},
+		"its Secret may not be read":         {func(s *seen) { s.closer.answer.err = hub.Because(hub.ReasonSecretsForbidden, errUnknown) }, "refuse: SecretsForbidden, take back"},
 		"its Secret is somebody else's":      {func(s *seen) { s.closer.answer = secretSeen{Secret: &corev1.Secret{}} }, "refuse: ResourceNotManaged, take back"},
 		"its source is somebody else's":      {func(s *seen) { s.closer.source = secretSeen{Secret: &corev1.Secret{}} }, "refuse: ResourceNotManaged, take back"},
 		"a source on a hub that serves none": {func(s *seen) { s.closer.source, s.closer.sources = secretSeen{Secret: &corev1.Secret{}}, false }, first},
@@ -216,20 +216,20 @@ func TestDecide_ARequestThatHasAccess(t *testing.T) {
 		"its source is gone":                {func(s *seen) { s.closer.source = gone }, "grant: its source of short-lived tokens is not there"},
 		"the hub has no place for sources":  {func(s *seen) { s.closer.source, s.closer.sources = gone, false }, "keep" + look},
 		"the cluster is elsewhere":          {func(s *seen) { s.closer.endpoint = "there" }, "grant: the cluster is reached in another way"},
-		"nobody knows where the cluster is": {func(s *seen) { s.closer.endpoint, s.closer.unreachable = "", unknown }, "keep" + look},
+		"nobody knows where the cluster is": {func(s *seen) { s.closer.endpoint, s.closer.unreachable = "", errUnknown }, "keep" + look},
 		"the Cluster is not ready":          {func(s *seen) { s.cluster.Status.Phase = "Progressing" }, "keep" + look},
 		"the Cluster is being deleted":      {func(s *seen) { s.cluster.DeletionTimestamp = new(metav1.Now()) }, "keep" + look},
 		"the Cluster is gone":               {func(s *seen) { s.cluster, s.noCluster = nil, notFound }, "explain: InvalidReference, again in 5m0s"},
 		"the cluster is being taken":        {func(s *seen) { s.closer.taken = true }, "wait, again in 2s"},
 		"the Cluster does not have it":      {func(s *seen) { s.closer.withheld = notHeld }, "withdraw: ClusterNotHeld, take back, again in 5m0s"},
-		"nobody knows whether it has it":    {func(s *seen) { s.closer.withheld = unknown }, "keep: the hub does not answer"},
-		"nobody knows, and it is to be looked at": {func(s *seen) { s.closer.withheld = unknown; s.annotate("reconcile") },
+		"nobody knows whether it has it":    {func(s *seen) { s.closer.withheld = errUnknown }, "keep: the hub does not answer"},
+		"nobody knows, and it is to be looked at": {func(s *seen) { s.closer.withheld = errUnknown; s.annotate("reconcile") },
 			"explain: the hub does not answer, forced"},
 		"its token is old": {func(s *seen) { s.token(anyTime.Add(-80*time.Hour), anyTime.Add(20*time.Hour)) },
 			"renew: its token expires at 2030-01-02T23:04:05Z"},
 		"its token is old, and the cluster away": {func(s *seen) {
 			s.token(anyTime.Add(-80*time.Hour), anyTime.Add(20*time.Hour))
-			s.closer.unreachable = unknown
+			s.closer.unreachable = errUnknown
 		}, "explain: the hub does not answer"},
 		"its token is to be renewed in a minute": {func(s *seen) {
 			created, expires, _ := answer.Lifetime(s.closer.answer.Secret)
@@ -242,9 +242,9 @@ func TestDecide_ARequestThatHasAccess(t *testing.T) {
 		"a cluster whose clock is ahead":  {func(s *seen) { s.ttl(time.Hour); s.closer.answer.Annotations[until] = "2030-01-02T04:04:05Z" }, "keep" + look},
 		"its ttl is over":                 {func(s *seen) { s.ttl(0) }, "refuse: ConfigurationProblem, again in 5m0s"},
 		"it asks for an issuer":           {func(s *seen) { s.ar.Spec.OIDC, s.trustsOIDC = &v1alpha1.OIDCConfig{}, false; s.edit() }, "refuse: OIDCNotSupported, take back, again in 5m0s"},
-		"its Secrets may not be read":     {func(s *seen) { s.closer.answer = secretSeen{err: hub.Because(hub.ReasonSecretsForbidden, unknown)} }, "refuse: SecretsForbidden"},
+		"its Secrets may not be read":     {func(s *seen) { s.closer.answer = secretSeen{err: hub.Because(hub.ReasonSecretsForbidden, errUnknown)} }, "refuse: SecretsForbidden"},
 		"the same when it asks for more": {func(s *seen) {
-			s.closer.answer = secretSeen{err: hub.Because(hub.ReasonSecretsForbidden, unknown)}
+			s.closer.answer = secretSeen{err: hub.Because(hub.ReasonSecretsForbidden, errUnknown)}
 			s.edit()
 		}, "refuse: SecretsForbidden, take back"},
 		"its finalizer was removed":           {func(s *seen) { s.ar.Finalizers, s.closer = nil, nil }, "hold, look"},
@@ -295,7 +295,7 @@ func TestDecide_TheEnd(t *testing.T) {
 		"nobody looks closer":               {func(s *seen) { s.closer = nil }, "end, take back"},
 		"the Cluster is gone":               {func(s *seen) { s.cluster, s.noCluster = nil, notFound }, "end: InvalidReference"},
 		"the Cluster is another provider's": {func(s *seen) { s.cluster, s.noCluster = nil, errNotOurs }, "end: the cluster is another provider's"},
-		"the Cluster cannot be read":        {func(s *seen) { s.cluster, s.noCluster = nil, unknown }, "explain: taking access back: the hub does not answer"},
+		"the Cluster cannot be read":        {func(s *seen) { s.cluster, s.noCluster = nil, errUnknown }, "explain: taking access back: the hub does not answer"},
 		"the Cluster is not ready":          {func(s *seen) { s.cluster.Status.Phase = "Progressing" }, "end, take back"},
 		"the Cluster does not have it":      {func(s *seen) { s.closer.withheld = notHeld }, "end, take back"},
 		"it is to be looked at":             {func(s *seen) { s.annotate("reconcile") }, "end, take back"},
@@ -306,7 +306,7 @@ func TestDecide_TheEnd(t *testing.T) {
 		"nothing is left":         {func(*seen) {}, "end: ClusterNotHeld"},
 		"nobody has asked again":  {func(s *seen) { s.closer = nil }, "look"},
 		"the cluster came back":   {func(s *seen) { s.closer.withheld = nil }, "end, take back"},
-		"nobody knows":            {func(s *seen) { s.closer.withheld = unknown }, "end, take back"},
+		"nobody knows":            {func(s *seen) { s.closer.withheld = errUnknown }, "end, take back"},
 		"its Secret may be there": {func(s *seen) { s.ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: "x"} }, "end, take back"},
 		"something may be left": {func(s *seen) {
 			s.condition("AccessReady", "False", hub.ReasonClusterNotHeld, "it is not yours; taking access back: no")
@@ -335,18 +335,18 @@ func TestDecision_OfWhatAClusterRefuses(t *testing.T) {
 		from func() *seen
 		want string
 	}{
-		"for good":                  {hub.Because(hub.ReasonOIDCPrefixRefused, unknown), pending, "refuse: OIDCPrefixRefused, take back, again in 5m0s"},
-		"another issuer is first":   {hub.Because(hub.ReasonOIDCConflict, unknown), pending, "refuse: OIDCConflict, take back"},
-		"not what was given before": {hub.Because(hub.ReasonOIDCIssuerRefused, unknown), granted, "refuse: OIDCIssuerRefused, again in 5m0s"},
-		"not for good":              {hub.Because(hub.ReasonRecreating, unknown), pending, "refuse: WaitingForRecreation"},
-		"it does not answer":        {unknown, pending, "refuse: the hub does not answer"},
+		"for good":                  {hub.Because(hub.ReasonOIDCPrefixRefused, errUnknown), pending, "refuse: OIDCPrefixRefused, take back, again in 5m0s"},
+		"another issuer is first":   {hub.Because(hub.ReasonOIDCConflict, errUnknown), pending, "refuse: OIDCConflict, take back"},
+		"not what was given before": {hub.Because(hub.ReasonOIDCIssuerRefused, errUnknown), granted, "refuse: OIDCIssuerRefused, again in 5m0s"},
+		"not for good":              {hub.Because(hub.ReasonRecreating, errUnknown), pending, "refuse: WaitingForRecreation"},
+		"it does not answer":        {errUnknown, pending, "refuse: the hub does not answer"},
 		"it is on its way":          {hub.Because(hub.ReasonClusterNotReady, clusterprovider.NotYet{}), pending, "refuse: ClusterNotReady, again in 2s"},
 	} {
 		if got := (decision{do: grant}).refuse(c.from().ar, c.why).String(); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
 		}
 	}
-	d := decision{}.refuse(pending().ar, hub.Because(hub.ReasonOIDCPrefixRefused, errors.New("no"))).alsoFailed(unknown)
+	d := decision{}.refuse(pending().ar, hub.Because(hub.ReasonOIDCPrefixRefused, errors.New("no"))).alsoFailed(errUnknown)
 	if got := d.String(); got != "refuse: OIDCPrefixRefused, take back" || d.why.Error() != "no\nthe hub does not answer" {
 		t.Errorf("what cannot be taken back: %s, %v", got, d.why)
 	}

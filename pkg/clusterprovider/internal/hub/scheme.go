@@ -12,8 +12,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
+// Indices of the caches.
 const (
-	// ByCluster and ByProfile are indices of the caches.
 	ByCluster = "spec.clusterRef"
 	ByProfile = "spec.profile"
 )

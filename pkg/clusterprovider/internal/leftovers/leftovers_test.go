@@ -323,7 +323,7 @@ func TestLeftovers_AreLookedForRarely(t *testing.T) {
 	if provider.times != 2 {
 		t.Errorf("looked %d times in the end", provider.times-1)
 	}
-	s.Leftovers.Forget(s.cluster)
+	s.Forget(s.cluster)
 	s.LastLook(t.Context(), s.cluster)
 	if provider.times != 3 {
 		t.Error("the last look is not had at one that has not been looked through")

@@ -20,8 +20,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
+// What subjects and roles are called.
 const (
-	// RoleKind and ClusterRoleKind are the kinds of roles.
 	RoleKind        = "Role"
 	ClusterRoleKind = "ClusterRole"
 	// Verbatim starts the name of a subject that gets no prefix.

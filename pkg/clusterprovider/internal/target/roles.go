@@ -20,9 +20,10 @@ import (
 )
 
 const (
-	// JustNow and Lately are how old a list of a cluster's roles may be: when access is given, which somebody waits for, and when it
-	// is looked at whether access is in place, which comes for each request every few minutes.
-	JustNow, Lately = time.Second, 10 * time.Second
+	// JustNow is how old a list of a cluster's roles may be when access is given, which somebody waits for.
+	JustNow = time.Second
+	// Lately is how old it may be when it is looked whether access is in place, which comes for each request every few minutes.
+	Lately = 10 * time.Second
 	// rolesPage is how many roles are asked for at once.
 	rolesPage = 500
 )
