@@ -69,6 +69,8 @@ const (
 	variablePermissions     = "permissions"
 )
 
+// Compile makes a policy of its configuration, or says what of that is wrong. Without a configuration there is no policy, which
+// restricts nothing.
 func Compile(config *Config, path *field.Path) (*Policy, field.ErrorList) {
 	if config == nil {
 		return nil, nil
