@@ -55,8 +55,8 @@ func TestHub_SaysWhyItIsNotReached(t *testing.T) {
 			want: []string{"hub-apiserver of https://127.0.0.1:", "does not answer: kubectl get apiservice v1.cluster.open-cluster-management.io says why"}},
 		"no such context": {context: "nowhere", want: []string{`context "nowhere" does not exist`}},
 	} {
-		for name, args := range atHub {
-			t.Run(name+"/"+name, func(t *testing.T) {
+		for of, args := range atHub {
+			t.Run(name+"/"+of, func(t *testing.T) {
 				t.Parallel()
 				s := newServer(t)
 				if test.server != nil {
