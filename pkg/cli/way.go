@@ -60,7 +60,7 @@ func (w *wayToHub) validate() error {
 		return err
 	}
 	if u, err := url.Parse(w.proxyURL); w.proxyURL != "" && (err != nil || u.Scheme == "" || u.Host == "") {
-		return errors.New("--proxy-url must be a URL, such as http://proxy.example.com:3128") // it is not shown: it may have a password
+		return errors.New("--proxy-url must be a URL, such as http://egress.example.com:3128") // it is not shown: it may have a password
 	}
 	return w.readCA()
 }
