@@ -34,6 +34,7 @@ type awsFixture struct {
 	hub, managed *fakeaws.Account
 	hubCluster   irsa.Cluster
 	access       awsirsa.Access
+	sdk          aws.Config
 	kube         *kubefake.Clientset
 	// patterns are those of ARNs that are approved without an admin.
 	patterns []string
@@ -64,6 +65,7 @@ func newAWSFixture(t *testing.T, access awsirsa.Access, clusters ...string) *aws
 	for key, value := range must(issuer.PodEnv(t.TempDir(), creator, podSubject))(t) {
 		t.Setenv(key, value)
 	}
+	f.sdk = must(awsirsa.LoadConfig(t.Context(), awsRegion))(t)
 	f.kube = kubefake.NewClientset(&corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "aws-auth"}, Data: map[string]string{"mapRoles": noNodes},
 	})
@@ -90,7 +92,7 @@ func must[T any](v T, err error) func(*testing.T) T {
 func (f *awsFixture) driver() driver.Driver {
 	f.Helper()
 	return must(awsirsa.New(awsirsa.Config{
-		HubClusterARN: f.hubCluster.String(), AWS: must(awsirsa.LoadConfig(f.Context(), awsRegion))(f.T), Access: f.access,
+		HubClusterARN: f.hubCluster.String(), AWS: f.sdk, Access: f.access,
 		Kube: f.kube, CheckInterval: time.Hour, Clock: f.clock, ApprovedARNPatterns: f.patterns,
 	}))(f.T)
 }

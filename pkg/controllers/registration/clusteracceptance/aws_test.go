@@ -194,7 +194,7 @@ func TestDrivers_StandSideBySide(t *testing.T) {
 
 // A fleet that is accepted at once does not fight over the one ConfigMap that lets it in.
 func TestAWS_AFleetSharesTheUpdatesOfAWSAuth(t *testing.T) {
-	const clusters = 300
+	const clusters = 120
 	all := make([]string, clusters)
 	for i := range all {
 		all[i] = fmt.Sprintf("c%d", i)
