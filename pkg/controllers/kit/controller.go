@@ -24,7 +24,7 @@ type Controller struct {
 
 // Right is one of RBAC. Reads from the cache take list and watch, those from the API server get or list.
 type Right struct {
-	// GroupVersion is the version that is used; RBAC has none.
+	// GroupVersion has no version if the right is not used but handed on. RBAC has none at all.
 	schema.GroupVersion
 	// Resource may have a subresource, as in RBAC.
 	Resource string

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,30 @@ func needed() []schema.GroupVersionResource {
 	o := NewOptions()
 	o.Registration.Drivers = nil
 	return watched((&controllers{Options: o}).enabled())
+}
+
+// What is waited for can be asked for, in every process; rights that are only handed on are not waited for.
+func TestWatched_IsWhatTheControllersOfAProcessWatch(t *testing.T) {
+	const registers = "cluster.open-cluster-management.io/v1, Resource=managedclusters"
+	const sets = "cluster.open-cluster-management.io/v1beta2, Resource=managedclustersets"
+	for group, want := range map[string][]string{
+		certificatesControllers: {registers},
+		registrationControllers: {registers, sets},
+		setsControllers: {sets, "cluster.open-cluster-management.io/v1beta2, Resource=managedclustersetbindings",
+			"view.clusterhub.dev/v1alpha1, Resource=clustersetmembers"},
+		accessControllers: {"clusters.openmcp.cloud/v1alpha1, Resource=clusters", "clusters.openmcp.cloud/v1alpha1, Resource=accessrequests",
+			"clusters.openmcp.cloud/v1alpha1, Resource=clusterprofiles", "clusters.openmcp.cloud/v1alpha1, Resource=clusterrequests"},
+	} {
+		o := NewOptions()
+		o.Controllers = []string{group}
+		var got []string
+		for _, resource := range watched((&controllers{Options: o}).enabled()) {
+			got = append(got, resource.String())
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s wait for %q, want %q", group, got, want)
+		}
+	}
 }
 
 func TestMissing_SaysWhatIsNotServed(t *testing.T) {

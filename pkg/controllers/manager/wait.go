@@ -37,7 +37,8 @@ func watched(controllers []kit.Controller) (resources []schema.GroupVersionResou
 	for _, controller := range controllers {
 		for _, right := range controller.Rights {
 			resource := right.WithResource(right.Resource)
-			if slices.Contains(groups, right.Group) && slices.Contains(right.Verbs, "watch") && !slices.Contains(resources, resource) {
+			// A right that is handed on has no version: it is not used.
+			if right.Version != "" && slices.Contains(groups, right.Group) && slices.Contains(right.Verbs, "watch") && !slices.Contains(resources, resource) {
 				resources = append(resources, resource)
 			}
 		}
