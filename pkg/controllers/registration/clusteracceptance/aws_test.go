@@ -256,7 +256,8 @@ func TestAWS_AFleetSharesTheUpdatesOfAWSAuth(t *testing.T) {
 		}
 		wg.Wait()
 		t.Logf("%s: %d updates for %d clusters", want, updates.Load(), clusters)
-		if n := updates.Load(); n > clusters/3 {
+		// A busy machine brings fewer edits in the time in which they are gathered. Each edit by itself would be all of them.
+		if n := updates.Load(); n > clusters*2/3 {
 			t.Errorf("%s: %d updates for %d clusters", want, n, clusters)
 		}
 	}
