@@ -23,7 +23,7 @@ const regionKey = "info.open-cluster-management.io/region"
 
 func byName(name string) *cluster.ManagedClusterSet {
 	return &cluster.ManagedClusterSet{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"env": "x"}, Annotations: map[string]string{"note": "y"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"note": "y"}},
 		Spec:       cluster.ManagedClusterSetSpec{ClusterSelector: cluster.ManagedClusterSelector{SelectorType: cluster.ExclusiveClusterSetLabel}},
 	}
 }

@@ -23,7 +23,7 @@ import (
 func binding(namespace, set string) *cluster.ManagedClusterSetBinding {
 	return &cluster.ManagedClusterSetBinding{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: set, Labels: map[string]string{"env": "x"}, Annotations: map[string]string{"note": "y"},
+			Namespace: namespace, Name: set, Annotations: map[string]string{"note": "y"},
 		},
 		Spec: cluster.ManagedClusterSetBindingSpec{ClusterSet: set},
 	}

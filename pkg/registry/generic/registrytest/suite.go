@@ -33,7 +33,8 @@ type Suite[T generic.Object] struct {
 	// Decorator makes its storage, if it is another than that of most kinds.
 	Decorator registry.StorageDecorator
 
-	// Valid makes an object that can be created. It has the label env=x and, if its kind has namespaces, Namespace.
+	// Valid makes an object that can be created. The suite puts it into Namespace, if its kind has namespaces, and gives it the label
+	// env=x.
 	Valid func() T
 	// Fit makes an object valid whose name was changed. It may be nil.
 	Fit func(T)
@@ -55,7 +56,15 @@ type Suite[T generic.Object] struct {
 
 // Run tests the kind on a real etcd.
 func (s Suite[T]) Run(t *testing.T) {
-	etcd := NewEtcd(t)
+	etcd, valid := NewEtcd(t), s.Valid
+	s.Valid = func() T {
+		object := valid()
+		if s.Kind.Namespaced {
+			object.SetNamespace(Namespace)
+		}
+		object.SetLabels(labels.Merge(object.GetLabels(), labels.Set{"env": "x"}))
+		return object
+	}
 	if s.OtherSpec == nil {
 		s.OtherSpec = s.Change
 	}

@@ -20,7 +20,7 @@ func TestStorage(t *testing.T) {
 		Kind: Kind,
 		Valid: func() *openmcp.AccessRequest {
 			return &openmcp.AccessRequest{
-				ObjectMeta: metav1.ObjectMeta{Namespace: registrytest.Namespace, Name: "a", Labels: map[string]string{"env": "x"}},
+				ObjectMeta: metav1.ObjectMeta{Name: "a"},
 				Spec: openmcp.AccessRequestSpec{
 					Token: &openmcp.TokenConfig{}, ClusterRef: &openmcp.ObjectReference{Namespace: "b", Name: "c"},
 				},

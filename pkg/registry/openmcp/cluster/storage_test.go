@@ -18,8 +18,8 @@ func TestStorage(t *testing.T) {
 		Kind: Kind,
 		Valid: func() *openmcp.Cluster {
 			return &openmcp.Cluster{
-				ObjectMeta: metav1.ObjectMeta{Namespace: registrytest.Namespace, Name: "a", Labels: map[string]string{
-					"env": "x", "clusters.openmcp.cloud/k8sversion": "1.33.3", "clusters.openmcp.cloud/provider": "kind",
+				ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{
+					"clusters.openmcp.cloud/k8sversion": "1.33.3", "clusters.openmcp.cloud/provider": "kind",
 				}, Annotations: map[string]string{"clusters.openmcp.cloud/providerinfo": "info"}},
 				Spec: openmcp.ClusterSpec{Profile: "kind", Purposes: []string{"mcp", "\"x"}, Tenancy: openmcp.TENANCY_SHARED},
 			}

@@ -18,7 +18,7 @@ func TestStorage(t *testing.T) {
 		Kind: Kind,
 		Valid: func() *openmcp.ClusterProfile {
 			return &openmcp.ClusterProfile{
-				ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"env": "x"}},
+				ObjectMeta: metav1.ObjectMeta{Name: "a"},
 				Spec: openmcp.ClusterProfileSpec{
 					ProviderRef: openmcp.LocalObjectReference{Name: "kind"}, ProviderConfigRef: openmcp.LocalObjectReference{Name: "config"},
 					SupportedVersions: []openmcp.SupportedK8sVersion{},

@@ -18,7 +18,7 @@ func TestStorage(t *testing.T) {
 		Kind: Kind,
 		Valid: func() *openmcp.ClusterRequest {
 			return &openmcp.ClusterRequest{
-				ObjectMeta: metav1.ObjectMeta{Namespace: registrytest.Namespace, Name: "a", Labels: map[string]string{"env": "x"}},
+				ObjectMeta: metav1.ObjectMeta{Name: "a"},
 				Spec:       openmcp.ClusterRequestSpec{Purpose: "mcp"},
 			}
 		},
