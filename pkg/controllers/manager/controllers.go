@@ -15,7 +15,6 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/unattendedclusters"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clusteravailability"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/awsirsa"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/csr"
 	"github.com/clusterhub/clusterhub/pkg/controllers/sets/clustersetbinding"
 	"github.com/clusterhub/clusterhub/pkg/controllers/sets/clustersetstatus"
@@ -57,12 +56,14 @@ func (c *controllers) acceptance() kit.Controller {
 	o := c.Registration.Acceptance
 	o.Drivers, o.AutoApproval = c.drivers, c.FeatureGate.Enabled(ManagedClusterAutoApproval)
 	controller := o.Controller()
-	controller.Rights = slices.Concat(controller.Rights, csr.Rights(), awsirsa.Rights())
+	for _, kind := range c.Registration.Kinds {
+		controller.Rights = append(controller.Rights, kind.Rights()...)
+	}
 	return controller
 }
 
 func (c *controllers) certificates() kit.Controller {
-	o, auto := c.Registration.Certificates, c.Registration.AutoApprovedCSRIdentities
+	o, auto := c.Registration.Certificates, c.Registration.csr.AutoApproved
 	o.BootstrapUsers, o.TrustedUsers = slices.Concat(o.BootstrapUsers, auto), auto
 	return o.Controller()
 }

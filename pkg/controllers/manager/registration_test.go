@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -24,6 +25,7 @@ import (
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/csr"
 )
@@ -43,15 +45,22 @@ func (passport) Revoke(context.Context, string, driver.Record) error { return ni
 func (p passport) CheckInterval() time.Duration                      { return p.every }
 func (passport) AutoApproves(*clusterv1.ManagedCluster) bool         { return false }
 
-// withPassport adds the driver, as the main.go of another binary would.
-func withPassport(o *Options) {
-	o.Registration.Known["passport"] = func(_ context.Context, options DriverOptions) (driver.Driver, error) {
-		if options.HubClusterARN == "broken" {
-			return nil, errors.New("it is broken")
-		}
-		return passport{every: options.CheckInterval}, nil
+// passports is the kind of the driver.
+type passports struct{ office string }
+
+func (*passports) Name() string                 { return "passport" }
+func (p *passports) AddFlags(fs *pflag.FlagSet) { fs.StringVar(&p.office, "passport-office", "", "") }
+func (*passports) Validate(bool) []error        { return nil }
+func (*passports) Rights() []kit.Right          { return nil }
+func (p *passports) New(_ context.Context, options driver.Options) (driver.Driver, error) {
+	if p.office == "closed" {
+		return nil, errors.New("it is closed")
 	}
+	return passport{every: options.CheckInterval}, nil
 }
+
+// withPassport adds the driver, as the main.go of another binary would.
+func withPassport(o *Options) { o.Registration.Kinds = append(o.Registration.Kinds, &passports{}) }
 
 func TestDrivers_AThirdIsAddedWithoutTouchingTheOthers(t *testing.T) {
 	o := NewOptions()
@@ -80,8 +89,10 @@ func TestDrivers_AThirdIsAddedWithoutTouchingTheOthers(t *testing.T) {
 	if interval := drivers.Named("passport").CheckInterval(); interval != 2*time.Hour {
 		t.Errorf("checked every %s", interval)
 	}
-	o.Registration.HubClusterARN = "broken"
-	if _, err := o.Registration.drivers(t.Context(), nil, nil); err == nil || err.Error() != "registration driver passport: it is broken" {
+	if err := set.FlagSet("registration").Set("passport-office", "closed"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Registration.drivers(t.Context(), nil, nil); err == nil || err.Error() != "registration driver passport: it is closed" {
 		t.Errorf("error %v", err)
 	}
 }
@@ -112,7 +123,8 @@ func TestValidate_OfRegistrationIsOneClearError(t *testing.T) {
 		"a tag without a value":          {args: []string{"--aws-resource-tags=team"}, want: `--aws-resource-tags: "team" is not of the form key=value`},
 		"a tag twice":                    {args: []string{"--aws-resource-tags=a=1,a=2"}, want: `--aws-resource-tags: the key "a" is there twice`},
 		"tags":                           {args: []string{"--aws-resource-tags=a=1,b=x=y"}},
-		"auto approval without its gate": {args: []string{"--auto-approved-csr-identities=joiner"}, want: "need --feature-gates=ManagedClusterAutoApproval=true"},
+		"patterns without their gate":    {args: []string{"--auto-approved-arn-patterns=.*"}, want: "--auto-approved-arn-patterns needs --feature-gates=ManagedClusterAutoApproval=true"},
+		"auto approval without its gate": {args: []string{"--auto-approved-csr-identities=joiner"}, want: "--auto-approved-csr-identities needs --feature-gates=ManagedClusterAutoApproval=true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := NewOptions()
@@ -274,7 +286,7 @@ func TestValidate_NamesNoUserWhomTheApproverMayNotApprove(t *testing.T) {
 		if got := len(o.validate(true)) == 0; got != ok {
 			t.Errorf("--bootstrap-identities=%s: valid %t, want %t", user, got, ok)
 		}
-		o.Certificates.BootstrapUsers, o.AutoApprovedCSRIdentities = nil, []string{user}
+		o.Certificates.BootstrapUsers, o.csr.AutoApproved = nil, []string{user}
 		if got := len(o.validate(true)) == 0; got != ok {
 			t.Errorf("--auto-approved-csr-identities=%s: valid %t, want %t", user, got, ok)
 		}

@@ -4,6 +4,7 @@
 package agentcsr
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -55,4 +56,13 @@ func MayBeNamed(user string) bool {
 	account, isAccount := strings.CutPrefix(user, "system:serviceaccount:")
 	return !strings.HasPrefix(user, "system:") || strings.HasPrefix(user, registration.BootstrapUserPrefix) ||
 		isAccount && !strings.HasPrefix(account, "kube-system:") && !strings.HasPrefix(account, "clusterhub-system:")
+}
+
+// CheckNamed says what is wrong with a user whom a flag names as a bootstrap identity.
+func CheckNamed(flag, user string) error {
+	if MayBeNamed(user) {
+		return nil
+	}
+	return fmt.Errorf("--%s: %q is a user of Kubernetes or of the hub itself, whose requests hub-certificate-approver may not "+
+		"approve: name another user", flag, user)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clusteracceptance"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
 // Options are what the controller needs to be told.
@@ -33,9 +34,11 @@ type Options struct {
 // shortestLifetime is the shortest life of a certificate that the API of certificate requests allows to ask for.
 const shortestLifetime = 10 * time.Minute
 
+const bootstrapFlag = "bootstrap-identities"
+
 // AddFlags adds the flags of the controller.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&o.BootstrapUsers, "bootstrap-identities", o.BootstrapUsers,
+	fs.StringSliceVar(&o.BootstrapUsers, bootstrapFlag, o.BootstrapUsers,
 		"Users who may ask for the first certificate of an accepted cluster, beside those of bootstrap tokens, "+
 			registration.BootstrapServiceAccount+" and the auto approved ones.")
 	fs.DurationVar(&o.MaxLifetime, "max-certificate-duration", o.MaxLifetime,
@@ -44,12 +47,17 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 }
 
 // Validate says what is wrong with the flags.
-func (o *Options) Validate() error {
+func (o *Options) Validate() (errs []error) {
 	if o.MaxLifetime < shortestLifetime {
-		return fmt.Errorf("--max-certificate-duration must be at least %s, which is the shortest that can be asked for, "+
-			"not %s", shortestLifetime, o.MaxLifetime)
+		errs = append(errs, fmt.Errorf("--max-certificate-duration must be at least %s, which is the shortest that can be asked for, "+
+			"not %s", shortestLifetime, o.MaxLifetime))
 	}
-	return nil
+	for _, user := range o.BootstrapUsers {
+		if err := agentcsr.CheckNamed(bootstrapFlag, user); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
 }
 
 // Controller is what the manager knows of it.

@@ -1,0 +1,104 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package awsirsa
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/irsa"
+)
+
+const autoApprovedFlag = "auto-approved-arn-patterns"
+
+// Kind is registration by AWS IAM.
+type Kind struct {
+	hubClusterARN string
+	access        string
+	autoApproved  []string
+	tags          []string
+}
+
+var _ driver.Kind = &Kind{}
+
+// NewKind returns the kind with the defaults of its flags.
+func NewKind() *Kind { return &Kind{access: string(AccessEntry)} }
+
+// Name implements driver.Kind.
+func (k *Kind) Name() string { return Name }
+
+// AddFlags implements driver.Kind.
+func (k *Kind) AddFlags(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&k.autoApproved, autoApprovedFlag, k.autoApproved,
+		"Regular expressions of the ARNs of EKS clusters that are accepted without an admin, if the cluster's name is what the "+
+			"group (?P<name>…) matches or, without that group, the name of the EKS cluster. Needs the feature gate "+
+			driver.AutoApprovalGate+".")
+	fs.StringVar(&k.hubClusterARN, "hub-cluster-arn", k.hubClusterARN,
+		"ARN of the EKS cluster that the hub runs on. The driver awsirsa needs it.")
+	fs.StringVar(&k.access, "eks-access", k.access,
+		"How EKS is told of a cluster's role: access-entry, or aws-auth for hubs that authenticate by that ConfigMap.")
+	fs.StringSliceVar(&k.tags, "aws-resource-tags", k.tags, "Tags of what is made in AWS, such as team=platform.")
+}
+
+// Validate implements driver.Kind.
+func (k *Kind) Validate(autoApproval bool) (errs []error) {
+	if !autoApproval && len(k.autoApproved) > 0 {
+		errs = append(errs, fmt.Errorf("--%s needs --feature-gates=%s=true", autoApprovedFlag, driver.AutoApprovalGate))
+	}
+	if _, err := k.resourceTags(); err != nil {
+		errs = append(errs, err)
+	}
+	return errs
+}
+
+func (k *Kind) resourceTags() (map[string]string, error) {
+	tags := map[string]string{}
+	for _, tag := range k.tags {
+		key, value, ok := strings.Cut(tag, "=")
+		if !ok || key == "" || value == "" {
+			return nil, fmt.Errorf("--aws-resource-tags: %q is not of the form key=value", tag)
+		}
+		if _, twice := tags[key]; twice {
+			return nil, fmt.Errorf("--aws-resource-tags: the key %q is there twice", key)
+		}
+		tags[key] = value
+	}
+	return tags, nil
+}
+
+// Rights implements driver.Kind.
+func (k *Kind) Rights() []kit.Right {
+	return []kit.Right{kit.On(corev1.SchemeGroupVersion, "configmaps", "get", "update").Named(awsAuthName).In(awsAuthNamespace).By("aws-auth")}
+}
+
+// New implements driver.Kind.
+func (k *Kind) New(ctx context.Context, o driver.Options) (driver.Driver, error) {
+	hub, err := irsa.ParseClusterARN(k.hubClusterARN)
+	if err != nil {
+		return nil, fmt.Errorf("--hub-cluster-arn: %w", err)
+	}
+	tags, err := k.resourceTags()
+	if err != nil {
+		return nil, err
+	}
+	config, err := LoadConfig(ctx, hub.Region)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(o.Hub)
+	if err != nil {
+		return nil, err
+	}
+	return New(Config{
+		HubClusterARN: k.hubClusterARN, AWS: config, Access: Access(k.access), Kube: client, Tags: tags,
+		ApprovedARNPatterns: k.autoApproved, CheckInterval: o.CheckInterval,
+	})
+}
