@@ -213,7 +213,7 @@ func TestJoin_SaysWhatIsWrong(t *testing.T) {
 		"a broken authority":     {change: []string{"--ca-data", "%"}, want: []string{"--ca-data is not base64: copy the whole value"}},
 		"no authority in it":     {change: []string{"--ca-data", "eHg="}, want: []string{"--ca-data has no PEM certificate"}},
 		"no such file":           {change: []string{"--ca-data", "-", "--ca-file", "/nonexistent"}, want: []string{"--ca-file: open /nonexistent"}},
-		"a proxy of no URL":      {change: []string{"--proxy-url", "user:secret-password@proxy"}, want: []string{"--proxy-url must be a URL, such as"}},
+		"a proxy of no URL":      {change: []string{"--proxy-url", "user:secret-password@proxy"}, want: []string{"--proxy-url must be a URL with a host", "such as http://egress"}},
 		"a cluster in the clear": {change: []string{"--cluster-server-url", "http://c1"}, want: []string{`--cluster-server-url must be an https URL, not "http://c1"`}},
 		"an unknown driver":      {change: []string{"--registration-auth", "grpc"}, want: []string{`must be csr or awsirsa, not "grpc"`}},
 		"ARNs for nothing":       {change: []string{"--hub-cluster-arn", hubARN}, want: []string{"are for --registration-auth=awsirsa"}},

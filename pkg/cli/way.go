@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -25,6 +24,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
 // wayToHub is how a cluster that joins reaches the hub, and proves that it may.
@@ -59,8 +59,8 @@ func (w *wayToHub) validate() error {
 	if err := checkServer(w.server); err != nil {
 		return err
 	}
-	if u, err := url.Parse(w.proxyURL); w.proxyURL != "" && (err != nil || u.Scheme == "" || u.Host == "") {
-		return errors.New("--proxy-url must be a URL, such as http://egress.example.com:3128") // it is not shown: it may have a password
+	if err := command.CheckProxyURL(w.proxyURL); err != nil {
+		return fmt.Errorf("--proxy-url %w, such as http://egress.example.com:3128", err)
 	}
 	return w.readCA()
 }

@@ -66,3 +66,15 @@ func TestErrorLine_IsOneLineThatMovesNoCursor(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+func TestCheckProxyURL_ShowsNoPassword(t *testing.T) {
+	for url, ok := range map[string]bool{
+		"": true, "http://proxy:3128": true, "https://user:secret@proxy": true, "socks5://proxy:1080": true,
+		"ftp://user:secret@proxy": false, "proxy:3128": false, "http://": false, "http://user:secret@%zz": false, "socks4://proxy": false,
+	} {
+		err := CheckProxyURL(url)
+		if (err == nil) != ok || err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}

@@ -6,14 +6,12 @@ package hub
 import (
 	"errors"
 	"fmt"
-	"net/url"
-	"slices"
-	"strings"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -23,9 +21,6 @@ const (
 	kubeconfigUser    = "default-auth"
 	kubeconfigContext = "default-context"
 )
-
-// proxySchemes are those of proxies that client-go knows.
-var proxySchemes = []string{"http", "https", "socks5"}
 
 func onlyCluster(config *clientcmdapi.Config) (*clientcmdapi.Cluster, error) {
 	current, ok := config.Contexts[config.CurrentContext]
@@ -91,10 +86,8 @@ func BootstrapConfig(config *clientcmdapi.Config) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the kubeconfig for the hub %w", err)
 	}
-	// The error of client-go has the URL of a proxy in it, and that may have a password.
-	if u, err := url.Parse(cluster.ProxyURL); cluster.ProxyURL != "" && (err != nil || !slices.Contains(proxySchemes, u.Scheme)) {
-		return nil, fmt.Errorf("the kubeconfig for the hub has a proxy-url that is none: it must be a URL that begins with one of %s://",
-			strings.Join(proxySchemes, "://, "))
+	if err := command.CheckProxyURL(cluster.ProxyURL); err != nil {
+		return nil, fmt.Errorf("the kubeconfig for the hub has a proxy-url that is none: it %w", err)
 	}
 	c, err := clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {

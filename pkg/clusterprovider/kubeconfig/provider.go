@@ -9,8 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +25,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
 const (
@@ -216,9 +215,6 @@ func parse(data []byte) (*rest.Config, error) {
 	return config, nil
 }
 
-// proxySchemes are those of proxies that client-go knows.
-var proxySchemes = []string{"http", "https", "socks5"}
-
 func selfContained(config *api.Config) error {
 	for name, user := range config.AuthInfos {
 		switch {
@@ -233,10 +229,8 @@ func selfContained(config *api.Config) error {
 		if cluster.InsecureSkipTLSVerify || !strings.HasPrefix(cluster.Server, "https://") {
 			return fmt.Errorf("the cluster %q cannot be verified: its server must be https, and without insecure-skip-tls-verify", name)
 		}
-		// The error of client-go would have the URL in it, which may have a password.
-		if u, err := url.Parse(cluster.ProxyURL); cluster.ProxyURL != "" && (err != nil || !slices.Contains(proxySchemes, u.Scheme)) {
-			return fmt.Errorf("the cluster %q has a proxy-url that is none: it must be a URL that begins with one of %s://",
-				name, strings.Join(proxySchemes, "://, "))
+		if err := command.CheckProxyURL(cluster.ProxyURL); err != nil {
+			return fmt.Errorf("the cluster %q has a proxy-url that is none: it %w", name, err)
 		}
 		if cluster.CertificateAuthority != "" {
 			return fmt.Errorf("the cluster %q refers to a file: make it self-contained, such as by kubectl config view --flatten", name)

@@ -1,0 +1,23 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// proxySchemes are those of proxies that client-go knows.
+var proxySchemes = []string{"http", "https", "socks5"}
+
+// CheckProxyURL says what is wrong with a proxy-url, which may be empty. Unlike client-go it does not show the URL, which may
+// have a password.
+func CheckProxyURL(text string) error {
+	if u, err := url.Parse(text); text == "" || err == nil && slices.Contains(proxySchemes, u.Scheme) && u.Host != "" {
+		return nil
+	}
+	return fmt.Errorf("must be a URL with a host that begins with one of %s://", strings.Join(proxySchemes, "://, "))
+}
