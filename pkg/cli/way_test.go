@@ -33,12 +33,13 @@ func TestJoin_GoesByTheProxy(t *testing.T) {
 			return
 		}
 		defer to.Close()
-		w.WriteHeader(http.StatusOK)
+		// Before the answer: what the client sends right after it is a part of the connection, not of the request.
 		from, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			return
 		}
 		defer from.Close()
+		_, _ = io.WriteString(from, "HTTP/1.1 200 OK\r\n\r\n")
 		go func() {
 			_, _ = io.Copy(to, from)
 			_ = to.Close()
