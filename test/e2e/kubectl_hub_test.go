@@ -184,7 +184,7 @@ func TestKubectlHub_UnjoinWithoutTheHub(t *testing.T) {
 		t.Errorf("join under a known name: %v: %s", err, stderr)
 	}
 	_, stderr, err = p.run(t, "accept", "--clusters", "c1", "--wait", "--timeout", "20s", "--context", "hub")
-	request := regexp.MustCompile(`is of another agent .*: if it is right, kubectl certificate approve (\S+)`).FindStringSubmatch(stderr)
+	request := regexp.MustCompile(`Certificate request (\S+) waits for an admin: it is for another key .*kubectl hub accept --clusters c1`).FindStringSubmatch(stderr)
 	if err == nil || request == nil {
 		t.Fatalf("accept of a cluster with another agent: %v: %s", err, stderr)
 	}
@@ -192,10 +192,7 @@ func TestKubectlHub_UnjoinWithoutTheHub(t *testing.T) {
 	if !slices.ContainsFunc(events.Items, func(e corev1.Event) bool { return e.Reason == "NewKey" }) {
 		t.Error("the agent has not said so in an event")
 	}
-	if out, err := h.Kubectl(t.Context(), "certificate", "approve", request[1]).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	p.must(t, "accept", "--clusters", "c1", "--wait", "--context", "hub")
+	p.must(t, "accept", "--clusters", "c1", "--csr", request[1], "--wait", "--context", "hub")
 
 	// A hub that does not answer.
 	h.Stop()
