@@ -6,7 +6,9 @@
 # The end-to-end tests need the binaries of `make build kube authenticator`.
 #
 # busy looks for tests that fail now and then: it runs unit tests 20 times and end-to-end tests 5 times while something
-# else keeps every core busy. It takes hours; -run makes it look at less, and PACKAGES="./pkg/x ./pkg/y" with unit.
+# else keeps every core busy. It takes hours; -run makes it look at less.
+#
+# PACKAGES="./pkg/x ./pkg/y" with unit, or PACKAGES=./test/e2e/sets with e2e, runs the tests of these packages only.
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -84,6 +86,7 @@ if [ "$which" != e2e ]; then
 fi
 if [ "$which" != unit ]; then
   packages=$(tested test/e2e examples)
+  [ "$which" != e2e ] || packages=${PACKAGES:-$packages}
   for binary in aws-iam-authenticator cluster-provider etcd kube-apiserver kubectl kubectl-hub hub-agent hub-apiserver hub-controller-manager localhub; do
     if [ -n "$packages" ] && [ ! -x "$TEST_BIN_DIR/$binary" ]; then
       echo "hack/test.sh: $binary is not in _output/bin; run 'make build kube authenticator'" >&2
@@ -92,7 +95,7 @@ if [ "$which" != unit ]; then
   done
   # One package at a time, as each starts hubs; never from go's cache, which does not know the binaries under test.
   # shellcheck disable=SC2046 # several flags
-  run "End-to-end tests" "$packages" -p 1 -count 1 -timeout 40m $(times 5) "$@"
+  run "End-to-end tests" "$packages" -p 1 -count 1 -timeout 30m $(times 5) "$@"
 fi
 
 if [ ${#failed[@]} -gt 0 ]; then

@@ -1,0 +1,121 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package harness is what the end-to-end tests share: hubs of real parts (etcd, kube-apiserver in front, hub-apiserver,
+// controllers), clients and processes for them, and objects that tests of several folders make. The tests are beside it, one
+// folder for each capability. What only one folder needs is there and not here.
+package harness
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+)
+
+// Root is that of the repository, as the tests of each folder see it.
+const Root = "../../.."
+
+// Tests run at the same time, and share the scheme.
+func init() { utilruntime.Must(corev1.AddToScheme(scheme.Scheme)) }
+
+// shared is the hub that the tests of a folder share, with two replicas of hub-apiserver.
+var shared struct {
+	once sync.Once
+	dir  string
+	hub  *localhub.Hub
+	err  error
+}
+
+// Hub is the hub that the tests of a folder share. It starts when the first of them asks for it. Tests name what they make
+// by their own name, and leave the hub's processes alone; a test that does not starts a hub of its own.
+func Hub(t *testing.T) *localhub.Hub {
+	t.Helper()
+	shared.once.Do(func() { shared.err = startShared() })
+	if shared.err != nil {
+		t.Fatalf("the hub for the tests cannot be started: %v", shared.err)
+	}
+	return shared.hub
+}
+
+func startShared() (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	if shared.dir, err = os.MkdirTemp("", "clusterhub-e2e-"); err != nil {
+		return err
+	}
+	config := HubConfig(shared.dir)
+	config.ExternalEtcd, config.Replicas = true, 2
+	shared.hub, err = localhub.Start(ctx, config)
+	return err
+}
+
+// Run is the TestMain of each folder: it runs the tests and returns what the process is to exit with. It ends the shared hub,
+// and keeps its logs if a test has failed.
+func Run(m *testing.M) int {
+	ctrl.SetLogger(klog.Background())
+	result := m.Run()
+	if shared.hub != nil {
+		shared.hub.Stop()
+	}
+	switch {
+	case shared.dir == "":
+	case result == 0:
+		_ = os.RemoveAll(shared.dir)
+	default:
+		fmt.Fprintf(os.Stderr, "The logs of the hub are kept in %s\n", filepath.Join(shared.dir, "logs"))
+	}
+	return result
+}
+
+// HubConfig is that of a hub in a folder, with the binaries of the build.
+func HubConfig(dir string) localhub.Config {
+	bin := os.Getenv("TEST_BIN_DIR")
+	if bin == "" {
+		bin = filepath.Join(Root, "_output", "bin")
+	}
+	return localhub.Config{
+		Dir: dir, BinDir: bin, Root: Root, UnsafeNoFsync: true,
+		// The tests of other things than registration are alone with their clusters.
+		HubControllerManagerArgs: []string{"--registration-drivers=", "--access-controllers="},
+	}
+}
+
+// BinDir is where the binaries of the build are.
+func BinDir(t *testing.T) string {
+	t.Helper()
+	return Must(filepath.Abs(HubConfig("").BinDir))(t)
+}
+
+// Binary is one of them.
+func Binary(t *testing.T, name string) string {
+	t.Helper()
+	return filepath.Join(BinDir(t), name)
+}
+
+// OwnHub starts a hub for one test.
+func OwnHub(t *testing.T, adapt func(*localhub.Config)) *localhub.Hub {
+	t.Helper()
+	config := HubConfig(t.TempDir())
+	config.Log = t.Logf
+	if adapt != nil {
+		adapt(&config)
+	}
+	h, err := localhub.Start(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Stop)
+	return h
+}

@@ -1,0 +1,105 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+)
+
+// LocalTimeout is for clusters that have to start on a machine with much else to do.
+const LocalTimeout = 3 * time.Minute
+
+// LocalClusters is a hub with its controllers and the provider of the example.
+type LocalClusters struct {
+	Hub    *localhub.Hub
+	Client client.Client
+	// Dir is the provider's.
+	Dir string
+	// Args are its own flags.
+	Args []string
+}
+
+// StartLocalClusters has the provider of the example run for a hub.
+func StartLocalClusters(t *testing.T, h *localhub.Hub, args ...string) *LocalClusters {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	l := &LocalClusters{Args: args, Hub: h}
+	l.Dir = filepath.Join(l.Hub.Dir(), "cluster-provider")
+	l.Client = Must(client.New(l.Hub.AdminConfig(), client.Options{Scheme: scheme}))(t)
+	MustKubectlOf(t, l.Hub, "", "apply", "-f", l.example("provider.yaml"))
+	l.Start(t)
+	MustKubectlOf(t, l.Hub, "", "apply", "-f", l.example("cluster.yaml"))
+	return l
+}
+
+func (l *LocalClusters) example(name string) string {
+	return filepath.Join(Root, "artifacts", "examples", "access", name)
+}
+
+// Start starts the provider, also again.
+func (l *LocalClusters) Start(t *testing.T) {
+	t.Helper()
+	if err := l.Hub.StartLocalProvider(t.Context(), "dev", "local", l.Args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Await waits until an object is as it should be, for as long as clusters may take.
+func (l *LocalClusters) Await(t *testing.T, what string, object client.Object, ok func() error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, LocalTimeout, true, func(ctx context.Context) (bool, error) {
+		if last = l.Client.Get(ctx, client.ObjectKeyFromObject(object), object); last == nil {
+			last = ok()
+		}
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%s: not after %s: %v", what, LocalTimeout, last)
+	}
+}
+
+// AwaitCluster waits until a Cluster is in a phase, and returns what its condition says.
+func (l *LocalClusters) AwaitCluster(t *testing.T, name, phase string) (message string) {
+	t.Helper()
+	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: name}}
+	l.Await(t, name+" is "+phase, cluster, func() error {
+		ready := meta.FindStatusCondition(cluster.Status.Conditions, "Ready")
+		if cluster.Status.Phase != phase || ready == nil {
+			return fmt.Errorf("%+v", cluster.Status)
+		}
+		message = ready.Message
+		return nil
+	})
+	return message
+}
+
+// Folder is that of a cluster.
+func (l *LocalClusters) Folder(t *testing.T, name string) string {
+	t.Helper()
+	cluster := &v1alpha1.Cluster{}
+	if err := l.Client.Get(t.Context(), types.NamespacedName{Namespace: "teams", Name: name}, cluster); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(l.Dir, "clusters", string(cluster.UID))
+}

@@ -1,0 +1,101 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+)
+
+// Plugin runs kubectl-hub as a person does who has the kubeconfig.
+type Plugin struct{ Kubeconfig string }
+
+// Command is one of the plugin, with a home of its own.
+func (p Plugin) Command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), Binary(t, "kubectl-hub"), args...)
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "KUBECONFIG=") }),
+		"KUBECONFIG="+p.Kubeconfig, "HOME="+t.TempDir())
+	return cmd
+}
+
+// Run runs it.
+func (p Plugin) Run(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	cmd := p.Command(t, args...)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err = cmd.Run()
+	return out.String(), errOut.String(), err
+}
+
+// Must is Run that has to succeed.
+func (p Plugin) Must(t *testing.T, args ...string) string {
+	t.Helper()
+	stdout, stderr, err := p.Run(t, args...)
+	if err != nil {
+		t.Fatalf("kubectl hub %s: %v\n%s%s", strings.Join(args, " "), err, stdout, stderr)
+	}
+	return stdout
+}
+
+// Joining is what init and get token print.
+type Joining struct {
+	Token   string    `json:"hub-token"`
+	Server  string    `json:"hub-apiserver"`
+	CA      string    `json:"ca-data"`
+	Expires time.Time `json:"expires"`
+	Command string    `json:"join-command"`
+}
+
+// Joining is what a command prints.
+func (p Plugin) Joining(t *testing.T, args ...string) (j Joining) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(p.Must(t, append(args, "-o", "json")...)), &j); err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// Args are those of the printed command, as a shell would hand them on.
+func (j Joining) Args(t *testing.T, name string) []string {
+	t.Helper()
+	rest, ok := strings.CutPrefix(j.Command, "kubectl hub ")
+	if !ok {
+		t.Fatalf("the join command is %q", j.Command)
+	}
+	return strings.Fields(strings.ReplaceAll(rest, "<cluster_name>", name))
+}
+
+// WithContexts writes one kubeconfig for several clusters, as people have it.
+func WithContexts(t *testing.T, clusters map[string]*localhub.Hub) string {
+	t.Helper()
+	all := clientcmdapi.NewConfig()
+	for name, h := range clusters {
+		config := Must(clientcmd.LoadFromFile(h.AdminKubeconfig()))(t)
+		current := config.Contexts[config.CurrentContext]
+		all.Clusters[name], all.AuthInfos[name] = config.Clusters[current.Cluster], config.AuthInfos[current.AuthInfo]
+		all.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*all, file); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}

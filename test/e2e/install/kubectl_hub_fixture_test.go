@@ -1,0 +1,156 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+)
+
+// hubAndCluster are a hub that registers clusters, and a cluster with a node.
+func hubAndCluster(t *testing.T) (p harness.Plugin, h, cluster *localhub.Hub, node *kubelet) {
+	t.Helper()
+	h = harness.OwnHub(t, func(c *localhub.Config) {
+		c.HubControllerManagerArgs = nil
+		c.FrontArgs = []string{"--enable-bootstrap-token-auth"}
+	})
+	cluster = harness.OwnHub(t, func(c *localhub.Config) { c.Plain = true })
+	node = startKubelet(t, cluster)
+	return harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": h, "c1": cluster})}, h, cluster, node
+}
+
+// attackWith tries what a bootstrap token must not do.
+func attackWith(t *testing.T, h *localhub.Hub, token string) {
+	t.Helper()
+	config := rest.AnonymousClientConfig(h.AdminConfig())
+	config.BearerToken = token
+	hubClusters := harness.Ours(t, config).ClusterV1().ManagedClusters()
+	kubeClient := harness.Kube(t, config)
+	ctx := t.Context()
+	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+	harness.Must(hubClusters.Create(ctx, harness.ManagedCluster("anything", nil), dryRun))(t)
+	inOtherSet := harness.ManagedCluster("anything", map[string]string{harness.SetLabel: "other"})
+	accepted := harness.ManagedCluster("anything", nil)
+	accepted.Spec.HubAcceptsClient = true
+	for name, attack := range map[string]func() error{
+		"list clusters":    func() error { _, err := hubClusters.List(ctx, metav1.ListOptions{}); return err },
+		"get a cluster":    func() error { _, err := hubClusters.Get(ctx, "anything", metav1.GetOptions{}); return err },
+		"join another set": func() error { _, err := hubClusters.Create(ctx, inOtherSet, dryRun); return err },
+		"accept itself":    func() error { _, err := hubClusters.Create(ctx, accepted, dryRun); return err },
+		"delete a cluster": func() error { return hubClusters.Delete(ctx, "anything", metav1.DeleteOptions{}) },
+		"read secrets":     func() error { _, err := kubeClient.CoreV1().Secrets("").List(ctx, metav1.ListOptions{}); return err },
+		"read configuration": func() error {
+			_, err := kubeClient.CoreV1().ConfigMaps("kube-system").List(ctx, metav1.ListOptions{})
+			return err
+		},
+		"list the requests": func() error {
+			_, err := kubeClient.CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{})
+			return err
+		},
+		"watch the requests": func() error {
+			_, err := kubeClient.CertificatesV1().CertificateSigningRequests().Watch(ctx, metav1.ListOptions{TimeoutSeconds: new(int64(5))})
+			return err
+		},
+		"remove its own role": func() error {
+			return kubeClient.RbacV1().ClusterRoles().Delete(ctx, "open-cluster-management:bootstrap", metav1.DeleteOptions{})
+		},
+	} {
+		if err := attack(); !apierrors.IsForbidden(err) {
+			t.Errorf("%s with a bootstrap token: %v, want 403", name, err)
+		}
+	}
+}
+
+// checkAgentsRights compares what the agent may do on its cluster with what it needs.
+func checkAgentsRights(t *testing.T, cluster *localhub.Hub) {
+	t.Helper()
+	agent := cluster.UserConfig("system:serviceaccount:"+registration.AgentNamespace+":klusterlet-registration-sa",
+		"system:serviceaccounts", "system:serviceaccounts:"+registration.AgentNamespace, "system:authenticated")
+	client := harness.Kube(t, agent)
+	for name, err := range map[string]error{
+		"list its secrets":        harness.ErrorOf(client.CoreV1().Secrets(registration.AgentNamespace).List(t.Context(), metav1.ListOptions{})),
+		"list all secrets":        harness.ErrorOf(client.CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{})),
+		"change its bootstrap":    client.CoreV1().Secrets(registration.AgentNamespace).Delete(t.Context(), registration.BootstrapSecret, metav1.DeleteOptions{}),
+		"change its Deployment":   client.AppsV1().Deployments(registration.AgentNamespace).Delete(t.Context(), "hub-agent", metav1.DeleteOptions{}),
+		"read its namespace":      harness.ErrorOf(client.CoreV1().Namespaces().Get(t.Context(), registration.AgentNamespace, metav1.GetOptions{})),
+		"delete a namespace":      client.CoreV1().Namespaces().Delete(t.Context(), "x", metav1.DeleteOptions{}),
+		"read another's secret":   harness.ErrorOf(client.CoreV1().Secrets("kube-system").Get(t.Context(), "x", metav1.GetOptions{})),
+		"change a node":           client.CoreV1().Nodes().Delete(t.Context(), "node-1", metav1.DeleteOptions{}),
+		"make pods":               harness.ErrorOf(client.CoreV1().Pods(registration.AgentNamespace).Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, metav1.CreateOptions{})),
+		"change its own rights":   client.RbacV1().ClusterRoles().Delete(t.Context(), "clusterhub:hub-agent", metav1.DeleteOptions{}),
+		"read configuration maps": harness.ErrorOf(client.CoreV1().ConfigMaps(registration.AgentNamespace).List(t.Context(), metav1.ListOptions{})),
+	} {
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("the agent may %s: %v, want 403", name, err)
+		}
+	}
+}
+
+// inventory is all that join and the hub's controllers could leave.
+func inventory(t *testing.T, h *localhub.Hub) (names []string) {
+	t.Helper()
+	client := harness.Kube(t, h.AdminConfig())
+	ctx, all := t.Context(), metav1.ListOptions{}
+	add := func(kind string, list runtime.Object, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects := harness.Must(meta.ExtractList(list))(t)
+		for _, o := range objects {
+			m := harness.Must(meta.Accessor(o))(t)
+			names = append(names, strings.Trim(kind+" "+strings.TrimPrefix(m.GetNamespace()+"/"+m.GetName(), "/"), " "))
+		}
+	}
+	namespaces, err := client.CoreV1().Namespaces().List(ctx, all)
+	add("Namespace", namespaces, err)
+	accounts, err := client.CoreV1().ServiceAccounts("").List(ctx, all)
+	add("ServiceAccount", accounts, err)
+	secrets, err := client.CoreV1().Secrets("").List(ctx, all)
+	add("Secret", secrets, err)
+	pods, err := client.CoreV1().Pods("").List(ctx, all)
+	add("Pod", pods, err)
+	deployments, err := client.AppsV1().Deployments("").List(ctx, all)
+	add("Deployment", deployments, err)
+	jobs, err := client.BatchV1().Jobs("").List(ctx, all)
+	add("Job", jobs, err)
+	roles, err := client.RbacV1().Roles("").List(ctx, all)
+	add("Role", roles, err)
+	bindings, err := client.RbacV1().RoleBindings("").List(ctx, all)
+	add("RoleBinding", bindings, err)
+	clusterRoles, err := client.RbacV1().ClusterRoles().List(ctx, all)
+	add("ClusterRole", clusterRoles, err)
+	clusterBindings, err := client.RbacV1().ClusterRoleBindings().List(ctx, all)
+	add("ClusterRoleBinding", clusterBindings, err)
+	// kube-controller-manager makes them in its own time.
+	return slices.DeleteFunc(names, func(name string) bool {
+		return strings.HasSuffix(name, "/default") || strings.HasPrefix(name, "ServiceAccount kube-system/")
+	})
+}
+
+func difference(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(name string) bool { return slices.Contains(b, name) })
+}
+
+func sameInventory(t *testing.T, where string, before, now []string) {
+	t.Helper()
+	if left := difference(now, before); len(left) > 0 {
+		t.Errorf("%s has left: %v", where, left)
+	}
+	if lost := difference(before, now); len(lost) > 0 {
+		t.Errorf("%s has lost: %v", where, lost)
+	}
+}

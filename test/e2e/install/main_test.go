@@ -1,0 +1,15 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package install tests how a hub and its clusters come to be: make up, kubectl hub, the manifests of artifacts/deploy, and what our
+// programs log and trust once they run.
+package install
+
+import (
+	"os"
+	"testing"
+
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+)
+
+func TestMain(m *testing.M) { os.Exit(harness.Run(m)) }

@@ -1,0 +1,372 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package permissions
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"strings"
+	"testing"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+)
+
+const (
+	inspector  = registration.InspectorClusterRole
+	clusterMap = "open-cluster-management:managedcluster:" // begins the names of the roles and bindings of clusters
+	apiService = "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1alpha1.view.clusterhub.dev}}"
+)
+
+func managedCluster(name string) string {
+	return fmt.Sprintf("{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: %s}}", name)
+}
+
+func namespaceOf(name, labels, annotations string) string {
+	return fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {%s}, annotations: {%s}}}", name, labels, annotations)
+}
+
+func clusterNamespace(name, cluster string) string {
+	return namespaceOf(name, registration.ClusterNameLabel+": "+cluster, registration.AnnotationMade+": "+cluster)
+}
+
+// labelOf is the label of what belongs to a cluster by its name.
+func labelOf(name string) string {
+	if cluster, ok := strings.CutPrefix(name, clusterMap); ok {
+		return fmt.Sprintf("%s: %q", registration.ClusterNameLabel, cluster)
+	}
+	return ""
+}
+
+func roleOf(name, rules string) string {
+	return fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: %q, labels: {%s}}, rules: [%s]}`,
+		name, labelOf(name), rules)
+}
+
+func clusterBinding(name, role, subject string) string {
+	return fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: %q, labels: {%s}},
+		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %q}, subjects: [%s]}`, name, labelOf(name), role, subject)
+}
+
+func bindingIn(namespace, name, role, subject string) string {
+	return fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {namespace: %q, name: %q},
+		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %q}, subjects: [%s]}`, namespace, name, role, subject)
+}
+
+func leaseOf(namespace, name string) string {
+	return fmt.Sprintf("{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {namespace: %s, name: %s}}", namespace, name)
+}
+
+func secretOf(namespace, name, secretType, of string) string {
+	return fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {namespace: %s, name: %s, annotations: {kubernetes.io/service-account.name: %q}},
+		type: %s, stringData: {tls.crt: a, tls.key: a}}`, namespace, name, of, secretType)
+}
+
+func asUser(name string) string {
+	return fmt.Sprintf("{apiGroup: rbac.authorization.k8s.io, kind: User, name: %q}", name)
+}
+func asGroup(name string) string {
+	return fmt.Sprintf("{apiGroup: rbac.authorization.k8s.io, kind: Group, name: %q}", name)
+}
+
+const (
+	self       = "system:serviceaccount:clusterhub-system:" + managerSA
+	agentRules = `{apiGroups: [certificates.k8s.io], resources: [certificatesigningrequests], verbs: [create, get]},
+		{apiGroups: [register.open-cluster-management.io], resources: [managedclusters/clientcertificates], verbs: [renew]},
+		{apiGroups: [cluster.open-cluster-management.io], resources: [managedclusters], resourceNames: [c1], verbs: [get, list, update, watch]},
+		{apiGroups: [cluster.open-cluster-management.io], resources: [managedclusters/status], resourceNames: [c1], verbs: [patch, update]},
+		{apiGroups: [cluster.open-cluster-management.io], resources: [managedclusters/leave], resourceNames: [c1], verbs: [update]}`
+)
+
+// accept makes what an accepted cluster c1 has, as hub-controller-manager.
+func (w *worth) accept() {
+	w.Helper()
+	as := surely{w.as(managerSA)}
+	as.dry = false
+	as.create(clusterNamespace("c1", "c1"))
+	as.create(roleOf(clusterMap+"c1", agentRules))
+	as.create(clusterBinding(clusterMap+"c1", clusterMap+"c1", asGroup(registration.ClusterGroup("c1"))+","+asGroup(registration.AWSGroup("c1"))))
+	as.create(bindingIn("c1", clusterMap+"c1:registration", registration.AgentClusterRole, asGroup(registration.ClusterGroup("c1"))))
+	as.create(bindingIn("c1", clusterMap+"c1:work", registration.WorkClusterRole, asGroup(registration.ClusterGroup("c1"))))
+	as.create(leaseOf("c1", registration.LeaseName))
+	as.create(bindingIn("c1", inspector, inspector, asUser(self)))
+	harness.Eventually(w.T, "the rights of the agent", func(ctx context.Context) (bool, error) {
+		_, err := harness.Kube(w.T, w.hub.UserConfig(w.users[hubAgent].name, w.users[hubAgent].groups...)).CoordinationV1().Leases("c1").
+			Get(ctx, registration.LeaseName, metav1.GetOptions{})
+		return err == nil, nil
+	})
+}
+
+// TestWorth_OfHubControllerManager tries what its rights would be good for, if it were held to them by RBAC alone.
+func TestWorth_OfHubControllerManager(t *testing.T) {
+	t.Parallel()
+	w := newWorth(t)
+	w.accept()
+	admin, as := w.asAdmin(), w.as(managerSA)
+	admin.create(namespaceOf("team", "", ""))
+	admin.create(namespaceOf("adopted", registration.ClusterNameLabel+": adopted", ""))
+	admin.create(roleOf(clusterMap+"c2", ""))
+	admin.create(roleOf(clusterMap+"managed-clusters", ""))
+	admin.create(clusterBinding("team", "view", asUser("eve")))
+	admin.create(bindingIn("team", "team", "view", asUser("eve")))
+	admin.create(leaseOf("kube-system", "kube-controller-manager"))
+	admin.create(strings.Replace(managedCluster("held"), "name: held", "name: held, finalizers: [example.com/held]", 1))
+	const (
+		accessRequest = `{apiVersion: clusters.openmcp.cloud/v1alpha1, kind: AccessRequest, metadata: {namespace: default, name: a,
+			finalizers: [example.com/held]}, spec: {clusterRef: {namespace: default, name: a}, token: {roleRefs: [{kind: ClusterRole, name: view}]}}}`
+		clusterRequest = `{apiVersion: clusters.openmcp.cloud/v1alpha1, kind: ClusterRequest, metadata: {namespace: default, name: a}, spec: {purpose: a}}`
+		goneOwner      = `{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"gone"}]}`
+	)
+	admin.create(accessRequest)
+	admin.create(clusterRequest)
+	role := func(rule string) string { return roleOf(clusterMap+"c3", rule) }
+	bind := func(name, role, subject string) error { return as.create(clusterBinding(name, role, subject)) }
+	const onCluster = `apiGroups: [cluster.open-cluster-management.io], resources: [managedclusters]`
+	for what, err := range map[string]error{
+		// To be somebody else.
+		"be an admin":                        bind(clusterMap+"c3", "cluster-admin", asUser(self)),
+		"list everything":                    bind(inspector, inspector, asUser(self)),
+		"list everything, as a cluster":      bind(clusterMap+"c3", inspector, asGroup(registration.ClusterGroup("c3"))),
+		"let a friend list everything":       bind(clusterMap+"c3", inspector, asUser("eve")),
+		"give a friend what it has":          bind(clusterMap+"c3", "clusterhub:hub-controller-manager", asUser("eve")),
+		"bind the role for work everywhere":  bind(clusterMap+"c3", registration.WorkClusterRole, asGroup(registration.ClusterGroup("c3"))),
+		"bind a cluster's role to a friend":  bind(clusterMap+"c2", clusterMap+"c2", asUser("eve")),
+		"bind it to another cluster":         bind(clusterMap+"c2", clusterMap+"c2", asGroup(registration.ClusterGroup("c1"))),
+		"bind it to all":                     bind(clusterMap+"c2", clusterMap+"c2", asGroup("system:authenticated")),
+		"bind a role of another name":        bind("c2", clusterMap+"c2", asGroup(registration.ClusterGroup("c2"))),
+		"be a cluster of all":                bind(clusterMap+"managed-clusters", clusterMap+"managed-clusters", asGroup(registration.ManagedClustersGroup)),
+		"change a binding to itself":         as.patch(clusterBinding(clusterMap+"c1", "", ""), `{"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"eve"}]}`),
+		"change a binding of others":         as.patch(clusterBinding("clusterhub:members-viewer", "", ""), `{"metadata":{"labels":{"a":"b"}}}`),
+		"delete a binding of others":         as.delete(clusterBinding("team", "", "")),
+		"delete one of Kubernetes":           as.delete(clusterBinding("cluster-admin", "", "")),
+		"delete the shared role":             as.delete(roleOf(registration.AgentClusterRole, "")),
+		"delete a role of Kubernetes":        as.delete(roleOf("cluster-admin", "")),
+		"change the shared role":             as.patch(roleOf(registration.WorkClusterRole, ""), `{"metadata":{"labels":{"a":"b"}}}`),
+		"change its own role":                as.patch(roleOf("clusterhub:hub-controller-manager", ""), `{"metadata":{"labels":{"a":"b"}}}`),
+		"a role of another name":             as.create(roleOf("c3", agentRules)),
+		"a role for another cluster":         as.create(role(`{` + onCluster + `, resourceNames: [c1], verbs: [update]}`)),
+		"a role for all clusters":            as.create(role(`{` + onCluster + `, verbs: [update]}`)),
+		"a role to patch clusters":           as.create(role(`{` + onCluster + `, resourceNames: [c3], verbs: [patch]}`)),
+		"a role to delete namespaces":        as.create(role(`{apiGroups: [""], resources: [namespaces], verbs: [delete]}`)),
+		"a role to bind":                     as.create(role(`{apiGroups: [rbac.authorization.k8s.io], resources: [rolebindings], verbs: [create]}`)),
+		"a role that gathers others":         as.patch(roleOf(clusterMap+"c1", ""), `{"aggregationRule":{"clusterRoleSelectors":[{}]}}`),
+		"a role that others gather":          as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}}`),
+		"a role without the cluster's label": as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"labels":null}}`),
+		"a role with another's label":        as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"labels":{"`+registration.ClusterNameLabel+`":"c2"}}}`),
+
+		// In namespaces.
+		"read the Secrets of kube-system":    as.create(bindingIn("kube-system", inspector, inspector, asUser(self))),
+		"read those of a team":               as.create(bindingIn("team", inspector, inspector, asUser(self))),
+		"read those of an adopted namespace": as.create(bindingIn("adopted", inspector, inspector, asUser(self))),
+		"let a friend read a cluster's":      as.patch(bindingIn("c1", inspector, "", ""), `{"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"eve"}]}`),
+		"read by another name":               as.create(bindingIn("c1", clusterMap+"c1:x", inspector, asUser(self))),
+		"agents in a team's namespace":       as.create(bindingIn("team", clusterMap+"team:work", registration.WorkClusterRole, asGroup(registration.ClusterGroup("team")))),
+		"agents of another cluster":          as.patch(bindingIn("c1", clusterMap+"c1:work", "", ""), `{"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"Group","name":"system:open-cluster-management:c2"}]}`),
+		"delete a team's binding":            as.delete(bindingIn("team", "team", "", "")),
+		"delete a team's namespace":          as.delete(namespaceOf("team", "", "")),
+		"delete an adopted namespace":        as.delete(namespaceOf("adopted", "", "")),
+		"delete the hub's namespace":         as.delete(namespaceOf("clusterhub-system", "", "")),
+		"make a namespace that looks made":   as.create(namespaceOf("new", registration.ClusterNameLabel+": c1", registration.AnnotationMade+": c1")),
+		"make any namespace":                 as.create(namespaceOf("new", "", "")),
+		"a Lease of Kubernetes":              as.create(leaseOf("kube-system", "new")),
+		"a cluster's Lease elsewhere":        as.create(leaseOf("team", registration.LeaseName)),
+		"delete a Lease of Kubernetes":       as.delete(leaseOf("kube-system", "kube-controller-manager")),
+
+		// On the hub's own API.
+		"be kube-controller-manager":          as.create(w.request("new", "", pkix.Name{CommonName: "system:kube-controller-manager"})),
+		"accept a cluster":                    as.patch(managedCluster("c2"), `{"spec":{"hubAcceptsClient":true}}`),
+		"delete a cluster":                    as.delete(managedCluster("c2")),
+		"have a cluster collected as garbage": as.patch(managedCluster("c2"), `{"metadata":`+goneOwner+`}`),
+		"let a cluster go that others hold":   as.patch(managedCluster("held"), `{"metadata":{"finalizers":[]}}`),
+		"ask for more":                        as.patch(accessRequest, `{"spec":{"token":{"roleRefs":[{"kind":"ClusterRole","name":"cluster-admin"}]}}}`),
+		"have access collected as garbage":    as.patch(accessRequest, `{"metadata":`+goneOwner+`}`),
+		"keep access from being taken back":   as.patch(accessRequest, `{"metadata":{"annotations":{"openmcp.cloud/operation":"ignore"}}}`),
+		"let access stay":                     as.patch(accessRequest, `{"metadata":{"finalizers":[]}}`),
+		"have a request collected as garbage": as.patch(clusterRequest, `{"metadata":`+goneOwner+`}`),
+		"move a cluster to another set":       as.patch(managedCluster("c2"), `{"metadata":{"labels":{"`+harness.SetLabel+`":"prod"}}}`),
+		"label a cluster":                     as.patch(managedCluster("c2"), `{"metadata":{"labels":{"a":"b"}}}`),
+		"lead clients of a cluster away": as.patch(managedCluster("c2"),
+			`{"spec":{"managedClusterClientConfigs":[{"url":"https://eve.example.com"}]}}`),
+		"say how a cluster registers": as.patch(managedCluster("c2"), `{"metadata":{"annotations":{"`+registration.AnnotationAgentKey+`":"00"}}}`),
+		"namespaces on all clusters": as.create(`{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet,
+			metadata: {name: global}, spec: {clusterSelector: {selectorType: LabelSelector, labelSelector: {}}, managedNamespaces: [{name: eve}]}}`),
+		"a set of its own": as.create(`{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet, metadata: {name: eve}}`),
+	} {
+		w.want(managerSA, what, false, err)
+	}
+	for what, err := range map[string]error{
+		"shut an agent out":        as.patch(roleOf(clusterMap+"c1", ""), `{"rules":null}`),
+		"let agents see requests":  as.patch(roleOf(clusterMap+"c1", ""), `{"rules":[{"apiGroups":["certificates.k8s.io"],"resources":["certificatesigningrequests"],"verbs":["create","get","list","watch"]}]}`),
+		"remember what it granted": as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"annotations":{"`+registration.AnnotationGranted+`":"now"}}}`),
+		"delete a cluster's role":  as.delete(roleOf(clusterMap+"c1", "")),
+		"its binding":              as.delete(clusterBinding(clusterMap+"c1", "", "")),
+		"the agents' bindings":     as.delete(bindingIn("c1", clusterMap+"c1:work", "", "")),
+		"give its sight back":      as.delete(bindingIn("c1", inspector, "", "")),
+		"the Lease":                as.delete(leaseOf("c1", registration.LeaseName)),
+		"a namespace that it made": as.delete(namespaceOf("c1", "", "")),
+		"agents in an adopted one": as.create(bindingIn("adopted", clusterMap+"adopted:work", registration.WorkClusterRole, asGroup(registration.ClusterGroup("adopted")))),
+		"taint a cluster":          as.patch(managedCluster("c2"), `{"spec":{"taints":[{"key":"a","effect":"NoSelect"}]}}`),
+		"hold a cluster":           as.patch(managedCluster("c2"), `{"metadata":{"finalizers":["`+registration.Finalizer+`"]}}`),
+		// What it is worth beyond its task.
+		"read Secrets in a namespace that it made": as.list("Secret", "c1"),
+		"bring every cluster to look gone":         as.patchStatus(managedCluster("c2"), `{"status":{"conditions":[]}}`),
+	} {
+		w.want(managerSA, what, true, err)
+	}
+	w.want(managerSA, "read Secrets elsewhere", false, as.list("Secret", "kube-system"))
+}
+
+// request is a certificate request by somebody who asks to be subject.
+func (w *worth) request(name, cluster string, subject pkix.Name) string {
+	w.Helper()
+	key := harness.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(w.T)
+	der := harness.Must(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: subject}, key))(w.T)
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+	return fmt.Sprintf(`{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, metadata: {name: %s, labels: {%s: %q}},
+		spec: {signerName: %s, usages: [client auth], request: %s}}`,
+		name, registration.ClusterNameLabel, cluster, registration.SignerName, base64.StdEncoding.EncodeToString(block))
+}
+
+// TestWorth_OfHubCertificateApprover approves what it should not, and uses what it holds without a use for it.
+func TestWorth_OfHubCertificateApprover(t *testing.T) {
+	t.Parallel()
+	w := newWorth(t)
+	w.accept()
+	as := w.as(approverSA)
+	subject := pkix.Name{CommonName: "system:kube-controller-manager"}
+	decide := func(name, cluster, requester string, decision certificatesv1.RequestConditionType) error {
+		// The requester is whom the front says, and members of system:masters may be called anything.
+		config := w.hub.UserConfig(requester, "system:masters")
+		by := actor{worth: w, Client: harness.Must(client.New(config, client.Options{}))(t)}
+		surely{by}.create(w.request(name, cluster, subject))
+		requests := harness.Kube(t, w.hub.UserConfig(w.users[approverSA].name, w.users[approverSA].groups...)).CertificatesV1().CertificateSigningRequests()
+		request := harness.Must(requests.Get(t.Context(), name, metav1.GetOptions{}))(t)
+		request.Status.Conditions = append(request.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+			Type: decision, Status: corev1.ConditionTrue, Reason: "Test"})
+		return harness.ErrorOf(requests.UpdateApproval(t.Context(), name, request, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}}))
+	}
+	const approved, denied = certificatesv1.CertificateApproved, certificatesv1.CertificateDenied
+	agent := w.users[hubAgent].name
+	for what, err := range map[string]error{
+		"be kube-controller-manager":   as.create(w.request("new", "c1", subject)),
+		"approve for hub-apiserver":    decide("apiserver", "c1", w.users[apiserverSA].name, approved),
+		"approve for kube-system":      decide("kube-system", "c1", "system:serviceaccount:kube-system:a", approved),
+		"approve for a node":           decide("node", "c1", "system:node:a", approved),
+		"approve for another cluster":  decide("other", "c2", agent, approved),
+		"approve what no cluster asks": decide("none", "", agent, approved),
+		"deny what others ask":         decide("denied", "c1", agent, denied),
+		"give an agent rights":         as.patch(roleOf(clusterMap+"c1", ""), `{"rules":[{"apiGroups":["certificates.k8s.io"],"resources":["certificatesigningrequests"],"verbs":["create"]}]}`),
+		"say what a cluster is":        as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"annotations":{"`+registration.AnnotationGranted+`":"now"}}}`),
+		"say who may ask":              as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"annotations":{"registration.clusterhub.dev/requesters":"eve"}}}`),
+		"say another thing of a role":  as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"true"}}}`),
+		"label a role":                 as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}}`),
+		"change a shared role":         as.patch(roleOf(registration.AgentClusterRole, ""), `{"metadata":{"annotations":{"registration.clusterhub.dev/a":"b"}}}`),
+		"say what a cluster runs":      as.patchStatus(managedCluster("c1"), `{"status":{"version":{"kubernetes":"v1.0.0"}}}`),
+		"label a cluster":              as.update(managedCluster("c1"), "b", "metadata", "labels", "a"),
+		"say how a cluster is":         as.patchStatus(managedCluster("c1"), `{"status":{"conditions":[{"type":"HubAcceptedManagedCluster","status":"True","reason":"a","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`),
+		"shut a cluster out":           as.update(managedCluster("c1"), false, "spec", "hubAcceptsClient"),
+		"accept a cluster":             as.update(managedCluster("c2"), true, "spec", "hubAcceptsClient"),
+	} {
+		w.want(approverSA, what, false, err)
+	}
+	for what, err := range map[string]error{
+		"remember a key": as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"annotations":{"registration.clusterhub.dev/key-sha256":"00","registration.clusterhub.dev/key-since":"now"}}}`),
+		"say that a request waits": as.patchStatus(managedCluster("c1"), `{"status":{"conditions":[{"type":"ClientCertificateRequestWaits","status":"True",
+			"reason":"a","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`),
+		// What it is worth beyond its task: a policy cannot see whom a request asks to be.
+		"approve whatever an agent asks": decide("renewal", "c1", agent, approved),
+		"… or a bootstrap token":         decide("first", "c1", "system:bootstrap:abcdef", approved),
+		"… or one of its flags":          decide("named", "c1", "joiner", approved),
+	} {
+		w.want(approverSA, what, true, err)
+	}
+}
+
+// TestWorth_OfHubAPIServer has it ask for the tokens of others, and lead its clients elsewhere.
+func TestWorth_OfHubAPIServer(t *testing.T) {
+	t.Parallel()
+	w := newWorth(t)
+	as := w.as(apiserverSA)
+	const ca = "hub-apiserver-serving-ca"
+	for what, err := range map[string]error{
+		"a token of another":                as.create(secretOf("clusterhub-system", "new", "kubernetes.io/service-account-token", managerSA)),
+		"another Secret":                    as.create(secretOf("clusterhub-system", "new", "kubernetes.io/tls", "")),
+		"lead requests away":                as.patch(apiService, `{"spec":{"service":{"name":"eve"}}}`),
+		"have its API collected as garbage": as.patch(apiService, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"gone"}]}}`),
+		"have its certificate unproven":     as.patch(apiService, `{"spec":{"insecureSkipTLSVerify":true,"caBundle":null}}`),
+	} {
+		w.want(apiserverSA, what, false, err)
+	}
+	w.want(apiserverSA, "its own CA", true, as.update(secretOf("clusterhub-system", ca, "kubernetes.io/tls", ""), "a", "metadata", "annotations", "a"))
+	// The Secret is gone, or has never been there because the certificate is the admin's.
+	if err := w.admin.CoreV1().Secrets("clusterhub-system").Delete(t.Context(), ca, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.want(apiserverSA, "a token of another by the name of its own Secret", false,
+		as.create(secretOf("clusterhub-system", ca, "kubernetes.io/service-account-token", managerSA)))
+}
+
+// TestWorth_OfAClusterProvider has it ask for the token of a ServiceAccount beside requests.
+func TestWorth_OfAClusterProvider(t *testing.T) {
+	t.Parallel()
+	w := newWorth(t)
+	w.asAdmin().create(bindingIn("default", "provider", "clusterhub:cluster-provider-secrets", asUser(w.users[providerSA].name)))
+	as := w.as(providerSA)
+	harness.Eventually(t, "it may write Secrets", func(context.Context) (bool, error) {
+		err := as.create(secretOf("default", "new", "Opaque", ""))
+		return err == nil, err
+	})
+	harness.Eventually(t, "it may not have tokens made", func(context.Context) (bool, error) {
+		err := as.create(secretOf("default", "new", "kubernetes.io/service-account-token", "default"))
+		return apierrors.IsForbidden(err), nil
+	})
+	w.want(providerSA, "read Secrets elsewhere", false, as.list("Secret", "kube-system"))
+
+	// In its own namespace it says which Cluster has a cluster. The Secrets are those of admins, and of other providers.
+	const (
+		kubeconfigs = "clusters.clusterhub.dev/kubeconfig"
+		request     = `"ownerReferences":[{"apiVersion":"clusters.openmcp.cloud/v1alpha1","kind":"AccessRequest","name":"a","uid":"a"}]`
+	)
+	own, other := secretOf("openmcp-system", "own", kubeconfigs, ""), secretOf("openmcp-system", "other", "Opaque", "")
+	answer := `{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"openmcp-system","name":"answer",` + request + `}}`
+	for _, secret := range []string{own, other, answer} {
+		w.asAdmin().create(secret)
+	}
+	harness.Eventually(t, "it may not replace a cluster", func(context.Context) (bool, error) {
+		err := as.patch(own, `{"data":{"kubeconfig":"YQ=="}}`)
+		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy"), nil
+	})
+	for what, err := range map[string]error{
+		"replace a cluster":                   as.patch(own, `{"stringData":{"kubeconfig":"a"}}`),
+		"let other namespaces have it":        as.patch(own, `{"metadata":{"annotations":{"clusters.clusterhub.dev/namespaces":"*"}}}`),
+		"remove an annotation":                as.patch(own, `{"metadata":{"annotations":null}}`),
+		"give it to another provider":         as.patch(own, `{"metadata":{"labels":{"clusters.openmcp.cloud/provider":"eve"}}}`),
+		"have it collected as garbage":        as.patch(own, `{"metadata":{`+request+`}}`),
+		"keep it from being deleted":          as.patch(own, `{"metadata":{"finalizers":["example.com/eve"]}}`),
+		"freeze it":                           as.patch(own, `{"immutable":true}`),
+		"change what another has":             as.patch(other, `{"data":{"tls.key":"Yg=="}}`),
+		"make a Secret of another its answer": as.patch(other, `{"metadata":{`+request+`},"data":{"tls.key":"Yg=="}}`),
+	} {
+		w.want(providerSA, what, false, err)
+	}
+	for what, err := range map[string]error{
+		"say who has it": as.patch(own, `{"metadata":{"annotations":{"clusters.clusterhub.dev/holder":"a","clusters.clusterhub.dev/holder-name":"b"}}}`),
+		"answer again":   as.patch(answer, `{"data":{"kubeconfig":"YQ=="}}`),
+	} {
+		w.want(providerSA, what, true, err)
+	}
+}

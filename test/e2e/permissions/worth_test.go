@@ -1,0 +1,309 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package permissions
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+)
+
+// Components whose identity may fall into wrong hands. hubAgent is an agent of the cluster c1 on the hub, spokeAgent the same
+// agent on its own cluster.
+const (
+	apiserverSA = "hub-apiserver"
+	managerSA   = "hub-controller-manager"
+	approverSA  = "hub-certificate-approver"
+	providerSA  = "cluster-provider-kubeconfig"
+	hubAgent    = "an agent of c1"
+	spokeAgent  = "an agent on its cluster"
+	bootstrap   = "a bootstrap identity"
+)
+
+// worth is a hub as artifacts/deploy makes it, without its processes, where a test acts as each of its components.
+type worth struct {
+	*testing.T
+	hub   *localhub.Hub
+	admin kubernetes.Interface
+	users map[string]identity
+}
+
+type identity struct {
+	name   string
+	groups []string
+	client client.Client
+}
+
+func newWorth(t *testing.T) *worth {
+	t.Helper()
+	h := harness.OwnHub(t, func(c *localhub.Config) { c.WithoutHubControllerManager, c.WithoutKubeControllerManager = true, true })
+	w := &worth{T: t, hub: h, admin: harness.Kube(t, h.AdminConfig()), users: map[string]identity{}}
+	for name, namespace := range map[string]string{
+		apiserverSA: "clusterhub-system", managerSA: "clusterhub-system", approverSA: "clusterhub-system", providerSA: "openmcp-system",
+	} {
+		w.add(name, "system:serviceaccount:"+namespace+":"+name, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
+	}
+	w.add(hubAgent, registration.ClusterUser("c1", "agent"), registration.ClusterGroup("c1"), registration.ManagedClustersGroup)
+	w.add(spokeAgent, "system:serviceaccount:"+registration.AgentNamespace+":"+registration.AgentServiceAccount)
+	w.add(bootstrap, registration.BootstrapServiceAccount)
+	harness.MustKubectlOf(t, h, "", "apply", "--server-side", "-k", harness.Overlay("cluster-provider"))
+	harness.MustKubectlOf(t, h, w.read("bootstrap.yaml"), "apply", "--server-side", "-f", "-")
+	agent := strings.Split(w.read("agent.yaml"), "\n---\n")
+	agent = slices.DeleteFunc(agent, func(object string) bool { return strings.Contains(object, "kind: Deployment") })
+	harness.MustKubectlOf(t, h, strings.Join(agent, "\n---\n"), "apply", "--server-side", "-f", "-")
+	w.awaitPolicies()
+	return w
+}
+
+func (w *worth) read(manifest string) string {
+	w.Helper()
+	return string(harness.Must(os.ReadFile(filepath.Join(harness.Root, "pkg", "cli", "manifests", manifest)))(w.T))
+}
+
+func (w *worth) add(as, name string, groups ...string) {
+	w.Helper()
+	groups = append(groups, "system:authenticated")
+	w.users[as] = identity{name: name, groups: groups, client: harness.Must(client.New(w.hub.UserConfig(name, groups...), client.Options{}))(w.T)}
+}
+
+// awaitPolicies waits for the last policies of the file in both servers. Servers learn of them in their order.
+func (w *worth) awaitPolicies() {
+	w.Helper()
+	w.asAdmin().create(managedCluster("c1"))
+	w.asAdmin().create(managedCluster("c2"))
+	for as, attack := range map[string]func() error{
+		apiserverSA: func() error { return w.as(apiserverSA).patch(apiService, `{"spec":{"versionPriority":99}}`) },
+		approverSA: func() error {
+			return w.as(approverSA).update(managedCluster("c1"), "a", "metadata", "annotations", "a")
+		},
+	} {
+		harness.Eventually(w.T, "the policies are in force", func(context.Context) (bool, error) {
+			err := attack()
+			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
+				return false, fmt.Errorf("%s: %w", as, err)
+			}
+			return true, nil
+		})
+	}
+}
+
+// actor does what is tried, in dry run.
+type actor struct {
+	*worth
+	client.Client
+	dry bool
+}
+
+func (w *worth) as(component string) actor {
+	return actor{worth: w, Client: w.users[component].client, dry: true}
+}
+
+// asAdmin makes what is there, as whoever it was.
+func (w *worth) asAdmin() surely {
+	return surely{actor{worth: w, Client: harness.Must(client.New(w.hub.AdminConfig(), client.Options{}))(w.T)}}
+}
+
+type surely struct{ actor }
+
+func (m surely) create(manifest string) {
+	m.Helper()
+	if err := m.actor.create(manifest); err != nil {
+		m.Fatalf("%v: %s", err, manifest)
+	}
+}
+
+func (a actor) object(manifest string) *unstructured.Unstructured {
+	a.Helper()
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil {
+		a.Fatalf("%v: %s", err, manifest)
+	}
+	return object
+}
+
+func (a actor) create(manifest string) error {
+	a.Helper()
+	var options []client.CreateOption
+	if a.dry {
+		options = append(options, client.DryRunAll)
+	}
+	return a.Create(a.Context(), a.object(manifest), options...)
+}
+
+func (a actor) patch(manifest, body string) error {
+	a.Helper()
+	return a.Patch(a.Context(), a.object(manifest), client.RawPatch("application/merge-patch+json", []byte(body)), client.DryRunAll)
+}
+
+// update sets one field of what is there.
+func (a actor) update(manifest string, value any, field ...string) error {
+	a.Helper()
+	object := a.object(manifest)
+	if err := a.asAdmin().Get(a.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		a.Fatal(err)
+	}
+	if err := unstructured.SetNestedField(object.Object, value, field...); err != nil {
+		a.Fatal(err)
+	}
+	return a.Update(a.Context(), object, client.DryRunAll)
+}
+
+func (a actor) patchStatus(manifest, body string) error {
+	a.Helper()
+	return a.Status().Patch(a.Context(), a.object(manifest), client.RawPatch("application/merge-patch+json", []byte(body)), client.DryRunAll)
+}
+
+func (a actor) list(kind, namespace string) error {
+	a.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("v1")
+	list.SetKind(kind + "List")
+	return a.List(a.Context(), list, client.InNamespace(namespace))
+}
+
+func (a actor) delete(manifest string) error {
+	a.Helper()
+	return a.Delete(a.Context(), a.object(manifest), client.DryRunAll)
+}
+
+// want compares what came of a try with what is expected.
+func (w *worth) want(as, what string, allowed bool, err error) {
+	w.Helper()
+	switch {
+	case allowed && err != nil:
+		w.Errorf("%s: %s: is refused, and should not be: %v", as, what, err)
+	case !allowed && err == nil:
+		w.Errorf("%s: %s: is allowed", as, what)
+	case !allowed && !apierrors.IsForbidden(err):
+		w.Errorf("%s: %s: %v, want 403", as, what, err)
+	}
+}
+
+// worthRight is one of RBAC. A resource is GROUP/RESOURCE/SUBRESOURCE, where the group and the subresource may be empty.
+type worthRight struct{ verb, resource, namespace, name string }
+
+func (r worthRight) String() string {
+	return fmt.Sprintf("%s %s %s/%s", r.verb, r.resource, r.namespace, r.name)
+}
+
+// TestWorth_RightsThatAreAsGoodAsOthers has, for rights by which somebody becomes somebody else, or lets others in, who has them.
+// What is in no list, nobody has.
+func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorth(t)
+	w.accept()
+	const (
+		rbac, certificates, admission = "rbac.authorization.k8s.io", "certificates.k8s.io", "admissionregistration.k8s.io"
+		clusters, openmcp             = "cluster.open-cluster-management.io", "clusters.openmcp.cloud"
+	)
+	for r, has := range map[worthRight][]string{
+		{"bind", rbac + "/clusterroles/", "", "cluster-admin"}:   nil,
+		{"escalate", rbac + "/clusterroles/", "", "any"}:         nil,
+		{"escalate", rbac + "/roles/", "kube-system", "any"}:     nil,
+		{"create", rbac + "/roles/", "kube-system", ""}:          nil,
+		{"update", rbac + "/clusterroles/", "", "any"}:           nil,
+		{"impersonate", "/users/", "", "admin"}:                  nil,
+		{"impersonate", "/groups/", "", "system:masters"}:        nil,
+		{"impersonate", "/serviceaccounts/", "kube-system", "a"}: nil,
+
+		{"create", "/serviceaccounts/token", "kube-system", "a"}:        nil,
+		{"create", "/serviceaccounts/token", "clusterhub-system", "a"}:  nil,
+		{"create", "/pods/", "kube-system", ""}:                         nil,
+		{"create", "/pods/", "clusterhub-system", ""}:                   nil,
+		{"create", "/pods/exec", "kube-system", "a"}:                    nil,
+		{"create", "/pods/exec", "clusterhub-system", "a"}:              nil,
+		{"patch", "apps/deployments/", "clusterhub-system", managerSA}:  nil,
+		{"get", "/secrets/", "kube-system", "a"}:                        nil,
+		{"list", "/secrets/", "kube-system", ""}:                        nil,
+		{"list", "/secrets/", "clusterhub-system", ""}:                  nil,
+		{"get", "/secrets/", "clusterhub-system", "a"}:                  nil,
+		{"create", "/secrets/", "kube-system", ""}:                      nil,
+		{"update", "/configmaps/", "kube-system", "aws-auth"}:           nil,
+		{"update", "/configmaps/", "clusterhub-system", "a"}:            nil,
+		{"proxy", "/nodes/", "", "a"}:                                   nil,
+		{"create", "/nodes/proxy", "", "a"}:                             nil,
+		{"create", "apiregistration.k8s.io/apiservices/", "", "a"}:      nil,
+		{"patch", "apiregistration.k8s.io/apiservices/", "", "v1.apps"}: nil,
+
+		{"create", admission + "/validatingadmissionpolicies/", "", ""}:         nil,
+		{"delete", admission + "/validatingadmissionpolicies/", "", "a"}:        nil,
+		{"patch", admission + "/validatingadmissionpolicies/", "", "a"}:         nil,
+		{"delete", admission + "/validatingadmissionpolicybindings/", "", "a"}:  nil,
+		{"patch", admission + "/validatingadmissionpolicybindings/", "", "a"}:   nil,
+		{"create", admission + "/mutatingwebhookconfigurations/", "", ""}:       nil,
+		{"create", admission + "/mutatingadmissionpolicies/", "", ""}:           nil,
+		{"create", admission + "/validatingwebhookconfigurations/", "", ""}:     nil,
+		{"sign", certificates + "/signers/", "", registration.SignerName}:       nil,
+		{"approve", certificates + "/signers/", "", "kubernetes.io/legacy"}:     nil,
+		{"update", certificates + "/certificatesigningrequests/status", "", ""}: nil,
+
+		{"update", clusters + "/managedclusters/accept", "", "c1"}:                       nil,
+		{"update", "register.open-cluster-management.io/managedclusters/accept", "", ""}: nil,
+		{"delete", clusters + "/managedclusters/", "", "c1"}:                             nil,
+		{"create", clusters + "/managedclusters/label", "", harness.SetLabel + ":prod"}:  nil,
+		{"create", clusters + "/managedclustersets/bind", "", "prod"}:                    nil,
+		{"update", clusters + "/managedclusters/", "", "c2"}:                             {managerSA, approverSA},
+		{"update", clusters + "/managedclusters/", "", "c1"}:                             {managerSA, approverSA, hubAgent},
+		{"create", openmcp + "/accessrequests/", "default", ""}:                          nil,
+		{"create", openmcp + "/accessrequests/token", "default", "a"}:                    nil,
+		{"access", openmcp + "/clusters/", "default", "a"}:                               nil,
+		{"patch", openmcp + "/accessrequests/status", "default", "a"}:                    {managerSA, providerSA},
+		{"patch", openmcp + "/accessrequests/", "default", "a"}:                          {managerSA, providerSA},
+
+		// What policies hold to its task.
+		{"approve", certificates + "/signers/", "", registration.SignerName}:                {approverSA},
+		{"update", certificates + "/certificatesigningrequests/approval", "", "a"}:          {approverSA},
+		{"create", certificates + "/certificatesigningrequests/", "", ""}:                   {managerSA, approverSA, hubAgent, bootstrap},
+		{"create", rbac + "/clusterrolebindings/", "", ""}:                                  {managerSA},
+		{"create", rbac + "/rolebindings/", "kube-system", ""}:                              {managerSA},
+		{"create", rbac + "/clusterroles/", "", ""}:                                         {managerSA},
+		{"patch", rbac + "/clusterroles/", "", "a"}:                                         {managerSA, approverSA},
+		{"bind", rbac + "/clusterroles/", "", registration.InspectorClusterRole}:            {managerSA},
+		{"delete", "/namespaces/", "", "default"}:                                           {managerSA},
+		{"create", "/namespaces/", "", ""}:                                                  {managerSA, spokeAgent},
+		{"patch", "/namespaces/", "", "default"}:                                            {spokeAgent},
+		{"create", "coordination.k8s.io/leases/", "kube-system", ""}:                        {managerSA},
+		{"delete", "coordination.k8s.io/leases/", "kube-system", "kube-controller-manager"}: nil,
+		{"patch", "coordination.k8s.io/leases/", "kube-system", "kube-controller-manager"}:  nil,
+		{"create", "/secrets/", "clusterhub-system", ""}:                                    {apiserverSA},
+
+		// What a component is for. Token sources are what access to clusters is given by.
+		{"get", "/secrets/", "clusterhub-access", "a"}:                             {apiserverSA, providerSA},
+		{"create", "/secrets/", "clusterhub-access", ""}:                           {providerSA},
+		{"list", "/secrets/", "openmcp-system", ""}:                                {providerSA},
+		{"get", "/secrets/", "default", "a"}:                                       nil,
+		{"create", "authentication.k8s.io/tokenreviews/", "", ""}:                  {apiserverSA},
+		{"create", clusters + "/managedclusters/", "", ""}:                         {bootstrap},
+		{"get", "/secrets/", registration.AgentNamespace, "hub-kubeconfig-secret"}: {spokeAgent},
+	} {
+		for as, user := range w.users {
+			parts := strings.Split(r.resource, "/")
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: user.name, Groups: user.groups, ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Verb: r.verb, Group: parts[0], Resource: parts[1], Subresource: parts[2], Namespace: r.namespace, Name: r.name,
+				},
+			}}
+			answer := harness.Must(w.admin.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{}))(t)
+			if want := slices.Contains(has, as); answer.Status.Allowed != want {
+				t.Errorf("%s: %s: %t, want %t (%s)", as, r, answer.Status.Allowed, want, answer.Status.Reason)
+			}
+		}
+	}
+}

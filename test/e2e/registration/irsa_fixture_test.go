@@ -1,0 +1,294 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/aws-sdk-go-v2/service/sts/types"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientauthv1 "k8s.io/client-go/pkg/apis/clientauthentication/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/clusterhub/clusterhub/pkg/irsa"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+	"github.com/clusterhub/clusterhub/test/fakeaws"
+)
+
+const (
+	stsAudience = "sts.amazonaws.com"
+	// nodesOnly is what aws-auth has before a cluster has joined.
+	nodesOnly = `# The nodes of the hub.
+- rolearn: arn:aws:iam::111111111111:role/nodes
+  username: system:node:{{EC2PrivateDNSName}}
+  groups: [system:bootstrappers, system:nodes]
+`
+)
+
+// eks is AWS and a hub in it, whose kube-apiserver knows its users as one of EKS does.
+type eks struct {
+	*localhub.Hub
+	config localhub.Config
+	aws    *fakeaws.Server
+	// env makes a process take that for AWS.
+	env []string
+	// account is the hub's, members that of the clusters, and other that of a stranger.
+	account, members, other *fakeaws.Account
+	self                    irsa.Cluster
+	creator                 string
+	// tokenFile has the token that hub-controller-manager comes to AWS with.
+	tokenFile string
+}
+
+func newEKS(t *testing.T, change ...func(*localhub.Config)) *eks {
+	t.Helper()
+	server := harness.Must(fakeaws.Start(1))(t)
+	t.Cleanup(server.Close)
+	e := &eks{aws: server, self: irsa.Cluster{Partition: "aws", Region: "us-west-2", Account: "111111111111", Name: "hub"}}
+	e.account = harness.Must(server.AddAccount(e.self.Account, e.self.Region))(t)
+	e.members = harness.Must(server.AddAccount("222222222222", "eu-west-1"))(t)
+	e.other = harness.Must(server.AddAccount("333333333333", "eu-west-1"))(t)
+	e.account.AddCluster(fakeaws.Cluster{Name: e.self.Name})
+	dir := t.TempDir()
+	ca := filepath.Join(dir, "aws.crt")
+	if err := os.WriteFile(ca, server.CA(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The authenticator asks nobody who is not called as STS is. Loopback needs no proxy. The AWS CLI keeps credentials in HOME.
+	e.env = []string{"HTTPS_PROXY=" + server.URL(), "AWS_CA_BUNDLE=" + ca, "AWS_EC2_METADATA_DISABLED=true", "HOME=" + dir,
+		"AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null"}
+
+	e.config = harness.HubConfig(dir)
+	e.config.Log = t.Logf
+	e.config.Issuer = "https://oidc.eks.us-west-2.amazonaws.com/id/HUB"
+	e.config.EKS = &localhub.EKS{ClusterName: e.self.Name, Env: append([]string{"SSL_CERT_FILE=" + ca}, e.env...)}
+	e.config.FrontArgs = []string{"--authentication-token-webhook-cache-ttl=1s"}
+	token := filepath.Join(dir, "hub-controller-manager.token")
+	e.tokenFile, e.creator = token, harness.Must(irsa.CreatorRoleARN(e.self))(t)
+	e.config.HubControllerManagerArgs = []string{"--registration-drivers=csr,awsirsa", "--hub-cluster-arn=" + e.self.String(), "--eks-access=aws-auth"}
+	e.config.HubControllerManagerEnv = append([]string{"AWS_ROLE_ARN=" + e.creator, "AWS_WEB_IDENTITY_TOKEN_FILE=" + token}, e.env...)
+	for _, do := range change {
+		do(&e.config)
+	}
+	// AWS has to know the hub's keys before its controllers start.
+	e.config.WithoutHubControllerManager = true
+	e.Hub = harness.Must(localhub.Start(t.Context(), e.config))(t)
+	t.Cleanup(e.Stop)
+	provider := trustTokensOf(t, e.account, e.Hub, e.config.Issuer)
+	e.addRole(t, e.account, fakeaws.Role{
+		Name:     roleName(e.creator),
+		Trust:    irsa.WebIdentityTrustPolicy(e.self, provider, "system:serviceaccount:clusterhub-system:hub-controller-manager").JSON(),
+		Policies: map[string]string{"creator": irsa.CreatorPolicy(e.self, false).JSON()},
+	})
+	writeToken(t, e.Hub, "clusterhub-system", "hub-controller-manager", token)
+	awsAuth := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "aws-auth"}, Data: map[string]string{"mapRoles": nodesOnly}}
+	harness.Must(harness.Kube(t, e.AdminConfig()).CoreV1().ConfigMaps("kube-system").Create(t.Context(), awsAuth, metav1.CreateOptions{}))(t)
+	if err := e.StartHubControllerManager(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func roleName(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
+
+func (e *eks) addRole(t *testing.T, account *fakeaws.Account, role fakeaws.Role) (arn string) {
+	t.Helper()
+	return harness.Must(account.AddRole(role))(t)
+}
+
+// trustTokensOf makes an account trust the tokens of a cluster's ServiceAccounts, and returns what policies call it.
+func trustTokensOf(t *testing.T, account *fakeaws.Account, h *localhub.Hub, issuer string) (provider string) {
+	t.Helper()
+	keys := harness.Must(harness.Get(t, h.AdminConfig(), "/openid/v1/jwks"))(t)
+	harness.Must(account.AddOIDCProviderJWKS(issuer, []byte(keys)))(t)
+	return strings.TrimPrefix(issuer, "https://")
+}
+
+// requestToken gets a token of a ServiceAccount, which is made if there is none.
+func requestToken(t *testing.T, h *localhub.Hub, namespace, account, audience string) string {
+	t.Helper()
+	accounts := harness.Kube(t, h.AdminConfig()).CoreV1().ServiceAccounts(namespace)
+	_, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{})
+	tolerate(t, err)
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}}
+	return harness.Must(accounts.CreateToken(t.Context(), account, request, metav1.CreateOptions{}))(t).Status.Token
+}
+
+// writeToken does what EKS does for a pod: its ServiceAccount's token for AWS is in a file.
+func writeToken(t *testing.T, h *localhub.Hub, namespace, account, file string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(requestToken(t, h, namespace, account, stsAudience)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eksManaged is a managed cluster in EKS.
+type eksManaged struct {
+	*managed
+	eks   *eks
+	roles irsa.Identity
+	// tokenFile has the token that its agent comes to AWS with.
+	tokenFile string
+	stop      func()
+	whole     *testing.T // its agent outlives parts of the test
+}
+
+// newManaged starts a cluster in EKS, with the IAM role of its agent.
+func (e *eks) newManaged(t *testing.T) *eksManaged {
+	t.Helper()
+	issuer := "https://oidc.eks.eu-west-1.amazonaws.com/id/" + strings.ToUpper(harness.Unique("id"))
+	m := &eksManaged{managed: newManaged(t, e.Hub, issuer), eks: e, whole: t}
+	self := irsa.Cluster{Partition: "aws", Region: e.members.Region, Account: e.members.ID, Name: "eks-" + m.name}
+	m.roles = harness.Must(irsa.NewIdentity(e.self, self))(t)
+	provider := trustTokensOf(t, e.members, m.Hub, issuer)
+	subject := "system:serviceaccount:" + registration.AgentNamespace + ":" + registration.AgentServiceAccount
+	e.addRole(t, e.members, fakeaws.Role{
+		Name: m.roles.ManagedRole(), Tags: m.roles.Tags(),
+		Trust:    irsa.WebIdentityTrustPolicy(self, provider, subject).JSON(),
+		Policies: map[string]string{"become-hub-role": m.roles.ManagedAccessPolicy().JSON()},
+	})
+	token := filepath.Join(t.TempDir(), "token")
+	writeToken(t, m.Hub, registration.AgentNamespace, registration.AgentServiceAccount, token)
+	m.tokenFile = token
+	m.env = append([]string{"AWS_ROLE_ARN=" + m.roles.ManagedRoleARN(), "AWS_WEB_IDENTITY_TOKEN_FILE=" + token}, e.env...)
+	return m
+}
+
+// start starts the agent, in the place of one that runs.
+func (m *eksManaged) start(args ...string) {
+	m.whole.Helper()
+	if m.stop != nil {
+		m.stop()
+	}
+	m.stop = m.agent(m.whole, append([]string{"--registration-auth=awsirsa", "--eks-hub-cluster-arn=" + m.roles.Hub.String(),
+		"--managed-cluster-arn=" + m.roles.Managed.String()}, args...)...)
+}
+
+// run runs a command of hub-agent with the agent's environment, and returns what it prints.
+func (m *eksManaged) run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), harness.Binary(t, "hub-agent"), args...)
+	cmd.Env = append(os.Environ(), m.env...)
+	complaints := &strings.Builder{}
+	cmd.Stderr = complaints
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("hub-agent %s: %w: %s", args[0], err, strings.TrimSpace(complaints.String()))
+	}
+	return string(out), err
+}
+
+// credential is what hub-agent eks-token gives to kubectl.
+func (m *eksManaged) credential(t *testing.T, args ...string) *clientauthv1.ExecCredentialStatus {
+	t.Helper()
+	out := harness.Must(m.run(t, append([]string{"eks-token", "--region=" + m.roles.Hub.Region}, args...)...))(t)
+	var credential clientauthv1.ExecCredential
+	if err := json.Unmarshal([]byte(out), &credential); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return credential.Status
+}
+
+// token is one that the hub takes.
+func (m *eksManaged) token(t *testing.T) string {
+	t.Helper()
+	return m.credential(t, "--cluster-name="+m.roles.Hub.Name, "--role-arn="+m.roles.HubRoleARN()).Token
+}
+
+// withToken reaches the hub with a token and nothing else.
+func (e *eks) withToken(token string) *rest.Config {
+	config := rest.AnonymousClientConfig(e.AdminConfig())
+	config.BearerToken = token
+	return config
+}
+
+// identity reaches the hub by the kubeconfig in the agent's secret, as kubectl would in the agent's pod.
+func (m *eksManaged) identity(t *testing.T) *rest.Config {
+	t.Helper()
+	file := harness.Must(clientcmd.Load(m.secret(t).Data[registration.KeyKubeconfig]))(t)
+	for _, auth := range file.AuthInfos {
+		if auth.Exec.Command == "hub-agent" {
+			auth.Exec.Command = harness.Binary(t, "hub-agent")
+		}
+		for _, variable := range m.env {
+			name, value, _ := strings.Cut(variable, "=")
+			auth.Exec.Env = append(auth.Exec.Env, clientcmdapi.ExecEnvVar{Name: name, Value: value})
+		}
+	}
+	return harness.Must(clientcmd.NewDefaultClientConfig(*file, nil).ClientConfig())(t)
+}
+
+// leaseVersion changes each time that the agent renews its lease; it is "" when there is none.
+func (m *eksManaged) leaseVersion(ctx context.Context, t *testing.T) string {
+	t.Helper()
+	lease, err := harness.Kube(t, m.eks.AdminConfig()).CoordinationV1().Leases(m.name).Get(ctx, registration.LeaseName, metav1.GetOptions{})
+	if err != nil {
+		return ""
+	}
+	return lease.ResourceVersion
+}
+
+// awaitRenewal waits until the agent renews its lease.
+func (m *eksManaged) awaitRenewal(t *testing.T) {
+	t.Helper()
+	before := ""
+	harness.Eventually(t, "the agent renews its lease", func(ctx context.Context) (bool, error) {
+		now := m.leaseVersion(ctx, t)
+		renewed := before != "" && now != "" && now != before
+		before = now
+		return renewed, nil
+	})
+}
+
+// mapRoles is what aws-auth has.
+func (e *eks) mapRoles(t *testing.T) string {
+	t.Helper()
+	return harness.Must(harness.Kube(t, e.AdminConfig()).CoreV1().ConfigMaps("kube-system").Get(t.Context(), "aws-auth", metav1.GetOptions{}))(t).Data["mapRoles"]
+}
+
+// sts is AWS's STS for whoever has the credentials, and for those who have none.
+func (e *eks) sts(c fakeaws.Credentials) *sts.Client {
+	if c.AccessKeyID == "" {
+		return sts.New(sts.Options{Region: e.members.Region, BaseEndpoint: aws.String(e.aws.URL())})
+	}
+	return sts.NewFromConfig(e.members.Config(c))
+}
+
+func credentialsOf(c *types.Credentials) fakeaws.Credentials {
+	return fakeaws.Credentials{AccessKeyID: *c.AccessKeyId, SecretAccessKey: *c.SecretAccessKey, SessionToken: *c.SessionToken}
+}
+
+// byToken assumes a role by a token of a ServiceAccount.
+func (e *eks) byToken(ctx context.Context, role, token string) (fakeaws.Credentials, error) {
+	out, err := e.sts(fakeaws.Credentials{}).AssumeRoleWithWebIdentity(ctx, &sts.AssumeRoleWithWebIdentityInput{
+		RoleArn: &role, RoleSessionName: aws.String("test"), WebIdentityToken: &token})
+	if err != nil {
+		return fakeaws.Credentials{}, err
+	}
+	return credentialsOf(out.Credentials), nil
+}
+
+// byRole assumes a role with the credentials of another.
+func (e *eks) byRole(ctx context.Context, role string, c fakeaws.Credentials) (fakeaws.Credentials, error) {
+	out, err := e.sts(c).AssumeRole(ctx, &sts.AssumeRoleInput{RoleArn: &role, RoleSessionName: aws.String("test")})
+	if err != nil {
+		return fakeaws.Credentials{}, err
+	}
+	return credentialsOf(out.Credentials), nil
+}

@@ -1,0 +1,14 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package registration tests how clusters join a hub, prove who they are, and leave: by certificates and by AWS IAM.
+package registration
+
+import (
+	"os"
+	"testing"
+
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+)
+
+func TestMain(m *testing.M) { os.Exit(harness.Run(m)) }
