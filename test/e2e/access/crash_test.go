@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
@@ -184,12 +185,12 @@ func (h *accessHub) use(t *testing.T, ar *v1alpha1.AccessRequest) (stop func()) 
 	ended := make(chan int)
 	go func() {
 		uses := 0
-		for ; ctx.Err() == nil; uses++ {
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
 			if _, err := user.CoreV1().Nodes().List(ctx, listOptions()); err != nil && ctx.Err() == nil {
 				t.Errorf("the kubeconfig of %s does not work: %v", ar.Name, err)
 			}
-			time.Sleep(100 * time.Millisecond)
-		}
+			uses++
+		}, 100*time.Millisecond)
 		ended <- uses
 	}()
 	return func() {
@@ -209,7 +210,7 @@ func (h *accessHub) killUntil(t *testing.T, d *harness.Daemon, what string, ok f
 	t.Helper()
 	for life := 500 * time.Millisecond; life < accessTimeout/4; life += 250 * time.Millisecond {
 		d.Restart()
-		time.Sleep(life)
+		time.Sleep(life) // a moment of the process that nothing tells of is what it is to be killed in
 		if done, err := ok(t.Context()); err != nil {
 			t.Fatal(err)
 		} else if done {

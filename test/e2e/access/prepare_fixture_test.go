@@ -32,6 +32,8 @@ type preparation struct {
 	client.Client
 	hub  *localhub.Hub
 	kill func()
+	// said is what hub-controller-manager has said since it was started.
+	said *harness.Buffer
 }
 
 const holder = "example.com/holder"
@@ -55,6 +57,7 @@ func (p *preparation) start(args ...string) {
 		"--leader-elect=false", "--health-probe-bind-address=0", "--metrics-bind-address=0",
 	}, args...)...)
 	out, ended := &harness.Buffer{}, make(chan struct{})
+	p.said = out
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		p.Fatal(err)
@@ -115,6 +118,16 @@ func (p *preparation) await(what string, object client.Object, ok func() bool) t
 		return err == nil && ok(), err
 	})
 	return time.Since(start)
+}
+
+// outlives waits until the time of every request is over that was made before, and has a ttl of so much: one that was made later,
+// and may live for longer, has come to its end.
+func (p *preparation) outlives(ttl time.Duration, labels map[string]string) {
+	p.Helper()
+	later := accessRequest("teams")
+	later.Labels, later.Spec.TTL = labels, &metav1.Duration{Duration: ttl + time.Second}
+	p.create(later)
+	p.awaitGone(later)
 }
 
 func (p *preparation) awaitGone(object client.Object) {

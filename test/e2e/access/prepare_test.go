@@ -169,7 +169,7 @@ func TestAccessPrepare(t *testing.T) {
 		if len(again.Annotations) != 0 {
 			p.Errorf("annotations %v", again.Annotations)
 		}
-		time.Sleep(2 * time.Second) // its time is over
+		p.outlives(time.Second, nil)
 		p.await("the ignored one is there", ignored, func() bool { return true })
 		if ignored.Status.Phase != "" || ignored.Status.ObservedGeneration != 0 || len(ignored.Labels) != 0 {
 			p.Errorf("it is %+v", ignored)
@@ -255,49 +255,6 @@ func deniedStays(p *preparation) {
 	p.awaitGone(c)
 }
 
-func switchedOff(p *preparation) {
-	p.start("--access-controllers=")
-	defer p.kill()
-	c := p.cluster()
-	a := toCluster(accessRequest("teams"), c)
-	p.create(a)
-	p.await("the Cluster is kept all the same", c, func() bool { return slices.Contains(c.Finalizers, v1alpha1.AccessFinalizer) })
-	time.Sleep(500 * time.Millisecond) // many times what a preparation takes
-	p.await("the request", a, func() bool { return true })
-	if len(a.Labels) != 0 || a.Status.Phase != "" {
-		p.Errorf("the request is prepared: %+v", a)
-	}
-	p.patch(c, `{"metadata":{"finalizers":["`+v1alpha1.AccessFinalizer+`"]}}`)
-	for _, object := range []client.Object{c, a} {
-		if err := p.Delete(p.Context(), object); err != nil {
-			p.Fatal(err)
-		}
-	}
-	p.awaitGone(c)
-}
-
-func onlyWhatIsSelected(p *preparation) {
-	p.start("--access-request-selector=landscape in (dev, test), !frozen")
-	defer p.kill()
-	c := p.cluster()
-	other, frozen, selected := toCluster(accessRequest("teams"), c), toCluster(accessRequest("teams"), c), toCluster(accessRequest("teams"), c)
-	selected.Labels, frozen.Labels = map[string]string{"landscape": "dev"}, map[string]string{"landscape": "test", "frozen": ""}
-	frozen.Spec.TTL = &metav1.Duration{Duration: time.Second}
-	p.create(other, frozen, selected)
-	p.awaitPrepared(selected)
-	time.Sleep(2 * time.Second) // the time of the frozen one is over
-	for _, a := range []*v1alpha1.AccessRequest{other, frozen} {
-		p.await("it is there", a, func() bool { return true })
-		if a.Labels[v1alpha1.ProviderLabel] != "" || a.Status.Phase != "" {
-			p.Errorf("it is prepared: %+v", a)
-		}
-	}
-	p.patch(other, `{"metadata":{"labels":{"landscape":"test"}}}`)
-	p.awaitPrepared(other)
-	p.patch(frozen, `{"metadata":{"labels":{"frozen":null}}}`)
-	p.awaitGone(frozen)
-}
-
 func deniedByPolicy(p *preparation) {
 	config := filepath.Join(p.TempDir(), "config.yaml")
 	if err := os.WriteFile(config, []byte(`
@@ -349,7 +306,7 @@ func survivesKills(p *preparation) {
 		}
 		p.await("the first is being looked at", batch[0], func() bool { return batch[0].Status.Phase != "" })
 		p.grant(r, c)
-		time.Sleep(rand.N(100 * time.Millisecond))
+		time.Sleep(rand.N(100 * time.Millisecond)) // no moment that anything tells of
 		p.kill()
 		all = append(all, batch...)
 		unprepared := 0

@@ -118,7 +118,11 @@ func (p *providing) keepsOutOfEachOthersWay(t *testing.T) {
 	p.run("another")
 	secret := p.granted(t, three)
 	p.patch(t, c, `{"metadata":{"annotations":{"openmcp.cloud/operation":"reconcile"}}}`)
-	time.Sleep(time.Second)
+	harness.Eventually(t, "the provider has looked at the Cluster", func(context.Context) (bool, error) {
+		p.get(t, c)
+		return len(c.Annotations[v1alpha1.OperationAnnotation]) == 0, nil
+	})
+	p.past(t, c)
 	if again := p.granted(t, three); again.ResourceVersion != secret.ResourceVersion {
 		t.Error("what is in place has been granted again")
 	}

@@ -235,6 +235,16 @@ func (p *providing) look(t *testing.T, ar *v1alpha1.AccessRequest) {
 	p.patch(t, ar, `{"metadata":{"annotations":{"looked":"`+rand.String(5)+`"}}}`)
 }
 
+// past waits until the provider is past what was written before: it takes requests in their order, and has given access to a
+// Cluster, and taken it back, for one that came later.
+func (p *providing) past(t *testing.T, c *v1alpha1.Cluster) {
+	t.Helper()
+	later := p.request(t, harness.Unique("later"), c, &v1alpha1.TokenConfig{RoleRefs: []v1alpha1.RoleRef{viewer}})
+	p.granted(t, later)
+	p.delete(t, later)
+	p.awaitGone(t, later)
+}
+
 func (p *providing) delete(t *testing.T, object client.Object) {
 	t.Helper()
 	if err := p.client.Delete(t.Context(), object); err != nil {

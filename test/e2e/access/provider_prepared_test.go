@@ -34,7 +34,7 @@ func (p *providing) grantsOnlyWhatIsPrepared(t *testing.T) {
 	p.patch(t, ar, toAdmin)
 	nothing := func(when string) {
 		t.Helper()
-		time.Sleep(time.Second)
+		p.past(t, p.cluster)
 		if left := p.left(t, "existing", "edited"); len(left) > 0 {
 			t.Fatalf("%s, there is %v", when, left)
 		}

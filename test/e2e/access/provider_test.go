@@ -180,7 +180,7 @@ func (p *providing) renews(t *testing.T) {
 	fresh := string(first.Data["kubeconfig"])
 	p.patch(t, first, fmt.Sprintf(`{"stringData":{"creationTimestamp":"%d"}}`, time.Now().Add(-time.Hour).Unix()))
 	p.look(t, ar)
-	time.Sleep(time.Second)
+	p.past(t, p.cluster)
 	if p.get(t, first); string(first.Data["kubeconfig"]) != fresh {
 		t.Error("a token that is young has been renewed")
 	}
@@ -201,7 +201,7 @@ func (p *providing) followsChanges(t *testing.T) {
 	})
 	p.granted(t, ar)
 	p.patch(t, ar, `{"spec":{"token":{"permissions":null,"roleRefs":[{"kind":"ClusterRole","name":"edit"}]}}}`)
-	time.Sleep(500 * time.Millisecond)
+	p.past(t, p.cluster)
 	if left := p.left(t, "existing", "changing"); len(left) != 4 {
 		t.Errorf("a Granted request whose spec has changed was not waited for: %v", left)
 	}
@@ -289,7 +289,7 @@ func (p *providing) ignores(t *testing.T) {
 	p.granted(t, ar)
 	p.patch(t, ar, `{"metadata":{"annotations":{"openmcp.cloud/operation":"ignore"}}}`)
 	p.delete(t, ar)
-	time.Sleep(time.Second)
+	p.past(t, p.cluster)
 	if p.get(t, ar); len(p.left(t, "existing", "ignored")) == 0 {
 		t.Error("an ignored request has been worked on")
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterscheduler"
@@ -31,8 +32,18 @@ func (s *scheduled) promptlyGranted(request *v1alpha1.ClusterRequest) {
 	}
 }
 
-// settled is how long a request has waited that is beyond its first quick tries.
-const settled = 4 * time.Second
+// failures is how often a request has to be tried again, since this process started.
+func (s *scheduled) failures() (sum float64) {
+	s.Helper()
+	for _, family := range harness.Must(metrics.Registry.Gather())(s.T) {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == "controller_runtime_reconcile_errors_total" && metric.GetLabel()[0].GetValue() == "clusterscheduler" {
+				sum += metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
+}
 
 func TestAccessScheduler_WhatClustersAreNotGiven(t *testing.T) {
 	s := newScheduled(t, 1, `
@@ -71,9 +82,12 @@ scheduler:
 	s.alone("one that goes, until it is gone", func(s *scheduled) {
 		old := s.place("two", "two", v1alpha1.TENANCY_SHARED, func(c *v1alpha1.Cluster) { c.Finalizers = []string{holder} })
 		s.delete(old)
+		before := s.failures()
 		request := s.ask("two")
 		s.await(request, v1alpha1.REQUEST_PENDING, "WaitingForClusterDeletion")
-		time.Sleep(settled)
+		if tries := s.failures() - before; tries > 0 {
+			s.Errorf("it is tried again %v times, and waits for nothing", tries)
+		}
 		s.patch(old, `{"metadata":{"finalizers":null}}`)
 		s.promptlyGranted(request)
 	})
@@ -100,12 +114,15 @@ scheduler:
   purposeMappings:
     late: {template: {spec: {profile: `+name+`, tenancy: Exclusive, kubernetes: {version: 1.33.3}}}}
 `)
+	before := s.failures()
 	request := s.ask("late")
 	s.await(request, v1alpha1.REQUEST_PENDING, "ClusterRejected")
 	if message := request.Status.Conditions[0].Message; !strings.Contains(message, name) {
 		t.Errorf("the message is %q", message)
 	}
-	time.Sleep(settled)
+	harness.Eventually(t, "the next try is far away", func(context.Context) (bool, error) {
+		return harness.Holds(s.failures() >= before+quickTries, "it is not")
+	})
 	profile := create(t, &v1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ClusterProfileSpec{
 		ProviderRef: v1alpha1.LocalObjectReference{Name: "kind"}, ProviderConfigRef: v1alpha1.LocalObjectReference{Name: "late"},
 		SupportedVersions: []v1alpha1.SupportedK8sVersion{{Version: "1.30.0"}},
@@ -114,7 +131,6 @@ scheduler:
 		err := s.Get(ctx, client.ObjectKeyFromObject(request), request)
 		return strings.Contains(request.Status.Conditions[0].Message, "1.33.3"), err
 	})
-	time.Sleep(settled)
 	s.patch(profile, `{"spec":{"supportedVersions":[{"version":"1.33.3"}]}}`)
 	s.promptlyGranted(request)
 }

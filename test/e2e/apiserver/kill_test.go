@@ -56,7 +56,7 @@ func TestKill_NothingAcknowledgedIsLost(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(time.Second + rand.N(time.Second)) // some writes, at no particular moment
+		time.Sleep(time.Second + rand.N(time.Second)) // some writes, and no moment that anything tells of
 		h.KillHubAPIServer(0)
 		cancel()
 		writers.Wait()
