@@ -18,6 +18,9 @@ import (
 
 const systemNamespace = "clusterhub-system"
 
+// runDir has the locks and ids of the processes, in the directory of every hub.
+const runDir = "run"
+
 // LockFile is in the directory of every hub: whoever holds it may start and stop its processes.
 const LockFile = "lock"
 
@@ -33,7 +36,7 @@ func open(config Config) (*Hub, error) {
 		}
 		*dir = absolute
 	}
-	for _, dir := range []string{"", "logs", "run", "pki"} {
+	for _, dir := range []string{"", "logs", runDir, "pki"} {
 		if err := os.MkdirAll(filepath.Join(config.Dir, dir), 0o700); err != nil {
 			return nil, err
 		}
@@ -47,7 +50,7 @@ func open(config Config) (*Hub, error) {
 		return nil, fmt.Errorf("the hub in %s is being started or stopped by another command: wait for it", config.Dir)
 	}
 	h := &Hub{config: config, started: map[string]bool{}, lock: lock}
-	if h.ports, err = readPorts(h.path("ports.json")); err == nil {
+	if h.ports, err = readPorts(h.config.portsFile()); err == nil {
 		err = h.refuseFormer()
 	}
 	if err != nil {
@@ -64,9 +67,26 @@ func (h *Hub) unlock() {
 	}
 }
 
-func (h *Hub) frontURL() string { return "https://" + localserver.Address(h.ports[procFront]) }
+// frontURL is where clients reach a front.
+func (h *Hub) frontURL(replica int) string {
+	return "https://" + localserver.Address(h.ports[memberName(procFront, replica)])
+}
 
-// etcds are the processes of this hub that are an etcd.
+// runningFronts are those that run. When none does, as before the first start, they are those that will.
+func (h *Hub) runningFronts() (running []int) {
+	all := h.members(procFront)
+	for _, i := range all {
+		if h.running(memberName(procFront, i)) {
+			running = append(running, i)
+		}
+	}
+	if len(running) == 0 {
+		return all
+	}
+	return running
+}
+
+// etcds are the etcds of this hub, by the name of their first process.
 func (h *Hub) etcds() []string {
 	if h.config.ExternalEtcd {
 		return []string{procEtcd, procHubEtcd}
@@ -74,27 +94,84 @@ func (h *Hub) etcds() []string {
 	return []string{procEtcd}
 }
 
-// etcd is one of the hub's, by the name of its process.
+// etcd is one of the hub's, by the name of its first process.
 func (h *Hub) etcd(name string) localserver.Etcd {
-	return localserver.Etcd{
-		Port: h.ports[name], PeerPort: h.ports[name+peerPort], DataDir: h.path(name), Certificates: h.certificates(),
-		ServerCA: serverCA, ClientCA: etcdClientCA(name), PeerCA: etcdPeerCA(name), Server: name, Client: name + "-client", Peer: name + "-peer",
-		UnsafeNoFsync: h.config.UnsafeNoFsync,
+	etcd := localserver.Etcd{
+		Certificates: h.certificates(), ServerCA: serverCA, ClientCA: etcdClientCA(name), PeerCA: etcdPeerCA(name),
+		Server: name, Client: name + "-client", Peer: name + "-peer", UnsafeNoFsync: h.config.UnsafeNoFsync,
+	}
+	for _, i := range h.members(name) {
+		member := memberName(name, i)
+		etcd.Members = append(etcd.Members, localserver.EtcdMember{
+			Port: h.ports[member], PeerPort: h.ports[member+peerPort], DataDir: h.path(member),
+		})
+	}
+	return etcd
+}
+
+// StartEtcd starts a member of each etcd and waits until they serve, which needs most of the others.
+func (h *Hub) StartEtcd(ctx context.Context, member int) error { return h.startEtcds(ctx, member) }
+
+// KillEtcd ends a member of each etcd with SIGKILL.
+func (h *Hub) KillEtcd(member int) {
+	for _, name := range h.etcds() {
+		h.kill(memberName(name, member))
 	}
 }
 
-func (h *Hub) startFront(ctx context.Context) error {
+// startEtcds starts members of each etcd. All are started before one is waited for: a member of a new etcd serves only when
+// most of the others run.
+func (h *Hub) startEtcds(ctx context.Context, members ...int) error {
+	for _, name := range h.etcds() {
+		for _, i := range members { // the number of members is read from the directories, so all of them are there first
+			if err := os.MkdirAll(h.path(memberName(name, i)), 0o700); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range h.etcds() {
+		for _, i := range members {
+			if err := h.launch(memberName(name, i), "etcd", h.etcd(name).Args(i), nil); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range h.etcds() {
+		for _, i := range members {
+			etcd := h.etcd(name).Through(i)
+			serves := func(ctx context.Context) bool { return dials(ctx, etcd.Members[0].Port) && etcd.Alive(ctx) == nil }
+			if err := h.await(ctx, memberName(name, i), serves); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// startFronts starts etcd and all kube-apiservers.
+func (h *Hub) startFronts(ctx context.Context) error {
 	if err := h.identify(); err != nil {
 		return err
 	}
-	for _, name := range h.etcds() {
-		listens := func(ctx context.Context) bool { return dials(ctx, h.ports[name]) }
-		if err := h.run(ctx, name, "etcd", h.etcd(name).Args(), nil, listens); err != nil {
+	if err := h.startEtcds(ctx, h.members(procEtcd)...); err != nil {
+		return err
+	}
+	for _, i := range h.members(procFront) {
+		if err := h.StartFront(ctx, i); err != nil {
 			return err
 		}
 	}
+	if h.config.EKS == nil {
+		return nil
+	}
+	return h.startAuthenticator(ctx)
+}
+
+// StartFront starts a kube-apiserver and waits until it is ready.
+func (h *Hub) StartFront(ctx context.Context, replica int) error {
+	name := memberName(procFront, replica)
 	server := localserver.KubeAPIServer{
-		Port: h.ports[procFront], Certificates: h.certificates(), Server: procFront, ClientCA: clientBundle,
+		Port: h.ports[name], Certificates: h.certificates(), Server: procFront, ClientCA: clientBundle,
 		Issuer: cmp.Or(h.config.Issuer, localserver.DefaultIssuer), Etcd: h.etcd(procEtcd),
 	}
 	args := append(server.Args(),
@@ -110,16 +187,25 @@ func (h *Hub) startFront(ctx context.Context) error {
 		}
 		args = append(args, flag...)
 	}
-	err := h.run(ctx, procFront, "kube-apiserver", append(args, h.config.FrontArgs...), nil, func(ctx context.Context) bool {
-		client, err := kubernetes.NewForConfig(h.AdminConfig())
+	err := h.run(ctx, name, procFront, append(args, h.config.FrontArgs...), nil, func(ctx context.Context) bool {
+		client, err := kubernetes.NewForConfig(h.FrontConfig(replica))
 		if err != nil {
 			return false
 		}
 		_, err = client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 		return err == nil
 	})
-	if err != nil || h.config.EKS == nil {
+	if err != nil {
 		return err
 	}
-	return h.startAuthenticator(ctx)
+	return h.kubeconfigs()
+}
+
+// KillFront ends a kube-apiserver with SIGKILL. The kubeconfigs name another one from then on; a process that has read one before
+// has to be started again to see that.
+func (h *Hub) KillFront(replica int) {
+	h.kill(memberName(procFront, replica))
+	if err := h.kubeconfigs(); err != nil {
+		h.config.Log("%v", err)
+	}
 }

@@ -67,7 +67,7 @@ func (h *Hub) deploy(ctx context.Context) error {
 		return err
 	}
 	for _, s := range apiServices {
-		s.Spec.Service.Port = new(int32(h.ports[replicaName(0)]))
+		s.Spec.Service.Port = new(int32(h.ports[procHubAPIServer]))
 		data, err := json.Marshal(map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
 			"metadata": map[string]any{"name": s.Name}, "spec": s.Spec})
 		if err != nil {
@@ -113,7 +113,7 @@ func (h *Hub) apiServices() ([]apiregistrationv1.APIService, error) {
 
 // startHub starts our servers and waits until the front serves what they do.
 func (h *Hub) startHub(ctx context.Context) error {
-	for i := range h.config.Replicas {
+	for _, i := range h.members(procHubAPIServer) {
 		if err := h.StartHubAPIServer(ctx, i); err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (h *Hub) startKubeControllerManager(ctx context.Context) error {
 	if h.config.WithoutKubeControllerManager {
 		return nil
 	}
-	kubeconfig, certs := h.path(procKCM+".kubeconfig"), h.certificates()
+	kubeconfig, certs := h.kubeconfigFile(procKCM), h.certificates()
 	args := []string{
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", h.ports[procKCM]),
 		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
@@ -148,8 +148,8 @@ func (h *Hub) startKubeControllerManager(ctx context.Context) error {
 
 // StartHubAPIServer starts a replica of hub-apiserver and waits until it is ready.
 func (h *Hub) StartHubAPIServer(ctx context.Context, replica int) error {
-	name := replicaName(replica)
-	kubeconfig := h.path(procHubAPIServer + ".kubeconfig")
+	name := memberName(procHubAPIServer, replica)
+	kubeconfig := h.kubeconfigFile(name)
 	args := []string{
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", h.ports[name]),
 		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
@@ -192,7 +192,7 @@ func (h *Hub) approves() bool {
 
 func (h *Hub) startControllers(ctx context.Context, name string, args ...string) error {
 	health, metrics := h.ports[name+healthPort], h.ports[name+metricsPort]
-	args = append(args, "--kubeconfig="+h.path(name+".kubeconfig"),
+	args = append(args, "--kubeconfig="+h.kubeconfigFile(name),
 		fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", health),
 		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", metrics))
 	args = append(args, h.config.HubControllerManagerArgs...)
@@ -208,7 +208,7 @@ func (h *Hub) StartHubAgent(ctx context.Context, args ...string) error {
 		return err
 	}
 	health := h.ports[procHubAgent+healthPort]
-	args = append([]string{"--spoke-kubeconfig=" + kubeconfig, "--cluster-server-url=" + h.frontURL(),
+	args = append([]string{"--spoke-kubeconfig=" + kubeconfig, "--cluster-server-url=" + h.frontURL(h.runningFronts()[0]),
 		"--cluster-ca-file=" + h.certificates().Cert(serverCA), fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", health)}, args...)
 	return h.run(ctx, procHubAgent, procHubAgent, args, nil, func(ctx context.Context) bool { return healthy(ctx, health, "/healthz") })
 }
@@ -229,13 +229,11 @@ func healthy(ctx context.Context, port int, path string) bool {
 
 // KillHubAPIServer ends a replica with SIGKILL.
 func (h *Hub) KillHubAPIServer(replica int) {
-	if err := h.process(replicaName(replica)).Kill(); err != nil {
-		h.config.Log("%v", err)
-	}
+	h.kill(memberName(procHubAPIServer, replica))
 }
 
 // StopHubAPIServer ends a replica gracefully.
-func (h *Hub) StopHubAPIServer(replica int) { h.stop(replicaName(replica)) }
+func (h *Hub) StopHubAPIServer(replica int) { h.stop(memberName(procHubAPIServer, replica)) }
 
 // StopHubControllerManager ends hub-controller-manager and hub-certificate-approver gracefully.
 func (h *Hub) StopHubControllerManager() {
@@ -244,8 +242,8 @@ func (h *Hub) StopHubControllerManager() {
 	}
 }
 
-// RouteFront makes the front use one replica of hub-apiserver, and waits until all our APIServices are available. Their
-// OpenAPI documents, which kubectl explain needs, follow within two seconds.
+// RouteFront makes the fronts use one replica of hub-apiserver, and waits until all our APIServices are available at each front
+// that runs. Their OpenAPI documents, which kubectl explain needs, follow within two seconds.
 func (h *Hub) RouteFront(ctx context.Context, replica int) error {
 	client, err := aggregatorclient.NewForConfig(h.AdminConfig())
 	if err != nil {
@@ -265,15 +263,25 @@ func (h *Hub) RouteFront(ctx context.Context, replica int) error {
 		}
 		return nil
 	}
-	if err := patch(`{"spec":{"service":{"port":%d}}}`, h.ports[replicaName(replica)]); err != nil {
+	if err := patch(`{"spec":{"service":{"port":%d}}}`, h.ports[memberName(procHubAPIServer, replica)]); err != nil {
 		return err
+	}
+	var fronts []aggregatorclient.Interface
+	for _, i := range h.runningFronts() {
+		front, err := aggregatorclient.NewForConfig(h.FrontConfig(i))
+		if err != nil {
+			return err
+		}
+		fronts = append(fronts, front)
 	}
 	last := ""
 	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
-		for _, s := range ours {
-			if ok, why := served(ctx, client, s); !ok {
-				last = why
-				return false, nil
+		for _, front := range fronts {
+			for _, s := range ours {
+				if ok, why := served(ctx, front, s); !ok {
+					last = why
+					return false, nil
+				}
 			}
 		}
 		return true, nil

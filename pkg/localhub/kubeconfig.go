@@ -10,20 +10,51 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// kubeconfig writes a kubeconfig for the front with the certificate of that name inside. It keeps the contexts of other
-// clusters that a user has put in.
-func (h *Hub) kubeconfig(file, name string) error {
+// adminClient is a member of system:masters.
+const adminClient = "admin"
+
+func (h *Hub) kubeconfigFile(client string) string { return h.path(client + ".kubeconfig") }
+
+// clients are those that have a kubeconfig: a hub-apiserver has one of its own, so that not all of them need the same front.
+func (h *Hub) clients() []string {
+	names := []string{adminClient, procKCM, procHubController, procHubApprover, procHubAgent, procProvider}
+	for _, i := range h.members(procHubAPIServer) {
+		names = append(names, memberName(procHubAPIServer, i))
+	}
+	return names
+}
+
+// kubeconfigs writes those of all clients that have a certificate.
+func (h *Hub) kubeconfigs() error {
+	for _, name := range h.clients() {
+		if kind, _ := memberOf(name); !h.has(kind) {
+			continue
+		}
+		if err := h.kubeconfig(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kubeconfig writes the kubeconfig of a client with its certificate inside, for a front that runs. It keeps the contexts of
+// other clusters that a user has put in.
+func (h *Hub) kubeconfig(client string) error {
 	read := func(file string) []byte {
 		data, _ := os.ReadFile(file) // client-go says so when it is missing
 		return data
 	}
-	certs := h.certificates()
+	certs, file := h.certificates(), h.kubeconfigFile(client)
+	name, i := memberOf(client)
+	fronts := h.runningFronts()
 	const local = "clusterhub-local"
 	config, err := clientcmd.LoadFromFile(file)
 	if err != nil {
 		config = clientcmdapi.NewConfig()
 	}
-	config.Clusters[local] = &clientcmdapi.Cluster{Server: h.frontURL(), CertificateAuthorityData: read(certs.Cert(serverCA))}
+	config.Clusters[local] = &clientcmdapi.Cluster{
+		Server: h.frontURL(fronts[i%len(fronts)]), CertificateAuthorityData: read(certs.Cert(serverCA)),
+	}
 	config.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: read(certs.Cert(name)), ClientKeyData: read(certs.Key(name))}
 	config.Contexts[local] = &clientcmdapi.Context{Cluster: local, AuthInfo: name}
 	config.CurrentContext = local

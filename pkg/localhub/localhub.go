@@ -18,6 +18,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
 // Config says which processes make up the hub, and where.
@@ -31,11 +33,16 @@ type Config struct {
 	// Detach lets the processes live on when this one ends. Without it they die with it.
 	Detach bool
 
-	// Plain leaves out all that is ours: what runs is a Kubernetes cluster without nodes, to be managed by a hub.
+	// Plain leaves out all that is ours: what runs is a Kubernetes cluster without nodes, to be managed by a hub, or to manage others.
 	Plain bool
-	// Replicas is the number of hub-apiservers, 1 by default. Several need ExternalEtcd.
-	Replicas int
-	// ExternalEtcd gives hub-apiserver an etcd of its own outside of its process.
+	// FrontReplicas is the number of kube-apiservers, Replicas that of hub-apiservers, EtcdMembers that of the members of each etcd, 1
+	// or 3. 0 is what the directory has, and 1 when it is new. API servers come and go with a start; members of an etcd cannot.
+	FrontReplicas, Replicas, EtcdMembers int
+	// Clusters is the number of plain clusters beside the hub, which start and stop with it; see Hub.Clusters. 0 is what the
+	// directory has. There cannot be fewer.
+	Clusters int
+	// ExternalEtcd gives hub-apiserver an etcd of its own outside of its process. Several hub-apiservers, and hubs with an etcd of
+	// three members, have that anyway.
 	ExternalEtcd bool
 	// WithoutKubeControllerManager and WithoutHubControllerManager leave a process out.
 	WithoutKubeControllerManager, WithoutHubControllerManager bool
@@ -63,12 +70,14 @@ type Hub struct {
 	ports  ports
 	// started are the processes that this one has started.
 	started map[string]bool
-	lock    *os.File
-	taken   net.Listener // a port that no process may have, or nil
+	// clusters are those of Config.Clusters that this one has started.
+	clusters []*Hub
+	lock     *os.File
+	taken    net.Listener // a port that no process may have, or nil
 }
 
-// Names of the processes; they are also the names of their logs. Replicas of hub-apiserver beyond the first have
-// "-1", "-2"… behind the name.
+// Names of the processes; they are also the names of their logs. Where there are several, those beyond the first have "-1",
+// "-2"… behind the name.
 const (
 	procEtcd          = "etcd"
 	procHubEtcd       = "hub-etcd"
@@ -82,27 +91,17 @@ const (
 	procAuthenticator = "aws-iam-authenticator"
 )
 
-func replicaName(i int) string {
-	if i == 0 {
-		return procHubAPIServer
-	}
-	return fmt.Sprintf("%s-%d", procHubAPIServer, i)
-}
-
 // Start starts what does not run yet, restarts those of our servers that have changed, and waits until the hub serves. When
 // that fails, what it started is stopped again; what ran before, and did not have to be restarted, goes on.
 func Start(ctx context.Context, config Config) (*Hub, error) {
-	if config.Replicas == 0 {
-		config.Replicas = 1
-	}
-	if config.Replicas > 1 && !config.ExternalEtcd {
-		return nil, fmt.Errorf("%d replicas of hub-apiserver need an external etcd", config.Replicas)
-	}
 	h, err := open(config)
 	if err != nil {
 		return nil, err
 	}
 	defer h.unlock()
+	if h.config, err = h.config.within(h.topology()); err != nil {
+		return nil, err
+	}
 	if err := h.start(ctx); err != nil {
 		h.stopStarted()
 		return nil, err
@@ -112,7 +111,6 @@ func Start(ctx context.Context, config Config) (*Hub, error) {
 
 // Open returns the hub in a directory, whatever of it runs, to look at it or to stop it.
 func Open(config Config) (*Hub, error) {
-	config.Replicas = max(config.Replicas, 1)
 	h, err := open(config)
 	if err == nil {
 		h.unlock()
@@ -124,13 +122,22 @@ func (h *Hub) start(ctx context.Context) error {
 	if err := h.checkTools(); err != nil {
 		return err
 	}
-	if err := h.ports.choose(ctx, h.path("ports.json"), h.config.Replicas, h.running); err != nil {
+	if err := h.ports.choose(ctx, h.config.portsFile(), h.config.portNames(), h.running); err != nil {
 		return err
 	}
 	h.config.Log("Starting etcd and kube-apiserver")
-	if err := h.startFront(ctx); err != nil {
+	if err := h.startFronts(ctx); err != nil {
 		return err
 	}
+	if err := h.startBehind(ctx); err != nil {
+		return err
+	}
+	h.stopSurplus()
+	return h.startClusters(ctx)
+}
+
+// startBehind starts what is behind the fronts.
+func (h *Hub) startBehind(ctx context.Context) error {
 	if h.config.Plain {
 		return h.startKubeControllerManager(ctx)
 	}
@@ -176,9 +183,9 @@ func (h *Hub) bin(name string) string { return filepath.Join(h.config.BinDir, na
 func (h *Hub) Dir() string { return h.config.Dir }
 
 // AdminKubeconfig is the path of the kubeconfig of a member of system:masters.
-func (h *Hub) AdminKubeconfig() string { return h.path("admin.kubeconfig") }
+func (h *Hub) AdminKubeconfig() string { return h.kubeconfigFile(adminClient) }
 
-// AdminConfig reaches the front as a member of system:masters. Clients are not slowed down.
+// AdminConfig reaches a front that runs as a member of system:masters. Clients are not slowed down.
 func (h *Hub) AdminConfig() *rest.Config {
 	config, err := clientcmd.BuildConfigFromFlags("", h.AdminKubeconfig())
 	if err != nil {
@@ -188,7 +195,22 @@ func (h *Hub) AdminConfig() *rest.Config {
 	return config
 }
 
-// UserConfig reaches the front as another user, by impersonation.
+// FrontConfig reaches one of several fronts as a member of system:masters, whether it runs or not.
+func (h *Hub) FrontConfig(replica int) *rest.Config {
+	config := h.AdminConfig()
+	config.Host = h.frontURL(replica)
+	return config
+}
+
+// FrontURLs are where the fronts that run are reached.
+func (h *Hub) FrontURLs() (urls []string) {
+	for _, i := range h.runningFronts() {
+		urls = append(urls, h.frontURL(i))
+	}
+	return urls
+}
+
+// UserConfig reaches a front that runs as another user, by impersonation.
 func (h *Hub) UserConfig(user string, groups ...string) *rest.Config {
 	return impersonate(h.AdminConfig(), user, groups)
 }
@@ -196,7 +218,7 @@ func (h *Hub) UserConfig(user string, groups ...string) *rest.Config {
 // HubAPIServerConfig reaches one replica of hub-apiserver directly, past the front, as a member of system:masters.
 func (h *Hub) HubAPIServerConfig(replica int) *rest.Config {
 	config := h.AdminConfig()
-	config.Host = fmt.Sprintf("https://127.0.0.1:%d", h.ports[replicaName(replica)])
+	config.Host = "https://" + localserver.Address(h.ports[memberName(procHubAPIServer, replica)])
 	// Its certificate is of a CA that the hub keeps in its APIServices, for the name of its Service.
 	config.CAFile, config.CAData = "", h.servingCA()
 	config.ServerName = "hub-apiserver.clusterhub-system.svc"
@@ -213,13 +235,6 @@ func impersonate(config *rest.Config, user string, groups []string) *rest.Config
 	return config
 }
 
-// EtcdKeys is what reaches the hub's own etcd when it is external: endpoint, CA, certificate and key.
-func (h *Hub) EtcdKeys() (endpoint, ca, cert, key string) {
-	etcd := h.etcd(procHubEtcd)
-	certs := etcd.Certificates
-	return etcd.URL(), certs.Cert(etcd.ServerCA), certs.Cert(etcd.Client), certs.Key(etcd.Client)
-}
-
 // Kubectl returns kubectl with the admin's kubeconfig.
 func (h *Hub) Kubectl(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, h.bin("kubectl"), append([]string{"--kubeconfig", h.AdminKubeconfig()}, args...)...)
@@ -230,7 +245,7 @@ func (h *Hub) Kubectl(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// PIDs returns the processes that run, by name.
+// PIDs returns the processes that run, by name, without those of clusters beside the hub.
 func (h *Hub) PIDs() map[string]int {
 	pids := map[string]int{}
 	for _, name := range h.processes() {
@@ -241,23 +256,20 @@ func (h *Hub) PIDs() map[string]int {
 	return pids
 }
 
-// stopOrder stops those first that depend on the others.
-func (h *Hub) stopOrder() []string {
-	names := []string{procProvider, procHubAgent, procHubApprover, procHubController, procKCM, procAuthenticator}
-	for i := range h.config.Replicas {
-		names = append(names, replicaName(i))
-	}
-	for _, name := range h.processes() { // replicas of an earlier configuration
-		if strings.HasPrefix(name, procHubAPIServer) && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return append(names, procFront, procHubEtcd, procEtcd)
-}
+// stopOrder has those first that depend on the others.
+var stopOrder = []string{procProvider, procHubAgent, procHubApprover, procHubController, procKCM, procAuthenticator,
+	procHubAPIServer, procFront, procHubEtcd, procEtcd}
 
-// Stop ends all processes, gracefully where they let it.
+// Stop ends all processes, gracefully where they let it, and those of the clusters beside the hub.
 func (h *Hub) Stop() {
 	defer h.unlock()
+	clusters, err := h.Clusters()
+	if err != nil {
+		h.config.Log("%v", err)
+	}
+	for _, c := range clusters {
+		c.Stop()
+	}
 	h.stopProcesses(all)
 }
 
@@ -265,13 +277,18 @@ func all(string) bool { return true }
 
 // stopStarted ends what this process has started.
 func (h *Hub) stopStarted() {
+	for _, c := range h.clusters {
+		c.stopStarted()
+	}
 	h.stopProcesses(func(name string) bool { return h.started[name] })
 }
 
 func (h *Hub) stopProcesses(which func(name string) bool) {
-	for _, name := range h.stopOrder() {
-		if which(name) {
-			h.stop(name)
+	for _, kind := range stopOrder {
+		for _, name := range h.processes() { // one by one: a member of an etcd that leads hands that over to another one
+			if of, _ := memberOf(name); of == kind && which(name) {
+				h.stop(name)
+			}
 		}
 	}
 	if h.taken != nil {

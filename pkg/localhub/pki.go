@@ -78,7 +78,7 @@ func (h *Hub) identify() error {
 		}
 	}
 	for name, subject := range map[string]pkix.Name{
-		"admin":           {CommonName: "admin", Organization: []string{"system:masters"}},
+		adminClient:       {CommonName: "admin", Organization: []string{"system:masters"}},
 		procKCM:           {CommonName: "system:kube-controller-manager"},
 		procHubAPIServer:  serviceAccount(systemNamespace, procHubAPIServer),
 		procHubController: serviceAccount(systemNamespace, procHubController),
@@ -87,9 +87,9 @@ func (h *Hub) identify() error {
 		if err := authorities[clientCA].Client(name, subject); err != nil {
 			return err
 		}
-		if err := h.kubeconfig(h.path(name+".kubeconfig"), name); err != nil {
-			return err
-		}
+	}
+	if err := h.kubeconfigs(); err != nil {
+		return err
 	}
 	clients := []string{clientCA, csrSigner}
 	if h.has(formerClientCA) {
@@ -116,7 +116,11 @@ func (h *Hub) leaveOneCA() error {
 
 // has says whether there is a certificate of that name.
 func (h *Hub) has(name string) bool {
-	_, err := os.Stat(h.certificates().Cert(name))
+	return exists(h.certificates().Cert(name))
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
@@ -136,6 +140,5 @@ func (h *Hub) actAs(process, namespace, name string) (kubeconfig string, err err
 	if err := ca.Client(process, serviceAccount(namespace, name)); err != nil {
 		return "", err
 	}
-	kubeconfig = h.path(process + ".kubeconfig")
-	return kubeconfig, h.kubeconfig(kubeconfig, process)
+	return h.kubeconfigFile(process), h.kubeconfig(process)
 }

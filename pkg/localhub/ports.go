@@ -8,8 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,15 +33,33 @@ const (
 	metricsPort   = portSeparator + "metrics"
 )
 
+// portsFile has the ports.
+func (c Config) portsFile() string { return filepath.Join(c.Dir, "ports.json") }
+
 // portNames are all that the hub may listen on.
-func portNames(replicas int) []string {
-	names := []string{procEtcd, procEtcd + peerPort, procFront, procKCM, procHubEtcd, procHubEtcd + peerPort,
-		procHubController + healthPort, procHubController + metricsPort, procHubApprover + healthPort, procHubApprover + metricsPort,
-		procHubAgent + healthPort, procAuthenticator}
-	for i := range replicas {
-		names = append(names, replicaName(i))
+func (c Config) portNames() []string {
+	names := []string{procKCM, procHubController + healthPort, procHubController + metricsPort,
+		procHubApprover + healthPort, procHubApprover + metricsPort, procHubAgent + healthPort, procAuthenticator}
+	for i := range c.FrontReplicas {
+		names = append(names, memberName(procFront, i))
+	}
+	for i := range c.Replicas {
+		names = append(names, memberName(procHubAPIServer, i))
+	}
+	for i := range c.EtcdMembers {
+		for _, etcd := range []string{procEtcd, procHubEtcd} {
+			names = append(names, memberName(etcd, i), memberName(etcd, i)+peerPort)
+		}
 	}
 	return names
+}
+
+// members is the number of processes of a kind whose ports are known.
+func (p ports) members(kind string) (n int) {
+	for p[memberName(kind, n)] != 0 {
+		n++
+	}
+	return n
 }
 
 func readPorts(file string) (ports, error) {
@@ -59,8 +80,10 @@ func readPorts(file string) (ports, error) {
 // portGrace is how long a port may be taken at first: a process that was killed holds its port until all of it is gone.
 const portGrace = 5 * time.Second
 
-// choose adds the ports that are missing and checks that those of processes that do not run are free.
-func (p ports) choose(ctx context.Context, file string, replicas int, running func(name string) bool) error {
+// choose adds the ports that are missing, forgets those without one of the names, and checks that those of processes that do
+// not run are free.
+func (p ports) choose(ctx context.Context, file string, names []string, running func(name string) bool) error {
+	maps.DeleteFunc(p, func(name string, _ int) bool { return !slices.Contains(names, name) })
 	var held []net.Listener
 	defer func() {
 		for _, l := range held {
@@ -76,11 +99,15 @@ func (p ports) choose(ctx context.Context, file string, replicas int, running fu
 		}
 		l, err := listen(ctx, port)
 		if err != nil {
-			return fmt.Errorf("port %d of %s is taken by another process: end that process, or delete %s to let the hub choose other ports", port, name, file)
+			advice := fmt.Sprintf("end that process, or delete %s to let the hub choose other ports", file)
+			if p.members(procEtcd) > 1 {
+				advice = "end that process; the ports stay what they are, since the members of etcd know each other by theirs"
+			}
+			return fmt.Errorf("port %d of %s is taken by another process: %s", port, name, advice)
 		}
 		held = append(held, l)
 	}
-	for _, name := range portNames(replicas) {
+	for _, name := range names {
 		if p[name] != 0 {
 			continue
 		}

@@ -5,6 +5,7 @@ package localhub
 
 import (
 	"context"
+	"maps"
 	"net"
 	"path/filepath"
 	"strings"
@@ -23,16 +24,17 @@ func TestChoose_WaitsForAPortOfAProcessThatDies(t *testing.T) {
 	defer held.Close()
 	file := filepath.Join(t.TempDir(), "ports.json")
 	nothing := func(string) bool { return false }
+	names := counts(1, 1, 1, 0).portNames()
 
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if err := (ports{procFront: port}).choose(short, file, 1, nothing); err == nil || !strings.Contains(err.Error(), "is taken by another process") {
+	if err := (ports{procFront: port}).choose(short, file, names, nothing); err == nil || !strings.Contains(err.Error(), "is taken by another process") {
 		t.Errorf("a port that stays taken: %v", err)
 	}
 
 	time.AfterFunc(200*time.Millisecond, func() { _ = held.Close() })
 	chosen := ports{procFront: port}
-	if err := chosen.choose(t.Context(), file, 1, nothing); err != nil {
+	if err := chosen.choose(t.Context(), file, names, nothing); err != nil {
 		t.Fatal(err)
 	}
 	if chosen[procFront] != port {
@@ -44,4 +46,39 @@ func TestChoose_WaitsForAPortOfAProcessThatDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = l.Close()
+}
+
+func TestChoose_FollowsTheTopology(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ports.json")
+	large, small := counts(2, 2, 3, 0).portNames(), counts(1, 1, 3, 0).portNames()
+	nothing := func(string) bool { return false }
+	p := ports{}
+	for _, names := range [][]string{large, small, large} {
+		before := maps.Clone(p)
+		if err := p.choose(t.Context(), file, names, nothing); err != nil {
+			t.Fatal(err)
+		}
+		written, err := readPorts(file)
+		if err != nil || !maps.Equal(written, p) || len(p) != len(names) {
+			t.Fatalf("%d ports, %d of them written down, for %d names: %v", len(p), len(written), len(names), err)
+		}
+		for name, port := range before {
+			if p[name] != 0 && p[name] != port {
+				t.Errorf("%s had port %d and has %d", name, port, p[name])
+			}
+		}
+	}
+
+	// Members of an etcd cannot get other ports: it is no advice to delete the file.
+	l, err := net.Listen("tcp", localserver.Address(p["etcd-2/peer"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	err = p.choose(short, file, large, nothing)
+	if err == nil || !strings.Contains(err.Error(), "etcd-2/peer is taken by another process: end that process;") || strings.Contains(err.Error(), "delete") {
+		t.Errorf("the port of a member is taken: %v", err)
+	}
 }

@@ -25,7 +25,7 @@ const startTimeout = 90 * time.Second
 
 // process is one of the hub, whether it runs or not.
 func (h *Hub) process(name string) localserver.Process {
-	return localserver.Process{Dir: h.path("run"), Name: name, LogFile: h.path("logs", name+".log"), Tied: !h.config.Detach}
+	return localserver.Process{Dir: h.path(runDir), Name: name, LogFile: h.path("logs", name+".log"), Tied: !h.config.Detach}
 }
 
 // running says whether a process of the hub runs. If that cannot be told, it does not, and cannot be started either.
@@ -36,12 +36,17 @@ func (h *Hub) running(name string) bool {
 
 // processes are the names of those that have been started at some time.
 func (h *Hub) processes() []string {
-	files, err := filepath.Glob(h.path("run", "*.pid"))
+	return h.withFile(".lock")
+}
+
+// withFile are the processes that have a file with that ending.
+func (h *Hub) withFile(ending string) []string {
+	files, err := filepath.Glob(h.path(runDir, "*"+ending))
 	if err != nil {
 		return nil // of a bad pattern only
 	}
 	for i, file := range files {
-		files[i] = strings.TrimSuffix(filepath.Base(file), ".pid")
+		files[i] = strings.TrimSuffix(filepath.Base(file), ending)
 	}
 	return files
 }
@@ -65,11 +70,24 @@ func fingerprint(bin string, args, env []string) (string, error) {
 // restarted are the binaries that are ours.
 var restarted = []string{procHubAPIServer, procHubController, procHubAgent, procProvider}
 
-// run starts a process unless it is running, and waits until it is ready. One of ours that runs another binary, or with
-// other flags, is restarted; the others are left as they are, and that is said.
+// run starts a process as launch does, and waits until it is ready.
 func (h *Hub) run(ctx context.Context, name, bin string, args, env []string, ready func(context.Context) bool) error {
-	p, fingerprintFile := h.process(name), h.path("run", name+".runs")
-	runs, err := fingerprint(h.bin(bin), args, env)
+	if err := h.launch(name, bin, args, env); err != nil {
+		return err
+	}
+	return h.await(ctx, name, ready)
+}
+
+// launch starts a process unless it is running. One of ours that runs another binary, with other flags, or with another kubeconfig, is
+// restarted; the others are left as they are, and that is said.
+func (h *Hub) launch(name, bin string, args, env []string) error {
+	p, fingerprintFile := h.process(name), h.path(runDir, name+".runs")
+	knows := env
+	if slices.Contains(restarted, bin) { // it reads only once which front to ask
+		kubeconfig, _ := os.ReadFile(h.kubeconfigFile(name))
+		knows = append(slices.Clone(env), string(kubeconfig))
+	}
+	runs, err := fingerprint(h.bin(bin), args, knows)
 	if err != nil {
 		return err
 	}
@@ -78,7 +96,7 @@ func (h *Hub) run(ctx context.Context, name, bin string, args, env []string, rea
 		switch {
 		case err == nil && string(before) == runs:
 		case slices.Contains(restarted, bin):
-			h.config.Log("Restarting %s, whose binary or flags have changed", name)
+			h.config.Log("Restarting %s, whose binary, flags or kubeconfig have changed", name)
 			if err := p.Stop(); err != nil {
 				return err
 			}
@@ -95,7 +113,13 @@ func (h *Hub) run(ctx context.Context, name, bin string, args, env []string, rea
 		}
 		h.started[name] = true
 	}
-	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
+	return nil
+}
+
+// await waits until a process is ready.
+func (h *Hub) await(ctx context.Context, name string, ready func(context.Context) bool) error {
+	p := h.process(name)
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
 		if !h.running(name) {
 			return false, p.Ended()
 		}
@@ -121,11 +145,18 @@ func (h *Hub) stop(name string) {
 	}
 }
 
+// kill ends a process with SIGKILL.
+func (h *Hub) kill(name string) {
+	if err := h.process(name).Kill(); err != nil {
+		h.config.Log("%v", err)
+	}
+}
+
 // refuseFormer tells of processes that earlier versions of this program have started and knew by other files.
 func (h *Hub) refuseFormer() error {
 	var pids []string
-	for _, name := range h.processes() {
-		data, err := os.ReadFile(h.path("run", name+".pid"))
+	for _, name := range h.withFile(".pid") {
+		data, err := os.ReadFile(h.path(runDir, name+".pid"))
 		var pid int
 		if err != nil || len(data) == 0 || data[0] != '{' {
 			continue

@@ -4,14 +4,25 @@
 package localserver
 
 import (
+	"context"
 	"crypto/x509/pkix"
 	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 )
 
-// Etcd is an etcd of one member. It has a CA for each trust: whoever trusts a CA lets in all that it signs.
+// etcdDialTimeout bounds how long a client may take to connect.
+const etcdDialTimeout = 30 * time.Second
+
+// Etcd is an etcd of one member or of several, which share its certificates. It has a CA for each trust: whoever trusts a CA
+// lets in all that it signs.
 type Etcd struct {
-	Port, PeerPort int
-	DataDir        string
+	Members []EtcdMember
 	// Certificates has those that are named below.
 	Certificates Certificates
 	// ServerCA signs Server, the certificate of the etcd; ClientCA signs Client, that of its clients; PeerCA signs Peer, with which
@@ -22,6 +33,17 @@ type Etcd struct {
 	UnsafeNoFsync bool
 }
 
+// EtcdMember is one process of an etcd.
+type EtcdMember struct {
+	Port, PeerPort int
+	DataDir        string
+}
+
+// URL is where clients reach it.
+func (m EtcdMember) URL() string { return "https://" + Address(m.Port) }
+
+func (m EtcdMember) peerURL() string { return "https://" + Address(m.PeerPort) }
+
 // Identify makes the certificates that are missing. The authorities are those of the three CAs, by name.
 func (e Etcd) Identify(authorities map[string]*Authority) error {
 	return errors.Join(
@@ -31,16 +53,33 @@ func (e Etcd) Identify(authorities map[string]*Authority) error {
 	)
 }
 
-// URL is where clients reach it.
-func (e Etcd) URL() string { return "https://" + Address(e.Port) }
+// URLs are where clients reach its members.
+func (e Etcd) URLs() (urls []string) {
+	for _, member := range e.Members {
+		urls = append(urls, member.URL())
+	}
+	return urls
+}
 
-// Args are the flags of etcd.
-func (e Etcd) Args() []string {
-	certs, peer := e.Certificates, "https://"+Address(e.PeerPort)
+// etcdMemberName is what a member calls itself.
+func etcdMemberName(i int) string {
+	if i == 0 {
+		return "local"
+	}
+	return fmt.Sprintf("local-%d", i)
+}
+
+// Args are the flags of one of its members. A member serves once most of them run, so the first start is of all together.
+func (e Etcd) Args(member int) []string {
+	var all []string
+	for i, m := range e.Members {
+		all = append(all, etcdMemberName(i)+"="+m.peerURL())
+	}
+	m, certs := e.Members[member], e.Certificates
 	args := []string{
-		"--name=local", "--data-dir=" + e.DataDir, "--log-level=warn",
-		"--listen-client-urls=" + e.URL(), "--advertise-client-urls=" + e.URL(),
-		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=local=" + peer,
+		"--name=" + etcdMemberName(member), "--data-dir=" + m.DataDir, "--log-level=warn",
+		"--listen-client-urls=" + m.URL(), "--advertise-client-urls=" + m.URL(),
+		"--listen-peer-urls=" + m.peerURL(), "--initial-advertise-peer-urls=" + m.peerURL(), "--initial-cluster=" + strings.Join(all, ","),
 		"--client-cert-auth", "--trusted-ca-file=" + certs.Cert(e.ClientCA),
 		"--cert-file=" + certs.Cert(e.Server), "--key-file=" + certs.Key(e.Server),
 		"--peer-client-cert-auth", "--peer-trusted-ca-file=" + certs.Cert(e.PeerCA),
@@ -58,7 +97,36 @@ func (e Etcd) Args() []string {
 func (e Etcd) ClientFlags() []string {
 	certs := e.Certificates
 	return []string{
-		"--etcd-servers=" + e.URL(), "--etcd-cafile=" + certs.Cert(e.ServerCA),
+		"--etcd-servers=" + strings.Join(e.URLs(), ","), "--etcd-cafile=" + certs.Cert(e.ServerCA),
 		"--etcd-certfile=" + certs.Cert(e.Client), "--etcd-keyfile=" + certs.Key(e.Client),
 	}
+}
+
+// Through is the etcd as clients see it that know one of its members only.
+func (e Etcd) Through(member int) Etcd {
+	e.Members = e.Members[member : member+1]
+	return e
+}
+
+// Connect returns a client.
+func (e Etcd) Connect() (*clientv3.Client, error) {
+	certs := e.Certificates
+	tls, err := transport.TLSInfo{
+		TrustedCAFile: certs.Cert(e.ServerCA), CertFile: certs.Cert(e.Client), KeyFile: certs.Key(e.Client),
+	}.ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	return clientv3.New(clientv3.Config{Endpoints: e.URLs(), TLS: tls, DialTimeout: etcdDialTimeout, Logger: zap.NewNop()})
+}
+
+// Alive reads a key, as etcdctl endpoint health does. That needs most of the members.
+func (e Etcd) Alive(ctx context.Context) error {
+	client, err := e.Connect()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	_, err = client.Get(ctx, "health")
+	return err
 }

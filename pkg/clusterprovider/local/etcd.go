@@ -12,9 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/clusterhub/clusterhub/pkg/localserver"
@@ -26,36 +24,14 @@ const etcdTimeout = 30 * time.Second
 // etcdRecord is what has been decided on the provider's own etcd.
 type etcdRecord struct{ ClientPort, PeerPort int }
 
-// etcd is the provider's own etcd, and its client.
+// etcd is the provider's own etcd.
 type etcd struct{ localserver.Etcd }
-
-func (e etcd) client() (*clientv3.Client, error) {
-	certs := e.Certificates
-	tls, err := transport.TLSInfo{
-		TrustedCAFile: certs.Cert(e.ServerCA), CertFile: certs.Cert(e.Client), KeyFile: certs.Key(e.Client),
-	}.ClientConfig()
-	if err != nil {
-		return nil, err
-	}
-	return clientv3.New(clientv3.Config{Endpoints: []string{e.URL()}, TLS: tls, DialTimeout: etcdTimeout, Logger: zap.NewNop()})
-}
-
-// alive reads a key, as etcdctl endpoint health does.
-func (e etcd) alive(ctx context.Context) error {
-	client, err := e.client()
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	_, err = client.Get(ctx, "health")
-	return err
-}
 
 // deletePrefix removes all that a cluster has stored.
 func (e etcd) deletePrefix(ctx context.Context, prefix string) error {
 	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
-	client, err := e.client()
+	client, err := e.Connect()
 	if err != nil {
 		return err
 	}
@@ -74,8 +50,9 @@ func (p *Provider) etcdCertificates() localserver.Certificates {
 
 func (p *Provider) etcd(ports etcdRecord) etcd {
 	return etcd{localserver.Etcd{
-		Port: ports.ClientPort, PeerPort: ports.PeerPort, DataDir: p.etcdFile("data"), Certificates: p.etcdCertificates(),
-		ServerCA: serverCA, ClientCA: clientCA, PeerCA: peerCA, Server: "etcd", Client: "client", Peer: "peer",
+		Members:      []localserver.EtcdMember{{Port: ports.ClientPort, PeerPort: ports.PeerPort, DataDir: p.etcdFile("data")}},
+		Certificates: p.etcdCertificates(),
+		ServerCA:     serverCA, ClientCA: clientCA, PeerCA: peerCA, Server: "etcd", Client: "client", Peer: "peer",
 		UnsafeNoFsync: p.options.UnsafeNoFsync,
 	}}
 }
@@ -101,7 +78,7 @@ func (p *Provider) ensureEtcd(ctx context.Context) (etcd, error) {
 	if err := e.Identify(authorities); err != nil {
 		return etcd{}, err
 	}
-	if err := p.supervise(proc, filepath.Join(p.options.BinDir, "etcd"), e.Args()); err != nil {
+	if err := p.supervise(proc, filepath.Join(p.options.BinDir, "etcd"), e.Args(0)); err != nil {
 		return etcd{}, err
 	}
 	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, etcdTimeout, true, func(ctx context.Context) (bool, error) {

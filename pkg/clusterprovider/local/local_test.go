@@ -274,7 +274,7 @@ func stored(t *testing.T, p *Provider, uid types.UID) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := e.client()
+	client, err := e.Connect()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -149,7 +149,7 @@ func (p *Provider) probe(ctx context.Context, probed map[localserver.Process]pro
 	}
 	var e etcdRecord
 	if err := readJSON(p.etcdFile("etcd.json"), &e); err == nil {
-		ask(p.etcdProcess(), &p.etcdMu, p.etcd(e).alive)
+		ask(p.etcdProcess(), &p.etcdMu, p.etcd(e).Alive)
 	}
 	uids, err := p.uids()
 	if err != nil {

@@ -1,0 +1,126 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localhub
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The most that one machine is asked for, of fronts and of hub-apiservers each, and of clusters: each front takes some 300 MB, each cluster some 400.
+const (
+	MaxReplicas = 5
+	MaxClusters = 8
+)
+
+// memberName is the name of a process of which there can be several. The first is named by its kind alone.
+func memberName(kind string, i int) string {
+	if i == 0 {
+		return kind
+	}
+	return fmt.Sprintf("%s-%d", kind, i)
+}
+
+// memberOf is the kind of a process, and which of its kind it is.
+func memberOf(name string) (kind string, i int) {
+	if at := strings.LastIndexByte(name, '-'); at > 0 {
+		if i, err := strconv.Atoi(name[at+1:]); err == nil {
+			return name[:at], i
+		}
+	}
+	return name, 0
+}
+
+// clusterName is that of a cluster of Config.Clusters, and of its directory.
+func clusterName(i int) string { return fmt.Sprintf("cluster-%d", i+1) }
+
+// members are the numbers of the processes of a kind, of which there is at least one.
+func (h *Hub) members(kind string) (all []int) {
+	for i := range max(h.ports.members(kind), 1) {
+		all = append(all, i)
+	}
+	return all
+}
+
+// topology is what a directory has of each; all is 0 when it is new.
+type topology struct {
+	fronts, hubAPIServers, clusters int
+	// etcdMembers are those that have data, etcdPorts those whose ports are known.
+	etcdMembers, etcdPorts int
+	// embedded and external say where hub-apiserver has kept its objects.
+	embedded, external bool
+}
+
+func (h *Hub) topology() topology {
+	has := topology{
+		fronts: h.ports.members(procFront), hubAPIServers: h.ports.members(procHubAPIServer), etcdPorts: h.ports.members(procEtcd),
+		embedded: exists(h.path(procHubAPIServer, "etcd")), external: exists(h.path(procHubEtcd)),
+	}
+	for exists(h.path(memberName(procEtcd, has.etcdMembers))) {
+		has.etcdMembers++
+	}
+	for exists(h.path(clusterName(has.clusters))) {
+		has.clusters++
+	}
+	return has
+}
+
+// within completes a configuration by what its directory has, and refuses what that cannot become.
+func (c Config) within(has topology) (Config, error) {
+	for _, count := range []struct {
+		what             string
+		asked            *int
+		has, least, most int
+	}{
+		{"kube-apiservers in front", &c.FrontReplicas, has.fronts, 1, MaxReplicas},
+		{"hub-apiservers", &c.Replicas, has.hubAPIServers, 1, MaxReplicas},
+		{"members of each etcd", &c.EtcdMembers, has.etcdMembers, 1, 3},
+		{"clusters beside the hub", &c.Clusters, has.clusters, 0, MaxClusters},
+	} {
+		if *count.asked == 0 {
+			*count.asked = max(count.has, count.least)
+		}
+		if *count.asked < count.least || *count.asked > count.most {
+			return c, fmt.Errorf("%s: %d asked for, ask for %d to %d", count.what, *count.asked, count.least, count.most)
+		}
+	}
+	const anew = "remove the hub with its data (`localhub clean`) and start it again"
+	switch {
+	case c.EtcdMembers == 2:
+		return c, errors.New("members of each etcd: 2 asked for, which stop when one of them does: ask for 1 or 3")
+	case has.etcdMembers != 0 && has.etcdMembers != c.EtcdMembers:
+		return c, fmt.Errorf("members of each etcd: %d asked for, and %s has %d, which no restart changes: ask for %d, or %s",
+			c.EtcdMembers, c.Dir, has.etcdMembers, has.etcdMembers, anew)
+	case has.etcdMembers > 1 && has.etcdPorts != has.etcdMembers:
+		return c, fmt.Errorf("%s does not name the ports by which the %d members of etcd know each other: put the file back, or %s",
+			c.portsFile(), has.etcdMembers, anew)
+	case c.Clusters < has.clusters:
+		return c, fmt.Errorf("clusters beside the hub: %d asked for, and %s has %d: ask for %d or more, or %s",
+			c.Clusters, c.Dir, has.clusters, has.clusters, anew)
+	case c.Plain && (has.embedded || has.external):
+		return c, fmt.Errorf("a plain cluster is asked for, and %s has a hub: take another directory", c.Dir)
+	case c.Plain:
+		return c, nil
+	}
+	c.ExternalEtcd = c.ExternalEtcd || c.Replicas > 1 || c.EtcdMembers > 1 || has.external && !has.embedded
+	if c.ExternalEtcd && has.embedded && !has.external {
+		return c, fmt.Errorf("an etcd outside of hub-apiserver is asked for, which several hub-apiservers and an etcd of 3 members need, "+
+			"and the hub in %s has its objects in the one inside: ask for neither, or %s", c.Dir, anew)
+	}
+	return c, nil
+}
+
+// stopSurplus ends the API servers that the hub had, and that are not asked for any more.
+func (h *Hub) stopSurplus() {
+	h.stopProcesses(func(name string) bool {
+		kind, _ := memberOf(name)
+		surplus := (kind == procFront || kind == procHubAPIServer) && h.ports[name] == 0
+		if surplus && h.running(name) {
+			h.config.Log("Stopping %s, as fewer are asked for", name)
+		}
+		return surplus
+	})
+}
