@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
@@ -38,9 +39,14 @@ func command() *cobra.Command {
 	root.PersistentFlags().StringVar(&config.Dir, "dir", "_output/hub", "Directory of the hub: its data, kubeconfigs and logs.")
 	root.PersistentFlags().StringVar(&config.BinDir, "bin-dir", "_output/bin", "Directory of the binaries.")
 	root.PersistentFlags().StringVar(&config.Root, "root", ".", "Directory of the repository.")
+	start := &cobra.Command{Use: "up", Short: "Start what does not run or has changed, and load an example at the first time", Args: cobra.NoArgs,
+		Long: "Start what does not run or has changed, and load an example at the first time.\n\n" +
+			"Without flags a new hub has one process of each kind, and a hub that is there keeps what it has.",
+		Example: "  localhub up\n  localhub up --fronts=2 --hub-apiservers=2 --etcd-members=3\n  localhub up --clusters=2",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return up(cmd.Context(), config) }}
+	topologyFlags(start.Flags(), &config)
 	root.AddCommand(
-		&cobra.Command{Use: "up", Short: "Start what does not run or has changed, and load an example at the first time", Args: cobra.NoArgs,
-			RunE: func(cmd *cobra.Command, _ []string) error { return up(cmd.Context(), config) }},
+		start,
 		&cobra.Command{Use: "down", Short: "Stop the hub and keep its data", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return down(config) }},
 		&cobra.Command{Use: "clean", Short: "Stop the hub and remove its data", Args: cobra.NoArgs,
@@ -49,6 +55,20 @@ func command() *cobra.Command {
 			RunE: func(*cobra.Command, []string) error { return status(config) }},
 	)
 	return root
+}
+
+// topologyFlags are the counts of the processes. 0, the default, is what the hub has.
+func topologyFlags(flags *pflag.FlagSet, config *localhub.Config) {
+	flags.IntVar(&config.FrontReplicas, "fronts", 0,
+		fmt.Sprintf("Number of kube-apiservers that users and agents can talk to, 1 to %d. The kubeconfigs name one that runs.", localhub.MaxReplicas))
+	flags.IntVar(&config.Replicas, "hub-apiservers", 0,
+		fmt.Sprintf("Number of hub-apiservers, 1 to %d. Several need an etcd outside of them, which a hub has if it is started with several at first.",
+			localhub.MaxReplicas))
+	flags.IntVar(&config.EtcdMembers, "etcd-members", 0,
+		"Number of members of each etcd, 1 or 3. It cannot change later, unless the command clean removes the hub before.")
+	flags.IntVar(&config.Clusters, "clusters", 0,
+		fmt.Sprintf("Number of clusters beside the hub, up to %d, which have no nodes, know nothing of the hub, and stop with it. There can be more later, but not fewer.",
+			localhub.MaxClusters))
 }
 
 func say(format string, args ...any) { fmt.Printf("  "+format+" …\n", args...) }
@@ -69,8 +89,7 @@ func up(ctx context.Context, config localhub.Config) error {
 	if err := startProvider(ctx, hub, config); err != nil {
 		return err
 	}
-	managed, err := startManaged(ctx, hub, config)
-	if err != nil {
+	if err := startManaged(ctx, hub, config); err != nil {
 		return err
 	}
 	if err := awaitAccess(ctx, hub); err != nil {
@@ -80,13 +99,40 @@ func up(ctx context.Context, config localhub.Config) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\n%s\nThe hub is up. Its logs are in %s; `make down` stops it and keeps its data.\n"+
-		"%s is a cluster of its own that has joined it; its kubeconfig is %s. Next:\n\n"+
+	access, err := reached(hub)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n%s\nThe hub is up. `make status` lists its processes, `make down` stops it and keeps its data, `make clean` removes it.\n%sNext:\n\n"+
 		"  export KUBECONFIG=%s PATH=%s:$PATH\n  kubectl get clustersetmembers --as dana --as-group dev-team\n  kubectl hub get clusters\n"+
 		"  kubectl get clusterprofiles,clusters,accessrequests -A\n  kubectl hub access blue -n teams --cluster-role view\n"+
 		"  kubectl --context teams--blue get namespaces\n",
-		table, filepath.Join(config.Dir, "logs"), managedName, managed.AdminKubeconfig(), hub.AdminKubeconfig(), filepath.Dir(hub.Kubectl(ctx).Path))
+		table, access, hub.AdminKubeconfig(), filepath.Dir(hub.Kubectl(ctx).Path))
 	return nil
+}
+
+// reached says how the hub and the clusters beside it are reached.
+func reached(hub *localhub.Hub) (string, error) {
+	clusters, err := hub.Clusters()
+	if err != nil {
+		return "", err
+	}
+	rows := [][2]string{{"kubeconfig", hub.AdminKubeconfig()}, {"logs", filepath.Join(hub.Dir(), "logs")}}
+	if fronts := hub.FrontURLs(); len(fronts) > 1 {
+		rows = append(rows, [2]string{"fronts", strings.Join(fronts, ", ") + ", all with this kubeconfig"})
+	}
+	for _, c := range clusters {
+		name, what := filepath.Base(c.Dir()), "knows nothing of the hub"
+		if name == managedName {
+			what = "has joined the hub"
+		}
+		rows = append(rows, [2]string{name, c.AdminKubeconfig() + ", of a cluster that " + what})
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		fmt.Fprintf(&b, "  %-10s  %s\n", row[0], row[1])
+	}
+	return b.String(), nil
 }
 
 // loadFleet applies the example once: what a user has made of it since stays.
@@ -125,60 +171,58 @@ func membersTable(ctx context.Context, hub *localhub.Hub) (string, error) {
 	return string(out), nil
 }
 
-// running are the processes of hubs, by names that tell them apart.
-func running(hubs []*localhub.Hub) map[string]int {
-	pids := map[string]int{}
-	for _, hub := range hubs {
-		for name, pid := range hub.PIDs() {
-			if filepath.Base(hub.Dir()) == managedName {
-				name = managedName + "/" + name
-			}
-			pids[name] = pid
+// running are the processes of the hub and, after the name of each, of the clusters beside it.
+func running(hub *localhub.Hub) (map[string]int, error) {
+	clusters, err := hub.Clusters()
+	if err != nil {
+		return nil, err
+	}
+	pids := hub.PIDs()
+	for _, c := range clusters {
+		for name, pid := range c.PIDs() {
+			pids[filepath.Base(c.Dir())+"/"+name] = pid
 		}
 	}
-	return pids
+	return pids, nil
 }
 
 func down(config localhub.Config) error {
-	found, err := hubs(config)
+	hub, pids, err := open(config)
 	if err != nil {
 		return err
 	}
-	if len(running(found)) == 0 {
+	if len(pids) == 0 {
 		fmt.Println("The hub does not run.")
 		return nil
 	}
 	say("Stopping the hub")
-	for _, hub := range found {
-		hub.Stop()
-	}
+	hub.Stop()
 	fmt.Printf("The hub is down. Its data is kept in %s: `make up` starts it again, `make clean` removes it.\n", config.Dir)
 	return nil
 }
 
 func clean(config localhub.Config) error {
-	found, err := hubs(config)
-	if err != nil || len(found) == 0 {
+	hub, _, err := open(config)
+	if err != nil || hub == nil {
 		return err
 	}
-	for _, hub := range found {
-		hub.Stop()
-	}
+	hub.Stop()
 	return os.RemoveAll(config.Dir)
 }
 
 func status(config localhub.Config) error {
-	found, err := hubs(config)
+	hub, pids, err := open(config)
 	if err != nil {
 		return err
 	}
-	pids := running(found)
 	if len(pids) == 0 {
 		fmt.Println("The hub does not run: start it with `make up`.")
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(pids)) {
-		fmt.Printf("%-32s runs, process %d\n", name, pids[name])
+		fmt.Printf("%-34s runs, process %d\n", name, pids[name])
 	}
-	return nil
+	access, err := reached(hub)
+	fmt.Printf("\n%s`make down` stops all of it and keeps the data, `make clean` removes it.\n", access)
+	return err
 }

@@ -21,31 +21,23 @@ import (
 // names.
 const managedName = "berlin-1"
 
-// managedConfig is the cluster's, which is kept in the hub's directory.
-func managedConfig(hub localhub.Config) localhub.Config {
-	hub.Dir, hub.Plain = filepath.Join(hub.Dir, managedName), true
-	return hub
-}
-
 // startManaged starts the managed cluster and its agent. The first time it joins the hub, by the commands that people
 // type: what a user has made of it since stays.
-func startManaged(ctx context.Context, hub *localhub.Hub, config localhub.Config) (*localhub.Hub, error) {
+func startManaged(ctx context.Context, hub *localhub.Hub, config localhub.Config) error {
 	say("Starting a cluster to be managed, %s", managedName)
-	config = managedConfig(config)
-	config.Log = nil
-	managed, err := localhub.Start(ctx, config)
+	managed, err := localhub.Start(ctx, config.Cluster(managedName))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", managedName, err)
+		return fmt.Errorf("%s: %w", managedName, err)
 	}
 	plugin := filepath.Join(filepath.Dir(hub.Kubectl(ctx).Path), "kubectl-hub")
 	joined := filepath.Join(managed.Dir(), "joined")
 	if _, err := os.Stat(joined); err == nil {
-		return managed, managed.StartHubAgent(ctx, "--cluster-name="+managedName)
+		return managed.StartHubAgent(ctx, "--cluster-name="+managedName)
 	}
 	say("Joining %s to the hub", managedName)
 	printed, err := kubectlHub(ctx, plugin, hub, "init", "--wait", "--output=json")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var way struct {
 		Token  string `json:"hub-token"`
@@ -53,20 +45,20 @@ func startManaged(ctx context.Context, hub *localhub.Hub, config localhub.Config
 		CA     string `json:"ca-data"`
 	}
 	if err := json.Unmarshal(printed, &way); err != nil {
-		return nil, fmt.Errorf("kubectl hub init printed something else than JSON: %w", err)
+		return fmt.Errorf("kubectl hub init printed something else than JSON: %w", err)
 	}
 	if _, err := kubectlHub(ctx, plugin, managed, "join", "--cluster-name", managedName, "--hub-token", way.Token,
 		"--hub-apiserver", way.Server, "--ca-data", way.CA); err != nil {
-		return nil, err
+		return err
 	}
 	// There is no kubelet that would run the Deployment.
 	if err := managed.StartHubAgent(ctx, "--cluster-name="+managedName); err != nil {
-		return nil, err
+		return err
 	}
 	if _, err := kubectlHub(ctx, plugin, hub, "accept", "--clusters", managedName, "--wait"); err != nil {
-		return nil, err
+		return err
 	}
-	return managed, os.WriteFile(joined, nil, 0o600)
+	return os.WriteFile(joined, nil, 0o600)
 }
 
 // kubectlHub runs the plugin as an admin, and returns what it prints.
@@ -81,29 +73,19 @@ func kubectlHub(ctx context.Context, plugin string, of *localhub.Hub, args ...st
 	return out, nil
 }
 
-// hubs are the hub in the directory and its managed cluster, as far as they are there, in the order in which they are
-// stopped.
-func hubs(config localhub.Config) (found []*localhub.Hub, err error) {
-	for _, c := range []localhub.Config{managedConfig(config), config} {
-		hub, err := open(c)
-		if err != nil {
-			return nil, err
-		}
-		if hub != nil {
-			found = append(found, hub)
-		}
-	}
-	return found, nil
-}
-
-// open returns the hub in the directory. When there is none it returns nil, and makes none.
-func open(config localhub.Config) (*localhub.Hub, error) {
+// open returns the hub in the directory, and what runs of it. When there is none it returns nil, and makes none.
+func open(config localhub.Config) (*localhub.Hub, map[string]int, error) {
 	if _, err := os.Stat(config.Dir); errors.Is(err, os.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	// Whatever else the directory may be, `clean` must not remove it.
 	if _, err := os.Stat(filepath.Join(config.Dir, localhub.LockFile)); errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s holds no hub", config.Dir)
+		return nil, nil, fmt.Errorf("%s holds no hub", config.Dir)
 	}
-	return localhub.Open(config)
+	hub, err := localhub.Open(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	pids, err := running(hub)
+	return hub, pids, err
 }
