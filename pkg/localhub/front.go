@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"k8s.io/client-go/kubernetes"
@@ -112,11 +113,18 @@ func (h *Hub) etcd(name string) localserver.Etcd {
 // StartEtcd starts a member of each etcd and waits until they serve, which needs most of the others.
 func (h *Hub) StartEtcd(ctx context.Context, member int) error { return h.startEtcds(ctx, member) }
 
-// KillEtcd ends a member of each etcd with SIGKILL.
-func (h *Hub) KillEtcd(member int) {
+// KillEtcd ends a member of each etcd with SIGKILL. If the others are most of the members, it waits until they serve: a member
+// that led them is missed before they choose another one, and writes fail until then.
+func (h *Hub) KillEtcd(ctx context.Context, member int) error {
 	for _, name := range h.etcds() {
 		h.kill(memberName(name, member))
 	}
+	all := h.members(procEtcd)
+	left := slices.DeleteFunc(slices.Clone(all), func(i int) bool { return !h.running(memberName(procEtcd, i)) })
+	if len(left) <= len(all)/2 {
+		return nil
+	}
+	return h.awaitEtcds(ctx, left...)
 }
 
 // startEtcds starts members of each etcd. All are started before one is waited for: a member of a new etcd serves only when
@@ -136,6 +144,11 @@ func (h *Hub) startEtcds(ctx context.Context, members ...int) error {
 			}
 		}
 	}
+	return h.awaitEtcds(ctx, members...)
+}
+
+// awaitEtcds waits until members of each etcd serve.
+func (h *Hub) awaitEtcds(ctx context.Context, members ...int) error {
 	for _, name := range h.etcds() {
 		for _, i := range members {
 			etcd := h.etcd(name).Through(i)

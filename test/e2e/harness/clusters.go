@@ -121,6 +121,11 @@ func Binding(namespace, name, set string) *v1beta2.ManagedClusterSetBinding {
 	}
 }
 
+// InSet selects the members of a set.
+func InSet(set string) metav1.ListOptions {
+	return metav1.ListOptions{FieldSelector: "spec.clusterSet=" + set}
+}
+
 // Members are the clusters that a user sees in a set. Nobody is the admin.
 func Members(t *testing.T, who, set string) []string {
 	t.Helper()

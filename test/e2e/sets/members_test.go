@@ -27,10 +27,6 @@ func memberClient(t *testing.T, config *rest.Config) viewclient.ClusterSetMember
 	return harness.Ours(t, config).ViewV1alpha1().ClusterSetMembers()
 }
 
-func inSet(set string) metav1.ListOptions {
-	return metav1.ListOptions{FieldSelector: "spec.clusterSet=" + set}
-}
-
 // collect takes n events of members from a watch, bookmarks aside.
 func collect(t *testing.T, w watch.Interface, n int) []watch.Event {
 	t.Helper()
@@ -68,7 +64,7 @@ func TestMembers_AWriteIsInTheNextListThroughAnyReplica(t *testing.T) {
 		name := harness.Unique("cluster")
 		harness.Must(writer.Create(t.Context(), harness.ManagedCluster(name, map[string]string{harness.SetLabel: set}), metav1.CreateOptions{}))(t)
 		t.Cleanup(func() { _ = writer.Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}) })
-		list := harness.Must(reader.List(t.Context(), inSet(set)))(t)
+		list := harness.Must(reader.List(t.Context(), harness.InSet(set)))(t)
 		if len(list.Items) != i+1 {
 			t.Fatalf("%d clusters have joined, %d are listed", i+1, len(list.Items))
 		}
@@ -81,13 +77,13 @@ func TestMembers_AWatchResumesInsideABatchOnTheOtherReplica(t *testing.T) {
 	fleet, names := harness.NewFleet(t, n)
 	moving := harness.NewLabelSet(t, harness.Unique("moving"), map[string]string{"fleet": "none"})
 	clients := []viewclient.ClusterSetMemberInterface{memberClient(t, harness.Hub(t).HubAPIServerConfig(0)), memberClient(t, harness.Hub(t).HubAPIServerConfig(1))}
-	start := harness.Must(clients[0].List(t.Context(), inSet(moving.Name)))(t).ResourceVersion
+	start := harness.Must(clients[0].List(t.Context(), harness.InSet(moving.Name)))(t).ResourceVersion
 	moving.Spec.ClusterSelector.LabelSelector.MatchLabels["fleet"] = fleet
 	harness.Must(harness.Admin(t).ClusterV1beta1().ManagedClusterSets().Update(t.Context(), moving, metav1.UpdateOptions{}))(t)
 
 	got := map[string]int{}
 	for i := 0; len(got) < n; i++ {
-		options := inSet(moving.Name)
+		options := harness.InSet(moving.Name)
 		options.ResourceVersion = start
 		w := harness.Must(clients[i%2].Watch(t.Context(), options))(t)
 		for _, e := range collect(t, w, min(7, n-len(got))) {
@@ -115,7 +111,7 @@ func TestMembers_ChunksAreOfOneMomentAndInStableOrder(t *testing.T) {
 	for replica := range 2 {
 		client := memberClient(t, harness.Hub(t).HubAPIServerConfig(replica))
 		var got []string
-		options := inSet(set)
+		options := harness.InSet(set)
 		options.Limit = 5
 		extra := fmt.Sprintf("%s-000-%d", set, replica)
 		for page := 0; ; page++ {
@@ -261,10 +257,10 @@ func TestMembers_AClusterInTwoSetsIsTwoMembers(t *testing.T) {
 func TestMembers_ResourceVersionsMeanWhatTheyMeanElsewhere(t *testing.T) {
 	set, names := harness.NewFleet(t, 2)
 	client := memberClient(t, harness.Hub(t).AdminConfig())
-	before := harness.Must(client.List(t.Context(), inSet(set)))(t)
+	before := harness.Must(client.List(t.Context(), harness.InSet(set)))(t)
 	harness.NewManagedCluster(t, set+"-late", map[string]string{"fleet": set})
 	list := func(version string, match metav1.ResourceVersionMatch) (int, error) {
-		options := inSet(set)
+		options := harness.InSet(set)
 		options.ResourceVersion, options.ResourceVersionMatch = version, match
 		l, err := client.List(t.Context(), options)
 		if err != nil {

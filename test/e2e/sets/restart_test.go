@@ -25,7 +25,7 @@ func TestKill_MembersAreThereAfterARestart(t *testing.T) {
 	for i := range 5 {
 		harness.Must(client.ClusterV1().ManagedClusters().Create(t.Context(), harness.ManagedCluster(fmt.Sprintf("c%d", i), map[string]string{harness.SetLabel: set}), metav1.CreateOptions{}))(t)
 	}
-	before := harness.Must(client.ViewV1alpha1().ClusterSetMembers().List(t.Context(), inSet(set)))(t)
+	before := harness.Must(client.ViewV1alpha1().ClusterSetMembers().List(t.Context(), harness.InSet(set)))(t)
 	h.StopHubAPIServer(0)
 	if err := h.StartHubAPIServer(t.Context(), 0); err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestKill_MembersAreThereAfterARestart(t *testing.T) {
 	if err := h.RouteFront(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
-	after := harness.Must(client.ViewV1alpha1().ClusterSetMembers().List(t.Context(), inSet(set)))(t)
+	after := harness.Must(client.ViewV1alpha1().ClusterSetMembers().List(t.Context(), harness.InSet(set)))(t)
 	if len(after.Items) != 5 || len(before.Items) != 5 {
 		t.Fatalf("%d members before, %d after", len(before.Items), len(after.Items))
 	}
@@ -47,7 +47,7 @@ func TestKill_MembersAreThereAfterARestart(t *testing.T) {
 		t.Errorf("the version has gone from %d to %d, %v", was, is, err)
 	}
 	// A watch from before the restart is resumed, or told to list anew; it does not hang, and it loses nothing.
-	options := inSet(set)
+	options := harness.InSet(set)
 	options.ResourceVersion = before.ResourceVersion
 	w, err := client.ViewV1alpha1().ClusterSetMembers().Watch(t.Context(), options)
 	if apierrors.IsResourceExpired(err) {
