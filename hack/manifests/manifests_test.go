@@ -20,6 +20,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -28,7 +29,7 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	agent "github.com/clusterhub/clusterhub/pkg/cli/manifests"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
 const root = "../../artifacts/deploy"
@@ -73,10 +74,15 @@ func built(t *testing.T, overlay string) []runtime.Object {
 // agents is what kubectl hub deploys to a managed cluster.
 func agents(t *testing.T) []runtime.Object {
 	t.Helper()
-	objects, err := agent.Agent{Image: "clusterhub/hub-agent:v1", Hub: "hub"}.Objects()
+	objects, err := deploy.Agent{Image: "clusterhub/hub-agent:v1", Hub: "hub"}.Objects()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return typed(t, objects)
+}
+
+func typed(t *testing.T, objects []*unstructured.Unstructured) []runtime.Object {
+	t.Helper()
 	var text bytes.Buffer
 	for _, o := range objects {
 		data, err := json.Marshal(o)
@@ -96,7 +102,7 @@ func TestManifests_KeepTheRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sets := map[string][]runtime.Object{"agent.yaml": agents(t)}
+	sets := map[string][]runtime.Object{"kubectl hub join": agents(t)}
 	for _, folder := range folders {
 		file, err := os.ReadFile(filepath.Join(root, folder.Name(), "kustomization.yaml"))
 		if err != nil {

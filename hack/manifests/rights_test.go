@@ -6,8 +6,6 @@ package manifests
 import (
 	"cmp"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,12 +14,15 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/manager"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
 // right is one verb on one resource. Without a namespace it holds everywhere, without a name for all objects.
@@ -141,27 +142,21 @@ func processes(t *testing.T, objects []runtime.Object) map[string][]kit.Right {
 	return rights
 }
 
-// components are the folders that grant more, with what they grant.
+// components are those that a hub may have besides, with what they add.
 func components(t *testing.T) map[string][]runtime.Object {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, "*", "rbac.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string][]runtime.Object{}
-	for _, file := range files {
-		folder := filepath.Dir(file)
-		kind, err := os.ReadFile(filepath.Join(folder, "kustomization.yaml"))
+	of := func(names ...string) []*unstructured.Unstructured {
+		objects, err := deploy.Hub{Components: names}.Objects()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(kind), "\nkind: Component\n") {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all[filepath.Base(folder)] = decoded(t, text)
-		}
+		return objects
+	}
+	base, all := of(), map[string][]runtime.Object{}
+	for _, name := range deploy.Components() {
+		all[name] = typed(t, slices.DeleteFunc(of(name), func(o *unstructured.Unstructured) bool {
+			return slices.ContainsFunc(base, func(b *unstructured.Unstructured) bool { return equality.Semantic.DeepEqual(b, o) })
+		}))
 	}
 	return all
 }

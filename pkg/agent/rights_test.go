@@ -15,7 +15,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/agent/identity/awsirsa"
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
-	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
 // stated are the rights of an agent that may register in any way.
@@ -68,7 +68,7 @@ func rulesOf(t *testing.T, kind string, objects []*unstructured.Unstructured) (r
 // the worlds of package agenttest allow no more.
 func TestRights_OfTheDeployedAgentAreThoseThatItsPartsState(t *testing.T) {
 	own := stated(t).Own
-	deployed, err := manifests.Agent{Image: "i", Hub: "h"}.Objects()
+	deployed, err := deploy.Agent{Image: "i", Hub: "h"}.Objects()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestRights_OfBootstrapTokensAreThoseThatAgentsStateAndTheDefaultSet(t *test
 	want := append(single(stated(t).Bootstrap.Cluster),
 		"create cluster.open-cluster-management.io/managedclusters/label cluster.open-cluster-management.io/clusterset:default")
 	slices.Sort(want)
-	if got := single(rulesOf(t, "ClusterRole", manifests.Bootstrap(false))); !slices.Equal(got, want) {
+	if got := single(rulesOf(t, "ClusterRole", deploy.Bootstrap(false))); !slices.Equal(got, want) {
 		t.Errorf("they allow\n%q, and the agent states\n%q", got, want)
 	}
 }

@@ -27,7 +27,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/clusterhub/clusterhub/pkg/agent"
-	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
 func newGlobal() (*global, *bytes.Buffer) {
@@ -195,7 +195,7 @@ func TestLeaveJob_HasThePodOfTheAgent(t *testing.T) {
 
 func agentDeployment(t *testing.T, args ...string) *appsv1.Deployment {
 	t.Helper()
-	objects, err := manifests.Agent{Image: "example.com/agent:1", Args: args}.Objects()
+	objects, err := deploy.Agent{Image: "example.com/agent:1", Args: args}.Objects()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,13 +26,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
-	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 const (
-	fieldOwner = client.FieldOwner(manifests.ManagedBy)
+	fieldOwner = client.FieldOwner(deploy.ManagedBy)
 
 	// trialFor is how long a hub has to issue a certificate. Hubs that can take a second.
 	trialFor  = 10 * time.Second
@@ -81,7 +81,7 @@ func (o *initOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, object := range manifests.Bootstrap(o.listCSRs) {
+	for _, object := range deploy.Bootstrap(o.listCSRs) {
 		err := objects.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
 		if err != nil {
 			return fmt.Errorf("making %s %s: %w", object.GetKind(), object.GetName(), err)
@@ -137,7 +137,7 @@ func (o *initOptions) tryCertificate(ctx context.Context, h *hub) (err error) {
 	requests := h.kube.CertificatesV1().CertificateSigningRequests()
 	csr, err := requests.Create(ctx, &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: trialName + "-",
-			Labels: map[string]string{manifests.LabelManagedBy: manifests.ManagedBy}},
+			Labels: map[string]string{deploy.LabelManagedBy: deploy.ManagedBy}},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
 			Request: request, SignerName: registration.SignerName, ExpirationSeconds: new(int32(600)),
 			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},

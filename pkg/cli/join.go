@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/irsa"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -233,12 +233,12 @@ func (o *joinOptions) print(accept string) error {
 		role, accept)
 }
 
-func (o *joinOptions) agent() (manifests.Agent, error) {
+func (o *joinOptions) agent() (deploy.Agent, error) {
 	kubeconfig, err := o.way.kubeconfig()
 	if err != nil {
-		return manifests.Agent{}, err
+		return deploy.Agent{}, err
 	}
-	agent := manifests.Agent{
+	agent := deploy.Agent{
 		Image:      o.image,
 		Args:       []string{"--cluster-name=" + o.clusterName, "--registration-auth=" + o.auth},
 		Kubeconfig: kubeconfig,
@@ -254,7 +254,7 @@ func (o *joinOptions) agent() (manifests.Agent, error) {
 	return agent, nil
 }
 
-func printManifests(out io.Writer, agent manifests.Agent) error {
+func printManifests(out io.Writer, agent deploy.Agent) error {
 	objects, err := agent.Objects()
 	if err != nil {
 		return err

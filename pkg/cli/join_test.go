@@ -26,8 +26,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
 
-	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -35,7 +35,7 @@ const (
 	mayI           = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 	agentSecrets   = "/api/v1/namespaces/" + registration.AgentNamespace + "/secrets/"
 	identitySecret = agentSecrets + registration.HubKubeconfigSecret
-	deploymentPath = "/apis/apps/v1/namespaces/" + registration.AgentNamespace + "/deployments/" + manifests.AgentName
+	deploymentPath = "/apis/apps/v1/namespaces/" + registration.AgentNamespace + "/deployments/" + deploy.AgentName
 )
 
 func (s *fakeServer) allow(allowed bool) {
@@ -91,13 +91,13 @@ func TestJoin_DeploysTheAgent(t *testing.T) {
 	if err != nil || stdout != "The agent of cluster c1 is deployed.\nOn the hub, let it in:\n\n    kubectl hub accept --clusters c1\n" {
 		t.Fatalf("%v: %q", err, stdout)
 	}
-	objects, err := manifests.Agent{}.Objects()
+	objects, err := deploy.Agent{}.Objects()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range objects {
 		made := cluster.get(pathOf(o.Object))
-		if made == nil || made.GetLabels()[manifests.LabelManagedBy] != manifests.ManagedBy || !strings.Contains(stderr, "Made "+describe(o)+"\n") {
+		if made == nil || made.GetLabels()[deploy.LabelManagedBy] != deploy.ManagedBy || !strings.Contains(stderr, "Made "+describe(o)+"\n") {
 			t.Errorf("%s: %v, and it says %s", describe(o), made, stderr)
 		}
 	}
@@ -235,7 +235,7 @@ func TestJoin_SaysWhatIsWrong(t *testing.T) {
 		"registered as another": {servers: func(_, cluster *fakeServer) { cluster.put(newIdentity(t, "c9", "https://hub9")) },
 			want: []string{"this cluster is registered already, as c9 with https://hub9: run kubectl hub unjoin --cluster-name c9 first, or join with that name"}},
 		"in the way": {servers: func(_, cluster *fakeServer) { cluster.put(foreign) }, want: []string{"ServiceAccount " + foreign.Namespace + "/" + foreign.Name +
-			" already exists and was not made by kubectl hub", manifests.LabelManagedBy + "=" + manifests.ManagedBy}},
+			" already exists and was not made by kubectl hub", deploy.LabelManagedBy + "=" + deploy.ManagedBy}},
 		"no right to look": {servers: func(_, cluster *fakeServer) { cluster.refuse("GET "+identitySecret, forbidden("secrets", "get")) }, want: []string{"cannot get"}},
 		"a cluster's 401":  {servers: func(_, cluster *fakeServer) { cluster.refuse("GET "+identitySecret, apierrors.NewUnauthorized("no")) }, want: []string{"the managed cluster https://", "does not accept the credentials (401): check --context"}},
 		"no right to deploy": {servers: func(_, cluster *fakeServer) {
@@ -325,7 +325,7 @@ func TestJoin_Warns(t *testing.T) {
 func TestJoin_Waits(t *testing.T) {
 	pod := func(status corev1.PodStatus) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: "p",
-			Labels: map[string]string{manifests.AgentLabel: manifests.AgentName}}, Status: status}
+			Labels: map[string]string{deploy.AgentLabel: deploy.AgentName}}, Status: status}
 	}
 	container := func(state corev1.ContainerState, last ...corev1.ContainerState) corev1.PodStatus {
 		s := corev1.ContainerStatus{State: state}
@@ -347,7 +347,7 @@ func TestJoin_Waits(t *testing.T) {
 		"it has ended":     {[]runtime.Object{pod(container(ended))}, `its container has ended: F2 no route\x1b[2J`},
 		"it is not in":     {[]runtime.Object{pod(running)}, "the hub has to accept it: kubectl hub accept --clusters c1"},
 		"it has come in":   {[]runtime.Object{pod(running), newIdentity(t, "c1", "https://hub")}, "the agent has its identity"},
-		"a pod on its way": {[]runtime.Object{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: "p", DeletionTimestamp: &metav1.Time{Time: expiry}, Labels: map[string]string{manifests.AgentLabel: manifests.AgentName}}}}, "its pod does not exist yet"},
+		"a pod on its way": {[]runtime.Object{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: "p", DeletionTimestamp: &metav1.Time{Time: expiry}, Labels: map[string]string{deploy.AgentLabel: deploy.AgentName}}}}, "its pod does not exist yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

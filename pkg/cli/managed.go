@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -106,7 +106,7 @@ func (m *managed) checkFree(ctx context.Context, o *joinOptions, known bool) err
 }
 
 // deploy makes what is missing, and changes what is ours. A namespace that is there already is used as it is.
-func (m *managed) deploy(ctx context.Context, agent manifests.Agent) error {
+func (m *managed) deploy(ctx context.Context, agent deploy.Agent) error {
 	objects, err := agent.Objects()
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (m *managed) deploy(ctx context.Context, agent manifests.Agent) error {
 			return m.explain(err)
 		case err == nil && !ours && o.GetKind() != "Namespace":
 			return fmt.Errorf("%s already exists and was not made by kubectl hub: delete it, or let kubectl hub change it by adding the label %s=%s",
-				describe(o), manifests.LabelManagedBy, manifests.ManagedBy)
+				describe(o), deploy.LabelManagedBy, deploy.ManagedBy)
 		case err == nil && !ours:
 			objects[i] = nil
 		}
@@ -154,21 +154,21 @@ func (m *managed) ours(ctx context.Context, o client.Object) (bool, error) {
 	if err := m.Get(ctx, client.ObjectKeyFromObject(o), have); err != nil {
 		return false, err
 	}
-	return have.Labels[manifests.LabelManagedBy] == manifests.ManagedBy, nil
+	return have.Labels[deploy.LabelManagedBy] == deploy.ManagedBy, nil
 }
 
 // awaitJoined waits until the agent is ready, which it is while the hub knows its lease.
 func (m *managed) awaitJoined(ctx context.Context, name, accept string) error {
 	return m.await(ctx, "cluster "+name+" to join", func(ctx context.Context) (bool, string, error) {
 		deployment := &appsv1.Deployment{}
-		if err := m.Get(ctx, key(manifests.AgentName), deployment); err != nil {
+		if err := m.Get(ctx, key(deploy.AgentName), deployment); err != nil {
 			return false, "", err
 		}
 		status := deployment.Status
 		if status.ObservedGeneration == deployment.Generation && status.UpdatedReplicas > 0 && status.AvailableReplicas > 0 {
 			return true, "", nil
 		}
-		state, err := m.podState(ctx, manifests.AgentName)
+		state, err := m.podState(ctx, deploy.AgentName)
 		if state != "" || err != nil {
 			return false, state, err
 		}
@@ -183,7 +183,7 @@ func (m *managed) awaitJoined(ctx context.Context, name, accept string) error {
 // podState says what keeps a pod from running, or nothing.
 func (m *managed) podState(ctx context.Context, name string) (string, error) {
 	pods := &corev1.PodList{}
-	err := m.List(ctx, pods, client.InNamespace(registration.AgentNamespace), client.MatchingLabels{manifests.AgentLabel: name})
+	err := m.List(ctx, pods, client.InNamespace(registration.AgentNamespace), client.MatchingLabels{deploy.AgentLabel: name})
 	if err != nil {
 		return "", err
 	}

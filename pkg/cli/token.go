@@ -24,8 +24,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/irsa"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -274,7 +274,7 @@ func (o *tokenOptions) newBootstrapToken(ctx context.Context, h *hub) (string, m
 	expires := metav1.NewTime(time.Now().Add(o.ttl).Truncate(time.Second))
 	_, err := secrets.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: tokenPrefix + id,
-			Labels: map[string]string{manifests.LabelManagedBy: manifests.ManagedBy}},
+			Labels: map[string]string{deploy.LabelManagedBy: deploy.ManagedBy}},
 		Type: corev1.SecretTypeBootstrapToken,
 		StringData: map[string]string{
 			"description":                    "For clusters to join the hub. Made by kubectl hub.",
@@ -288,7 +288,7 @@ func (o *tokenOptions) newBootstrapToken(ctx context.Context, h *hub) (string, m
 	if err != nil {
 		return "", metav1.Time{}, err
 	}
-	list, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: manifests.LabelManagedBy + "=" + manifests.ManagedBy,
+	list, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: deploy.LabelManagedBy + "=" + deploy.ManagedBy,
 		FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken)})
 	if err != nil {
 		return "", metav1.Time{}, err

@@ -22,7 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
 const (
@@ -132,7 +132,7 @@ func TestGetToken_WarnsOfAKubeconfigThatTrustsAnyServer(t *testing.T) {
 func TestGetToken_MakesABootstrapTokenAndRemovesThoseThatHaveExpired(t *testing.T) {
 	old := func(name, expiration string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name,
-			Labels: map[string]string{manifests.LabelManagedBy: manifests.ManagedBy}},
+			Labels: map[string]string{deploy.LabelManagedBy: deploy.ManagedBy}},
 			Type: corev1.SecretTypeBootstrapToken, Data: map[string][]byte{"expiration": []byte(expiration)}}
 	}
 	others := old("others", "2020-01-01T00:00:00Z")
@@ -171,7 +171,7 @@ func TestInit_PreparesTheHub(t *testing.T) {
 		}
 		says(t, stdout, "The hub is prepared for clusters to join.\n\nRun this on the clusters", "kubectl hub join --hub-token "+bootstrapToken)
 	}
-	for _, object := range manifests.Bootstrap(false) {
+	for _, object := range deploy.Bootstrap(false) {
 		if s.get(pathOf(object.Object)) == nil {
 			t.Errorf("there is no %s %s", object.GetKind(), object.GetName())
 		}

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -111,15 +111,15 @@ func (m *managed) leave(ctx context.Context, have identity, force bool) (left bo
 		return false, nil
 	}
 	deployment := &appsv1.Deployment{}
-	err = m.Get(ctx, key(manifests.AgentName), deployment)
+	err = m.Get(ctx, key(deploy.AgentName), deployment)
 	switch {
 	case apierrors.IsNotFound(err):
 		err = fmt.Errorf("the agent's Deployment %s/%s does not exist: run kubectl hub join again, and then unjoin", registration.AgentNamespace,
-			manifests.AgentName)
+			deploy.AgentName)
 	case err != nil:
 		return false, m.explain(err)
-	case deployment.Labels[manifests.LabelManagedBy] != manifests.ManagedBy:
-		err = fmt.Errorf("the Deployment %s/%s was not made by kubectl hub", registration.AgentNamespace, manifests.AgentName)
+	case deployment.Labels[deploy.LabelManagedBy] != deploy.ManagedBy:
+		err = fmt.Errorf("the Deployment %s/%s was not made by kubectl hub", registration.AgentNamespace, deploy.AgentName)
 	default:
 		err = m.leaveInPlaceOf(ctx, deployment)
 	}
@@ -154,7 +154,7 @@ func (m *managed) leaveInPlaceOf(ctx context.Context, deployment *appsv1.Deploym
 			err = errors.Join(err, m.scale(ctx, deployment, replicas))
 		}
 	}()
-	pods := client.MatchingLabels{manifests.AgentLabel: manifests.AgentName}
+	pods := client.MatchingLabels{deploy.AgentLabel: deploy.AgentName}
 	if err := m.awaitNone(ctx, "the agent to stop", &corev1.PodList{}, pods); err != nil {
 		return err
 	}
@@ -204,9 +204,9 @@ func (m *managed) runLeaveJob(ctx context.Context, job *batchv1.Job) error {
 
 // leaveJobFrom has the pod that the agent has: its image, its identity, and whatever else it needs there.
 func leaveJobFrom(ctx context.Context, deployment *appsv1.Deployment) (*batchv1.Job, error) {
-	labels := map[string]string{manifests.AgentLabel: leaveJob, manifests.LabelManagedBy: manifests.ManagedBy}
+	labels := map[string]string{deploy.AgentLabel: leaveJob, deploy.LabelManagedBy: deploy.ManagedBy}
 	spec := deployment.Spec.Template.Spec.DeepCopy()
-	agent := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == manifests.AgentName })
+	agent := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == deploy.AgentName })
 	if agent < 0 {
 		return nil, fmt.Errorf("the Deployment %s has no container %[1]s", deployment.Name)
 	}
@@ -234,7 +234,7 @@ func (m *managed) dropJob(ctx context.Context) error {
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing Job %s: %w", leaveJob, m.explain(err))
 	}
-	which := client.MatchingLabels{manifests.AgentLabel: leaveJob}
+	which := client.MatchingLabels{deploy.AgentLabel: leaveJob}
 	return m.awaitNone(ctx, "the Job "+leaveJob+" to be gone", &batchv1.JobList{}, which)
 }
 
@@ -250,7 +250,7 @@ func (m *managed) awaitNone(ctx context.Context, what string, list client.Object
 
 // removeAgent removes what join has made, the last of it first, and says whether there was any.
 func (m *managed) removeAgent(ctx context.Context, have identity) (removed bool, err error) {
-	objects, err := manifests.Agent{}.Objects()
+	objects, err := deploy.Agent{}.Objects()
 	if err != nil {
 		return false, err
 	}
@@ -282,7 +282,7 @@ func (m *managed) removeAgent(ctx context.Context, have identity) (removed bool,
 
 // dropIdentity removes what the agent has kept, once there is no agent that would make it anew.
 func (m *managed) dropIdentity(ctx context.Context, have identity) error {
-	pods := client.MatchingLabels{manifests.AgentLabel: manifests.AgentName}
+	pods := client.MatchingLabels{deploy.AgentLabel: deploy.AgentName}
 	if err := m.awaitNone(ctx, "the agent to stop", &corev1.PodList{}, pods); err != nil {
 		return err
 	}

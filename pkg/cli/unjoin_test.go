@@ -15,8 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clusterhub/clusterhub/pkg/cli/manifests"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -75,9 +75,9 @@ func TestUnjoin_TellsTheHubAndRemovesAllThatJoinMade(t *testing.T) {
 	if left := cluster.paths(); len(left) > 0 {
 		t.Errorf("it has left %q", left)
 	}
-	says(t, stderr, "Removed Deployment "+registration.AgentNamespace+"/"+manifests.AgentName, "Removed Namespace "+registration.AgentNamespace)
+	says(t, stderr, "Removed Deployment "+registration.AgentNamespace+"/"+deploy.AgentName, "Removed Namespace "+registration.AgentNamespace)
 	// First the agent stops, then the Job tells the hub, and then the agent goes before what it needs.
-	want := []string{"PATCH " + manifests.AgentName, "DELETE " + leaveJob, "POST jobs", "DELETE " + leaveJob, "DELETE " + manifests.AgentName,
+	want := []string{"PATCH " + deploy.AgentName, "DELETE " + leaveJob, "POST jobs", "DELETE " + leaveJob, "DELETE " + deploy.AgentName,
 		"DELETE " + registration.HubKubeconfigSecret}
 	if got := cluster.changes(); len(got) < len(want) || !slices.Equal(got[:len(want)], want) || got[len(got)-1] != "DELETE "+registration.AgentNamespace {
 		t.Errorf("it changes %q, want first %q, and the namespace last", got, want)
@@ -130,7 +130,7 @@ func TestUnjoin_LeavesWhatOthersMade(t *testing.T) {
 // An agent that could not leave goes on, unless that is forced.
 func TestUnjoin_ThatTheHubIsNotTold(t *testing.T) {
 	pod := func(message string) *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: "p", Labels: map[string]string{manifests.AgentLabel: leaveJob}},
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: "p", Labels: map[string]string{deploy.AgentLabel: leaveJob}},
 			Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{
 				Terminated: &corev1.ContainerStateTerminated{Message: message}}}}}}
 	}
@@ -170,7 +170,7 @@ func TestUnjoin_ThatTheHubIsNotTold(t *testing.T) {
 			} else if replicas, _, _ := nestedNumber(d.Object, "spec", "replicas"); replicas != 1 {
 				t.Errorf("the agent has %v replicas", replicas)
 			}
-			if scaled := slices.Contains(cluster.changes(), "PATCH "+manifests.AgentName); scaled == test.stays && cluster.on["PATCH "+deploymentPath] == nil {
+			if scaled := slices.Contains(cluster.changes(), "PATCH "+deploy.AgentName); scaled == test.stays && cluster.on["PATCH "+deploymentPath] == nil {
 				t.Errorf("the agent was stopped: %t", scaled)
 			}
 			if cluster.get(identitySecret) == nil || cluster.get(jobPath) != nil {

@@ -64,17 +64,18 @@ func newWorth(t *testing.T) *worth {
 	w.add(spokeAgent, "system:serviceaccount:"+registration.AgentNamespace+":"+registration.AgentServiceAccount)
 	w.add(bootstrap, registration.BootstrapServiceAccount)
 	harness.MustKubectlOf(t, h, "", "apply", "--server-side", "-k", harness.Overlay("cluster-provider"))
-	harness.MustKubectlOf(t, h, w.read("bootstrap.yaml"), "apply", "--server-side", "-f", "-")
-	agent := strings.Split(w.read("agent.yaml"), "\n---\n")
+	harness.MustKubectlOf(t, h, w.read("bootstrap"), "apply", "--server-side", "-f", "-")
+	agent := strings.Split(w.read("agent"), "\n---\n")
 	agent = slices.DeleteFunc(agent, func(object string) bool { return strings.Contains(object, "kind: Deployment") })
 	harness.MustKubectlOf(t, h, strings.Join(agent, "\n---\n"), "apply", "--server-side", "-f", "-")
 	w.awaitPolicies()
 	return w
 }
 
-func (w *worth) read(manifest string) string {
+// read reads the manifest of a folder that has one.
+func (w *worth) read(folder string) string {
 	w.Helper()
-	return string(harness.Must(os.ReadFile(filepath.Join(harness.Root, "pkg", "cli", "manifests", manifest)))(w.T))
+	return string(harness.Must(os.ReadFile(filepath.Join(harness.Overlay(folder), folder+".yaml")))(w.T))
 }
 
 func (w *worth) add(as, name string, groups ...string) {

@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
-	climanifests "github.com/clusterhub/clusterhub/pkg/cli/manifests"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
@@ -34,7 +34,7 @@ import (
 // deployedAgent makes what join makes on a cluster but for the Deployment, and returns a kubeconfig with the agent's rights.
 func (m *managed) deployedAgent(t *testing.T) string {
 	t.Helper()
-	objects := harness.Must(climanifests.Agent{}.Objects())(t)
+	objects := harness.Must(deploy.Agent{}.Objects())(t)
 	var documents bytes.Buffer
 	for _, o := range objects {
 		if o.GetKind() != "Deployment" && o.GetKind() != "Secret" {

@@ -1,22 +1,16 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifests has what the command line deploys: the rights of bootstrap tokens on a hub, and hub-agent on a managed
-// cluster.
-package manifests
+package deploy
 
 import (
-	"bytes"
 	"crypto/sha256"
-	_ "embed" // the manifests
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -39,33 +33,9 @@ const (
 	annotationRole = "eks.amazonaws.com/role-arn"
 )
 
-var (
-	//go:embed agent.yaml
-	agent []byte
-	//go:embed bootstrap.yaml
-	bootstrap []byte
-)
-
-// Bootstrap is what a hub needs for clusters to join it. It has all that was there before of the same names. listCSRs lets
-// bootstrap tokens list and watch all certificate requests, and get every cluster, as upstream's agents do.
-func Bootstrap(listCSRs bool) []*unstructured.Unstructured {
-	if listCSRs {
-		return parse(bytes.Replace(bytes.Replace(bootstrap, onCSRs, onCSRsOfUpstream, 1), onClusters, onClustersOfUpstream, 1))
-	}
-	return parse(bootstrap)
-}
-
-// What bootstrap tokens may do with certificate requests and with clusters, as bootstrap.yaml has it, and what upstream's agents
-// do: they make their cluster only after they have seen that it is not there.
-var (
-	onCSRs               = []byte(`verbs: ["create", "get"]`)
-	onCSRsOfUpstream     = []byte(`verbs: ["create", "get", "list", "watch"]`)
-	onClusters           = []byte("resources: [\"managedclusters\"]\n  verbs: [\"create\"]")
-	onClustersOfUpstream = []byte("resources: [\"managedclusters\"]\n  verbs: [\"create\", \"get\"]")
-)
-
 // Agent is how hub-agent is deployed.
 type Agent struct {
+	// Image may be empty: then it is that of the manifests.
 	Image string
 	// Args are flags beside those that every agent has.
 	Args []string
@@ -74,11 +44,25 @@ type Agent struct {
 	// Kubeconfig is the bootstrap kubeconfig, and Hub identifies the hub in it and how it is trusted.
 	Kubeconfig []byte
 	Hub        string
+	// Names are as in Changes.
+	Names map[string]string
 }
+
+const agentImage = "clusterhub/hub-agent"
 
 // Objects are in the order in which they have to be made.
 func (a Agent) Objects() ([]*unstructured.Unstructured, error) {
-	objects := parse(agent)
+	objects, err := build(nil, "agent")
+	if err != nil {
+		return nil, err
+	}
+	changes := Changes{Names: a.Names}
+	if a.Image != "" {
+		changes.Images = map[string]string{agentImage: a.Image}
+	}
+	if err := changes.apply(objects); err != nil {
+		return nil, err
+	}
 	for _, o := range objects {
 		labels := o.GetLabels()
 		if labels == nil {
@@ -90,7 +74,18 @@ func (a Agent) Objects() ([]*unstructured.Unstructured, error) {
 			return nil, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
-	return objects, nil
+	return inOrder(objects), nil
+}
+
+// Split is Objects, apart by where they have to be if the agent does not run on the cluster that is managed: see split. What the
+// agent keeps stays with its pod, and so do the rights to that.
+func (a Agent) Split(namespace string) (managed, management []*unstructured.Unstructured, err error) {
+	objects, err := a.Objects()
+	if err != nil {
+		return nil, nil, err
+	}
+	managed, management = split(objects, namespace, "Role", "RoleBinding")
+	return managed, management, nil
 }
 
 func (a Agent) fill(o *unstructured.Unstructured) error {
@@ -126,24 +121,8 @@ func (a Agent) fillDeployment(o *unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	container["image"] = a.Image
 	if err := unstructured.SetNestedStringSlice(container, append(args, a.Args...), "args"); err != nil {
 		return err
 	}
 	return unstructured.SetNestedSlice(o.Object, containers, path...)
-}
-
-// parse reads what is part of this program.
-func parse(manifests []byte) (objects []*unstructured.Unstructured) {
-	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096); ; {
-		o := &unstructured.Unstructured{}
-		err := decoder.Decode(&o.Object)
-		if errors.Is(err, io.EOF) {
-			return objects
-		}
-		if err != nil {
-			panic(err)
-		}
-		objects = append(objects, o)
-	}
 }

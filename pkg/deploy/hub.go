@@ -1,0 +1,114 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deploy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Hub is how the servers of a hub are deployed.
+type Hub struct {
+	// ExternalEtcd is for several replicas of hub-apiserver, on an etcd of their own.
+	ExternalEtcd bool
+	// Components are some of Components().
+	Components []string
+	Changes
+}
+
+// Objects are in the order in which they have to be made.
+func (h Hub) Objects() ([]*unstructured.Unstructured, error) {
+	folder := "base"
+	if h.ExternalEtcd {
+		folder = "external-etcd"
+	}
+	objects, err := build(nil, folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, component := range h.Components {
+		if !isComponent(component) {
+			return nil, fmt.Errorf("there is no component %q: it has to be one of %s", component, strings.Join(Components(), ", "))
+		}
+		if objects, err = build(objects, component); err != nil {
+			return nil, err
+		}
+	}
+	if err := h.apply(objects); err != nil {
+		return nil, err
+	}
+	return inOrder(objects), nil
+}
+
+// Split is Objects, apart by where they have to be if the servers do not run on the cluster that is the hub: see split. There, the
+// Service that the APIServices name has to lead to the management cluster.
+func (h Hub) Split(namespace string) (hub, management []*unstructured.Unstructured, err error) {
+	objects, err := h.Objects()
+	if err != nil {
+		return nil, nil, err
+	}
+	hub, management = split(objects, namespace)
+	return hub, management, nil
+}
+
+// ClusterProvider is how the provider of clusters that exist already is deployed.
+type ClusterProvider struct {
+	Changes
+}
+
+// Objects are in the order in which they have to be made.
+func (p ClusterProvider) Objects() ([]*unstructured.Unstructured, error) {
+	objects, err := build(nil, "cluster-provider")
+	if err != nil {
+		return nil, err
+	}
+	if err := p.apply(objects); err != nil {
+		return nil, err
+	}
+	return inOrder(objects), nil
+}
+
+// Split is Objects, apart by where they have to be if the provider does not run on the cluster that is the hub: see split.
+func (p ClusterProvider) Split(namespace string) (hub, management []*unstructured.Unstructured, err error) {
+	objects, err := p.Objects()
+	if err != nil {
+		return nil, nil, err
+	}
+	hub, management = split(objects, namespace)
+	return hub, management, nil
+}
+
+// Bootstrap is what a hub needs for clusters to join it. It has all that was there before of the same names. listCSRs lets
+// bootstrap tokens list and watch all certificate requests, and get every cluster, as upstream's agents do: they make their
+// cluster only after they have seen that it is not there.
+func Bootstrap(listCSRs bool) []*unstructured.Unstructured {
+	objects, err := build(nil, "bootstrap")
+	if err != nil {
+		panic(err) // it is a part of this program
+	}
+	for _, o := range objects {
+		if listCSRs && o.GetKind() == "ClusterRole" {
+			allow(o, "certificatesigningrequests", "list", "watch")
+			allow(o, "managedclusters", "get")
+		}
+	}
+	return objects
+}
+
+// allow adds verbs to the rule of a resource.
+func allow(role *unstructured.Unstructured, resource string, verbs ...string) {
+	rules, _, _ := unstructured.NestedSlice(role.Object, "rules")
+	for _, rule := range rules {
+		rule := rule.(map[string]any)
+		resources, _, _ := unstructured.NestedStringSlice(rule, "resources")
+		if slices.Equal(resources, []string{resource}) {
+			has, _, _ := unstructured.NestedStringSlice(rule, "verbs")
+			_ = unstructured.SetNestedStringSlice(rule, append(has, verbs...), "verbs")
+		}
+	}
+	_ = unstructured.SetNestedSlice(role.Object, rules, "rules")
+}

@@ -1,0 +1,186 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deploy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+	strictyaml "sigs.k8s.io/yaml"
+
+	"github.com/clusterhub/clusterhub/artifacts"
+)
+
+const (
+	root          = "deploy"
+	kindComponent = "Component"
+)
+
+// kustomization is as much of a kustomization.yaml as artifacts/deploy makes use of. Kustomize itself is no part of our binaries;
+// a test compares what is built here with what it builds.
+type kustomization struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Resources  []string `json:"resources"`
+	Patches    []patch  `json:"patches"`
+}
+
+// patch is a strategic merge patch, in a file or in the kustomization itself. Without a target it is for the object that it names.
+type patch struct {
+	Path   string `json:"path"`
+	Patch  string `json:"patch"`
+	Target *struct {
+		LabelSelector string `json:"labelSelector"`
+	} `json:"target"`
+}
+
+func read(folder string) (k kustomization, err error) {
+	data, err := fs.ReadFile(artifacts.Deploy, path.Join(root, folder, "kustomization.yaml"))
+	if err != nil {
+		return k, err
+	}
+	err = strictyaml.UnmarshalStrict(data, &k)
+	return k, err
+}
+
+// build adds to the objects what a folder has, and patches all of them as it says.
+func build(objects []*unstructured.Unstructured, folder string) ([]*unstructured.Unstructured, error) {
+	k, err := read(folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range k.Resources {
+		var more []*unstructured.Unstructured
+		if strings.HasSuffix(name, ".yaml") {
+			more, err = parseFile(folder, name)
+		} else {
+			more, err = build(nil, path.Join(folder, name))
+		}
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, more...)
+	}
+	for _, p := range k.Patches {
+		if objects, err = p.apply(objects, folder); err != nil {
+			return nil, fmt.Errorf("%s: %w", folder, err)
+		}
+	}
+	return objects, nil
+}
+
+func (p patch) apply(objects []*unstructured.Unstructured, folder string) ([]*unstructured.Unstructured, error) {
+	changes, err := parse([]byte(p.Patch))
+	if p.Path != "" {
+		changes, err = parseFile(folder, p.Path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(changes) != 1 {
+		return nil, fmt.Errorf("a patch changes one object, or those of one selector, not %d", len(changes))
+	}
+	change, found := changes[0], false
+	matches := func(o *unstructured.Unstructured) bool { return identity(o) == identity(change) }
+	if p.Target != nil {
+		selector, err := labels.Parse(p.Target.LabelSelector)
+		if err != nil {
+			return nil, err
+		}
+		matches = func(o *unstructured.Unstructured) bool { return selector.Matches(labels.Set(o.GetLabels())) }
+	}
+	var all []*unstructured.Unstructured
+	for _, o := range objects {
+		if !matches(o) {
+			all = append(all, o)
+			continue
+		}
+		found = true
+		if change.Object["$patch"] == "delete" {
+			continue
+		}
+		typed, err := scheme.Scheme.New(o.GroupVersionKind())
+		if err != nil {
+			return nil, err
+		}
+		o.Object, err = strategicpatch.StrategicMergeMapPatch(o.Object, change.Object, typed)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", identity(o), err)
+		}
+		all = append(all, o)
+	}
+	if !found {
+		return nil, fmt.Errorf("there is nothing to patch like %s", identity(change))
+	}
+	return all, nil
+}
+
+func identity(o *unstructured.Unstructured) string {
+	return fmt.Sprintf("%s %s/%s", o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName())
+}
+
+func parseFile(folder, name string) ([]*unstructured.Unstructured, error) {
+	data, err := fs.ReadFile(artifacts.Deploy, path.Join(root, folder, name))
+	if err != nil {
+		return nil, err
+	}
+	objects, err := parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s/%s: %w", folder, name, err)
+	}
+	return objects, nil
+}
+
+func parse(manifests []byte) (objects []*unstructured.Unstructured, err error) {
+	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096); ; {
+		var raw runtime.RawExtension
+		if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
+			return objects, nil
+		} else if err != nil {
+			return nil, err
+		}
+		// A document of comments only.
+		if len(raw.Raw) == 0 || string(raw.Raw) == "null" {
+			continue
+		}
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON(raw.Raw); err != nil {
+			return nil, err
+		}
+		objects = append(objects, o)
+	}
+}
+
+// Components are those that a hub may be deployed with, beside what all hubs have.
+func Components() []string {
+	return slices.DeleteFunc(folders(), func(folder string) bool { return !isComponent(folder) })
+}
+
+func isComponent(folder string) bool {
+	k, err := read(folder)
+	return err == nil && k.Kind == kindComponent
+}
+
+func folders() (names []string) {
+	entries, err := fs.ReadDir(artifacts.Deploy, root)
+	if err != nil {
+		panic(err) // it is a part of this program
+	}
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names
+}

@@ -1,0 +1,180 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deploy
+
+import (
+	"encoding/json"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/clusterhub/clusterhub/artifacts"
+)
+
+// kustomized is what kustomize makes of a resource and components.
+func kustomized(t *testing.T, resource string, components ...string) []*unstructured.Unstructured {
+	t.Helper()
+	files := filesys.MakeFsInMemory()
+	err := fs.WalkDir(artifacts.Deploy, root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(artifacts.Deploy, name)
+		if err != nil {
+			return err
+		}
+		return files.WriteFile(name, data)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, err := json.Marshal(map[string]any{"resources": prefixed(resource), "components": prefixed(components...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := files.WriteFile("user/kustomization.yaml", user); err != nil {
+		t.Fatal(err)
+	}
+	all, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, "user")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, resource := range all.Resources() {
+		data, err := resource.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON(data); err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, o)
+	}
+	return objects
+}
+
+func prefixed(names ...string) (paths []string) {
+	for _, name := range names {
+		if name != "" {
+			paths = append(paths, path.Join("..", root, name))
+		}
+	}
+	return paths
+}
+
+func parsed(t *testing.T, text string) []*unstructured.Unstructured {
+	t.Helper()
+	objects, err := parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+// compare says what differs between two sets of objects.
+func compare(t *testing.T, what string, got, want []*unstructured.Unstructured) {
+	t.Helper()
+	texts := func(objects []*unstructured.Unstructured) map[string]string {
+		all := map[string]string{}
+		for _, o := range objects {
+			text, err := json.Marshal(o.Object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, twice := all[identity(o)]; twice {
+				t.Errorf("%s: %s is there twice", what, identity(o))
+			}
+			all[identity(o)] = string(text)
+		}
+		return all
+	}
+	has, wants := texts(got), texts(want)
+	for _, name := range slices.Sorted(maps.Keys(wants)) {
+		if has[name] != wants[name] {
+			t.Errorf("%s: %s is\n%s\nnot\n%s", what, name, has[name], wants[name])
+		}
+	}
+	for name := range has {
+		if _, ok := wants[name]; !ok {
+			t.Errorf("%s: there should be no %s", what, name)
+		}
+	}
+}
+
+// subsets are all of them, the empty one first.
+func subsets(names []string) [][]string {
+	all := [][]string{nil}
+	for _, name := range names {
+		for _, subset := range slices.Clone(all) {
+			all = append(all, append(slices.Clone(subset), name))
+		}
+	}
+	return all
+}
+
+// Who deploys by kustomize gets what our programs deploy, in each combination of components. On an external etcd, each is tried by
+// itself and all together: what is below them does not matter to how they are combined.
+func TestHub_IsWhatKustomizeBuilds(t *testing.T) {
+	same := func(folder string, hub Hub) {
+		compare(t, strings.Join(append([]string{folder}, hub.Components...), "+"), objectsOf(t, hub), kustomized(t, folder, hub.Components...))
+	}
+	some := subsets(Components())
+	for _, components := range some {
+		same("base", Hub{Components: components})
+		if len(components) < 2 || len(components) == len(Components()) {
+			same("external-etcd", Hub{ExternalEtcd: true, Components: components})
+		}
+	}
+	if len(some) < 32 {
+		t.Errorf("there are only %d combinations", len(some))
+	}
+}
+
+// A folder that is not compared here is built by kustomize alone.
+func TestFolders_AreWhatKustomizeBuilds(t *testing.T) {
+	var whole []string
+	for _, folder := range folders() {
+		if isComponent(folder) {
+			continue
+		}
+		whole = append(whole, folder)
+		objects, err := build(nil, folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(t, folder, objects, kustomized(t, folder))
+	}
+	if want := []string{"agent", "base", "cluster-provider", "external-etcd"}; !slices.Equal(whole, want) {
+		t.Errorf("artifacts/deploy has %q beside components, and this package deploys %q", whole, want)
+	}
+	compare(t, "bootstrap", Bootstrap(false), kustomized(t, "", "bootstrap"))
+}
+
+func TestPatch_RefusesWhatItDoesNotDo(t *testing.T) {
+	objects := parsed(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n")
+	for name, p := range map[string]patch{
+		"matches nothing":  {Patch: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"},
+		"of two objects":   {Patch: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"},
+		"is no object":     {Patch: "- op: remove\n  path: /data\n"},
+		"is not there":     {Path: "patch.yaml"},
+		"is there nowhere": {},
+	} {
+		if _, err := p.apply(objects, "base"); err == nil {
+			t.Errorf("a patch that %s is taken", name)
+		}
+	}
+	changed, err := (patch{Patch: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: v}\n"}).apply(objects, "base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "a patch of one", changed, parsed(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: v}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"))
+}
