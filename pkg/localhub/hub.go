@@ -6,8 +6,6 @@ package localhub
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,15 +16,17 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	aggregatorclient "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -43,18 +43,24 @@ spec:
   externalName: localhost
 `
 
-// deploy applies artifacts/deploy as far as it has a meaning without nodes.
+// deploy applies what a hub has in its API: there are no nodes for the rest.
 func (h *Hub) deploy(ctx context.Context) error {
-	var manifests bytes.Buffer
-	names := []string{"namespace.yaml", "rbac.yaml", "policies.yaml", "flowcontrol.yaml"}
+	components := slices.Clone(h.config.Components)
 	if h.config.EKS != nil {
-		names = append(names, "../aws-auth/rbac.yaml")
+		components = append(components, "aws-auth")
 	}
-	for _, component := range h.config.Components {
-		names = append(names, "../"+component+"/rbac.yaml")
+	objects, _, err := deploy.Hub{Components: components}.Split("")
+	if err != nil {
+		return err
 	}
-	for _, name := range names {
-		data, err := os.ReadFile(h.manifest(name))
+	manifests := &bytes.Buffer{}
+	for _, o := range objects {
+		if o.GetKind() == kindAPIService {
+			if err := unstructured.SetNestedField(o.Object, int64(h.ports[procHubAPIServer]), "spec", "service", "port"); err != nil {
+				return err
+			}
+		}
+		data, err := o.MarshalJSON()
 		if err != nil {
 			return err
 		}
@@ -62,21 +68,7 @@ func (h *Hub) deploy(ctx context.Context) error {
 		manifests.Write(data)
 	}
 	manifests.WriteString("---" + localService)
-	apiServices, err := h.apiServices()
-	if err != nil {
-		return err
-	}
-	for _, s := range apiServices {
-		s.Spec.Service.Port = new(int32(h.ports[procHubAPIServer]))
-		data, err := json.Marshal(map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
-			"metadata": map[string]any{"name": s.Name}, "spec": s.Spec})
-		if err != nil {
-			return err
-		}
-		manifests.WriteString("\n---\n")
-		manifests.Write(data)
-	}
-	return h.apply(ctx, &manifests)
+	return h.apply(ctx, manifests)
 }
 
 // apply applies manifests as the hub's admin.
@@ -84,31 +76,29 @@ func (h *Hub) apply(ctx context.Context, manifests io.Reader) error {
 	cmd := h.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "--field-manager=localhub", "-f", "-")
 	cmd.Stdin = manifests
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("the manifests of artifacts/deploy cannot be applied: %w: %s", err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("the manifests of a hub cannot be applied: %w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }
 
-func (h *Hub) manifest(name string) string {
-	return h.config.Root + "/artifacts/deploy/base/" + name
-}
+const kindAPIService = "APIService"
 
-func (h *Hub) apiServices() ([]apiregistrationv1.APIService, error) {
-	file, err := os.Open(h.manifest("apiservices.yaml"))
+func apiServices() (all []apiregistrationv1.APIService, err error) {
+	objects, err := deploy.Hub{}.Objects()
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	var all []apiregistrationv1.APIService
-	for decoder := yaml.NewYAMLOrJSONDecoder(file, 4096); ; {
+	for _, o := range objects {
+		if o.GetKind() != kindAPIService {
+			continue
+		}
 		var s apiregistrationv1.APIService
-		if err := decoder.Decode(&s); errors.Is(err, io.EOF) {
-			return all, nil
-		} else if err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &s); err != nil {
 			return nil, err
 		}
 		all = append(all, s)
 	}
+	return all, nil
 }
 
 // startHub starts our servers and waits until the front serves what they do.
@@ -249,7 +239,7 @@ func (h *Hub) RouteFront(ctx context.Context, replica int) error {
 	if err != nil {
 		return err
 	}
-	ours, err := h.apiServices()
+	ours, err := apiServices()
 	if err != nil {
 		return err
 	}
