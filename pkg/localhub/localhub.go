@@ -28,7 +28,7 @@ type Config struct {
 	Dir string
 	// BinDir is where the binaries are.
 	BinDir string
-	// Root is the repository, for the manifests in artifacts/deploy.
+	// Root is the repository, for the examples that whoever starts a hub loads. This package does not need it.
 	Root string
 	// Detach lets the processes live on when this one ends. Without it they die with it.
 	Detach bool
@@ -48,7 +48,7 @@ type Config struct {
 	WithoutKubeControllerManager, WithoutHubControllerManager bool
 	// WithoutHubCertificateApprover leaves out what approves certificates.
 	WithoutHubCertificateApprover bool
-	// Components are those of artifacts/deploy whose rights are granted besides.
+	// Components are some of deploy.Components, whose rights are granted besides.
 	Components []string
 	// FrontArgs, HubAPIServerArgs and HubControllerManagerArgs are further flags. The last are hub-certificate-approver's, too.
 	FrontArgs, HubAPIServerArgs, HubControllerManagerArgs []string
