@@ -130,7 +130,7 @@ func (r *Reconciler) endOldTokens(ctx context.Context, s *seen, t *target.Target
 		return nil
 	}
 	account := rights.ServiceAccount(name)
-	if err := t.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil || !t.Manages(account) {
+	if err := t.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil || !t.Owns(account) {
 		return client.IgnoreNotFound(err)
 	}
 	expires, had := time.Time{}, s.closer.answer

@@ -27,6 +27,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/leftovers"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/trust"
+	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
 // Reconciler gives and takes back access to the clusters of the provider, as AccessRequests ask for it.
@@ -267,5 +268,5 @@ func (r *Reconciler) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*r
 
 // targetOf is a cluster as it is changed for a request.
 func (r *Reconciler) targetOf(config *rest.Config, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*target.Target, error) {
-	return target.New(config, r.AccessLabels(ar), trust.Origin(r.Identity, ar, cluster))
+	return target.New(config, remote.Owner{Labels: r.AccessLabels(ar), Origin: trust.Origin(r.Identity, ar, cluster)})
 }

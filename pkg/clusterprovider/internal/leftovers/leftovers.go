@@ -28,6 +28,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
+	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
 const (
@@ -153,7 +154,7 @@ func (r *Leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha
 			}
 			made, err := r.made(ctx, c, object, ar)
 			if err == nil && !made {
-				strange = append(strange, rights.Key(object))
+				strange = append(strange, remote.IDOf(object).String())
 			}
 			id := client.ObjectKeyFromObject(ar).String() + "/" + string(ar.UID)
 			if _, asked := gone[id]; made && !asked {
@@ -194,7 +195,7 @@ func (r *Leftovers) RemoveAll(ctx context.Context, c client.Client, cluster *v1a
 				err = c.Delete(ctx, object, client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
 			}
 			if client.IgnoreNotFound(err) != nil {
-				return fmt.Errorf("%s: %w", rights.Key(object), err)
+				return fmt.Errorf("%s: %w", remote.IDOf(object), err)
 			}
 		}
 	}
@@ -299,9 +300,9 @@ func (r *Leftovers) delete(
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("deleting the %s: %w", rights.Key(object), err)
+		return fmt.Errorf("deleting the %s: %w", remote.IDOf(object), err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Removed what was left in the cluster of an AccessRequest that does not exist any more",
-		"object", rights.Key(object), "accessRequest", client.ObjectKeyFromObject(ar), "uid", ar.UID)
+		"object", remote.IDOf(object), "accessRequest", client.ObjectKeyFromObject(ar), "uid", ar.UID)
 	return nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
+	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
 func TestLeftovers_OnlyWhatRequestsThatAreGoneHaveLeft(t *testing.T) {
@@ -205,7 +206,7 @@ func TestLeftovers_TheRightsGoFirst(t *testing.T) {
 			if len(deleted) == 5 {
 				return errors.New("killed")
 			}
-			deleted = append(deleted, rights.KindOf(object))
+			deleted = append(deleted, remote.IDOf(object).Kind)
 			return c.Delete(ctx, object, opts...)
 		},
 	})

@@ -4,16 +4,13 @@
 package rights
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
 // Scheme has the kinds that access to a cluster is made of.
@@ -27,34 +24,6 @@ var Kinds = []schema.GroupVersionKind{
 	corev1.SchemeGroupVersion.WithKind(rbacv1.ServiceAccountKind),
 }
 
-// Key names an object for people and for comparison.
-func Key(object client.Object) string {
-	if object.GetNamespace() == "" {
-		return fmt.Sprintf("%s %s", KindOf(object), object.GetName())
-	}
-	return fmt.Sprintf("%s %s/%s", KindOf(object), object.GetNamespace(), object.GetName())
-}
-
-// KindOf is the kind of an object.
-func KindOf(object client.Object) string {
-	gvk, err := apiutil.GVKForObject(object, Scheme)
-	if err != nil {
-		return fmt.Sprintf("%T", object)
-	}
-	return gvk.Kind
-}
-
-// RoleRefOf is the role of a binding; empty if it is none.
-func RoleRefOf(object client.Object) rbacv1.RoleRef {
-	switch o := object.(type) {
-	case *rbacv1.RoleBinding:
-		return o.RoleRef
-	case *rbacv1.ClusterRoleBinding:
-		return o.RoleRef
-	}
-	return rbacv1.RoleRef{}
-}
-
 // Role is one that a request only refers to.
 type Role struct{ Kind, Name string }
 
@@ -62,10 +31,10 @@ type Role struct{ Kind, Name string }
 func (r *Rights) ReferredTo() (roles []Role) {
 	seen := sets.New[string]()
 	for _, object := range r.Objects {
-		seen.Insert(Key(object))
+		seen.Insert(remote.IDOf(object).String())
 	}
 	for _, object := range r.Objects {
-		ref := RoleRefOf(object)
+		ref := remote.RoleRefOf(object)
 		name := RoleName(ref.Kind, object.GetNamespace(), ref.Name)
 		if ref.Name != "" && !seen.Has(name) {
 			seen.Insert(name)

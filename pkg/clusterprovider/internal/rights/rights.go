@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
 // What subjects and roles are called.
@@ -78,14 +79,15 @@ func oidcRights(config *v1alpha1.OIDCConfig, hash string) (*Rights, error) {
 
 // distinct says which role is asked for twice: the later would replace the earlier.
 func (r *Rights) distinct(field string) error {
-	seen := sets.New[string]()
+	seen := sets.New[remote.ID]()
 	for _, object := range r.Objects {
-		if seen.Has(Key(object)) {
+		id := remote.IDOf(object)
+		if seen.Has(id) {
 			return hub.Because(v1alpha1.ReasonConfigurationProblem, fmt.Errorf("%s: two entries make the %s: give one of them another name",
-				field, Key(object)))
+				field, id))
 
 		}
-		seen.Insert(Key(object))
+		seen.Insert(id)
 	}
 	return nil
 }

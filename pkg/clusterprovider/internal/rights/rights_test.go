@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
 func TestOIDCRights_PutPrefixesBeforeUsersAndGroups(t *testing.T) {
@@ -30,7 +31,7 @@ func TestOIDCRights_PutPrefixesBeforeUsersAndGroups(t *testing.T) {
 	}
 	var got []string
 	for _, object := range wanted.Objects {
-		got = append(got, Key(object))
+		got = append(got, remote.IDOf(object).String())
 	}
 	want := []string{"Role web/my", "ClusterRole openmcp:h:1", "ClusterRoleBinding openmcp:h:0:0", "RoleBinding web/openmcp:h:0:1"}
 	if !slices.Equal(got, want) {

@@ -20,6 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
+	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
 // Token asks for a token of a ServiceAccount.
@@ -39,7 +40,8 @@ type Minters struct {
 // Token is a token of the ServiceAccount that asks for short-lived tokens. All requests of a cluster share it, so it is
 // not looked at each time.
 func (m *Minters) Token(ctx context.Context, place string, t *Target, lifetime time.Duration) (*authenticationv1.TokenRequest, error) {
-	minter := &Target{Client: t.Client, Labels: client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.TokenMinterServiceAccount}}
+	minter := &Target{Client: t.Client, Owner: remote.Owner{
+		Labels: map[string]string{v1alpha1.ManagedByLabel: v1alpha1.TokenMinterServiceAccount}}}
 	seen, _ := m.made.Load(place)
 	if at, ok := seen.(time.Time); ok && time.Since(at) < clusterprovider.ResyncInterval {
 		if token, err := minter.Token(ctx, v1alpha1.TokenMinterServiceAccount, lifetime); !apierrors.IsNotFound(err) {

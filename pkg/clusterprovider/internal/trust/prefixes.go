@@ -16,6 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
+	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
 // Separators end a prefix: what stands before them is the provider's, and what follows is a name that it gives.
@@ -140,7 +141,7 @@ func foreignSubject(
 		given, said := object.GetAnnotations()[own.NamesAnnotation()]
 		same := made && (!said || given == names(provider))
 		if binding == "" && !same && anyPrefixed(subjects, provider) {
-			binding, ours = rights.Key(object), made
+			binding, ours = remote.IDOf(object).String(), made
 		}
 	}
 	for i := range clusterRoleBindings.Items {

@@ -1,0 +1,234 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package remote applies objects to a cluster, each with its owner, and takes them away again. What is somebody else's is
+// never changed, and nothing is written that is there already.
+package remote
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// tries is how often something is looked at anew that others have changed since it was read.
+const tries = 5
+
+// ID is which object of a cluster something is.
+type ID struct {
+	schema.GroupKind
+	types.NamespacedName
+}
+
+// IDOf is which object something is.
+func IDOf(object client.Object) ID {
+	kind, err := apiutil.GVKForObject(object, scheme.Scheme)
+	if err != nil {
+		kind.Kind = fmt.Sprintf("%T", object)
+	}
+	return ID{kind.GroupKind(), client.ObjectKeyFromObject(object)}
+}
+
+// String is an ID for people.
+func (i ID) String() string {
+	if i.Namespace == "" {
+		return i.Kind + " " + i.Name
+	}
+	return i.Kind + " " + i.Namespace + "/" + i.Name
+}
+
+// Applier changes a cluster for one owner.
+type Applier struct {
+	Client client.Client
+	Owner  Owner
+	// Strategy is how objects are made and changed.
+	Strategy Strategy
+	// Adopt changes what is somebody else's, too. It is for names that nobody uses for another purpose.
+	Adopt bool
+}
+
+// Get is what is there in the place of an object, or nil.
+func (a *Applier) Get(ctx context.Context, object client.Object) (client.Object, error) {
+	// Into an empty one: what an answer does not have would stay as it is, such as labels that it was looked for with.
+	have := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
+	have.GetObjectKind().SetGroupVersionKind(object.GetObjectKind().GroupVersionKind())
+	if err := a.Client.Get(ctx, client.ObjectKeyFromObject(object), have); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return have, nil
+}
+
+// Look gets an object that is to be applied, and refuses what is somebody else's: whoever looks at all objects first begins nothing
+// that cannot be completed.
+func (a *Applier) Look(ctx context.Context, object client.Object) (client.Object, error) {
+	have, err := a.Get(ctx, object)
+	if err == nil && have != nil {
+		err = a.mayChange(have)
+	}
+	return have, err
+}
+
+// mayChange refuses what is somebody else's. Namespaces are never refused: they are used as they are.
+func (a *Applier) mayChange(have client.Object) error {
+	if a.Owner.Owns(have) || a.Adopt || isNamespace(have) {
+		return nil
+	}
+	return &NotOurs{Object: IDOf(have), Owner: a.Owner}
+}
+
+func isNamespace(object client.Object) bool {
+	return IDOf(object).GroupKind == schema.GroupKind{Kind: "Namespace"}
+}
+
+// ApplyAll brings objects to what they should be, in their order; have are those that are known to be there. It ends with the first
+// that it cannot: a binding that comes after a role, or a ServiceAccount, of somebody else would give the rights of that role, or
+// give them to that account. Of the namespaces that are given, those are made that an object needs. They have no labels, and are
+// never deleted: others may use them, too.
+func (a *Applier) ApplyAll(ctx context.Context, objects []client.Object, have map[ID]client.Object, namespaces ...string) error {
+	for _, want := range objects {
+		err := a.Apply(ctx, want, have[IDOf(want)])
+		if namespace := want.GetNamespace(); apierrors.IsNotFound(err) && slices.Contains(namespaces, namespace) {
+			err = a.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+			if err != nil && !apierrors.IsAlreadyExists(err) {
+				return fmt.Errorf("making namespace %s: %w", namespace, err)
+			}
+			err = a.Apply(ctx, want, nil)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", IDOf(want), err)
+		}
+	}
+	return nil
+}
+
+// Apply brings one object to what it should be: have is what is there, or nil if nothing is known to be. Where that is not so any
+// more, what is there by now is looked at, and judged anew.
+func (a *Applier) Apply(ctx context.Context, want, have client.Object) error {
+	want = copyOf(want)
+	a.Owner.mark(want)
+	for try := 1; ; try++ {
+		err := a.bring(ctx, copyOf(want), have)
+		outdated := apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || have != nil && apierrors.IsNotFound(err)
+		if !outdated || try == tries {
+			return err
+		}
+		if have, err = a.Get(ctx, want); err != nil {
+			return err
+		}
+	}
+}
+
+// bring brings an object to what it should be, if what is there is what it is said to be.
+func (a *Applier) bring(ctx context.Context, want, have client.Object) error {
+	if have == nil {
+		return a.Strategy(ctx, a.Client, want, nil)
+	}
+	if err := a.mayChange(have); err != nil {
+		return err
+	}
+	switch ours := a.Owner.Owns(have); {
+	case !ours && isNamespace(have):
+		return nil
+	case ours && RoleRefOf(have) != RoleRefOf(want):
+		return a.recreate(ctx, want, have, "it refers to another role now")
+	case ours && a.Owner.formers(have):
+		// Tokens of its ServiceAccount may be about.
+		return a.recreate(ctx, want, have, "it was made for a former owner of this name")
+	}
+	return a.Strategy(ctx, a.Client, want, copyOf(have))
+}
+
+// recreate replaces what cannot be changed: the role of a binding, and the tokens of a ServiceAccount.
+func (a *Applier) recreate(ctx context.Context, want, have client.Object, why string) error {
+	if err := a.delete(ctx, have); err != nil {
+		return err
+	}
+	err := a.Strategy(ctx, a.Client, want, nil)
+	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
+		return &Recreating{Object: IDOf(want), Why: why}
+	}
+	return err
+}
+
+// delete deletes an object, if it is still as it was read: it may be another of this name by now, or somebody else's.
+func (a *Applier) delete(ctx context.Context, have client.Object) error {
+	uid, version := have.GetUID(), have.GetResourceVersion()
+	return client.IgnoreNotFound(a.Client.Delete(ctx, have, client.Preconditions{UID: &uid, ResourceVersion: &version},
+		client.PropagationPolicy(metav1.DeletePropagationBackground)))
+}
+
+// Delete deletes what is there, or nil, if it is ours, and says whether it was.
+func (a *Applier) Delete(ctx context.Context, have client.Object) (ours bool, err error) {
+	for try := 1; have != nil && a.Owner.Owns(have); try++ {
+		if err = a.delete(ctx, have); !apierrors.IsConflict(err) || try == tries {
+			return err == nil, err
+		}
+		if have, err = a.Get(ctx, have); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// Prune deletes what is ours of some kinds, in their order, and is not wanted; if nothing is, that is all of ours. It returns the rest.
+func (a *Applier) Prune(ctx context.Context, kinds []schema.GroupVersionKind, wanted []client.Object) (map[ID]client.Object, error) {
+	have, keep := map[ID]client.Object{}, sets.New[ID]()
+	for _, object := range wanted {
+		keep.Insert(IDOf(object))
+	}
+	for _, kind := range kinds {
+		list, err := a.Client.Scheme().New(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err != nil {
+			return nil, err
+		}
+		if err := a.Client.List(ctx, list.(client.ObjectList), client.MatchingLabels(a.Owner.Labels)); err != nil {
+			return nil, err
+		}
+		items, err := meta.ExtractList(list)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range items {
+			object := item.(client.Object)
+			if id := IDOf(object); !keep.Has(id) {
+				_, err = a.Delete(ctx, object)
+			} else if a.Owner.Owns(object) {
+				have[id] = object
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", IDOf(object), err)
+			}
+		}
+	}
+	return have, nil
+}
+
+// RoleRefOf is the role of a binding; empty if it is none.
+func RoleRefOf(object client.Object) rbacv1.RoleRef {
+	switch o := object.(type) {
+	case *rbacv1.RoleBinding:
+		return o.RoleRef
+	case *rbacv1.ClusterRoleBinding:
+		return o.RoleRef
+	case *unstructured.Unstructured:
+		ref, _, _ := unstructured.NestedStringMap(o.Object, "roleRef")
+		return rbacv1.RoleRef{APIGroup: ref["apiGroup"], Kind: ref["kind"], Name: ref["name"]}
+	}
+	return rbacv1.RoleRef{}
+}
+
+func copyOf(object client.Object) client.Object { return object.DeepCopyObject().(client.Object) }

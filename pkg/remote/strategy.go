@@ -1,0 +1,76 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Strategy makes an object if have is nil, and otherwise brings what is there to what is wanted. It holds only for what have
+// says: whoever comes in between has it fail, with a conflict or because the object exists already. It may change what it is given.
+type Strategy func(ctx context.Context, c client.Client, want, have client.Object) error
+
+// Update replaces all that an object is about, so that nothing stays of what others have put there. Their metadata stays.
+func Update(ctx context.Context, c client.Client, want, have client.Object) error {
+	if have == nil {
+		return c.Create(ctx, want)
+	}
+	before := have.DeepCopyObject()
+	if err := copyContent(want, have); err != nil {
+		return err
+	}
+	have.SetLabels(labels.Merge(have.GetLabels(), want.GetLabels()))
+	have.SetAnnotations(labels.Merge(have.GetAnnotations(), want.GetAnnotations()))
+	if equality.Semantic.DeepEqual(before, have) {
+		return nil
+	}
+	return c.Update(ctx, have)
+}
+
+// copyContent copies what an object is about.
+func copyContent(from, to client.Object) error {
+	switch from := from.(type) {
+	case *corev1.ServiceAccount: // what it has is of those who make its tokens
+	case *rbacv1.Role:
+		to.(*rbacv1.Role).Rules = from.Rules
+	case *rbacv1.ClusterRole:
+		to.(*rbacv1.ClusterRole).Rules = from.Rules
+		to.(*rbacv1.ClusterRole).AggregationRule = from.AggregationRule
+	case *rbacv1.RoleBinding:
+		to.(*rbacv1.RoleBinding).Subjects = from.Subjects
+	case *rbacv1.ClusterRoleBinding:
+		to.(*rbacv1.ClusterRoleBinding).Subjects = from.Subjects
+	default:
+		return fmt.Errorf("%T cannot be updated: say in copyContent what it is about, or apply it on the server's side", from)
+	}
+	return nil
+}
+
+// notYet is a resource version that no object has: a store has begun before it. The server ignores it where there is no object,
+// and answers with a conflict where there is one.
+const notYet = "1"
+
+// ServerSideApply has the server change the fields that are given and no others, also where they are somebody else's by now.
+// A server writes nothing if that changes nothing. Objects are unstructured: others have fields that nobody has given.
+func ServerSideApply(manager string) Strategy {
+	return func(ctx context.Context, c client.Client, want, have client.Object) error {
+		given, ok := want.(*unstructured.Unstructured)
+		if !ok {
+			return fmt.Errorf("%T cannot be applied on the server's side: only unstructured objects can", want)
+		}
+		given.SetResourceVersion(notYet)
+		if have != nil {
+			given.SetResourceVersion(have.GetResourceVersion())
+		}
+		return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(given), client.FieldOwner(manager), client.ForceOwnership)
+	}
+}
