@@ -29,6 +29,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
 const (
@@ -77,12 +78,17 @@ func (o *initOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	objects, err := h.objects()
+	c, err := h.objects()
 	if err != nil {
 		return err
 	}
+	// The names are for this alone, so what is there is taken over, whoever has prepared the hub before.
+	objects := &remote.Applier{Client: c, Strategy: remote.ServerSideApply(deploy.ManagedBy), Adopt: true}
 	for _, object := range deploy.Bootstrap(o.listCSRs) {
-		err := objects.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
+		have, err := objects.Get(ctx, object)
+		if err == nil {
+			err = objects.Apply(ctx, object, have)
+		}
 		if err != nil {
 			return fmt.Errorf("making %s %s: %w", object.GetKind(), object.GetName(), err)
 		}

@@ -29,6 +29,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
 const (
@@ -97,8 +98,8 @@ func TestJoin_DeploysTheAgent(t *testing.T) {
 	}
 	for _, o := range objects {
 		made := cluster.get(pathOf(o.Object))
-		if made == nil || made.GetLabels()[deploy.LabelManagedBy] != deploy.ManagedBy || !strings.Contains(stderr, "Made "+describe(o)+"\n") {
-			t.Errorf("%s: %v, and it says %s", describe(o), made, stderr)
+		if made == nil || made.GetLabels()[deploy.LabelManagedBy] != deploy.ManagedBy || !strings.Contains(stderr, "Made "+remote.IDOf(o).String()+"\n") {
+			t.Errorf("%s: %v, and it says %s", remote.IDOf(o), made, stderr)
 		}
 	}
 	secret := &corev1.Secret{}

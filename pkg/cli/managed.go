@@ -5,14 +5,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,6 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
 // managed is the cluster that joins or leaves.
@@ -27,7 +28,12 @@ type managed struct {
 	client.Client
 	*global
 	host string
+	// objects are those that this program makes there.
+	objects *remote.Applier
 }
+
+// byUs is who made what has the label.
+var byUs = remote.Owner{Labels: map[string]string{deploy.LabelManagedBy: deploy.ManagedBy}}
 
 // managed is the cluster that the flags point to.
 func (g *global) managed() (*managed, error) {
@@ -43,11 +49,16 @@ func (g *global) managed() (*managed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the way to the managed cluster: %w", err)
 	}
-	return &managed{Client: c, global: g, host: config.Host}, nil
+	objects := &remote.Applier{Client: c, Owner: byUs, Strategy: remote.ServerSideApply(deploy.ManagedBy)}
+	return &managed{Client: c, global: g, host: config.Host, objects: objects}, nil
 }
 
-// explain says of an error that the managed cluster could not be reached.
+// explain says of an error that the managed cluster could not be reached, or what is in the way there.
 func (m *managed) explain(err error) error {
+	if theirs := (*remote.NotOurs)(nil); errors.As(err, &theirs) {
+		return fmt.Errorf("%s already exists and was not made by kubectl hub: delete it, or let kubectl hub change it by adding the label %s",
+			theirs.Object, labels.Set(theirs.Owner.Labels))
+	}
 	return unreachable("the managed cluster "+m.host, err, "check --context and --kubeconfig")
 }
 
@@ -105,56 +116,27 @@ func (m *managed) checkFree(ctx context.Context, o *joinOptions, known bool) err
 	return nil
 }
 
-// deploy makes what is missing, and changes what is ours. A namespace that is there already is used as it is.
+// deploy makes what is missing, and changes what is ours. It begins nothing that it could not complete.
 func (m *managed) deploy(ctx context.Context, agent deploy.Agent) error {
 	objects, err := agent.Objects()
 	if err != nil {
 		return err
 	}
-	missing := make([]bool, len(objects))
+	have := make([]client.Object, len(objects))
 	for i, o := range objects {
-		ours, err := m.ours(ctx, o)
-		missing[i] = apierrors.IsNotFound(err)
-		switch {
-		case err != nil && !missing[i]:
+		if have[i], err = m.objects.Look(ctx, o); err != nil {
 			return m.explain(err)
-		case err == nil && !ours && o.GetKind() != "Namespace":
-			return fmt.Errorf("%s already exists and was not made by kubectl hub: delete it, or let kubectl hub change it by adding the label %s=%s",
-				describe(o), deploy.LabelManagedBy, deploy.ManagedBy)
-		case err == nil && !ours:
-			objects[i] = nil
 		}
 	}
 	for i, o := range objects {
-		if o == nil {
-			continue
+		if err := m.objects.Apply(ctx, o, have[i]); err != nil {
+			return fmt.Errorf("making %s: %w", remote.IDOf(o), m.explain(err))
 		}
-		if err := m.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), fieldOwner, client.ForceOwnership); err != nil {
-			return fmt.Errorf("making %s: %w", describe(o), m.explain(err))
-		}
-		if missing[i] {
-			_, _ = fmt.Fprintf(m.ErrOut, "Made %s\n", describe(o))
+		if have[i] == nil {
+			_, _ = fmt.Fprintf(m.ErrOut, "Made %s\n", remote.IDOf(o))
 		}
 	}
 	return nil
-}
-
-func describe(o client.Object) string {
-	name := o.GetName()
-	if o.GetNamespace() != "" {
-		name = o.GetNamespace() + "/" + name
-	}
-	return o.GetObjectKind().GroupVersionKind().Kind + " " + name
-}
-
-// ours says whether an object was made by this program.
-func (m *managed) ours(ctx context.Context, o client.Object) (bool, error) {
-	have := &metav1.PartialObjectMetadata{}
-	have.SetGroupVersionKind(o.GetObjectKind().GroupVersionKind())
-	if err := m.Get(ctx, client.ObjectKeyFromObject(o), have); err != nil {
-		return false, err
-	}
-	return have.Labels[deploy.LabelManagedBy] == deploy.ManagedBy, nil
 }
 
 // awaitJoined waits until the agent is ready, which it is while the hub knows its lease.
@@ -224,15 +206,18 @@ func lastLine(log string) string {
 	return lines[len(lines)-1]
 }
 
-// remove removes an object if it was made by this program, and says whether it did.
+// remove removes an object if it was made by this program, and says whether it was.
 func (m *managed) remove(ctx context.Context, o client.Object) (bool, error) {
-	ours, err := m.ours(ctx, o)
-	if err != nil || !ours {
-		return false, m.explain(client.IgnoreNotFound(err))
+	have, err := m.objects.Get(ctx, o)
+	if err != nil {
+		return false, m.explain(err)
 	}
-	if err := m.Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("removing %s: %w", describe(o), m.explain(err))
+	ours, err := m.objects.Delete(ctx, have)
+	if err != nil {
+		return false, fmt.Errorf("removing %s: %w", remote.IDOf(o), m.explain(err))
 	}
-	_, _ = fmt.Fprintf(m.ErrOut, "Removed %s\n", describe(o))
-	return true, nil
+	if ours {
+		_, _ = fmt.Fprintf(m.ErrOut, "Removed %s\n", remote.IDOf(o))
+	}
+	return ours, nil
 }

@@ -118,7 +118,7 @@ func (m *managed) leave(ctx context.Context, have identity, force bool) (left bo
 			deploy.AgentName)
 	case err != nil:
 		return false, m.explain(err)
-	case deployment.Labels[deploy.LabelManagedBy] != deploy.ManagedBy:
+	case !byUs.Owns(deployment):
 		err = fmt.Errorf("the Deployment %s/%s was not made by kubectl hub", registration.AgentNamespace, deploy.AgentName)
 	default:
 		err = m.leaveInPlaceOf(ctx, deployment)
@@ -269,8 +269,8 @@ func (m *managed) removeAgent(ctx context.Context, have identity) (removed bool,
 			err = m.dropIdentity(ctx, have)
 		case "Namespace":
 			err = m.await(ctx, "namespace "+o.GetName()+" to be gone", func(ctx context.Context) (bool, string, error) {
-				_, err := m.ours(ctx, o)
-				return apierrors.IsNotFound(err), "", client.IgnoreNotFound(err)
+				left, err := m.objects.Get(ctx, o)
+				return left == nil && err == nil, "", err
 			})
 		}
 		if err != nil {

@@ -164,6 +164,7 @@ func TestKubectlHub_UnjoinWithoutTheHub(t *testing.T) {
 	t.Parallel()
 	p, h, cluster, _ := hubAndCluster(t)
 	before := inventory(t, cluster)
+	appliesOnlyOurs(t, cluster.AdminConfig())
 	j := p.Joining(t, "init", "--use-bootstrap-token", "--context", "hub")
 	join := slices.DeleteFunc(j.Args(t, "c1"), func(arg string) bool { return arg == "--wait" })
 
