@@ -83,6 +83,10 @@ func TestApply(t *testing.T) {
 				if test.meanwhile != nil {
 					c.meanwhile[verbs[test.verb]] = func() { test.meanwhile(c); before = c.get(test.want) }
 				}
+				looked := have
+				if have != nil {
+					looked = copyOf(have)
+				}
 				err = a.Apply(t.Context(), want, have)
 				if len(c.meanwhile) > 0 {
 					t.Fatalf("others have not come in between: %q", c.writes)
@@ -119,8 +123,8 @@ func TestApply(t *testing.T) {
 				if test.result == changed && before.GetAnnotations()["example.com/theirs"] != now.GetAnnotations()["example.com/theirs"] {
 					t.Error("the annotation of others is lost")
 				}
-				if want.GetLabels() != nil || want.GetResourceVersion() != "" {
-					t.Errorf("what was given is changed: %v", want)
+				if want.GetLabels() != nil || want.GetResourceVersion() != "" || !equality.Semantic.DeepEqual(have, looked) {
+					t.Errorf("what was given is changed: %v, %v", want, have)
 				}
 				// Again.
 				c.writes = nil
