@@ -29,8 +29,8 @@ const (
 	kindComponent = "Component"
 )
 
-// kustomization is as much of a kustomization.yaml as artifacts/deploy makes use of. Kustomize itself is no part of our binaries;
-// a test compares what is built here with what it builds.
+// kustomization is as much of a kustomization.yaml as artifacts/deploy makes use of. Kustomize itself is in tests only, which
+// compare what is built here with what it builds.
 type kustomization struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
