@@ -1,13 +1,14 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admissiontest holds what the tests of the admission plugins share: an authorizer that grants exact rules and
+// Package admissiontest is the kit for tests of admission plugins: an authorizer that grants exact rules and
 // records what it is asked, and requests as the API server makes them.
 package admissiontest
 
 import (
 	"context"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -140,13 +141,6 @@ type Request struct {
 	By    user.Info
 }
 
-var kinds = map[string]string{
-	"managedclusters": "ManagedCluster", "managedclustersets": "ManagedClusterSet",
-	"managedclustersetbindings": "ManagedClusterSetBinding",
-	"clusterprofiles":           "ClusterProfile", "clusters": "Cluster",
-	"clusterrequests": "ClusterRequest", "accessrequests": "AccessRequest",
-}
-
 // Attributes are what a plugin gets.
 func (r Request) Attributes() admission.Attributes {
 	if r.Version == "" {
@@ -162,7 +156,7 @@ func (r Request) Attributes() admission.Attributes {
 		r.By = User
 	}
 	gv := schema.GroupVersion{Group: r.Group, Version: r.Version}
-	kind := kinds[r.Resource]
+	kind := reflect.TypeOf(r.Object).Elem().Name()
 	operation, options := admission.Update, runtime.Object(&metav1.UpdateOptions{})
 	if r.Old == nil {
 		operation, options = admission.Create, &metav1.CreateOptions{}

@@ -2,20 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package hubfinalizers guards the finalizers by which the hub's controllers keep an object until what they have made for it
-// is gone. Who has set a finalizer is written nowhere, so it is the names that are guarded; and all of those that a cluster is
-// made with.
+// is gone. An object does not say who has set a finalizer, so the names are guarded; of a new ManagedCluster, all finalizers.
 package hubfinalizers
 
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/initializer"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
@@ -26,21 +23,12 @@ import (
 // PluginName is the name of the plugin in flags and metrics.
 const PluginName = "HubFinalizers"
 
-// Register adds the plugin.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
-
 // Plugin refuses to add and to remove the hub's finalizers for users who may not.
 type Plugin struct {
 	permission.Guard
 }
 
-var (
-	_ admission.ValidationInterface     = &Plugin{}
-	_ admission.InitializationValidator = &Plugin{}
-	_ initializer.WantsAuthorizer       = &Plugin{}
-)
+var _ admission.ValidationInterface = &Plugin{}
 
 // New returns the plugin, to be given an authorizer.
 func New() *Plugin {
@@ -58,15 +46,12 @@ var hubs = map[schema.GroupResource]func(finalizer string) bool{
 	openmcp.Resource("clusterrequests"): func(f string) bool { return f == openmcpv1alpha1.ClusterRequestFinalizer },
 }
 
-// Rules are the spellings of the right to the end of the object of a request. Whoever may accept a cluster has it, too:
-// acceptance is what the finalizers of a cluster are about, and Open Cluster Management's controllers have that right alone.
+// Rules are the spellings of the right to the end of the object of a request. Users who may accept a cluster have it, too:
+// acceptance is what the finalizers of a cluster are about, and Open Cluster Management's controllers have only that right.
 func Rules(a admission.Attributes) []permission.Rule {
 	rules := []permission.Rule{permission.On(a, "update", "finalizers")}
 	if permission.Is(a, cluster.Resource("managedclusters")) {
-		accept := permission.On(a, "update", "accept")
-		rules = append(rules, accept)
-		accept.Group = permission.RegisterGroup
-		rules = append(rules, accept)
+		rules = append(rules, permission.Accept(a)...)
 	}
 	return rules
 }
@@ -80,8 +65,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	var what []string
 	guardsAny := false
-	// Whoever has a bootstrap token makes clusters and changes none. What a finalizer keeps there has its name, and its place among
-	// those that wait, until an admin takes the finalizer off.
+	// Holders of a bootstrap token make clusters and change none. A finalizer on such a cluster would keep its name, and its
+	// place among those that wait, until an admin removes the finalizer.
 	made := a.GetOperation() == admission.Create && permission.Is(a, cluster.Resource("managedclusters"))
 	for _, change := range []struct {
 		verb      string
@@ -104,14 +89,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	rules := Rules(a)
 	if !guardsAny {
-		// They are others', and whoever may change the cluster could add them later.
+		// They are others', and users who may change the cluster could add them later.
 		rules = append(rules, permission.On(a, "update", ""), permission.On(a, "patch", ""))
 	}
-	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), rules...)
-	if held != nil {
-		return nil
-	}
-	denied := permission.For(a.GetUserInfo())
-	denied.Lacks(strings.Join(what, " or "), rules[0], err)
-	return denied.Error(a)
+	return p.Require(ctx, a, strings.Join(what, " or "), rules...)
 }

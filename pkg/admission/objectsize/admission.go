@@ -6,15 +6,12 @@ package objectsize
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/initializer"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/hubfinalizers"
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
@@ -27,22 +24,14 @@ const (
 	PluginName = "ObjectSize"
 	// Limit is how many bytes an object may take, the record of who manages which field included.
 	Limit = 256 << 10
-	// Reserve is what may come on top by whoever has the right to the object's end. Without it, whoever fills an object
-	// could keep the hub from denying a cluster, or a provider from taking access back. It is also what a cluster's agents
-	// leave to others below the limit, so that they cannot keep a team from labelling or tainting the cluster.
+	// Reserve is what users with the right to the object's end may add. Without it, a user who fills an object could keep
+	// the hub from denying a cluster, or a provider from taking access back. It is also what a cluster's agents leave to
+	// others below the limit, so that they cannot keep a team from labelling or tainting the cluster.
 	Reserve = 64 << 10
 )
 
 // Sizer tells how many bytes an object of a resource takes when it is stored.
 type Sizer func(resource schema.GroupResource, object runtime.Object) (int, error)
-
-// WantsSizer is implemented by what is given a Sizer.
-type WantsSizer interface{ SetSizer(Sizer) }
-
-// Register adds the plugin.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
 
 // Plugin refuses objects that are too large. One that was stored before there was a limit, beyond the reserve too, may be changed
 // as long as it does not grow. One in the reserve has to come back below the limit, but for who may write there. Every one may be
@@ -52,27 +41,11 @@ type Plugin struct {
 	size Sizer
 }
 
-var (
-	_ admission.ValidationInterface     = &Plugin{}
-	_ admission.InitializationValidator = &Plugin{}
-	_ initializer.WantsAuthorizer       = &Plugin{}
-	_ WantsSizer                        = &Plugin{}
-)
+var _ admission.ValidationInterface = &Plugin{}
 
-// New returns the plugin, to be given an authorizer and a sizer.
-func New() *Plugin {
-	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update)}
-}
-
-// SetSizer implements WantsSizer.
-func (p *Plugin) SetSizer(s Sizer) { p.size = s }
-
-// ValidateInitialization implements admission.InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	if p.size == nil {
-		return errors.New(PluginName + " needs to know how objects are stored")
-	}
-	return p.Guard.ValidateInitialization()
+// New returns the plugin, to be given an authorizer.
+func New(size Sizer) *Plugin {
+	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update), size: size}
 }
 
 // Validate implements admission.ValidationInterface. It looks at every subresource: the whole object is stored.
@@ -104,8 +77,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		if shrinks && size <= Limit {
 			return nil
 		}
-		// Not what reaches into the reserve: else whoever filled the object could put something in the place of what the hub has
-		// written there, time and again, until nothing of the reserve is left.
+		// Not what reaches into the reserve: else the user who filled the object could replace what the hub has written
+		// there, time and again, until nothing of the reserve is left.
 		if shrinks && (before > Limit+Reserve || updated.GetDeletionTimestamp() != nil) {
 			return nil
 		}

@@ -30,11 +30,10 @@ func sized(n int) *cluster.ManagedCluster {
 }
 
 func plugin(a *at.Authorizer) *objectsize.Plugin {
-	p := objectsize.New()
-	p.SetAuthorizer(a)
-	p.SetSizer(func(_ schema.GroupResource, object runtime.Object) (int, error) {
+	p := objectsize.New(func(_ schema.GroupResource, object runtime.Object) (int, error) {
 		return len(object.(*cluster.ManagedCluster).Annotations["a"]), nil
 	})
+	p.SetAuthorizer(a)
 	return p
 }
 
@@ -106,8 +105,8 @@ func TestAdmission_AnObjectGrowsUpToTheLimit(t *testing.T) {
 	if !apierrors.IsRequestEntityTooLargeError(err) {
 		t.Errorf("got %v", err)
 	}
-	if err := objectsize.New().ValidateInitialization(); err == nil {
-		t.Error("it starts without a sizer")
+	if err := objectsize.New(nil).ValidateInitialization(); err == nil {
+		t.Error("it starts without an authorizer")
 	}
 }
 

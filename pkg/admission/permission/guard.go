@@ -4,6 +4,7 @@
 package permission
 
 import (
+	"context"
 	"errors"
 
 	"k8s.io/apiserver/pkg/admission"
@@ -11,7 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// Guard is what the plugins share that ask for a right: none of them starts without somebody to ask.
+// Guard is what a plugin embeds that asks for rights. No such plugin starts without an authorizer.
 type Guard struct {
 	*admission.Handler
 	Authorizer authorizer.Authorizer
@@ -37,4 +38,16 @@ func (g *Guard) ValidateInitialization() error {
 		return errors.New(g.name + " needs an authorizer")
 	}
 	return nil
+}
+
+// Require is nil for a user who holds one of the rules, which are spellings of one right. Otherwise it is a 403 that says what the
+// user cannot do, and names the first rule.
+func (g *Guard) Require(ctx context.Context, a admission.Attributes, what string, rules ...Rule) error {
+	held, err := Holds(ctx, g.Authorizer, a.GetUserInfo(), rules...)
+	if held != nil {
+		return nil
+	}
+	denied := For(a.GetUserInfo())
+	denied.Lacks(what, rules[0], err)
+	return denied.Error(a)
 }

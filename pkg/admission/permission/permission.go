@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package permission asks whether a user holds a right that is a name under a resource, and says which RBAC rule
-// would grant it.
+// Package permission is the kit of the admission plugins: what a request writes, whether its user holds a permission, and which
+// RBAC rule would grant it.
 package permission
 
 import (
@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -43,10 +42,10 @@ func (r Rule) String() string {
 	return fmt.Sprintf("{apiGroups: [%q], resources: [%q], %sverbs: [%q]}%s", r.Group, resource, names, r.Verb, where)
 }
 
-// Holds asks the authorizer for each rule in turn and returns the first one that the user holds. The authorizer
-// compares names literally, so a rule for many names is asked for under each of its spellings: the rules of one call
-// are spellings of one right, and an explicit denial of one ends the search. Whoever cannot be asked about is not
-// allowed: the error tells, and no rule is returned.
+// Holds asks the authorizer for each rule in turn and returns the first one that the user holds. The authorizer compares
+// names literally, so a rule for many names is asked for under each of its spellings: the rules of one call are spellings of
+// one right, and an explicit denial of one ends the search. If the authorizer cannot be asked, the user holds none, and the
+// error says why.
 func Holds(ctx context.Context, a authorizer.Authorizer, who user.Info, rules ...Rule) (*Rule, error) {
 	for i := range rules {
 		r := &rules[i]
@@ -111,9 +110,4 @@ func (d *Denied) Error(a admission.Attributes) error {
 		message += fmt.Sprintf(" (%v)", errors.Join(d.failures...))
 	}
 	return admission.NewForbidden(a, errors.New(message))
-}
-
-// Is tells whether a request is about a resource of ours, whatever its version and subresource.
-func Is(a admission.Attributes, resource schema.GroupResource) bool {
-	return a.GetResource().GroupResource() == resource
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
 func TestHolds_NoRuleIsHeldByWhoHasNone(t *testing.T) {
@@ -83,6 +85,53 @@ func TestDenied_OneRefusalNamesAllThatIsMissing(t *testing.T) {
 	for _, want := range []string{`user "ann" cannot do this or do that`, `["a:b"]`, `["c:\""]`, "connection refused"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\ndoes not say %s", err, want)
+		}
+	}
+}
+
+func TestRequire_NamesTheFirstRuleToThoseWhoHoldNone(t *testing.T) {
+	request := at.Request{Object: at.Cluster("c1")}.Attributes()
+	for held, rule := range map[string]permission.Rule{"the first": at.Label("a"), "another spelling": at.Label("b")} {
+		g := permission.NewGuard("x")
+		g.SetAuthorizer(&at.Authorizer{Grants: []permission.Rule{rule}})
+		if err := g.Require(t.Context(), request, "do this", at.Labels("a", "b")...); err != nil {
+			t.Errorf("%s: %v", held, err)
+		}
+	}
+	g := permission.NewGuard("x")
+	g.SetAuthorizer(&at.Authorizer{})
+	err := g.Require(t.Context(), request, "do this", at.Labels("a", "b")...)
+	if rules := at.MissingRules(t, err); !slices.Equal(rules, at.Labels("a")) || !strings.Contains(err.Error(), "cannot do this") {
+		t.Errorf("got %v", err)
+	}
+	g.SetAuthorizer(&at.Authorizer{Err: errors.New("connection refused")})
+	if err := g.Require(t.Context(), request, "do this", at.Label("a")); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("without an answer: %v", err)
+	}
+}
+
+func TestObjects_OfOneKind(t *testing.T) {
+	clusters := cluster.Resource("managedclusters")
+	is, was := at.Cluster("c1", "a", "b"), at.Cluster("c1")
+	for _, subresource := range []string{"", "status"} {
+		updated, old, err := permission.Objects[cluster.ManagedCluster](at.Request{Object: is, Old: was, Subresource: subresource}.Attributes(), clusters)
+		if updated != is || old != was || err != nil {
+			t.Errorf("an update of %q: %v, %v, %v", subresource, updated, old, err)
+		}
+	}
+	updated, old, err := permission.Objects[cluster.ManagedCluster](at.Request{Object: is}.Attributes(), clusters)
+	if updated != is || old == nil || old.Name != "" || err != nil {
+		t.Errorf("a create: %v, %v, %v", updated, old, err)
+	}
+	set := &cluster.ManagedClusterSet{}
+	updated, old, err = permission.Objects[cluster.ManagedCluster](at.Request{Object: set, Resource: "managedclustersets"}.Attributes(), clusters)
+	if updated != nil || old != nil || err != nil {
+		t.Errorf("another kind: %v, %v, %v", updated, old, err)
+	}
+	for name, r := range map[string]at.Request{"object": {Object: set}, "old object": {Object: is, Old: set}} {
+		updated, old, err := permission.Objects[cluster.ManagedCluster](r.Attributes(), clusters)
+		if updated != nil || old != nil || !apierrors.IsInternalError(err) {
+			t.Errorf("another %s: %v, %v, %v", name, updated, old, err)
 		}
 	}
 }

@@ -1,19 +1,16 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storagespace refuses writes, dry runs too, while there is no room for them. What deletes objects has to go on then:
-// it is the way out.
+// Package storagespace refuses writes, dry runs too, while there is no room for them. Writes that lead to deletions go on: only
+// they make room.
 package storagespace
 
 import (
 	"context"
-	"errors"
-	"io"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/initializer"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/hubfinalizers"
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
@@ -30,14 +27,6 @@ const (
 	slack = 512
 )
 
-// WantsRoom is implemented by what is told whether there is room for writes.
-type WantsRoom interface{ SetRoom(room func() error) }
-
-// Register adds the plugin.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
-
 // Plugin refuses what makes objects or changes them, while there is no room, but for what leads to their end. Finalizers are
 // removed by updates, so objects that are being deleted can be changed. They may not grow, or they would take what is kept for
 // deletions, unless by who has the right to their end. Who has it can also remove finalizers before, and deny a cluster: its
@@ -45,46 +34,25 @@ func Register(plugins *admission.Plugins) {
 // does not see a deletion, which needs little room or none.
 type Plugin struct {
 	permission.Guard
-	room func() error
+	// Room is an error while there is no room for writes. Without it, there always is.
+	Room func() error
 	size objectsize.Sizer
 }
 
-var (
-	_ admission.ValidationInterface     = &Plugin{}
-	_ admission.InitializationValidator = &Plugin{}
-	_ initializer.WantsAuthorizer       = &Plugin{}
-	_ objectsize.WantsSizer             = &Plugin{}
-	_ WantsRoom                         = &Plugin{}
-)
+var _ admission.ValidationInterface = &Plugin{}
 
-// New returns the plugin, to be given an authorizer and a sizer. Without being told, there is always room.
-func New() *Plugin {
-	return &Plugin{
-		Guard: permission.NewGuard(PluginName, admission.Create, admission.Update), room: func() error { return nil },
-	}
+// New returns the plugin, to be given an authorizer.
+func New(size objectsize.Sizer) *Plugin {
+	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update), size: size}
 }
-
-// SetSizer implements objectsize.WantsSizer.
-func (p *Plugin) SetSizer(s objectsize.Sizer) { p.size = s }
-
-// ValidateInitialization implements admission.InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	if p.size == nil {
-		return errors.New(PluginName + " needs to know how objects are stored")
-	}
-	return p.Guard.ValidateInitialization()
-}
-
-// SetRoom implements WantsRoom.
-func (p *Plugin) SetRoom(room func() error) { p.room = room }
 
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	full := p.room()
-	if full == nil || a.GetOperation() == admission.Create && a.GetSubresource() != "" { // such as a token, which is not stored
+	if p.Room == nil || a.GetOperation() == admission.Create && a.GetSubresource() != "" { // such as a token, which is not stored
 		return nil
 	}
-	if a.GetOperation() == admission.Update && p.maySpend(ctx, a) {
+	full := p.Room()
+	if full == nil || a.GetOperation() == admission.Update && p.maySpend(ctx, a) {
 		return nil
 	}
 	return storagefull.NewError(full.Error())

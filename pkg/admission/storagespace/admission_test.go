@@ -22,15 +22,13 @@ import (
 
 // plugin measures clusters by an annotation.
 func plugin() *Plugin {
-	p := New()
-	p.SetSizer(func(_ schema.GroupResource, object runtime.Object) (int, error) {
+	return New(func(_ schema.GroupResource, object runtime.Object) (int, error) {
 		c := object.(*cluster.ManagedCluster)
 		if c.Annotations["unknown"] != "" {
 			return 0, errors.New("no codec")
 		}
 		return len(c.Annotations["a"]), nil
 	})
-	return p
 }
 
 func TestValidate(t *testing.T) {
@@ -62,7 +60,7 @@ func TestValidate(t *testing.T) {
 			if err := p.Validate(t.Context(), request, nil); err != nil {
 				t.Errorf("while there is room: %v", err)
 			}
-			p.SetRoom(func() error { return errors.New("the etcd is full") })
+			p.Room = func() error { return errors.New("the etcd is full") }
 			err := p.Validate(t.Context(), request, nil)
 			if c.passes {
 				if err != nil {
@@ -76,7 +74,7 @@ func TestValidate(t *testing.T) {
 			}
 		})
 	}
-	if New().Handles(admission.Delete) || New().Handles(admission.Connect) {
+	if p := plugin(); p.Handles(admission.Delete) || p.Handles(admission.Connect) {
 		t.Error("it looks at deletions")
 	}
 }
@@ -116,7 +114,7 @@ func TestValidate_WhatLeadsToTheEndPasses(t *testing.T) {
 			} {
 				p := plugin()
 				p.SetAuthorizer(&at.Authorizer{Grants: []permission.Rule{rule}})
-				p.SetRoom(func() error { return errors.New("the etcd is full") })
+				p.Room = func() error { return errors.New("the etcd is full") }
 				want := c.all
 				if rule.Verb != "" {
 					want = c.holder
@@ -128,7 +126,7 @@ func TestValidate_WhatLeadsToTheEndPasses(t *testing.T) {
 			}
 		}
 	}
-	if err := New().ValidateInitialization(); err == nil {
-		t.Error("it starts without a sizer")
+	if err := plugin().ValidateInitialization(); err == nil {
+		t.Error("it starts without an authorizer")
 	}
 }

@@ -6,6 +6,7 @@ package options
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,6 +25,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/informers"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/agentrestriction"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/clustersetbinding"
@@ -41,39 +43,55 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
 )
 
-// registerAdmission adds our plugins. The mutating ones run before any permission is checked, whoever they belong to. Of the
-// validating ones, which all see the object as it will be stored, those that count what they let through run last.
+// plugins are all of them, in the order in which a request comes by. The mutating ones run before any permission is checked. The
+// validating ones all see the object as it will be stored.
+var plugins = []plugin{
+	{name: lifecycle.PluginName},
+	ours(defaultclusterset.PluginName, defaultclusterset.New),
+	ours(agentrestriction.PluginName, agentrestriction.New),
+	{name: mutatingadmissionpolicy.PluginName},
+	{name: mutatingwebhook.PluginName},
+
+	// First of those that validate: what there is no room for is not worth asking about.
+	ours(storagespace.PluginName, func() *storagespace.Plugin { return storagespace.New(apiserver.EncodedSize) }),
+	ours(objectsize.PluginName, func() *objectsize.Plugin { return objectsize.New(apiserver.EncodedSize) }),
+	ours(managedclusterlabel.PluginName, managedclusterlabel.New),
+	ours(managedclusteraccept.PluginName, managedclusteraccept.New),
+	ours(ownerreferences.PluginName, ownerreferences.New),
+	ours(hubfinalizers.PluginName, hubfinalizers.New),
+	ours(clustersetbinding.PluginName, clustersetbinding.New),
+	ours(clustersetdeletion.PluginName, clustersetdeletion.New),
+	ours(clusterprofile.PluginName, clusterprofile.New),
+	ours(clusterdeletion.PluginName, clusterdeletion.New),
+	{name: validatingadmissionpolicy.PluginName},
+	{name: validatingwebhook.PluginName},
+
+	// These two last, so that nothing that is refused counts.
+	ours(pendingclusters.PluginName, func() *pendingclusters.Plugin { return pendingclusters.New(clock.RealClock{}) }),
+	{name: resourcequota.PluginName, register: resourcequota.Register},
+}
+
+// plugin is an admission plugin. The generic server registers those without a function.
+type plugin struct {
+	name     string
+	register func(*admission.Plugins)
+}
+
+// ours is a plugin of pkg/admission.
+func ours[P admission.Interface](name string, construct func() P) plugin {
+	return plugin{name, func(all *admission.Plugins) {
+		all.Register(name, func(io.Reader) (admission.Interface, error) { return construct(), nil })
+	}}
+}
+
+// registerAdmission adds our plugins, and orders all.
 func registerAdmission(o *genericoptions.AdmissionOptions) {
-	for _, register := range []func(*admission.Plugins){
-		defaultclusterset.Register, managedclusterlabel.Register, managedclusteraccept.Register,
-		clustersetbinding.Register, clustersetdeletion.Register, clusterprofile.Register, clusterdeletion.Register,
-		agentrestriction.Register, ownerreferences.Register, hubfinalizers.Register, objectsize.Register, pendingclusters.Register,
-		storagespace.Register, resourcequota.Register,
-	} {
-		register(o.Plugins)
-	}
-	o.RecommendedPluginOrder = []string{
-		lifecycle.PluginName,
-		defaultclusterset.PluginName,
-		agentrestriction.PluginName,
-		mutatingadmissionpolicy.PluginName,
-		mutatingwebhook.PluginName,
-		// First of those that validate: what there is no room for is not worth asking about.
-		storagespace.PluginName,
-		objectsize.PluginName,
-		managedclusterlabel.PluginName,
-		managedclusteraccept.PluginName,
-		ownerreferences.PluginName,
-		hubfinalizers.PluginName,
-		clustersetbinding.PluginName,
-		clustersetdeletion.PluginName,
-		clusterprofile.PluginName,
-		clusterdeletion.PluginName,
-		validatingadmissionpolicy.PluginName,
-		validatingwebhook.PluginName,
-		// These two last, so that nothing that is refused counts.
-		pendingclusters.PluginName,
-		resourcequota.PluginName,
+	o.RecommendedPluginOrder = nil
+	for _, p := range plugins {
+		if p.register != nil {
+			p.register(o.Plugins)
+		}
+		o.RecommendedPluginOrder = append(o.RecommendedPluginOrder, p.name)
 	}
 }
 
@@ -105,45 +123,37 @@ func disableMissingPlugins(ctx context.Context, hub discovery.DiscoveryInterface
 	return err
 }
 
-// pluginInitializer hands plugins what the generic server's initializer does not have: the registries, once the server that
-// has them is there, what quotas are counted by, which for all our kinds is the number of objects, and the informers of
-// policies, and whether there is room for writes, where that is known.
+// pluginInitializer gives plugins what the generic server's initializer does not have: fields of ours, how quotas are counted,
+// which for all our kinds is the number of objects, and the informers of policies.
 type pluginInitializer struct {
 	informers informers.SharedInformerFactory
 	// mostPending is --max-pending-clusters.
 	mostPending int
-	room        func() error
-	wanting     []func(apiserver.Registries)
+	// room is an error while there is no room for writes; nil where it is not known.
+	room    func() error
+	wanting []func(apiserver.Registries)
 }
 
-// Initialize implements admission.PluginInitializer.
-func (i *pluginInitializer) Initialize(plugin admission.Interface) {
-	if w, ok := plugin.(clustersetdeletion.WantsCounter); ok {
-		i.wanting = append(i.wanting, func(r apiserver.Registries) { w.SetCounter(r.SetUsage) })
-	}
-	if w, ok := plugin.(clusterprofile.WantsProfiles); ok {
-		i.wanting = append(i.wanting, func(r apiserver.Registries) { w.SetProfiles(r.ClusterProfiles) })
-	}
-	if w, ok := plugin.(clusterdeletion.WantsAccessRequests); ok {
-		i.wanting = append(i.wanting, func(r apiserver.Registries) { w.SetAccessRequests(r.AccessRequests) })
-	}
-	if w, ok := plugin.(objectsize.WantsSizer); ok {
-		w.SetSizer(apiserver.EncodedSize)
-	}
-	if w, ok := plugin.(pendingclusters.WantsClusters); ok {
-		i.wanting = append(i.wanting, func(r apiserver.Registries) { w.SetClusters(r.ManagedClusters, i.mostPending) })
-	}
-	if w, ok := plugin.(storagespace.WantsRoom); ok && i.room != nil {
-		w.SetRoom(i.room)
-	}
-	if w, ok := plugin.(initializer.WantsQuotaConfiguration); ok {
-		w.SetQuotaConfiguration(quota.NewConfiguration(nil, nil))
-	}
-	switch w := plugin.(type) {
+// Initialize implements admission.PluginInitializer. Registries come later: once the server is assembled.
+func (i *pluginInitializer) Initialize(one admission.Interface) {
+	switch p := one.(type) {
+	case *clustersetdeletion.Plugin:
+		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Counter = r.SetUsage })
+	case *clusterprofile.Plugin:
+		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Profiles = r.ClusterProfiles })
+	case *clusterdeletion.Plugin:
+		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.AccessRequests = r.AccessRequests })
+	case *pendingclusters.Plugin:
+		p.Most = i.mostPending
+		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Clusters = r.ManagedClusters })
+	case *storagespace.Plugin:
+		p.Room = i.room
+	case initializer.WantsQuotaConfiguration:
+		p.SetQuotaConfiguration(quota.NewConfiguration(nil, nil))
 	case *validatingadmissionpolicy.Plugin:
-		w.SetExternalKubeInformerFactory(policyInformers{i.informers})
+		p.SetExternalKubeInformerFactory(policyInformers{i.informers})
 	case *mutatingadmissionpolicy.Plugin:
-		w.SetExternalKubeInformerFactory(policyInformers{i.informers})
+		p.SetExternalKubeInformerFactory(policyInformers{i.informers})
 	}
 }
 

@@ -4,19 +4,25 @@
 package options
 
 import (
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
+	"k8s.io/apiserver/pkg/registry/rest"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
+	"github.com/clusterhub/clusterhub/pkg/admission/cluster/clustersetdeletion"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/pendingclusters"
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
 	"github.com/clusterhub/clusterhub/pkg/admission/storagespace"
+	"github.com/clusterhub/clusterhub/pkg/apiserver"
 )
 
-// What is cheap to refuse is refused before anybody is asked, and what counts is asked last.
+// What is cheap to refuse is refused before the front is asked, and what counts comes last.
 func TestRegisterAdmission_Order(t *testing.T) {
 	o := genericoptions.NewAdmissionOptions()
 	registerAdmission(o)
@@ -32,5 +38,52 @@ func TestRegisterAdmission_Order(t *testing.T) {
 		if !slices.Contains(o.Plugins.Registered(), name) {
 			t.Errorf("%s is not registered", name)
 		}
+	}
+}
+
+// keeper keeps the plugins that it initializes.
+type keeper struct {
+	pluginInitializer
+	plugins []admission.Interface
+}
+
+func (k *keeper) Initialize(plugin admission.Interface) {
+	k.pluginInitializer.Initialize(plugin)
+	k.plugins = append(k.plugins, plugin)
+}
+
+func TestPluginInitializer_SetsEveryFieldOfOurPlugins(t *testing.T) {
+	o := genericoptions.NewAdmissionOptions()
+	registerAdmission(o)
+	k := &keeper{pluginInitializer: pluginInitializer{mostPending: 1, room: func() error { return nil }}}
+	for _, p := range plugins {
+		if p.register != nil {
+			// It fails where the generic server's initializer is missing.
+			_, _ = o.Plugins.InitPlugin(p.name, nil, k)
+		}
+	}
+	stored := struct {
+		clustersetdeletion.Counter
+		rest.Getter
+		rest.Lister
+	}{}
+	k.SetRegistries(apiserver.Registries{SetUsage: stored, ManagedClusters: stored, ClusterProfiles: stored, AccessRequests: stored})
+	seen := 0
+	for _, plugin := range k.plugins {
+		v := reflect.ValueOf(plugin).Elem()
+		if !strings.Contains(v.Type().PkgPath(), "clusterhub/pkg/admission/") {
+			continue
+		}
+		for _, field := range reflect.VisibleFields(v.Type()) {
+			if len(field.Index) > 1 || field.Anonymous || !field.IsExported() {
+				continue
+			}
+			if seen++; v.FieldByIndex(field.Index).IsZero() {
+				t.Errorf("%s: %s is not set", v.Type(), field.Name)
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("there are no fields")
 	}
 }

@@ -30,10 +30,10 @@ const (
 	caPoll    = 20 * time.Millisecond
 )
 
-// completeCA holds client CAs back until all of them have been loaded. They arrive one by one after the server has
-// begun to listen. Who connects in between with a certificate of one that is missing would be anonymous for as long as
+// completeCA holds client CAs back until all of them have been loaded. They arrive one by one after the server has begun to
+// listen. A client that connects in between, with a certificate of a CA that is missing, would be anonymous for as long as
 // that connection lasts, and the connections of the front last long. Until then the server has no certificate
-// (heldCertificate) and so refuses connections; clients try again, and nobody finds it ready.
+// (heldCertificate) and so refuses connections. Clients try again, and the server is not ready.
 type completeCA struct {
 	dynamiccertificates.CAContentProvider
 	// wanted are the bundles that have to be there.

@@ -1,21 +1,19 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentrestriction holds the agents of a cluster to what is theirs to say of it: RBAC gives them the whole
-// ManagedCluster.
+// Package agentrestriction limits what the agents of a cluster may change in its ManagedCluster: RBAC can only let them change
+// all of it.
 package agentrestriction
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/warning"
 
@@ -26,11 +24,6 @@ import (
 
 // PluginName is the name of the plugin in flags and metrics.
 const PluginName = "AgentRestriction"
-
-// Register adds the plugin.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
 
 // Plugin refuses to agents what no agent does, and keeps the annotations that the hub goes by as they are.
 type Plugin struct {
@@ -49,7 +42,7 @@ func New() *Plugin { return &Plugin{admission.NewHandler(admission.Update)} }
 // key in a write that says more: that goes in, and the agent is warned.
 func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated, old, err := clusters(a)
-	if updated == nil || err != nil {
+	if updated == nil {
 		return err
 	}
 	var kept []string
@@ -84,7 +77,7 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 // by which.
 func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated, old, err := clusters(a)
-	if updated == nil || err != nil {
+	if updated == nil {
 		return err
 	}
 	var what []string
@@ -107,15 +100,8 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 
 // clusters are the cluster that an agent of it writes, and how it was; nil if the request is another.
 func clusters(a admission.Attributes) (updated, old *cluster.ManagedCluster, err error) {
-	if !permission.Is(a, cluster.Resource("managedclusters")) {
-		return nil, nil, nil
-	}
-	updated, ok := a.GetObject().(*cluster.ManagedCluster)
-	if !ok {
-		return nil, nil, apierrors.NewInternalError(fmt.Errorf("%s got a %T", PluginName, a.GetObject()))
-	}
-	if old, ok = a.GetOldObject().(*cluster.ManagedCluster); !ok {
-		return nil, nil, apierrors.NewInternalError(fmt.Errorf("%s got an old %T", PluginName, a.GetOldObject()))
+	if updated, old, err = permission.Objects[cluster.ManagedCluster](a, cluster.Resource("managedclusters")); updated == nil {
+		return nil, nil, err
 	}
 	if user := a.GetUserInfo(); !registration.IsAgent(user.GetName(), user.GetGroups(), a.GetName()) {
 		return nil, nil, nil

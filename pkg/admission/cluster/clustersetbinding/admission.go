@@ -6,12 +6,8 @@ package clustersetbinding
 
 import (
 	"context"
-	"fmt"
-	"io"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/initializer"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
@@ -20,43 +16,25 @@ import (
 // PluginName is the name of the plugin in flags and metrics.
 const PluginName = "ManagedClusterSetBinding"
 
-// Register adds the plugin.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
-
 // Plugin refuses bindings by users who may not bind the set. A binding's set never changes, so its creation is all
 // that has to be guarded.
 type Plugin struct {
 	permission.Guard
 }
 
-var (
-	_ admission.ValidationInterface     = &Plugin{}
-	_ admission.InitializationValidator = &Plugin{}
-	_ initializer.WantsAuthorizer       = &Plugin{}
-)
+var _ admission.ValidationInterface = &Plugin{}
 
 // New returns the plugin, to be given an authorizer.
 func New() *Plugin { return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create)} }
 
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if !permission.Is(a, cluster.Resource("managedclustersetbindings")) {
-		return nil
-	}
-	binding, ok := a.GetObject().(*cluster.ManagedClusterSetBinding)
-	if !ok {
-		return apierrors.NewInternalError(fmt.Errorf("%s got a %T", PluginName, a.GetObject()))
+	binding, _, err := permission.Objects[cluster.ManagedClusterSetBinding](a, cluster.Resource("managedclustersetbindings"))
+	if binding == nil {
+		return err
 	}
 	bind := permission.Rule{
 		Verb: "create", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "bind", Name: binding.Spec.ClusterSet,
 	}
-	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), bind)
-	if held != nil {
-		return nil
-	}
-	denied := permission.For(a.GetUserInfo())
-	denied.Lacks("bind the cluster set "+binding.Spec.ClusterSet, bind, err)
-	return denied.Error(a)
+	return p.Require(ctx, a, "bind the cluster set "+binding.Spec.ClusterSet, bind)
 }

@@ -44,7 +44,7 @@ func set(name string) *cluster.ManagedClusterSet {
 func warn(t *testing.T, c Counter, a admission.Attributes) at.Warnings {
 	t.Helper()
 	p := New()
-	p.SetCounter(c)
+	p.Counter = c
 	if !p.Handles(a.GetOperation()) {
 		t.Fatalf("does not handle %s", a.GetOperation())
 	}

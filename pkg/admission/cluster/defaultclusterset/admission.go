@@ -6,11 +6,8 @@ package defaultclusterset
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"maps"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/component-base/featuregate"
@@ -25,11 +22,6 @@ const (
 	// Feature is the gate that turns it off.
 	Feature featuregate.Feature = "DefaultClusterSet"
 )
-
-// Register adds the plugin.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
 
 // Plugin adds the label in the mutating phase, so that the permission for it is asked for like for any other.
 type Plugin struct {
@@ -58,15 +50,12 @@ func (p *Plugin) ValidateInitialization() error { return nil }
 // Admit implements admission.MutationInterface. As upstream, a cluster is in a set for ever: a label that is removed
 // becomes "default".
 func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if !p.enabled || !permission.Is(a, cluster.Resource("managedclusters")) || a.GetSubresource() == "status" || a.GetSubresource() == "accept" {
+	if !p.enabled || a.GetSubresource() == "status" || a.GetSubresource() == "accept" {
 		return nil
 	}
-	c, ok := a.GetObject().(*cluster.ManagedCluster)
-	if !ok {
-		return apierrors.NewInternalError(fmt.Errorf("%s got a %T", PluginName, a.GetObject()))
-	}
-	if c.Labels[cluster.ClusterSetLabel] != "" {
-		return nil
+	c, _, err := permission.Objects[cluster.ManagedCluster](a, cluster.Resource("managedclusters"))
+	if c == nil || c.Labels[cluster.ClusterSetLabel] != "" {
+		return err
 	}
 	labelled := maps.Clone(c.Labels)
 	if labelled == nil {

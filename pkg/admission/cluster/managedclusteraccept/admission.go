@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -28,11 +27,6 @@ import (
 // PluginName is the name of the plugin in flags and metrics.
 const PluginName = "ManagedClusterAccept"
 
-// Register adds the plugin.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
-
 // Plugin refuses to accept or deny a cluster, and to say who comes as its agent, for users who may not.
 type Plugin struct {
 	permission.Guard
@@ -41,8 +35,6 @@ type Plugin struct {
 
 var (
 	_ admission.ValidationInterface                = &Plugin{}
-	_ admission.InitializationValidator            = &Plugin{}
-	_ initializer.WantsAuthorizer                  = &Plugin{}
 	_ initializer.WantsExternalKubeInformerFactory = &Plugin{}
 )
 
@@ -69,19 +61,12 @@ func (p *Plugin) ValidateInitialization() error {
 // Validate implements admission.ValidationInterface. It looks at every subresource: what changes counts, not the path
 // by which.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if !permission.Is(a, cluster.Resource("managedclusters")) {
-		return nil
+	updated, old, err := permission.Objects[cluster.ManagedCluster](a, cluster.Resource("managedclusters"))
+	if updated == nil {
+		return err
 	}
-	updated, ok := a.GetObject().(*cluster.ManagedCluster)
-	if !ok {
-		return apierrors.NewInternalError(fmt.Errorf("%s got a %T", PluginName, a.GetObject()))
-	}
-	old := &cluster.ManagedCluster{}
 	guarded := []string{registration.AnnotationRequesters}
 	if a.GetOperation() == admission.Update {
-		if old, ok = a.GetOldObject().(*cluster.ManagedCluster); !ok {
-			return apierrors.NewInternalError(fmt.Errorf("%s got an old %T", PluginName, a.GetOldObject()))
-		}
 		// An agent makes its cluster with its key or its ARN. From then on they count as much as the requesters.
 		guarded = append(guarded, registration.AnnotationAgentKey, registration.AnnotationManagedClusterARN,
 			registration.AnnotationManagedClusterARNOfSeed)
@@ -93,11 +78,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if !toggled && len(changed) == 0 {
 		return nil
 	}
-	rule := func(group, subresource string) permission.Rule {
-		return permission.Rule{Verb: "update", Group: group, Resource: "managedclusters", Subresource: subresource, Name: updated.Name}
-	}
-	accept := rule(cluster.GroupName, "accept")
-	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), accept, rule(permission.RegisterGroup, "accept"))
+	accept := permission.Accept(a)
+	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), accept...)
 	what := "accept the cluster " + updated.Name + " (spec.hubAcceptsClient)"
 	switch {
 	case len(changed) > 0:
@@ -107,13 +89,13 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		if held == nil {
 			// The right of a cluster's own agent: to leave, and never to come back by itself.
 			var leaveErr error
-			held, leaveErr = permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), rule(cluster.GroupName, "leave"))
+			held, leaveErr = permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), permission.On(a, "update", "leave"))
 			err = errors.Join(err, leaveErr)
 		}
 	}
 	if held == nil {
 		denied := permission.For(a.GetUserInfo())
-		denied.Lacks(what, accept, err)
+		denied.Lacks(what, accept[0], err)
 		return denied.Error(a)
 	}
 	if !toggled || !updated.Spec.HubAcceptsClient {

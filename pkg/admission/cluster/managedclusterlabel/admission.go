@@ -1,22 +1,19 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managedclusterlabel guards the labels by which clusters come into sets: each needs a permission of its own,
-// asked for here because every path that writes a cluster comes by.
+// Package managedclusterlabel guards the reserved labels, by which clusters come into sets: each needs a permission of its own.
+// Admission asks for it, because every write of a cluster comes by here.
 package managedclusterlabel
 
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
-	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/initializer"
-	"k8s.io/apiserver/pkg/warning"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
@@ -28,21 +25,12 @@ const PluginName = "ManagedClusterLabel"
 // maxChanges bounds what one request makes the front be asked for.
 const maxChanges = 64
 
-// Register adds the plugin.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
-
 // Plugin refuses changes of reserved labels by users who do not hold them.
 type Plugin struct {
 	permission.Guard
 }
 
-var (
-	_ admission.ValidationInterface     = &Plugin{}
-	_ admission.InitializationValidator = &Plugin{}
-	_ initializer.WantsAuthorizer       = &Plugin{}
-)
+var _ admission.ValidationInterface = &Plugin{}
 
 // New returns the plugin, to be given an authorizer.
 func New() *Plugin {
@@ -52,22 +40,11 @@ func New() *Plugin {
 // Validate implements admission.ValidationInterface. It looks at every subresource: what changes counts, not the path
 // by which.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if !permission.Is(a, cluster.Resource("managedclusters")) {
-		return nil
+	updated, old, err := permission.Objects[cluster.ManagedCluster](a, cluster.Resource("managedclusters"))
+	if updated == nil {
+		return err
 	}
-	updated, ok := a.GetObject().(*cluster.ManagedCluster)
-	if !ok {
-		return apierrors.NewInternalError(fmt.Errorf("%s got a %T", PluginName, a.GetObject()))
-	}
-	var before map[string]string
-	if a.GetOperation() == admission.Update {
-		old, ok := a.GetOldObject().(*cluster.ManagedCluster)
-		if !ok {
-			return apierrors.NewInternalError(fmt.Errorf("%s got an old %T", PluginName, a.GetOldObject()))
-		}
-		before = old.Labels
-	}
-	moved := changes(before, updated.Labels)
+	moved := changes(old.Labels, updated.Labels)
 	if len(moved) > maxChanges {
 		return apierrors.NewBadRequest(fmt.Sprintf("metadata.labels: the request adds or removes %d reserved labels, and the "+
 			"limit is %d: split it into several requests", len(moved), maxChanges))

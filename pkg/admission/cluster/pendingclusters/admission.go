@@ -1,14 +1,14 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pendingclusters bounds how many clusters wait to be accepted, since whoever has a bootstrap token can make them.
+// Package pendingclusters bounds how many clusters wait to be accepted, since every holder of a bootstrap token can make
+// them.
 package pendingclusters
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
 
@@ -40,28 +39,21 @@ const (
 	recount = time.Second
 )
 
-// WantsClusters is implemented by what is given the clusters of the hub, and how many of them may be pending, when the server
-// is assembled.
-type WantsClusters interface{ SetClusters(Clusters, int) }
-
 // Clusters are the clusters of the hub.
 type Clusters interface {
 	rest.Lister
 	rest.Getter
 }
 
-// Register adds the plugin.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(clock.RealClock{}), nil })
-}
-
-// Plugin refuses a new cluster when too many are pending, to who may not accept it. Whoever made a cluster is written nowhere,
-// so the clusters of all users count, and no name of a user has to be known.
+// Plugin refuses a new cluster when too many are pending, to users who may not accept it. A cluster does not say who made
+// it, so the clusters of all users count.
 type Plugin struct {
 	permission.Guard
-	clock    clock.PassiveClock
-	clusters Clusters
-	most     int
+	// Clusters are those of the hub. Without them, no cluster is made.
+	Clusters Clusters
+	// Most is how many may be pending. 0 means no bound.
+	Most  int
+	clock clock.PassiveClock
 
 	// lock lets creates count one after the other, each with those before it, which the cache may not have yet. What other
 	// replicas let in since the last count is missing.
@@ -71,31 +63,20 @@ type Plugin struct {
 	admitted map[string]time.Time
 }
 
-var (
-	_ admission.ValidationInterface     = &Plugin{}
-	_ admission.InitializationValidator = &Plugin{}
-	_ initializer.WantsAuthorizer       = &Plugin{}
-	_ WantsClusters                     = &Plugin{}
-)
+var _ admission.ValidationInterface = &Plugin{}
 
-// New returns the plugin, to be given an authorizer and the clusters, without which no cluster is made.
+// New returns the plugin, to be given an authorizer and the clusters.
 func New(c clock.PassiveClock) *Plugin {
 	return &Plugin{
-		Guard: permission.NewGuard(PluginName, admission.Create), clock: c, most: DefaultMost, admitted: map[string]time.Time{},
+		Guard: permission.NewGuard(PluginName, admission.Create), clock: c, Most: DefaultMost, admitted: map[string]time.Time{},
 	}
 }
 
-// SetClusters implements WantsClusters. A most of 0 means no bound.
-func (p *Plugin) SetClusters(clusters Clusters, most int) { p.clusters, p.most = clusters, most }
-
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	c, ok := a.GetObject().(*cluster.ManagedCluster)
-	if !permission.Is(a, cluster.Resource("managedclusters")) || p.most == 0 || ok && c.Spec.HubAcceptsClient {
-		return nil
-	}
-	if !ok {
-		return apierrors.NewInternalError(fmt.Errorf("%s got a %T", PluginName, a.GetObject()))
+	c, _, err := permission.Objects[cluster.ManagedCluster](a, cluster.Resource("managedclusters"))
+	if c == nil || p.Most == 0 || c.Spec.HubAcceptsClient {
+		return err
 	}
 	if exists, err := p.exists(ctx, c.Name); err != nil {
 		return apierrors.NewInternalError(fmt.Errorf("%s: %w", PluginName, err))
@@ -110,26 +91,23 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return nil
 	}
 	// Who may accept a cluster need not wait for it.
-	rule := permission.On(a, "update", "accept")
-	register := rule
-	register.Group = permission.RegisterGroup
-	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), rule, register)
+	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), permission.Accept(a)...)
 	if held != nil {
 		return nil
 	}
 	return admission.NewForbidden(a, errors.Join(fmt.Errorf("%d clusters wait to be accepted, and no more are allowed "+
-		"(--max-pending-clusters of hub-apiserver): ask an admin of the hub to accept or delete some; kubectl get managedclusters lists them", p.most), err))
+		"(--max-pending-clusters of hub-apiserver): ask an admin of the hub to accept or delete some; kubectl get managedclusters lists them", p.Most), err))
 }
 
 // exists says whether the cache has a cluster of that name. It cannot have one without a name, which gets it after admission.
 func (p *Plugin) exists(ctx context.Context, name string) (bool, error) {
-	if p.clusters == nil {
+	if p.Clusters == nil {
 		return false, errors.New("the server is still starting: try again in a few seconds")
 	}
 	if name == "" {
 		return false, nil
 	}
-	_, err := p.clusters.Get(ctx, name, &metav1.GetOptions{ResourceVersion: "0"})
+	_, err := p.Clusters.Get(ctx, name, &metav1.GetOptions{ResourceVersion: "0"})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -156,7 +134,7 @@ func (p *Plugin) admit(ctx context.Context, name string, dryRun bool) (bool, err
 	if _, again := p.admitted[name]; again {
 		return true, nil
 	}
-	if p.pending+len(p.admitted) >= p.most {
+	if p.pending+len(p.admitted) >= p.Most {
 		return false, nil
 	}
 	if !dryRun {
@@ -168,7 +146,7 @@ func (p *Plugin) admit(ctx context.Context, name string, dryRun bool) (bool, err
 // unaccepted are the names of the clusters that the cache has and the hub does not accept, and the number of those whose
 // acceptance is still to be decided. It costs what they are, not what the fleet is.
 func (p *Plugin) unaccepted(ctx context.Context) (names map[string]bool, pending int, err error) {
-	found, err := p.clusters.List(ctx, &internalversion.ListOptions{
+	found, err := p.Clusters.List(ctx, &internalversion.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.hubAcceptsClient", "false"), ResourceVersion: "0",
 	})
 	if err != nil {

@@ -81,7 +81,7 @@ func newFixture(most int) *fixture {
 	f := &fixture{cache: &cache{}, clock: testclock.NewFakePassiveClock(time.Unix(1000, 0)), a: &at.Authorizer{}}
 	f.Plugin = pendingclusters.New(f.clock)
 	f.SetAuthorizer(f.a)
-	f.SetClusters(f.cache, most)
+	f.Clusters, f.Most = f.cache, most
 	return f
 }
 
@@ -215,11 +215,11 @@ func TestAdmission_WithoutTheClustersNoneIsMade(t *testing.T) {
 	if err := f.create(t, "p1"); !apierrors.IsInternalError(err) {
 		t.Errorf("got %v", err)
 	}
-	f.SetClusters(nil, 10)
+	f.Clusters = nil
 	if err := f.create(t, "p1"); !apierrors.IsInternalError(err) {
 		t.Errorf("got %v", err)
 	}
-	f.SetClusters(nil, 0)
+	f.Most = 0
 	if err := f.create(t, "p1"); err != nil {
 		t.Errorf("without a bound: %v", err)
 	}

@@ -1,13 +1,12 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clusterdeletion warns who deletes a cluster of clusters.openmcp.cloud that somebody has access to.
+// Package clusterdeletion warns users who delete a Cluster to which AccessRequests give access.
 package clusterdeletion
 
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -32,35 +31,21 @@ const (
 	mostNamed = 5
 )
 
-// WantsAccessRequests is implemented by what is given the AccessRequests when the server is assembled.
-type WantsAccessRequests interface{ SetAccessRequests(rest.Lister) }
-
-// Register adds the plugin.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
-
 // Plugin warns; it refuses nothing.
 type Plugin struct {
 	permission.Guard
-	requests rest.Lister
+	// AccessRequests are those of the hub.
+	AccessRequests rest.Lister
 }
 
-var (
-	_ admission.ValidationInterface     = &Plugin{}
-	_ admission.InitializationValidator = &Plugin{}
-	_ WantsAccessRequests               = &Plugin{}
-)
+var _ admission.ValidationInterface = &Plugin{}
 
 // New returns the plugin, which is silent without the requests.
 func New() *Plugin { return &Plugin{Guard: permission.NewGuard(PluginName, admission.Delete)} }
 
-// SetAccessRequests implements WantsAccessRequests.
-func (p *Plugin) SetAccessRequests(requests rest.Lister) { p.requests = requests }
-
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if p.requests == nil || !permission.Is(a, openmcp.Resource("clusters")) {
+	if p.AccessRequests == nil || !permission.Is(a, openmcp.Resource("clusters")) {
 		return nil
 	}
 	c, ok := a.GetOldObject().(*openmcp.Cluster)
@@ -69,13 +54,13 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	found, err := p.requests.List(request.WithNamespace(ctx, ""), &metainternalversion.ListOptions{
+	found, err := p.AccessRequests.List(request.WithNamespace(ctx, ""), &metainternalversion.ListOptions{
 		FieldSelector:   fields.SelectorFromSet(fields.Set{"spec.clusterRef.name": c.Name, "spec.clusterRef.namespace": c.Namespace}),
 		ResourceVersion: "0",
 	})
 	list, ok := found.(*openmcp.AccessRequestList)
 	if err != nil || !ok || len(list.Items) == 0 {
-		return nil //nolint:nilerr // a warning that cannot be made does not keep anybody from deleting
+		return nil //nolint:nilerr // a warning that cannot be made does not stop a deletion
 	}
 	effect := "whose access ends"
 	if slices.Contains(c.Finalizers, openmcp.AccessFinalizer) {

@@ -80,7 +80,7 @@ func warn(t *testing.T, r *requests, v *visible, resource string, old runtime.Ob
 	p.SetAuthorizer(v)
 	if r != nil {
 		r.t = t
-		p.SetAccessRequests(r)
+		p.AccessRequests = r
 	}
 	gv := openmcp.SchemeGroupVersion
 	gv.Version = "v1alpha1"

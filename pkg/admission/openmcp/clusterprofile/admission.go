@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,43 +23,30 @@ import (
 // PluginName is the name of the plugin in flags and metrics.
 const PluginName = "ClusterProfile"
 
-// WantsProfiles is implemented by what is given the ClusterProfiles when the server is assembled.
-type WantsProfiles interface{ SetProfiles(rest.Getter) }
-
-// Register adds the plugin.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
-
 // Plugin refuses a new cluster whose profile does not exist, and a version of Kubernetes that the profile does not offer,
 // when it is asked for. What is stored is not looked at again: a profile can stop to offer what its clusters have.
 type Plugin struct {
 	*admission.Handler
-	profiles rest.Getter
+	// Profiles are the ClusterProfiles of the hub.
+	Profiles rest.Getter
 }
 
-var (
-	_ admission.ValidationInterface = &Plugin{}
-	_ WantsProfiles                 = &Plugin{}
-)
+var _ admission.ValidationInterface = &Plugin{}
 
 // New returns the plugin, which refuses all clusters until it has the profiles.
 func New() *Plugin { return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)} }
 
-// SetProfiles implements WantsProfiles.
-func (p *Plugin) SetProfiles(profiles rest.Getter) { p.profiles = profiles }
-
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if !permission.Is(a, openmcp.Resource("clusters")) || a.GetSubresource() != "" {
+	if a.GetSubresource() != "" {
 		return nil
 	}
-	c, ok := a.GetObject().(*openmcp.Cluster)
-	if !ok {
-		return apierrors.NewInternalError(fmt.Errorf("%s got a %T", PluginName, a.GetObject()))
+	c, old, err := permission.Objects[openmcp.Cluster](a, openmcp.Resource("clusters"))
+	if c == nil {
+		return err
 	}
 	version := c.Spec.Kubernetes.Version
-	if old, ok := a.GetOldObject().(*openmcp.Cluster); ok && (version == "" || version == old.Spec.Kubernetes.Version) {
+	if a.GetOperation() == admission.Update && (version == "" || version == old.Spec.Kubernetes.Version) {
 		return nil
 	}
 	if c.Spec.Profile == "" {
@@ -94,16 +80,16 @@ type offer struct {
 // offer looks into the cache, which serves almost every request and may be behind, and believes only the store that
 // something is not there.
 func (p *Plugin) offer(ctx context.Context, profile, version string) (offer, error) {
-	if p.profiles == nil {
+	if p.Profiles == nil {
 		return offer{}, errors.New("the server is still starting: try again in a few seconds")
 	}
-	object, err := p.profiles.Get(ctx, profile, &metav1.GetOptions{ResourceVersion: "0"})
+	object, err := p.Profiles.Get(ctx, profile, &metav1.GetOptions{ResourceVersion: "0"})
 	if err == nil {
 		if o := offered(object.(*openmcp.ClusterProfile), version); o.made {
 			return o, nil
 		}
 	}
-	if object, err = p.profiles.Get(ctx, profile, &metav1.GetOptions{}); err != nil {
+	if object, err = p.Profiles.Get(ctx, profile, &metav1.GetOptions{}); err != nil {
 		return offer{}, err
 	}
 	return offered(object.(*openmcp.ClusterProfile), version), nil

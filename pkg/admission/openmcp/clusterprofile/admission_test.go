@@ -76,7 +76,7 @@ func validate(t *testing.T, p *profiles, a admission.Attributes) (at.Warnings, e
 	t.Helper()
 	plugin := New()
 	if p != nil {
-		plugin.SetProfiles(p)
+		plugin.Profiles = p
 	}
 	var warnings at.Warnings
 	err := plugin.Validate(warning.WithWarningRecorder(t.Context(), &warnings), a, nil)
