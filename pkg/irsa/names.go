@@ -26,8 +26,8 @@ const (
 	TagManagedCluster = "managed_cluster_name"
 )
 
-// The tags of HubRole, and of its access entry, that say whose they are. An object of AWS is made together with its tags:
-// there is no moment at which it is nobody's.
+// The tags of HubRole, and of its access entry, that say which cluster they belong to. An object of AWS is made together
+// with its tags, so there is no moment without them.
 const (
 	// TagOwner is the name of the ManagedCluster.
 	TagOwner = "clusterhub.dev/managed-cluster"
@@ -55,7 +55,7 @@ type Identity struct {
 // NewIdentity relates a managed cluster to a hub.
 func NewIdentity(hub, managed Cluster) (Identity, error) {
 	if hub.Partition != managed.Partition {
-		return Identity{}, fmt.Errorf("the cluster is in the AWS partition %s and the hub in %s: IAM trusts nobody of another partition",
+		return Identity{}, fmt.Errorf("the cluster is in the AWS partition %s and the hub in %s: IAM allows no trust in another partition",
 			managed.Partition, hub.Partition)
 	}
 	return Identity{Hub: hub, Managed: managed}, nil

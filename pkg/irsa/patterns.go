@@ -33,7 +33,7 @@ func ParsePatterns(expressions []string) (Patterns, error) {
 }
 
 // Names are the names for which an ARN is approved. Each pattern that matches the ARN gives one: what its group "name"
-// matches, or, without such a group, the name of the EKS cluster. Whoever makes a ManagedCluster writes its ARN, so a
+// matches, or, without such a group, the name of the EKS cluster. The author of a ManagedCluster writes its ARN, so a
 // pattern says something only of a name that follows from it.
 func (p Patterns) Names(cluster Cluster) (names []string) {
 	for _, pattern := range p {

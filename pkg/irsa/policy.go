@@ -31,7 +31,7 @@ type Statement struct {
 	Condition map[string]map[string]Values `json:",omitempty"`
 }
 
-// Principal is whom a trust policy is about.
+// Principal is the subject of a trust policy.
 type Principal struct {
 	AWS       string `json:",omitempty"`
 	Federated string `json:",omitempty"`
@@ -86,7 +86,7 @@ func (i Identity) HubTrustPolicy() Policy {
 	})
 }
 
-// NoTrustPolicy lets nobody become a role. IAM takes no trust policy without a statement.
+// NoTrustPolicy is the trust policy of a role that cannot be assumed. IAM takes no trust policy without a statement.
 func NoTrustPolicy() Policy {
 	return newPolicy(Statement{Effect: deny, Principal: &Principal{AWS: "*"}, Action: Values{assumeRole}})
 }

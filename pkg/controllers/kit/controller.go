@@ -60,8 +60,8 @@ func (r Right) By(component string) Right {
 	return r
 }
 
-// HandedOn are the rights to write roles with these rules: RBAC lets nobody write what is not held. The names are dropped, since
-// those of roles to come are not known.
+// HandedOn are the rights to write roles with these rules: with RBAC, a process can write only rules that it holds. The
+// names are dropped, since those of roles to come are not known.
 func HandedOn(rules []rbacv1.PolicyRule) (rights []Right) {
 	for _, rule := range rules {
 		for _, group := range rule.APIGroups {

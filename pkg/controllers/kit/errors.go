@@ -11,7 +11,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
 
-// IsGone says that there is no object of the name, and not that the API is not served: then nobody knows.
+// IsGone says that there is no object of the name. It is false while the API is not served: then it is not known.
 func IsGone(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err)
 }
@@ -37,7 +37,8 @@ func IgnoreOutdated(err error) error {
 	return err
 }
 
-// Problem is an error that a condition of the object tells, whoever is to mend it. Its end comes as an event, as a rule.
+// Problem is an error for a condition of the object, for users and admins to solve. When it is solved, that comes as an
+// event.
 type Problem struct {
 	// Reason is that of the condition.
 	Reason, Message string

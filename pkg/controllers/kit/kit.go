@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kit has what the controllers would each write anew: how often is tried again, patches that overwrite nobody, what it
-// means that an object is gone, errors that become conditions, and who is reconciled because of what.
+// Package kit has what the controllers share: how often is tried again, patches that overwrite no other writer, when an
+// object counts as gone, errors that become conditions, and which objects are reconciled because of a change.
 //
 // What only one controller needs is not here.
 package kit

@@ -46,7 +46,7 @@ type RegistrationOptions struct {
 	Drivers []string
 	// Kinds are the drivers that can be enabled, with their flags.
 	Kinds []driver.Kind
-	// csr is one of them: whom it accepts without an admin may also ask for certificates.
+	// csr is one of them: users that it accepts without an admin may also ask for certificates.
 	csr *csr.Kind
 
 	DriftCheckInterval time.Duration

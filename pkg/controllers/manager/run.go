@@ -108,7 +108,7 @@ func (o *Options) managerOptions() ctrlmanager.Options {
 		Scheme:         scheme,
 		MapperProvider: newMapper,
 		Cache: cache.Options{
-			// A read must not start a watch that nobody has asked for.
+			// A read must not start a watch that no controller has set up.
 			ReaderFailOnMissingInformer: true,
 			DefaultTransform:            cache.TransformStripManagedFields(),
 			ByObject:                    ofClusters(),

@@ -27,8 +27,8 @@ import (
 // Config are lists of what is allowed. A list that is not given allows everything, an empty one nothing.
 type Config struct {
 	// ClusterRequests say which purposes may be asked for. Their variables are request (the ClusterRequest), purpose and
-	// namespaceObject (the Namespace of the request). Of a request they are told name, namespace and spec: whatever else it
-	// has is what the requester likes, and would let everybody pass for somebody else.
+	// namespaceObject (the Namespace of the request). Of a request, rules see name, namespace and spec only. The requester
+	// chooses the rest of its metadata, and could pose as another user with it.
 	ClusterRequests []Rule `json:"clusterRequests,omitempty"`
 	// AccessRequests say which access may be asked for. Their variables are request (the AccessRequest), cluster (the
 	// Cluster), clusterRequests (the ClusterRequests that have the Cluster), namespaceObject (the Namespace of the request),
@@ -197,7 +197,7 @@ func toldOf(request *v1alpha1.ClusterRequest) *v1alpha1.ClusterRequest {
 	return &v1alpha1.ClusterRequest{ObjectMeta: identity(request), Spec: request.Spec}
 }
 
-// identity is what nobody can choose who has no right to it.
+// identity is the metadata that a requester can choose only with a right to it.
 func identity(request metav1.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: request.GetNamespace(), Name: request.GetName()}
 }

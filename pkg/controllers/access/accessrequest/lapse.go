@@ -17,10 +17,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// Access by a ClusterRequest ends with it. Which one that was is a condition of the AccessRequest, of the type that is the
-// finalizer of the ClusterRequest on its Cluster: both have its UID, by which one that is made anew under the same name is
-// another. Whoever asks for access can write neither. The condition is written before clusterRef is set, so that no request
-// names a Cluster by a ClusterRequest without it.
+// Access by a ClusterRequest ends with it. A condition of the AccessRequest says which ClusterRequest that was. Its type is
+// the finalizer of the ClusterRequest on its Cluster. It has the UID, so a ClusterRequest that is made anew under the same
+// name is another one. Requesters can write neither the condition nor the finalizer. The condition is written before
+// clusterRef is set, so that no request names a Cluster by a ClusterRequest without it.
 
 const reasonByClusterRequest = "ClusterRequestGranted"
 
@@ -42,7 +42,7 @@ func (r *Reconciler) mark(ctx context.Context, access *v1alpha1.AccessRequest, r
 		})
 		meta.SetStatusCondition(&a.Status.Conditions, metav1.Condition{
 			Type: request.FinalizerForCluster(), Status: metav1.ConditionTrue, Reason: reasonByClusterRequest,
-			Message:            fmt.Sprintf("the access is by the ClusterRequest %q, and ends with it", client.ObjectKeyFromObject(request)),
+			Message:            fmt.Sprintf("the access comes from the ClusterRequest %q, and ends with it", client.ObjectKeyFromObject(request)),
 			ObservedGeneration: a.Generation,
 		})
 	})
@@ -70,8 +70,8 @@ func (r *Reconciler) lapse(ctx context.Context, access *v1alpha1.AccessRequest) 
 	return true, r.delete(ctx, access, why)
 }
 
-// markLate marks a request that was prepared by a program that does not do so. One whose ClusterRequest has another Cluster, or
-// is not there, is for the Cluster that whoever made it has named.
+// markLate marks a request that was prepared by a program that sets no marks. If its ClusterRequest is gone, or has another
+// Cluster, the request gets no mark: its author has named the Cluster.
 func (r *Reconciler) markLate(ctx context.Context, access *v1alpha1.AccessRequest) error {
 	request := &v1alpha1.ClusterRequest{}
 	if err := r.client.Get(ctx, access.Spec.RequestRef.NamespacedName(), request); err != nil {

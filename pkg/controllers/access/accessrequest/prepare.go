@@ -22,8 +22,8 @@ import (
 
 const reasonPrepared = "Prepared"
 
-// phaseOf is that of a request that has a problem. If somebody else has labelled it, it has none, so that no provider takes it
-// for prepared.
+// phaseOf is the phase of a request that has a problem. A request that others have labelled gets none, so that no provider
+// takes it for prepared.
 func phaseOf(p *kit.Problem, access *v1alpha1.AccessRequest) string {
 	switch {
 	case p.Reason == v1alpha1.ReasonDeniedByPolicy:
@@ -50,12 +50,11 @@ func notFound(err error, format string, args ...any) error {
 // label is one that a request gets, and what it is called by people.
 type label struct{ key, what, value string }
 
-// prepare does all that makes a request its provider's, and says so on the request or what is missing.
+// prepare does all that a provider needs to act on a request, or says on the request what is missing.
 //
-// A provider acts on what is Pending and has its labels. So the Cluster is protected and the status written before the
-// labels are, each by a write of its own: after any of them the next try finds the rest undone, and nobody acts too early.
-// It is another matter with labels that somebody else has set. There the status comes last, and it is what hands the
-// request over.
+// A provider acts on a request that is Pending and has its labels. So the Cluster is protected first, then the status is
+// written, then the labels, each by a write of its own. After any of them the next try finds the rest undone, and no
+// provider acts too early. Where the labels were set by others, the status comes last, and hands the request over.
 func (r *Reconciler) prepare(ctx context.Context, access *v1alpha1.AccessRequest) error {
 	if !access.DeletionTimestamp.IsZero() {
 		// Its provider takes the access back, whatever has become of the Cluster.
@@ -179,13 +178,13 @@ func (r *Reconciler) ask(ctx context.Context, access *v1alpha1.AccessRequest, ke
 	case err != nil:
 		return &kit.Problem{Reason: v1alpha1.ReasonConfigurationProblem, Message: err.Error(), Again: err}
 	case !allowed:
-		// Which Cluster a ClusterRequest has is not told to whoever may only name it.
+		// A user who can only name a ClusterRequest is not told which Cluster it has.
 		what := fmt.Sprintf("Cluster %q", key)
 		if access.Spec.ClusterRef == nil {
 			what = fmt.Sprintf("Cluster of the ClusterRequest %q", access.Spec.RequestRef.NamespacedName())
 		}
-		return kit.Problemf(v1alpha1.ReasonDeniedByPolicy, "no rule of the policy allows this access to the %s to requests in the namespace %q",
-			what, access.Namespace)
+		return kit.Problemf(v1alpha1.ReasonDeniedByPolicy, "no rule of the policy allows requests in the namespace %q this access to the %s",
+			access.Namespace, what)
 	}
 	return nil
 }

@@ -1,14 +1,14 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package accessrequest prepares AccessRequests: it finds out which Cluster a request is for and who is responsible for it,
-// labels the request so that its provider sees it, and says on the request what is missing until then. It hands a request
-// that has changed, or is being deleted, to its provider anew, and deletes the requests whose time is up, or whose
-// ClusterRequest gives no access any more.
+// Package accessrequest prepares AccessRequests: it finds out which Cluster a request is for and which provider is
+// responsible, labels the request so that this provider sees it, and says on the request what is missing until then. It
+// hands a request that has changed, or is being deleted, to its provider anew. It deletes requests whose time is up, or
+// whose ClusterRequest gives no access any more.
 //
-// Providers are other programs, openMCP's own among them, that know a request as theirs by
-// IsClusterProviderResponsibleForAccessRequest. From then on nothing is written here to what the request asks for and to its
-// phase, until it is nobody's again.
+// Providers are other programs, openMCP's own among them. They find their requests by
+// IsClusterProviderResponsibleForAccessRequest. From then on this controller writes neither spec nor phase of the request,
+// until no provider has it any more.
 package accessrequest
 
 import (
@@ -48,7 +48,7 @@ const (
 type Options struct {
 	// Selector selects them by their labels; all, if it is nil.
 	Selector labels.Selector
-	// Policy is who may ask for which access, now; everybody for all, if it is nil.
+	// Policy is who may ask for which access, now. If it is nil, every user may ask for all.
 	Policy func() *accesspolicy.Policy
 	// PolicyChanges tells when it is another one; nil, if it never is.
 	PolicyChanges <-chan event.GenericEvent
@@ -154,8 +154,8 @@ func (r *Reconciler) remaining(access *v1alpha1.AccessRequest) (time.Duration, b
 	return access.CreationTimestamp.Add(access.Spec.TTL.Duration).Sub(r.clock.Now()), true
 }
 
-// isTaken says that a request is some provider's, as it is. Without a Cluster none can do anything for it, whatever its labels
-// say. Where there is a policy, labels alone do not get a request past it: everybody who may write the request may write them.
+// isTaken says that a provider has the request as it is. Without a Cluster no provider can act on it, whatever its labels
+// say. Where there is a policy, labels alone do not get a request past it: its author can write them.
 func (r *Reconciler) isTaken(access *v1alpha1.AccessRequest) bool {
 	if access.Spec.ClusterRef == nil || !v1alpha1.IsClusterProviderResponsibleForAccessRequest(access, "") {
 		return false

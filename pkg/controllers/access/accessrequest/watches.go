@@ -67,7 +67,7 @@ func (r *Reconciler) byRequest(ctx context.Context, request client.Object) []rec
 	return kit.Requests(ctx, r.client, &v1alpha1.AccessRequestList{}, ofRequest)
 }
 
-// waitingForRequest are those of them that are nobody's yet.
+// waitingForRequest are those of them that no provider has yet.
 func (r *Reconciler) waitingForRequest(ctx context.Context, request client.Object) []reconcile.Request {
 	return r.waiting(ctx, client.MatchingFields{requestIndex: client.ObjectKeyFromObject(request).String()})
 }
@@ -95,7 +95,7 @@ func (r *Reconciler) waitingForProfile(ctx context.Context, profile client.Objec
 	return waiting
 }
 
-// waitingForPolicy are all that are nobody's yet.
+// waitingForPolicy are all requests that no provider has yet.
 func (r *Reconciler) waitingForPolicy(ctx context.Context, _ client.Object) []reconcile.Request {
 	return r.waiting(ctx)
 }

@@ -24,9 +24,9 @@ func (e *BeingDeletedError) Error() string {
 	return fmt.Sprintf("the Cluster %q is being deleted, so there is no new access to it", e.Cluster)
 }
 
-// Protect makes sure that a Cluster outlives the AccessRequests for it. It has to be called once the AccessRequest names
-// the Cluster and before anybody acts on it, with clients that do not read from a cache: then either the Cluster is not
-// being deleted yet and keeps the finalizer for as long as the AccessRequest is there, or a BeingDeletedError is returned.
+// Protect makes sure that a Cluster outlives the AccessRequests for it. It has to be called when the AccessRequest names the
+// Cluster, and before a provider acts on it, with clients that do not read from a cache. Then either the Cluster is not
+// being deleted yet, and keeps the finalizer as long as the AccessRequest is there, or Protect returns a BeingDeletedError.
 func Protect(ctx context.Context, live client.Reader, writer client.Writer, key client.ObjectKey) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		cluster := &v1alpha1.Cluster{}
@@ -42,7 +42,7 @@ func Protect(ctx context.Context, live client.Reader, writer client.Writer, key 
 }
 
 // HoldsCluster says whether a Cluster that is being deleted waits for an AccessRequest. It does not wait for those that have
-// no access and will get none: that are denied, or that came when it was being deleted already. Otherwise everybody who may
+// no access and will get none: they are denied, or came when it was being deleted already. Otherwise every user who may
 // create AccessRequests somewhere could keep every Cluster.
 func HoldsCluster(r *v1alpha1.AccessRequest) bool {
 	if r.Status.IsDenied() {
@@ -55,7 +55,7 @@ func HoldsCluster(r *v1alpha1.AccessRequest) bool {
 	switch _, labelled := r.Labels[v1alpha1.ProviderLabel]; prepared.Reason {
 	case v1alpha1.ReasonDeniedByPolicy: // its deletion is handed over by another phase
 		return false
-	case v1alpha1.ReasonWaitingForAccessRequestDeletion: // it found its Cluster being deleted before anybody could act on it
+	case v1alpha1.ReasonWaitingForAccessRequestDeletion: // its Cluster was being deleted before a provider could act on it
 		return labelled
 	}
 	return true

@@ -4,10 +4,10 @@
 // Package clusterprotection keeps every Cluster of clusters.openmcp.cloud until no AccessRequest is for it, so that its
 // provider takes the access back while the cluster is still there.
 //
-// A finalizer does it, as for volumes that pods use. Whoever prepares AccessRequests calls Protect before it hands one to
-// a provider; the controller here does the same for the AccessRequests of others, such as a hub where openMCP's own
-// operator prepares them. It takes the finalizer away from a Cluster that is being deleted and has no AccessRequest, and
-// says on the Cluster what it waits for until then.
+// It uses a finalizer, as Kubernetes does for volumes that pods use. The controller that prepares AccessRequests calls
+// Protect before it hands one to a provider. The controller here does the same for AccessRequests that other programs
+// prepare, such as openMCP's own operator. It removes the finalizer from a Cluster that is being deleted and has no
+// AccessRequest, and says on the Cluster what it waits for until then.
 package clusterprotection
 
 import (
@@ -102,7 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	protected := controllerutil.ContainsFinalizer(cluster, v1alpha1.AccessFinalizer)
 	deleting := !cluster.DeletionTimestamp.IsZero()
 	if protected != deleting {
-		return reconcile.Result{}, nil // it is safe, or nobody waits for it
+		return reconcile.Result{}, nil // it is safe, or no AccessRequest is for it
 	}
 	holding, err := r.holding(ctx, r.client, client.MatchingFields{ClusterIndex: request.String()})
 	if err != nil {
@@ -155,7 +155,7 @@ func (r *Reconciler) report(ctx context.Context, cluster *v1alpha1.Cluster, hold
 		condition.Status, condition.Reason = metav1.ConditionFalse, v1alpha1.ReasonWaitingForAccessRequestDeletion
 		condition.Message = message(cluster.Namespace, holding)
 	} else if meta.FindStatusCondition(cluster.Status.Conditions, condition.Type) == nil {
-		return true, nil // nobody was told to wait
+		return true, nil // the Cluster does not say that it waits
 	}
 	_, err := kit.PatchStatus(ctx, r.client, cluster, func(c *v1alpha1.Cluster) {
 		meta.SetStatusCondition(&c.Status.Conditions, condition)

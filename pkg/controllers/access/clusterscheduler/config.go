@@ -55,7 +55,7 @@ type Config struct {
 	// PurposeMappings define, by purpose, the clusters that requests are given. Without any, ClusterRequests are left to another
 	// program, and all that counts here is the policy on AccessRequests.
 	PurposeMappings map[string]*ClusterDefinition `json:"purposeMappings,omitempty"`
-	// Policy is who may ask for what; anybody for anything, if it is not given.
+	// Policy is who may ask for what. Without it, every user may ask for all.
 	Policy *accesspolicy.Config `json:"policy,omitempty"`
 
 	requests labels.Selector
@@ -79,9 +79,9 @@ type ClusterDefinition struct {
 	TenancyCount int `json:"tenancyCount,omitempty"`
 	// Selector is for the labels of clusters that are shared, in addition to that for all purposes.
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
-	// TrustedNamespaces are those whose shared clusters are given to requests of all namespaces, beside those of the one in
-	// which a new one would be made. Whoever may create Clusters there offers them: what requests do in such a cluster, and what
-	// they keep in it, is open to whoever has it. "*" is every namespace.
+	// TrustedNamespaces are namespaces whose shared clusters are given to requests of all namespaces, beside those of the
+	// namespace in which a new cluster would be made. Users who may create Clusters there offer them: they can see and
+	// change what requests do and keep in such a cluster. "*" is every namespace.
 	TrustedNamespaces []string `json:"trustedNamespaces,omitempty"`
 	// Template is what new clusters are made from.
 	Template ClusterTemplate `json:"template"`
@@ -117,7 +117,7 @@ func parse(documents ...[]byte) (*Config, error) {
 		merge(merged, scheduler)
 	}
 	if len(merged) == 0 {
-		return nil, fmt.Errorf("there is no block %q", "scheduler")
+		return nil, fmt.Errorf("the configuration has no block %q", "scheduler")
 	}
 	data, err := json.Marshal(merged)
 	if err != nil {
@@ -167,7 +167,7 @@ func (c *Config) complete() error {
 	}
 	if !c.schedules() && (c.Policy == nil || c.Policy.AccessRequests == nil || c.Policy.ClusterRequests != nil) {
 		errs = append(errs, field.Required(path.Child("purposeMappings"),
-			"without a purpose no request can be granted; only a policy on nothing but accessRequests needs none"))
+			"without a purpose no request can be granted: add one, or have nothing but policy.accessRequests"))
 	}
 	var invalid field.ErrorList
 	c.requests, invalid = selector(c.Selectors.Requests, path.Child("selectors", "requests"))
@@ -182,8 +182,8 @@ func (c *Config) complete() error {
 			errs = append(errs, definition.complete(purpose, c.Selectors.Clusters, at)...)
 			errs = append(errs, definition.validateTrust(c.Scope, at.Child("trustedNamespaces"))...)
 			if asked == ScopeCluster && definition.Template.Spec.Tenancy == v1alpha1.TENANCY_SHARED && len(definition.TrustedNamespaces) == 0 {
-				c.warnings = append(c.warnings, fmt.Sprintf("%s names none, so shared clusters of other namespaces are not given, although "+
-					"%s is %s: name those whose Clusters are to be given to requests of all namespaces, or \"*\" for every one",
+				c.warnings = append(c.warnings, fmt.Sprintf("%s has no namespaces, so requests get no shared clusters of other namespaces, although "+
+					"%s is %s: name the namespaces whose Clusters may be given to requests of all namespaces, or \"*\" for all",
 					at.Child("trustedNamespaces"), path.Child("scope"), asked))
 			}
 		}
@@ -200,7 +200,7 @@ func (d *ClusterDefinition) complete(purpose string, global *metav1.LabelSelecto
 	d.clusters, errs = selector(both(global, d.Selector), path.Child("selector"))
 	if len(errs) == 0 && !d.clusters.Matches(labels.Set(meta.Labels)) {
 		errs = append(errs, field.Invalid(metaPath.Child("labels"), meta.Labels,
-			fmt.Sprintf("a cluster with them is not found again: the selectors ask for %s", d.clusters)))
+			fmt.Sprintf("a cluster with these labels would not be selected: the selectors ask for %s", d.clusters)))
 	}
 	if spec.Profile == "" {
 		errs = append(errs, field.Required(specPath.Child("profile"), "name the ClusterProfile of new clusters"))
@@ -236,13 +236,13 @@ func (d *ClusterDefinition) complete(purpose string, global *metav1.LabelSelecto
 	return append(errs, apivalidation.ValidateAnnotations(meta.Annotations, metaPath.Child("annotations"))...)
 }
 
-// validateTrust checks whom a definition trusts.
+// validateTrust checks which namespaces a definition trusts.
 func (d *ClusterDefinition) validateTrust(scope Scope, path *field.Path) (errs field.ErrorList) {
 	if len(d.TrustedNamespaces) > 0 && scope == ScopeNamespaced {
-		errs = append(errs, field.Forbidden(path, "scheduler.scope is Namespaced, with which clusters of other namespaces are not given"))
+		errs = append(errs, field.Forbidden(path, "must be empty, as scheduler.scope is Namespaced: requests get no clusters of other namespaces"))
 	}
 	if len(d.TrustedNamespaces) > 0 && d.Template.Spec.Tenancy == v1alpha1.TENANCY_EXCLUSIVE {
-		errs = append(errs, field.Forbidden(path, "clusters of tenancy Exclusive are always made"))
+		errs = append(errs, field.Forbidden(path, "must be empty for the tenancy Exclusive: its clusters are made for one request"))
 	}
 	for i, namespace := range d.TrustedNamespaces {
 		if namespace == everyNamespace {
@@ -255,8 +255,8 @@ func (d *ClusterDefinition) validateTrust(scope Scope, path *field.Path) (errs f
 	return errs
 }
 
-// trusts says whether clusters of a namespace may be given to a request. Who may create Clusters elsewhere must not be given
-// what others do in theirs; labels prove nothing, since they come with the Cluster.
+// trusts says whether clusters of a namespace may be given to a request. Users who may create Clusters elsewhere must not
+// get what others do in theirs. Labels prove nothing, since they come with the Cluster.
 func (d *ClusterDefinition) trusts(namespace string, request *v1alpha1.ClusterRequest) bool {
 	return namespace == d.namespaceFor(request) || slices.Contains(d.TrustedNamespaces, namespace) ||
 		slices.Contains(d.TrustedNamespaces, everyNamespace)

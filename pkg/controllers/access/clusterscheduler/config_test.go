@@ -12,8 +12,8 @@ import (
 
 func TestConfig_SaysWhatIsWrong(t *testing.T) {
 	for config, want := range map[string][]string{
-		"":                          {`there is no block "scheduler"`},
-		"other: {}":                 {`there is no block "scheduler"`},
+		"":                          {`the configuration has no block "scheduler"`},
+		"other: {}":                 {`the configuration has no block "scheduler"`},
 		"scheduler: [":              {"yaml"},
 		"scheduler: {purposes: {}}": {`unknown field "purposes"`},
 		"scheduler: {scope: Global, strategy: Best}": {

@@ -104,7 +104,7 @@ func (l *LiveConfig) Start(ctx context.Context) error {
 			complaint = ""
 		case err.Error() != complaint:
 			complaint = err.Error()
-			ctrl.Log.WithName("clusterscheduler").Error(err, "The configuration stays as it was")
+			ctrl.Log.WithName("clusterscheduler").Error(err, "The new configuration is not used, since it has errors")
 		}
 		if changed {
 			ctrl.Log.WithName("clusterscheduler").Info("The configuration has changed", "files", l.files)
@@ -113,8 +113,8 @@ func (l *LiveConfig) Start(ctx context.Context) error {
 	}
 }
 
-// reload reads the files. It returns whether the configuration is another one now. A change counts once it has been read twice:
-// whoever writes the files may be in the middle of it, and half a configuration may be one without a policy.
+// reload reads the files. It returns whether the configuration is another one now. A change counts once it has been read
+// twice: the files may be half written, and half a configuration may be one without a policy.
 func (l *LiveConfig) reload() (bool, error) {
 	var documents [][]byte
 	var errs []error

@@ -22,8 +22,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// orphans takes a Cluster from the requests that have gone without giving it back, as they do when somebody removes their
-// finalizer. They would count as its users for ever, and nobody else would ever take their finalizers from it.
+// orphans takes Clusters from requests that are gone and did not give them back, because their finalizer was removed by
+// hand. They would count as users of the Cluster for ever, since nothing else removes their finalizers from it.
 type orphans struct{ scheduler *Reconciler }
 
 func setupOrphans(mgr ctrl.Manager, r *Reconciler) error {

@@ -23,9 +23,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/namehash"
 )
 
-// held returns the cluster that the request has, if any. If the status tells of a cluster that has lost the finalizer, it gets
-// it again. If the status tells of none, a finalizer is believed only where the definition, which may be nil, trusts whoever may
-// write it.
+// held returns the cluster that the request has, if any. If the status names a cluster that has lost the finalizer, the
+// cluster gets it again. If the status names none, a finalizer counts only on a cluster in a namespace that the definition
+// trusts. The definition may be nil.
 func (r *Reconciler) held(
 	ctx context.Context, definition *ClusterDefinition, request *v1alpha1.ClusterRequest,
 ) (*v1alpha1.Cluster, error) {
@@ -255,7 +255,7 @@ func (r *Reconciler) adoptable(ctx context.Context, d *ClusterDefinition, reques
 		if d.TenancyCount == 0 || there.GetTenancyCount() < d.TenancyCount {
 			return nil
 		}
-		return kit.Problemf(v1alpha1.ReasonClusterConflict, "cluster '%s' already exists and %d requests have it, as many as may",
+		return kit.Problemf(v1alpha1.ReasonClusterConflict, "cluster '%s' already exists and %d requests have it, which is its limit",
 			key, there.GetTenancyCount())
 	}
 	return r.onlyStale(ctx, request, there)
@@ -267,7 +267,7 @@ func (r *Reconciler) onlyStale(ctx context.Context, request *v1alpha1.ClusterReq
 	gone, err := r.gone(ctx, others)
 	if err == nil && gone.Len() < others.Len() {
 		return kit.Problemf(v1alpha1.ReasonClusterConflict, "cluster '%s' already exists and is used by a different ClusterRequest "+
-			"(the '%s' label with value 'true' can be set on the ClusterRequest for a name that nobody has)",
+			"(the '%s' label with value 'true' can be set on the ClusterRequest for a name that is free)",
 			client.ObjectKeyFromObject(cluster), v1alpha1.RandomizeClusterNameLabel)
 	}
 	return err

@@ -100,7 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	var wait *kit.Problem
 	switch {
 	case apierrors.IsConflict(err):
-		// Somebody else has written in between. The decision is made again, by what is there now.
+		// It was written in between. The decision is made again, by what is there now.
 		return reconcile.Result{RequeueAfter: retryInterval}, nil
 	case errors.As(err, &wait):
 		return reconcile.Result{RequeueAfter: kit.LongestBackoff}, nil
@@ -111,8 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // grant gives the request a cluster, unless it is denied, and tells so in its status.
 func (r *Reconciler) grant(ctx context.Context, config *Config, request *v1alpha1.ClusterRequest) error {
 	if request.Status.IsDenied() {
-		// Whoever has denied it may have done so while it was about to be granted. What it has been given stays only if its
-		// status tells of it.
+		// It may have been denied while it was about to be granted. It keeps a cluster only if its status names the cluster.
 		if request.Status.Cluster == nil {
 			return r.giveUp(ctx, request)
 		}
@@ -214,7 +213,8 @@ func (r *Reconciler) writeFinalizer(ctx context.Context, request *v1alpha1.Clust
 	return err
 }
 
-// writeStatus writes what has changed. The lock keeps the conditions of others, and lets nobody's denial be lost.
+// writeStatus writes what has changed. The optimistic lock keeps the conditions of others, and a denial that was written
+// meanwhile.
 func (r *Reconciler) writeStatus(
 	ctx context.Context, request *v1alpha1.ClusterRequest, phase string, condition metav1.Condition, cluster *v1alpha1.Cluster,
 ) error {

@@ -25,8 +25,8 @@ func (r *Reconciler) release(ctx context.Context, request *v1alpha1.ClusterReque
 	definition := r.config().PurposeMappings[request.Spec.Purpose]
 	for i := range held {
 		cluster := &held[i]
-		// That the request has a cluster which its status does not tell of is believed only where it may have been given one: otherwise
-		// whoever writes Clusters somewhere would keep the request.
+		// A finalizer on a cluster that the status does not name counts only where the request may have been given the
+		// cluster. Otherwise users who write Clusters anywhere could keep the request.
 		given := request.Status.Cluster == nil && definition != nil && definition.trusts(cluster.Namespace, request)
 		if given && waits(request, cluster) && (goesWithLast(cluster) || cluster.DeletionTimestamp != nil) {
 			// Without its finalizer, only the status tells which cluster is waited for.
@@ -88,9 +88,9 @@ func (r *Reconciler) clustersOf(ctx context.Context, request *v1alpha1.ClusterRe
 	return clusters.Items, err
 }
 
-// free takes a cluster from a request. With its last request a cluster is deleted, if its label says so: before the finalizer
-// goes, without which nobody would know of it any more. Both happen only if the cluster is still as it was read, so that two
-// last requests do not leave it to each other.
+// free takes a cluster from a request. With its last request a cluster is deleted, if its label says so. That comes before
+// the finalizer goes, since without it the cluster would not be found again. Both happen only if the cluster is still as it
+// was read, so that two last requests do not leave it to each other.
 func (r *Reconciler) free(ctx context.Context, request *v1alpha1.ClusterRequest, cluster *v1alpha1.Cluster) error {
 	if goesWithLast(cluster) && cluster.DeletionTimestamp == nil {
 		asRead := kit.AsRead(cluster)

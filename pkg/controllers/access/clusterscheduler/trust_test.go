@@ -130,8 +130,8 @@ func TestTrust_ComesToAnEndForNewRequests(t *testing.T) {
 func TestTrust_OfAConfiguration(t *testing.T) {
 	const spec = "template: {spec: {profile: p, tenancy: "
 	for config, want := range map[string]string{
-		"{scope: Namespaced, purposeMappings: {a: {trustedNamespaces: [x], " + spec + "Shared}}}}}": "scheduler.purposeMappings[a].trustedNamespaces: Forbidden: scheduler.scope is Namespaced",
-		"{purposeMappings: {a: {trustedNamespaces: [x], " + spec + "Exclusive}}}}}":                 "scheduler.purposeMappings[a].trustedNamespaces: Forbidden: clusters of tenancy Exclusive",
+		"{scope: Namespaced, purposeMappings: {a: {trustedNamespaces: [x], " + spec + "Shared}}}}}": "scheduler.purposeMappings[a].trustedNamespaces: Forbidden: must be empty, as scheduler.scope is Namespaced",
+		"{purposeMappings: {a: {trustedNamespaces: [x], " + spec + "Exclusive}}}}}":                 "scheduler.purposeMappings[a].trustedNamespaces: Forbidden: must be empty for the tenancy Exclusive",
 		"{purposeMappings: {a: {trustedNamespaces: [x, A_b], " + spec + "Shared}}}}}":               `scheduler.purposeMappings[a].trustedNamespaces[1]: Invalid value: "A_b"`,
 		"{purposeMappings: {a: {trustedNamespaces: ['x*'], " + spec + "Shared}}}}}":                 `scheduler.purposeMappings[a].trustedNamespaces[0]: Invalid value: "x*"`,
 		"{purposeMappings: {a: {trustedNamespaces: [''], " + spec + "Shared}}}}}":                   `scheduler.purposeMappings[a].trustedNamespaces[0]: Invalid value: ""`,

@@ -1,8 +1,9 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unattendedclusters says on a Cluster of clusters.openmcp.cloud that no cluster provider has looked at it. A provider that
-// does not run, or was never installed, cannot say so itself, and whoever waits for the Cluster would see nothing at all.
+// Package unattendedclusters says on a Cluster of clusters.openmcp.cloud that no cluster provider has looked at it. A
+// provider that does not run, or was never installed, cannot say so itself, and the users of the Cluster would wait without
+// a reason.
 package unattendedclusters
 
 import (
@@ -90,7 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, kit.IgnoreOutdated(err)
 }
 
-// attended says whether somebody has written the status, other than the hub's own controllers.
+// attended says whether a program other than the hub's own controllers has written the status.
 func attended(cluster *v1alpha1.Cluster) bool {
 	for _, condition := range cluster.Status.Conditions {
 		if condition.Type != v1alpha1.ConditionProviderMissing && condition.Type != v1alpha1.ConditionAccessRequestsDeleted {

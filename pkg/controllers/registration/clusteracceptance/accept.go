@@ -104,7 +104,7 @@ func (r *Reconciler) pin(ctx context.Context, cluster *clusterv1.ManagedCluster)
 		if pinned.named == "" || pinned.named == planned.named {
 			planned.key, planned.since = pinned.key, pinned.since
 		} else {
-			// Who accepts it again means another key. What was approved before is of the agent that had the old one.
+			// To accept it again means another key. What was approved before is of the agent that had the old one.
 			planned.since = r.clock.Now().UTC().Format(time.RFC3339)
 		}
 	}
@@ -137,7 +137,7 @@ func (r *Reconciler) changed(cluster *clusterv1.ManagedCluster, pinned record) s
 	if err == nil && planned.sameIdentity(pinned) {
 		return ""
 	}
-	return "What the cluster says of how it registers has changed since, and it keeps what it was accepted with; to change " +
+	return "The cluster would be accepted with another identity by now, and keeps the one that it was accepted with: to change " +
 		"that, deny it, wait until it is denied, and accept it again"
 }
 
@@ -165,7 +165,8 @@ func (r *Reconciler) ensureRole(ctx context.Context, cluster string, role *rbacv
 	})
 }
 
-// patchRole changes a ClusterRole, if there is anything to change. Nobody else may have changed it since it was read.
+// patchRole changes a ClusterRole, if there is anything to change. It fails if the ClusterRole has changed since it was
+// read.
 func (r *Reconciler) patchRole(ctx context.Context, role *rbacv1.ClusterRole, change func(*rbacv1.ClusterRole)) (*rbacv1.ClusterRole, error) {
 	_, err := kit.Patch(ctx, r.client, role, func(role *rbacv1.ClusterRole) {
 		metav1.SetMetaDataLabel(&role.ObjectMeta, registration.ClusterNameLabel, clusterNameOf(role))
@@ -196,8 +197,8 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 		if pinned.granted.IsZero() {
 			return "", 0, failure{error: notEnabled(pinned.driver)}
 		}
-		return fmt.Sprintf("The registration driver %q, by which that was, is not enabled any more: its identity is not "+
-			"checked", pinned.driver), 0, nil
+		return fmt.Sprintf("The registration driver %q, which accepted it, is not enabled any more, so its identity is not "+
+			"checked: add the driver to --registration-drivers", pinned.driver), 0, nil
 	}
 	interval := by.CheckInterval()
 	check := !pinned.granted.IsZero()
@@ -230,8 +231,8 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 		if !check {
 			return "", 0, failure{err, wait}
 		}
-		// Its agent works, as far as anybody knows, so it stays accepted.
-		ctrl.LoggerFrom(ctx).Error(err, "Checking the identity of a cluster")
+		// As far as is known its agent works, so it stays accepted.
+		ctrl.LoggerFrom(ctx).Error(err, "Could not check the identity of the cluster")
 		return checkNote + kit.Message(err.Error()), wait, nil
 	}
 	r.paces.succeeded(cluster.Name)

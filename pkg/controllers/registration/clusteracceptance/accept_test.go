@@ -156,7 +156,7 @@ func TestAccept_PinsWhatTheClusterWasAcceptedWith(t *testing.T) {
 			if diff := cmp.Diff(everything, f.has()); diff != "" || f.cloud.grants["c1"] != 1 {
 				t.Errorf("%d grants (-want +got):\n%s", f.cloud.grants["c1"], diff)
 			}
-			if got := f.accepted("c1"); !strings.HasPrefix(got, "True HubClusterAdminAccepted Accepted by hub cluster admin. What the cluster says") {
+			if got := f.accepted("c1"); !strings.HasPrefix(got, "True HubClusterAdminAccepted Accepted by hub cluster admin. The cluster would be accepted with another identity") {
 				t.Errorf("condition %q", got)
 			}
 			if got := f.happened(); len(got) != 2 || !strings.HasPrefix(got[1], "Warning ManagedClusterRegistrationChanged") {
@@ -187,7 +187,7 @@ func TestAccept_ShowsWhatIsWrong(t *testing.T) {
 		},
 		"no driver": {
 			change: func(c *clusterv1.ManagedCluster) { delete(c.Annotations, "test/driver") },
-			want:   "no registration driver that is enabled handles the cluster",
+			want:   "none of the enabled registration drivers",
 		},
 		// Its ClusterRole would be the one that all clusters share.
 		"the name of a shared role":  {cluster: "work", want: `no cluster can be accepted under the name "work"`},

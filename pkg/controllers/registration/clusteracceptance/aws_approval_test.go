@@ -104,7 +104,7 @@ func TestAutoApproval_AnARNIsNotSquatted(t *testing.T) {
 	// The victim comes second. Of two that claim one ARN, an admin says which is right.
 	f.ask("c1", f.arn("c1"))
 	f.mustHaveAccepted()
-	f.mustTell(`Warning ManagedClusterNotAutoApproved The cluster "evil" claims it, too`)
+	f.mustTell(`Warning ManagedClusterNotAutoApproved The cluster "evil" claims its identity, too`)
 	// Others are not held up.
 	f.ask("c2", f.arn("c2"))
 	f.mustHaveAccepted("c2")
@@ -136,9 +136,9 @@ func TestAutoApproval_OneARNIsOfOneCluster(t *testing.T) {
 	f.restart()
 	for range 3 {
 		f.look("c1")
-		f.mustTell(`The cluster "c1-blue" claims it, too`)
+		f.mustTell(`The cluster "c1-blue" claims its identity, too`)
 		f.look("c1-blue")
-		f.mustTell(`The cluster "c1" claims it, too`)
+		f.mustTell(`The cluster "c1" claims its identity, too`)
 		f.mustHaveAccepted()
 	}
 	// In another region it is another cluster, but the role is the same.
@@ -146,13 +146,13 @@ func TestAutoApproval_OneARNIsOfOneCluster(t *testing.T) {
 	f.remove("c1-blue")
 	f.look("c1")
 	f.mustHaveAccepted()
-	f.mustTell(`The cluster "elsewhere" claims it, too`)
+	f.mustTell(`The cluster "elsewhere" claims its identity, too`)
 	f.remove("elsewhere")
 	f.look("c1")
 	f.mustHaveAccepted("c1")
 	f.ask("c1-blue", f.arn("c1-blue"))
 	f.mustHaveAccepted("c1")
-	f.mustTell(`It is that of the cluster "c1"`)
+	f.mustTell(`Its identity belongs to the cluster "c1"`)
 }
 
 // An admin has accepted the cluster by a name that does not follow from its ARN. What its agent says of it later neither
@@ -166,7 +166,7 @@ func TestAutoApproval_WhatIsAcceptedCountsAndNotWhatItSays(t *testing.T) {
 	})
 	f.settle("team")
 	f.ask("c1", f.arn("c1"))
-	f.mustTell(`It is that of the cluster "team"`)
+	f.mustTell(`Its identity belongs to the cluster "team"`)
 	f.ask("c2", f.arn("c2"))
 	if diff := cmp.Diff([]string{"c2", "team"}, f.isAccepted()); diff != "" {
 		t.Errorf("accepted (-want +got):\n%s", diff)
@@ -186,7 +186,7 @@ func TestAccept_OfWhatAnotherClusterHas(t *testing.T) {
 	f.hub.RemoveRole(f.hubRole("c1"))
 	f.aws.ResetCalls()
 	result, err := f.reconcile("evil")
-	want := fmt.Sprintf("False Error the IAM role %s, of the EKS cluster c1 of the AWS account 210987654321, is that of the cluster %q",
+	want := fmt.Sprintf("False Error the IAM role %s, of the EKS cluster c1 of the AWS account 210987654321, belongs to the cluster %q",
 		f.hubRole("c1"), "c1")
 	if got := f.accepted("evil"); err != nil || !strings.HasPrefix(got, want) || result.RequeueAfter != lastRetry {
 		t.Errorf("%v, %v, condition %q, want %q", result, err, got, want)

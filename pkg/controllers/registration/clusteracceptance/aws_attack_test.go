@@ -43,9 +43,9 @@ func TestAWS_WhatClustersSayIsNotTrusted(t *testing.T) {
 		"of a partition that the region is not in": {map[string]string{registration.AnnotationManagedClusterARN: "arn:aws:eks:cn-north-1:210987654321:cluster/c1"},
 			"the region cn-north-1 is in the partition aws-cn"},
 		"of a cluster that has joined": {map[string]string{registration.AnnotationManagedClusterARN: account + "c2"},
-			`of the EKS cluster c2 of the AWS account 210987654321, is that of the cluster "c2"`},
+			`of the EKS cluster c2 of the AWS account 210987654321, belongs to the cluster "c2"`},
 		"of one that has joined, in another region": {map[string]string{registration.AnnotationManagedClusterARN: "arn:aws:eks:eu-west-1:210987654321:cluster/c2"},
-			`of the EKS cluster c2 of the AWS account 210987654321, is that of the cluster "c2"`},
+			`of the EKS cluster c2 of the AWS account 210987654321, belongs to the cluster "c2"`},
 		"two of them": {map[string]string{registration.AnnotationManagedClusterARN: account + "c1", registration.AnnotationManagedClusterARNOfSeed: account + "c2"},
 			"name different clusters"},
 		"the suffix of another": {map[string]string{registration.AnnotationManagedClusterARN: account + "c1",
@@ -111,7 +111,7 @@ func TestAWS_WhatAClusterSaysLaterChangesNothing(t *testing.T) {
 			if diff := cmp.Diff(both, f.inAWS()); diff != "" || len(f.aws.Writes()) > 0 || f.aws.Count("iam:GetRole") == 0 {
 				t.Errorf("calls %v, in AWS (-want +got):\n%s", f.aws.Calls(), diff)
 			}
-			if got := f.accepted("c1"); !strings.HasPrefix(got, "True HubClusterAdminAccepted Accepted by hub cluster admin. What the cluster says") {
+			if got := f.accepted("c1"); !strings.HasPrefix(got, "True HubClusterAdminAccepted Accepted by hub cluster admin. The cluster would be accepted with another identity") {
 				t.Errorf("condition %q", got)
 			}
 			deleteCluster(f.fixture)

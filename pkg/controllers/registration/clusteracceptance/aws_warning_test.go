@@ -22,7 +22,7 @@ func TestWarning_IsShownWhileItLasts(t *testing.T) {
 	f.settle("c1")
 	mustSay := func() {
 		t.Helper()
-		const want = accepted + ". Its EKS access entry has not the tags of the hub, and works without them: EKS "
+		const want = accepted + ". Its EKS access entry does not have the tags of the hub, and works without them: EKS "
 		if got := f.accepted("c1"); !strings.HasPrefix(got, want) || !strings.Contains(got, "is not authorized to perform: eks:TagResource") {
 			t.Errorf("condition %q, want %q", got, want)
 		}

@@ -47,7 +47,7 @@ func newContents(config *rest.Config) (*contents, error) {
 func (c *contents) first(ctx context.Context, namespace string) (string, error) {
 	lists, err := c.resources()
 	if err != nil {
-		return "", fmt.Errorf("which types of objects there are: %w", err)
+		return "", fmt.Errorf("listing the types of objects of the hub: %w", err)
 	}
 	for _, list := range lists {
 		groupVersion, err := schema.ParseGroupVersion(list.GroupVersion)

@@ -102,8 +102,8 @@ func (r *Reconciler) claimant(ctx context.Context, cluster, what string, matters
 	return "", nil
 }
 
-// unheld refuses to accept a cluster with what another one has. Who is accepted second does not win because what the first
-// has is missing for a moment, where the driver keeps it.
+// unheld refuses to accept a cluster with what another one has. The cluster that is accepted second does not win because
+// what the first has is missing for a moment, where the driver keeps it.
 func (r *Reconciler) unheld(ctx context.Context, cluster *clusterv1.ManagedCluster, planned record) error {
 	what := r.exclusive(planned)
 	if what == "" {
@@ -114,7 +114,7 @@ func (r *Reconciler) unheld(ctx context.Context, cluster *clusterv1.ManagedClust
 		return err
 	}
 	if other != "" {
-		return failure{fmt.Errorf("%s, is that of the cluster %q, and can be of one only: deny this one, or deny that one and wait until it is denied",
+		return failure{fmt.Errorf("%s, belongs to the cluster %q, and can belong to one only: deny this cluster, or deny that one and wait until it is denied",
 			what, other), lastRetry}
 	}
 	// Two that were accepted in one moment are looked at by two workers, neither of which need see the other's record. But each
@@ -123,7 +123,7 @@ func (r *Reconciler) unheld(ctx context.Context, cluster *clusterv1.ManagedClust
 	if err != nil || other == "" {
 		return err
 	}
-	return failure{fmt.Errorf("%s, is claimed by the cluster %q, which is accepted, too, and can be of one only: deny one of them",
+	return failure{fmt.Errorf("%s, is claimed by the cluster %q, which is accepted, too, and can belong to one only: deny one of them",
 		what, other), lastRetry}
 }
 
@@ -138,10 +138,10 @@ func (r *Reconciler) undisputed(ctx context.Context, cluster *clusterv1.ManagedC
 	if what == "" {
 		return true, nil
 	}
-	why := "It is that of the cluster %q"
+	why := "Its identity belongs to the cluster %q"
 	other, err := r.holder(ctx, cluster.Name, what)
 	if err == nil && other == "" {
-		why = "The cluster %q claims it, too"
+		why = "The cluster %q claims its identity, too"
 		other, err = r.claimant(ctx, cluster.Name, what, func(*clusterv1.ManagedCluster) bool { return true })
 	}
 	if err != nil || other == "" {

@@ -123,13 +123,13 @@ func (n *namespaces) Reconcile(ctx context.Context, request reconcile.Request) (
 		case bindErr != nil:
 			return reconcile.Result{}, bindErr
 		case !bound:
-			ctrl.LoggerFrom(ctx).Info("May not look into the namespace of a cluster that is gone", "reason", err.Error())
+			ctrl.LoggerFrom(ctx).Info("Keeping the namespace of a cluster that is gone: no right to list what is in it", "reason", err.Error())
 			return reconcile.Result{RequeueAfter: n.looks.When(namespace.Name)}, nil
 		}
 		// The API server learns of the binding in a moment.
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	case err != nil:
-		return reconcile.Result{}, fmt.Errorf("looking into namespace %s: %w", namespace.Name, err)
+		return reconcile.Result{}, fmt.Errorf("listing what is in the namespace %s: %w", namespace.Name, err)
 	case what != "":
 		wait := n.looks.When(namespace.Name)
 		ctrl.LoggerFrom(ctx).Info("Keeping the namespace of a cluster that is gone", "left", what, "next", wait)
@@ -194,7 +194,7 @@ func (n *namespaces) identity(ctx context.Context) (string, error) {
 	if n.user == "" {
 		review := &authenticationv1.SelfSubjectReview{}
 		if err := n.client.Create(ctx, review); err != nil {
-			return "", fmt.Errorf("asking who this process is: %w", err)
+			return "", fmt.Errorf("asking the hub for the user name of this process: %w", err)
 		}
 		n.user = review.Status.UserInfo.Username
 	}

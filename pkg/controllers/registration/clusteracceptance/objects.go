@@ -100,7 +100,7 @@ func roleBindings(cluster string) []*rbacv1.RoleBinding {
 	}
 }
 
-// lease is what the agent renews. Who holds it, and for how long, is upstream's.
+// lease is what the agent renews. Its holder and its duration are upstream's.
 func (r *Reconciler) lease(cluster *clusterv1.ManagedCluster) *coordinationv1.Lease {
 	now := metav1.NewMicroTime(r.clock.Now())
 	return &coordinationv1.Lease{

@@ -93,7 +93,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 		Watches(&rbacv1.ClusterRole{}, ofCluster).
 		Watches(&rbacv1.ClusterRoleBinding{}, ofCluster).
 		Watches(&rbacv1.RoleBinding{}, ofCluster).
-		// A Lease changes whenever its agent says that it lives, which is nothing to us.
+		// A Lease changes whenever its agent renews it, which does not matter here.
 		Watches(&coordinationv1.Lease{}, ofCluster, builder.WithPredicates(kit.Existence())).
 		WithOptions(kit.Options(workers))
 	if o.AutoApproval {
@@ -197,11 +197,11 @@ func (r *Reconciler) settle(ctx context.Context, cluster *clusterv1.ManagedClust
 	default:
 		failed.error = err
 		if shown := r.show(ctx, cluster, err); shown != nil {
-			ctrl.LoggerFrom(ctx).Error(shown, "Writing the condition of a cluster")
+			ctrl.LoggerFrom(ctx).Error(shown, "Could not write the condition of the cluster")
 		}
 		return reconcile.Result{}, err
 	}
-	ctrl.LoggerFrom(ctx).Error(err, "Registration")
+	ctrl.LoggerFrom(ctx).Error(err, "Could not complete the registration of the cluster")
 	return reconcile.Result{RequeueAfter: failed.after}, r.show(ctx, cluster, err)
 }
 

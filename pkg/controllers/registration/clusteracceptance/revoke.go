@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// bindingInterval is how often a binding is looked at that somebody else keeps. Its end comes as an event.
+// bindingInterval is how often a binding is looked at that a finalizer keeps. Its end comes as an event.
 const bindingInterval = time.Minute
 
 // deny takes away what a cluster was accepted with. It leaves the agents the right to see that they are denied.
@@ -62,7 +62,7 @@ func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1.ManagedClust
 		return err
 	}
 	if err := r.setFinalizer(ctx, cluster, false); err != nil && !kit.IsGone(err) {
-		return fmt.Errorf("letting the cluster go: %w", err)
+		return fmt.Errorf("removing the finalizer from the ManagedCluster: %w", err)
 	}
 	r.paces.forget(cluster.Name)
 	return nil
@@ -114,7 +114,7 @@ func (r *Reconciler) removeAll(ctx context.Context, cluster string) error {
 		return err
 	}
 	if role != nil {
-		// For whoever was bound to it by others.
+		// Others may have bound more users to it.
 		if role, err = r.reduce(ctx, role, nil); err != nil {
 			return err
 		}

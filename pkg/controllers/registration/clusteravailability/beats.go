@@ -40,7 +40,7 @@ type beat struct {
 	grace time.Duration
 	// skew is by how much the agent's clock was behind when it was seen to renew the Lease; nil while it has not been.
 	skew *time.Duration
-	// silent says that the condition has been written that nobody knows whether the cluster is available.
+	// silent says that the condition was set to Unknown.
 	silent bool
 }
 

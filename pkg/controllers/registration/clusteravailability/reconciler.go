@@ -1,13 +1,13 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clusteravailability says of clusters whose agents have fallen silent that nobody knows whether they are
-// available, keeps the taints of clusters in line with their availability, and says whose clock is wrong.
+// Package clusteravailability sets the condition of clusters whose agents have stopped renewing their Lease to Unknown,
+// keeps the taints of clusters in line with their availability, and says which clusters have a wrong clock.
 //
-// An agent says that it lives by renewing the cluster's Lease. When it did so last is measured by the clock of this
-// process, at which it sees the Lease change; what the agent writes as the time may be of any clock. So no wrong clock, of
-// an agent or of the hub, and no step of either, makes a cluster unreachable or keeps a dead one alive. The price is that
-// a process that has just started gives every agent a whole period of grace.
+// An agent shows that it lives by renewing the cluster's Lease. When it did so last is measured by the clock of this
+// process, at the moment it sees the Lease change. The time that the agent writes may be of any clock. So no wrong clock, of
+// an agent or of the hub, and no step of either, makes a cluster unreachable or keeps a dead one alive. The price is that a
+// process that has just started gives every agent a whole period of grace.
 //
 // A Lease that is renewed costs no reconciliation: it moves a time in memory, at which a timer looks when it runs out.
 package clusteravailability
@@ -88,7 +88,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		err = r.taint(ctx, cluster)
 	}
 	if kit.IsOutdated(err) {
-		// Somebody else has changed or deleted the cluster. That comes as an event, and with it the next try.
+		// The cluster was changed or deleted meanwhile. That comes as an event, and with it the next try.
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	return reconcile.Result{RequeueAfter: wait}, err

@@ -26,16 +26,16 @@ type decision struct {
 func left(format string, args ...any) decision { return decision{why: fmt.Sprintf(format, args...)} }
 
 const (
-	whyUndecided = "several keys were asked for at once, or the cluster was made with what is no key, and which is right only an " +
-		"admin can know"
-	whyUnasked = "no certificate of the cluster had been asked for when it was accepted, or not for some seconds, and the acceptance " +
-		"named no requester that asks, so its first one is for whom an admin says yes to"
-	whyOverruled = "it is for another key than that of a request that an admin has approved"
-	whyEarlier   = "it was made before the cluster was, by an agent of another cluster of the name, or in the same moment"
+	whyUndecided = "several keys were asked for at once, or the cluster was made with what is no key: only an admin can know " +
+		"which key is right"
+	whyUnasked = "no certificate of the cluster had been asked for when it was accepted, or only in the seconds before, and the acceptance " +
+		"names no requester that asks: an admin has to approve its first one"
+	whyOverruled = "it is for another key than the request that an admin has approved"
+	whyEarlier   = "it was made before the ManagedCluster, or in the same seconds, so it may be of an earlier cluster of that name"
 )
 
-// skew is how far apart the clocks of kube-apiserver and hub-apiserver may be. Of what one and the other say to have happened
-// within it, the order is not known, and that which lets nobody in is believed.
+// skew is how far apart the clocks of kube-apiserver and hub-apiserver may be. The order of two events within it is not
+// known, if each server has written the time of one. Then the order counts by which the agent gets no certificate.
 const skew = 5 * time.Second
 
 // checkRequester says why a user may not ask for a certificate, or nothing.
@@ -86,7 +86,7 @@ func (r *Reconciler) decide(object *certificatesv1.CertificateSigningRequest, pa
 	case now.key == registration.UndecidedKey:
 		return decision{why: whyUndecided}, nil
 	case !joined && len(s.requesters()) > 0 && !slices.Contains(s.requesters(), object.Spec.Username):
-		return left("the acceptance of the cluster names who may ask for its first certificate, and not %q", object.Spec.Username), nil
+		return left("the acceptance of the cluster names the users who may ask for its first certificate, and %q is none of them", object.Spec.Username), nil
 	case now.key == parsed.KeySHA256:
 		return decision{}, nil
 	case now.key != "":
@@ -110,8 +110,9 @@ func (r *Reconciler) decide(object *certificatesv1.CertificateSigningRequest, pa
 	return decision{pin: &first, why: "it is for another key than the cluster's first certificate, whose SHA-256 is " + first.key}, nil
 }
 
-// confirm decides on a request for the pinned key. The pin may be the key that somebody made the cluster with, while an admin has
-// approved the request of its agent by other means. One request alone is not looked up: a fleet that joins at once has many.
+// confirm decides on a request for the pinned key. The pin may be the key that the cluster was made with by another program,
+// while an admin has approved the request of its agent by other means. One request alone is not looked up: a fleet that
+// joins at once has many.
 func (r *Reconciler) confirm(ctx context.Context, cluster string, s *standing) (decision, error) {
 	cached, err := r.cache().requests(ctx, cluster)
 	if err != nil || len(cached) <= 1 {

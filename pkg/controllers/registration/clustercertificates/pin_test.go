@@ -153,7 +153,7 @@ func TestAttack_ARivalTakesOverNoCluster(t *testing.T) {
 			h.ask("agent", "agent", bootstrap)
 			h.accept(nil)
 			h.want("agent")
-			if !strings.Contains(h.waits(), "before the cluster") {
+			if !strings.Contains(h.waits(), "before the ManagedCluster") {
 				h.Errorf("the cluster says %q", h.waits())
 			}
 		},

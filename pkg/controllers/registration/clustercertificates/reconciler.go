@@ -1,14 +1,14 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clustercertificates approves the certificate requests of the agents of clusters that are accepted and register
-// by certificate: their first ones, and their renewals.
+// Package clustercertificates approves the certificate requests of the agents of clusters that are accepted and register by
+// certificate: their first ones, and their renewals.
 //
-// A request is approved only if every part of it is known and right; of the rest, none is denied: it may be somebody
-// else's, and an admin may know more. A first certificate is the moment at which somebody who only may make clusters
-// becomes one of them. So the hub pins one key for each cluster, in the cluster's ClusterRole, where its agent cannot write:
-// the one that it was made with, or the only one that was asked for when it was accepted. A renewal by the agent itself
-// moves the pin, and so does an admin who approves a request. Every other key waits for an admin.
+// A request is approved only if every part of it is known and right. The others are not denied: they may be for another
+// program, and an admin may know more. The first certificate makes its holder an agent of the cluster, and users with a
+// bootstrap token can ask for it. So the hub pins one key for each cluster, in the cluster's ClusterRole, where its agent
+// cannot write: the key that the cluster was made with, or the only one that was asked for when it was accepted. A renewal
+// by the agent itself moves the pin, and so does an admin who approves a request. Every other key waits for an admin.
 package clustercertificates
 
 import (
@@ -178,7 +178,8 @@ func (r *Reconciler) answer(ctx context.Context, object *certificatesv1.Certific
 		}
 	}
 	if d.pin != nil {
-		// Before the approval: whoever ends in between finds the key that is to be approved, and no other.
+		// Before the approval: if this process ends in between, the next one finds the key that is to be approved, and no
+		// other.
 		if err := r.pin(ctx, s.role, *d.pin); err != nil {
 			return err
 		}

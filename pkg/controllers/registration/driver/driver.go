@@ -28,8 +28,8 @@ type Driver interface {
 	Name() string
 	// Handles says whether a cluster registers by this driver. Of several that do, the first counts.
 	Handles(cluster *clusterv1.ManagedCluster) bool
-	// Plan is the identity that a cluster is to have once it is accepted. It asks nobody. An error is about what the cluster
-	// says of itself, and is shown in its conditions.
+	// Plan is the identity that a cluster is to have once it is accepted. It sends no request. An error is about what the
+	// cluster says of itself, and is shown in its conditions.
 	Plan(cluster *clusterv1.ManagedCluster) (Record, error)
 	// Grant makes what the record says, or makes it again where it has drifted. An error is tried again later, seldom when it
 	// is a Terminal one, and shown in the cluster's conditions: it must not have secrets. A Warning is no failure.
@@ -71,7 +71,8 @@ func (d Drivers) For(cluster *clusterv1.ManagedCluster) (Driver, error) {
 			return driver, nil
 		}
 	}
-	return nil, fmt.Errorf("no registration driver that is enabled handles the cluster: it registers by none of %v", d.names())
+	return nil, fmt.Errorf("none of the enabled registration drivers %v can register the cluster: add the one that it needs to "+
+		"--registration-drivers of hub-controller-manager", d.names())
 }
 
 // Named returns a driver by its name, or nil.

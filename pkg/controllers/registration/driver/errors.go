@@ -5,9 +5,9 @@ package driver
 
 import "errors"
 
-// ErrTerminal is in the chain of an error that trying again does not mend: somebody has to change something first, where
-// the hub may not be told when that is done. So it is tried again, but seldom. All other errors of drivers pass by themselves.
-var ErrTerminal = errors.New("somebody has to change something before it works")
+// ErrTerminal is in the chain of an error that another try does not solve: an admin has to change something first, where the
+// hub may not see when that is done. So it is tried again, but seldom. All other errors of drivers pass by themselves.
+var ErrTerminal = errors.New("an admin has to change something before it works")
 
 // Terminal puts ErrTerminal into the chain of an error, whose text stays what it is.
 func Terminal(err error) error { return terminal{err} }

@@ -28,7 +28,7 @@ type Kind interface {
 	Validate(autoApproval bool) []error
 	// Rights are those that it adds to the hub's, all of them granted by components of artifacts/deploy.
 	Rights() []kit.Right
-	// New makes the driver, or says what of the options is wrong. It asks nobody.
+	// New makes the driver, or says what is wrong with the options. It sends no request.
 	New(context.Context, Options) (Driver, error)
 }
 

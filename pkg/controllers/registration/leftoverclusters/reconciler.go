@@ -1,9 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leftoverclusters deletes the ManagedClusters that nobody needs any more: those that are not accepted, have no
-// Lease, and have been so for a time that the hub's admin says. They are what is left of clusters that have left, and of
-// those that were never let in.
+// Package leftoverclusters deletes ManagedClusters that are leftovers: they are not accepted, have no Lease, and have been
+// so for a time that the hub's admin sets. They remain of clusters that have left, and of those that were never accepted.
 package leftoverclusters
 
 import (
@@ -63,13 +62,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case !kit.IsGone(err):
 		return reconcile.Result{}, fmt.Errorf("reading the cluster's Lease: %w", err)
 	}
-	// Who accepts it at this moment keeps it.
+	// If it is accepted at this moment, it stays.
 	err = r.client.Delete(ctx, cluster, kit.AsRead(cluster))
 	if kit.IsOutdated(err) {
 		return reconcile.Result{}, nil // that comes as an event
 	}
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("deleting a cluster that nobody needs: %w", err)
+		return reconcile.Result{}, fmt.Errorf("deleting the ManagedCluster, which is not accepted and has no Lease: %w", err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Deleted a cluster that is not accepted", "cluster", cluster.Name, "since", since(cluster))
 	return reconcile.Result{}, nil

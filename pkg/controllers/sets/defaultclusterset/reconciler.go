@@ -1,11 +1,11 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package defaultclusterset keeps the sets "default" and "global" as every hub is expected to have them: "default"
-// has the clusters that were put into no other set, "global" has all.
+// Package defaultclusterset keeps the sets "default" and "global" as every hub is expected to have them: "default" has the
+// clusters that were put into no other set, "global" has all.
 //
-// A set that is missing is made, and its selector is set back when somebody changes it; labels, annotations and
-// managedNamespaces belong to the users. Who wants another selector says so with the annotation AutoUpdateAnnotation.
+// A set that is missing is made, and a selector that was changed is set back. Labels, annotations and managedNamespaces
+// belong to the users. The annotation AutoUpdateAnnotation allows another selector.
 package defaultclusterset
 
 import (
@@ -93,7 +93,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !set.DeletionTimestamp.IsZero() || set.Annotations[AutoUpdateAnnotation] == "false" {
 		return reconcile.Result{}, nil
 	}
-	// Whoever sets the annotation together with a selector keeps both, since a set that has changed meanwhile is a conflict.
+	// A user who sets the annotation together with a selector keeps both, since a set that has changed meanwhile is a
+	// conflict.
 	changed, err := kit.Patch(ctx, r.client, set, func(s *clusterv1beta2.ManagedClusterSet) { s.Spec.ClusterSelector = wanted })
 	if err != nil {
 		// Conflicts too are tried again: another set may hold the label of "default", until it is deleted.

@@ -5,8 +5,8 @@
 // of all sets that the cluster is in, whatever their selectors. The cluster's agent makes them, and writes the conditions of
 // the entries, which are kept for as long as the entry stays.
 //
-// Who is in which set is followed by an index that is fed with the changes of clusters and sets. A change of a set costs work
-// for the clusters that it touches, that of a cluster's labels for this one, and what an agent reports for none.
+// The membership index, fed with the changes of clusters and sets, knows the sets of each cluster. A change of a set costs
+// work for the clusters that it touches, that of a cluster's labels for this one, and what an agent reports for none.
 package managednamespaces
 
 import (
@@ -28,7 +28,7 @@ import (
 
 const (
 	workers = 4
-	// conflictPause is until a cluster that somebody else was writing to is looked at again.
+	// conflictPause is until a cluster is looked at again that was written meanwhile.
 	conflictPause = time.Second
 )
 
@@ -79,7 +79,7 @@ func (r *Reconciler) sets() handler.EventHandler {
 	set := func(ctx context.Context, obj client.Object, q queue) {
 		touched, err := r.asked.setSet(obj.(*clusterv1beta2.ManagedClusterSet))
 		if err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "The set cannot be read: it asks for what it has asked for before", "clusterSet", obj.GetName())
+			ctrl.LoggerFrom(ctx).Error(err, "The set cannot be read: the namespaces that it asked for before still count", "clusterSet", obj.GetName())
 		}
 		enqueue(q, touched.UnsortedList()...)
 	}

@@ -38,7 +38,7 @@ func (d *Driver) ensureMapping(ctx context.Context, g grant) error {
 	return d.awsAuth.edit(ctx, errNoAWSAuth, func(m *mapRolesDocument) error { return m.set(g.HubRoleARN(), g.cluster) })
 }
 
-// removeMapping keeps a role out. With the user name of nobody, an entry is ours if the role is.
+// removeMapping keeps a role out. If the role is ours, an entry that names no cluster is ours too.
 func (d *Driver) removeMapping(ctx context.Context, g grant, mine bool) error {
 	return d.awsAuth.edit(ctx, nil, func(m *mapRolesDocument) error {
 		m.drop(g.HubRoleARN(), g.cluster, mine)
@@ -104,7 +104,7 @@ func (a *awsAuth) apply(edits []*awsAuthEdit) {
 	var err error
 	for range editAttempts {
 		edits, err = a.try(ctx, edits)
-		// Somebody else was faster: to change it, or to delete it.
+		// The ConfigMap was changed or deleted meanwhile.
 		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			break
 		}
@@ -136,7 +136,7 @@ func (a *awsAuth) try(ctx context.Context, edits []*awsAuthEdit) (left []*awsAut
 	}
 	document, err := readMapRoles(found.Data[mapRoles])
 	if err != nil {
-		// It keeps out whoever it named, but once it is repaired it may name the role: it is looked at again.
+		// EKS lets in no role of a broken document, but may do so once it is repaired: it is looked at again.
 		return edits, driver.Terminal(err)
 	}
 	for _, e := range edits {

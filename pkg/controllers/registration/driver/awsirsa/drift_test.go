@@ -112,7 +112,7 @@ var taggings = map[string]struct {
 	"of the entry": {fakeaws.TagsNeedEntry, true}, "refused": {fakeaws.TagsRefused, false},
 }
 
-const untagged = "Its EKS access entry has not the tags of the hub, and works without them: "
+const untagged = "Its EKS access entry does not have the tags of the hub, and works without them: "
 
 func TestFakeAWS_DriftIsRepaired(t *testing.T) {
 	for asked, tags := range taggings {

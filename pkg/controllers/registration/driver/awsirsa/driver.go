@@ -5,11 +5,10 @@
 // the cluster's agent may assume, and access to the hub's EKS cluster as that role: by an EKS access entry, or by an entry
 // in the ConfigMap kube-system/aws-auth.
 //
-// What exists in AWS is read before anything is written, so a cluster that has what it should have costs reads only, and
-// a process that was killed is continued. No role is changed or deleted that is not tagged as made for the same
-// ManagedCluster of the same hub, and no access entry that neither has these tags nor, without them, the user name of that
-// cluster: whoever names the ARN of another's cluster gets an error, not its identity. Access entries may have no tags,
-// where the hub may not tag them.
+// What exists in AWS is read before anything is written. So a cluster that has what it should have costs reads only, and the
+// work of a process that was killed is continued. A role is changed or deleted only if its tags say that it was made for the
+// same ManagedCluster of the same hub. An access entry has to have these tags or, where the hub may not tag entries, the
+// user name of that cluster. So a ManagedCluster that names the ARN of another's cluster gets an error, not its identity.
 //
 // On the hub an agent is
 //   - with an access entry, user and group open-cluster-management:<cluster>: EKS refuses "system:", and a bare name might
@@ -95,7 +94,7 @@ var (
 	_ driver.Explainer = &Driver{}
 )
 
-// New returns a driver, or says what is wrong with its configuration. It calls nobody.
+// New returns a driver, or says what is wrong with its configuration. It sends no request.
 func New(c Config) (*Driver, error) {
 	hub, err := irsa.ParseClusterARN(c.HubClusterARN)
 	if err != nil {
@@ -117,7 +116,7 @@ func New(c Config) (*Driver, error) {
 			return nil, fmt.Errorf("access by %s needs a client of the hub", AWSAuth)
 		}
 	default:
-		return nil, fmt.Errorf("access by %q is not known, only by %s and by %s", c.Access, AccessEntry, AWSAuth)
+		return nil, fmt.Errorf("access must be %[2]q or %[3]q, not %[1]q", c.Access, AccessEntry, AWSAuth)
 	}
 	if c.CheckInterval < 0 {
 		return nil, fmt.Errorf("the interval of checks is %s, and must not be negative", c.CheckInterval)
@@ -211,7 +210,7 @@ func (d *Driver) identity(cluster *clusterv1.ManagedCluster) (irsa.Identity, err
 			key, arn = registration.AnnotationManagedClusterARNOfSeed, seed
 		}
 	}
-	// Whoever made the cluster wrote the ARN. Who names a key or requesters expects a certificate, and not that IAM role.
+	// The ARN is by the author of the cluster. A cluster with a key or requesters expects a certificate, and no IAM role.
 	for _, other := range []string{registration.AnnotationAgentKey, registration.AnnotationRequesters} {
 		if cluster.Annotations[other] != "" {
 			return irsa.Identity{}, fmt.Errorf("the annotations %s and %s contradict each other: the first is of a cluster that registers "+
@@ -326,7 +325,7 @@ func (d *Driver) Revoke(ctx context.Context, cluster string, rec driver.Record) 
 	case roleErr != nil:
 		return roleErr
 	case role == nil && d.settle.unseen(g):
-		return fmt.Errorf("IAM shows no role %s, and may show one in a moment that was made a moment ago: looking again", g.HubRole())
+		return fmt.Errorf("IAM does not show the role %s, but may soon show one that was made a moment ago: looking again", g.HubRole())
 	case mine:
 		return d.deleteRole(ctx, g, role)
 	}

@@ -86,10 +86,10 @@ func TestNew_SaysWhatIsWrong(t *testing.T) {
 	for want, c := range map[string]Config{
 		"the hub's ARN: ":               {HubClusterARN: "hub"},
 		`the ARN pattern "("`:           {HubClusterARN: hubARN, ApprovedARNPatterns: []string{"("}},
-		`access by "iam" is not known`:  {HubClusterARN: hubARN, Access: "iam"},
+		`not "iam"`:                     {HubClusterARN: hubARN, Access: "iam"},
 		"must not be negative":          {HubClusterARN: hubARN, CheckInterval: -1},
 		"aws-auth needs a client":       {HubClusterARN: hubARN, Access: AWSAuth},
-		`AWS keeps "aws:" to itself`:    {HubClusterARN: hubARN, Tags: map[string]string{"aws:x": ""}},
+		`prefix "aws:" is reserved`:     {HubClusterARN: hubARN, Tags: map[string]string{"aws:x": ""}},
 		"is the hub's own":              {HubClusterARN: hubARN, Tags: map[string]string{"Hub_Cluster_Name": ""}},
 		`the tag "team" is there twice`: {HubClusterARN: hubARN, Tags: map[string]string{"team": "", "Team": ""}},
 		`"clusterhub.dev/managed-clust`: {HubClusterARN: hubARN, Tags: map[string]string{irsa.TagOwner: "c"}},
@@ -154,7 +154,7 @@ func TestPlan_RefusesWhatContradictsItself(t *testing.T) {
 		"the annotation agent.open-cluster-management.io/managed-cluster-arn: ": newCluster("c", annotation, "arn:aws:eks"),
 		"the annotation eks-managed-cluster-arn: ":                              newCluster("c", annotationSeed, "arn:aws:eks"),
 		"disagree about the hub's ARN: this hub is " + hubARN:                   newCluster("c", annotation, arn1, annotationSuffix, irsa.Suffix("1", "2", "3", "4")),
-		"trusts nobody of another partition":                                    newCluster("c", annotation, "arn:aws-cn:eks:cn-north-1:123456789012:cluster/c"),
+		"allows no trust in another partition":                                  newCluster("c", annotation, "arn:aws-cn:eks:cn-north-1:123456789012:cluster/c"),
 	} {
 		if _, err := d.Plan(cluster); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)

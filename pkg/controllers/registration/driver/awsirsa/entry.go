@@ -79,8 +79,8 @@ func (d *Driver) removeEntry(ctx context.Context, g grant) error {
 	return d.deleteEntry(ctx, g)
 }
 
-// ownsEntry is nil for the entry of this cluster of this hub: by its tags or, where it has not both of them, by its user name,
-// which is no other's. All else is somebody else's, though it is of our role.
+// ownsEntry is nil for the entry of this cluster of this hub: by its tags or, where it has not both of them, by its user
+// name, which no other cluster has. Every other entry belongs to others, though it is of our role.
 func (g grant) ownsEntry(entry *ekstypes.AccessEntry) error {
 	what := "the EKS access entry of " + g.HubRole()
 	cluster, hub := entry.Tags[irsa.TagOwner], entry.Tags[irsa.TagOwnerHub]
@@ -103,7 +103,7 @@ func (g grant) unlessTagged(err error) error {
 	if !denied(err) {
 		return err
 	}
-	g.note("Its EKS access entry has not the tags of the hub, and works without them: " + err.Error())
+	g.note("Its EKS access entry does not have the tags of the hub, and works without them: " + err.Error())
 	return nil
 }
 

@@ -58,7 +58,8 @@ func (m *mapRolesDocument) set(arn, cluster string) error {
 	return nil
 }
 
-// drop takes the entries of the role out that are the cluster's, or, if the role is the cluster's, those that are nobody's.
+// drop removes the entries of the role that are the cluster's. If the role is ours, it also removes those that name no
+// cluster.
 func (m *mapRolesDocument) drop(arn, cluster string, mine bool) {
 	m.without(func(item *yaml.Node) bool {
 		owner := namedCluster(field(item, "username"), mappedUser)
@@ -126,7 +127,7 @@ func (m *mapRolesDocument) write() (string, error) {
 	// An entry that has gone may have had an anchor that others use, and not all that can be read is written as the same.
 	got, err := readMapRoles(text)
 	if err == nil && !sameEntries(got.list, m.list) {
-		err = errors.New("an entry of others would say something else: write it as others are written")
+		err = errors.New("an entry of others would get another meaning: write that entry without anchors and aliases")
 	}
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errBroken, err)
@@ -162,7 +163,7 @@ func (m *mapRolesDocument) splice() (text string, ok bool) {
 		}
 	}
 	next := 0
-	// upTo passes the entries that have gone. What is between two entries is nobody's.
+	// upTo passes the entries that have gone. The text between two entries belongs to neither.
 	upTo := func(i int) {
 		for ; next < i; next++ {
 			put(lines[endOfEntry(lines, start[next], start[next+1]):start[next+1]])

@@ -61,7 +61,7 @@ func (d *Driver) ensureRole(ctx context.Context, g grant) (r *role, fresh bool, 
 		return nil, false, err
 	}
 	if d.settle.gone(r.id) {
-		return nil, false, fmt.Errorf("the IAM role %s was deleted a moment ago and can still be seen", g.HubRole())
+		return nil, false, fmt.Errorf("the IAM role %s was deleted a moment ago, and IAM still shows it: trying again", g.HubRole())
 	}
 	if trust := g.HubTrustPolicy().JSON(); !irsa.Equivalent(r.trust, trust) {
 		_, err := d.iam.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
@@ -89,7 +89,8 @@ func (d *Driver) createRole(ctx context.Context, g grant) (*role, error) {
 		return nil, awsError("the hub's credentials for AWS", err)
 	}
 	if account != "" && account != g.Hub.Account {
-		return nil, driver.Terminal(fmt.Errorf("the hub's credentials are of the AWS account %s, and its ARN is %s", account, g.Hub))
+		return nil, driver.Terminal(fmt.Errorf("the hub's credentials are of the AWS account %s, and its EKS cluster is %s: "+
+			"use credentials of the account of that cluster", account, g.Hub))
 	}
 	out, err := d.iam.CreateRole(ctx, &iam.CreateRoleInput{
 		RoleName:                 aws.String(g.HubRole()),
@@ -136,15 +137,15 @@ func (d *Driver) putPolicy(ctx context.Context, g grant) error {
 	return nil
 }
 
-// deleteRole empties the role of trust before all else: nobody becomes it any more, whatever comes of the rest.
+// deleteRole first empties the trust policy of the role, so that it cannot be assumed any more, whatever fails later.
 func (d *Driver) deleteRole(ctx context.Context, g grant, r *role) error {
-	if nobody := irsa.NoTrustPolicy().JSON(); !irsa.Equivalent(r.trust, nobody) {
+	if empty := irsa.NoTrustPolicy().JSON(); !irsa.Equivalent(r.trust, empty) {
 		_, err := d.iam.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
-			RoleName: aws.String(g.HubRole()), PolicyDocument: aws.String(nobody),
+			RoleName: aws.String(g.HubRole()), PolicyDocument: aws.String(empty),
 		})
 		if err != nil {
 			// The deletion does more than this. It is told only when that fails, too.
-			g.note(awsError("Emptying it of trust: IAM UpdateAssumeRolePolicy "+g.HubRole(), err).Error())
+			g.note(awsError("Emptying its trust policy: IAM UpdateAssumeRolePolicy "+g.HubRole(), err).Error())
 		}
 	}
 	if err := d.dropPolicy(ctx, g, policyName(g)); err != nil {

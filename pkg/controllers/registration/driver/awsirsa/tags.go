@@ -30,22 +30,22 @@ func validateTags(tags map[string]string) error {
 		longestValue = 256
 	)
 	if len(tags) > mostTags {
-		return fmt.Errorf("%d tags are too many: AWS has room for %d", len(tags), mostTags)
+		return fmt.Errorf("%d tags are too many: AWS allows %d", len(tags), mostTags)
 	}
 	keys := map[string]bool{}
 	for key, value := range tags {
 		lower := strings.ToLower(key)
 		if keys[lower] {
-			return fmt.Errorf("the tag %q is there twice: IAM does not tell its case apart", lower)
+			return fmt.Errorf("the tag %q is there twice: for IAM upper and lower case are the same", lower)
 		}
 		keys[lower] = true
 		switch {
 		case key == "" || len(key) > longestKey || len(value) > longestValue:
 			return fmt.Errorf("the tag %q: a key has 1 to %d characters, a value at most %d", key, longestKey, longestValue)
 		case strings.HasPrefix(lower, "aws:"):
-			return fmt.Errorf(`the tag %q: AWS keeps "aws:" to itself`, key)
+			return fmt.Errorf(`the tag %q: the prefix "aws:" is reserved by AWS`, key)
 		case ownTag(key):
-			return fmt.Errorf("the tag %q is the hub's own", key)
+			return fmt.Errorf("the tag %q is the hub's own: leave it out", key)
 		}
 	}
 	return nil
@@ -90,7 +90,7 @@ func missing(tags, wanted map[string]string) map[string]string {
 	return miss
 }
 
-// As whom the agent of a cluster comes to the hub, see the package's comment.
+// The package's comment says which user the agent of a cluster is on the hub.
 
 func entryUser(cluster string) string { return registration.AWSGroup(cluster) }
 func entryGroups(cluster string) []string {

@@ -66,10 +66,10 @@ func (d *Driver) Watches() []client.Object {
 	return []client.Object{&certificatesv1.CertificateSigningRequest{}}
 }
 
-// AutoApproves implements driver.Driver. Who has made a ManagedCluster is not known, nowhere in it is that written;
-// who asks for a certificate is. Where the cluster names the key of its agent, the request has to be for that key: else
-// somebody has made the cluster in the place of the one who asks. So it is where the cluster names other requesters, which a
-// cluster of an earlier version may do without an admin.
+// AutoApproves implements driver.Driver. A ManagedCluster does not say who has made it, but a certificate request says who
+// asks. Where the cluster names the key of its agent, the request has to be for that key: otherwise another user has made
+// the cluster in the place of the requester. The same holds where the cluster names other requesters, which a cluster of an
+// earlier version may do without an admin.
 func (d *Driver) AutoApproves(cluster *clusterv1.ManagedCluster) bool {
 	if len(d.identities) == 0 {
 		return false

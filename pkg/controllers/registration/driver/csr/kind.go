@@ -47,7 +47,7 @@ func (k *Kind) Validate(autoApproval bool) (errs []error) {
 	return errs
 }
 
-// Rights implements driver.Kind. Who asks for a certificate decides whether the cluster is accepted.
+// Rights implements driver.Kind. The requester of a certificate decides whether the cluster is accepted.
 func (k *Kind) Rights() []kit.Right {
 	return []kit.Right{kit.On(certificatesv1.SchemeGroupVersion, "certificatesigningrequests", "list", "watch").By("auto-approval")}
 }
