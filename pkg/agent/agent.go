@@ -49,7 +49,7 @@ func (a *agent) run(ctx context.Context) error {
 			continue
 		}
 		if errors.Is(ended, hub.ErrRejected) {
-			klog.FromContext(ctx).Info("The hub does not take the identity any more: registering with the bootstrap kubeconfig")
+			klog.FromContext(ctx).Info("The hub rejects the identity: registering with the bootstrap kubeconfig")
 			limited, cancel := context.WithTimeout(ctx, rejoinFor)
 			a.Join(limited)
 			cancel()

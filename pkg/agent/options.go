@@ -143,7 +143,7 @@ func (o *Options) Validate() error {
 		errs = append(errs, fmt.Errorf("--lease-duration-seconds must be above 0, not %d", o.LeaseSeconds))
 	}
 	if o.MaxClaims < 0 {
-		errs = append(errs, fmt.Errorf("--max-custom-cluster-claims must not be below 0, as %d is", o.MaxClaims))
+		errs = append(errs, fmt.Errorf("--max-custom-cluster-claims must be at least 0, not %d", o.MaxClaims))
 	}
 	chosen := o.Drivers.Named(o.Auth)
 	var known []string

@@ -208,8 +208,8 @@ func (u *unjoiner) step(ctx context.Context, h *hub.Hub, name string, told bool)
 	return false, true, nil
 }
 
-// rightsGone says whether an error means that the cluster has no rights on the hub. Once the hub has been told, an
-// identity that is none any more means that too: an IAM role is gone with the rights. Before, it may as well be that this
+// rightsGone says whether an error means that the cluster has no rights on the hub. Once the hub has been told, an identity
+// that does not work any more means that too: an IAM role is gone with the rights. Before, it may as well be that this
 // process is not the agent for AWS.
 func rightsGone(err error, told bool) bool {
 	if told {

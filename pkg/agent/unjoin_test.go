@@ -135,7 +135,7 @@ func TestUnjoin_EndsInTimeWithOneLineAndKeepsTheIdentity(t *testing.T) {
 	}
 }
 
-// impatient is a cluster whose secrets nobody can delete whose time is up, unlike a fake's.
+// impatient is a cluster whose secrets cannot be deleted once the time is up, unlike a fake's.
 type impatient struct{ kubernetes.Interface }
 
 func (i impatient) CoreV1() corev1client.CoreV1Interface { return impatientCore{i.Interface.CoreV1()} }

@@ -43,7 +43,7 @@ import (
 )
 
 const (
-	// BootstrapUser is whom the hub takes the bearer of the bootstrap token for.
+	// BootstrapUser is the user that the bootstrap token stands for.
 	BootstrapUser = "bootstrap"
 	// ClusterName is the cluster's name on the hub.
 	ClusterName = "c1"

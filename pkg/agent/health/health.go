@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package health is what the agent tells those who look after its process: whether it is ready, and its metrics.
+// Package health serves the agent's readiness and its metrics.
 package health
 
 import (

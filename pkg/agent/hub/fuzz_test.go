@@ -30,7 +30,7 @@ import (
 
 const fuzzedToken = "hunter2-hunter2-hunter2"
 
-// FuzzBootstrapKubeconfig: what the agent keeps of its bootstrap kubeconfig is where the hub is and how it is trusted, and nobody's
+// FuzzBootstrapKubeconfig: of its bootstrap kubeconfig the agent keeps where the hub is and how it is trusted, and no
 // identity but its own; and no error has a token in it.
 func FuzzBootstrapKubeconfig(f *testing.F) {
 	kubeconfig := func(cluster, user string) []byte {

@@ -20,7 +20,7 @@ import (
 const RequestTimeout = 30 * time.Second
 
 // ErrRejected ends a session in which the hub does not know the agent's identity, which is otherwise good.
-var ErrRejected = errors.New("the hub does not take the agent's identity")
+var ErrRejected = errors.New("the hub rejects the agent's identity")
 
 // Hub is a hub as one identity reaches it.
 type Hub struct {
@@ -28,7 +28,7 @@ type Hub struct {
 	Clusters clusterclient.Interface
 }
 
-// Connect makes a Hub of a configuration. It asks nobody.
+// Connect makes a Hub of a configuration. It sends no request.
 type Connect func(*rest.Config) (*Hub, error)
 
 var _ Connect = New
@@ -50,8 +50,8 @@ func New(config *rest.Config) (*Hub, error) {
 func Refused(err error) error {
 	switch {
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("the hub does not let this cluster in: it has denied it, or is still accepting it, or has deleted it, and "+
-			"then a restart of the agent registers it anew: %w", err)
+		return fmt.Errorf("the hub does not let this cluster in: an admin has denied it, or the hub is still accepting it, or its "+
+			"ManagedCluster was deleted (to register it anew, restart the agent): %w", err)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the hub does not know this agent's identity: %w", err)
 	}

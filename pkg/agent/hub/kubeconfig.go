@@ -29,7 +29,7 @@ func onlyCluster(config *clientcmdapi.Config) (*clientcmdapi.Cluster, error) {
 	}
 	cluster, ok := config.Clusters[current.Cluster]
 	if !ok || cluster.Server == "" {
-		return nil, errors.New("does not say where the hub is")
+		return nil, errors.New("names no server of the hub in its current context")
 	}
 	return cluster, nil
 }
@@ -87,7 +87,7 @@ func BootstrapConfig(config *clientcmdapi.Config) (*rest.Config, error) {
 		return nil, fmt.Errorf("the kubeconfig for the hub %w", err)
 	}
 	if err := command.CheckProxyURL(cluster.ProxyURL); err != nil {
-		return nil, fmt.Errorf("the kubeconfig for the hub has a proxy-url that is none: it %w", err)
+		return nil, fmt.Errorf("the kubeconfig for the hub has an invalid proxy-url: it %w", err)
 	}
 	c, err := clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {

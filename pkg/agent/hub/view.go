@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DefaultLeaseSeconds is the lease duration as long as nobody has said another.
+// DefaultLeaseSeconds is the lease duration of a cluster that has none in its spec.
 const DefaultLeaseSeconds = 60
 
 // View is what the agent's tasks tell each other of the agent's cluster on the hub. One of them, the status, reads and writes the

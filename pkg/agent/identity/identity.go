@@ -101,5 +101,5 @@ func (d Drivers) Find(s state.State) (Identity, error) {
 			return found, err
 		}
 	}
-	return nil, fmt.Errorf("the state of cluster %s has no identity of a kind that there is", s.ClusterName)
+	return nil, fmt.Errorf("none of the registration drivers of hub-agent knows the identity in the state of cluster %s", s.ClusterName)
 }

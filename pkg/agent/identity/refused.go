@@ -10,8 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RefusedError is that whoever gives out identities, beside the hub, does not let the agent have its own. The hub makes the
-// identity when it accepts the cluster and removes it when it does not any more: this is the hub's Forbidden, in another's words.
+// RefusedError is the answer of a service other than the hub, such as AWS, that does not let the agent use its identity. The
+// hub makes the identity when it accepts the cluster, and removes it when it denies the cluster. So the error means what
+// Forbidden means when it comes from the hub.
 type RefusedError struct{ Message string }
 
 var _ apierrors.APIStatus = &RefusedError{}

@@ -95,8 +95,8 @@ func (j *Joiner) explain(err error) error {
 	if unusable := j.Identity.Usable(j.Store.Get()); unusable != nil {
 		why = unusable.Error()
 	}
-	return fmt.Errorf("%s, and the hub does not take the bootstrap token, which has expired or was revoked: on the hub run kubectl "+
-		"hub get token, and on this cluster the join command that it prints: %w", why, err)
+	return fmt.Errorf("%s, and the hub does not take the bootstrap token: it has expired or was revoked. Run kubectl hub get token "+
+		"on the hub, and the join command that it prints on this cluster: %w", why, err)
 }
 
 // hub is the hub as the bootstrap kubeconfig reaches it.

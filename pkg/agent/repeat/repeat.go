@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package repeat has what everything that is tried again shares: delays that spread, and a log that stays short.
+// Package repeat has what all retries of the agent share: delays that spread, and a log that stays short.
 package repeat
 
 import (

@@ -70,7 +70,7 @@ func (i *role) Step(ctx context.Context, by identity.Bootstrap) (bool, error) {
 	switch {
 	case err == nil:
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		// As long as the cluster is not accepted this is as it should be. Afterwards somebody will want to know.
+		// Until the cluster is accepted this is expected. Afterwards the log has to say it.
 		if i.said.Again("role", err.Error()) {
 			klog.FromContext(ctx).Info("The hub does not let the agent's role in yet", "role", i.roles.HubRoleARN(), "reason", err.Error())
 		}

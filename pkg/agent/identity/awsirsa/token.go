@@ -38,7 +38,8 @@ const (
 	mostSkew = 5 * time.Minute
 )
 
-// Tokens makes tokens for an EKS cluster: presigned requests to STS for who the signer is, which EKS sends off.
+// Tokens makes tokens for an EKS cluster. A token is a presigned request to STS that asks who the signer is. EKS sends it
+// off.
 type Tokens struct {
 	Cluster, Region string
 	// RoleARN is the role that the token is for; without one it is for the process's own.
@@ -86,7 +87,7 @@ func (e *Tokens) sign(ctx context.Context) (url string, until time.Time, err err
 	}
 	// The SDK puts the time of its own requests right, but not that of one which it only signs.
 	if skew := time.Duration(e.skew.Load()).Abs(); skew > mostSkew {
-		return "", time.Time{}, fmt.Errorf("this machine's clock differs from that of AWS by %s: set it, or AWS does not take "+
+		return "", time.Time{}, fmt.Errorf("this machine's clock differs from that of AWS by %s: set the clock, or AWS rejects "+
 			"the token", skew.Round(time.Minute))
 	}
 	// A token is good as long as the credentials are that it was made with.
@@ -120,7 +121,7 @@ func (e *Tokens) setup(ctx context.Context) error {
 	if e.RoleARN != "" {
 		client := sts.NewFromConfig(c, func(o *sts.Options) { o.APIOptions = append(o.APIOptions, e.watchClock) })
 		role := stscreds.NewAssumeRoleProvider(client, e.RoleARN, func(o *stscreds.AssumeRoleOptions) {
-			// AWS gives no longer session to whoever is a role already.
+			// AWS allows no longer session to a process that has assumed a role already.
 			o.RoleSessionName, o.Duration = "hub-agent", time.Hour
 		})
 		c.Credentials = aws.NewCredentialsCache(role, func(o *aws.CredentialsCacheOptions) { o.ExpiryWindow = tokenMargin })

@@ -113,7 +113,7 @@ func parseCert(certificate, key []byte, cluster, agent string) (*x509.Certificat
 	}
 	// TLS reads PEM in its own way, and may find another certificate first.
 	if pair, err := tls.X509KeyPair(certificate, key); err != nil || !pair.Leaf.Equal(leaf) {
-		return nil, errors.New("the certificate or its private key has something else with it, so that TLS does not take them")
+		return nil, errors.New("TLS cannot use the certificate and its private key: there are other PEM blocks with them")
 	}
 	return leaf, nil
 }

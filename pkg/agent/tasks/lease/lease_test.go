@@ -90,7 +90,7 @@ func TestLease_GoesOnWhileTheClustersAPIServerIsUnhealthy(t *testing.T) {
 	})
 }
 
-// An API server that is starting may not know anybody for a moment.
+// An API server that is starting may refuse every identity for a moment.
 func TestLease_TheSessionIsOverWhenTheHubDoesNotKnowTheAgentSeveralTimesInARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for refusals, want := range map[int]error{4: nil, 5: hub.ErrRejected} {

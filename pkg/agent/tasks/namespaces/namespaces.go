@@ -77,8 +77,8 @@ func (n *Namespaces) answer(ctx context.Context, view *hub.View, asked sets.Set[
 	return err
 }
 
-// Namespaces makes the namespaces of this cluster that its sets on the hub ask for, and labels them "true". Those that nobody
-// asks for any more it labels "false"; it never removes one, nor changes anything else of it.
+// Namespaces makes the namespaces of this cluster that its sets on the hub ask for, and labels them "true". Those that no
+// set asks for any more it labels "false". It never removes a namespace, and changes nothing else of it.
 type Namespaces struct {
 	client kubernetes.Interface
 	// Label is the one of this hub, upstream's.
@@ -164,7 +164,7 @@ func (n *Namespaces) labelled(ctx context.Context) ([]corev1.Namespace, error) {
 	return list.Items, nil
 }
 
-// apply makes a namespace, or labels the one that there is: it may be somebody's, and stays so.
+// apply makes a namespace, or labels the one that is there. That one may have an owner, and keeps all else.
 func (n *Namespaces) apply(ctx context.Context, name string) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{n.Label: "true"}}}
 	_, err := n.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})

@@ -58,7 +58,7 @@ func TestNamespaces_AreMadeLabelledAndReported(t *testing.T) {
 		if n := w.Asked("patch managedclusters/status") - written; n != 0 {
 			t.Errorf("the status was written %d times", n)
 		}
-		// Somebody removes one, and takes the label from the other.
+		// One is removed, and the other loses the label.
 		if err := w.Spoke.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("namespaces"), "", "new"); err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestNamespaces_StayWhenNobodyAsksForThemAnyMore(t *testing.T) {
 	})
 }
 
-// What whoever rules the hub, or one of its sets, may try.
+// What an attacker may try who rules the hub, or one of its sets.
 func TestNamespaces_OfTheClusterItselfAreLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)

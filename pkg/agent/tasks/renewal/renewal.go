@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package renewal is the task that keeps the agent's identity good.
+// Package renewal is the task that renews the agent's identity in time.
 package renewal
 
 import (

@@ -21,8 +21,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// renewing is a session with nothing but the task, in which the hub lets in whoever has a certificate for 10 hours.
-// ended gets how it has ended.
+// renewing is a session with nothing but the task, in which the hub lets every certificate in for 10 hours. ended gets how
+// it has ended.
 func renewing(w *agenttest.World) (ended <-chan error) {
 	w.T.Helper()
 	s := w.Session()

@@ -109,7 +109,7 @@ func (t *reporter) look(ctx context.Context, s task.Session) error {
 		cluster = updated
 	}
 	observed := t.Facts.Observe(ctx)
-	// Of a cluster that is not well nobody can say which namespaces it has.
+	// Of a cluster that does not answer, the namespaces are not known.
 	if observed.Unhealthy == nil {
 		t.view.AskNamespaces(asked(cluster))
 	}
