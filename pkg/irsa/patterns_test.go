@@ -47,7 +47,7 @@ func TestPatterns_MatchTheWholeARN(t *testing.T) {
 	}
 }
 
-// Whoever makes a ManagedCluster writes its ARN. A pattern that looked at the ARN alone would let a cluster of any name be
+// The author of a ManagedCluster writes its ARN. A pattern that looked at the ARN alone would let a cluster of any name be
 // accepted with the ARN of another's.
 func TestPatterns_TheNameFollowsFromTheARN(t *testing.T) {
 	const arn = "arn:aws:eks:us-west-2:123456789012:cluster/"

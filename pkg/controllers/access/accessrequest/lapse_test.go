@@ -184,7 +184,7 @@ func TestEvents_TellWhatBecomesOfRequests(t *testing.T) {
 	}
 }
 
-// Nothing that whoever asks may write keeps the access: neither labels, nor another spec, nor an owner.
+// Nothing that the requester may write keeps the access: neither labels, nor another spec, nor an owner.
 func TestLapse_NobodyKeepsAccess(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.AccessRequest){
 		"labels of another selector": func(a *v1alpha1.AccessRequest) { a.Labels = map[string]string{"landscape": "mine"} },

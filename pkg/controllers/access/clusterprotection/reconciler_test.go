@@ -234,7 +234,7 @@ func TestProtect_RefusesAClusterThatGoes(t *testing.T) {
 	}
 }
 
-// racing is a hub where somebody else is quicker with every first write.
+// racing is a hub where another writer is quicker with every first write.
 type racing struct {
 	client.Client
 	then func()

@@ -120,7 +120,7 @@ func TestAttack_AConfigurationThatChangesIsComplete(t *testing.T) {
 	f.wantAnswer("foo/unlabelled", " - -")
 }
 
-// Whoever writes a file may be in the middle of it. Half a configuration may be one without a policy.
+// A file may be half written. Half a configuration may be one without a policy.
 func TestAttack_HalfAConfigurationDoesNotCount(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	write := func(text string) {

@@ -144,7 +144,7 @@ func newRequest(key, purpose string) *v1alpha1.ClusterRequest {
 	}
 }
 
-// newCluster is one that somebody made, held by requests.
+// newCluster is a cluster that the scheduler did not make, held by requests.
 func newCluster(key, purpose string, tenancy v1alpha1.Tenancy, holders ...string) *v1alpha1.Cluster {
 	namespace, name, _ := strings.Cut(key, "/")
 	c := &v1alpha1.Cluster{

@@ -24,7 +24,7 @@ func (f *fixture) reclaim(key string) {
 	}
 }
 
-// purge is what somebody does who removes the finalizers of a request by hand.
+// purge removes the finalizers of a request by hand.
 func (f *fixture) purge(key string) {
 	f.Helper()
 	f.delete(f.request(key))
@@ -90,7 +90,7 @@ func TestOrphans_ARestoredRequestKeepsItsCluster(t *testing.T) {
 	f.wantClusters("foo/exclusive-qilq5nsb exclusive")
 }
 
-// What somebody else has done to the cluster in the meantime counts.
+// What others have done to the cluster in the meantime counts.
 func TestOrphans_AClusterIsReclaimedAsItIs(t *testing.T) {
 	f := newFixture(t, testConfig)
 	f.ask("unlimited", "foo/one")

@@ -101,7 +101,7 @@ func TestDeletion_WaitsForTheClusterThatGoesWithIt(t *testing.T) {
 	}
 }
 
-// Somebody else's requests and operations are left alone.
+// Requests of others, and their operations, are left alone.
 func TestOperation_IgnoreAndReconcile(t *testing.T) {
 	f := newFixture(t, testConfig)
 	request := newRequest("foo/exclusive", "exclusive")
@@ -252,8 +252,8 @@ func TestConcurrency_TheLimitHolds(t *testing.T) {
 	}
 }
 
-// What was decided by an old cluster does not count: a cluster that somebody else has got meanwhile is not deleted, and one
-// that somebody else has left meanwhile is not left behind.
+// What was decided by an old cluster does not count: a cluster that another request has got meanwhile is not deleted, and
+// one that another request has left meanwhile is not left behind.
 func TestConcurrency_AClusterIsFreedAsItIs(t *testing.T) {
 	f := newFixture(t, testConfig)
 	f.ask("unlimited", "foo/one")

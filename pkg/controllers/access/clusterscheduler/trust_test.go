@@ -22,14 +22,15 @@ scheduler:
     own: {template: {spec: {profile: p, tenancy: Exclusive}}}
 `
 
-// bait is a cluster that has all that a request for a purpose looks for, in the namespace of somebody who wants its secrets.
+// bait is a cluster that has all that a request for a purpose looks for, in the namespace of an attacker who wants its
+// secrets.
 func bait(name, purpose string, holders ...string) *v1alpha1.Cluster {
 	c := newCluster("eve/"+name, purpose, shared, holders...)
 	c.Labels = map[string]string{"a": "b", v1alpha1.DeleteWithoutRequestsLabel: "true"}
 	return c
 }
 
-// Whoever may create Clusters in some namespace must not be given what others want to do in clusters.
+// Users who may create Clusters in some namespace must not be given what others want to do in clusters.
 func TestAttack_NobodyOffersClustersToOthers(t *testing.T) {
 	for name, scope := range map[string]string{
 		"as it is":          "",
@@ -79,7 +80,8 @@ func TestAttack_NobodyForgesThatARequestHasACluster(t *testing.T) {
 	f.wantAnswer("foo/victim", "Granted foo/beside ClusterGranted")
 }
 
-// Nor does a request that has no cluster wait at its end for one that somebody else says it has, and never lets go.
+// Nor does a request without a cluster wait at its end for a cluster that an attacker gives its finalizer, and never lets
+// go.
 func TestAttack_NobodyKeepsARequestThatIsDeleted(t *testing.T) {
 	for _, purpose := range []string{"own", "unknown"} {
 		forged := newCluster("eve/forged", purpose, exclusive, "victim")
@@ -97,7 +99,7 @@ func TestAttack_NobodyKeepsARequestThatIsDeleted(t *testing.T) {
 	}
 }
 
-// Clusters of other namespaces are given where the configuration trusts whoever may create them there, for that purpose alone.
+// Clusters of other namespaces are given where the configuration trusts the namespace, for that purpose alone.
 func TestTrust_IsByPurpose(t *testing.T) {
 	for trusted, want := range map[string][]string{
 		"[eve]":       {"eve/a one", "eve/b", "foo/beside two"},

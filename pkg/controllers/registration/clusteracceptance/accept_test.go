@@ -22,7 +22,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// The rules and subjects are those of upstream, with the right to leave, and without that to see everybody's requests.
+// The rules and subjects are those of upstream, with the right to leave, and without the right to see the requests of
+// others.
 func TestAccept_GivesWhatUpstreamGives(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.settle("c1")
@@ -110,7 +111,7 @@ func TestNeverAccepted_NothingIsMade(t *testing.T) {
 	}
 }
 
-// What somebody else changes is set right, by the events that it causes.
+// What others change is set right, by the events that it causes.
 func TestAccept_RepairsWhatIsChanged(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.settle("c1")
@@ -245,7 +246,7 @@ func TestAccept_BacksOffByCluster(t *testing.T) {
 		if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > 2*lastRetry {
 			t.Fatalf("%v, %v", result, err)
 		}
-		// As many events as there may be call nobody.
+		// However many events come, the driver is not called.
 		calls := f.cloud.grants["c1"]
 		for range 5 {
 			if _, err := f.reconcile("c1"); err != nil || f.cloud.grants["c1"] != calls {

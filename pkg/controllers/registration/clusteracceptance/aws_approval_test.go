@@ -28,7 +28,7 @@ func newApprovalFixture(t *testing.T, patterns ...string) *awsFixture {
 	return f
 }
 
-// ask makes a ManagedCluster as whoever holds a bootstrap token may: of any name, with any ARN. It is looked at once.
+// ask makes a ManagedCluster as a holder of a bootstrap token may: of any name, with any ARN. It is looked at once.
 func (f *awsFixture) ask(name, arn string) {
 	f.Helper()
 	cluster := newCluster(name)
@@ -124,7 +124,7 @@ func TestAutoApproval_ANameIsNotSquatted(t *testing.T) {
 	f.mustTell(`approves it for a cluster with the name "sandbox"`)
 }
 
-// Two patterns may let one ARN have two names, and then an admin has to decide, whoever comes first.
+// Two patterns may let one ARN have two names, and then an admin has to decide, whichever cluster comes first.
 func TestAutoApproval_OneARNIsOfOneCluster(t *testing.T) {
 	patterns := []string{ofAccount + ".*", ofAccount + "(?P<name>c1)-blue"}
 	f := newApprovalFixture(t, patterns...)

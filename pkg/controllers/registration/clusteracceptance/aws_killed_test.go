@@ -142,7 +142,7 @@ func eachLife(t *testing.T, worlds []world, test func(t *testing.T, newLife func
 }
 
 // A process may be killed after anything that it has done, to the hub, to AWS or to aws-auth: the next one brings it to the
-// same end, and nothing is left of what nobody knows of.
+// same end, and nothing is left that is in no record.
 func TestKilled_NothingLeaksInAWS(t *testing.T) {
 	eachLife(t, []world{
 		{awsirsa.AccessEntry, 0, fakeaws.TagsNeedBoth}, {awsirsa.AccessEntry, 2, fakeaws.TagsRefused},

@@ -158,7 +158,7 @@ func TestKilled_NothingIsGrantedWithoutARecord(t *testing.T) {
 	}
 }
 
-// The rights go first: a cloud that does not answer keeps nobody in.
+// The rights go first: a cloud that does not answer lets no agent stay.
 func TestRights_GoBeforeTheDriverIsAsked(t *testing.T) {
 	for name, do := range map[string]func(*fixture){
 		"deny": func(f *fixture) { f.change("c1", deny) }, "delete": deleteCluster,

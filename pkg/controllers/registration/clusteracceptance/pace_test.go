@@ -78,7 +78,7 @@ func TestChecks_SurviveRestarts(t *testing.T) {
 	}
 }
 
-// A cluster whose check fails works, as far as anybody knows: it stays accepted, and its condition says what is wrong.
+// As far as is known, a cluster whose check fails works: it stays accepted, and its condition says what is wrong.
 func TestChecks_ThatFailAreShownAndTriedAgain(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.cloud.interval = time.Hour
@@ -123,7 +123,7 @@ func TestBackoff_IsOfWhatIsTried(t *testing.T) {
 	}
 }
 
-// Somebody has to change something first: it is looked at as seldom as may be, and the condition says what is wrong.
+// An admin has to change something first: it is looked at as seldom as may be, and the condition says what is wrong.
 func TestBackoff_OfATerminalErrorIsTheLongest(t *testing.T) {
 	for name, test := range map[string]struct {
 		before func(*fixture)
@@ -160,7 +160,7 @@ func TestBackoff_OfATerminalErrorIsTheLongest(t *testing.T) {
 	}
 }
 
-// While the next try is far, what came of the last is shown, also if somebody else had just changed the cluster.
+// While the next try is far, what came of the last is shown, also if the cluster had just been changed.
 func TestBackoff_AnErrorIsShownThoughItsConditionCameTooLate(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.cloud.fail = driver.Terminal(errors.New("access denied"))

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// Whoever has a bootstrap token can ask for the certificate of any cluster. These do, for one that an agent without
+// A holder of a bootstrap token can ask for the certificate of any cluster. These rivals do, for one that an agent without
 // AnnotationAgentKey joins.
 func TestAttack_ARivalTakesOverNoCluster(t *testing.T) {
 	for name, play := range map[string]func(*hub){

@@ -231,7 +231,7 @@ func TestLeft_SaysWhy(t *testing.T) {
 			t.Errorf("approved %t, event %q, want %q", approved, happened, want)
 		}
 	}
-	// What is nobody's business, and what may come right by itself, makes no noise.
+	// Requests of others, and what may come right by itself, make no noise.
 	for name, change := range map[string]func(*scene){
 		"another signer":   func(s *scene) { s.csr.Spec.SignerName = "example.com/signer" },
 		"not yet accepted": func(s *scene) { s.cluster.Spec.HubAcceptsClient = false },
@@ -304,7 +304,7 @@ func TestRequests_AreLookedAtAgainWhenTheirClusterIsAccepted(t *testing.T) {
 	}
 }
 
-// Who asks for no lifetime gets the signer's, which is a year where nobody has said otherwise.
+// A request without a lifetime gets the signer's, which is a year by default.
 func TestLifetime_ThatIsNotAskedForIsTheSigners(t *testing.T) {
 	for bound, approved := range map[time.Duration]bool{365 * 24 * time.Hour: true, 365*24*time.Hour - time.Second: false} {
 		r := &Reconciler{Options: Options{MaxLifetime: bound}}

@@ -250,7 +250,7 @@ func TestReconcile_WaitsForTheEventThatAConflictAnnounces(t *testing.T) {
 	}
 }
 
-// The lock is what keeps a condition that somebody else wrote after the set was read.
+// The lock is what keeps a condition that was written after the set was read.
 func TestReconcile_DoesNotOverwriteWhatItHasNotSeen(t *testing.T) {
 	f := newFixture(t, newSet("s", 1))
 	stale := &clusterv1beta2.ManagedClusterSet{}

@@ -223,7 +223,7 @@ func TestReconcile_ASetThatIsBeingDeletedAsksForNothing(t *testing.T) {
 	f.expect("c1")
 }
 
-// What the agent has reported of a namespace stays until nobody asks for the namespace any more.
+// What the agent has reported of a namespace stays until no set asks for the namespace any more.
 func TestReconcile_ConditionsStayWithTheirEntries(t *testing.T) {
 	f := newFixture(t)
 	f.create(in("dev", "c1"), asks("dev", nil, "a", "b"))

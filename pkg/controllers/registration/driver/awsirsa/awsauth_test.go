@@ -202,7 +202,7 @@ func TestAWSAuth_OfManyClustersAtOnceIsWrittenTogether(t *testing.T) {
 	}
 }
 
-// An entry that is one too many must not keep in whoever is to be kept out.
+// An entry that is one too many must not keep a role in that is to be kept out.
 func TestAWSAuth_WhatIsTooLargeFailsAlone(t *testing.T) {
 	f := newFakeAWS()
 	d, kube := awsAuthDriver(t, f, newAWSAuth(nodes))
@@ -260,7 +260,7 @@ func TestAWSAuth_WhatWouldBreakItFailsAlone(t *testing.T) {
 	}
 }
 
-// One that gives up holds nobody up, and what it wanted is not done after what is wanted later.
+// An edit whose caller gives up holds up no other, and is not written after an edit that came later.
 func TestAWSAuth_OneThatGivesUpIsWrittenInItsTurn(t *testing.T) {
 	f := newFakeAWS()
 	d, kube := awsAuthDriver(t, f, newAWSAuth(nodes))

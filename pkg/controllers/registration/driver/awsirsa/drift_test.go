@@ -277,7 +277,7 @@ func TestFakeAWS_ExtrasThatMayNotBeRemovedAreTold(t *testing.T) {
 	}
 }
 
-// A deletion that ends half-way leaves a role that nobody becomes.
+// A deletion that ends half-way leaves a role that cannot be assumed.
 func TestFakeAWS_ARoleThatIsNotDeletedYetLetsNobodyIn(t *testing.T) {
 	w := newWorld(t, "us-west-2", AWSAuth, nil)
 	a, record := w.join("a")

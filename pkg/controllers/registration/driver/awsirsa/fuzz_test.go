@@ -21,8 +21,8 @@ func fuzzedDriver(f *testing.F) *Driver {
 	return d
 }
 
-// FuzzRead: a record that is read is of this hub, and of the one role that its ARN leads to: nobody's role is made or removed by another
-// spelling.
+// FuzzRead: a record that is read is of this hub, and of the one role that its ARN leads to: no other role is made or
+// removed by another spelling.
 func FuzzRead(f *testing.F) {
 	d := fuzzedDriver(f)
 	good := `{"hubClusterARN":"` + hubARN + `","managedClusterARN":"` + arn1 + `","roleName":"` + role1 + `","access":"access-entry"}`

@@ -86,7 +86,7 @@ func TestRevoke_SaysWhatSomebodyElseHasToDo(t *testing.T) {
 	f.mustBeEmpty(t)
 }
 
-// Whatever comes of the deletion, nobody becomes the role any more, and what others have given it goes with it.
+// Whatever comes of the deletion, the role cannot be assumed any more, and what others have given it goes with it.
 func TestRevoke_EmptiesTheRoleOfTrustFirst(t *testing.T) {
 	f := newFakeAWS()
 	d, _ := newDriver(t, f, Config{})
@@ -292,7 +292,7 @@ func TestRevoke_OfARoleThatCannotBeSeenYetIsTriedAgain(t *testing.T) {
 	f.before = nil
 	mustRevoke(t, d, "c", rec)
 	f.mustBeEmpty(t)
-	// A role that somebody else has deleted holds nobody up for longer.
+	// A role that others have deleted holds up nothing.
 	mustGrant(t, d, "c", rec)
 	delete(f.roles, role1)
 	clk.pass(2 * time.Minute)

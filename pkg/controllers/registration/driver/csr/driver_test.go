@@ -58,7 +58,7 @@ func TestAutoApproves_ByWhoAsksForTheCertificate(t *testing.T) {
 		"nobody is named":        {},
 		"somebody else is":       {identities: []string{"join", "joiner2"}},
 		"with the cluster's key": {identities: []string{joiner}, annotation: func(key string) string { return key }, want: true},
-		// Somebody made the cluster in the place of the one who asks.
+		// Another user made the cluster in the place of the requester.
 		"with another key":                 {identities: []string{joiner}, annotation: func(string) string { return "00" }},
 		"beside requesters that are named": {identities: []string{joiner}, requesters: "system:bootstrap:abcdef"},
 		"as one of them":                   {identities: []string{joiner}, requesters: "system:bootstrap:abcdef,joiner", want: true},
