@@ -35,8 +35,8 @@ func New() *Plugin {
 	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update)}
 }
 
-// hubs tells which finalizers of a kind are the hub's. Those of providers and of who asks for clusters and access are not:
-// they come and go by the right to change the object, as everywhere.
+// hubs tells which finalizers of a kind are the hub's. Those of providers and of users of clusters are not: they come and go
+// by the right to change the object, as everywhere.
 var hubs = map[schema.GroupResource]func(finalizer string) bool{
 	cluster.Resource("managedclusters"): func(f string) bool { return strings.HasPrefix(f, cluster.GroupName+"/") },
 	// A Cluster's say which requests have it, which is what the scheduler goes by.

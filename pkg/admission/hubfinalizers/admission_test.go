@@ -147,8 +147,8 @@ func TestAdmission_WhoMayAcceptAClusterHasItsFinalizers(t *testing.T) {
 	}
 }
 
-// Whoever has a bootstrap token makes clusters, and changes none. What it makes must end when an admin deletes it, or its name is
-// taken, and its place among those that wait.
+// Holders of a bootstrap token make clusters, and change none. Such a cluster must end when an admin deletes it, or its name
+// stays taken, and its place among those that wait.
 func TestAdmission_WhoMayOnlyMakeClustersKeepsNoneFromItsEnd(t *testing.T) {
 	k := kinds[0]
 	for _, f := range append(k.others, k.hubs...) {

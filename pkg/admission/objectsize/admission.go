@@ -33,9 +33,9 @@ const (
 // Sizer tells how many bytes an object of a resource takes when it is stored.
 type Sizer func(resource schema.GroupResource, object runtime.Object) (int, error)
 
-// Plugin refuses objects that are too large. One that was stored before there was a limit, beyond the reserve too, may be changed
-// as long as it does not grow. One in the reserve has to come back below the limit, but for who may write there. Every one may be
-// deleted, of which admission is told otherwise.
+// Plugin refuses objects that are too large. An object that was stored before there was a limit, beyond the reserve too, may
+// be changed as long as it does not grow. An object in the reserve has to come back below the limit, unless its user may
+// write there. Every object may be deleted: deletions do not come by here.
 type Plugin struct {
 	permission.Guard
 	size Sizer

@@ -98,7 +98,7 @@ func TestAdmission_AnObjectGrowsUpToTheLimit(t *testing.T) {
 			t.Errorf("%v does not say %s", err, want)
 		}
 	}
-	// The hub's share of the reserve is not for whoever filled the rest: what the hub writes again has room.
+	// The hub's share of the reserve is not for the user who filled the rest: what the hub writes again has room.
 	c := sized(limit + 400)
 	c.Annotations["a"] = strings.Repeat("y", limit+400)
 	_, err = at.Validate(t, plugin(&at.Authorizer{}), at.Request{Object: c, Old: sized(limit + 400)}.Attributes())

@@ -27,11 +27,11 @@ const (
 	slack = 512
 )
 
-// Plugin refuses what makes objects or changes them, while there is no room, but for what leads to their end. Finalizers are
-// removed by updates, so objects that are being deleted can be changed. They may not grow, or they would take what is kept for
-// deletions, unless by who has the right to their end. Who has it can also remove finalizers before, and deny a cluster: its
-// agents may be those that fill etcd. Neither can be undone while there is no room, so neither can be done for ever. The plugin
-// does not see a deletion, which needs little room or none.
+// Plugin refuses to create and to change objects while there is no room, but for changes that lead to their end. Finalizers
+// are removed by updates, so objects that are being deleted can be changed. They may not grow, or they would take what is
+// kept for deletions, unless by users who have the right to their end. These users can also remove finalizers before a
+// deletion, and deny a cluster: its agents may be those that fill etcd. Neither can be undone while there is no room, so
+// neither can be done for ever. The plugin does not see a deletion, which needs little room or none.
 type Plugin struct {
 	permission.Guard
 	// Room is an error while there is no room for writes. Without it, there always is.

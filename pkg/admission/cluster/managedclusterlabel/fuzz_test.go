@@ -56,8 +56,8 @@ func FuzzPermissionNames(f *testing.F) {
 	})
 }
 
-// FuzzValidate: a change of labels is made by whoever holds a permission on each reserved label that comes or goes, by nobody who
-// lacks one, and the free ones are asked about of nobody.
+// FuzzValidate: a change of labels passes if and only if the user holds a permission on each reserved label that comes or
+// goes. Free labels are not asked about.
 func FuzzValidate(f *testing.F) {
 	f.Add("", teamKey+"=a", uint8(0), false)
 	f.Add(teamKey+"=a", teamKey+"=b env=x", uint8(0), false)

@@ -22,7 +22,7 @@ func manyLabels() (pairs []string) {
 	return pairs
 }
 
-// Whoever may change nothing must not make the front be asked for everything: what is refused is clear after a few.
+// A user who may change nothing must not make the front be asked for everything: what is refused is clear after a few.
 func TestValidate_ManyRefusalsAreAskedForAsAFew(t *testing.T) {
 	a := &at.Authorizer{}
 	_, err := at.Validate(t, pluginFor(a), at.Request{Object: at.Cluster("c1", manyLabels()...)}.Attributes())

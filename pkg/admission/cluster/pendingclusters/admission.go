@@ -90,7 +90,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if free {
 		return nil
 	}
-	// Who may accept a cluster need not wait for it.
+	// Users who may accept the cluster need not wait.
 	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), permission.Accept(a)...)
 	if held != nil {
 		return nil
