@@ -39,7 +39,7 @@ const (
 	keepaliveTimeout = 10 * time.Second
 )
 
-// Connect makes a client of etcd. Whoever gets it closes it.
+// Connect makes a client of etcd. The caller closes it.
 type Connect func(storagebackend.TransportConfig) (*kubernetes.Client, error)
 
 // Options say how a storage differs from what k8s.io/apiserver makes.

@@ -17,8 +17,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 )
 
-// strategy is how the objects of a kind are created and updated. An update creates nothing, and has to say which version
-// it is based on when it is not a patch. No more faults of an object are told than somebody reads.
+// strategy is how the objects of a kind are created and updated. An update creates nothing, and has to say which version it
+// is based on when it is not a patch. The errors of an object are told only as far as a reader needs them.
 type strategy[T Object] struct {
 	runtime.ObjectTyper
 	names.NameGenerator

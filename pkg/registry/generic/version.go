@@ -17,8 +17,8 @@ import (
 
 var versioner = storage.APIObjectVersioner{}
 
-// CheckVersion refuses a resource version that is none, by the name of the parameter or field that has it. The store would
-// take most of them for failures of its own.
+// CheckVersion refuses an invalid resource version, by the name of the parameter or field that has it. The store would take
+// most of them for failures of its own.
 func CheckVersion(name, version string) error {
 	if _, err := versioner.ParseResourceVersion(version); err != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s: %q is no version that this server has given out", name, version))
@@ -43,7 +43,7 @@ func checkNew(obj runtime.Object) error {
 	return checkWeight(obj, nil)
 }
 
-// checked refuses an update at a version that is none, and one that is too much to be looked at.
+// checked refuses an update with an invalid version, and one that is too much to be looked at.
 func checked(objInfo rest.UpdatedObjectInfo) rest.UpdatedObjectInfo {
 	return rest.WrapUpdatedObjectInfo(objInfo, func(_ context.Context, updated, old runtime.Object) (runtime.Object, error) {
 		object, err := meta.Accessor(updated)

@@ -23,8 +23,8 @@ import (
 // acceptsField is the field that says whether the hub lets a cluster in.
 const acceptsField = "spec.hubAcceptsClient"
 
-// Kind is the kind ManagedCluster. Who may change which label, and who may accept a cluster, is decided in pkg/admission,
-// which no path goes around.
+// Kind is the kind ManagedCluster. Admission decides who may change which label, and who may accept a cluster: every write
+// comes by there (pkg/admission).
 var Kind = &hubgeneric.Kind[*cluster.ManagedCluster]{
 	Resource:   cluster.Resource("managedclusters"),
 	Singular:   "managedcluster",

@@ -242,7 +242,7 @@ func (s Suite[T]) testStatus(t *testing.T, r *generic.Resource) {
 	}
 }
 
-// testResetFields: server-side apply gives nobody fields that the request does not change.
+// testResetFields: with server-side apply, a manager gets no fields that the request does not change.
 func (s Suite[T]) testResetFields(t *testing.T, r *generic.Resource) {
 	spec, status := fieldpath.MakePathOrDie("spec", "a"), fieldpath.MakePathOrDie("status", "a")
 	label := fieldpath.MakePathOrDie("metadata", "labels", "a")

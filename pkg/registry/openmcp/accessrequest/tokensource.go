@@ -83,8 +83,8 @@ type tokenSource struct {
 	namespace, account string
 }
 
-// parseSource takes nothing from a Secret but what is needed: whoever can write there must not be able to let us read our
-// files, start programs, or talk to whom we cannot verify.
+// parseSource takes nothing from a Secret but what is needed. Its writers must not be able to make hub-apiserver read its
+// files, start programs, or talk to a server that it cannot verify.
 func parseSource(secret *corev1.Secret, o *openmcp.AccessRequest) (*tokenSource, error) {
 	if secret.Type != openmcp.TokenSourceSecretType {
 		return nil, fmt.Errorf("its type must be %s, not %q", openmcp.TokenSourceSecretType, secret.Type)
@@ -161,8 +161,8 @@ func fieldsBeside(part any, allowed ...string) (others []string) {
 	return others
 }
 
-// mint asks the cluster for a token. Connections are not kept: what they cost is little beside the cost of a way to a
-// cluster that somebody has changed.
+// mint asks the cluster for a token. Connections are not kept: they cost little, and the cluster may be reached in another
+// way by then.
 func (s *tokenSource) mint(ctx context.Context, seconds int64, audiences []string) (*authenticationv1.TokenRequestStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, mintTimeout)
 	defer cancel()
@@ -213,7 +213,7 @@ func (l limited) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// explain passes on what an API server says. What anything else says could be nobody's business here.
+// explain passes on what an API server says. The answer of any other server may be secret, and is not passed on.
 func (s *tokenSource) explain(err error) error {
 	var status apierrors.APIStatus
 	var request *url.Error

@@ -27,8 +27,8 @@ import (
 var errNoProgress = errors.New("etcd has not said yet that it answers progress requests, by which members are read at " +
 	"their latest version: it does from 3.4.31 and 3.5.13 on")
 
-// Cache has all members, whoever may see them. Stored resources have cacher.CacheDelegator, which asks etcd for what the
-// cache does not have, and compares the two from time to time: for members there is nobody else to ask.
+// Cache has all members, without regard to visibility. Stored resources have cacher.CacheDelegator, which asks etcd for what
+// the cache does not have, and compares the two from time to time. Members are stored nowhere else.
 type Cache struct {
 	*cacher.Cacher
 	destroy func()

@@ -24,9 +24,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
 
-// members is the storage of the members: computed from the clusters and sets in etcd, and read by one reader, the
-// cacher, which serves everybody else. It follows one etcd watch over the directory that holds both, so that it sees
-// their changes in the order of their revisions.
+// members is the storage of the members. They are computed from the clusters and sets in etcd. Its one reader is the cacher,
+// which serves all others. It follows one etcd watch over the directory that holds both, so that it sees their changes in
+// the order of their revisions.
 type members struct {
 	// source is a storage whose watch yields clusters, sets and visibility revisions alike.
 	source    storage.Interface

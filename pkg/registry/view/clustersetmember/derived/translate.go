@@ -139,7 +139,7 @@ func (t *translation) apply(event watch.Event) []membership.Change {
 	return nil
 }
 
-// send delivers one event. It gives up when nobody reads any more; what was sent in part is then not resumed.
+// send delivers one event. It gives up when the watch has ended; what was sent in part is then not resumed.
 func (t *translation) send(event watch.Event) bool {
 	select {
 	case t.result <- event:

@@ -60,8 +60,8 @@ func Attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 	}, nil
 }
 
-// nobody is no name of a set.
-const nobody = "_"
+// noSet is not the name of a set, and cannot be.
+const noSet = "_"
 
 // Range is the smallest range of keys that holds all that a request selects. The cache keeps past versions of ranges
 // only, so that a single member is read as such at the latest version and as one of its set at any other.
@@ -73,7 +73,7 @@ func Range(opts storage.ListOptions) (key string, recursive bool) {
 		bySet, byCluster = true, true
 	}
 	if bySet && !Possible(set) || byCluster && !Possible(clusterName) {
-		return SetKey(nobody), true
+		return SetKey(noSet), true
 	}
 	latest := opts.ResourceVersion == "" && opts.Predicate.Continue == ""
 	switch {

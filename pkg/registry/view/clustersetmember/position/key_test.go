@@ -14,7 +14,7 @@ import (
 )
 
 func TestRange_IsAsSmallAsTheSelectorAllows(t *testing.T) {
-	nothing := SetKey(nobody)
+	nothing := SetKey(noSet)
 	for _, c := range []struct {
 		selector, version string
 		key               string
@@ -41,8 +41,8 @@ func TestRange_IsAsSmallAsTheSelectorAllows(t *testing.T) {
 			t.Errorf("%q at %q: %s, %t, want %s, %t", c.selector, c.version, key, recursive, c.key, c.recursive)
 		}
 	}
-	if Possible(nobody) {
-		t.Error("a set may be called as nobody is")
+	if Possible(noSet) {
+		t.Error("a set may have the name that stands for no set")
 	}
 }
 

@@ -34,8 +34,8 @@ type history struct {
 	changed chan struct{}
 }
 
-// epoch is a state of the rules and the version of the members from which on it holds. rules is nil while this replica
-// does not know the state: then nobody but system:masters is shown anything.
+// epoch is a state of the rules and the version of the members from which on it holds. rules is nil while this replica does
+// not know the state: then only system:masters is shown anything.
 type epoch struct {
 	version uint64
 	digest  string
@@ -166,8 +166,8 @@ func (h *history) at(version uint64, who user.Info) (rbac.Names, bool) {
 }
 
 // resume returns the sets that a user may see at a version from which a watch goes on. What happened since is told by the
-// rules of its time. None of it may be about a set that was taken away meanwhile: whoever comes back after that lists
-// what is left.
+// rules of its time. None of it may be about a set that was taken away meanwhile: a client that comes back after that has to
+// list what is left.
 func (h *history) resume(version uint64, who user.Info) (rbac.Names, error) {
 	epochs := h.since(version)
 	if len(epochs) == 0 {

@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
 )
 
-// Source has all members, whoever may see them.
+// Source has all members, without regard to visibility.
 type Source interface {
 	GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error
 	Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error)
@@ -34,7 +34,7 @@ type Reader struct {
 	Authorizer authorizer.Authorizer
 }
 
-// Get returns one member. Who may not get the set gets the same answer whether or not the member exists.
+// Get returns one member. A user who may not get the set gets the same answer whether or not the member exists.
 func (r *Reader) Get(ctx context.Context, who user.Info, name string, options *metav1.GetOptions) (*view.ClusterSetMember, error) {
 	clusterName, setName, ok := position.SplitName(name)
 	if !ok {

@@ -90,7 +90,7 @@ func (f *filter) beginWithState(ctx context.Context, version uint64, opts *stora
 	case version > 0:
 		list.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	case opts.SendInitialEvents == nil:
-		list.ResourceVersion = "0" // Who does not ask for initial events in so many words gets those of the cache.
+		list.ResourceVersion = "0" // Clients that do not ask for initial events explicitly get those of the cache.
 	}
 	state, visible, err := f.reader.list(ctx, f.who, list)
 	if err != nil {
