@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command hub-apiserver serves the cluster sets of a hub and their members behind a kube-apiserver.
+// Command hub-apiserver serves the hub's API groups behind a kube-apiserver, the front.
 package main
 
 import (

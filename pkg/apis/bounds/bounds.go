@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bounds limits what others may write into a field. What is stored beyond a bound, from before there was one, stays
-// right for as long as it does not grow.
+// Package bounds limits how long fields and lists may be. An object that was stored before there was a bound may stay above
+// it, as long as it does not grow.
 package bounds
 
 import (

@@ -24,7 +24,7 @@ const (
 const AcceptedAtAnnotation = "registration.clusterhub.dev/accepted-at"
 
 // ReservedNames are names that no cluster may have, because what the hub makes for it by its name is there already, for all
-// clusters: the ClusterRole of a cluster "work" would be the role of everybody's work, and the group of a cluster
+// clusters: the ClusterRole of a cluster "work" would be the role of all work agents, and the group of a cluster
 // "managed-clusters" the one that all of them are in.
 var ReservedNames = []string{"managed-clusters", "registration", "work"}
 

@@ -39,7 +39,7 @@ type AccessRequestSpec struct {
 	// oidc asks for access of those whom an OIDC provider knows. Not every cluster provider can do this.
 	OIDC *OIDCConfig
 	// ttl is how long after its creation the request is deleted, and its access with it, such as 24h0m0s. Without it, the
-	// request stays until somebody deletes it.
+	// request stays until it is deleted.
 	TTL *metav1.Duration
 }
 
@@ -55,15 +55,15 @@ type TokenConfig struct {
 type OIDCConfig struct {
 	// OIDCProviderConfig is the OIDC provider.
 	OIDCProviderConfig
-	// roles become roles of the cluster, one for each entry. They are not given to anybody: roleBindings do that, by their
-	// names.
+	// roles become roles of the cluster, one for each entry. They give no rights by themselves: roleBindings refer to them
+	// by their names.
 	Roles []PermissionsRequest
 }
 
 // PermissionsRequest are the rules of one role.
 type PermissionsRequest struct {
-	// name of the role. Without it, the cluster provider takes one that nobody else has. A role of the name that somebody
-	// else made is never overwritten.
+	// name of the role. Without it, the cluster provider chooses one that is free. A role of this name that the provider did
+	// not make is never overwritten.
 	Name string
 	// namespace of the cluster that the rules are for; they become a Role in it. Without it, they are for the whole cluster
 	// and become a ClusterRole.

@@ -64,7 +64,7 @@ type ClusterStatus struct {
 	APIServer string
 	// endpoints are the addresses of the cluster, such as apiserver-external and apiserver-internal.
 	Endpoints Endpoints
-	// providerStatus is an object of the provider's own, in which every field is kept. Nobody else reads it.
+	// providerStatus is an object of the provider's own, in which every field is kept. Only the provider reads it.
 	ProviderStatus *runtime.RawExtension
 }
 

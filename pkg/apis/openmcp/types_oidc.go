@@ -23,8 +23,8 @@ type OIDCProviderConfig struct {
 	// that too.
 	GroupsClaim *string
 	// usernamePrefix stands before the names of users in RBAC, as it is: a colon at its end has to be written. Without the
-	// field it is the name of the provider and a colon. An empty prefix lets the provider decide which user of the cluster
-	// somebody is.
+	// field it is the name of the provider and a colon. With an empty prefix, the OIDC provider can name any user of the
+	// cluster.
 	UsernamePrefix *string
 	// usernameClaim is the claim of a token that has the user's name. Without the field it is sub, and an empty one means
 	// that too.

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package entries bounds what the body of a request makes of its bytes.
+// Package entries limits how many entries a request may have: a few bytes of its body can become much work.
 //
 // The generic server bounds the bytes. Three of them can be an entry, which takes a thousand times as much memory and
 // microseconds of time when it is decoded and its field managers are recorded, all before admission and validation. In
@@ -28,8 +28,9 @@ const (
 	// those outside of texts count. An object that is as large as it may be stored has fewer, where its entries have a handful
 	// of bytes.
 	Most = 64 << 10
-	// MostMerged is how many commas a strategic merge patch may have outside of its texts. It merges lists by looking for each
-	// entry among all others: 16,000 owners took it a minute. Whoever changes more uses another kind of patch.
+	// MostMerged is how many commas a strategic merge patch may have outside of its texts. It merges lists by looking for
+	// each entry among all others: 16,000 owners took it a minute. Clients that change more have to use another kind of
+	// patch.
 	MostMerged = 2 << 10
 	// MostAliases is how many aliases a body in YAML may have after an anchor. Aliases of aliases multiply.
 	MostAliases = 8

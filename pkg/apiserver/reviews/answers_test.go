@@ -155,7 +155,7 @@ func TestAnswers_AreKeptForAsLongAsTheRulesSayTheSame(t *testing.T) {
 	}
 }
 
-// Who administers a namespace may bind anybody there, all users at once, as often as it likes.
+// An admin of a namespace may bind any user there, all users at once, as often as it likes.
 func TestAnswers_ANamespaceDropsItsOwnAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)

@@ -29,8 +29,8 @@ type Rules struct {
 	holders *rbac.Holders
 
 	mu sync.RWMutex
-	// recent and older have the last change for each whom one has concerned. What is older than the memory is in neither;
-	// a change costs those whom it concerns, and nothing has to be searched for what can be forgotten.
+	// recent and older have the time of the last change that concerned each holder. Times that are older than the memory are
+	// in neither. A change costs its holders only, and nothing has to be searched for what can be forgotten.
 	recent, older map[rbac.Holder]time.Time
 	// recentSince is when recent was empty.
 	recentSince time.Time
@@ -86,7 +86,7 @@ func (r *Rules) lastChange(a authorizer.Attributes) time.Time {
 	}
 	last := r.complete
 	for _, h := range holders {
-		// Who is in recent is in older with an earlier time, if at all.
+		// A holder in recent is in older with an earlier time, if at all.
 		at, ok := r.recent[h]
 		if !ok {
 			at = r.older[h]

@@ -20,7 +20,7 @@ type turns struct {
 	asks authorizer.Authorizer
 
 	mu sync.Mutex
-	// users has those about whom something is being asked.
+	// users has those with questions under way.
 	users map[string]*queue
 }
 

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fuzzer makes random objects of cluster.open-cluster-management.io that are as valid objects can be, where
-// a version cannot express what is invalid.
+// Package fuzzer makes random objects of cluster.open-cluster-management.io for the tests of conversion. They are valid
+// where a version cannot express what is invalid.
 package fuzzer
 
 import (

@@ -1,8 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation says which objects of cluster.open-cluster-management.io are right, and what would be right
-// about those that are not.
+// Package validation validates objects of cluster.open-cluster-management.io. Its errors say what would be valid.
 package validation
 
 import (

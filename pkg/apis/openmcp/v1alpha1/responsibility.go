@@ -22,11 +22,11 @@ const (
 // ReasonDeniedByPolicy of a condition says that no rule of the hub's policy allows what is asked for.
 const ReasonDeniedByPolicy = "DeniedByPolicy"
 
-// IsClusterProviderResponsibleForAccessRequest says whether an AccessRequest is a provider's to handle: of any provider's,
-// if the name is empty. Whoever else handles requests leaves such a request alone.
+// IsClusterProviderResponsibleForAccessRequest says whether an AccessRequest is a provider's to handle: any provider's, if
+// the name is empty. Other controllers leave such a request alone.
 //
-// A request that is granted and then changed or deleted is nobody's until its phase is Pending again. So a provider sees
-// each generation as Pending before it grants it, and takes nothing for granted that it has not looked at.
+// A request that is granted and then changed or deleted has no provider until its phase is Pending again. So a provider sees
+// each generation as Pending before it grants it, and grants nothing that it has not looked at.
 func IsClusterProviderResponsibleForAccessRequest(r *AccessRequest, provider string) bool {
 	if r == nil {
 		return false

@@ -130,7 +130,7 @@ const (
 	ReasonInvalidReference = "InvalidReference"
 	// ReasonConfigurationProblem says that something is not set up rightly.
 	ReasonConfigurationProblem = "ConfigurationProblem"
-	// ReasonInternalError says that something went wrong that nobody could have foreseen.
+	// ReasonInternalError says that a fault of a program is in the way, and not one of the request.
 	ReasonInternalError = "InternalError"
 	// ReasonClusterConflict says that a Cluster of the name is another request's.
 	ReasonClusterConflict = "ClusterConflict"

@@ -1,9 +1,9 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation says which objects of clusters.openmcp.cloud are right, and what would be right about those that are
-// not. The rules and their words are those of openMCP's CustomResourceDefinitions, on which clients rely; what goes beyond
-// refuses early what no cluster would take later.
+// Package validation validates objects of clusters.openmcp.cloud. Its errors say what would be valid. Most rules and their words
+// are those of openMCP's CustomResourceDefinitions, on which clients rely; the others refuse early what no cluster would
+// take later.
 package validation
 
 import (
