@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conditionevents tells by events what becomes of an object, for people who look with kubectl describe. Its conditions
-// say how it is; events say that it has come to that, and outlive an object that is deleted.
+// Package conditionevents writes an event when a condition of an object changes, for users of kubectl describe. The
+// conditions say how the object is; the events stay when it is deleted.
 package conditionevents
 
 import (

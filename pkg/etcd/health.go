@@ -22,8 +22,8 @@ func (s *Server) HealthCheck() healthz.HealthChecker {
 	return healthz.NamedCheck(HealthCheckName, func(*http.Request) error { return s.check() })
 }
 
-// AliveCheck returns the check for livez: it fails when the server has stopped, which a restart ends. Unlike the check of the
-// API server, it does not fail while a defragmentation lets nobody read: a restart would begin that anew.
+// AliveCheck returns the check for livez: it fails when the server has stopped, which a restart ends. Unlike the check of
+// the API server, it does not fail while a defragmentation stops all reads: a restart would begin that anew.
 func (s *Server) AliveCheck() healthz.HealthChecker {
 	return healthz.NamedCheck(HealthCheckName, func(*http.Request) error { return s.alive() })
 }

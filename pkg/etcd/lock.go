@@ -30,7 +30,7 @@ func acquireLock(dataDir string) (*fileutil.LockedFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock the data directory %s: %w", dataDir, err)
 	}
-	// Who holds the lock is a help to whoever meets it; the lock itself does not depend on it.
+	// The name of the holder is for the error of the next process; the lock itself does not depend on it.
 	if err := lock.Truncate(0); err == nil {
 		_, _ = lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}

@@ -47,8 +47,8 @@ func (o Options) reserve() int64 { return min(o.QuotaBackendBytes/8, maxReserveB
 // reopen is the size in bytes below which a server that was full accepts writes again.
 func (o Options) reopen() int64 { return o.limit() / 100 * 95 }
 
-// Room says why there is no room for writes, and what to do; nil while there is some. Who asks before it writes leaves the rest
-// of the quota to deletions.
+// Room says why there is no room for writes, and what to do; nil while there is some. Writes that ask it before leave the
+// rest of the quota to deletions.
 func (s *Server) Room() error {
 	backend := s.etcd.Server.Backend()
 	size := backend.Size()

@@ -32,8 +32,8 @@ type pki struct {
 	clientCertFile, clientKey string
 }
 
-// createPKI replaces dir by a new CA, a server certificate for loopback and a client certificate. The CA's key is
-// never written, so that nobody can make another client certificate later.
+// createPKI replaces dir by a new CA, a server certificate for loopback and a client certificate. The CA's key is never
+// written, so that no other client certificate can be made later.
 func createPKI(dir string) (pki, error) {
 	p := pki{
 		caFile:         filepath.Join(dir, "ca.crt"),

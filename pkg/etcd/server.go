@@ -226,8 +226,8 @@ func (s *Server) Transport() storagebackend.TransportConfig {
 	return t
 }
 
-// Connect returns a client that calls the server in this process: nothing is encoded, encrypted, or sent over a socket.
-// Whoever gets it closes it, at the latest before Stop.
+// Connect returns a client that calls the server in this process: nothing is encoded, encrypted, or sent over a socket. The
+// caller closes it, at the latest before Stop.
 func (s *Server) Connect(storagebackend.TransportConfig) (*kubernetes.Client, error) {
 	client := &kubernetes.Client{Client: v3client.New(s.etcd.Server)}
 	client.Kubernetes = client

@@ -62,7 +62,7 @@ type limited struct{ to logr.LogSink }
 
 var _ logr.CallDepthLogSink = limited{}
 
-// withDepth returns a limited sink that takes a caller further up for who logs.
+// withDepth returns a limited sink that names a caller further up as the source of a line.
 func withDepth(to logr.LogSink, depth int) logr.LogSink {
 	if callers, ok := to.(logr.CallDepthLogSink); ok {
 		to = callers.WithCallDepth(depth)

@@ -28,8 +28,8 @@ type Change struct {
 	Member *view.ClusterSetMember
 }
 
-// Index holds the clusters, the sets, and who is a member of what. It is not safe for concurrent use: whoever feeds
-// it reads it. The members it hands out are made for the caller; they share the labels of the cluster.
+// Index holds the clusters, the sets, and who is a member of what. It is not safe for concurrent use: its writer is its
+// reader. The members it hands out are made for the caller; they share the labels of the cluster.
 type Index struct {
 	clusters map[string]*clusterEntry
 	sets     map[string]*setEntry

@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 )
 
-// model is the members as whoever applies the changes has them, beside the objects that they come from.
+// model is the members that follow from the changes, beside the objects that they come from.
 type model struct {
 	clusters map[string]*cluster.ManagedCluster
 	sets     map[string]*cluster.ManagedClusterSet

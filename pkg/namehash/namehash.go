@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namehash makes names of objects from names of others, as openMCP does: whoever has made an object finds it again
-// without having written down what it is called.
+// Package namehash makes names of objects from names of others, as openMCP does, so that a program finds an object again
+// without having written down its name.
 package namehash
 
 import (

@@ -28,8 +28,8 @@ func compareSubjects(a, b subject) int {
 	return cmp.Compare(a.name, b.name)
 }
 
-// binding is what remains of a ClusterRoleBinding: a role and the subjects that it is given to, ascending and
-// distinct. The zero value binds nobody.
+// binding is what remains of a ClusterRoleBinding: a role and the subjects that it is given to, ascending and distinct. The
+// zero value has no subjects.
 type binding struct {
 	role     string
 	subjects []subject
@@ -51,8 +51,8 @@ func subjectOf(s rbacv1.Subject, namespace string) (who subject, ok bool) {
 	return subject{}, false
 }
 
-// bindingOf leaves out whatever the authorizer never grants anything for: a roleRef to a kind other than ClusterRole
-// (upstream's GetRoleReferenceRules finds no Role without a namespace), and what is no subject.
+// bindingOf leaves out what the authorizer never grants anything for: a roleRef to a kind other than ClusterRole (upstream's
+// GetRoleReferenceRules finds no Role without a namespace), and invalid subjects.
 func bindingOf(object *rbacv1.ClusterRoleBinding) binding {
 	if object.RoleRef.Kind != "ClusterRole" {
 		return binding{}

@@ -10,11 +10,11 @@ import (
 	"math/bits"
 )
 
-// digest stands for a set of (subject, name) pairs: the sum, modulo 2^256, of the SHA-256 of each. A sum does not
-// depend on the order of its terms and a term can be taken out again, so a change costs the pairs that it changes.
+// digest stands for a set of (subject, name) pairs: the sum, modulo 2^256, of the SHA-256 of each. A sum does not depend on
+// the order of its terms and a term can be taken out again, so a change costs the pairs that it changes.
 //
-// Whoever may write roles and does some 2^32 work could find two sets with one sum. All that wins them is that an open
-// watch hears of their change with the next one: what a snapshot answers never comes from a digest.
+// A user who may write roles and does some 2^32 work could find two sets with one sum. The effect would be that an open
+// watch learns of their change with the next one: what a snapshot answers never comes from a digest.
 type digest [4]uint64
 
 func (d *digest) add(term digest) {

@@ -18,8 +18,8 @@ type Holder uint64
 // Holders knows whom a change of the rules concerns. It looks at every rule, whatever it grants. Bindings and roles may come
 // in any order. Its methods must not be called concurrently, but for Of and Namespace.
 //
-// What stands in a namespace grants nothing elsewhere. So a change there concerns the questions about the namespace,
-// whoever asks them: noting it costs the same whatever the rule says, and takes nothing from other namespaces.
+// A Role or RoleBinding grants nothing outside of its namespace. So a change there concerns all questions about the
+// namespace, of all users. To note it costs the same whatever the rule says, and drops no answers about other namespaces.
 type Holders struct {
 	seed maphash.Seed
 	// bindings are the ClusterRoleBindings, and bound has those to each ClusterRole.

@@ -10,10 +10,10 @@ import (
 	"k8s.io/utils/third_party/forked/golang/btree"
 )
 
-// Index follows ClusterRoles and ClusterRoleBindings, which may come in any order. A role that is bound before it
-// exists grants nothing until it does. Its methods must not be called concurrently.
+// Index follows ClusterRoles and ClusterRoleBindings, which may come in any order. A role that is bound before it exists
+// grants nothing until it does. Its methods must not be called concurrently.
 //
-// Each change reports whether it changed what anybody may reach. It costs the names that it adds or takes, times the
+// Each change reports whether it changed what any subject may reach. It costs the names that it adds or takes, times the
 // subjects that this concerns; what grants nothing for the attributes is remembered, and costs no more than that.
 type Index struct {
 	attributes Attributes
@@ -55,7 +55,7 @@ func (s *subjectState) reach(who subject) digest {
 	return s.listed
 }
 
-// NewIndex makes an empty index: nobody but system:masters may reach anything.
+// NewIndex makes an empty index: only system:masters may reach anything.
 func NewIndex(attributes Attributes) *Index {
 	held, grants := newTrees()
 	return &Index{

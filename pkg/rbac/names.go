@@ -11,7 +11,7 @@ import (
 // Names is a set of names: all there are and ever will be, or those listed. The zero value is the empty set.
 // It never changes and may be shared.
 type Names struct {
-	// All says that every name is in the set, also those that nobody has used yet.
+	// All says that every name is in the set, also those that are in no rule.
 	All bool
 
 	sorted []string // ascending and distinct; nil when All

@@ -53,7 +53,7 @@ const AnnotationRequesters = "registration.clusterhub.dev/requesters"
 const maxRequesters = 1024
 
 // Requesters are the users that annotations name, none if they do not restrict who may ask. With an error comes a name that
-// no user has, so that who does not look at it lets no user in.
+// no user has, so that a caller that ignores the error lets no user in.
 func Requesters(annotations map[string]string) ([]string, error) {
 	text := annotations[AnnotationRequesters]
 	switch {

@@ -149,9 +149,9 @@ const (
 	AnnotationSkipClockCheck = "registration.open-cluster-management.io/skip-clock-sync-check"
 	// AnnotationAcceptedAt has the time (RFC 3339) at which the cluster was accepted. Only hub-apiserver writes it.
 	AnnotationAcceptedAt = cluster.AcceptedAtAnnotation
-	// AnnotationAgentKey is the SHA-256 of the public key (SubjectPublicKeyInfo, DER), in hex, with which the agent that made
-	// the cluster will ask for its first certificate. Nobody else who may make clusters can ask in its place. It counts as it
-	// is when the cluster is accepted.
+	// AnnotationAgentKey is the SHA-256 of the public key (SubjectPublicKeyInfo, DER), in hex, with which the agent that
+	// made the cluster will ask for its first certificate. So no other holder of a bootstrap token can ask in its place. It
+	// counts as it is when the cluster is accepted.
 	AnnotationAgentKey = "registration.clusterhub.dev/agent-key-sha256"
 )
 
@@ -186,7 +186,7 @@ const (
 	BootstrapSecret = "bootstrap-hub-kubeconfig"
 	// AgentNamespace is where an agent runs.
 	AgentNamespace = "open-cluster-management-agent"
-	// AgentServiceAccount is whom an agent acts as on its own cluster. The trust policies of AWS name it.
+	// AgentServiceAccount is the ServiceAccount of an agent on its own cluster. The trust policies of AWS name it.
 	AgentServiceAccount = "klusterlet-registration-sa"
 )
 

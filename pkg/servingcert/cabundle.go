@@ -99,7 +99,7 @@ func (c *caBundles) work(ctx context.Context) {
 			return
 		}
 		if err := c.reconcile(ctx, name); apierrors.IsConflict(err) {
-			// Somebody else wrote at the same time, as the front does when an APIService is new: that is no error.
+			// It was written at the same time, as the front does when an APIService is new: that is no error.
 			c.queue.AddRateLimited(name)
 		} else if err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "The caBundle of an APIService could not be set, trying again", "apiService", name)
@@ -133,7 +133,7 @@ func (c *caBundles) reconcile(ctx context.Context, name string) error {
 		return nil
 	}
 	if apiService.Spec.InsecureSkipTLSVerify {
-		// The kube-apiserver refuses a caBundle beside it, and whoever set it must be the one to remove it.
+		// The kube-apiserver refuses a caBundle beside it. It was set on purpose, so it is not removed here.
 		klog.FromContext(ctx).Info("An APIService of ours has insecureSkipTLSVerify, so it gets no caBundle: "+
 			"remove spec.insecureSkipTLSVerify from it", "apiService", name)
 		return nil

@@ -53,7 +53,7 @@ func (c *content) advance(now time.Time) (*content, bool, error) {
 		if from := now.Add(rotationGrace).Truncate(time.Second); from.Before(due.current.cert.NotAfter) {
 			due.next, due.nextFrom = next, from
 		} else {
-			// The old CA is at its end: what it signed fails anyway, so waiting would help nobody.
+			// The old CA is at its end: what it signed fails anyway, so waiting would not help.
 			due.current = next
 		}
 	}

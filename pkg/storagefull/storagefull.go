@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storagefull is how a write is refused that there is no room for.
+// Package storagefull is the error for writes that etcd has no room for.
 package storagefull
 
 import (

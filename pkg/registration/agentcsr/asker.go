@@ -17,7 +17,7 @@ import (
 type Asker int
 
 const (
-	// Stranger is anybody else. Only an admin can let such a user in.
+	// Stranger is any other user. Only an admin can let such a user in.
 	Stranger Asker = iota
 	// Bootstrap is a user who may ask for the first certificate of a cluster.
 	Bootstrap
@@ -58,7 +58,7 @@ func MayBeNamed(user string) bool {
 		isAccount && !strings.HasPrefix(account, "kube-system:") && !strings.HasPrefix(account, "clusterhub-system:")
 }
 
-// CheckNamed says what is wrong with a user whom a flag names as a bootstrap identity.
+// CheckNamed says what is wrong with a user that a flag names as a bootstrap identity.
 func CheckNamed(flag, user string) error {
 	if MayBeNamed(user) {
 		return nil

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// IsPending says whether nobody has decided on a request yet.
+// IsPending says whether a request waits for a decision: it has no certificate, and is neither approved, denied nor failed.
 func IsPending(csr *certificatesv1.CertificateSigningRequest) bool {
 	return len(csr.Status.Certificate) == 0 && !slices.ContainsFunc(csr.Status.Conditions,
 		func(c certificatesv1.CertificateSigningRequestCondition) bool {

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentcsr has what hub, agent and command line agree on about the certificate requests of clusters' agents: how one is
-// made and read, who may ask, what has been decided, and which key it is for. Nobody else judges any of that by rules of their own.
+// Package agentcsr has what hub, agent and command line agree on about the certificate requests of clusters' agents: how one
+// is made and read, who may ask, what has been decided, and which key it is for. These rules are nowhere else.
 package agentcsr
 
 import (
@@ -23,7 +23,7 @@ import (
 // Request is a certificate request that asks for nothing but the identity of an agent of one cluster.
 type Request struct {
 	Cluster string
-	// User is whom the certificate would make of its owner.
+	// User is the name that the certificate would give to its owner.
 	User string
 	// KeySHA256 is the hash of its public key, as the function KeySHA256 has it.
 	KeySHA256 string
@@ -38,7 +38,7 @@ var (
 	}
 )
 
-// ErrOther is that a request is not of a cluster's agent. It is somebody else's business.
+// ErrOther is that a request is not of a cluster's agent. It belongs to other controllers.
 var ErrOther = errors.New("not a certificate request of a cluster's agent")
 
 // Parse reads a request, and refuses it when any part of it asks for something else than the identity of an agent of the
