@@ -22,8 +22,8 @@ type OIDCTruster interface {
 	// prefixes are set. Those of one issuer have the same claims and prefixes, and may have different clients. It is not
 	// called twice at once for one cluster.
 	//
-	// If some issuers cannot be trusted, it makes the cluster trust all others, and returns those as RefusedIssuers. Any other
-	// error says that it is not known whom the cluster trusts.
+	// If some issuers cannot be trusted, it makes the cluster trust all others, and returns those as RefusedIssuers. Any
+	// other error says that it is not known which issuers the cluster trusts.
 	TrustOIDC(ctx context.Context, cluster *v1alpha1.Cluster, providers []v1alpha1.OIDCProviderConfig) error
 }
 
@@ -56,7 +56,7 @@ type Watcher interface {
 
 // Withdrawer is a Provider that can take a cluster from its Cluster, which stays and may be given it again.
 type Withdrawer interface {
-	// Withdrawn says why a Cluster does not have its cluster any more; empty if it has it, or has never had it. It asks whoever
-	// decides that each time, and remembers nothing: what it says counts for access that is given at this moment.
+	// Withdrawn says why a Cluster does not have its cluster any more; empty if it has it, or has never had it. It reads
+	// that anew each time, and remembers nothing: the answer counts for access that is given at this moment.
 	Withdrawn(ctx context.Context, cluster *v1alpha1.Cluster) (why string, err error)
 }

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package clusterprovider is the contract between a cluster provider and what runs it: what is written for each kind of provider.
-// What every provider does is in the package run below; whether one that runs keeps what users rely on, in test/clusterprovider.
+// What every provider does is in the package run below. The conformance suite in test/clusterprovider tries whether a provider
+// keeps what users rely on.
 package clusterprovider
 
 import (
@@ -17,8 +18,8 @@ import (
 )
 
 // ResyncInterval is how often a provider is asked about a cluster that is ready and does not change. A request that has its
-// access is looked at after this time, or up to twice as long: Secrets are not watched, and one that somebody has deleted is
-// made again then, or at once if the request is annotated with openmcp.cloud/operation=reconcile.
+// access is looked at after this time, or up to twice as long. Secrets are not watched: one that was deleted is made again
+// then, or at once if the request is annotated with openmcp.cloud/operation=reconcile.
 const ResyncInterval = 5 * time.Minute
 
 // Provider is what differs from one cluster provider to another. Its methods are called concurrently. Ensure
@@ -60,8 +61,9 @@ type State struct {
 	// Withdrawn is whether the Cluster may not have its cluster any more, as a Withdrawer says. Access to it is taken back. Release,
 	// if there is something to release, is called once that is done, and lets others have the cluster.
 	Withdrawn bool
-	// Former is the UID of a Cluster that had the cluster and is gone without having given it back, as when somebody has removed
-	// its finalizer. The access that was given for it is taken back before Release lets this Cluster have the cluster.
+	// Former is the UID of a Cluster that had the cluster and is gone without having given it back, as when its finalizer
+	// was removed by force. The access that was given for it is taken back before Release lets this Cluster have the
+	// cluster.
 	Former  types.UID
 	Release func(context.Context) error
 	// RetryAfter is when the provider wants to be asked again. 0: after a while, depending on Ready.

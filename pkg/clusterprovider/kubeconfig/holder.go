@@ -38,8 +38,8 @@ const (
 	reasonLeftovers  = "AccessOfAnother"
 )
 
-// hold gives the cluster of a Secret to a Cluster, if it may have it and nobody else has it. One cluster under two names would
-// be shared by those who want it for themselves.
+// hold gives the cluster of a Secret to a Cluster, if it may have it and no other Cluster has it. One cluster under two
+// names would be shared by users who want it for themselves.
 //
 // There is no queue: a Cluster that was refused because another had the cluster stays so. Otherwise it would wait for the
 // moment in which the owner makes its Cluster anew.
@@ -107,8 +107,8 @@ func (p *Provider) release(ctx context.Context, cluster *v1alpha1.Cluster, confi
 	return client.IgnoreNotFound(p.record(ctx, secret, nil))
 }
 
-// Withdrawn implements clusterprovider.Withdrawer. Whoever the Secret does not name gets no access, whatever the status of its
-// Cluster says in the caches.
+// Withdrawn implements clusterprovider.Withdrawer. A Cluster that the Secret does not name gives no access, whatever its
+// status in the caches says.
 func (p *Provider) Withdrawn(ctx context.Context, cluster *v1alpha1.Cluster) (string, error) {
 	profile := &v1alpha1.ClusterProfile{}
 	if err := p.hub.Get(ctx, client.ObjectKey{Name: cluster.Spec.Profile}, profile); err != nil {
@@ -130,7 +130,7 @@ func (p *Provider) Withdrawn(ctx context.Context, cluster *v1alpha1.Cluster) (st
 	case holder != "":
 		return fmt.Sprintf("the cluster of the configuration %q is another Cluster's", secret.Name), nil
 	case cluster.Status.Phase != v1alpha1.StatusPhaseReady:
-		return "", nil // it has not been given the cluster yet, and gives nobody access
+		return "", nil // it has not been given the cluster yet, and gives no access
 	}
 	return "", fmt.Errorf("the configuration %q does not say who has its cluster: the provider has to look at the Cluster first", secret.Name)
 }
@@ -162,8 +162,8 @@ func (p *Provider) record(ctx context.Context, secret *corev1.Secret, holder map
 	return p.hub.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// exists is whether there is a Cluster with that UID. A holder whose finalizer somebody has removed is gone without a word. All
-// Clusters are looked at: several profiles can have one configuration.
+// exists is whether there is a Cluster with that UID. A holder whose finalizer was removed by force goes without giving the
+// cluster back. All Clusters are looked at: several profiles can have one configuration.
 func (p *Provider) exists(ctx context.Context, uid types.UID) (bool, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("ClusterList"))

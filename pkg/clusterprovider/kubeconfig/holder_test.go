@@ -156,7 +156,7 @@ func TestHold_AProfileOfTheSameConfigurationTakesNothing(t *testing.T) {
 	}
 }
 
-// Whoever was refused does not get another try by its namespace being left out for a while.
+// A Cluster that was refused does not get another try because its namespace is left out for a while.
 func TestHold_ARefusalOutlivesTheNamespaces(t *testing.T) {
 	h := newHeld(t, "teams, web")
 	owner, rival := h.cluster("teams", "1"), h.cluster("web", "2")

@@ -230,7 +230,7 @@ func selfContained(config *api.Config) error {
 			return fmt.Errorf("the cluster %q cannot be verified: its server must be https, and without insecure-skip-tls-verify", name)
 		}
 		if err := command.CheckProxyURL(cluster.ProxyURL); err != nil {
-			return fmt.Errorf("the cluster %q has a proxy-url that is none: it %w", name, err)
+			return fmt.Errorf("the cluster %q has an invalid proxy-url: it %w", name, err)
 		}
 		if cluster.CertificateAuthority != "" {
 			return fmt.Errorf("the cluster %q refers to a file: make it self-contained, such as by kubectl config view --flatten", name)

@@ -36,7 +36,7 @@ const controllers = "namespace-controller,garbage-collector-controller,clusterro
 
 const (
 	retryInterval = time.Second
-	// lockInterval is how often it is looked whether a cluster is free that somebody is at work on.
+	// lockInterval is how often it is looked whether a cluster that is being worked on is free.
 	lockInterval = 100 * time.Millisecond
 )
 
@@ -86,7 +86,7 @@ func (p *Provider) Ensure(
 	if err := p.own(ctx); err != nil {
 		return state, err
 	}
-	// Somebody who restarts kube-apiserver is not waited for: the object has to say so.
+	// If kube-apiserver is being restarted, that is not waited for: the object has to say so.
 	mu := p.clusters.of(c.uid)
 	for !mu.TryLock() {
 		if loaded := p.issuersLoaded(c); loaded.Status != metav1.ConditionTrue {
@@ -296,7 +296,7 @@ func (p *Provider) remove(ctx context.Context, c cluster) error {
 	if err != nil {
 		return err
 	}
-	// Nobody writes there any more. The folder goes last: without it, nobody would know of the rest.
+	// No process writes there any more. The folder goes last: without it, the rest would not be found.
 	if err := etcd.deletePrefix(ctx, c.etcdPrefix()); err != nil {
 		return err
 	}

@@ -102,8 +102,8 @@ func (p *Provider) ensureEtcd(ctx context.Context) (etcd, error) {
 	return e, nil
 }
 
-// etcdPorts returns the ports of etcd. It takes others when somebody else has one of them: only our own processes use them,
-// and they are restarted with the new ones.
+// etcdPorts returns the ports of etcd. It takes others when another program has one of them: only our own processes use
+// them, and they are restarted with the new ones.
 func (p *Provider) etcdPorts(proc localserver.Process) (r etcdRecord, err error) {
 	err = readJSON(p.etcdFile("etcd.json"), &r)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

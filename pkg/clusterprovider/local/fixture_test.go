@@ -101,7 +101,7 @@ func clientOf(t *testing.T, config *rest.Config) kubernetes.Interface {
 	return client
 }
 
-// withToken is how somebody with a token reaches the cluster of an admin.
+// withToken is how a user with a token reaches the cluster of an admin.
 func withToken(admin *rest.Config, token string) *rest.Config {
 	config := rest.AnonymousClientConfig(admin)
 	config.BearerToken = token

@@ -6,7 +6,7 @@
 //
 // The clusters share one etcd, each with a prefix of its own. Users of a cluster come to its prefix only, but each
 // kube-apiserver has credentials for all of the etcd, and the files of all clusters belong to one user of this machine: that
-// user, and whoever breaks out of a kube-apiserver, has all clusters.
+// user, and an attacker who breaks out of a kube-apiserver, has all clusters.
 //
 // What is in the directory of the provider is all it knows. Each cluster has a folder there, named by the UID of its object:
 // it is made before anything else of the cluster, and removed after everything else. Whether a process runs is told by a
@@ -81,7 +81,7 @@ type Provider struct {
 	attempts map[localserver.Process]bool
 	// restarts are, by UID, the clusters whose kube-apiserver is restarted so that it trusts other OIDC issuers.
 	restarts sync.Map
-	// changed tells of a Cluster that Ensure has to look at; nil until somebody listens.
+	// changed tells of a Cluster that Ensure has to look at; nil before Watch has set it.
 	changed atomic.Pointer[func(types.NamespacedName)]
 }
 

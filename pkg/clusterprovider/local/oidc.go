@@ -47,10 +47,10 @@ const (
 
 func (c cluster) authenticationFile() string { return c.file("authentication.yaml") }
 
-// TrustOIDC makes the cluster trust these issuers and no others, and returns when it does. Those that it cannot trust are left
-// out, and returned as RefusedIssuers.
+// TrustOIDC makes the cluster trust these issuers and no others, and returns when it does. Those that it cannot trust are
+// left out, and returned as RefusedIssuers.
 //
-// Names that begin with system: belong to the cluster. Whatever its prefixes are, no issuer can give them to anybody.
+// Names that begin with system: belong to the cluster. No issuer can give them out, whatever its prefixes are.
 func (p *Provider) TrustOIDC(ctx context.Context, object *v1alpha1.Cluster, providers []v1alpha1.OIDCProviderConfig) error {
 	c, err := p.clusterOf(object)
 	if err != nil {
@@ -145,7 +145,7 @@ func (p *Provider) check(ctx context.Context, authenticator apiserverv1.JWTAuthe
 		return nil
 	}
 	if err := p.reach(ctx, authenticator.Issuer.URL); err != nil {
-		// The issuer is whatever the request says, and the answer of what is there must not be told to who asks.
+		// The request chooses the issuer, and the answer of a server there must not be told to the requester.
 		ctrl.LoggerFrom(ctx).Info("An OIDC issuer is refused", "issuer", authenticator.Issuer.URL, "reason", err.Error())
 		if untrusted := (*tls.CertificateVerificationError)(nil); errors.As(err, &untrusted) || errors.Is(err, errOtherIssuer) {
 			return errors.New("it is not trusted; the provider's log says why")

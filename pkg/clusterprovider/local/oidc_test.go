@@ -148,7 +148,7 @@ func TestTrustOIDC(t *testing.T) {
 	if err := trust(bare); !errors.As(err, &clusterprovider.NotYet{}) || asked != 1 {
 		t.Fatalf("kube-apiserver is restarted: %v, %d times asked to look", err, asked)
 	}
-	// Whoever asks meanwhile does not wait for it, and has nothing restarted again.
+	// A second call does not wait for it, and restarts nothing again.
 	restarted := only(t, p, apiServer, object.UID)
 	again, cancel := context.WithTimeout(t.Context(), loadTimeout)
 	if err := p.TrustOIDC(again, object, []v1alpha1.OIDCProviderConfig{bare}); !errors.As(err, &clusterprovider.NotYet{}) || again.Err() != nil {

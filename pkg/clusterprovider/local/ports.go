@@ -22,8 +22,7 @@ func free(port int) bool {
 	return l.Close() == nil
 }
 
-// choosePorts returns n ports that are free and that no cluster has. Whoever calls it holds portsMu until they are written
-// down.
+// choosePorts returns n ports that are free and that no cluster has. Its caller holds portsMu until they are written down.
 func (p *Provider) choosePorts(n int) ([]int, error) {
 	taken, err := p.knownPorts()
 	if err != nil {

@@ -179,7 +179,7 @@ func TestEnsure_UID(t *testing.T) {
 	}
 }
 
-// TestDecide_TakenPort has somebody else on the port of a cluster.
+// TestDecide_TakenPort has another program on the port of a cluster.
 func TestDecide_TakenPort(t *testing.T) {
 	p, object := newProvider(t, testOptions(t)), newCluster("blue")
 	c := p.cluster(object.UID)

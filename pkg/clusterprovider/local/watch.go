@@ -77,8 +77,8 @@ func (p *Provider) prune(ctx context.Context, exist func(context.Context) (sets.
 	return errors.Join(errs...)
 }
 
-// look calls changed for each cluster of which a process has ended that was running the last time. A cluster that somebody
-// is at work on is looked at again later.
+// look calls changed for each cluster of which a process has ended that was running the last time. A cluster that is being
+// worked on is looked at again later.
 func (p *Provider) look(ctx context.Context, running map[localserver.Process]bool, changed func(types.NamespacedName)) {
 	logger := klog.FromContext(ctx)
 	ended := func(proc localserver.Process) bool {
@@ -123,8 +123,8 @@ func (p *Provider) look(ctx context.Context, running map[localserver.Process]boo
 // probes are what has been seen of a process: it has answered, and since then failed to so many times in a row.
 type probes struct{ pid, failed int }
 
-// probe asks etcd and the kube-apiservers whether they are alive, and kills those that hang: so they are noticed like others
-// that have ended. What has not answered since its start is let be, and so is a cluster that somebody is at work on.
+// probe asks etcd and the kube-apiservers whether they are alive, and kills those that hang, so that they are noticed like
+// others that have ended. It leaves alone what has not answered since its start, and clusters that are being worked on.
 func (p *Provider) probe(ctx context.Context, probed map[localserver.Process]probes, timeout time.Duration) {
 	logger := klog.FromContext(ctx)
 	ask := func(proc localserver.Process, mu *sync.Mutex, alive func(context.Context) error) {

@@ -117,14 +117,14 @@ func (p *profiles) publish(ctx context.Context, name string, offered clusterprov
 		return err
 	}
 	if !p.own(have) {
-		return fmt.Errorf("the ClusterProfile %q exists, and has been made by somebody else: "+
+		return fmt.Errorf("the ClusterProfile %q exists, and was not made by this provider: "+
 			"delete it, or rename the configuration", name)
 	}
 	return hub.Patch(ctx, p.client, have, func() { have.Spec = want })
 }
 
 // withdraw deletes the profile of a configuration that is gone, once no Cluster has it: a Cluster without its profile would
-// be nobody's.
+// have no provider.
 func (p *profiles) withdraw(ctx context.Context, profile *v1alpha1.ClusterProfile) error {
 	users := &v1alpha1.ClusterList{}
 	if err := p.live.List(ctx, users, client.MatchingFields{hub.ByProfile: profile.Name}, client.Limit(1)); err != nil {

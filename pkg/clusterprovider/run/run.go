@@ -45,7 +45,7 @@ func (o *options) run(ctx context.Context, provider clusterprovider.Provider) er
 		return fmt.Errorf("assembling the controllers: %w", err)
 	}
 	err = mgr.Start(ctx)
-	// Nobody calls it any more.
+	// It is not called any more.
 	if closer, ok := provider.(io.Closer); ok {
 		err = errors.Join(err, closer.Close())
 	}

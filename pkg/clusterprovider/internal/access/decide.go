@@ -44,7 +44,7 @@ type seen struct {
 type closer struct {
 	// taken is whether the cluster is being taken from its Cluster.
 	taken bool
-	// withheld is why the Cluster does not have its cluster any more, or why nobody can tell.
+	// withheld is why the Cluster does not have its cluster any more, or why that could not be found out.
 	withheld error
 	// config is how the cluster is reached, and endpoint its digest; or unreachable is why it is not.
 	config      *rest.Config
@@ -91,7 +91,8 @@ type decision struct {
 	do action
 	// deny and hold are recorded on the request before anything else is done.
 	deny, hold bool
-	// why is what the request says; of what is kept, what nobody can tell at the moment; of an end, why nothing is in the cluster.
+	// why is the reason for the decision that the request shows. If the request is kept, it is what could not be found out;
+	// if it ends, why nothing of it is in the cluster.
 	why error
 	// because is why access is given again, for the log.
 	because string
@@ -109,11 +110,11 @@ func decide(s *seen) (d decision) {
 	if hub.Operation(ar) == v1alpha1.OperationAnnotationValueIgnore {
 		return decision{do: leave}
 	}
-	// A request of another provider is left alone; one that is for no Cluster yet may become anybody's. One that is being deleted
-	// has nothing to be kept from, and its phase hands it over.
+	// A request of another provider is left alone. One that is for no Cluster yet may become any provider's. One that is
+	// being deleted has nothing to be kept from, and its phase hands it over.
 	d.deny = !s.deleted() && s.denied && (ar.Spec.ClusterRef == nil || s.own.Concerns(ar) || s.noCluster == nil)
-	// Who may write the request may have removed the finalizer, with the labels, and would keep the access when it is denied. The
-	// status is written by others.
+	// The author of the request may have removed the finalizer, with the labels, and would keep the access when it is
+	// denied. The status is written by others.
 	d.hold = !s.deleted() && !s.own.Begun(ar) && answer.MayHaveAccess(ar) && s.noCluster == nil
 	denied := ar.Status.IsDenied() || d.deny
 	switch {
@@ -180,7 +181,7 @@ func (s *seen) giving(d decision) decision {
 	do, because, renewal := s.inPlace()
 	switch name := client.ObjectKeyFromObject(s.cluster); {
 	case do == keep && !d.forced:
-		// While nobody can tell whether it still has the cluster, nothing is given, and nothing taken.
+		// While it is not known whether it still has the cluster, nothing is given, and nothing taken.
 		d.do, d.why = keep, c.withheld
 		if d.why == nil {
 			d.again = nextLook(s.ar, s.now, renewal)
@@ -208,7 +209,7 @@ func (s *seen) giving(d decision) decision {
 func (s *seen) inPlace() (do action, because string, renewal time.Time) {
 	ar, its := s.ar, s.closer.answer
 	switch {
-	// The status says for what the access was given: whoever may write the Secret could say anything there.
+	// The status says what the access was given for. The Secret does not count: its writers could say anything there.
 	case !ar.Status.IsGranted() || isNew(ar):
 		return grant, "it is not granted as it is now", renewal
 	case its.err != nil || !s.own.MadeFor(ar, its.Secret) || len(its.Data[v1alpha1.SecretKeyKubeconfig]) == 0:
@@ -216,7 +217,8 @@ func (s *seen) inPlace() (do action, because string, renewal time.Time) {
 	// An endpoint that has changed makes the kubeconfig useless. While it cannot be told, nothing is better than what is there.
 	case s.closer.unreachable == nil && s.closer.endpoint != its.Annotations[answer.EndpointAnnotation]:
 		return grant, "the cluster is reached in another way", renewal
-	// What earlier versions have granted does not say for which issuer. Those who set whom the cluster trusts leave it out.
+	// What earlier versions have granted does not say for which issuer, so its issuer is not among those that the cluster is
+	// told to trust.
 	case ar.Spec.OIDC != nil && !trust.Holds(ar):
 		return grant, "it does not say which issuer is trusted for it", renewal
 	case ar.Spec.OIDC != nil:
@@ -245,7 +247,7 @@ func (s *seen) refused() error {
 	if s.ar.Spec.OIDC != nil && !s.trustsOIDC {
 		return hub.Because(hub.ReasonOIDCNotSupported, fmt.Errorf("the provider %q does not support spec.oidc: ask for a token", s.own.Name))
 	}
-	// Before rights are given that nobody could use.
+	// Before rights are given that could not be used.
 	secrets := []secretSeen{s.closer.answer}
 	if s.closer.sources {
 		secrets = append(secrets, s.closer.source)
@@ -291,8 +293,8 @@ func (d decision) explain(why error) decision {
 	return d
 }
 
-// refuse says why what is asked for cannot be given. Where that stays so until somebody changes something, what the request had before
-// is not asked for any more, either.
+// refuse says why what is asked for cannot be given. Where that lasts until a user changes something, the request loses what
+// it had before, too.
 func (d decision) refuse(ar *v1alpha1.AccessRequest, why error) decision {
 	d = d.explain(why)
 	d.do = refuse

@@ -16,9 +16,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
-// denials keeps a request that has been denied from being granted ever after. The phase Denied alone does not do so: openMCP's
-// operator sets it back to Pending whenever the request changes. So the provider writes a condition of its own as soon as it sees
-// the phase, in the status, which whoever asks cannot write; and sets the phase again where there is the condition.
+// denials keeps a request that has been denied from being granted later. The phase Denied alone does not do so: openMCP's
+// operator sets it back to Pending whenever the request changes. So the provider writes a condition of its own as soon as it
+// sees the phase, and sets the phase again wherever there is the condition. Requesters cannot write the status.
 type denials struct {
 	// seen are the UIDs of those that were denied and may not say so yet: the phase may be another when they are looked at.
 	seen sync.Map

@@ -73,7 +73,7 @@ func (o *withOperator) sees(before *v1alpha1.AccessRequest) bool {
 	return o.changed().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: o.request()})
 }
 
-// edit is what whoever asks does, and what the operator does about it.
+// edit is what the requester does, and what the operator does about it.
 func (o *withOperator) edit(change func(*v1alpha1.AccessRequest)) bool {
 	o.t.Helper()
 	before, ar := o.request(), o.request()
@@ -168,8 +168,8 @@ func TestDenial_IsRememberedWhileAccessIsTakenBack(t *testing.T) {
 	}
 }
 
-// While its cluster does not answer, a denied request has a condition that access is not ready. It has it all the same, and whoever
-// asks must not get away with it by removing the finalizer, which brings the request back if it is noticed.
+// While its cluster does not answer, a denied request has a condition that access is not ready. It has the access all the
+// same, and the requester must not keep it by removing the finalizer: the provider brings the finalizer back.
 func TestDenial_HoldsWhatHasAccessThoughItIsNotReady(t *testing.T) {
 	o := newWithOperator(t, func(ar *v1alpha1.AccessRequest) {
 		ar.Finalizers = []string{"e.p.clusters.openmcp.cloud/accessrequest"}

@@ -17,8 +17,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 )
 
-// takeBack removes from a cluster that is reached what a request has in it. The rights go first: once the issuer is not trusted any
-// more, another one may give out the names that they are for, and a cluster that cannot be told whom to trust must not keep them.
+// takeBack removes from a cluster that is reached what a request has in it. The rights go first: once the issuer is not
+// trusted any more, another one may give out the names that they are for, and a cluster whose trust cannot be changed must
+// not keep them.
 func (r *Reconciler) takeBack(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, t *target.Target) error {
 	if _, err := t.Cleanup(ctx, nil); err != nil {
 		return err

@@ -25,14 +25,14 @@ func (g *giving) of(uid types.UID) *sync.RWMutex {
 	return lock.(*sync.RWMutex)
 }
 
-// begin is called before access is given, and returns what is called then, once or more often. It waits for nobody, since all
-// clusters share those who would wait: it returns false if the cluster is being taken.
+// begin is called before access is given. It returns what is to be called afterwards, which can be called again. It returns
+// false if the cluster is being taken: waiting would hold up other clusters, which share the workers.
 func (g *giving) begin(uid types.UID) (given func(), ok bool) {
 	lock := g.of(uid)
 	return sync.OnceFunc(lock.RUnlock), lock.TryRLock()
 }
 
-// end waits for nobody, either: it returns false if somebody is giving access.
+// end does not wait either: it returns false while access is being given.
 func (g *giving) end(uid types.UID) (ended func(), ok bool) {
 	lock := g.of(uid)
 	return lock.Unlock, lock.TryLock()
@@ -42,8 +42,8 @@ func (g *giving) end(uid types.UID) (ended func(), ok bool) {
 // cluster is being taken.
 func (r *Reconciler) Giving(uid types.UID) (given func(), ok bool) { return r.giving.begin(uid) }
 
-// Taking keeps access to a cluster from being given while that is taken from its Cluster, until what it returns is called. It waits
-// for nobody: it returns false if somebody is giving access.
+// Taking keeps access to a cluster from being given while that is taken from its Cluster, until what it returns is called.
+// It does not wait: it returns false while access is being given.
 func (r *Reconciler) Taking(uid types.UID) (ended func(), ok bool) { return r.giving.end(uid) }
 
 // withheld is an error with the reason ClusterNotHeld if the Cluster does not have its cluster any more.

@@ -55,7 +55,7 @@ func (r *Reconciler) grant(ctx context.Context, s *seen) (*given, error) {
 		return nil, err
 	}
 	if ar.Spec.OIDC != nil {
-		// Before the rights: whoever is refused gets none.
+		// Before the rights: a request that is refused gets none.
 		if err := r.issuers.Admit(ctx, ar, s.cluster, t); err != nil {
 			return nil, err
 		}

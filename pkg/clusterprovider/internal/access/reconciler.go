@@ -35,7 +35,7 @@ type Reconciler struct {
 	hub.Identity
 	provider clusterprovider.Provider
 	client   client.Client
-	// issuers are those whom clusters trust.
+	// issuers are those that clusters trust.
 	issuers *trust.Issuers
 	// minters ask for short-lived tokens.
 	minters target.Minters
@@ -53,7 +53,7 @@ type Reconciler struct {
 	reach func(*rest.Config, *v1alpha1.AccessRequest, *v1alpha1.Cluster) (*target.Target, error)
 }
 
-// New has given access to nobody yet.
+// New returns a reconciler that has given no access yet.
 func New(own hub.Identity, provider clusterprovider.Provider, c client.Client, live client.Reader, recorder events.EventRecorder) *Reconciler {
 	r := &Reconciler{
 		Identity: own, provider: provider, client: c, Leftovers: leftovers.New(own, provider, c, live),

@@ -214,7 +214,7 @@ func TestTakeBack_RightsGoWhateverBecomesOfTheIssuer(t *testing.T) {
 	}
 }
 
-// With another issuer the names of the one before are free for others: nobody has rights by them any more, even if those for the
+// With another issuer the names of the one before are free for others: they have no rights any more, even if those for the
 // new names cannot be given.
 func TestGrantOIDC_ANewIssuerLeavesNoRightsToOldNames(t *testing.T) {
 	ar := byIssuer("corp", "https://corp", nil, "cluster-admin")
@@ -242,8 +242,8 @@ func TestGrantOIDC_ANewIssuerLeavesNoRightsToOldNames(t *testing.T) {
 	}
 }
 
-// A request that asks for a token by now leaves no issuer trusted, whatever whoever asks does to its Secret, and whether it had the
-// token before it was deleted.
+// A request that asks for a token by now leaves no issuer trusted, whatever the requester does to its Secret, and whether it
+// had the token before it was deleted.
 func TestUntrust_NoIssuerOutlivesWhatWasAskedFor(t *testing.T) {
 	for name, attack := range map[string]func(r *refusing, ar *v1alpha1.AccessRequest) error{
 		"its Secret is gone": func(r *refusing, ar *v1alpha1.AccessRequest) error {
@@ -345,8 +345,9 @@ func TestInPlace_NotWhileTheStatusDoesNotSayWhichIssuerIsTrusted(t *testing.T) {
 	}
 }
 
-// The names that a request's rights are for stay its issuer's until these are gone, whatever the request asks for meanwhile: nobody
-// counts it among those whose issuers are trusted while openMCP's operator has not looked at it, or its Secrets cannot be written.
+// The names that a request's rights are for stay its issuer's until these are gone, whatever the request asks for meanwhile.
+// A request does not count among those whose issuers are trusted while openMCP's operator has not looked at it, or its
+// Secrets cannot be written.
 func TestRefused_NoIssuerGetsNamesWhoseRightsAreStillThere(t *testing.T) {
 	corp, evil := byIssuer("corp", "https://corp", nil, "cluster-admin"), byIssuer("evil", "https://evil", new("corp:"), "view")
 	same := byIssuer("same", "https://corp", new("corp:"), "view")

@@ -38,7 +38,7 @@ func (r *Reconciler) TakeAll(ctx context.Context, cluster *v1alpha1.Cluster) err
 }
 
 // CloseKnown takes back the access that is left to a cluster whose object was deleted before its AccessRequests were: the
-// cluster may live on, and nobody could do it later.
+// cluster may live on, and later no object would lead to it.
 func (r *Reconciler) CloseKnown(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	list := &v1alpha1.AccessRequestList{}
 	if err := r.client.List(ctx, list, client.MatchingFields{hub.ByCluster: client.ObjectKeyFromObject(cluster).String()}); err != nil {
@@ -63,9 +63,9 @@ func (r *Reconciler) CloseKnown(ctx context.Context, cluster *v1alpha1.Cluster) 
 	return nil
 }
 
-// sayTaken has all requests of a Cluster say that they have no access, before that is taken: while they say that they have it, they
-// are believed, and if the Cluster gets the cluster back meanwhile, nobody would give it again. So it is said of those as well that are
-// not looked at, such as ignored ones.
+// sayTaken makes all requests of a Cluster say that they have no access, before it is taken. As long as they say that they
+// have it, it is believed, and would not be given again if the Cluster gets the cluster back meanwhile. Requests that are
+// not looked at, such as ignored ones, have to say so as well.
 func (r *Reconciler) sayTaken(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	list, name := &v1alpha1.AccessRequestList{}, client.ObjectKeyFromObject(cluster).String()
 	if err := r.client.List(ctx, list, client.MatchingFields{hub.ByCluster: name}); err != nil {

@@ -175,7 +175,8 @@ func TestWithdraw_ARequestThatHasNothingLeftCanBeDeleted(t *testing.T) {
 	}
 }
 
-// Whoever gives access has all clusters to look after: none is waited for that is being taken, or does not answer.
+// A worker that gives access has all clusters to look after: it does not wait for one that is being taken, or does not
+// answer.
 func TestWithdraw_NoClusterKeepsThoseWhoGiveAccess(t *testing.T) {
 	l := newLent(t)
 	ended, _ := l.giving.end(l.cluster.UID)
@@ -326,7 +327,7 @@ func TestWithdraw_ARequestSaysSoAndIsTriedAgainUntilNothingIsLeft(t *testing.T) 
 		t.Errorf("when nothing is left: %+v", ar.Status)
 	}
 
-	// While nobody knows, nothing is given and nothing taken.
+	// While it is not known, nothing is given and nothing taken.
 	provider.asked = errors.New("the Secret cannot be read")
 	before := slices.Clone(ar.Finalizers)
 	if _, err := r.Reconcile(t.Context(), name); err == nil || !strings.Contains(err.Error(), "still has its cluster") {

@@ -47,7 +47,7 @@ func kubeconfig(config *rest.Config, cluster, context, user string, auth *api.Au
 	return clientcmd.Write(*result)
 }
 
-// endpoint is how a cluster is reached, without anybody's identity.
+// endpoint is how a cluster is reached, without an identity.
 func endpoint(config *rest.Config) (*api.Cluster, error) {
 	config = rest.CopyConfig(config)
 	if err := rest.LoadTLSFiles(config); err != nil {

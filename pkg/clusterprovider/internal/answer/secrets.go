@@ -1,7 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package answer is what a request is answered with on the hub: its Secret, the source of its short-lived tokens, and its status.
+// Package answer has what an AccessRequest gets on the hub: its Secret, the source of its short-lived tokens, and its
+// status.
 package answer
 
 import (
@@ -109,7 +110,7 @@ func (r *Answers) bind(ctx context.Context, namespace string) string {
 		r.Name, namespace, secretsRole, subject)
 }
 
-// write creates or updates a Secret. One that is somebody else's is left alone.
+// write creates or updates a Secret. One that belongs to others is left alone.
 func (r *Answers) write(ctx context.Context, secret *corev1.Secret, ar *v1alpha1.AccessRequest) error {
 	err := r.client.Create(ctx, secret.DeepCopy())
 	if !apierrors.IsAlreadyExists(err) {

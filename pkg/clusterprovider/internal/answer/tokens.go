@@ -33,8 +33,8 @@ func EndOf(ar *v1alpha1.AccessRequest) (time.Time, bool) {
 	return ar.CreationTimestamp.Add(ar.Spec.TTL.Duration), true
 }
 
-// LifetimeFor is for how long a token of a request is asked for: not beyond its end, so that a token is of no use after that
-// even if nobody is there to take the access back.
+// LifetimeFor is the lifetime that a token of a request is asked for. It does not go beyond the end of the request, so that
+// the token is of no use after that, even if no provider runs that takes the access back.
 func LifetimeFor(ar *v1alpha1.AccessRequest, now time.Time) time.Duration {
 	if end, ends := EndOf(ar); ends {
 		return min(TokenLifetime, max(minTokenLifetime, end.Sub(now).Truncate(time.Second)))

@@ -34,7 +34,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
 
-// closeAllTimeout is how long it may take to take back all access to one. Nobody is given any meanwhile.
+// closeAllTimeout is how long it may take to take back all access to one. No access to it is given meanwhile.
 const closeAllTimeout = 5 * time.Minute
 
 // Reconciler keeps the Clusters of the provider's profiles.
@@ -223,7 +223,7 @@ func (r *Reconciler) describe(cluster *v1alpha1.Cluster, state clusterprovider.S
 	cluster.Annotations[v1alpha1.ProviderInfoAnnotation] = state.Info
 }
 
-// remove removes a cluster once nobody else holds its object.
+// remove removes a cluster once its object has no finalizers of others.
 func (r *Reconciler) remove(ctx context.Context, cluster *v1alpha1.Cluster, profile clusterprovider.Profile) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(cluster, r.ClusterFinalizer()) {
 		return reconcile.Result{}, nil
@@ -260,7 +260,7 @@ func (r *Reconciler) remove(ctx context.Context, cluster *v1alpha1.Cluster, prof
 		return hub.Settle(err)
 	}
 	hub.SetCondition(&cluster.Status.Status, cluster.Generation, metav1.Condition{
-		Type: clusterprovider.ConditionForeignFinalizers, Status: metav1.ConditionTrue, Message: "nobody else holds the Cluster",
+		Type: clusterprovider.ConditionForeignFinalizers, Status: metav1.ConditionTrue, Message: "no finalizers of others are on the Cluster",
 	})
 	ready := metav1.Condition{
 		Type: clusterprovider.ConditionReady, Status: metav1.ConditionFalse, Reason: hub.ReasonRemoving, Message: "the cluster is being removed",

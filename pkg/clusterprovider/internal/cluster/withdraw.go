@@ -16,9 +16,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
-// withdraw lets others have the cluster of a Cluster which may not have it any more, once no access is left in it. The status of
-// the Cluster says so already, so nobody who starts now gives any; who has begun is waited for. The AccessRequests have their own
-// Secrets and status cleaned up meanwhile: what they say does not matter to the next one who has the cluster.
+// withdraw lets others have the cluster of a Cluster that may not have it any more, once no access is left in it. The status
+// of the Cluster says so already, so no access is given from now on; access that is being given is waited for. The
+// AccessRequests have their own Secrets and status cleaned up meanwhile: they do not matter to the next Cluster that has the
+// cluster.
 func (r *Reconciler) withdraw(ctx context.Context, cluster *v1alpha1.Cluster, state clusterprovider.State) (reconcile.Result, error) {
 	if state.Release == nil {
 		return reconcile.Result{RequeueAfter: retryAfter(state)}, nil
@@ -45,8 +46,8 @@ func (r *Reconciler) withdraw(ctx context.Context, cluster *v1alpha1.Cluster, st
 // withdrawnInterval is how often it is looked whether an ignored Cluster still has its cluster.
 const withdrawnInterval = 30 * time.Second
 
-// withdrawIgnored takes its cluster from a Cluster that is to be ignored: whoever may annotate it must not keep the cluster by that.
-// The object is left alone.
+// withdrawIgnored takes its cluster from a Cluster that is to be ignored: otherwise users who can annotate it could keep the
+// cluster. The object is left alone.
 func (r *Reconciler) withdrawIgnored(ctx context.Context, cluster *v1alpha1.Cluster, profile clusterprovider.Profile) (reconcile.Result, error) {
 	withdrawer, ok := r.provider.(clusterprovider.Withdrawer)
 	if !ok || !cluster.DeletionTimestamp.IsZero() {

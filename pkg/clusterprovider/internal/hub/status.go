@@ -57,7 +57,7 @@ func EndOperation(ctx context.Context, c client.Client, object client.Object) er
 	})
 }
 
-// Patch changes an object by what mutate does to it, if that is anything. It fails if somebody else has changed it meanwhile:
+// Patch changes an object by what mutate does to it, if that is anything. It fails if the object was changed meanwhile:
 // lists, such as finalizers, are replaced.
 func Patch(ctx context.Context, c client.Client, object client.Object, mutate func()) error {
 	before := object.DeepCopyObject().(client.Object)
@@ -76,7 +76,7 @@ func PatchStatus(ctx context.Context, c client.Client, before, after client.Obje
 	return c.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// Settle ends a reconciliation whose write failed. It is no fault that somebody else has changed or deleted the object.
+// Settle ends a reconciliation whose write failed. It is no fault that the object was changed or deleted meanwhile.
 func Settle(err error) (reconcile.Result, error) {
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: outdatedInterval}, nil

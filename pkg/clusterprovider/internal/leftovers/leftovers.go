@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leftovers removes from clusters what AccessRequests have left that are gone.
+// Package leftovers removes from clusters what is left of AccessRequests that are gone.
 package leftovers
 
 import (
@@ -39,9 +39,9 @@ const (
 	leftoversPage = 500
 )
 
-// Leftovers removes from clusters what was made for AccessRequests that are gone though nobody has taken their access back:
-// somebody removed the finalizer by force, or the hub comes from a backup that is older than the access. It goes by what the
-// objects in the cluster say of themselves, which is proof of nothing: somebody else may have written it. So each must have
+// Leftovers removes from clusters what was made for AccessRequests that are gone and whose access was not taken back: their
+// finalizer was removed by force, or the hub comes from a backup that is older than the access. It goes by what the objects
+// in the cluster say of themselves, which proves nothing: users of the cluster may have written it. So each object must have
 // what the provider alone gives, and the hub must say that the request is gone.
 type Leftovers struct {
 	hub.Identity
@@ -101,7 +101,7 @@ func (r *Leftovers) lookIn(cluster *v1alpha1.Cluster, interval time.Duration) {
 // lookedLast is when a cluster is due that has had its last look.
 var lookedLast = time.Unix(1<<40, 0)
 
-// LastLook looks through a cluster that is about to be let go, once: it may live on, and nobody would look any more.
+// LastLook looks through a cluster that is about to be let go, once: it may live on, and is not looked at later.
 func (r *Leftovers) LastLook(ctx context.Context, cluster *v1alpha1.Cluster) {
 	if due, _ := r.due.Swap(cluster.UID, lookedLast); due != any(lookedLast) {
 		r.remove(ctx, cluster)
@@ -161,7 +161,7 @@ func (r *Leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha
 				gone[id], err = r.gone(ctx, cluster, ar)
 			}
 			if made && gone[id] && kind.Kind == rbacv1.ServiceAccountKind {
-				err = r.deleteTokenSource(ctx, ar) // without the ServiceAccount, nobody would look for it
+				err = r.deleteTokenSource(ctx, ar) // without the ServiceAccount, it would not be looked for
 			}
 			if made && gone[id] && err == nil {
 				err = r.delete(ctx, c, object, ar)
@@ -171,7 +171,7 @@ func (r *Leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha
 	}
 	if len(strange) > 0 {
 		ctrl.LoggerFrom(ctx).Info("Left alone: it is said to be of an AccessRequest that is gone, but cannot be told from others' "+
-			"by its name. Delete it if nobody needs it", "count", len(strange), "first", strange[0])
+			"by its name. Delete it if it is not needed", "count", len(strange), "first", strange[0])
 	}
 	return failure
 }
@@ -244,9 +244,10 @@ func (r *Leftovers) gone(ctx context.Context, cluster *v1alpha1.Cluster, ar *v1a
 	return err == nil && now.UID == cluster.UID, err
 }
 
-// made is whether an object can only be what the provider has made for a request. Who may label somebody else's object must not
-// have it deleted by that. The name of the request is in all names that the provider gives, and where the request gives a name
-// to its rights, in the subject that it binds them to. Roles with such names stay: bound to nobody, they give no rights.
+// made is whether an object can only be what the provider has made for a request. Users who can label another's object must
+// not get it deleted by that. The name of the request is in all names that the provider gives, and where the request gives a
+// name to its rights, in the subject that it binds them to. Roles with such names stay: without a binding they give no
+// rights.
 func (r *Leftovers) made(
 	ctx context.Context, c client.Client, object *metav1.PartialObjectMetadata, ar *v1alpha1.AccessRequest,
 ) (bool, error) {
@@ -273,8 +274,8 @@ func (r *Leftovers) made(
 	return reflect.DeepEqual(subjects, rights.SubjectsOf(account)), err
 }
 
-// deleteTokenSource deletes what hub-apiserver would make short-lived tokens with. Its content says for whom, since the UID may be
-// another request's.
+// deleteTokenSource deletes what hub-apiserver would make short-lived tokens with. It is deleted if its content is for the
+// request: the UID may be another request's.
 func (r *Leftovers) deleteTokenSource(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 	secret := &corev1.Secret{}
 	err := r.live.Get(ctx, hub.TokenSourceName(ar), secret)
@@ -291,7 +292,7 @@ func (r *Leftovers) deleteTokenSource(ctx context.Context, ar *v1alpha1.AccessRe
 	return client.IgnoreNotFound(r.client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}))
 }
 
-// delete deletes an object that nobody has changed since it was looked at: it may be another request's of this name by now.
+// delete deletes an object that has not changed since it was looked at: it may be another request's of this name by now.
 func (r *Leftovers) delete(
 	ctx context.Context, c client.Client, object *metav1.PartialObjectMetadata, ar *v1alpha1.AccessRequest,
 ) error {

@@ -43,7 +43,7 @@ func TestLeftovers_OnlyWhatRequestsThatAreGoneHaveLeft(t *testing.T) {
 	if err := s.sweep(t.Context(), s.in, s.cluster); err != nil || s.asked != 6 {
 		t.Errorf("the hub is asked %d times for two requests, their token sources, and for the Cluster: %v", s.asked, err)
 	}
-	// Their names are the request's, and they are bound to nobody.
+	// Their names are the request's, and they have no bindings.
 	kept["ClusterRole lost-named"], kept["ClusterRole "+long.Name+"-named"] = "lost-1", "long-1"
 	s.want(kept)
 
@@ -159,7 +159,7 @@ func TestLeftovers_WhatHasChangedMeanwhileStays(t *testing.T) {
 	}
 }
 
-// Whoever has a token of a request that is gone must not get the rights of the next of its name.
+// A token of a request that is gone must not get the rights of the next request of its name.
 func TestLeftovers_TheNextRequestOfTheName(t *testing.T) {
 	s := newSwept(t)
 	lost := request("lost", "lost-1")

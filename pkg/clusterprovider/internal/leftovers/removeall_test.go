@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Whoever has the cluster next must not find somebody in it of whom the hub does not know any more.
+// The next Cluster that has the cluster must not find users in it that the hub does not know any more.
 func TestWithdraw_RemovesWhatTheClusterSaysWhetherTheHubKnowsItOrNot(t *testing.T) {
 	s := newSwept(t)
 	known, lost := request("known", "1"), request("lost", "2")
@@ -24,7 +24,7 @@ func TestWithdraw_RemovesWhatTheClusterSaysWhetherTheHubKnowsItOrNot(t *testing.
 		t.Fatal(err)
 	}
 	for object := range s.objects() {
-		// Roles with names of the requests' own, which nobody is bound to, cannot be told from others'.
+		// Roles with names of the requests' own, without a binding, cannot be told from others'.
 		if !strings.HasPrefix(object, "ClusterRole ") || !strings.HasSuffix(object, "-named") {
 			t.Errorf("%s is left", object)
 		}

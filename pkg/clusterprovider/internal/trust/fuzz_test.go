@@ -36,7 +36,8 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// FuzzPrefixes: two issuers that a cluster trusts give no name to two people, and none that the cluster knows as somebody else's.
+// FuzzPrefixes: two issuers that a cluster trusts give no name to two people, and no name that a user of the cluster has
+// already.
 func FuzzPrefixes(f *testing.F) {
 	for _, prefixes := range [][2]string{
 		{"a:", "b:"}, {"a:", "a:b:"}, {"a:b", "a:"}, {"", "a:"}, {"system:", "a:"}, {"s", "system"}, {"a/", "a#"}, {"::", ":"}, {"ä|", "a\xff@"},

@@ -30,7 +30,7 @@ func Origin(own hub.Identity, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Clus
 	return origin
 }
 
-// names says how a provider gives names to those whom it knows. What differs reads differently: two providers are compared by it.
+// names says how a provider names its users. What differs reads differently: two providers are compared by it.
 func names(p *v1alpha1.OIDCProviderConfig) string {
 	return fmt.Sprintf("tokens of %s are trusted: their claim %s with the prefix %q names the user, %s with the prefix %q the groups",
 		word(p.Issuer), word(*p.UsernameClaim), *p.UsernamePrefix, word(*p.GroupsClaim), *p.GroupsPrefix)

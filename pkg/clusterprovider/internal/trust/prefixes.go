@@ -22,8 +22,8 @@ import (
 // Separators end a prefix: what stands before them is the provider's, and what follows is a name that it gives.
 const Separators = ":/#@|"
 
-// fitToTrust is whether a cluster may trust the OIDC provider of a request that it does not trust yet. Who brings an issuer
-// decides which names that gives out, so these must not be names that already mean somebody else.
+// fitToTrust is whether a cluster may trust the OIDC provider of a request that it does not trust yet. The requester decides
+// which names the issuer gives out, so these must not be names that other users of the cluster have already.
 func (r *Issuers) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, t client.Reader) error {
 	r.fit.Delete(ar.UID)
 	if trustRank(ar) == 0 {
@@ -32,7 +32,7 @@ func (r *Issuers) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, cl
 	provider, at := trustOf(ar), field.NewPath("spec", "oidc")
 	if !givesRoles(ar.Spec.OIDC) {
 		return hub.Because(v1alpha1.ReasonConfigurationProblem, fmt.Errorf(
-			"%s: gives no role to anybody, and an issuer is not trusted for nothing: name subjects and roleRefs", at.Child("roleBindings")))
+			"%s: gives no role to any subject, so the issuer is not trusted: name subjects and roleRefs", at.Child("roleBindings")))
 
 	}
 	if !r.AnyPrefix {
@@ -98,7 +98,7 @@ func (r *Issuers) verbatimSubject(
 	return "", nil
 }
 
-// givesRoles is whether a request gives a role to anybody.
+// givesRoles is whether a request gives a role to any subject.
 func givesRoles(config *v1alpha1.OIDCConfig) bool {
 	for _, binding := range config.RoleBindings {
 		if len(binding.Subjects) > 0 && len(binding.RoleRefs) > 0 {

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trust is whom clusters trust because of AccessRequests: which OIDC issuers may give which names.
+// Package trust keeps the OIDC issuers that clusters trust because of AccessRequests, and the names that each may give.
 package trust
 
 import (
@@ -30,7 +30,7 @@ type Issuers struct {
 	client   client.Client
 	// AnyPrefix trusts OIDC providers whose prefixes do not keep their names apart from others'.
 	AnyPrefix bool
-	// telling has a lock for each cluster that is told whom to trust.
+	// telling has a lock for each cluster whose trust is being set.
 	telling sync.Map
 	// fit are, by the UID of their requests, the names that OIDC providers give which were found fit to be trusted, until the
 	// status of the request says so.
@@ -42,8 +42,8 @@ func New(own hub.Identity, provider clusterprovider.Provider, c client.Client) *
 	return &Issuers{Identity: own, provider: provider, client: c}
 }
 
-// Admit makes a cluster trust the OIDC provider of a request, if that is fit. It comes before the rights, because whoever is refused
-// gets none: they could be for names that another's users have.
+// Admit makes a cluster trust the OIDC provider of a request, if that is fit. It comes before the rights, because a request
+// that is refused gets none: they could be for names that another's users have.
 func (r *Issuers) Admit(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, t client.Reader) error {
 	if err := r.fitToTrust(ctx, ar, cluster, t); err != nil {
 		return err
@@ -51,8 +51,8 @@ func (r *Issuers) Admit(ctx context.Context, ar *v1alpha1.AccessRequest, cluster
 	return r.tell(ctx, cluster, ar)
 }
 
-// End ends the trust in what a request does not ask for any more, if there may be any by its status: whoever asks can write the Secret,
-// and remove it.
+// End ends the trust in what a request does not ask for any more, if its status says that there may be any. The Secret does
+// not count: the requester can write and remove it.
 func (r *Issuers) End(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) error {
 	if ar.Spec.OIDC == nil && meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionOIDCTrusted) == nil {
 		return nil
@@ -63,9 +63,9 @@ func (r *Issuers) End(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *
 // Forget is told of a request whose OIDC provider is not known to be fit any more.
 func (r *Issuers) Forget(uid types.UID) { r.fit.Delete(uid) }
 
-// Again makes a cluster trust the OIDC providers of the AccessRequests that there are, and no others. Nobody else ends the trust
-// in that of a request which is gone though its access was not taken back, or which is not known to be trusted, because the
-// provider ended before it had said so.
+// Again makes a cluster trust the OIDC providers of the AccessRequests that there are, and no others. Only here trust ends
+// in that of a request that is gone without its access having been taken back, or whose trust is not in its status, because
+// the provider ended before it had written that.
 func (r *Issuers) Again(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	return r.tell(ctx, cluster, &v1alpha1.AccessRequest{})
 }
@@ -128,8 +128,9 @@ func refusal(refused clusterprovider.RefusedIssuers, ar *v1alpha1.AccessRequest)
 	return nil
 }
 
-// trusted are the OIDC providers of requests, and why now's is not among them. Two providers must not be able to give one name
-// to different people. Who is trusted already stays so, whatever others ask for by now; of the rest, who came first.
+// trusted are the OIDC providers of requests, and why now's is not among them. Two providers must not be able to give one
+// name to different people. A provider that is trusted already stays so, whatever others ask for by now; of the rest, the
+// first one counts.
 func trusted(
 	others []v1alpha1.AccessRequest, now *v1alpha1.AccessRequest,
 ) (providers []v1alpha1.OIDCProviderConfig, conflict error) {

@@ -79,7 +79,7 @@ func TestTrusted_NobodyPassesForUsersOfAnotherIssuer(t *testing.T) {
 	if providers, err := trusted([]v1alpha1.AccessRequest{corp}, &other); len(providers) != 2 || err != nil {
 		t.Errorf("another one's own users: %+v, %v", providers, err)
 	}
-	// Who has asked for something else meanwhile is trusted for that, and comes back like everybody.
+	// A request that has asked for something else meanwhile is trusted for that, and comes back like all others.
 	corp.Spec.OIDC.Issuer = "https://new"
 	forget(&corp, true)
 	corp.Spec.OIDC.Issuer = "https://corp"
@@ -149,7 +149,7 @@ func TestTrust_ARefusedIssuerIsItsOwnRequestsError(t *testing.T) {
 	}
 }
 
-// Whoever brings an issuer must not become whom the cluster gives rights to.
+// A requester who brings an issuer must not get names that have rights in the cluster.
 func TestFitToTrust(t *testing.T) {
 	subject := func(kind, name string) rbacv1.Subject { return rbacv1.Subject{Kind: kind, Name: name} }
 	ask := func(username, groups *string) *v1alpha1.AccessRequest {
