@@ -51,7 +51,7 @@ type Role struct {
 	Description string
 	Trust       string
 	Policies    map[string]string
-	// Attached are the ARNs of managed policies. AddRole attaches none.
+	// Attached are the ARNs of managed policies.
 	Attached []string
 	Tags     map[string]string
 	// MaxSessionDuration is an hour by default.
@@ -120,12 +120,13 @@ func (a *Account) AddUser(name string, policies ...string) (Credentials, error) 
 	return key, nil
 }
 
-// Config is the SDK's configuration for this account's region and those credentials, with this server as AWS. It does
-// not retry; tests that want that set the retryer.
+// Config is the SDK's configuration for this account's region and those credentials, with this server as AWS, in this process. It
+// does not retry; tests that want that set the retryer.
 func (a *Account) Config(c Credentials) aws.Config {
 	return aws.Config{
 		Region:       a.Region,
 		BaseEndpoint: aws.String(a.server.url),
+		HTTPClient:   a.server.InProcess(),
 		Credentials:  credentials.NewStaticCredentialsProvider(c.AccessKeyID, c.SecretAccessKey, c.SessionToken),
 		Retryer:      func() aws.Retryer { return aws.NopRetryer{} },
 	}
@@ -163,7 +164,7 @@ func (a *Account) AddOIDCProviderJWKS(issuer string, jwks []byte, audiences ...s
 	return a.AddOIDCProvider(issuer, keys, audiences...), nil
 }
 
-// AddRole adds a role and returns its ARN.
+// AddRole adds a role and returns its ARN. One that has an ID is a role that was deleted: IAM may show it for a moment more.
 func (a *Account) AddRole(from Role) (string, error) {
 	a.server.mu.Lock()
 	defer a.server.mu.Unlock()
@@ -177,17 +178,63 @@ func (a *Account) AddRole(from Role) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r.description, r.maxSession = from.Description, from.MaxSessionDuration
-	for _, key := range slices.Sorted(maps.Keys(from.Tags)) {
-		r.tags = append(r.tags, Tag{key, from.Tags[key]})
+	if from.ID != "" {
+		delete(a.server.ids, r.id)
+		r.id, a.server.ids[from.ID] = from.ID, true
 	}
-	for name, text := range from.Policies {
-		if r.policies[name], err = parsePolicy(text, nil); err != nil {
-			return "", err
-		}
+	r.description, r.maxSession = from.Description, from.MaxSessionDuration
+	if err := a.give(r, from); err != nil {
+		return "", err
 	}
 	a.roles[strings.ToLower(from.Name)] = r
 	return r.arn, nil
+}
+
+// ChangeRole changes the trust, the policies or the tags of a role, as others may.
+func (a *Account) ChangeRole(name string, change func(*Role)) error {
+	a.server.mu.Lock()
+	defer a.server.mu.Unlock()
+	r := a.role(name)
+	if r == nil {
+		return fail("NoSuchEntity", "The role with name %s cannot be found.", name)
+	}
+	role := a.describe(r)
+	before := role.Trust
+	change(&role)
+	trust := r.trust
+	if role.Trust != before {
+		var err error
+		if trust, err = a.parseTrust(role.Trust); err != nil {
+			return err
+		}
+	}
+	if err := a.give(r, role); err != nil {
+		return err
+	}
+	r.trust = trust
+	return nil
+}
+
+// give replaces the policies and the tags of a role, or none of them.
+func (a *Account) give(r *role, from Role) error {
+	policies := map[string]*policy{}
+	for name, text := range from.Policies {
+		p, err := parsePolicy(text, nil)
+		if err != nil {
+			return err
+		}
+		policies[name] = p
+	}
+	for _, arn := range from.Attached {
+		if a.managedPolicy(arn) == nil {
+			return fail("NoSuchEntity", "Policy %s does not exist or is not attachable.", arn)
+		}
+	}
+	r.policies, r.attached, r.tags = policies, slices.Clone(from.Attached), nil
+	for _, key := range slices.Sorted(maps.Keys(from.Tags)) {
+		r.tags = append(r.tags, Tag{key, from.Tags[key]})
+	}
+	return nil
 }
 
 // RemoveRole deletes a role with all that it has.
@@ -203,19 +250,23 @@ func (a *Account) Roles() map[string]Role {
 	defer a.server.mu.Unlock()
 	out := map[string]Role{}
 	for _, r := range a.roles {
-		role := Role{
-			Name: r.name, Path: r.path, Description: r.description, Trust: a.trustText(r), ARN: r.arn, ID: r.id,
-			Policies: map[string]string{}, Attached: slices.Sorted(slices.Values(r.attached)), Tags: map[string]string{}, MaxSessionDuration: r.maxSession,
-		}
-		for name, p := range r.policies {
-			role.Policies[name] = p.text
-		}
-		for _, tag := range r.tags {
-			role.Tags[tag.Key] = tag.Value
-		}
-		out[r.name] = role
+		out[r.name] = a.describe(r)
 	}
 	return out
+}
+
+func (a *Account) describe(r *role) Role {
+	role := Role{
+		Name: r.name, Path: r.path, Description: r.description, Trust: a.trustText(r), ARN: r.arn, ID: r.id,
+		Policies: map[string]string{}, Attached: slices.Sorted(slices.Values(r.attached)), Tags: map[string]string{}, MaxSessionDuration: r.maxSession,
+	}
+	for name, p := range r.policies {
+		role.Policies[name] = p.text
+	}
+	for _, tag := range r.tags {
+		role.Tags[tag.Key] = tag.Value
+	}
+	return role
 }
 
 func (a *Account) arn(service, region, resource string) string {

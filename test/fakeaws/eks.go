@@ -35,28 +35,6 @@ type cluster struct {
 	entries map[string]*AccessEntry // by the principal's ARN
 }
 
-// AccessEntry is an access entry of a cluster.
-type AccessEntry struct {
-	ARN              string            `json:"accessEntryArn"`
-	ClusterName      string            `json:"clusterName"`
-	PrincipalARN     string            `json:"principalArn"`
-	Username         string            `json:"username"`
-	KubernetesGroups []string          `json:"kubernetesGroups"`
-	Tags             map[string]string `json:"tags"`
-	Type             string            `json:"type"`
-	CreatedAt        int64             `json:"createdAt"`
-	ModifiedAt       int64             `json:"modifiedAt"`
-
-	// PrincipalID is the unique ID that the principal had, which EKS tells nobody: another role of its name has no access.
-	PrincipalID string `json:"-"`
-	// AccessPolicies are the ARNs of the access policies that are associated with it.
-	AccessPolicies []string `json:"-"`
-
-	policies map[string]association
-	// made are the parameters that the entry was made with, for requests that come again.
-	made params
-}
-
 // AddCluster adds a cluster and returns its ARN.
 func (a *Account) AddCluster(c Cluster) string {
 	a.server.mu.Lock()
@@ -73,19 +51,6 @@ func (a *Account) AddCluster(c Cluster) string {
 	}
 	a.clusters[added.arn] = added
 	return added.arn
-}
-
-// AccessEntries gives the access entries of a cluster by their principals' ARNs.
-func (a *Account) AccessEntries(clusterARN string) map[string]AccessEntry {
-	a.server.mu.Lock()
-	defer a.server.mu.Unlock()
-	out := map[string]AccessEntry{}
-	if c := a.clusters[clusterARN]; c != nil {
-		for principal, e := range c.entries {
-			out[principal] = e.copy()
-		}
-	}
-	return out
 }
 
 func eksOperations() []operation {

@@ -188,7 +188,9 @@ func createRole(r *request) (any, error) {
 	}
 	created.description, created.tags = r.params.str("Description"), tags
 	created.maxSession = time.Duration(r.params.num("MaxSessionDuration", 3600)) * time.Second
-	created.hiddenReads, created.hiddenUntil = r.delay.reads, r.now().Add(r.delay.until)
+	if created.hiddenReads = r.delay.reads; r.delay.until > 0 {
+		created.hiddenUntil = r.now().Add(r.delay.until)
+	}
 	a.roles[strings.ToLower(name)] = created
 	return struct{ Role xmlRole }{a.xmlRole(created)}, nil
 }

@@ -129,13 +129,13 @@ func (s *Server) DelayVisibility(reads int, d time.Duration) {
 	s.delay = visibility{reads, d}
 }
 
-// Age makes the roles and access entries that there are older.
+// Age makes the roles and access entries that there are older, and brings the time closer when hidden ones are visible.
 func (s *Server) Age(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range s.accounts {
 		for _, r := range a.roles {
-			r.created = r.created.Add(-d)
+			r.created, r.hiddenUntil = r.created.Add(-d), r.hiddenUntil.Add(-d)
 		}
 		for _, c := range a.clusters {
 			for _, e := range c.entries {

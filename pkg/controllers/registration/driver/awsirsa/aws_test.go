@@ -76,6 +76,7 @@ func newRealDriver(t *testing.T, a *answers) *Driver {
 		"AWS_SECRET_ACCESS_KEY":       "",
 		"AWS_PROFILE":                 "",
 		"AWS_REGION":                  "",
+		"AWS_CA_BUNDLE":               "",
 	} {
 		t.Setenv(key, value)
 	}

@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
@@ -80,8 +82,8 @@ type Driver struct {
 	patterns irsa.Patterns
 	interval time.Duration
 
-	iam     iamAPI
-	eks     eksAPI
+	iam     *iam.Client
+	eks     *eks.Client
 	account func(context.Context) (string, error)
 	settle  *settling
 	// awsAuth is nil without a client of the hub.

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -35,8 +37,12 @@ type fakeClock struct{ *clocktesting.FakePassiveClock }
 func (c *fakeClock) pass(d time.Duration) { c.SetTime(c.Now().Add(d)) }
 
 // newDriver returns a driver that has been there for a while.
-func newDriver(t *testing.T, f *fakeAWS, c Config, options ...func(*Driver)) (*Driver, *fakeClock) {
+// Without an AWS it must call none.
+func newDriver(t *testing.T, f *hubAWS, c Config) (*Driver, *fakeClock) {
 	t.Helper()
+	if f != nil && c.AWS.Credentials == nil {
+		c.AWS = f.config
+	}
 	if c.HubClusterARN == "" {
 		c.HubClusterARN = hubARN
 	}
@@ -47,11 +53,8 @@ func newDriver(t *testing.T, f *fakeAWS, c Config, options ...func(*Driver)) (*D
 		t.Fatal(err)
 	}
 	clk.pass(2 * settleTime)
-	d.iam, d.eks = f, f
-	d.account = func(context.Context) (string, error) { return d.hub.Account, nil }
-	for _, option := range options {
-		option(d)
-	}
+	// As the configuration says: without the driver's retries.
+	d.iam, d.eks = iam.NewFromConfig(c.AWS), eks.NewFromConfig(c.AWS)
 	return d, clk
 }
 
@@ -103,17 +106,17 @@ func TestNew_SaysWhatIsWrong(t *testing.T) {
 }
 
 func TestDriver_IsConfigured(t *testing.T) {
-	d, _ := newDriver(t, newFakeAWS(), Config{CheckInterval: DefaultCheckInterval})
+	d, _ := newDriver(t, nil, Config{CheckInterval: DefaultCheckInterval})
 	if d.Name() != "awsirsa" || d.CheckInterval() != time.Hour || d.access != AccessEntry {
 		t.Error(d.Name(), d.CheckInterval(), d.access)
 	}
-	if d, _ := newDriver(t, newFakeAWS(), Config{}); d.CheckInterval() != 0 {
+	if d, _ := newDriver(t, nil, Config{}); d.CheckInterval() != 0 {
 		t.Error("it cannot be switched off")
 	}
 }
 
 func TestHandles_WhatNamesAnEKSCluster(t *testing.T) {
-	d, _ := newDriver(t, newFakeAWS(), Config{})
+	d, _ := newDriver(t, nil, Config{})
 	for name, test := range map[string]struct {
 		cluster *clusterv1.ManagedCluster
 		want    bool
@@ -133,7 +136,7 @@ func TestHandles_WhatNamesAnEKSCluster(t *testing.T) {
 
 func TestPlan_IsComputedFromTheARN(t *testing.T) {
 	want := driver.Record(`{"hubClusterARN":"` + hubARN + `","managedClusterARN":"` + arn1 + `","roleName":"` + role1 + `","access":"access-entry"}`)
-	d, _ := newDriver(t, newFakeAWS(), Config{})
+	d, _ := newDriver(t, nil, Config{})
 	for name, cluster := range map[string]*clusterv1.ManagedCluster{
 		"upstream's annotation": newCluster("c", annotation, arn1),
 		"the seed's":            newCluster("c", annotationSeed, arn1),
@@ -148,7 +151,7 @@ func TestPlan_IsComputedFromTheARN(t *testing.T) {
 }
 
 func TestPlan_RefusesWhatContradictsItself(t *testing.T) {
-	d, _ := newDriver(t, newFakeAWS(), Config{})
+	d, _ := newDriver(t, nil, Config{})
 	for want, cluster := range map[string]*clusterv1.ManagedCluster{
 		"name different clusters": newCluster("c", annotation, arn1, annotationSeed, arn1+"x"),
 		"the annotation agent.open-cluster-management.io/managed-cluster-arn: ": newCluster("c", annotation, "arn:aws:eks"),
@@ -183,7 +186,7 @@ func TestAutoApproves_WholeARNsForTheirNames(t *testing.T) {
 		"a contradiction":      {[]string{`.*`}, newCluster(name, annotation, arn1, annotationSeed, "x"), false, ""},
 		"another's suffix too": {[]string{`.*`}, newCluster(name, annotation, arn1, annotationSuffix, "x"), false, ""},
 	} {
-		d, _ := newDriver(t, newFakeAWS(), Config{ApprovedARNPatterns: test.patterns})
+		d, _ := newDriver(t, nil, Config{ApprovedARNPatterns: test.patterns})
 		if got := d.AutoApproves(test.cluster); got != test.want {
 			t.Errorf("%s: got %v", what, got)
 		}
@@ -195,7 +198,7 @@ func TestAutoApproves_WholeARNsForTheirNames(t *testing.T) {
 
 // What one cluster only can have is the role, whose name has no region.
 func TestIdentity_IsThatOfTheRole(t *testing.T) {
-	d, _ := newDriver(t, newFakeAWS(), Config{})
+	d, _ := newDriver(t, nil, Config{})
 	got := d.Identity(plan(t, d, "a", arn1))
 	if !strings.Contains(got, role1) || got != d.Identity(plan(t, d, "b", strings.Replace(arn1, "us-west-2", "eu-west-1", 1))) {
 		t.Errorf("got %q", got)
@@ -211,7 +214,7 @@ func TestIdentity_IsThatOfTheRole(t *testing.T) {
 }
 
 func TestRecord_OfAnotherHubOrFormIsRefused(t *testing.T) {
-	f := newFakeAWS()
+	f := newHubAWS(t)
 	d, _ := newDriver(t, f, Config{})
 	good := string(plan(t, d, "c", arn1))
 	for name, rec := range map[string]string{
@@ -237,9 +240,9 @@ func TestRecord_OfAnotherHubOrFormIsRefused(t *testing.T) {
 }
 
 func TestAccess_IsThatOfTheAcceptance(t *testing.T) {
-	f, kube := newFakeAWS(), fake.NewClientset()
+	f, kube := newHubAWS(t), fake.NewClientset()
 	before, _ := newDriver(t, f, Config{})
-	rec := plan(t, before, "c", arn1)
+	rec := f.plan(before, "c", arn1)
 	mustGrant(t, before, "c", rec)
 	after, _ := newDriver(t, f, Config{Access: AWSAuth, Kube: kubernetes.Interface(kube)})
 	mustGrant(t, after, "c", rec)

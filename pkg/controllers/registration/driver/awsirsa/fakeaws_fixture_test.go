@@ -71,6 +71,7 @@ func newWorld(t *testing.T, region string, access Access, policy func(irsa.Polic
 		t.Setenv(key, value)
 	}
 	w.config = must(LoadConfig(t.Context(), region))(t)
+	w.config.HTTPClient = w.InProcess() // the credentials come by the network
 	w.Driver = must(New(Config{
 		HubClusterARN: w.cluster.String(), AWS: w.config, Access: access, Kube: w.kube,
 		Tags: map[string]string{"team": "platform"}, Clock: w.clock,

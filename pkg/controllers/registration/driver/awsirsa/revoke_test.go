@@ -11,19 +11,19 @@ import (
 	"testing"
 	"time"
 
-	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 	"github.com/clusterhub/clusterhub/pkg/irsa"
+	"github.com/clusterhub/clusterhub/test/fakeaws"
 )
 
 var lastRevoke = []string{"GetRole", "DescribeAccessEntry", "DeleteAccessEntry", "UpdateAssumeRolePolicy", "DeleteRolePolicy", "DeleteRole"}
 
 func TestRevoke_TakesAccessFirst(t *testing.T) {
-	f := newFakeAWS()
+	f := newHubAWS(t)
 	d, _ := newDriver(t, f, Config{})
-	rec := plan(t, d, "c", arn1)
+	rec := f.plan(d, "c", arn1)
 	mustGrant(t, d, "c", rec)
 	f.taken()
 	mustRevoke(t, d, "c", rec)
@@ -34,37 +34,37 @@ func TestRevoke_TakesAccessFirst(t *testing.T) {
 }
 
 func TestRevoke_OfWhatWasNeverGranted(t *testing.T) {
-	f := newFakeAWS()
+	f := newHubAWS(t)
 	d, _ := newDriver(t, f, Config{})
-	mustRevoke(t, d, "c", plan(t, d, "c", arn1))
+	mustRevoke(t, d, "c", f.plan(d, "c", arn1))
 }
 
 func TestRevoke_TakesAccessWhileIAMDoesNotAnswer(t *testing.T) {
-	f := newFakeAWS()
+	f := newHubAWS(t)
 	d, _ := newDriver(t, f, Config{})
-	rec := plan(t, d, "c", arn1)
+	rec := f.plan(d, "c", arn1)
 	mustGrant(t, d, "c", rec)
-	f.before = failing("GetRole", &smithy.GenericAPIError{Code: "Throttling"})
+	mend := f.failing("GetRole", "Throttling", "")
 	if err := d.Revoke(t.Context(), "c", rec); err == nil || errors.Is(err, driver.ErrTerminal) {
 		t.Errorf("got %v", err)
 	}
-	if len(f.entries) > 0 {
+	if len(f.entries()) > 0 {
 		t.Error("the access is left")
 	}
-	f.before = nil
+	mend()
 	mustRevoke(t, d, "c", rec)
 	f.mustBeEmpty(t)
 }
 
 func TestRevoke_TakesAnEntryThatHasLostItsTags(t *testing.T) {
-	f := newFakeAWS()
+	f := newHubAWS(t)
 	d, _ := newDriver(t, f, Config{})
-	rec := plan(t, d, "a", arn1)
+	rec := f.plan(d, "a", arn1)
 	mustGrant(t, d, "a", rec)
-	f.entries[role1AR].Tags = nil
+	f.changeEntry(func(e *fakeaws.AccessEntry) { e.Tags = nil })
 	// Whose it is, only the role says.
-	mustRevoke(t, d, "b", plan(t, d, "b", arn1))
-	if len(f.entries) != 1 {
+	mustRevoke(t, d, "b", f.plan(d, "b", arn1))
+	if len(f.entries()) != 1 {
 		t.Fatal("another cluster took it")
 	}
 	mustRevoke(t, d, "a", rec)
@@ -72,35 +72,35 @@ func TestRevoke_TakesAnEntryThatHasLostItsTags(t *testing.T) {
 }
 
 func TestRevoke_SaysWhatSomebodyElseHasToDo(t *testing.T) {
-	f := newFakeAWS()
+	f := newHubAWS(t)
 	d, _ := newDriver(t, f, Config{})
-	rec := plan(t, d, "c", arn1)
+	rec := f.plan(d, "c", arn1)
 	mustGrant(t, d, "c", rec)
-	f.roles[role1].used = true
+	mend := f.failing("DeleteRole", "DeleteConflict", "Cannot delete entity, must remove roles from instance profile first.")
 	err := d.Revoke(t.Context(), "c", rec)
-	if !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "must detach all policies first") {
+	if !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "must remove roles from instance profile first") {
 		t.Errorf("got %v", err)
 	}
-	f.roles[role1].used = false
+	mend()
 	mustRevoke(t, d, "c", rec)
 	f.mustBeEmpty(t)
 }
 
 // Whatever comes of the deletion, the role cannot be assumed any more, and what others have given it goes with it.
 func TestRevoke_EmptiesTheRoleOfTrustFirst(t *testing.T) {
-	f := newFakeAWS()
+	f := newHubAWS(t)
 	d, _ := newDriver(t, f, Config{})
-	rec := plan(t, d, "c", arn1)
+	rec := f.plan(d, "c", arn1)
 	mustGrant(t, d, "c", rec)
-	f.before = failing("DeleteRolePolicy", &smithy.GenericAPIError{Code: "Throttling"})
+	mend := f.failing("DeleteRolePolicy", "Throttling", "")
 	if err := d.Revoke(t.Context(), "c", rec); err == nil {
 		t.Error("no error")
 	}
-	if !irsa.Equivalent(f.roles[role1].trust, irsa.NoTrustPolicy().JSON()) || len(f.entries) > 0 {
-		t.Errorf("trust %s, %d entries", f.roles[role1].trust, len(f.entries))
+	if role, _ := f.role(); !irsa.Equivalent(role.Trust, irsa.NoTrustPolicy().JSON()) || len(f.entries()) > 0 {
+		t.Errorf("trust %s, entries %v", role.Trust, f.entries())
 	}
-	f.before = nil
-	f.roles[role1].policies["more"], f.roles[role1].attached = "{}", []string{"arn:aws:iam::aws:policy/X"}
+	mend()
+	f.changeRole(giveMore)
 	f.taken()
 	mustRevoke(t, d, "c", rec)
 	mustEqual(t, "calls", f.taken(), []string{"GetRole", "DescribeAccessEntry", "DeleteRolePolicy", "DeleteRole",
@@ -108,15 +108,12 @@ func TestRevoke_EmptiesTheRoleOfTrustFirst(t *testing.T) {
 	f.mustBeEmpty(t)
 	// A role that cannot be emptied is deleted all the same.
 	mustGrant(t, d, "c", rec)
-	f.before = failing("UpdateAssumeRolePolicy", &smithy.GenericAPIError{Code: "AccessDenied"})
+	f.failing("UpdateAssumeRolePolicy", "AccessDenied", "one")
 	mustRevoke(t, d, "c", rec)
 	f.mustBeEmpty(t)
 	// Both are told when neither can be done.
 	mustGrant(t, d, "c", rec)
-	f.before = func(call string) error {
-		return errors.Join(failing("UpdateAssumeRolePolicy", &smithy.GenericAPIError{Code: "AccessDenied", Message: "one"})(call),
-			failing("DeleteRole", &smithy.GenericAPIError{Code: "AccessDenied", Message: "two"})(call))
-	}
+	f.failing("DeleteRole", "AccessDenied", "two")
 	if err := d.Revoke(t.Context(), "c", rec); !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "one") || !strings.Contains(err.Error(), "two") {
 		t.Errorf("got %v", err)
 	}
@@ -124,18 +121,15 @@ func TestRevoke_EmptiesTheRoleOfTrustFirst(t *testing.T) {
 
 func TestRevoke_ToleratesThatOthersDeleteToo(t *testing.T) {
 	for _, name := range []string{"DeleteAccessEntry", "DeleteRolePolicy", "DeleteRole"} {
-		f := newFakeAWS()
+		f := newHubAWS(t)
 		d, _ := newDriver(t, f, Config{})
-		rec := plan(t, d, "c", arn1)
+		rec := f.plan(d, "c", arn1)
 		mustGrant(t, d, "c", rec)
-		f.before = func(call string) error {
-			if call != name {
-				return nil
-			}
-			delete(f.entries, role1AR)
-			delete(f.roles, role1)
+		f.Inject(fakeaws.Fault{Operation: "*:" + name, Hook: func(fakeaws.Call) error {
+			f.removeEntry()
+			f.removeRole()
 			return nil // and the call finds nothing
-		}
+		}})
 		if err := d.Revoke(t.Context(), "c", rec); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -143,40 +137,18 @@ func TestRevoke_ToleratesThatOthersDeleteToo(t *testing.T) {
 	}
 }
 
-// die ends the process after the nth call, which has had its effect.
-func die(n int) func(string) {
-	return func(string) {
-		if n--; n == 0 {
-			panic(errDied)
-		}
-	}
-}
-
-var errDied = errors.New("died")
-
-// survive says whether the function was carried out before the process ended.
-func survive(t *testing.T, do func() error) (survived bool) {
-	t.Helper()
-	defer func() {
-		if r := recover(); r != nil && r != errDied {
-			panic(r)
-		}
-	}()
-	if err := do(); err != nil {
-		t.Fatal(err)
-	}
-	return true
+// giveMore is what others give a role beside what the hub has given it.
+func giveMore(r *fakeaws.Role) {
+	r.Policies["more"], r.Attached = fakeaws.AllowAll, []string{adminPolicy}
 }
 
 func TestCrash_AfterEachCallOfGrant(t *testing.T) {
 	for n := 1; ; n++ {
 		for _, alsoGrant := range []bool{true, false} {
-			f := newFakeAWS()
+			f := newHubAWS(t)
 			d, _ := newDriver(t, f, Config{})
-			rec := plan(t, d, "c", arn1)
-			f.after = die(n)
-			survived := survive(t, func() error { return d.Grant(context.Background(), "c", rec) })
-			f.after = nil
+			rec := f.plan(d, "c", arn1)
+			survived := f.dies(n, func() error { return d.Grant(t.Context(), "c", rec) })
 			next, _ := newDriver(t, f, Config{})
 			if alsoGrant {
 				mustGrant(t, next, "c", rec)
@@ -185,7 +157,7 @@ func TestCrash_AfterEachCallOfGrant(t *testing.T) {
 			mustRevoke(t, next, "c", rec)
 			f.mustBeEmpty(t)
 			if survived {
-				mustEqual(t, "calls of a grant", n, len(firstGrant)+1)
+				mustEqual(t, "calls of a grant", n, len(firstGrant))
 				return
 			}
 		}
@@ -194,18 +166,17 @@ func TestCrash_AfterEachCallOfGrant(t *testing.T) {
 
 func TestCrash_AfterEachCallOfARepair(t *testing.T) {
 	for n := 1; ; n++ {
-		f := newFakeAWS()
+		f := newHubAWS(t)
 		d, clk := newDriver(t, f, Config{})
-		rec := plan(t, d, "c", arn1)
+		rec := f.plan(d, "c", arn1)
 		mustGrant(t, d, "c", rec)
-		clk.pass(time.Hour)
+		f.anHour(clk)
 		// Everything has drifted that can.
-		r := f.roles[role1]
-		r.id, r.created, r.trust, r.policies = "AROAOTHER", f.now(), "{}", map[string]string{}
-		delete(r.tags, "hub_cluster_name")
-		f.after = die(n)
-		survived := survive(t, func() error { return d.Grant(context.Background(), "c", rec) })
-		f.after = nil
+		f.remakeRole(func(r *fakeaws.Role) {
+			r.Trust, r.Policies = irsa.NoTrustPolicy().JSON(), nil
+			delete(r.Tags, "hub_cluster_name")
+		})
+		survived := f.dies(n, func() error { return d.Grant(t.Context(), "c", rec) })
 		next, _ := newDriver(t, f, Config{})
 		mustGrant(t, next, "c", rec)
 		mustWork(t, f, "c")
@@ -220,17 +191,15 @@ func TestCrash_AfterEachCallOfARepair(t *testing.T) {
 func TestCrash_AfterEachCallOfRevoke(t *testing.T) {
 	for n := 1; ; n++ {
 		for _, grantAgain := range []bool{true, false} {
-			f := newFakeAWS()
+			f := newHubAWS(t)
 			d, _ := newDriver(t, f, Config{})
-			rec := plan(t, d, "c", arn1)
+			rec := f.plan(d, "c", arn1)
 			mustGrant(t, d, "c", rec)
-			f.roles[role1].policies["more"], f.roles[role1].attached = "{}", []string{"arn:aws:iam::aws:policy/X"}
-			f.after = die(n)
-			survived := survive(t, func() error { return d.Revoke(context.Background(), "c", rec) })
-			if n >= slices.Index(lastRevoke, "UpdateAssumeRolePolicy")+1 && f.roles[role1] != nil && !irsa.Equivalent(f.roles[role1].trust, irsa.NoTrustPolicy().JSON()) {
+			f.changeRole(giveMore)
+			survived := f.dies(n, func() error { return d.Revoke(t.Context(), "c", rec) })
+			if role, there := f.role(); n >= slices.Index(lastRevoke, "UpdateAssumeRolePolicy")+1 && there && !irsa.Equivalent(role.Trust, irsa.NoTrustPolicy().JSON()) {
 				t.Errorf("after %d calls the role can still be assumed", n)
 			}
-			f.after = nil
 			next, _ := newDriver(t, f, Config{})
 			if grantAgain {
 				if err := next.Grant(t.Context(), "c", rec); err != nil && warningOf(err) == "" {
@@ -248,7 +217,6 @@ func TestCrash_AfterEachCallOfRevoke(t *testing.T) {
 }
 
 func TestFailure_OfEachCallIsMadeGoodByTheNextTry(t *testing.T) {
-	throttled := &smithy.GenericAPIError{Code: "Throttling"}
 	for _, do := range []struct {
 		name  string
 		calls []string
@@ -259,18 +227,19 @@ func TestFailure_OfEachCallIsMadeGoodByTheNextTry(t *testing.T) {
 			func(d *Driver) func(context.Context, string, driver.Record) error { return d.Revoke }},
 	} {
 		for _, name := range do.calls {
-			f := newFakeAWS()
+			f := newHubAWS(t)
 			d, clk := newDriver(t, f, Config{})
-			rec := plan(t, d, "c", arn1)
+			rec := f.plan(d, "c", arn1)
 			if do.name == "revoke" {
 				mustGrant(t, d, "c", rec)
 				clk.pass(time.Hour)
 			}
-			f.before = failing(name, throttled)
-			if err := do.run(d)(t.Context(), "c", rec); !errors.Is(err, throttled) || errors.Is(err, driver.ErrTerminal) {
+			mend := f.failing(name, "Throttling", "so it is")
+			var cause smithy.APIError
+			if err := do.run(d)(t.Context(), "c", rec); !errors.As(err, &cause) || cause.ErrorMessage() != "so it is" || errors.Is(err, driver.ErrTerminal) {
 				t.Errorf("%s, %s: got %v", do.name, name, err)
 			}
-			f.before = nil
+			mend()
 			if err := do.run(d)(t.Context(), "c", rec); err != nil {
 				t.Errorf("%s, %s: %v", do.name, name, err)
 			}
@@ -281,20 +250,20 @@ func TestFailure_OfEachCallIsMadeGoodByTheNextTry(t *testing.T) {
 }
 
 func TestRevoke_OfARoleThatCannotBeSeenYetIsTriedAgain(t *testing.T) {
-	f := newFakeAWS()
+	f := newHubAWS(t)
 	d, clk := newDriver(t, f, Config{})
-	rec := plan(t, d, "c", arn1)
+	rec := f.plan(d, "c", arn1)
 	mustGrant(t, d, "c", rec)
-	f.before = failing("GetRole", &iamtypes.NoSuchEntityException{})
+	mend := f.failing("GetRole", "NoSuchEntity", "")
 	if err := d.Revoke(t.Context(), "c", rec); err == nil || errors.Is(err, driver.ErrTerminal) {
 		t.Errorf("got %v", err)
 	}
-	f.before = nil
+	mend()
 	mustRevoke(t, d, "c", rec)
 	f.mustBeEmpty(t)
 	// A role that others have deleted holds up nothing.
 	mustGrant(t, d, "c", rec)
-	delete(f.roles, role1)
+	f.removeRole()
 	clk.pass(2 * time.Minute)
 	mustRevoke(t, d, "c", rec)
 	f.mustBeEmpty(t)
@@ -302,20 +271,20 @@ func TestRevoke_OfARoleThatCannotBeSeenYetIsTriedAgain(t *testing.T) {
 
 // A process does not know what the one before it made a moment ago, and IAM may not show.
 func TestRevoke_ByANewProcessLeavesNothingThatIAMDoesNotShowYet(t *testing.T) {
-	f := newFakeAWS()
+	f := newHubAWS(t)
 	before, _ := newDriver(t, f, Config{})
-	rec := plan(t, before, "c", arn1)
+	rec := f.plan(before, "c", arn1)
 	mustGrant(t, before, "c", rec)
-	f.roles[role1].unseen = true
+	mend := f.failing("GetRole", "NoSuchEntity", "")
 	d, clk := newDriver(t, f, Config{})
 	d.settle = newSettling(clk)
 	if err := d.Revoke(t.Context(), "c", rec); err == nil || errors.Is(err, driver.ErrTerminal) {
 		t.Errorf("got %v", err)
 	}
-	if len(f.entries) > 0 {
+	if len(f.entries()) > 0 {
 		t.Error("the access is left")
 	}
-	f.roles[role1].unseen = false
+	mend()
 	mustRevoke(t, d, "c", rec)
 	f.mustBeEmpty(t)
 	clk.pass(2 * settleTime)

@@ -1,0 +1,54 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fakeaws
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+)
+
+// InProcess is a client that reaches this server without a network: for tests with many calls, and for testing/synctest bubbles, where
+// nobody may wait for a network. The server itself is started outside of the bubble, and knows the time inside.
+func (s *Server) InProcess() *http.Client { return &http.Client{Transport: inProcess{s}} }
+
+type inProcess struct{ server *Server }
+
+// RoundTrip implements http.RoundTripper. What the server gets was written as to a network, so it sees the same.
+func (p inProcess) RoundTrip(request *http.Request) (*http.Response, error) {
+	var wire bytes.Buffer
+	if err := request.Write(&wire); err != nil {
+		return nil, err
+	}
+	received, err := http.ReadRequest(bufio.NewReader(&wire))
+	if err != nil {
+		return nil, err
+	}
+	answered := make(chan *httptest.ResponseRecorder, 1)
+	go func() {
+		var w *httptest.ResponseRecorder
+		defer func() {
+			if r := recover(); r != nil && r != http.ErrAbortHandler {
+				panic(r)
+			}
+			answered <- w
+		}()
+		recorder := httptest.NewRecorder()
+		p.server.ServeHTTP(recorder, received.WithContext(request.Context()))
+		w = recorder
+	}()
+	select {
+	case w := <-answered:
+		if w == nil { // it was cut off
+			return nil, io.ErrUnexpectedEOF
+		}
+		response := w.Result()
+		response.Request = request
+		return response, nil
+	case <-request.Context().Done():
+		return nil, request.Context().Err()
+	}
+}
