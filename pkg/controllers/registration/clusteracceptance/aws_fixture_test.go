@@ -66,6 +66,7 @@ func newAWSFixture(t *testing.T, access awsirsa.Access, clusters ...string) *aws
 		t.Setenv(key, value)
 	}
 	f.sdk = must(awsirsa.LoadConfig(t.Context(), awsRegion))(t)
+	f.sdk.HTTPClient = f.aws.InProcess()
 	f.kube = kubefake.NewClientset(&corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "aws-auth"}, Data: map[string]string{"mapRoles": noNodes},
 	})
