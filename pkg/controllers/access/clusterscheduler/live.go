@@ -28,9 +28,8 @@ const reloadInterval = 2 * time.Second
 
 // LiveConfig is the configuration as its files say. A change that makes it invalid is logged, and does not count.
 type LiveConfig struct {
-	files    []string
-	interval time.Duration
-	current  atomic.Pointer[Config]
+	files   []string
+	current atomic.Pointer[Config]
 	// loaded are the files that current is from, seen those that were read last.
 	loaded, seen []byte
 
@@ -46,7 +45,7 @@ var (
 
 // NewLiveConfig reads the files, of which later ones count more. Start keeps up with them.
 func NewLiveConfig(files []string) (*LiveConfig, error) {
-	l := &LiveConfig{files: files, interval: reloadInterval}
+	l := &LiveConfig{files: files}
 	if _, err := l.reload(); err != nil {
 		return nil, fmt.Errorf("--scheduler-config: %w", err)
 	}
@@ -89,7 +88,7 @@ func (l *LiveConfig) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
 func (l *LiveConfig) Start(ctx context.Context) error {
-	ticker := time.NewTicker(l.interval)
+	ticker := time.NewTicker(reloadInterval)
 	defer ticker.Stop()
 	var complaint string
 	for {

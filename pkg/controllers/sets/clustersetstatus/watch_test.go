@@ -4,6 +4,7 @@
 package clustersetstatus
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -178,10 +179,9 @@ func (s *server) send(kind, name string) {
 
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(wait.ForeverTestTimeout); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out: %s", what)
-		}
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, wait.ForeverTestTimeout, true, func(context.Context) (bool, error) { return done(), nil })
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
 	}
 }
 
