@@ -162,3 +162,13 @@ func only(t *testing.T, p *Provider, program string, uid types.UID) int {
 	}
 	return pids[0]
 }
+
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, testTimeout, true, func(context.Context) (bool, error) {
+		return done(), nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}

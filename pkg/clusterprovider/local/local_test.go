@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,7 +25,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
@@ -117,12 +117,16 @@ func TestProvider(t *testing.T) {
 	}
 
 	t.Log("Processes that were killed are started again, with all that they had")
-	changed := make(chan types.NamespacedName, 100)
+	changed, hasLooked := make(chan types.NamespacedName, 100), make(chan struct{})
+	var looked sync.Once
 	watching, end := context.WithCancel(ctx)
 	defer end()
 	go p.Watch(watching, func(name types.NamespacedName) { changed <- name },
-		func(context.Context) (sets.Set[types.UID], error) { return sets.New(blue.UID, green.UID), nil })
-	time.Sleep(2 * lookInterval)
+		func(context.Context) (sets.Set[types.UID], error) {
+			looked.Do(func() { close(hasLooked) })
+			return sets.New(blue.UID, green.UID), nil
+		})
+	<-hasLooked // what runs is known before it is asked what exists
 	// noticed waits until each of these clusters is to be looked at again, and no other is.
 	noticed := func(want ...*v1alpha1.Cluster) {
 		t.Helper()
@@ -231,16 +235,6 @@ func TestProvider(t *testing.T) {
 		t.Fatal(err)
 	}
 	nothingLeft(t, p, green)
-}
-
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, testTimeout, true, func(context.Context) (bool, error) {
-		return done(), nil
-	})
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
 }
 
 // loopbackOnly returns the port of a cluster.

@@ -19,6 +19,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/localserver"
@@ -46,16 +47,14 @@ func runProvider(dir string, uid types.UID) error {
 	object := newCluster("blue")
 	object.UID = uid
 	fmt.Println("begins")
-	for ctx := context.Background(); ; time.Sleep(10 * time.Millisecond) {
+	return wait.PollUntilContextCancel(context.Background(), 10*time.Millisecond, true, func(ctx context.Context) (_ bool, err error) {
 		if os.Getenv("REMOVE") != "" {
 			_, err = p.Remove(ctx, object, clusterprovider.Profile{})
 		} else {
 			_, err = p.Ensure(ctx, object, clusterprovider.Profile{})
 		}
-		if err != nil {
-			return err
-		}
-	}
+		return false, err
+	})
 }
 
 // providerCommand is a provider of one cluster as a process of its own.
@@ -65,7 +64,8 @@ func providerCommand(dir string, uid types.UID, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestKill kills providers while they make a cluster and while they remove it, at whatever step they are.
+// TestKill kills providers while they make a cluster and while they remove it, at each step. What they leave are processes and locks of
+// them, so the test needs real ones.
 func TestKill(t *testing.T) {
 	options := testOptions(t)
 	options.EndWithProvider = false
@@ -79,7 +79,8 @@ func TestKill(t *testing.T) {
 			}
 		}
 	})
-	killed := func(after time.Duration, env ...string) {
+	// killed kills a provider as soon as it has come to a step.
+	killed := func(step string, reached func() bool, env ...string) {
 		t.Helper()
 		cmd := providerCommand(options.Dir, object.UID, env...)
 		var complaint strings.Builder
@@ -94,20 +95,25 @@ func TestKill(t *testing.T) {
 		if _, err := io.ReadFull(out, make([]byte, len("begins"))); err != nil {
 			t.Errorf("the provider does not begin: %v", err)
 		}
-		time.Sleep(after)
+		err = wait.PollUntilContextTimeout(t.Context(), time.Millisecond, testTimeout, true, func(context.Context) (bool, error) { return reached(), nil })
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		if complaint.Len() > 0 {
-			t.Errorf("after %s: %s", after, complaint.String())
+		if err != nil || complaint.Len() > 0 {
+			t.Errorf("at %s: %v, %s", step, err, complaint.String())
 		}
 		for _, program := range []string{"etcd", apiServer, controllerManager} {
 			if pids := processes(t, program, options.Dir); len(pids) > 1 {
-				t.Fatalf("after %s %s runs %d times", after, program, len(pids))
+				t.Fatalf("after %s %s runs %d times", step, program, len(pids))
 			}
 		}
 	}
-	for _, after := range []time.Duration{0, 2, 5, 10, 20, 40, 80, 120, 200, 400, 800, 1600, 3000, 5000} {
-		killed(after * time.Millisecond)
+	folder := filepath.Join("clusters", string(object.UID))
+	for _, file := range []string{ // in the order in which they are made
+		"", "owner", folder, folder + "/cluster.json", folder + "/pki/" + clientCA + ".crt", folder + "/" + controllerManager + ".kubeconfig", "etcd/pki", "etcd/etcd.json",
+		"etcd/etcd.lock", "etcd/etcd.cmdline", "etcd/etcd.pid", folder + "/" + apiServer + ".lock", folder + "/" + apiServer + ".cmdline", folder + "/" + apiServer + ".pid",
+		folder + "/" + controllerManager + ".lock", folder + "/" + controllerManager + ".pid",
+	} {
+		killed(file, func() bool { return exists(filepath.Join(options.Dir, file)) })
 	}
 	p := newProvider(t, options)
 	ensure(t, p, object)
@@ -117,9 +123,16 @@ func TestKill(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, after := range []time.Duration{0, 1, 3, 10, 30} {
-		killed(after*time.Millisecond, "REMOVE=yes")
+	ended := func(program string) func() bool {
+		return func() bool {
+			running, err := p.cluster(object.UID).process(program).Running()
+			return err == nil && !running
+		}
 	}
+	killed("the beginning", func() bool { return true }, "REMOVE=yes")
+	killed("the end of "+controllerManager, ended(controllerManager), "REMOVE=yes")
+	killed("the end of "+apiServer, ended(apiServer), "REMOVE=yes")
+	killed("the end", func() bool { return !exists(filepath.Join(options.Dir, folder)) }, "REMOVE=yes")
 	p = newProvider(t, options)
 	if gone, err := p.Remove(t.Context(), object, clusterprovider.Profile{}); err != nil || !gone {
 		t.Fatalf("gone: %t, %v", gone, err)

@@ -34,6 +34,9 @@ func (p *Provider) Watch(
 	ctx context.Context, changed func(types.NamespacedName), exist func(context.Context) (sets.Set[types.UID], error),
 ) {
 	p.changed.Store(&changed)
+	// What runs by now is known before anything else is done, so that no end of it is missed.
+	running := map[localserver.Process]bool{}
+	p.look(ctx, running, changed)
 	go wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := p.prune(ctx, exist); err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "What is left of Clusters that are gone cannot be removed yet")
@@ -41,7 +44,6 @@ func (p *Provider) Watch(
 	}, clusterprovider.ResyncInterval)
 	probed := map[localserver.Process]probes{}
 	go wait.UntilWithContext(ctx, func(ctx context.Context) { p.probe(ctx, probed, answerTimeout) }, probeInterval)
-	running := map[localserver.Process]bool{}
 	wait.UntilWithContext(ctx, func(ctx context.Context) { p.look(ctx, running, changed) }, lookInterval)
 }
 
