@@ -28,6 +28,8 @@ import (
 const testTimeout = 3 * time.Minute
 
 // testOptions are those of a provider whose processes die with the test, however it ends.
+// The tests with them need real ones: that processes are started, found, kept and ended is what this provider is about, and only a
+// real kube-apiserver says whom it trusts.
 func testOptions(t *testing.T) Options {
 	t.Helper()
 	bin := os.Getenv("TEST_BIN_DIR")
