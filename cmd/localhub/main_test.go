@@ -29,7 +29,7 @@ func TestTopologyFlags(t *testing.T) {
 	}
 }
 
-// TestReached: whoever started a hub finds each kubeconfig in what is said at the end.
+// TestReached: what is said after a start names each kubeconfig.
 func TestReached(t *testing.T) {
 	config := localhub.Config{Dir: filepath.Join(t.TempDir(), "hub")}
 	hub, err := localhub.Open(config)

@@ -82,7 +82,7 @@ func (o *initOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The names are for this alone, so what is there is taken over, whoever has prepared the hub before.
+	// The names are for this alone, so what is there is taken over, whatever has prepared the hub before.
 	objects := &remote.Applier{Client: c, Strategy: remote.ServerSideApply(deploy.ManagedBy), Adopt: true}
 	for _, object := range deploy.Bootstrap(o.listCSRs) {
 		have, err := objects.Get(ctx, object)

@@ -28,7 +28,7 @@ type Config struct {
 	Dir string
 	// BinDir is where the binaries are.
 	BinDir string
-	// Root is the repository, for the examples that whoever starts a hub loads. This package does not need it.
+	// Root is the repository, for examples that a caller loads. This package does not need it.
 	Root string
 	// Detach lets the processes live on when this one ends. Without it they die with it.
 	Detach bool

@@ -19,8 +19,8 @@ import (
 // etcdDialTimeout bounds how long a client may take to connect.
 const etcdDialTimeout = 30 * time.Second
 
-// Etcd is an etcd of one member or of several, which share its certificates. It has a CA for each trust: whoever trusts a CA
-// lets in all that it signs.
+// Etcd is an etcd of one member or of several, which share its certificates. It has a CA for each trust, since
+// all that a trusted CA signs is let in.
 type Etcd struct {
 	Members []EtcdMember
 	// Certificates has those that are named below.

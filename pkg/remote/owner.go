@@ -50,14 +50,14 @@ func (o Owner) mark(object client.Object) {
 	}
 }
 
-// NotOurs is why an object is not applied where there is somebody else's.
+// NotOurs is the error of applying an object in the place of another owner's.
 type NotOurs struct {
 	Object ID
 	Owner  Owner
 }
 
 func (e *NotOurs) Error() string {
-	return fmt.Sprintf("it exists already, and is somebody else's: delete it, or hand it over by adding the labels %s", labels.Set(e.Owner.Labels))
+	return fmt.Sprintf("it exists already and has another owner: delete it, or hand it over by adding the labels %s", labels.Set(e.Owner.Labels))
 }
 
 // Recreating is that an object is to be replaced, and the old one is still there.

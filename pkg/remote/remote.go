@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package remote applies objects to a cluster, each with its owner, and takes them away again. What is somebody else's is
-// never changed, and nothing is written that is there already.
+// Package remote applies objects to a cluster, each with its owner, and takes them away again. Objects of other owners are
+// never changed, and an object that is as wanted is not written.
 package remote
 
 import (
@@ -57,7 +57,7 @@ type Applier struct {
 	Owner  Owner
 	// Strategy is how objects are made and changed.
 	Strategy Strategy
-	// Adopt changes what is somebody else's, too. It is for names that nobody uses for another purpose.
+	// Adopt changes objects of other owners, too. It is for names that have one purpose only.
 	Adopt bool
 }
 
@@ -72,8 +72,8 @@ func (a *Applier) Get(ctx context.Context, object client.Object) (client.Object,
 	return have, nil
 }
 
-// Look gets an object that is to be applied, and refuses what is somebody else's: whoever looks at all objects first begins nothing
-// that cannot be completed.
+// Look gets an object that is to be applied, and refuses one of another owner. A caller that looks at all objects first begins
+// nothing that it cannot complete.
 func (a *Applier) Look(ctx context.Context, object client.Object) (client.Object, error) {
 	have, err := a.Get(ctx, object)
 	if err == nil && have != nil {
@@ -82,7 +82,7 @@ func (a *Applier) Look(ctx context.Context, object client.Object) (client.Object
 	return have, err
 }
 
-// mayChange refuses what is somebody else's. Namespaces are never refused: they are used as they are.
+// mayChange refuses objects of other owners. Namespaces are never refused: they are used as they are.
 func (a *Applier) mayChange(have client.Object) error {
 	if a.Owner.Owns(have) || a.Adopt || isNamespace(have) {
 		return nil
@@ -95,9 +95,9 @@ func isNamespace(object client.Object) bool {
 }
 
 // ApplyAll brings objects to what they should be, in their order; have are those that are known to be there. It ends with the first
-// that it cannot: a binding that comes after a role, or a ServiceAccount, of somebody else would give the rights of that role, or
-// give them to that account. Of the namespaces that are given, those are made that an object needs. They have no labels, and are
-// never deleted: others may use them, too.
+// object that it cannot apply: if that is a role or a ServiceAccount of another owner, a binding after it would give the rights
+// of that role, or give rights to that account. Of the given namespaces, it makes those that an object needs. They have no labels,
+// and are never deleted: others may use them, too.
 func (a *Applier) ApplyAll(ctx context.Context, objects []client.Object, have map[ID]client.Object, namespaces ...string) error {
 	for _, want := range objects {
 		err := a.Apply(ctx, want, have[IDOf(want)])
@@ -115,8 +115,8 @@ func (a *Applier) ApplyAll(ctx context.Context, objects []client.Object, have ma
 	return nil
 }
 
-// Apply brings one object to what it should be: have is what is there, or nil if nothing is known to be. Where that is not so any
-// more, what is there by now is looked at, and judged anew.
+// Apply brings one object to what it should be: have is what is there, or nil if nothing is known to be. If that has changed
+// meanwhile, Apply gets what is there now, and decides anew.
 func (a *Applier) Apply(ctx context.Context, want, have client.Object) error {
 	want = copyOf(want)
 	a.Owner.mark(want)
@@ -164,7 +164,7 @@ func (a *Applier) recreate(ctx context.Context, want, have client.Object, why st
 	return err
 }
 
-// delete deletes an object, if it is still as it was read: it may be another of this name by now, or somebody else's.
+// delete deletes an object, if it is still as it was read: by now it may be another of this name, or another owner's.
 func (a *Applier) delete(ctx context.Context, have client.Object) error {
 	uid, version := have.GetUID(), have.GetResourceVersion()
 	return client.IgnoreNotFound(a.Client.Delete(ctx, have, client.Preconditions{UID: &uid, ResourceVersion: &version},
@@ -184,7 +184,8 @@ func (a *Applier) Delete(ctx context.Context, have client.Object) (ours bool, er
 	return false, nil
 }
 
-// Prune deletes what is ours of some kinds, in their order, and is not wanted; if nothing is, that is all of ours. It returns the rest.
+// Prune deletes the owner's objects of some kinds, in their order, that are not wanted: all of them if nothing is wanted. It
+// returns the rest.
 func (a *Applier) Prune(ctx context.Context, kinds []schema.GroupVersionKind, wanted []client.Object) (map[ID]client.Object, error) {
 	have, keep := map[ID]client.Object{}, sets.New[ID]()
 	for _, object := range wanted {

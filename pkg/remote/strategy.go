@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Strategy makes an object if have is nil, and otherwise brings what is there to what is wanted. It holds only for what have
-// says: whoever comes in between has it fail, with a conflict or because the object exists already. It may change what it is given.
+// Strategy makes an object if have is nil, and otherwise changes what is there to what is wanted. It writes only if what is there is
+// still have: after a change by others it fails, with a conflict or because the object exists already. It may change its arguments.
 type Strategy func(ctx context.Context, c client.Client, want, have client.Object) error
 
 // Update replaces all that an object is about, so that nothing stays of what others have put there. Their metadata stays.
@@ -39,7 +39,7 @@ func Update(ctx context.Context, c client.Client, want, have client.Object) erro
 // copyContent copies what an object is about.
 func copyContent(from, to client.Object) error {
 	switch from := from.(type) {
-	case *corev1.ServiceAccount: // what it has is of those who make its tokens
+	case *corev1.ServiceAccount: // its fields are written by those who make its tokens
 	case *rbacv1.Role:
 		to.(*rbacv1.Role).Rules = from.Rules
 	case *rbacv1.ClusterRole:
@@ -59,8 +59,8 @@ func copyContent(from, to client.Object) error {
 // and answers with a conflict where there is one.
 const notYet = "1"
 
-// ServerSideApply has the server change the fields that are given and no others, also where they are somebody else's by now.
-// A server writes nothing if that changes nothing. Objects are unstructured: others have fields that nobody has given.
+// ServerSideApply has the server change the given fields and no others, also fields that have another manager by now. A server
+// writes nothing if that changes nothing. Objects are unstructured: typed ones would give fields that were never set.
 func ServerSideApply(manager string) Strategy {
 	return func(ctx context.Context, c client.Client, want, have client.Object) error {
 		given, ok := want.(*unstructured.Unstructured)

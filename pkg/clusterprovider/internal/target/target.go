@@ -72,7 +72,7 @@ func (t *Target) Make(ctx context.Context, wanted *rights.Rights, have map[remot
 	var recreating *remote.Recreating
 	switch {
 	case errors.As(err, &notOurs):
-		// Whoever asks for access is not told how to make it theirs.
+		// The requester of access is not told how to hand the object over.
 		return hub.Because(hub.ReasonNotManaged, fmt.Errorf("%s: it exists but does not contain the expected management labels, "+
 			"so it is somebody else's and is left alone", notOurs.Object))
 	case errors.As(err, &recreating):
