@@ -14,17 +14,17 @@ import (
 // The example's provider, whose profile is dev.local.default.
 const providerEnvironment, providerName = "dev", "local"
 
-func accessExample(config localhub.Config, name string) string {
-	return filepath.Join(config.Root, "artifacts", "examples", "access", name)
+func accessExample(root, name string) string {
+	return filepath.Join(root, "artifacts", "examples", "access", name)
 }
 
 func accessLoaded(hub *localhub.Hub) string { return filepath.Join(hub.Dir(), "access-loaded") }
 
 // startProvider starts the provider of clusters on this machine. The first time it asks for one, and for access to it: what a
 // user has made of them since stays.
-func startProvider(ctx context.Context, hub *localhub.Hub, config localhub.Config) error {
+func startProvider(ctx context.Context, hub *localhub.Hub, root string) error {
 	say("Starting a provider of clusters, %s", providerName)
-	if err := kubectl(ctx, hub, "apply", "--server-side", "--force-conflicts", "-f", accessExample(config, "provider.yaml")); err != nil {
+	if err := kubectl(ctx, hub, "apply", "--server-side", "--force-conflicts", "-f", accessExample(root, "provider.yaml")); err != nil {
 		return err
 	}
 	if err := hub.StartLocalProvider(ctx, providerEnvironment, providerName); err != nil {
@@ -35,7 +35,7 @@ func startProvider(ctx context.Context, hub *localhub.Hub, config localhub.Confi
 	}
 	say("Asking it for a cluster, teams/blue, and for access to that, teams/ann")
 	return kubectl(ctx, hub, "apply", "--server-side",
-		"-f", accessExample(config, "cluster.yaml"), "-f", accessExample(config, "accessrequest.yaml"))
+		"-f", accessExample(root, "cluster.yaml"), "-f", accessExample(root, "accessrequest.yaml"))
 }
 
 // awaitAccess waits until the example's cluster can be used. Later it may be gone, or what a user has made of it.

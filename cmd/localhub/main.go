@@ -31,19 +31,19 @@ func main() {
 }
 
 func command() *cobra.Command {
-	config := localhub.Config{Detach: true, Log: say}
+	config, repository := localhub.Config{Detach: true, Log: say}, ""
 	root := &cobra.Command{
 		Use: "localhub", Short: "Run a hub on this machine, in the background",
 		SilenceUsage: true, SilenceErrors: true, DisableSuggestions: true, // an error is one line
 	}
 	root.PersistentFlags().StringVar(&config.Dir, "dir", "_output/hub", "Directory of the hub: its data, kubeconfigs and logs.")
 	root.PersistentFlags().StringVar(&config.BinDir, "bin-dir", "_output/bin", "Directory of the binaries.")
-	root.PersistentFlags().StringVar(&config.Root, "root", ".", "Directory of the repository.")
+	root.PersistentFlags().StringVar(&repository, "root", ".", "Directory of the repository, for the example.")
 	start := &cobra.Command{Use: "up", Short: "Start what does not run or has changed, and load an example at the first time", Args: cobra.NoArgs,
 		Long: "Start what does not run or has changed, and load an example at the first time.\n\n" +
 			"Without flags a new hub has one process of each kind, and a hub that is there keeps what it has.",
 		Example: "  localhub up\n  localhub up --fronts=2 --hub-apiservers=2 --etcd-members=3\n  localhub up --clusters=2",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return up(cmd.Context(), config) }}
+		RunE:    func(cmd *cobra.Command, _ []string) error { return up(cmd.Context(), config, repository) }}
 	topologyFlags(start.Flags(), &config)
 	root.AddCommand(
 		start,
@@ -73,8 +73,8 @@ func topologyFlags(flags *pflag.FlagSet, config *localhub.Config) {
 
 func say(format string, args ...any) { fmt.Printf("  "+format+" …\n", args...) }
 
-func up(ctx context.Context, config localhub.Config) error {
-	scheduler, err := filepath.Abs(accessExample(config, "scheduler.yaml"))
+func up(ctx context.Context, config localhub.Config, root string) error {
+	scheduler, err := filepath.Abs(accessExample(root, "scheduler.yaml"))
 	if err != nil {
 		return err
 	}
@@ -83,10 +83,10 @@ func up(ctx context.Context, config localhub.Config) error {
 	if err != nil {
 		return err
 	}
-	if err := loadFleet(ctx, hub, config.Root); err != nil {
+	if err := loadFleet(ctx, hub, root); err != nil {
 		return err
 	}
-	if err := startProvider(ctx, hub, config); err != nil {
+	if err := startProvider(ctx, hub, root); err != nil {
 		return err
 	}
 	if err := startManaged(ctx, hub, config); err != nil {

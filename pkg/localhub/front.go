@@ -30,7 +30,7 @@ func open(config Config) (*Hub, error) {
 	if config.Log == nil {
 		config.Log = func(string, ...any) {}
 	}
-	for _, dir := range []*string{&config.Dir, &config.BinDir, &config.Root} {
+	for _, dir := range []*string{&config.Dir, &config.BinDir} {
 		absolute, err := filepath.Abs(*dir)
 		if err != nil {
 			return nil, err

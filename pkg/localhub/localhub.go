@@ -28,8 +28,6 @@ type Config struct {
 	Dir string
 	// BinDir is where the binaries are.
 	BinDir string
-	// Root is the repository, for examples that a caller loads. This package does not need it.
-	Root string
 	// Detach lets the processes live on when this one ends. Without it they die with it.
 	Detach bool
 

@@ -93,7 +93,7 @@ func TestRun_RestartsWhatHasChanged(t *testing.T) {
 
 // TestStart_ThatFailsLeavesRunningWhatRan: an error of `make up` is no reason to take a hub from its users.
 func TestStart_ThatFailsLeavesRunningWhatRan(t *testing.T) {
-	config := Config{Dir: t.TempDir(), BinDir: t.TempDir(), Root: t.TempDir()}
+	config := Config{Dir: t.TempDir(), BinDir: t.TempDir()}
 	if err := os.WriteFile(filepath.Join(config.BinDir, procEtcd), []byte("#!/bin/sh\nexec sleep 600\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func (b *bench) withAccess(ctx context.Context, measure func(*accessing, context
 // start starts a cluster, and the provider that admits it.
 func (a *accessing) start(ctx context.Context) error {
 	a.steps.step("Starting a cluster and the provider")
-	config := localhub.Config{Dir: filepath.Join(a.config.Dir, "cluster"), BinDir: a.config.BinDir, Root: a.config.Root, Plain: true,
+	config := localhub.Config{Dir: filepath.Join(a.config.Dir, "cluster"), BinDir: a.config.BinDir, Plain: true,
 		UnsafeNoFsync: a.config.UnsafeNoFsync}
 	err := os.MkdirAll(config.Dir, 0o700)
 	if err != nil {

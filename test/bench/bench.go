@@ -80,7 +80,7 @@ func (b *bench) withHub(ctx context.Context, adapt func(*localhub.Config) error,
 		}
 	}
 	b.config = localhub.Config{
-		Dir: dir, BinDir: bin, Root: o.root, ExternalEtcd: o.externalEtcd, UnsafeNoFsync: o.noFsync,
+		Dir: dir, BinDir: bin, ExternalEtcd: o.externalEtcd, UnsafeNoFsync: o.noFsync,
 		Log: func(format string, args ...any) { b.steps.step(format, args...) },
 		// The clusters of the fleet are not accepted. They are counted all the same, as on every hub.
 		HubAPIServerArgs: []string{"--max-pending-clusters=1000000"},

@@ -38,7 +38,7 @@ import (
 type options struct {
 	fleet, rounds, lists, writers, watchers, moves, restarts int
 
-	only, binDir, hubBinDir, output, root, profileDir, resourceVersion string
+	only, binDir, hubBinDir, output, profileDir, resourceVersion string
 
 	externalEtcd, noFsync, status, serversOnly, keep bool
 	timeout                                          time.Duration
@@ -64,7 +64,6 @@ func main() {
 	flag.StringVar(&o.binDir, "bin-dir", "_output/bin", "Directory of the binaries.")
 	flag.StringVar(&o.hubBinDir, "hub-bin-dir", "", "Directory of our binaries, if they are not in --bin-dir.")
 	flag.StringVar(&o.output, "output", "_output/bench", "Directory of the results, and of the hub while it runs.")
-	flag.StringVar(&o.root, "root", ".", "Directory of the repository.")
 	flag.StringVar(&o.profileDir, "profile-dir", "", "Directory for profiles of hub-apiserver, which they slow down.")
 	flag.StringVar(&o.resourceVersion, "resource-version", "", `resourceVersion of the lists: "" is the latest, 0 any.`)
 	flag.BoolVar(&o.externalEtcd, "external-etcd", false, "Give hub-apiserver an etcd outside of its process.")

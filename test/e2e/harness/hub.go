@@ -86,7 +86,7 @@ func HubConfig(dir string) localhub.Config {
 		bin = filepath.Join(Root, "_output", "bin")
 	}
 	return localhub.Config{
-		Dir: dir, BinDir: bin, Root: Root, UnsafeNoFsync: true,
+		Dir: dir, BinDir: bin, UnsafeNoFsync: true,
 		// The tests of other things than registration are alone with their clusters.
 		HubControllerManagerArgs: []string{"--registration-drivers=", "--access-controllers="},
 	}

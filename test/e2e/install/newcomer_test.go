@@ -61,7 +61,7 @@ func (n *newcomer) run(t *testing.T, name string, args ...string) (string, error
 
 func (n *newcomer) localhub(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	root := harness.Must(filepath.Abs(harness.HubConfig("").Root))(t)
+	root := harness.Must(filepath.Abs(harness.Root))(t)
 	return n.run(t, filepath.Join(n.bin, "localhub"), append([]string{"--dir", n.dir, "--bin-dir", n.bin, "--root", root}, args...)...)
 }
 
@@ -216,7 +216,7 @@ func (n *newcomer) wantAccess(t *testing.T, out string) {
 			t.Errorf("there is no line %s:\n%s", want, out)
 		}
 	}
-	n.kubectl(t, "apply", "-f", harness.Must(filepath.Abs(filepath.Join(harness.HubConfig("").Root, "artifacts/examples/access/clusterrequest.yaml")))(t))
+	n.kubectl(t, "apply", "-f", harness.Must(filepath.Abs(filepath.Join(harness.Root, "artifacts/examples/access/clusterrequest.yaml")))(t))
 	n.kubectl(t, "wait", "-n", "teams", "clusterrequests", "--all", "--for=jsonpath={.status.phase}=Granted")
 	harness.Contains(t, n.kubectl(t, "get", "-n", "teams", "clusterrequest", "shop", "-o", "jsonpath={.status.cluster.name}"), "blue")
 	own := n.kubectl(t, "get", "-n", "teams", "clusterrequest", "preview", "-o", "jsonpath={.status.cluster.name}")
