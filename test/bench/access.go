@@ -24,6 +24,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
 	"github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
@@ -42,7 +43,8 @@ var (
 
 const (
 	providerNamespace, teams = "openmcp-system", "teams"
-	providerUser             = "system:serviceaccount:" + providerNamespace + ":cluster-provider"
+	providerAccount          = "cluster-provider-kubeconfig"
+	providerUser             = "system:serviceaccount:" + providerNamespace + ":" + providerAccount
 
 	openmcp         = "/apis/clusters.openmcp.cloud/v1alpha1"
 	profilesPath    = openmcp + "/clusterprofiles"
@@ -102,13 +104,17 @@ func (a *accessing) start(ctx context.Context) error {
 	if err := apply(a.target.Kubectl(ctx, "apply", "--server-side", "-f", "-"), targetManifest); err != nil {
 		return err
 	}
-	if err := a.apply(ctx, accessManifest); err != nil {
+	deployed, err := deployedProvider()
+	if err != nil {
+		return err
+	}
+	if err := a.apply(ctx, append(deployed, accessManifest)...); err != nil {
 		return err
 	}
 	if a.clusterAdmin, a.clusterToken, err = account(ctx, a.target.AdminConfig(), "kube-system", "provider-admin"); err != nil {
 		return err
 	}
-	cluster, token, err := account(ctx, a.hub.AdminConfig(), providerNamespace, "cluster-provider")
+	cluster, token, err := account(ctx, a.hub.AdminConfig(), providerNamespace, providerAccount)
 	if err != nil {
 		return err
 	}
@@ -124,6 +130,22 @@ func (a *accessing) start(ctx context.Context) error {
 	}
 	a.others = a.otherPIDs
 	return a.provider.start(ctx)
+}
+
+// deployedProvider is what is deployed for the provider. Its pods are not started, since nothing runs them here.
+func deployedProvider() (manifests [][]byte, err error) {
+	objects, err := deploy.ClusterProvider{}.Objects()
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range objects {
+		manifest, err := object.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		manifests = append(manifests, manifest)
+	}
+	return manifests, nil
 }
 
 func (a *accessing) stop() {
