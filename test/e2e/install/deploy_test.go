@@ -6,6 +6,7 @@ package install
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -135,9 +136,11 @@ func TestDeploy_PartsFitTogether(t *testing.T) {
 						continue
 					}
 					get := probe.HTTPGet
-					if code := probed(t, name, get.Path); code != http.StatusOK {
-						t.Errorf("the %s probe asks for %s and gets %d", what, get.Path, code)
-					}
+					// A kubelet asks again, too: who has just become the leader is not ready until its controllers run.
+					harness.Eventually(t, "the "+what+" probe that asks for "+get.Path, func(context.Context) (bool, error) {
+						code := probed(t, name, get.Path)
+						return harness.Holds(code == http.StatusOK, code)
+					})
 					port, by := portOf(c, get.Port), cmp.Or(get.Scheme, corev1.URISchemeHTTP)
 					if port != listens || by != scheme || get.Host != "" {
 						t.Errorf("the %s probe asks port %s of %q by %s, the container listens on %s by %s", what, port, get.Host, by, listens, scheme)
