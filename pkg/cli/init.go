@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
@@ -43,7 +44,7 @@ const (
 type initOptions struct {
 	tokenOptions
 	waiting
-	listCSRs bool
+	upstream bool
 }
 
 func (g *global) newInitCommand() *cobra.Command {
@@ -61,9 +62,11 @@ kubectl hub init --registration-auth=awsirsa --hub-cluster-arn arn:aws:eks:eu-we
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.addTo(cmd)
-	cmd.Flags().BoolVar(&o.listCSRs, "agents-list-csrs", false,
-		"Let bootstrap tokens list and watch all certificate requests of the hub, and get every ManagedCluster. Open Cluster Management's agents "+
-			"need this, hub-agent does not. hub-controller-manager has the same flag for agents that have joined.")
+	cmd.Flags().BoolVar(&o.upstream, "upstream-agents", false,
+		"Let Open Cluster Management's agents join: bootstrap tokens can list and watch all certificate requests of the hub, and get every "+
+			"ManagedCluster. hub-agent does not need this. For agents that have joined, hub-controller-manager has --agents-list-csrs.")
+	cmd.Flags().BoolVar(&o.upstream, "agents-list-csrs", false, "")
+	_ = cmd.Flags().MarkDeprecated("agents-list-csrs", "use --upstream-agents") // it is there
 	o.addWait(cmd.Flags(), "the hub serves its API and its controllers run")
 	return cmd
 }
@@ -84,7 +87,7 @@ func (o *initOptions) run(ctx context.Context) error {
 	}
 	// The names are for this alone, so what is there is taken over, whatever has prepared the hub before.
 	objects := &remote.Applier{Client: c, Strategy: remote.ServerSideApply(deploy.ManagedBy), Adopt: true}
-	for _, object := range deploy.Bootstrap(o.listCSRs) {
+	for _, object := range deploy.Bootstrap(o.upstream) {
 		have, err := objects.Get(ctx, object)
 		if err == nil {
 			err = objects.Apply(ctx, object, have)
@@ -93,6 +96,7 @@ func (o *initOptions) run(ctx context.Context) error {
 			return fmt.Errorf("making %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
+	o.leaveUpstreams(ctx, c)
 	if slices.Contains(o.auths, authCSR) {
 		if err := o.tryCertificate(ctx, h); err != nil {
 			o.warn("the hub issues no client certificates, so no cluster can join by %s: %v", authCSR, err)
@@ -103,6 +107,37 @@ func (o *initOptions) run(ctx context.Context) error {
 			strings.Join(o.auths, ","), o.hubARN)
 	}
 	return o.print(ctx, h, "The hub is prepared for clusters to join.\n\n")
+}
+
+// upstreams is the name that earlier versions gave to the role of bootstrap tokens and to its binding. It is that of upstream's
+// operator, whose role has more rules.
+const upstreams = "open-cluster-management:bootstrap"
+
+// leaveUpstreams removes what an earlier version has made under upstream's name, unless others have written to it, too. A hub without
+// that is prepared all the same.
+func (o *initOptions) leaveUpstreams(ctx context.Context, c client.Client) {
+	for _, kind := range []string{"ClusterRoleBinding", "ClusterRole"} {
+		have := &metav1.PartialObjectMetadata{}
+		have.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
+		err := c.Get(ctx, client.ObjectKey{Name: upstreams}, have)
+		others := slices.DeleteFunc(slices.Clone(have.ManagedFields), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == deploy.ManagedBy })
+		switch {
+		case apierrors.IsNotFound(err), err == nil && len(others) == len(have.ManagedFields):
+			continue
+		case err == nil && len(others) > 0:
+			o.warn("%s %s has rules of an earlier kubectl hub init, which upstream's agents may not join with: if this hub had "+
+				"Open Cluster Management's operator, delete it, and let the operator make it again", kind, upstreams)
+			continue
+		case err == nil:
+			uid, version := have.GetUID(), have.GetResourceVersion()
+			err = c.Delete(ctx, have, client.Preconditions{UID: &uid, ResourceVersion: &version})
+		}
+		if err != nil {
+			o.warn("%s %s of an earlier kubectl hub init stays: %v", kind, upstreams, err)
+			continue
+		}
+		_, _ = fmt.Fprintf(o.ErrOut, "Removed %s %s of an earlier kubectl hub init\n", kind, upstreams)
+	}
 }
 
 // awaitHub waits if that is wanted for the API and, because the controllers make it, for the default set.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
@@ -180,6 +182,45 @@ func TestInit_PreparesTheHub(t *testing.T) {
 		t.Error("the certificate request of the test is left")
 	}
 	says(t, s.bodies["PUT "+trial+"/approval"], `"type":"Approved"`, `"reason":"Trial"`)
+}
+
+// The role of bootstrap tokens has been under upstream's name. What is only ours goes, and what upstream's operator has is left to it.
+func TestInit_LeavesUpstreamsRoleAlone(t *testing.T) {
+	for name, test := range map[string]struct {
+		managers   []string
+		left, warn bool
+	}{
+		"of an earlier version":   {managers: []string{deploy.ManagedBy}},
+		"upstream's":              {managers: []string{"registration-operator"}, left: true},
+		"upstream's, overwritten": {managers: []string{"registration-operator", deploy.ManagedBy}, left: true, warn: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, config := newPrepared(t)
+			meta := metav1.ObjectMeta{Name: upstreams}
+			for _, manager := range test.managers {
+				meta.ManagedFields = append(meta.ManagedFields, metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply})
+			}
+			const path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/" + upstreams
+			s.put(&rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole"}, ObjectMeta: meta})
+			before := s.get(path)
+			_, stderr, err := run(t, config, "init", "--upstream-agents")
+			if err != nil {
+				t.Fatal(err)
+			}
+			after := s.get(path)
+			if left := after != nil; left != test.left || left && !reflect.DeepEqual(before, after) {
+				t.Errorf("the role is left: %v, want %v: %v", left, test.left, after)
+			}
+			if strings.Contains(stderr, "let the operator make it again") != test.warn || strings.Contains(stderr, "Removed ClusterRole") == test.left {
+				t.Errorf("it says %s", stderr)
+			}
+			for _, object := range deploy.Bootstrap(true) {
+				if s.get(pathOf(object.Object)) == nil {
+					t.Errorf("there is no %s %s", object.GetKind(), object.GetName())
+				}
+			}
+		})
+	}
 }
 
 func TestInit_SaysThatTheHubIssuesNoCertificates(t *testing.T) {

@@ -5,7 +5,6 @@ package deploy
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -82,33 +81,14 @@ func (p ClusterProvider) Split(namespace string) (hub, management []*unstructure
 	return hub, management, nil
 }
 
-// Bootstrap is what a hub needs for clusters to join it. It has all that was there before of the same names. listCSRs lets
-// bootstrap tokens list and watch all certificate requests, and get every cluster, as upstream's agents do: they make their
-// cluster only after they have seen that it is not there.
-func Bootstrap(listCSRs bool) []*unstructured.Unstructured {
+// Bootstrap is what a hub needs for clusters to join it. upstream adds what Open Cluster Management's agents need.
+func Bootstrap(upstream bool) []*unstructured.Unstructured {
 	objects, err := build(nil, "bootstrap")
+	if err == nil && upstream {
+		objects, err = build(objects, "upstream-agents")
+	}
 	if err != nil {
 		panic(err) // it is a part of this program
 	}
-	for _, o := range objects {
-		if listCSRs && o.GetKind() == "ClusterRole" {
-			allow(o, "certificatesigningrequests", "list", "watch")
-			allow(o, "managedclusters", "get")
-		}
-	}
 	return objects
-}
-
-// allow adds verbs to the rule of a resource.
-func allow(role *unstructured.Unstructured, resource string, verbs ...string) {
-	rules, _, _ := unstructured.NestedSlice(role.Object, "rules")
-	for _, rule := range rules {
-		rule := rule.(map[string]any)
-		resources, _, _ := unstructured.NestedStringSlice(rule, "resources")
-		if slices.Equal(resources, []string{resource}) {
-			has, _, _ := unstructured.NestedStringSlice(rule, "verbs")
-			_ = unstructured.SetNestedStringSlice(rule, append(has, verbs...), "verbs")
-		}
-	}
-	_ = unstructured.SetNestedSlice(role.Object, rules, "rules")
 }

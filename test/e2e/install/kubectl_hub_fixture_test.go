@@ -65,7 +65,7 @@ func attackWith(t *testing.T, h *localhub.Hub, token string) {
 			return err
 		},
 		"remove its own role": func() error {
-			return kubeClient.RbacV1().ClusterRoles().Delete(ctx, "open-cluster-management:bootstrap", metav1.DeleteOptions{})
+			return kubeClient.RbacV1().ClusterRoles().Delete(ctx, "clusterhub:bootstrap", metav1.DeleteOptions{})
 		},
 	} {
 		if err := attack(); !apierrors.IsForbidden(err) {

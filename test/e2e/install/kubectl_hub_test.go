@@ -122,7 +122,7 @@ func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
 		left := difference(inventory(t, h), hubBefore)
 		left = slices.DeleteFunc(left, func(name string) bool {
 			// What init makes, and what kube-controller-manager makes in its namespace.
-			return strings.Contains(name, "open-cluster-management:bootstrap") || strings.HasPrefix(name, "Namespace open-cluster-management") ||
+			return strings.Contains(name, "clusterhub:bootstrap") || strings.HasPrefix(name, "Namespace open-cluster-management") ||
 				strings.Contains(name, "open-cluster-management/")
 		})
 		return harness.Holds(len(left) == 0, left)
