@@ -12,7 +12,7 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -24,6 +24,7 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clustercertificates"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	clusterfake "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/fake"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
@@ -150,17 +151,17 @@ func decidedByHub(t *testing.T, cluster *clusterv1.ManagedCluster, request *cert
 	cluster.ResourceVersion, request.ResourceVersion = "", ""
 	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, registration.AnnotationAcceptedAt, time.Now().UTC().Format(time.RFC3339))
 	// What pkg/controllers/registration/clusteracceptance makes of the acceptance.
-	record := map[string]string{
-		registration.AnnotationDriver: "csr", registration.AnnotationClusterUID: string(cluster.UID), registration.AnnotationGranted: "2030-01-01T00:00:00Z",
-		registration.AnnotationKey: agentcsr.PlannedKey(cluster.Annotations), registration.AnnotationRequesters: cluster.Annotations[registration.AnnotationRequesters],
-	}
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: registration.ClusterRole("c1"), Annotations: record}}
+	kept := record.New("c1")
+	record.Record{
+		Driver: "csr", UID: cluster.UID, Granted: time.Now(),
+		Key: agentcsr.PlannedKey(cluster.Annotations), Requesters: cluster.Annotations[registration.AnnotationRequesters],
+	}.Write(kept)
 	scheme := runtime.NewScheme()
-	types := runtime.NewSchemeBuilder(clusterv1.AddToScheme, certificatesv1.AddToScheme, rbacv1.AddToScheme)
+	types := runtime.NewSchemeBuilder(clusterv1.AddToScheme, certificatesv1.AddToScheme, corev1.AddToScheme)
 	if err := types.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	builder := ctrlfake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster, request, role).WithInterceptorFuncs(interceptor.Funcs{
+	builder := ctrlfake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster, request, kept).WithInterceptorFuncs(interceptor.Funcs{
 		SubResourceUpdate: func(ctx context.Context, c client.Client, _ string, obj client.Object, _ ...client.SubResourceUpdateOption) error {
 			approved = agentcsr.Approval(obj.(*certificatesv1.CertificateSigningRequest)) != nil
 			return nil

@@ -7,13 +7,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
 // What a name of a cluster makes must not be what another thing is called already.
 func TestCheckName_RefusesWhatWouldBeSharedByAll(t *testing.T) {
-	shared := map[string]bool{AgentClusterRole: true, WorkClusterRole: true, ManagedClustersGroup: true}
-	for _, name := range []string{"registration", "work", "managed-clusters", "c1", "default", "workload"} {
-		collides := shared[ClusterRole(name)] || shared[ClusterGroup(name)] || shared[AWSGroup(name)]
+	shared := map[string]bool{AgentClusterRole: true, WorkClusterRole: true, ManagedClustersGroup: true, cluster.RecordNamespace: true}
+	for _, name := range []string{"registration", "work", "managed-clusters", "clusterhub-registration", "c1", "default", "workload"} {
+		collides := shared[ClusterRole(name)] || shared[ClusterGroup(name)] || shared[AWSGroup(name)] || shared[name]
 		if refused := CheckName(name) != nil; refused != collides {
 			t.Errorf("%s: refused %t, collides %t", name, refused, collides)
 		}

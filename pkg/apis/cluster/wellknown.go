@@ -23,10 +23,13 @@ const (
 // it. A cluster that was accepted from the start has none: it was not there before, to be asked for.
 const AcceptedAtAnnotation = "registration.clusterhub.dev/accepted-at"
 
+// RecordNamespace is the namespace in which the hub remembers what it has accepted clusters with.
+const RecordNamespace = "clusterhub-registration"
+
 // ReservedNames are names that no cluster may have, because what the hub makes for it by its name is there already, for all
-// clusters: the ClusterRole of a cluster "work" would be the role of all work agents, and the group of a cluster
-// "managed-clusters" the one that all of them are in.
-var ReservedNames = []string{"managed-clusters", "registration", "work"}
+// clusters: the ClusterRole of a cluster "work" would be the role of all work agents, the group of a cluster
+// "managed-clusters" the one that all of them are in, and the namespace of the last one that of all records.
+var ReservedNames = []string{"managed-clusters", "registration", "work", RecordNamespace}
 
 // IsReservedLabel tells whether a label key takes the permission "create managedclusters/label".
 func IsReservedLabel(key string) bool {

@@ -31,6 +31,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/awsirsa"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/csr"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/leftoverclusters"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -156,7 +157,9 @@ func ofClusters() map[client.Object]cache.ByObject {
 	}
 	only := cache.ByObject{Label: labels.NewSelector().Add(*labelled)}
 	return map[client.Object]cache.ByObject{
-		&corev1.Namespace{}:                         only,
+		&corev1.Namespace{}: only,
+		// A process may read no other ConfigMaps.
+		&corev1.ConfigMap{}:                         {Namespaces: map[string]cache.Config{record.Namespace: {LabelSelector: only.Label}}},
 		&rbacv1.ClusterRole{}:                       only,
 		&rbacv1.ClusterRoleBinding{}:                only,
 		&rbacv1.RoleBinding{}:                       only,
@@ -174,6 +177,7 @@ func newMapper(config *rest.Config, httpClient *http.Client) (meta.RESTMapper, e
 	}
 	known := meta.NewDefaultRESTMapper(nil)
 	known.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
+	known.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
 	known.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), meta.RESTScopeRoot)
 	known.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"), meta.RESTScopeRoot)
 	known.Add(rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), meta.RESTScopeNamespace)

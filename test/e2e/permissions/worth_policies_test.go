@@ -22,66 +22,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
-
-const (
-	inspector  = registration.InspectorClusterRole
-	clusterMap = "open-cluster-management:managedcluster:" // begins the names of the roles and bindings of clusters
-	apiService = "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1alpha1.view.clusterhub.dev}}"
-)
-
-func managedCluster(name string) string {
-	return fmt.Sprintf("{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: %s}}", name)
-}
-
-func namespaceOf(name, labels, annotations string) string {
-	return fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {%s}, annotations: {%s}}}", name, labels, annotations)
-}
-
-func clusterNamespace(name, cluster string) string {
-	return namespaceOf(name, registration.ClusterNameLabel+": "+cluster, registration.AnnotationMade+": "+cluster)
-}
-
-// labelOf is the label of what belongs to a cluster by its name.
-func labelOf(name string) string {
-	if cluster, ok := strings.CutPrefix(name, clusterMap); ok {
-		return fmt.Sprintf("%s: %q", registration.ClusterNameLabel, cluster)
-	}
-	return ""
-}
-
-func roleOf(name, rules string) string {
-	return fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: %q, labels: {%s}}, rules: [%s]}`,
-		name, labelOf(name), rules)
-}
-
-func clusterBinding(name, role, subject string) string {
-	return fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: %q, labels: {%s}},
-		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %q}, subjects: [%s]}`, name, labelOf(name), role, subject)
-}
-
-func bindingIn(namespace, name, role, subject string) string {
-	return fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {namespace: %q, name: %q},
-		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %q}, subjects: [%s]}`, namespace, name, role, subject)
-}
-
-func leaseOf(namespace, name string) string {
-	return fmt.Sprintf("{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {namespace: %s, name: %s}}", namespace, name)
-}
-
-func secretOf(namespace, name, secretType, of string) string {
-	return fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {namespace: %s, name: %s, annotations: {kubernetes.io/service-account.name: %q}},
-		type: %s, stringData: {tls.crt: a, tls.key: a}}`, namespace, name, of, secretType)
-}
-
-func asUser(name string) string {
-	return fmt.Sprintf("{apiGroup: rbac.authorization.k8s.io, kind: User, name: %q}", name)
-}
-func asGroup(name string) string {
-	return fmt.Sprintf("{apiGroup: rbac.authorization.k8s.io, kind: Group, name: %q}", name)
-}
 
 const (
 	self       = "system:serviceaccount:clusterhub-system:" + managerSA
@@ -98,6 +42,7 @@ func (w *worth) accept() {
 	as := surely{w.as(managerSA)}
 	as.dry = false
 	as.create(clusterNamespace("c1", "c1"))
+	as.create(recordOf("c1", "driver: csr, record: '', cluster-uid: a"))
 	as.create(roleOf(clusterMap+"c1", agentRules))
 	as.create(clusterBinding(clusterMap+"c1", clusterMap+"c1", asGroup(registration.ClusterGroup("c1"))+","+asGroup(registration.AWSGroup("c1"))))
 	as.create(bindingIn("c1", clusterMap+"c1:registration", registration.AgentClusterRole, asGroup(registration.ClusterGroup("c1"))))
@@ -168,6 +113,20 @@ func TestWorth_OfHubControllerManager(t *testing.T) {
 		"a role without the cluster's label": as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"labels":null}}`),
 		"a role with another's label":        as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"labels":{"`+registration.ClusterNameLabel+`":"c2"}}}`),
 
+		// What is remembered.
+		"remember what is no cluster":     as.create(recordOf("managed-clusters", "driver: csr")),
+		"… by a name with dots":           as.create(recordOf("a.b", "driver: csr")),
+		"remember without a label":        as.create(configMap(record.Namespace, "c3", "", "driver: csr")),
+		"… with another's":                as.create(configMap(record.Namespace, "c3", registration.ClusterNameLabel+": c1", "driver: csr")),
+		"… with one more":                 as.patch(recordOf("c1", ""), `{"metadata":{"labels":{"a":"b"}}}`),
+		"remember other things":           as.create(recordOf("c3", "kubeconfig: a")),
+		"remember them in bytes":          as.patch(recordOf("c1", ""), `{"binaryData":{"a":"YQ=="}}`),
+		"have it collected as garbage":    as.patch(recordOf("c1", ""), `{"metadata":`+goneOwner+`}`),
+		"have it stay as it is":           as.patch(recordOf("c1", ""), `{"immutable":true}`),
+		"delete what is no record":        as.delete(configMap(record.Namespace, "kube-root-ca.crt", "", "")),
+		"a ConfigMap somewhere else":      as.create(configMap("clusterhub-system", "c3", registration.ClusterNameLabel+": c3", "driver: csr")),
+		"change the ConfigMaps of others": as.patch(configMap("team", "kube-root-ca.crt", "", ""), `{"data":{"driver":"csr"}}`),
+
 		// In namespaces.
 		"read the Secrets of kube-system":    as.create(bindingIn("kube-system", inspector, inspector, asUser(self))),
 		"read those of a team":               as.create(bindingIn("team", inspector, inspector, asUser(self))),
@@ -209,18 +168,20 @@ func TestWorth_OfHubControllerManager(t *testing.T) {
 		w.want(managerSA, what, false, err)
 	}
 	for what, err := range map[string]error{
-		"shut an agent out":        as.patch(roleOf(clusterMap+"c1", ""), `{"rules":null}`),
-		"let agents see requests":  as.patch(roleOf(clusterMap+"c1", ""), `{"rules":[{"apiGroups":["certificates.k8s.io"],"resources":["certificatesigningrequests"],"verbs":["create","get","list","watch"]}]}`),
-		"remember what it granted": as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"annotations":{"`+registration.AnnotationGranted+`":"now"}}}`),
-		"delete a cluster's role":  as.delete(roleOf(clusterMap+"c1", "")),
-		"its binding":              as.delete(clusterBinding(clusterMap+"c1", "", "")),
-		"the agents' bindings":     as.delete(bindingIn("c1", clusterMap+"c1:work", "", "")),
-		"give its sight back":      as.delete(bindingIn("c1", inspector, "", "")),
-		"the Lease":                as.delete(leaseOf("c1", registration.LeaseName)),
-		"a namespace that it made": as.delete(namespaceOf("c1", "", "")),
-		"agents in an adopted one": as.create(bindingIn("adopted", clusterMap+"adopted:work", registration.WorkClusterRole, asGroup(registration.ClusterGroup("adopted")))),
-		"taint a cluster":          as.patch(managedCluster("c2"), `{"spec":{"taints":[{"key":"a","effect":"NoSelect"}]}}`),
-		"hold a cluster":           as.patch(managedCluster("c2"), `{"metadata":{"finalizers":["`+registration.Finalizer+`"]}}`),
+		"shut an agent out":              as.patch(roleOf(clusterMap+"c1", ""), `{"rules":null}`),
+		"let agents see requests":        as.patch(roleOf(clusterMap+"c1", ""), `{"rules":[{"apiGroups":["certificates.k8s.io"],"resources":["certificatesigningrequests"],"verbs":["create","get","list","watch"]}]}`),
+		"remember what it granted":       as.patch(recordOf("c1", ""), `{"data":{"granted":"now"}}`),
+		"forget a cluster":               as.delete(recordOf("c1", "")),
+		"forget what an older hub wrote": as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"annotations":{"registration.clusterhub.dev/driver":null}}}`),
+		"delete a cluster's role":        as.delete(roleOf(clusterMap+"c1", "")),
+		"its binding":                    as.delete(clusterBinding(clusterMap+"c1", "", "")),
+		"the agents' bindings":           as.delete(bindingIn("c1", clusterMap+"c1:work", "", "")),
+		"give its sight back":            as.delete(bindingIn("c1", inspector, "", "")),
+		"the Lease":                      as.delete(leaseOf("c1", registration.LeaseName)),
+		"a namespace that it made":       as.delete(namespaceOf("c1", "", "")),
+		"agents in an adopted one":       as.create(bindingIn("adopted", clusterMap+"adopted:work", registration.WorkClusterRole, asGroup(registration.ClusterGroup("adopted")))),
+		"taint a cluster":                as.patch(managedCluster("c2"), `{"spec":{"taints":[{"key":"a","effect":"NoSelect"}]}}`),
+		"hold a cluster":                 as.patch(managedCluster("c2"), `{"metadata":{"finalizers":["`+registration.Finalizer+`"]}}`),
 		// What it is worth beyond its task.
 		"read Secrets in a namespace that it made": as.list("Secret", "c1"),
 		"bring every cluster to look gone":         as.patchStatus(managedCluster("c2"), `{"status":{"conditions":[]}}`),
@@ -254,11 +215,12 @@ func TestWorth_OfHubCertificateApprover(t *testing.T) {
 		by := actor{worth: w, Client: harness.Must(client.New(config, client.Options{}))(t)}
 		surely{by}.create(w.request(name, cluster, subject))
 		requests := harness.Kube(t, w.hub.UserConfig(w.users[approverSA].name, w.users[approverSA].groups...)).CertificatesV1().CertificateSigningRequests()
-		request := harness.Must(requests.Get(t.Context(), name, metav1.GetOptions{}))(t)
+		request := harness.Must(w.admin.CertificatesV1().CertificateSigningRequests().Get(t.Context(), name, metav1.GetOptions{}))(t)
 		request.Status.Conditions = append(request.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 			Type: decision, Status: corev1.ConditionTrue, Reason: "Test"})
 		return harness.ErrorOf(requests.UpdateApproval(t.Context(), name, request, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}}))
 	}
+	pinned := strings.Repeat("a", 64)
 	const approved, denied = certificatesv1.CertificateApproved, certificatesv1.CertificateDenied
 	agent := w.users[hubAgent].name
 	for what, err := range map[string]error{
@@ -270,11 +232,22 @@ func TestWorth_OfHubCertificateApprover(t *testing.T) {
 		"approve what no cluster asks": decide("none", "", agent, approved),
 		"deny what others ask":         decide("denied", "c1", agent, denied),
 		"give an agent rights":         as.patch(roleOf(clusterMap+"c1", ""), `{"rules":[{"apiGroups":["certificates.k8s.io"],"resources":["certificatesigningrequests"],"verbs":["create"]}]}`),
-		"say what a cluster is":        as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"annotations":{"`+registration.AnnotationGranted+`":"now"}}}`),
-		"say who may ask":              as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"annotations":{"registration.clusterhub.dev/requesters":"eve"}}}`),
-		"say another thing of a role":  as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"true"}}}`),
 		"label a role":                 as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}}`),
+		"annotate one":                 as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"annotations":{"registration.clusterhub.dev/key-sha256":"`+pinned+`"}}}`),
 		"change a shared role":         as.patch(roleOf(registration.AgentClusterRole, ""), `{"metadata":{"annotations":{"registration.clusterhub.dev/a":"b"}}}`),
+		"say what a cluster is":        as.patch(recordOf("c1", ""), `{"data":{"granted":"now"}}`),
+		"say who may ask":              as.patch(recordOf("c1", ""), `{"data":{"requesters":"eve"}}`),
+		"say another thing":            as.patch(recordOf("c1", ""), `{"data":{"a":"b"}}`),
+		"forget what a cluster is":     as.patch(recordOf("c1", ""), `{"data":{"driver":null}}`),
+		"pin what is no key":           as.patch(recordOf("c1", ""), `{"data":{"key-sha256":"00"}}`),
+		"annotate a record":            as.patch(recordOf("c1", ""), `{"metadata":{"annotations":{"a":"b"}}}`),
+		"label it":                     as.patch(recordOf("c1", ""), `{"metadata":{"labels":{"a":"b"}}}`),
+		"hold it":                      as.patch(recordOf("c1", ""), `{"metadata":{"finalizers":["example.com/held"]}}`),
+		"make it stay":                 as.patch(recordOf("c1", ""), `{"immutable":true}`),
+		"make a record":                as.create(recordOf("c2", "driver: csr")),
+		"delete one":                   as.delete(recordOf("c1", "")),
+		"change what is no record":     as.patch(configMap(record.Namespace, "kube-root-ca.crt", "", ""), `{"data":{"key-sha256":"`+pinned+`"}}`),
+		"change other ConfigMaps":      as.patch(configMap("kube-system", "extension-apiserver-authentication", "", ""), `{"data":{"key-sha256":"`+pinned+`"}}`),
 		"say what a cluster runs":      as.patchStatus(managedCluster("c1"), `{"status":{"version":{"kubernetes":"v1.0.0"}}}`),
 		"label a cluster":              as.update(managedCluster("c1"), "b", "metadata", "labels", "a"),
 		"say how a cluster is":         as.patchStatus(managedCluster("c1"), `{"status":{"conditions":[{"type":"HubAcceptedManagedCluster","status":"True","reason":"a","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`),
@@ -284,7 +257,8 @@ func TestWorth_OfHubCertificateApprover(t *testing.T) {
 		w.want(approverSA, what, false, err)
 	}
 	for what, err := range map[string]error{
-		"remember a key": as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"annotations":{"registration.clusterhub.dev/key-sha256":"00","registration.clusterhub.dev/key-since":"now"}}}`),
+		"remember a key":                as.patch(recordOf("c1", ""), `{"data":{"key-sha256":"`+pinned+`","key-since":"2030-01-01T00:00:00Z"}}`),
+		"remember that it is undecided": as.patch(recordOf("c1", ""), `{"data":{"key-sha256":"undecided","key-since":"2030-01-01T00:00:00Z"}}`),
 		"say that a request waits": as.patchStatus(managedCluster("c1"), `{"status":{"conditions":[{"type":"ClientCertificateRequestWaits","status":"True",
 			"reason":"a","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`),
 		// What it is worth beyond its task: a policy cannot see whom a request asks to be.

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
@@ -92,7 +93,7 @@ func (w *worth) awaitPolicies() {
 	for as, attack := range map[string]func() error{
 		apiserverSA: func() error { return w.as(apiserverSA).patch(apiService, `{"spec":{"versionPriority":99}}`) },
 		approverSA: func() error {
-			return w.as(approverSA).update(managedCluster("c1"), "a", "metadata", "annotations", "a")
+			return w.as(approverSA).patchStatus(managedCluster("c1"), `{"status":{"version":{"kubernetes":"v1.0.0"}}}`)
 		},
 	} {
 		harness.Eventually(w.T, "the policies are in force", func(context.Context) (bool, error) {
@@ -260,8 +261,8 @@ func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
 		{"delete", clusters + "/managedclusters/", "", "c1"}:                             nil,
 		{"create", clusters + "/managedclusters/label", "", harness.SetLabel + ":prod"}:  nil,
 		{"create", clusters + "/managedclustersets/bind", "", "prod"}:                    nil,
-		{"update", clusters + "/managedclusters/", "", "c2"}:                             {managerSA, approverSA},
-		{"update", clusters + "/managedclusters/", "", "c1"}:                             {managerSA, approverSA, hubAgent},
+		{"update", clusters + "/managedclusters/", "", "c2"}:                             {managerSA},
+		{"update", clusters + "/managedclusters/", "", "c1"}:                             {managerSA, hubAgent},
 		{"create", openmcp + "/accessrequests/", "default", ""}:                          nil,
 		{"create", openmcp + "/accessrequests/token", "default", "a"}:                    nil,
 		{"access", openmcp + "/clusters/", "default", "a"}:                               nil,
@@ -271,11 +272,15 @@ func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
 		// What policies hold to its task.
 		{"approve", certificates + "/signers/", "", registration.SignerName}:                {approverSA},
 		{"update", certificates + "/certificatesigningrequests/approval", "", "a"}:          {approverSA},
-		{"create", certificates + "/certificatesigningrequests/", "", ""}:                   {managerSA, approverSA, hubAgent, bootstrap},
+		{"create", certificates + "/certificatesigningrequests/", "", ""}:                   {managerSA, hubAgent, bootstrap},
 		{"create", rbac + "/clusterrolebindings/", "", ""}:                                  {managerSA},
 		{"create", rbac + "/rolebindings/", "kube-system", ""}:                              {managerSA},
 		{"create", rbac + "/clusterroles/", "", ""}:                                         {managerSA},
-		{"patch", rbac + "/clusterroles/", "", "a"}:                                         {managerSA, approverSA},
+		{"patch", rbac + "/clusterroles/", "", "a"}:                                         {managerSA},
+		{"patch", "/configmaps/", record.Namespace, "c1"}:                                   {managerSA, approverSA},
+		{"create", "/configmaps/", record.Namespace, ""}:                                    {managerSA},
+		{"delete", "/configmaps/", record.Namespace, "c1"}:                                  {managerSA},
+		{"get", "/configmaps/", record.Namespace, "c1"}:                                     {managerSA, approverSA},
 		{"bind", rbac + "/clusterroles/", "", registration.InspectorClusterRole}:            {managerSA},
 		{"delete", "/namespaces/", "", "default"}:                                           {managerSA},
 		{"create", "/namespaces/", "", ""}:                                                  {managerSA, spokeAgent},

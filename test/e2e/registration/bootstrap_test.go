@@ -28,6 +28,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	clusterclient "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/pkg/registration"
@@ -335,8 +336,8 @@ func (b *bootstrapThief) rival(t *testing.T) {
 	}
 	harness.Eventually(t, "the one that the admin has chosen is let in", func(context.Context) (bool, error) { return b.issued(t, agents), nil })
 	harness.Eventually(t, "its key is pinned", func(ctx context.Context) (bool, error) {
-		role, err := harness.Kube(t, b.hub.AdminConfig()).RbacV1().ClusterRoles().Get(ctx, registration.ClusterRole(both), metav1.GetOptions{})
-		return err == nil && len(role.Annotations[registration.AnnotationKey]) == 2*sha256.Size, err
+		kept, err := harness.Kube(t, b.hub.AdminConfig()).CoreV1().ConfigMaps(record.Namespace).Get(ctx, both, metav1.GetOptions{})
+		return err == nil && len(record.Of(kept).Key) == 2*sha256.Size, err
 	})
 }
 

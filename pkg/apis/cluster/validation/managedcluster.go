@@ -38,7 +38,7 @@ func ValidateManagedCluster(c *cluster.ManagedCluster) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&c.ObjectMeta, false, apivalidation.NameIsDNSLabel, field.NewPath("metadata"))
 	if slices.Contains(cluster.ReservedNames, c.Name) {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), c.Name,
-			"is reserved for roles and groups of the hub: choose another name, such as "+c.Name+"-1"))
+			"is reserved for roles, groups and namespaces of the hub: choose another name, such as "+c.Name+"-1"))
 	}
 	errs = append(errs, boundClusterSpec(&c.Spec, &cluster.ManagedClusterSpec{}, field.NewPath("spec"))...)
 	return append(errs, validateManagedClusterSpec(&c.Spec, field.NewPath("spec"))...)

@@ -126,7 +126,7 @@ func TestValidateManagedCluster_TheNameIsADNSLabel(t *testing.T) {
 		"c1": true, "1": true, "a-b": true, strings.Repeat("x", 63): true,
 		"a.b": false, "A": false, "a_b": false, "-a": false, "a-": false, "*": false, "a/b": false,
 		strings.Repeat("x", 64): false, "c:d": false, "ü": false,
-		"work": false, "registration": false, "managed-clusters": false, "work-1": true, "default": true,
+		"work": false, "registration": false, "managed-clusters": false, "clusterhub-registration": false, "work-1": true, "default": true,
 	} {
 		// Upstream misses bad names of clusters without client configurations.
 		for _, spec := range []cluster.ManagedClusterSpec{{}, validCluster().Spec} {

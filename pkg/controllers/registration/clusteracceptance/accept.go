@@ -12,23 +12,22 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
 // accept gives an accepted cluster what it needs. Each step finds out by itself whether it has been done.
 func (r *Reconciler) accept(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
-	role, pinned, err := r.pin(ctx, cluster)
+	kept, pinned, err := r.pin(ctx, cluster)
 	if err != nil {
 		return err
 	}
@@ -39,18 +38,18 @@ func (r *Reconciler) accept(ctx context.Context, cluster *clusterv1.ManagedClust
 	if err := r.ensureNamespace(ctx, cluster.Name); err != nil {
 		return err
 	}
-	if role, err = r.ensureRole(ctx, cluster.Name, role, pinned); err != nil {
+	if kept, err = r.ensureRecord(ctx, cluster.Name, kept, pinned); err != nil {
 		return err
 	}
-	if err := r.ensureBindings(ctx, cluster); err != nil {
+	if err := r.ensureRights(ctx, cluster); err != nil {
 		return err
 	}
-	note, next, err := r.grant(ctx, cluster, role)
+	note, next, err := r.grant(ctx, cluster, kept)
 	if err != nil {
 		return err
 	}
 	message := registration.MessageAccepted
-	for _, note := range []string{note, r.changed(cluster, pinned)} {
+	for _, note := range []string{note, r.changed(cluster, record.Of(kept))} {
 		if note != "" {
 			message += ". " + note
 		}
@@ -64,150 +63,136 @@ func (r *Reconciler) accept(ctx context.Context, cluster *clusterv1.ManagedClust
 	return nil
 }
 
-// pin returns what the cluster is accepted with: what its ClusterRole says, or, the first time, what its driver plans.
-// What is left of an earlier acceptance is revoked before.
-func (r *Reconciler) pin(ctx context.Context, cluster *clusterv1.ManagedCluster) (*rbacv1.ClusterRole, record, error) {
-	role := clusterRole(cluster.Name)
-	err := r.client.Get(ctx, client.ObjectKeyFromObject(role), role)
-	if kit.IsGone(err) {
-		role, err = nil, nil
+// pin returns what the cluster is accepted with: what its record says, or, the first time, what its driver plans. What is left of
+// an earlier acceptance is revoked before.
+func (r *Reconciler) pin(ctx context.Context, cluster *clusterv1.ManagedCluster) (*corev1.ConfigMap, record.Record, error) {
+	kept, err := record.Get(ctx, r.client, cluster.Name)
+	if err != nil {
+		return nil, record.Record{}, err
+	}
+	pinned := record.Of(kept)
+	older := false
+	if kept == nil {
+		older, err = r.move(ctx, cluster.Name)
+	}
+	if err == nil && (older || kept != nil && (pinned.Granted.IsZero() || pinned.UID != cluster.UID || pinned.Revoking)) {
+		// A driver is going to be called, for which the cache may be too old.
+		kept, err = r.liveRecord(ctx, cluster.Name)
+		pinned = record.Of(kept)
 	}
 	if err != nil {
-		return nil, record{}, err
+		return nil, record.Record{}, err
 	}
-	pinned := recordOf(role)
-	if role != nil && (pinned.granted.IsZero() || pinned.uid != cluster.UID || pinned.revoking) {
-		// A driver is going to be called, for which the cache may be too old.
-		if role, err = r.liveRole(ctx, cluster.Name); err != nil {
-			return nil, record{}, err
-		}
-		pinned = recordOf(role)
-	}
-	if pinned.driver != "" && (pinned.revoking || pinned.uid != cluster.UID) {
+	if pinned.Driver != "" && (pinned.Revoking || pinned.UID != cluster.UID) {
 		// It was denied, or is another cluster's. Only when all of that is gone, it may have something new.
-		if role, err = r.reduce(ctx, role, deniedRules(cluster.Name)); err != nil {
-			return nil, record{}, err
+		if err := r.beginRevocation(ctx, kept); err != nil {
+			return nil, record.Record{}, err
 		}
-		if role, err = r.revoke(ctx, cluster.Name, role); err != nil {
-			return nil, record{}, err
+		if err := r.reduceRole(ctx, cluster.Name); err != nil {
+			return nil, record.Record{}, err
 		}
-		pinned = recordOf(role)
+		if err := r.revoke(ctx, cluster.Name, kept); err != nil {
+			return nil, record.Record{}, err
+		}
+		pinned = record.Of(kept)
 	}
-	if pinned.driver != "" {
-		return role, pinned, nil
+	if pinned.Driver != "" {
+		return kept, pinned, nil
 	}
 	planned, err := r.plan(cluster)
 	if err != nil {
-		return nil, record{}, failure{error: err}
+		return nil, record.Record{}, failure{error: err}
 	}
-	if pinned.key != "" && pinned.uid == cluster.UID {
-		if pinned.named == "" || pinned.named == planned.named {
-			planned.key, planned.since = pinned.key, pinned.since
+	if pinned.Key != "" && pinned.UID == cluster.UID {
+		if pinned.KeyNamed == "" || pinned.KeyNamed == planned.KeyNamed {
+			planned.Key, planned.KeySince = pinned.Key, pinned.KeySince
 		} else {
 			// To accept it again means another key. What was approved before is of the agent that had the old one.
-			planned.since = r.clock.Now().UTC().Format(time.RFC3339)
+			planned.KeySince = r.clock.Now().UTC().Format(time.RFC3339)
 		}
 	}
-	return role, planned, r.unheld(ctx, cluster, planned)
+	return kept, planned, r.unheld(ctx, cluster, planned)
 }
 
 // plan says what the cluster would be accepted with now.
-func (r *Reconciler) plan(cluster *clusterv1.ManagedCluster) (record, error) {
+func (r *Reconciler) plan(cluster *clusterv1.ManagedCluster) (record.Record, error) {
 	if err := registration.CheckName(cluster.Name); err != nil {
-		return record{}, err
+		return record.Record{}, err
 	}
 	driver, err := r.Drivers.For(cluster)
 	if err != nil {
-		return record{}, err
+		return record.Record{}, err
 	}
 	if _, err := registration.Requesters(cluster.Annotations); err != nil {
-		return record{}, err
+		return record.Record{}, err
 	}
 	planned, err := driver.Plan(cluster)
 	key := agentcsr.PlannedKey(cluster.Annotations)
-	return record{
-		driver: driver.Name(), record: planned, uid: cluster.UID, key: key, named: cmp.Or(key, registration.NoKey),
-		requesters: cluster.Annotations[registration.AnnotationRequesters],
+	return record.Record{
+		Driver: driver.Name(), Identity: planned, UID: cluster.UID, Key: key, KeyNamed: cmp.Or(key, registration.NoKey),
+		Requesters: cluster.Annotations[registration.AnnotationRequesters],
 	}, err
 }
 
 // changed says so when the cluster would be accepted with something else by now.
-func (r *Reconciler) changed(cluster *clusterv1.ManagedCluster, pinned record) string {
+func (r *Reconciler) changed(cluster *clusterv1.ManagedCluster, pinned record.Record) string {
 	planned, err := r.plan(cluster)
-	if err == nil && planned.sameIdentity(pinned) {
+	if err == nil && planned.SameIdentity(pinned) {
 		return ""
 	}
 	return "The cluster would be accepted with another identity by now, and keeps the one that it was accepted with: to change " +
 		"that, deny it, wait until it is denied, and accept it again"
 }
 
-// ensureRole makes the cluster's ClusterRole, and with it the record, before anything of the record is granted.
-func (r *Reconciler) ensureRole(ctx context.Context, cluster string, role *rbacv1.ClusterRole, pinned record) (*rbacv1.ClusterRole, error) {
-	if role == nil {
-		role = clusterRole(cluster)
-		role.Rules = r.acceptedRules(cluster)
-		pinned.write(role)
-		err := r.client.Create(ctx, role)
+// ensureRecord writes the record, before anything of it is granted.
+func (r *Reconciler) ensureRecord(ctx context.Context, cluster string, kept *corev1.ConfigMap, pinned record.Record) (*corev1.ConfigMap, error) {
+	if kept == nil {
+		kept = record.New(cluster)
+		pinned.Write(kept)
+		err := r.create(ctx, kept)
 		if !apierrors.IsAlreadyExists(err) {
-			return role, err
+			return kept, err
 		}
-		if role, err = r.liveRole(ctx, cluster); err != nil || role == nil {
-			return nil, errors.Join(err, later{after: kit.FirstBackoff})
+		// The cache was too old. Without its label it would be so for ever.
+		if kept, err = record.Get(ctx, r.live, cluster); err == nil && kept != nil {
+			err = record.Patch(ctx, r.client, kept, func(*record.Record) {})
 		}
-		if recordOf(role).driver != "" {
-			// It is ours, and the cache was too old. Without its label it would be so for ever.
-			pinned = recordOf(role)
-		}
+		return nil, cmp.Or[error](err, later{after: kit.FirstBackoff})
 	}
-	return r.patchRole(ctx, role, func(role *rbacv1.ClusterRole) {
-		role.Rules = r.acceptedRules(cluster)
-		pinned.write(role)
-	})
+	return kept, record.Patch(ctx, r.client, kept, func(kept *record.Record) { *kept = pinned })
 }
 
-// patchRole changes a ClusterRole, if there is anything to change. It fails if the ClusterRole has changed since it was
-// read.
-func (r *Reconciler) patchRole(ctx context.Context, role *rbacv1.ClusterRole, change func(*rbacv1.ClusterRole)) (*rbacv1.ClusterRole, error) {
-	_, err := kit.Patch(ctx, r.client, role, func(role *rbacv1.ClusterRole) {
-		metav1.SetMetaDataLabel(&role.ObjectMeta, registration.ClusterNameLabel, clusterNameOf(role))
-		// Another one's, by which others would write the rules. The hub's own policy lets no role pass that has one.
-		role.AggregationRule = nil
-		change(role)
-	})
-	return role, err
-}
-
-// liveRole is the cluster's ClusterRole as it is, nil when there is none.
-func (r *Reconciler) liveRole(ctx context.Context, cluster string) (*rbacv1.ClusterRole, error) {
-	role := clusterRole(cluster)
-	err := r.live.Get(ctx, client.ObjectKeyFromObject(role), role)
+// create writes a new record.
+func (r *Reconciler) create(ctx context.Context, kept *corev1.ConfigMap) error {
+	err := r.client.Create(ctx, kept)
 	if kit.IsGone(err) {
-		return nil, nil
+		return failure{fmt.Errorf("the namespace %q, in which the hub remembers what clusters are accepted with, is not there: apply "+
+			"the manifests of the hub", record.Namespace), kit.LongestBackoff}
 	}
-	return role, err
+	return err
 }
 
 // grant calls the driver where that has not been done, and where it is time to check. It returns what is to be said about
 // it, and when the next check is.
-func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluster, role *rbacv1.ClusterRole) (
+func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluster, kept *corev1.ConfigMap) (
 	note string, next time.Duration, err error) {
-	pinned := recordOf(role)
-	by := r.Drivers.Named(pinned.driver)
+	pinned := record.Of(kept)
+	by := r.Drivers.Named(pinned.Driver)
 	if by == nil {
-		if pinned.granted.IsZero() {
-			return "", 0, failure{error: notEnabled(pinned.driver)}
+		if pinned.Granted.IsZero() {
+			return "", 0, failure{error: notEnabled(pinned.Driver)}
 		}
 		return fmt.Sprintf("The registration driver %q, which accepted it, is not enabled any more, so its identity is not "+
-			"checked: add the driver to --registration-drivers", pinned.driver), 0, nil
+			"checked: add the driver to --registration-drivers", pinned.Driver), 0, nil
 	}
 	interval := by.CheckInterval()
-	check := !pinned.granted.IsZero()
+	check := !pinned.Granted.IsZero()
 	if check {
 		if interval <= 0 {
-			return pinned.note, 0, nil
+			return pinned.Note, 0, nil
 		}
-		if next := r.paces.untilCheck(cluster.Name, pinned.granted, interval); next > 0 {
-			return pinned.note, next, nil
+		if next := r.paces.untilCheck(cluster.Name, pinned.Granted, interval); next > 0 {
+			return pinned.Note, next, nil
 		}
 	}
 	const what = "grant"
@@ -217,7 +202,7 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 		}
 		return "", 0, later{wait, last}
 	}
-	err = r.call(ctx, by, func(ctx context.Context) error { return by.Grant(ctx, cluster.Name, pinned.record) })
+	err = r.call(ctx, by, func(ctx context.Context) error { return by.Grant(ctx, cluster.Name, pinned.Identity) })
 	if isLater(err) {
 		return "", 0, err
 	}
@@ -237,16 +222,16 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 	}
 	r.paces.succeeded(cluster.Name)
 	if !check {
-		pinned.granted = r.clock.Now()
+		pinned.Granted = r.clock.Now()
 	}
-	pinned.note = note
-	if _, err := r.patchRole(ctx, role, pinned.write); err != nil || interval <= 0 {
+	pinned.Note = note
+	if err := record.Patch(ctx, r.client, kept, func(kept *record.Record) { *kept = pinned }); err != nil || interval <= 0 {
 		return note, 0, err
 	}
 	if check {
 		r.paces.checked(cluster.Name, interval)
 	}
-	return note, r.paces.untilCheck(cluster.Name, pinned.granted, interval), nil
+	return note, r.paces.untilCheck(cluster.Name, pinned.Granted, interval), nil
 }
 
 // checkNote begins what is said of a check that has failed.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	rbacv1 "k8s.io/api/rbac/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -131,14 +131,14 @@ func TestAWS_OfTwoThatAreAcceptedInOneMomentNeitherGetsTheARN(t *testing.T) {
 	fresh := f.process.client
 	f.process.client = interceptor.NewClient(f.client.(client.WithWatch), interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			if _, ok := list.(*rbacv1.ClusterRoleList); ok {
+			if _, ok := list.(*corev1.ConfigMapList); ok {
 				return nil
 			}
 			return c.List(ctx, list, opts...)
 		},
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-			if _, ok := obj.(*rbacv1.ClusterRole); ok {
-				return apierrors.NewNotFound(rbacv1.Resource("clusterroles"), key.Name)
+			if _, ok := obj.(*corev1.ConfigMap); ok {
+				return apierrors.NewNotFound(corev1.Resource("configmaps"), key.Name)
 			}
 			return c.Get(ctx, key, obj, opts...)
 		},

@@ -45,7 +45,7 @@ var lives = map[string]struct {
 	},
 	"delete while it is accepted": {
 		func(f *awsFixture) {
-			f.killAfter = 8 // the role has been made, and is all that has
+			f.killAfter = 9 // the role has been made, and is all that has
 			_, _ = f.reconcile("c1")
 			f.restart()
 			if got := f.inAWS(); !slices.Equal(got, []string{"role of c1 with 0 policies"}) {
@@ -54,6 +54,8 @@ var lives = map[string]struct {
 		},
 		func(f *awsFixture) { deleteCluster(f.fixture) }, nil,
 	},
+	"an older hub":                  {func(f *awsFixture) { older(f.fixture) }, func(*awsFixture) {}, func(f *awsFixture) []string { return f.granted("c1") }},
+	"deny, on a hub that was older": {func(f *awsFixture) { older(f.fixture) }, func(f *awsFixture) { f.change("c1", deny) }, nil},
 	"delete by force": {
 		func(f *awsFixture) { f.settle("c1") },
 		func(f *awsFixture) {

@@ -174,7 +174,7 @@ func TestDrivers_StandSideBySide(t *testing.T) {
 		f.settle(name)
 	}
 	for name, driver := range drivers {
-		if got := recordOf(f.role(name)); got.driver != driver || got.granted.IsZero() {
+		if got := f.record(name); got.Driver != driver || got.Granted.IsZero() {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -205,14 +205,15 @@ func TestAWS_AFleetSharesTheUpdatesOfAWSAuth(t *testing.T) {
 	must(f.sdk.Credentials.Retrieve(t.Context()))(t) // by a network, which there is none of in the bubble
 	// The fixture is for one worker; here are all of them.
 	b := fake.NewClientBuilder().WithScheme(newScheme(t)).WithStatusSubresource(&clusterv1.ManagedCluster{}).
-		WithIndex(&rbacv1.ClusterRole{}, byIdentity, f.claimed).WithInterceptorFuncs(interceptor.Funcs{
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			if _, ok := list.(*clusterv1.ManagedClusterList); ok {
-				return nil // no two ask for one ARN, and a fake has no index that finds so at once
-			}
-			return c.List(ctx, list, opts...)
-		},
-	})
+		WithIndex(&corev1.ConfigMap{}, byIdentity, f.claimed).WithIndex(&rbacv1.ClusterRole{}, byIdentity, f.claimed).
+		WithInterceptorFuncs(interceptor.Funcs{
+			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+				if _, ok := list.(*clusterv1.ManagedClusterList); ok {
+					return nil // no two ask for one ARN, and a fake has no index that finds so at once
+				}
+				return c.List(ctx, list, opts...)
+			},
+		})
 	for _, name := range all {
 		cluster := f.cluster(name)
 		cluster.ResourceVersion = ""

@@ -16,6 +16,7 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -30,7 +31,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 func (o Options) Controller() kit.Controller {
 	clusters, rbac := clusterv1.SchemeGroupVersion, rbacv1.SchemeGroupVersion
 	setup := func(_ context.Context, mgr ctrl.Manager) error { return SetupWithManager(mgr, o) }
-	return kit.Controller{Name: reporter, Setup: setup, Rights: append(HandedOn(),
+	return kit.Controller{Name: reporter, Setup: setup, Rights: append(handedOn(),
 		kit.On(clusters, "managedclusters", "get", "list", "watch", "patch"),
 		kit.On(clusters, "managedclusters/status", "patch"),
 		kit.On(clusters, "managedclusters/finalizers", "update"),
@@ -38,6 +39,7 @@ func (o Options) Controller() kit.Controller {
 		kit.On(corev1.SchemeGroupVersion, "namespaces", "get", "list", "watch", "create", "delete"),
 		kit.On(coordinationv1.SchemeGroupVersion, "leases", "list", "watch", "create"),
 		kit.On(coordinationv1.SchemeGroupVersion, "leases", "get", "patch", "delete").Named(registration.LeaseName),
+		kit.On(corev1.SchemeGroupVersion, "configmaps", "get", "list", "watch", "create", "patch", "delete").In(record.Namespace),
 		kit.On(rbac, "clusterroles", "get", "list", "watch", "create", "patch", "delete"),
 		kit.On(rbac, "clusterrolebindings", "get", "list", "watch", "create", "patch", "delete"),
 		kit.On(rbac, "rolebindings", "get", "list", "watch", "create", "patch", "delete"),
@@ -49,8 +51,8 @@ func (o Options) Controller() kit.Controller {
 	)}
 }
 
-// HandedOn are the rights of those who write the ClusterRoles of accepted clusters, also if they write annotations only.
-func HandedOn() []kit.Right {
+// handedOn are the rights of those who write the ClusterRoles of accepted clusters.
+func handedOn() []kit.Right {
 	r := &Reconciler{Options: Options{AgentsListCSRs: true}}
 	return kit.HandedOn(r.acceptedRules(""))
 }

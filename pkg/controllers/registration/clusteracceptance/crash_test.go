@@ -7,15 +7,18 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
-	rbacv1 "k8s.io/api/rbac/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -23,7 +26,8 @@ import (
 var everything = []string{
 	"ManagedCluster /c1",
 	"Namespace /c1",
-	`ClusterRole /open-cluster-management:managedcluster:c1 rules=5 driver="cloud" record="one" granted=true revoking=false`,
+	`ConfigMap clusterhub-registration/c1 driver="cloud" record="one" granted=true revoking=false`,
+	`ClusterRole /open-cluster-management:managedcluster:c1 rules=5`,
 	"ClusterRoleBinding /open-cluster-management:managedcluster:c1",
 	"RoleBinding c1/open-cluster-management:managedcluster:c1:registration",
 	"RoleBinding c1/open-cluster-management:managedcluster:c1:work",
@@ -35,7 +39,8 @@ var everything = []string{
 var afterDeny = []string{
 	"ManagedCluster /c1",
 	"Namespace /c1",
-	`ClusterRole /open-cluster-management:managedcluster:c1 rules=1 driver="" record="" granted=false revoking=false`,
+	`ConfigMap clusterhub-registration/c1 driver="" record="" granted=false revoking=false`,
+	`ClusterRole /open-cluster-management:managedcluster:c1 rules=1`,
 	"ClusterRoleBinding /open-cluster-management:managedcluster:c1",
 }
 
@@ -72,7 +77,36 @@ func TestKilled_AfterAnyEffectTheNextProcessFinishes(t *testing.T) {
 			do: func(f *fixture) {
 				f.change("c1", func(c *clusterv1.ManagedCluster) { accept(c); c.Annotations[identity] = "two" })
 			},
-			want:      slices.Concat(everything[:2], []string{replaced(everything[2])}, everything[3:7], []string{"granted c1/two"}),
+			want:      slices.Concat(everything[:2], []string{strings.ReplaceAll(everything[2], "one", "two")}, everything[3:8], []string{"granted c1/two"}),
+			condition: "True HubClusterAdminAccepted Accepted by hub cluster admin",
+		},
+		"a hub that was older": {
+			before: older, do: func(*fixture) {}, want: everything,
+			condition: "True HubClusterAdminAccepted Accepted by hub cluster admin",
+		},
+		"deny on a hub that was older": {
+			before: older, do: func(f *fixture) { f.change("c1", deny) }, want: afterDeny,
+			condition: "False HubClusterAdminDenied Denied by hub cluster admin",
+		},
+		"delete on a hub that was older": {before: older, do: deleteCluster, want: []string{"Namespace /c1"}},
+		"delete by force on a hub that was older": {
+			before: older,
+			do: func(f *fixture) {
+				f.change("c1", func(c *clusterv1.ManagedCluster) { c.Finalizers = nil })
+				deleteCluster(f)
+			},
+			want: []string{"Namespace /c1"},
+		},
+		"accept again as something else, on a hub that was older when the denial was begun": {
+			before: func(f *fixture) {
+				f.settle("c1")
+				f.remember("c1", func(kept *record.Record) { kept.Granted, kept.Revoking = time.Time{}, true })
+				f.age("c1")
+			},
+			do: func(f *fixture) {
+				f.change("c1", func(c *clusterv1.ManagedCluster) { c.Annotations[identity] = "two" })
+			},
+			want:      slices.Concat(everything[:2], []string{strings.ReplaceAll(everything[2], "one", "two")}, everything[3:8], []string{"granted c1/two"}),
 			condition: "True HubClusterAdminAccepted Accepted by hub cluster admin",
 		},
 		"the cluster was deleted by force": {
@@ -113,7 +147,7 @@ func TestKilled_AfterAnyEffectTheNextProcessFinishes(t *testing.T) {
 					t.Errorf("killed after %q: %d grants and %d revocations", done, f.cloud.grants["c1"]-grants, f.cloud.revokes-revokes)
 				}
 				if finished {
-					if n < 5 {
+					if n < 3 {
 						t.Fatalf("only %d effects: %q", n, done)
 					}
 					return
@@ -121,14 +155,6 @@ func TestKilled_AfterAnyEffectTheNextProcessFinishes(t *testing.T) {
 			}
 		})
 	}
-}
-
-func replaced(role string) string {
-	var name string
-	if _, err := fmt.Sscanf(role, "ClusterRole %s", &name); err != nil {
-		panic(err)
-	}
-	return "ClusterRole " + name + ` rules=5 driver="cloud" record="two" granted=true revoking=false`
 }
 
 func deleteCluster(f *fixture) {
@@ -149,7 +175,7 @@ func TestKilled_NothingIsGrantedWithoutARecord(t *testing.T) {
 		if !granted {
 			continue
 		}
-		if rec := recordOf(f.role("c1")); rec.driver != "cloud" || rec.record != "one" || rec.uid != "uid-of-c1" {
+		if rec := f.record("c1"); rec.Driver != "cloud" || rec.Identity != "one" || rec.UID != "uid-of-c1" {
 			t.Fatalf("killed after %q: granted, and the record is %+v", f.effects, rec)
 		}
 		if !slices.Contains(f.cluster("c1").Finalizers, registration.Finalizer) {
@@ -178,8 +204,9 @@ func TestRights_GoBeforeTheDriverIsAsked(t *testing.T) {
 					t.Errorf("%s is still there", binding.Name)
 				}
 			}
-			if rules := f.role("c1").Rules; len(rules) > 1 {
-				t.Errorf("the rules are %v", rules)
+			role := clusterRole("c1")
+			if err := f.client.Get(t.Context(), client.ObjectKeyFromObject(role), role); client.IgnoreNotFound(err) != nil || len(role.Rules) > 1 {
+				t.Errorf("the rules are %v, %v", role.Rules, err)
 			}
 			if got := f.accepted("c1"); got != "False Error revoking the cluster's identity: the cloud is away" {
 				t.Errorf("condition %q", got)
@@ -235,9 +262,11 @@ func TestRights_ToCleanUpWorkStay(t *testing.T) {
 func TestCaches_ThatLagCauseNoSecondGrantAndLeaveNothing(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.settle("c1")
-	old := f.role("c1")
-	delete(old.Annotations, registration.AnnotationGranted)
-	lagging := &lag{Client: f.client, role: old}
+	old := must(record.Get(t.Context(), f.client, "c1"))(t)
+	ungranted := record.Of(old)
+	ungranted.Granted = time.Time{}
+	ungranted.Write(old)
+	lagging := &lag{Client: f.client, kept: old}
 	f.process.client = lagging
 	for range 3 {
 		if _, err := f.reconcile("c1"); err != nil {
@@ -247,8 +276,8 @@ func TestCaches_ThatLagCauseNoSecondGrantAndLeaveNothing(t *testing.T) {
 	if f.cloud.grants["c1"] != 1 {
 		t.Errorf("%d grants, want 1", f.cloud.grants["c1"])
 	}
-	// Not even the ClusterRole is in the cache.
-	lagging.role, lagging.none = nil, true
+	// Not even the record is in the cache.
+	lagging.kept, lagging.none = nil, true
 	f.change("c1", deny)
 	f.settle("c1")
 	if diff := cmp.Diff(afterDeny, f.has()); diff != "" {
@@ -261,18 +290,18 @@ func TestCaches_ThatLagCauseNoSecondGrantAndLeaveNothing(t *testing.T) {
 	}
 }
 
-// lag is a client whose cache has an old ClusterRole, or has none of what belongs to a cluster.
+// lag is a client whose cache has an old record, or has none of what belongs to a cluster.
 type lag struct {
 	client.Client
-	role *rbacv1.ClusterRole
+	kept *corev1.ConfigMap
 	none bool
 }
 
 func (l *lag) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	role, ok := obj.(*rbacv1.ClusterRole)
+	kept, ok := obj.(*corev1.ConfigMap)
 	switch {
-	case ok && l.role != nil:
-		l.role.DeepCopyInto(role)
+	case ok && l.kept != nil:
+		l.kept.DeepCopyInto(kept)
 		return nil
 	case l.none:
 		if _, ok := obj.(*clusterv1.ManagedCluster); !ok {

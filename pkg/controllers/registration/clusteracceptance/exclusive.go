@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
-	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 const (
-	// byIdentity is the index of clusters by the exclusive identity that they ask for, and of ClusterRoles by the one that
-	// they record.
+	// byIdentity is the index of clusters by the exclusive identity that they ask for, and of records by the one that they have:
+	// in ConfigMaps, and in the ClusterRoles of older hubs.
 	byIdentity = "identity"
 	// claimInterval is how often a cluster is looked at that asks for what another one asks for or has.
 	claimInterval = time.Minute
@@ -29,7 +29,7 @@ const (
 
 // index adds the index to a cache.
 func (r *Reconciler) index(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, obj := range []client.Object{&clusterv1.ManagedCluster{}, &rbacv1.ClusterRole{}} {
+	for _, obj := range []client.Object{&clusterv1.ManagedCluster{}, &corev1.ConfigMap{}, &rbacv1.ClusterRole{}} {
 		if err := indexer.IndexField(ctx, obj, byIdentity, r.claimed); err != nil {
 			return err
 		}
@@ -37,12 +37,14 @@ func (r *Reconciler) index(ctx context.Context, indexer client.FieldIndexer) err
 	return nil
 }
 
-// claimed is what the index has of a cluster, or of a ClusterRole.
+// claimed is what the index has of a cluster, or of a record.
 func (r *Reconciler) claimed(obj client.Object) []string {
-	var rec record
+	var rec record.Record
 	switch o := obj.(type) {
+	case *corev1.ConfigMap:
+		rec = record.Of(o)
 	case *rbacv1.ClusterRole:
-		rec = recordOf(o)
+		rec = record.On(o)
 	case *clusterv1.ManagedCluster:
 		rec, _ = r.plan(o)
 	}
@@ -53,22 +55,29 @@ func (r *Reconciler) claimed(obj client.Object) []string {
 }
 
 // exclusive is the identity of a record that only one cluster can have, or "".
-func (r *Reconciler) exclusive(rec record) string {
-	driver, ok := r.Drivers.Named(rec.driver).(driver.Exclusive)
+func (r *Reconciler) exclusive(rec record.Record) string {
+	driver, ok := r.Drivers.Named(rec.Driver).(driver.Exclusive)
 	if !ok {
 		return ""
 	}
-	return driver.Identity(rec.record)
+	return driver.Identity(rec.Identity)
 }
 
 // holder is another cluster that was accepted with an identity, and has not lost all of it yet.
 func (r *Reconciler) holder(ctx context.Context, cluster, what string) (string, error) {
-	list := &rbacv1.ClusterRoleList{}
-	if err := r.client.List(ctx, list, client.MatchingFields{byIdentity: what}); err != nil {
-		return "", err
+	kept, older := &corev1.ConfigMapList{}, &rbacv1.ClusterRoleList{}
+	for _, list := range []client.ObjectList{kept, older} {
+		if err := r.client.List(ctx, list, client.MatchingFields{byIdentity: what}); err != nil {
+			return "", err
+		}
 	}
-	for i := range list.Items {
-		if other := clusterNameOf(&list.Items[i]); other != cluster {
+	for i := range kept.Items {
+		if other := kept.Items[i].Name; other != cluster {
+			return other, nil
+		}
+	}
+	for i := range older.Items {
+		if other := clusterNameOf(&older.Items[i]); other != cluster {
 			return other, nil
 		}
 	}
@@ -89,22 +98,20 @@ func (r *Reconciler) claimant(ctx context.Context, cluster, what string, matters
 		if other.Name == cluster || denied || !other.DeletionTimestamp.IsZero() || !matters(other) {
 			continue
 		}
-		role := clusterRole(other.Name)
-		err := r.client.Get(ctx, client.ObjectKeyFromObject(role), role)
-		if err == nil && recordOf(role).driver != "" {
-			continue
-		}
-		if err != nil && !kit.IsGone(err) {
+		rec, err := r.cachedRecord(ctx, other.Name)
+		if err != nil {
 			return "", err
 		}
-		return other.Name, nil
+		if rec.Driver == "" {
+			return other.Name, nil
+		}
 	}
 	return "", nil
 }
 
 // unheld refuses to accept a cluster with what another one has. The cluster that is accepted second does not win because
 // what the first has is missing for a moment, where the driver keeps it.
-func (r *Reconciler) unheld(ctx context.Context, cluster *clusterv1.ManagedCluster, planned record) error {
+func (r *Reconciler) unheld(ctx context.Context, cluster *clusterv1.ManagedCluster, planned record.Record) error {
 	what := r.exclusive(planned)
 	if what == "" {
 		return nil

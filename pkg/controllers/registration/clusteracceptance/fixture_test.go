@@ -31,6 +31,7 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -117,7 +118,8 @@ func newFixture(t *testing.T, objs ...client.Object) *fixture {
 	f.drivers = func() driver.Drivers { return driver.Drivers{f.cloud} }
 	f.client = fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(objs...).
 		WithStatusSubresource(&clusterv1.ManagedCluster{}).WithInterceptorFuncs(f.interceptors()).
-		WithIndex(&clusterv1.ManagedCluster{}, byIdentity, f.claimed).WithIndex(&rbacv1.ClusterRole{}, byIdentity, f.claimed).Build()
+		WithIndex(&clusterv1.ManagedCluster{}, byIdentity, f.claimed).WithIndex(&corev1.ConfigMap{}, byIdentity, f.claimed).
+		WithIndex(&rbacv1.ClusterRole{}, byIdentity, f.claimed).Build()
 	f.restart()
 	return f
 }
@@ -272,6 +274,25 @@ func (f *fixture) role(name string) *rbacv1.ClusterRole {
 	return role
 }
 
+// record is what the hub remembers of a cluster.
+func (f *fixture) record(name string) record.Record {
+	f.Helper()
+	kept, err := record.Get(f.Context(), f.client, name)
+	if err != nil || kept == nil {
+		f.Fatalf("record of %s: %v, %v", name, kept, err)
+	}
+	return record.Of(kept)
+}
+
+// remember changes what the hub remembers, as pkg/controllers/registration/clustercertificates does.
+func (f *fixture) remember(name string, change func(*record.Record)) {
+	f.Helper()
+	kept := must(record.Get(f.Context(), f.client, name))(f.T)
+	if err := record.Patch(f.Context(), f.client, kept, change); err != nil {
+		f.Fatal(err)
+	}
+}
+
 // accepted is the condition.
 func (f *fixture) accepted(name string) string {
 	f.Helper()
@@ -287,7 +308,7 @@ func (f *fixture) has() []string {
 	f.Helper()
 	var has []string
 	for _, list := range []client.ObjectList{
-		&clusterv1.ManagedClusterList{}, &corev1.NamespaceList{}, &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{},
+		&clusterv1.ManagedClusterList{}, &corev1.NamespaceList{}, &corev1.ConfigMapList{}, &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{},
 		&rbacv1.RoleBindingList{}, &coordinationv1.LeaseList{},
 	} {
 		if err := f.client.List(f.Context(), list); err != nil {
@@ -296,10 +317,15 @@ func (f *fixture) has() []string {
 		err := meta.EachListItem(list, func(item runtime.Object) error {
 			obj := item.(client.Object)
 			text := strings.TrimPrefix(fmt.Sprintf("%T", obj), "*v1.") + " " + client.ObjectKeyFromObject(obj).String()
-			if role, ok := obj.(*rbacv1.ClusterRole); ok {
-				rec := recordOf(role)
-				text += fmt.Sprintf(" rules=%d driver=%q record=%q granted=%t revoking=%t", len(role.Rules), rec.driver, rec.record,
-					!rec.granted.IsZero(), rec.revoking)
+			switch obj := obj.(type) {
+			case *rbacv1.ClusterRole:
+				text += fmt.Sprintf(" rules=%d", len(obj.Rules))
+				if record.IsOn(obj) {
+					text += " with the record of an older hub"
+				}
+			case *corev1.ConfigMap:
+				rec := record.Of(obj)
+				text += fmt.Sprintf(" driver=%q record=%q granted=%t revoking=%t", rec.Driver, rec.Identity, !rec.Granted.IsZero(), rec.Revoking)
 			}
 			has = append(has, text)
 			return nil

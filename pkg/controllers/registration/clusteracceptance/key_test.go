@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -23,9 +24,8 @@ func TestAccept_PinsTheKeyOfTheAgent(t *testing.T) {
 	f.settle("c1")
 	want := func(when, key, requesters string) {
 		t.Helper()
-		a := f.role("c1").Annotations
-		if a[registration.AnnotationKey] != key || a[registration.AnnotationRequesters] != requesters {
-			t.Errorf("%s: pinned are %q and %q, want %q and %q", when, a[registration.AnnotationKey], a[registration.AnnotationRequesters], key, requesters)
+		if got := f.record("c1"); got.Key != key || got.Requesters != requesters {
+			t.Errorf("%s: pinned are %q and %q, want %q and %q", when, got.Key, got.Requesters, key, requesters)
 		}
 	}
 	want("accepted", key("a"), "system:bootstrap:abcdef")
@@ -34,12 +34,7 @@ func TestAccept_PinsTheKeyOfTheAgent(t *testing.T) {
 	f.settle("c1")
 	want("it says otherwise", key("a"), "system:bootstrap:abcdef")
 
-	// By pkg/controllers/registration/clustercertificates.
-	role := f.role("c1")
-	role.Annotations[registration.AnnotationKey], role.Annotations[registration.AnnotationKeySince] = key("c"), "2030-01-01T00:00:00Z"
-	if err := f.client.Update(t.Context(), role); err != nil {
-		t.Fatal(err)
-	}
+	f.remember("c1", func(kept *record.Record) { kept.Key, kept.KeySince = key("c"), "2030-01-01T00:00:00Z" })
 	f.settle("c1")
 	want("renewed", key("c"), "system:bootstrap:abcdef")
 	f.change("c1", func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false })
@@ -48,7 +43,7 @@ func TestAccept_PinsTheKeyOfTheAgent(t *testing.T) {
 	f.change("c1", func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = true })
 	f.settle("c1")
 	want("accepted again", key("c"), "mallory")
-	if f.role("c1").Annotations[registration.AnnotationKeySince] != "2030-01-01T00:00:00Z" {
+	if f.record("c1").KeySince != "2030-01-01T00:00:00Z" {
 		t.Error("since when is forgotten")
 	}
 
@@ -98,28 +93,25 @@ func TestAccept_AgainWithAnotherKeyIsWithThatKey(t *testing.T) {
 			named(test.made)(c)
 			f := newFixture(t, c)
 			f.settle("c1")
-			// By pkg/controllers/registration/clustercertificates.
-			role := f.role("c1")
-			role.Annotations[registration.AnnotationKey], role.Annotations[registration.AnnotationKeySince] = key("c"), "2029-01-01T00:00:00Z"
-			if test.made == "old" {
-				delete(role.Annotations, registration.AnnotationKeyNamed)
-			}
-			if err := f.client.Update(t.Context(), role); err != nil {
-				t.Fatal(err)
-			}
+			f.remember("c1", func(kept *record.Record) {
+				kept.Key, kept.KeySince = key("c"), "2029-01-01T00:00:00Z"
+				if test.made == "old" {
+					kept.KeyNamed = ""
+				}
+			})
 			f.change("c1", deny)
 			f.settle("c1")
 			f.change("c1", named(test.again))
 			f.change("c1", accept)
 			f.settle("c1")
-			a := f.role("c1").Annotations
-			if a[registration.AnnotationKey] != test.want {
-				t.Errorf("pinned is %q, want %q", a[registration.AnnotationKey], test.want)
+			got := f.record("c1")
+			if got.Key != test.want {
+				t.Errorf("pinned is %q, want %q", got.Key, test.want)
 			}
 			// Approvals from before are of the key that it had.
-			kept := a[registration.AnnotationKeySince] == "2029-01-01T00:00:00Z"
-			if kept != (a[registration.AnnotationKey] == key("c") && test.again != key("c")) || a[registration.AnnotationKeySince] == "" {
-				t.Errorf("since %q", a[registration.AnnotationKeySince])
+			kept := got.KeySince == "2029-01-01T00:00:00Z"
+			if kept != (got.Key == key("c") && test.again != key("c")) || got.KeySince == "" {
+				t.Errorf("since %q", got.KeySince)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ package clusteracceptance
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -136,10 +137,20 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, cluster string) error 
 	return nil
 }
 
-// ensureBindings makes the bindings of a cluster's roles and its Lease.
-func (r *Reconciler) ensureBindings(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
+// ensureRights makes the cluster's ClusterRole, the bindings of its roles, and its Lease.
+func (r *Reconciler) ensureRights(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
+	role := clusterRole(cluster.Name)
+	role.Rules = r.acceptedRules(cluster.Name)
+	err := ensure(ctx, r, role, &rbacv1.ClusterRole{}, func(got *rbacv1.ClusterRole) (replace bool) {
+		// By an aggregation rule others would write the rules. The hub's own policy lets no role pass that has one.
+		got.Rules, got.AggregationRule = role.Rules, nil
+		return false
+	})
+	if err != nil {
+		return err
+	}
 	global := clusterRoleBinding(cluster.Name)
-	err := ensure(ctx, r, global, &rbacv1.ClusterRoleBinding{}, func(got *rbacv1.ClusterRoleBinding) (replace bool) {
+	err = ensure(ctx, r, global, &rbacv1.ClusterRoleBinding{}, func(got *rbacv1.ClusterRoleBinding) (replace bool) {
 		got.Subjects = global.Subjects
 		return got.RoleRef != global.RoleRef
 	})
@@ -205,4 +216,28 @@ func ensure[O any, T interface {
 		return fmt.Errorf("repairing %T %s: %w", want, key, err)
 	}
 	return nil
+}
+
+// reduceRole leaves the agents of a cluster the right to see that it is denied. There may be no role.
+func (r *Reconciler) reduceRole(ctx context.Context, cluster string) error {
+	role := clusterRole(cluster)
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(role), role); err != nil {
+		return kit.IgnoreGone(err)
+	}
+	return r.patchRole(ctx, role, func(role *rbacv1.ClusterRole) { role.Rules = deniedRules(cluster) })
+}
+
+// patchRole changes a ClusterRole, if there is anything to change. It fails if the ClusterRole has changed since it was read.
+func (r *Reconciler) patchRole(ctx context.Context, role *rbacv1.ClusterRole, change func(*rbacv1.ClusterRole)) error {
+	_, err := kit.Patch(ctx, r.client, role, func(role *rbacv1.ClusterRole) {
+		metav1.SetMetaDataLabel(&role.ObjectMeta, registration.ClusterNameLabel, clusterNameOf(role))
+		role.AggregationRule = nil
+		change(role)
+	})
+	return err
+}
+
+// clusterNameOf is the name of the cluster that a ClusterRole is for.
+func clusterNameOf(role *rbacv1.ClusterRole) string {
+	return strings.TrimPrefix(role.Name, registration.ClusterRole(""))
 }

@@ -14,12 +14,12 @@ import (
 
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 )
 
 func TestSlots_AreSpreadEvenlyAndOnceInEachInterval(t *testing.T) {
@@ -248,7 +248,7 @@ func TestWorkers_AreNotAllKeptByOneDriver(t *testing.T) {
 	if _, err := r.Reconcile(t.Context(), request("quick-1")); err != nil {
 		t.Error(err)
 	}
-	if role := clusterRole("quick-1"); c.Get(t.Context(), client.ObjectKeyFromObject(role), role) != nil || recordOf(role).granted.IsZero() {
+	if kept, err := record.Get(t.Context(), c, "quick-1"); err != nil || record.Of(kept).Granted.IsZero() {
 		t.Error("the cluster of the other driver waits")
 	}
 	close(slow.end)

@@ -4,8 +4,8 @@
 // Package clusteracceptance gives the clusters that the hub accepts what they need on it, and takes it away again: a
 // namespace, roles and their bindings, a Lease, and, by the cluster's registration driver, an identity.
 //
-// What a cluster was accepted with is pinned: the driver's record is written to the cluster's ClusterRole, which its agent
-// cannot change, before anything is granted, and it stays until everything has been revoked. So a process may end at any
+// What a cluster was accepted with is pinned: the driver's record is written to a ConfigMap, which its agent cannot change,
+// before anything is granted, and it stays until everything has been revoked (pkg/controllers/registration/record). So a process may end at any
 // line, what a cluster says of itself may change at any time, and the ManagedCluster itself may vanish: the record says
 // what is to be revoked.
 //
@@ -36,6 +36,7 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -90,6 +91,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 		Named(reporter).
 		For(&clusterv1.ManagedCluster{}).
 		Watches(&corev1.Namespace{}, ofCluster).
+		Watches(&corev1.ConfigMap{}, ofCluster).
 		Watches(&rbacv1.ClusterRole{}, ofCluster).
 		Watches(&rbacv1.ClusterRoleBinding{}, ofCluster).
 		Watches(&rbacv1.RoleBinding{}, ofCluster).
@@ -127,9 +129,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	err := r.client.Get(ctx, request.NamespacedName, cluster)
 	switch {
 	case kit.IsGone(err):
-		return r.settle(ctx, nil, r.orphan(ctx, request.Name))
+		cluster = nil
 	case err != nil:
 		return reconcile.Result{}, err
+	}
+	if err := r.moveCached(ctx, request.Name); err != nil {
+		return r.settle(ctx, cluster, err)
+	}
+	switch {
+	case cluster == nil:
+		return r.settle(ctx, nil, r.orphan(ctx, request.Name))
 	case !cluster.DeletionTimestamp.IsZero():
 		return r.settle(ctx, cluster, r.remove(ctx, cluster))
 	case cluster.Spec.HubAcceptsClient:
@@ -146,6 +155,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func (r *Reconciler) wasAccepted(ctx context.Context, cluster *clusterv1.ManagedCluster) bool {
 	return slices.Contains(cluster.Finalizers, registration.Finalizer) ||
 		meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted) != nil ||
+		r.cached(ctx, record.New(cluster.Name), client.ObjectKeyFromObject(record.New(cluster.Name))) ||
 		r.cached(ctx, &rbacv1.ClusterRole{}, client.ObjectKey{Name: registration.ClusterRole(cluster.Name)})
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,7 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -31,20 +33,21 @@ func (r *Reconciler) deny(ctx context.Context, cluster *clusterv1.ManagedCluster
 		r.paces.forget(cluster.Name)
 		return nil
 	}
-	role, err := r.liveRole(ctx, cluster.Name)
+	kept, err := r.liveRecord(ctx, cluster.Name)
 	if err != nil {
 		return err
 	}
+	if err := r.beginRevocation(ctx, kept); err != nil {
+		return err
+	}
 	// The rights first. What the caches do not have yet is deleted all the same.
-	if role != nil {
-		if role, err = r.reduce(ctx, role, deniedRules(cluster.Name)); err != nil {
-			return err
-		}
+	if err := r.reduceRole(ctx, cluster.Name); err != nil {
+		return err
 	}
 	if err := r.deleteRoleBindings(ctx, cluster.Name); err != nil {
 		return err
 	}
-	if _, err := r.revoke(ctx, cluster.Name, role); err != nil {
+	if err := r.revoke(ctx, cluster.Name, kept); err != nil {
 		return err
 	}
 	if err := r.delete(ctx, &coordinationv1.Lease{ObjectMeta: objectMeta(cluster.Name, cluster.Name, registration.LeaseName)}); err != nil {
@@ -92,34 +95,34 @@ func (r *Reconciler) anythingCached(ctx context.Context, cluster string, denied 
 	if r.cached(ctx, &coordinationv1.Lease{}, client.ObjectKey{Namespace: cluster, Name: registration.LeaseName}) {
 		return true
 	}
-	role := clusterRole(cluster)
+	role, kept := clusterRole(cluster), record.New(cluster)
 	found := r.client.Get(ctx, client.ObjectKeyFromObject(role), role) == nil
+	remembered := r.client.Get(ctx, client.ObjectKeyFromObject(kept), kept) == nil
 	if denied {
-		return found && (recordOf(role).driver != "" || len(role.Rules) > len(deniedRules(cluster)))
+		return remembered && record.Of(kept).Driver != "" || found && len(role.Rules) > len(deniedRules(cluster))
 	}
-	return found || r.cached(ctx, &rbacv1.ClusterRoleBinding{}, client.ObjectKeyFromObject(role))
+	return remembered || found || r.cached(ctx, &rbacv1.ClusterRoleBinding{}, client.ObjectKeyFromObject(role))
 }
 
-// removeAll takes the rights of a cluster's agents away, then what its driver granted, then the rest. The ClusterRole goes
-// last: it has the record.
+// removeAll takes the rights of a cluster's agents away, then what its driver granted, then the rest. The record goes last.
 func (r *Reconciler) removeAll(ctx context.Context, cluster string) error {
-	role, err := r.liveRole(ctx, cluster)
+	kept, err := r.liveRecord(ctx, cluster)
 	if err != nil {
 		return err
 	}
-	if err := r.delete(ctx, clusterRoleBinding(cluster)); err != nil {
+	if err := r.beginRevocation(ctx, kept); err != nil {
 		return err
+	}
+	// Others may have bound more users to the role.
+	for _, rights := range []client.Object{clusterRoleBinding(cluster), clusterRole(cluster)} {
+		if err := r.delete(ctx, rights); err != nil {
+			return err
+		}
 	}
 	if err := r.deleteRoleBindings(ctx, cluster); err != nil {
 		return err
 	}
-	if role != nil {
-		// Others may have bound more users to it.
-		if role, err = r.reduce(ctx, role, nil); err != nil {
-			return err
-		}
-	}
-	if role, err = r.revoke(ctx, cluster, role); err != nil {
+	if err := r.revoke(ctx, cluster, kept); err != nil {
 		return err
 	}
 	if err := r.delete(ctx, &coordinationv1.Lease{ObjectMeta: objectMeta(cluster, cluster, registration.LeaseName)}); err != nil {
@@ -130,8 +133,8 @@ func (r *Reconciler) removeAll(ctx context.Context, cluster string) error {
 		// There is work of the cluster to be cleaned up.
 		return errors.Join(err, later{after: bindingInterval})
 	}
-	if role != nil {
-		return r.delete(ctx, role)
+	if kept != nil {
+		return r.delete(ctx, kept)
 	}
 	return nil
 }
@@ -153,40 +156,40 @@ func (r *Reconciler) delete(ctx context.Context, obj client.Object) error {
 	return nil
 }
 
-// reduce leaves a ClusterRole the given rules, and notes before any of it is done that its record is to be revoked.
-func (r *Reconciler) reduce(ctx context.Context, role *rbacv1.ClusterRole, rules []rbacv1.PolicyRule) (*rbacv1.ClusterRole, error) {
-	return r.patchRole(ctx, role, func(role *rbacv1.ClusterRole) {
-		role.Rules = rules
-		rec := recordOf(role)
-		rec.granted, rec.note, rec.revoking = time.Time{}, "", true
-		rec.write(role)
+// beginRevocation notes, before any of it is done, that a record is to be revoked. There may be none.
+func (r *Reconciler) beginRevocation(ctx context.Context, kept *corev1.ConfigMap) error {
+	if kept == nil {
+		return nil
+	}
+	return record.Patch(ctx, r.client, kept, func(kept *record.Record) {
+		kept.Granted, kept.Note, kept.Revoking = time.Time{}, "", true
 	})
 }
 
-// revoke has the driver take away what the ClusterRole says that it has granted, and then forgets it.
-func (r *Reconciler) revoke(ctx context.Context, cluster string, role *rbacv1.ClusterRole) (*rbacv1.ClusterRole, error) {
-	rec := recordOf(role)
-	if rec.driver == "" {
-		return role, nil
+// revoke has the driver take away what the record says that it has granted, and then forgets it.
+func (r *Reconciler) revoke(ctx context.Context, cluster string, kept *corev1.ConfigMap) error {
+	granted := record.Of(kept)
+	if granted.Driver == "" {
+		return nil
 	}
-	driver := r.Drivers.Named(rec.driver)
+	driver := r.Drivers.Named(granted.Driver)
 	if driver == nil {
-		return role, failure{error: notEnabled(rec.driver)}
+		return failure{error: notEnabled(granted.Driver)}
 	}
 	const what = "revoke"
 	if wait, last := r.paces.wait(cluster, what); wait > 0 {
-		return role, later{wait, last}
+		return later{wait, last}
 	}
-	err := r.call(ctx, driver, func(ctx context.Context) error { return driver.Revoke(ctx, cluster, rec.record) })
+	err := r.call(ctx, driver, func(ctx context.Context) error { return driver.Revoke(ctx, cluster, granted.Identity) })
 	if isLater(err) {
-		return role, err
+		return err
 	}
 	if err != nil {
 		err = fmt.Errorf("revoking the cluster's identity: %w", err)
-		return role, failure{err, r.paces.failed(cluster, what, err)}
+		return failure{err, r.paces.failed(cluster, what, err)}
 	}
 	r.paces.forget(cluster)
-	return r.patchRole(ctx, role, func(role *rbacv1.ClusterRole) { rec.revoked().write(role) })
+	return record.Patch(ctx, r.client, kept, func(kept *record.Record) { *kept = kept.Revoked() })
 }
 
 func notEnabled(driver string) error {

@@ -103,7 +103,7 @@ func TestAttack_NoForgedRequestIsApproved(t *testing.T) {
 			s.pem = append(one, one...)
 		},
 		"the group of all as the cluster": func(s *scene) {
-			s.cluster.Name, s.role.Name = "managed-clusters", "open-cluster-management:managedcluster:managed-clusters"
+			s.cluster.Name, s.kept.Name = "managed-clusters", "managed-clusters"
 			s.csr.Labels["open-cluster-management.io/cluster-name"] = "managed-clusters"
 			s.request.Subject = pkix.Name{CommonName: allGroup + ":agent1", Organization: []string{allGroup, allGroup}}
 		},
@@ -128,11 +128,11 @@ func TestAttack_NoForgedRequestIsApproved(t *testing.T) {
 			s.cluster.Annotations["registration.clusterhub.dev/requesters"] = s.csr.Spec.Username
 		},
 		"another requester than accept named": func(s *scene) {
-			s.role.Annotations["registration.clusterhub.dev/requesters"] = "system:bootstrap:other"
+			s.kept.Data["requesters"] = "system:bootstrap:other"
 		},
 		"somebody whom accept named": func(s *scene) {
 			s.csr.Spec.Username = "mallory"
-			s.role.Annotations["registration.clusterhub.dev/requesters"] = "mallory"
+			s.kept.Data["requesters"] = "mallory"
 		},
 		"who comes after the acceptance":            func(s *scene) { s.unasked() },
 		"for a cluster accepted from the start":     func(s *scene) { delete(s.cluster.Annotations, "registration.clusterhub.dev/accepted-at") },
@@ -145,11 +145,11 @@ func TestAttack_NoForgedRequestIsApproved(t *testing.T) {
 			now := metav1.Now()
 			s.cluster.DeletionTimestamp, s.cluster.Finalizers = &now, []string{"x/y"}
 		},
-		"an acceptance that is not finished": func(s *scene) { delete(s.role.Annotations, "registration.clusterhub.dev/granted") },
+		"an acceptance that is not finished": func(s *scene) { delete(s.kept.Data, "granted") },
 		"the acceptance of another cluster":  func(s *scene) { s.cluster.UID = "uid2" },
-		"no acceptance":                      func(s *scene) { s.role = nil },
-		"a cluster of another driver":        func(s *scene) { s.role.Annotations["registration.clusterhub.dev/driver"] = "awsirsa" },
-		"a renewal of another driver":        func(s *scene) { s.renewing(); s.role.Annotations["registration.clusterhub.dev/driver"] = "awsirsa" },
+		"no acceptance":                      func(s *scene) { s.kept = nil },
+		"a cluster of another driver":        func(s *scene) { s.kept.Data["driver"] = "awsirsa" },
+		"a renewal of another driver":        func(s *scene) { s.renewing(); s.kept.Data["driver"] = "awsirsa" },
 		// What has been decided.
 		"a request that is denied": func(s *scene) {
 			s.csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: "Denied", Status: "True"}}

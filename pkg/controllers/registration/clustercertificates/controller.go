@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/pflag"
 	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clusteracceptance"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
@@ -64,15 +64,15 @@ func (o *Options) Validate() (errs []error) {
 func (o Options) Controller() kit.Controller {
 	requests := certificatesv1.SchemeGroupVersion
 	setup := func(ctx context.Context, mgr ctrl.Manager) error { return SetupWithManager(ctx, mgr, o) }
-	// It writes the key of a cluster's agent to the cluster's ClusterRole.
-	return kit.Controller{Name: reporter, Setup: setup, Rights: append(clusteracceptance.HandedOn(),
+	return kit.Controller{Name: reporter, Setup: setup, Rights: []kit.Right{
 		kit.On(requests, "certificatesigningrequests", "list", "watch"),
 		kit.On(requests, "certificatesigningrequests/approval", "update"),
 		kit.On(requests, "signers", "approve").Named(registration.SignerName),
 		kit.On(clusterv1.SchemeGroupVersion, "managedclusters", "get", "list", "watch"),
 		kit.On(clusterv1.SchemeGroupVersion, "managedclusters/status", "patch"),
-		kit.On(rbacv1.SchemeGroupVersion, "clusterroles", "get", "list", "watch", "patch"),
+		// patch is for the key of a cluster's agent.
+		kit.On(corev1.SchemeGroupVersion, "configmaps", "get", "list", "watch", "patch").In(record.Namespace),
 		// About requests and clusters, which are in no namespace.
 		kit.On(eventsv1.SchemeGroupVersion, "events", "create", "patch").In("default"),
-	)}
+	}}
 }

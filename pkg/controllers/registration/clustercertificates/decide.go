@@ -66,7 +66,7 @@ func (r *Reconciler) checkLifetime(spec *certificatesv1.CertificateSigningReques
 // decide says what becomes of the request of a cluster that is accepted. It changes nothing.
 func (r *Reconciler) decide(object *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request, s *standing) (decision, error) {
 	if !s.byCertificate() {
-		return left("the cluster is accepted by the registration driver %q and needs no certificate", s.driver()), nil
+		return left("the cluster is accepted by the registration driver %q and needs no certificate", s.record.Driver), nil
 	}
 	if why := r.checkLifetime(&object.Spec); why != "" {
 		return decision{why: why}, nil

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/csr"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
@@ -28,7 +29,8 @@ type pinned struct {
 // standing is how the hub stands to a cluster: what it wants, and what it remembers. Both are of the same cluster.
 type standing struct {
 	cluster *clusterv1.ManagedCluster
-	role    *rbacv1.ClusterRole
+	kept    *corev1.ConfigMap
+	record  record.Record
 	// requests are those of the cluster that wait or were approved. They are read when they are needed.
 	requests func() ([]certificatesv1.CertificateSigningRequest, error)
 }
@@ -51,17 +53,18 @@ func (r *Reconciler) server() source {
 
 // standing returns nil for a cluster that is not accepted, or of which the hub remembers nothing yet.
 func (f source) standing(ctx context.Context, name string) (*standing, error) {
-	s := &standing{cluster: &clusterv1.ManagedCluster{}, role: &rbacv1.ClusterRole{}}
+	s := &standing{cluster: &clusterv1.ManagedCluster{}}
 	if err := f.Get(ctx, client.ObjectKey{Name: name}, s.cluster); err != nil {
 		return nil, kit.IgnoreGone(err)
 	}
 	if !s.cluster.Spec.HubAcceptsClient || !s.cluster.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
-	if err := f.Get(ctx, client.ObjectKey{Name: registration.ClusterRole(name)}, s.role); err != nil {
-		return nil, kit.IgnoreGone(err)
+	var err error
+	if s.kept, err = record.Get(ctx, f, name); err != nil {
+		return nil, err
 	}
-	if s.role.Annotations[registration.AnnotationClusterUID] != string(s.cluster.UID) || s.role.Annotations[registration.AnnotationDriver] == "" {
+	if s.record = record.Of(s.kept); s.record.UID != s.cluster.UID || s.record.Driver == "" {
 		return nil, nil
 	}
 	s.requests = func() ([]certificatesv1.CertificateSigningRequest, error) { return f.requests(ctx, name) }
@@ -75,22 +78,20 @@ func (f source) requests(ctx context.Context, cluster string) ([]certificatesv1.
 	return list.Items, err
 }
 
-func (s *standing) driver() string { return s.role.Annotations[registration.AnnotationDriver] }
+func (s *standing) byCertificate() bool { return s.record.Driver == csr.Name }
 
-func (s *standing) byCertificate() bool { return s.driver() == csr.Name }
-
-func (s *standing) granted() bool { return s.role.Annotations[registration.AnnotationGranted] != "" }
+func (s *standing) granted() bool { return !s.record.Granted.IsZero() }
 
 // pinned is empty when no key is, and registration.UndecidedKey when an admin has to say which.
 func (s *standing) pinned() pinned {
-	p := pinned{key: s.role.Annotations[registration.AnnotationKey]}
-	p.since, _ = time.Parse(time.RFC3339, s.role.Annotations[registration.AnnotationKeySince])
+	p := pinned{key: s.record.Key}
+	p.since, _ = time.Parse(time.RFC3339, s.record.KeySince)
 	return p
 }
 
 // requesters are the users who may ask for the first certificate, none if all may. Of a list that is too long, no user is.
 func (s *standing) requesters() []string {
-	users, _ := registration.Requesters(s.role.Annotations)
+	users, _ := registration.ParseRequesters(s.record.Requesters)
 	return users
 }
 
@@ -104,11 +105,10 @@ func (s *standing) supersedes(approval pinned) bool {
 	return now.key == registration.UndecidedKey || approval.since.After(now.since)
 }
 
-// pin writes the key to the cluster's ClusterRole, which must be as it was read.
-func (r *Reconciler) pin(ctx context.Context, role *rbacv1.ClusterRole, p pinned) error {
-	_, err := kit.Patch(ctx, r.client, role, func(role *rbacv1.ClusterRole) {
-		role.Annotations[registration.AnnotationKey] = p.key
-		role.Annotations[registration.AnnotationKeySince] = p.since.UTC().Format(time.RFC3339)
+// pin writes the key to the cluster's record, which must be as it was read.
+func (r *Reconciler) pin(ctx context.Context, s *standing, p pinned) error {
+	err := record.Patch(ctx, r.client, s.kept, func(kept *record.Record) {
+		kept.Key, kept.KeySince = p.key, p.since.UTC().Format(time.RFC3339)
 	})
 	if err != nil {
 		return fmt.Errorf("pinning the key of the cluster's agent: %w", err)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -91,7 +92,7 @@ func TestAttack_ARivalTakesOverNoCluster(t *testing.T) {
 		},
 		"asks beside whom accept named": func(h *hub) {
 			h.ask("rival", "rival", bootstrap)
-			h.accept(map[string]string{registration.AnnotationRequesters: "system:bootstrap:named0"})
+			h.accept(func(kept *record.Record) { kept.Requesters = "system:bootstrap:named0" })
 			h.want()
 			h.ask("agent", "agent", "system:bootstrap:named0")
 			h.want("agent")
@@ -99,12 +100,14 @@ func TestAttack_ARivalTakesOverNoCluster(t *testing.T) {
 		"made the cluster with its key, and accept named others": func(h *hub) {
 			h.ask("rival", "rival", bootstrap)
 			h.ask("agent", "agent", "system:bootstrap:named0")
-			h.accept(map[string]string{registration.AnnotationKey: h.keyOf("rival"), registration.AnnotationRequesters: "system:bootstrap:named0"})
+			h.accept(func(kept *record.Record) { kept.Key, kept.Requesters = h.keyOf("rival"), "system:bootstrap:named0" })
 			h.want()
 		},
 		"asks when accept named too many": func(h *hub) {
 			h.ask("rival", "rival", bootstrap)
-			h.accept(map[string]string{registration.AnnotationRequesters: strings.Repeat("system:serviceaccount:some-namespace:some-account,", 30)})
+			h.accept(func(kept *record.Record) {
+				kept.Requesters = strings.Repeat("system:serviceaccount:some-namespace:some-account,", 30)
+			})
 			h.want()
 		},
 		"asks beside a trusted user": func(h *hub) {
@@ -136,7 +139,7 @@ func TestAttack_ARivalTakesOverNoCluster(t *testing.T) {
 			h.ask("a rival", "rival", bootstrap)
 			h.ask("b agent", "agent", bootstrap)
 			h.conclude("b agent", certificatesv1.CertificateApproved)
-			h.accept(map[string]string{registration.AnnotationKey: h.keyOf("rival")})
+			h.accept(func(kept *record.Record) { kept.Key = h.keyOf("rival") })
 			h.look("a rival") // before the process sees what the admin did
 			h.want("b agent")
 			h.wantPinned("agent")
@@ -169,7 +172,7 @@ func TestAttack_ARivalTakesOverNoCluster(t *testing.T) {
 		"had the key before the cluster was denied, and is accepted again with none": func(h *hub) {
 			h.ask("rival", "rival", bootstrap)
 			h.conclude("rival", certificatesv1.CertificateApproved)
-			h.accept(map[string]string{registration.AnnotationKeySince: h.now.UTC().Format(time.RFC3339)})
+			h.accept(func(kept *record.Record) { kept.KeySince = h.now.UTC().Format(time.RFC3339) })
 			h.want("rival")
 			h.wantPinned("nobody")
 		},
@@ -249,7 +252,7 @@ func TestPin_IsTheKeyThatIsApproved(t *testing.T) {
 		"renews with its key, in the moment that its cluster is made anew": func(h *hub) {
 			h.ask("renewal", "agent", c1Agent)
 			h.make("uid2")
-			h.accept(map[string]string{registration.AnnotationKey: h.keyOf("agent")})
+			h.accept(func(kept *record.Record) { kept.Key = h.keyOf("agent") })
 			h.want("renewal")
 		},
 		"of a hub that did not pin: the agent renews": func(h *hub) {

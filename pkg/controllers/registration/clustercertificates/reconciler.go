@@ -6,7 +6,7 @@
 //
 // A request is approved only if every part of it is known and right. The others are not denied: they may be for another
 // program, and an admin may know more. The first certificate makes its holder an agent of the cluster, and users with a
-// bootstrap token can ask for it. So the hub pins one key for each cluster, in the cluster's ClusterRole, where its agent
+// bootstrap token can ask for it. So the hub pins one key for each cluster, in the cluster's record, where its agent
 // cannot write: the key that the cluster was made with, or the only one that was asked for when it was accepted. A renewal
 // by the agent itself moves the pin, and so does an admin who approves a request. Every other key waits for an admin.
 package clustercertificates
@@ -18,7 +18,6 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -31,6 +30,7 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
@@ -72,8 +72,8 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		For(&certificatesv1.CertificateSigningRequest{}).
 		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsOf),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: clusterChanged})).
-		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(r.requestsOf),
-			builder.WithPredicates(predicate.Funcs{UpdateFunc: annotationsChanged})).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.requestsOf),
+			builder.WithPredicates(predicate.Funcs{UpdateFunc: recordChanged})).
 		WithOptions(kit.Options(workers)).
 		Complete(r)
 }
@@ -102,16 +102,10 @@ func clusterChanged(e event.UpdateEvent) bool {
 	return before.UID != now.UID || before.Spec.HubAcceptsClient != now.Spec.HubAcceptsClient
 }
 
-func annotationsChanged(e event.UpdateEvent) bool {
-	before, now := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
-	for _, annotation := range []string{
-		registration.AnnotationGranted, registration.AnnotationDriver, registration.AnnotationClusterUID, registration.AnnotationKey, registration.AnnotationRequesters,
-	} {
-		if before[annotation] != now[annotation] {
-			return true
-		}
-	}
-	return false
+func recordChanged(e event.UpdateEvent) bool {
+	before, now := record.Of(e.ObjectOld.(*corev1.ConfigMap)), record.Of(e.ObjectNew.(*corev1.ConfigMap))
+	return !before.Granted.Equal(now.Granted) || before.Driver != now.Driver || before.UID != now.UID || before.Key != now.Key ||
+		before.Requesters != now.Requesters
 }
 
 // requestsOf maps a cluster, or what carries its name, to the requests of its agents that wait or were
@@ -180,7 +174,7 @@ func (r *Reconciler) answer(ctx context.Context, object *certificatesv1.Certific
 	if d.pin != nil {
 		// Before the approval: if this process ends in between, the next one finds the key that is to be approved, and no
 		// other.
-		if err := r.pin(ctx, s.role, *d.pin); err != nil {
+		if err := r.pin(ctx, s, *d.pin); err != nil {
 			return err
 		}
 	}
@@ -201,7 +195,7 @@ func (r *Reconciler) follow(ctx context.Context, object *certificatesv1.Certific
 			return err
 		}
 	}
-	return r.pin(ctx, s.role, approval)
+	return r.pin(ctx, s, approval)
 }
 
 // approve approves the very request that was looked at: of a request only the labels and the conditions can change.

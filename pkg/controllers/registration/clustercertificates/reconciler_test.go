@@ -19,7 +19,7 @@ import (
 	"unicode/utf8"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
@@ -45,7 +45,7 @@ type scene struct {
 	request *x509.CertificateRequest
 	csr     *certificatesv1.CertificateSigningRequest
 	cluster *clusterv1.ManagedCluster
-	role    *rbacv1.ClusterRole
+	kept    *corev1.ConfigMap
 	users   []string
 	trusted []string
 	// pem replaces the request.
@@ -77,13 +77,10 @@ func newScene(t *testing.T) *scene {
 			},
 			Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true},
 		},
-		role: &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{
-			Name: "open-cluster-management:managedcluster:c1",
-			Annotations: map[string]string{
-				"registration.clusterhub.dev/driver": "csr", "registration.clusterhub.dev/cluster-uid": "uid1",
-				"registration.clusterhub.dev/granted": "2030-01-01T00:00:00Z",
-			},
-		}},
+		kept: &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "clusterhub-registration", Name: "c1"},
+			Data:       map[string]string{"driver": "csr", "cluster-uid": "uid1", "granted": "2030-01-01T00:00:00Z"},
+		},
 	}
 }
 
@@ -113,7 +110,7 @@ func (s *scene) keyHash() string {
 
 // pinned makes it a cluster whose agent's key the hub knows.
 func (s *scene) pinned(key string) {
-	s.role.Annotations["registration.clusterhub.dev/key-sha256"] = key
+	s.kept.Data["key-sha256"] = key
 }
 
 // decide says what becomes of the request: approved, left with an event, or left alone.
@@ -128,7 +125,7 @@ func (s *scene) decide() (approved bool, happened string) {
 	}
 	s.csr.Spec.Request = s.pem
 	scheme := runtime.NewScheme()
-	builder := runtime.NewSchemeBuilder(clusterv1.AddToScheme, certificatesv1.AddToScheme, rbacv1.AddToScheme)
+	builder := runtime.NewSchemeBuilder(clusterv1.AddToScheme, certificatesv1.AddToScheme, corev1.AddToScheme)
 	if err := builder.AddToScheme(scheme); err != nil {
 		s.t.Fatal(err)
 	}
@@ -136,8 +133,8 @@ func (s *scene) decide() (approved bool, happened string) {
 	if s.cluster != nil {
 		objs = append(objs, s.cluster)
 	}
-	if s.role != nil {
-		objs = append(objs, s.role)
+	if s.kept != nil {
+		objs = append(objs, s.kept)
 	}
 	for _, obj := range objs {
 		obj.SetResourceVersion("")
@@ -180,7 +177,7 @@ func TestApproved_IsWhatAnAgentOfAnAcceptedClusterAsksFor(t *testing.T) {
 		"again, with the key of the cluster": func(s *scene) { s.pinned(s.keyHash()); s.joined() },
 		"asked for by whom accept named": func(s *scene) {
 			s.unasked()
-			s.role.Annotations["registration.clusterhub.dev/requesters"] = "joiner,system:bootstrap:abcdef"
+			s.kept.Data["requesters"] = "joiner,system:bootstrap:abcdef"
 		},
 		"asked for by a trusted user": func(s *scene) {
 			s.unasked()
@@ -214,7 +211,7 @@ func TestLeft_SaysWhy(t *testing.T) {
 		},
 		"no certificate of the cluster had been asked for when":             func(s *scene) { s.unasked() },
 		`the user "mallory" is neither the agent`:                           func(s *scene) { s.csr.Spec.Username = "mallory" },
-		`the cluster is accepted by the registration driver "awsirsa"`:      func(s *scene) { s.role.Annotations["registration.clusterhub.dev/driver"] = "awsirsa" },
+		`the cluster is accepted by the registration driver "awsirsa"`:      func(s *scene) { s.kept.Data["driver"] = "awsirsa" },
 		"it asks for alternative names":                                     func(s *scene) { s.request.DNSNames = []string{"a"} },
 		`it asks for the usage "server auth"`:                               func(s *scene) { s.csr.Spec.Usages = append(s.csr.Spec.Usages, "server auth") },
 		`it asks for the groups ["system:masters"]`:                         func(s *scene) { s.request.Subject.Organization = []string{"system:masters"} },
@@ -254,8 +251,8 @@ func TestRequests_OfClustersThatAreNotThatFarCostTheServerNothing(t *testing.T) 
 		"granted":          {func(*scene) {}, 2},
 		"not there":        {func(s *scene) { s.cluster = nil }, 0},
 		"not accepted":     {func(s *scene) { s.cluster.Spec.HubAcceptsClient = false }, 0},
-		"without a role":   {func(s *scene) { s.role = nil }, 0},
-		"not granted":      {func(s *scene) { delete(s.role.Annotations, "registration.clusterhub.dev/granted") }, 0},
+		"without a record": {func(s *scene) { s.kept = nil }, 0},
+		"not granted":      {func(s *scene) { delete(s.kept.Data, "granted") }, 0},
 		"another's before": {func(s *scene) { s.cluster.UID = "uid2" }, 0},
 		"not its agent":    {func(s *scene) { s.csr.Spec.Username = "somebody" }, 0},
 	} {
@@ -271,14 +268,14 @@ func TestRequests_OfClustersThatAreNotThatFarCostTheServerNothing(t *testing.T) 
 
 func TestEvents_OfAnotherClusterOfTheNameAreNotMissed(t *testing.T) {
 	s := newScene(t)
-	cluster, role := s.cluster.DeepCopy(), s.role.DeepCopy()
-	cluster.UID, role.Annotations["registration.clusterhub.dev/cluster-uid"] = "uid2", "uid2"
+	cluster, kept := s.cluster.DeepCopy(), s.kept.DeepCopy()
+	cluster.UID, kept.Data["cluster-uid"] = "uid2", "uid2"
 	if !clusterChanged(event.UpdateEvent{ObjectOld: s.cluster, ObjectNew: cluster}) ||
-		!annotationsChanged(event.UpdateEvent{ObjectOld: s.role, ObjectNew: role}) {
+		!recordChanged(event.UpdateEvent{ObjectOld: s.kept, ObjectNew: kept}) {
 		t.Error("a request of the new cluster would not be looked at again")
 	}
 	if clusterChanged(event.UpdateEvent{ObjectOld: s.cluster, ObjectNew: s.cluster}) ||
-		annotationsChanged(event.UpdateEvent{ObjectOld: s.role, ObjectNew: s.role}) {
+		recordChanged(event.UpdateEvent{ObjectOld: s.kept, ObjectNew: s.kept}) {
 		t.Error("what has not changed is looked at again")
 	}
 }
@@ -295,8 +292,8 @@ func TestRequests_AreLookedAtAgainWhenTheirClusterIsAccepted(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.csr, decided, other).
 		WithIndex(&certificatesv1.CertificateSigningRequest{}, openIndex, openOf).Build()
 	r := &Reconciler{client: c}
-	s.role.Labels = map[string]string{"open-cluster-management.io/cluster-name": "c1"}
-	for _, obj := range []client.Object{s.cluster, s.role} {
+	s.kept.Labels = map[string]string{"open-cluster-management.io/cluster-name": "c1"}
+	for _, obj := range []client.Object{s.cluster, s.kept} {
 		got := r.requestsOf(t.Context(), obj)
 		if len(got) != 1 || got[0].Name != "c1-abcde" {
 			t.Errorf("%T requests %v", obj, got)

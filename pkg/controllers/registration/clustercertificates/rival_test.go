@@ -19,7 +19,7 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
@@ -58,7 +59,7 @@ var errEnded = errors.New("the process has ended")
 func newHub(t *testing.T) *hub {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	builder := runtime.NewSchemeBuilder(clusterv1.AddToScheme, certificatesv1.AddToScheme, rbacv1.AddToScheme)
+	builder := runtime.NewSchemeBuilder(clusterv1.AddToScheme, certificatesv1.AddToScheme, corev1.AddToScheme)
 	if err := builder.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func (h *hub) create(obj client.Object) {
 func (h *hub) later() { h.now = h.now.Add(10 * time.Second) }
 
 // accept is what an admin does, hub-apiserver, and pkg/controllers/registration/clusteracceptance.
-func (h *hub) accept(annotations map[string]string) {
+func (h *hub) accept(with func(*record.Record)) {
 	h.Helper()
 	c := &clusterv1.ManagedCluster{}
 	h.get("c1", c)
@@ -110,12 +111,13 @@ func (h *hub) accept(annotations map[string]string) {
 	if err := h.client.Update(h.Context(), c); err != nil {
 		h.Fatal(err)
 	}
-	record := map[string]string{registration.AnnotationDriver: "csr", registration.AnnotationClusterUID: string(c.UID), registration.AnnotationGranted: "2030-01-01T00:00:00Z"}
-	for key, value := range annotations {
-		record[key] = value
+	accepted := record.Record{Driver: "csr", UID: c.UID, Granted: began}
+	if with != nil {
+		with(&accepted)
 	}
-	h.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: registration.ClusterRole("c1"), Annotations: record,
-		Labels: map[string]string{registration.ClusterNameLabel: "c1"}}})
+	kept := record.New("c1")
+	accepted.Write(kept)
+	h.create(kept)
 	h.later()
 }
 
@@ -227,9 +229,11 @@ func (h *hub) want(approved ...string) {
 // wantPinned says whose key is pinned.
 func (h *hub) wantPinned(who string) {
 	h.Helper()
-	role := &rbacv1.ClusterRole{}
-	h.get(registration.ClusterRole("c1"), role)
-	if got, want := role.Annotations[registration.AnnotationKey], h.keyOf(who); got != want {
+	kept, err := record.Get(h.Context(), h.client, "c1")
+	if err != nil {
+		h.Fatal(err)
+	}
+	if got, want := record.Of(kept).Key, h.keyOf(who); got != want {
 		h.Errorf("pinned is %q, want that of %s: %q", got, who, want)
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -39,8 +38,8 @@ func (r *Reconciler) setupWaiting(mgr ctrl.Manager) error {
 		Named(reporter+"-waiting").
 		For(&clusterv1.ManagedCluster{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: clusterChanged})).
 		Watches(&certificatesv1.CertificateSigningRequest{}, ofCluster).
-		Watches(&rbacv1.ClusterRole{}, ofCluster,
-			builder.WithPredicates(predicate.Funcs{UpdateFunc: annotationsChanged})).
+		Watches(&corev1.ConfigMap{}, ofCluster,
+			builder.WithPredicates(predicate.Funcs{UpdateFunc: recordChanged})).
 		WithOptions(kit.Options(workers)).
 		Complete(waiting{r})
 }

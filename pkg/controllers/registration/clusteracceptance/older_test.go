@@ -1,0 +1,165 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusteracceptance
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/awsirsa"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// older makes the hub one of an earlier version, which has accepted the cluster c1.
+func older(f *fixture) {
+	f.Helper()
+	f.settle("c1")
+	f.age("c1")
+}
+
+// age puts the record of a cluster where earlier versions have it.
+func (f *fixture) age(name string) {
+	f.Helper()
+	kept, role := must(record.Get(f.Context(), f.client, name))(f.T), f.role(name)
+	role.Annotations = map[string]string{}
+	for key, value := range kept.Data {
+		role.Annotations["registration.clusterhub.dev/"+key] = value
+	}
+	for _, err := range []error{f.client.Update(f.Context(), role), f.client.Delete(f.Context(), kept)} {
+		if err != nil {
+			f.Fatal(err)
+		}
+	}
+}
+
+// Before anything else is done with a cluster, what an older hub remembers of it has its new place; and nothing is taken from the
+// old place before.
+func TestOlderHub_RecordsAreMovedFirst(t *testing.T) {
+	for name, do := range map[string]func(*fixture){
+		"accepted": func(*fixture) {},
+		"denied":   func(f *fixture) { f.change("c1", deny) },
+		"deleted":  deleteCluster,
+		"not there": func(f *fixture) {
+			f.change("c1", func(c *clusterv1.ManagedCluster) { c.Finalizers = nil })
+			deleteCluster(f)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, newCluster("c1"))
+			f.settle("c1")
+			f.remember("c1", func(kept *record.Record) { kept.Key, kept.KeySince, kept.Note = "aa", "2030-01-01T00:00:00Z", "a note" })
+			before := f.record("c1")
+			f.age("c1")
+			do(f)
+			f.effects, f.killAfter = nil, 1
+			_, _ = f.reconcile("c1")
+			f.restart()
+			if diff := cmp.Diff(before, f.record("c1")); diff != "" || !record.IsOn(f.role("c1")) {
+				t.Errorf("after %q, the old place has it: %t (-want +got):\n%s", f.effects, record.IsOn(f.role("c1")), diff)
+			}
+			f.killAfter = 2
+			_, _ = f.reconcile("c1")
+			f.restart()
+			if diff := cmp.Diff(before, f.record("c1")); diff != "" || record.IsOn(f.role("c1")) {
+				t.Errorf("after %q, the old place has it: %t (-want +got):\n%s", f.effects, record.IsOn(f.role("c1")), diff)
+			}
+			if want := []string{"create ConfigMap c1", "create ConfigMap c1", "patch ClusterRole open-cluster-management:managedcluster:c1"}; !slices.Equal(f.effects, want) {
+				t.Errorf("effects %q, want %q", f.effects, want)
+			}
+			if f.cloud.grants["c1"] != 1 || f.cloud.revokes != 0 {
+				t.Errorf("%d grants and %d revocations", f.cloud.grants["c1"], f.cloud.revokes)
+			}
+		})
+	}
+}
+
+// What is in the new place may have been written since.
+func TestOlderHub_TheNewPlaceCounts(t *testing.T) {
+	f := newFixture(t, newCluster("c1"))
+	f.settle("c1")
+	f.remember("c1", func(kept *record.Record) { kept.Key = "old" })
+	f.age("c1")
+	f.killAfter = 1
+	_, _ = f.reconcile("c1")
+	f.restart()
+	f.remember("c1", func(kept *record.Record) { kept.Key = "new" })
+	f.settle("c1")
+	if got := f.record("c1").Key; got != "new" || record.IsOn(f.role("c1")) {
+		t.Errorf("the key is %q, the old place has it: %t", got, record.IsOn(f.role("c1")))
+	}
+}
+
+// A ClusterRole without its label is in no cache. What it has been granted is found all the same.
+func TestOlderHub_RecordsThatNoCacheShowsAreMoved(t *testing.T) {
+	for name, do := range map[string]func(*clusterv1.ManagedCluster){
+		"accepted": func(c *clusterv1.ManagedCluster) { c.Annotations[identity] = "two" },
+		"denied":   deny,
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, newCluster("c1"))
+			older(f)
+			f.change("c1", do)
+			f.process.client = &lag{Client: f.client, none: true}
+			for range 3 {
+				if _, err := f.reconcile("c1"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.restart()
+			f.settle("c1")
+			want := map[string][]string{"accepted": everything, "denied": afterDeny}[name]
+			if diff := cmp.Diff(want, f.has()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Records that are still to be moved count for others: nobody gets what another cluster has.
+func TestOlderHub_TheIdentityOfAClusterIsNobodyElses(t *testing.T) {
+	f := newAWSFixture(t, awsirsa.AccessEntry, "c1")
+	older(f.fixture)
+	arn := f.arn("c1")
+	// Its agent says otherwise by now.
+	f.change("c1", func(c *clusterv1.ManagedCluster) {
+		c.Annotations[registration.AnnotationManagedClusterARN] = f.arn("c2")
+	})
+	f.join("x", arn)
+	f.restart()
+	if _, err := f.reconcile("x"); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.accepted("x"); !strings.HasPrefix(got, "False Error ") || !strings.Contains(got, `belongs to the cluster "c1"`) {
+		t.Errorf("it is %q", got)
+	}
+}
+
+// A hub whose manifests are those of an earlier version says what is missing, and grants nothing.
+func TestAccept_SaysThatTheNamespaceOfRecordsIsMissing(t *testing.T) {
+	f := newFixture(t, newCluster("c1"))
+	f.process.client = interceptor.NewClient(f.client.(client.WithWatch), interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			if _, ok := obj.(*corev1.ConfigMap); ok {
+				return apierrors.NewNotFound(corev1.Resource("namespaces"), obj.GetNamespace())
+			}
+			return c.Create(ctx, obj, opts...)
+		},
+	})
+	if result, err := f.reconcile("c1"); err != nil || result.RequeueAfter == 0 {
+		t.Errorf("%v, %v", result, err)
+	}
+	if got := f.accepted("c1"); !strings.HasPrefix(got, `False Error the namespace "clusterhub-registration", `) || len(f.cloud.granted) != 0 {
+		t.Errorf("granted %v, it is %q", f.cloud.granted, got)
+	}
+}

@@ -1,0 +1,78 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package permissions
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	inspector  = registration.InspectorClusterRole
+	clusterMap = "open-cluster-management:managedcluster:" // begins the names of the roles and bindings of clusters
+	apiService = "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1alpha1.view.clusterhub.dev}}"
+)
+
+func managedCluster(name string) string {
+	return fmt.Sprintf("{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: %s}}", name)
+}
+
+func namespaceOf(name, labels, annotations string) string {
+	return fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {%s}, annotations: {%s}}}", name, labels, annotations)
+}
+
+func clusterNamespace(name, cluster string) string {
+	return namespaceOf(name, registration.ClusterNameLabel+": "+cluster, registration.AnnotationMade+": "+cluster)
+}
+
+// labelOf is the label of what belongs to a cluster by its name.
+func labelOf(name string) string {
+	if cluster, ok := strings.CutPrefix(name, clusterMap); ok {
+		return fmt.Sprintf("%s: %q", registration.ClusterNameLabel, cluster)
+	}
+	return ""
+}
+
+func roleOf(name, rules string) string {
+	return fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: %q, labels: {%s}}, rules: [%s]}`,
+		name, labelOf(name), rules)
+}
+
+func clusterBinding(name, role, subject string) string {
+	return fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: %q, labels: {%s}},
+		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %q}, subjects: [%s]}`, name, labelOf(name), role, subject)
+}
+
+func bindingIn(namespace, name, role, subject string) string {
+	return fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {namespace: %q, name: %q},
+		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %q}, subjects: [%s]}`, namespace, name, role, subject)
+}
+
+// recordOf is what the hub remembers of a cluster.
+func recordOf(name, data string) string {
+	return configMap(record.Namespace, name, fmt.Sprintf("%s: %q", registration.ClusterNameLabel, name), data)
+}
+
+func configMap(namespace, name, labels, data string) string {
+	return fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: %s, name: %q, labels: {%s}}, data: {%s}}`, namespace, name, labels, data)
+}
+
+func leaseOf(namespace, name string) string {
+	return fmt.Sprintf("{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {namespace: %s, name: %s}}", namespace, name)
+}
+
+func secretOf(namespace, name, secretType, of string) string {
+	return fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {namespace: %s, name: %s, annotations: {kubernetes.io/service-account.name: %q}},
+		type: %s, stringData: {tls.crt: a, tls.key: a}}`, namespace, name, of, secretType)
+}
+
+func asUser(name string) string {
+	return fmt.Sprintf("{apiGroup: rbac.authorization.k8s.io, kind: User, name: %q}", name)
+}
+func asGroup(name string) string {
+	return fmt.Sprintf("{apiGroup: rbac.authorization.k8s.io, kind: Group, name: %q}", name)
+}
