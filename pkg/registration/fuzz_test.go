@@ -63,6 +63,53 @@ func FuzzClusterOfAgent(f *testing.F) {
 	})
 }
 
+// FuzzAgentCluster: an agent is of the cluster of its groups. Whatever else it is in or is called, it is of that cluster or of
+// none, never of another.
+func FuzzAgentCluster(f *testing.F) {
+	for _, other := range []string{
+		"", "system:masters", AWSGroup("c2"), AWSGroup("c1"), ClusterGroup(""), ClusterGroup("c1"), ClusterGroup("c2"), ManagedClustersGroup,
+		AWSManagedClustersGroup, clusterPrefix + "addon:a", clusterPrefix + "cluster:c2:addon:a", ClusterGroup(AWSGroup("c1")), ClusterUser("c1", "a"),
+	} {
+		for _, name := range []string{"c1", "cluster", "addon", "managed-clusters", "work", "c1:a", ""} {
+			f.Add(name, other, other)
+			f.Add(name, "ann", other)
+		}
+	}
+	f.Fuzz(func(t *testing.T, name, user, group string) {
+		begins := func(text string) bool {
+			return strings.HasPrefix(text, "system:open-cluster-management:") || strings.HasPrefix(text, "open-cluster-management:")
+		}
+		// Alone, a group makes an agent of nobody.
+		shared := group == ManagedClustersGroup || group == AWSManagedClustersGroup
+		if found, agent := AgentCluster(user, []string{group}); found != "" || agent != shared {
+			t.Errorf("%q in %q is an agent of %q, %t", user, group, found, agent)
+		}
+		if name == allClusters {
+			return // these are the groups of all
+		}
+		valid := len(validation.IsDNS1123Label(name)) == 0 && !slices.Contains(cluster.ReservedNames, name)
+		for _, own := range [][]string{{ClusterGroup(name), ManagedClustersGroup}, {AWSGroup(name), AWSManagedClustersGroup}} {
+			for _, groups := range [][]string{own, append([]string{group}, own...), append(slices.Clone(own), group)} {
+				found, agent := AgentCluster(user, groups)
+				if !agent {
+					t.Errorf("%q in %q is no agent", user, groups)
+				}
+				if found != "" && (found != name || !valid) {
+					t.Errorf("%q in %q is an agent of %q", user, groups, found)
+				}
+				// It is of none for the reasons that there are, and not for others.
+				named := !begins(user) || slices.ContainsFunc([]string{ClusterGroup(name), AWSGroup(name)}, func(own string) bool {
+					return user == own || strings.HasPrefix(user, own+":")
+				})
+				clear := !slices.Contains(groups, group) || !begins(group) || slices.Contains(own, group)
+				if valid && (found == name) != (named && clear) {
+					t.Errorf("%q in %q is an agent of %q", user, groups, found)
+				}
+			}
+		}
+	})
+}
+
 // FuzzRequesters: who is named may ask, and nobody else. What cannot be read names nobody.
 func FuzzRequesters(f *testing.F) {
 	for _, text := range []string{"ann", "ann,bob", ",", "ann,", " ann", "system:serviceaccount:a:b", strings.Repeat("a", 1025), strings.Repeat("a,", 512), ""} {

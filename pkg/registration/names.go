@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
@@ -67,6 +69,56 @@ func ClusterOfAgent(groups []string) (cluster string, ok bool) {
 	}
 	return "", false
 }
+
+// AgentCluster says whether a user is in the group of the agents of all clusters, and if so, of which one cluster. It is strict, because
+// rights follow from it: cluster is "" if there is any doubt. Each group that begins as those of agents do has to be that of
+// the one cluster, and a user name that begins so has to name it, too. Addons' agents are in neither group.
+func AgentCluster(user string, groups []string) (cluster string, agent bool) {
+	shared, prefix := ManagedClustersGroup, clusterPrefix
+	if !slices.Contains(groups, shared) {
+		if shared, prefix = AWSManagedClustersGroup, awsGroupPrefix; !slices.Contains(groups, shared) {
+			return "", false
+		}
+	}
+	for _, group := range groups {
+		if _, found := afterPrefix(group); !found || group == shared {
+			continue
+		}
+		name, fits := strings.CutPrefix(group, prefix)
+		if !fits || !isClusterName(name) || cluster != "" && cluster != name {
+			return "", true
+		}
+		cluster = name
+	}
+	if rest, found := afterPrefix(user); found {
+		if named, _, _ := strings.Cut(rest, ":"); named != cluster {
+			return "", true
+		}
+	}
+	return cluster, true
+}
+
+// afterPrefix is the rest of a name that begins as those of agents do.
+func afterPrefix(name string) (rest string, found bool) {
+	if rest, found = strings.CutPrefix(name, clusterPrefix); !found {
+		rest, found = strings.CutPrefix(name, awsGroupPrefix)
+	}
+	return rest, found
+}
+
+func isClusterName(name string) bool {
+	return len(validation.IsDNS1123Label(name)) == 0 && !slices.Contains(cluster.ReservedNames, name)
+}
+
+// Labels by which an agent says where its cluster runs.
+const (
+	LabelRegion = cluster.ReservedLabelPrefixInfo + "region"
+	LabelCloud  = cluster.ReservedLabelPrefixInfo + "cloud"
+	LabelVendor = cluster.ReservedLabelPrefixInfo + "vendor"
+)
+
+// DefaultAgentLabels are the keys of reserved labels that a hub lets agents set on their own cluster if it is not told otherwise.
+func DefaultAgentLabels() []string { return []string{LabelRegion, LabelCloud, LabelVendor} }
 
 // What the hub makes for a cluster.
 const (

@@ -81,3 +81,70 @@ func TestClusterOfAgent(t *testing.T) {
 		}
 	}
 }
+
+func TestAgentCluster(t *testing.T) {
+	system, aws := []string{ManagedClustersGroup, ClusterGroup("c1"), "system:authenticated"}, []string{AWSGroup("c1"), AWSManagedClustersGroup}
+	with := func(groups []string, more ...string) []string { return slices.Concat(groups, more) }
+	const doubt = "?" // an agent, of no cluster
+	for _, c := range []struct {
+		user    string
+		groups  []string
+		cluster string
+	}{
+		// Agents: of ours and of upstream, by aws-auth, by an access entry of ours and of upstream.
+		{ClusterUser("c1", "a"), system, "c1"},
+		{ClusterGroup("c1"), system, "c1"},
+		{AWSGroup("c1"), aws, "c1"},
+		{"c1", aws, "c1"},
+		{"arn:aws:sts::1:assumed-role/r/s", aws, "c1"},
+		{ClusterUser("c1", "a"), with(system, "team", ClusterGroup("c1"), ManagedClustersGroup), "c1"},
+		{ClusterUser("c1", "a"), with(system, "system:masters"), "c1"},
+		// Not agents of clusters.
+		{ClusterUser("c1", "a"), nil, ""},
+		{ClusterUser("c1", "a"), []string{ClusterGroup("c1")}, ""},
+		{"ann", []string{AWSGroup("admins")}, ""},
+		{"ann", []string{"x" + ManagedClustersGroup, ManagedClustersGroup + ":x", "x" + AWSManagedClustersGroup}, ""},
+		{"a", []string{clusterPrefix + "addon:proxy", clusterPrefix + "cluster:c1:addon:proxy"}, ""},
+		// Of none.
+		{"a", []string{ManagedClustersGroup}, doubt},
+		{ClusterUser("c1", "a"), []string{ManagedClustersGroup}, doubt},
+		{"a", []string{AWSManagedClustersGroup}, doubt},
+		{AWSGroup("c1"), []string{AWSManagedClustersGroup}, doubt},
+		{"a", []string{ManagedClustersGroup, AWSGroup("c1")}, doubt},
+		{"a", []string{AWSManagedClustersGroup, ClusterGroup("c1")}, doubt},
+		// Of two.
+		{"a", with(system, ClusterGroup("c2")), doubt},
+		{"a", with([]string{ClusterGroup("c2")}, system...), doubt},
+		{"a", with(aws, AWSGroup("c2")), doubt},
+		{"a", with(system, AWSGroup("c2")), doubt},
+		{"a", with(system, aws...), doubt},
+		{"a", with(system, AWSManagedClustersGroup), doubt},
+		{"a", with(aws, ManagedClustersGroup), doubt},
+		{"a", with(system, clusterPrefix+"addon:proxy"), doubt},
+		{"a", with(system, clusterPrefix+"cluster:c1:addon:proxy"), doubt},
+		// Of another by its name.
+		{ClusterUser("c2", "a"), system, doubt},
+		{ClusterGroup("c2"), system, doubt},
+		{AWSGroup("c2"), system, doubt},
+		{AWSGroup("c2"), aws, doubt},
+		{ClusterUser("c2", "a"), aws, doubt},
+		{clusterPrefix, system, doubt},
+		{ClusterUser("c1x", "a"), system, doubt},
+		{ClusterUser(AWSGroup("c1"), "a"), system, doubt},
+		{ClusterUser("cluster:c1:addon:proxy", "a"), system, doubt},
+		// No cluster has such a name.
+		{"a", []string{ManagedClustersGroup, ClusterGroup("work")}, doubt},
+		{"a", []string{ManagedClustersGroup, ClusterGroup("registration")}, doubt},
+		{"a", []string{AWSManagedClustersGroup, AWSGroup("work")}, doubt},
+		{"a", []string{ManagedClustersGroup, ClusterGroup("")}, doubt},
+		{"a", []string{ManagedClustersGroup, ClusterGroup("c1/status")}, doubt},
+		{"a", []string{ManagedClustersGroup, ClusterGroup("C1")}, doubt},
+		{"a", []string{ManagedClustersGroup, ClusterGroup("*")}, doubt},
+		{"a", []string{ManagedClustersGroup, ClusterGroup(" c1")}, doubt},
+	} {
+		cluster, agent := AgentCluster(c.user, c.groups)
+		if want := strings.TrimSuffix(c.cluster, doubt); cluster != want || agent != (c.cluster != "") {
+			t.Errorf("%q in %q: %q, %t, want %q", c.user, c.groups, cluster, agent, c.cluster)
+		}
+	}
+}

@@ -18,13 +18,17 @@ import (
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/clusterhub/clusterhub/pkg/apiserver/agents"
 	"github.com/clusterhub/clusterhub/pkg/apiserver/reviews"
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
 // authorize sets the server's authorizer. It is that of the generic options, with two differences: answers are dropped
-// when the RBAC rules change, and users wait for their own questions only, in place of a rate that all of them share.
-func authorize(o *genericoptions.DelegatingAuthorizationOptions, front *rest.Config, config *genericapiserver.Config) error {
+// when the RBAC rules change, and users wait for their own questions only, in place of a rate that all of them share. What agents
+// may do is decided here.
+func authorize(
+	o *genericoptions.DelegatingAuthorizationOptions, front *rest.Config, config *genericapiserver.Config, ofAgents *agents.Authorizer,
+) error {
 	front = rest.CopyConfig(front)
 	front.ContentType = runtime.ContentTypeProtobuf
 	rules, err := rbacclient.NewForConfig(front)
@@ -32,7 +36,7 @@ func authorize(o *genericoptions.DelegatingAuthorizationOptions, front *rest.Con
 		return err
 	}
 	follower := reviews.NewRules(max(o.AllowCacheTTL, o.DenyCacheTTL))
-	config.Authorization.Authorizer, err = authorizerOf(o, follower)
+	config.Authorization.Authorizer, err = authorizerOf(o, follower, ofAgents)
 	if err != nil {
 		return err
 	}
@@ -43,7 +47,9 @@ func authorize(o *genericoptions.DelegatingAuthorizationOptions, front *rest.Con
 	})
 }
 
-func authorizerOf(o *genericoptions.DelegatingAuthorizationOptions, rules *reviews.Rules) (authorizer.Authorizer, error) {
+func authorizerOf(
+	o *genericoptions.DelegatingAuthorizationOptions, rules *reviews.Rules, ofAgents *agents.Authorizer,
+) (authorizer.Authorizer, error) {
 	client, err := reviewClient(o)
 	if err != nil {
 		return nil, err
@@ -62,6 +68,8 @@ func authorizerOf(o *genericoptions.DelegatingAuthorizationOptions, rules *revie
 		return nil, err
 	}
 	return union.New(
+		// First, so that nothing allows to an agent what it denies: not another group that the agent is in, and not RBAC.
+		union.NamedAuthorizer{AuthorizerName: agents.Name, Authorizer: ofAgents.Authorizer()},
 		union.NamedAuthorizer{
 			AuthorizerName: "kubernetes.io/always-allow-groups",
 			Authorizer:     authorizerfactory.NewPrivilegedGroups(o.AlwaysAllowGroups...),

@@ -7,10 +7,12 @@ package options
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -22,10 +24,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/defaultclusterset"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/pendingclusters"
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
 	"github.com/clusterhub/clusterhub/pkg/apiserver/agentrate"
 	"github.com/clusterhub/clusterhub/pkg/etcd"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // DefaultEtcdPrefix is the directory of all our keys.
@@ -47,6 +51,8 @@ type Options struct {
 
 	// AgentWrites bounds what the agents of one cluster write.
 	AgentWrites agentrate.Limit
+	// AgentLabels are the keys of reserved labels that agents may set and remove on their own cluster.
+	AgentLabels []string
 
 	// ServiceNamespace and ServiceName are the Service that our APIServices name.
 	ServiceNamespace, ServiceName string
@@ -63,6 +69,7 @@ func NewOptions() *Options {
 		EmbeddedEtcd:     etcd.NewOptions(),
 		Logs:             logsapi.NewLoggingConfiguration(),
 		AgentWrites:      agentrate.Limit{PerSecond: 1, Burst: 60},
+		AgentLabels:      registration.DefaultAgentLabels(),
 		ServiceNamespace: "clusterhub-system",
 		ServiceName:      "hub-apiserver",
 
@@ -99,6 +106,9 @@ func (o *Options) addAgentFlags(fs *pflag.FlagSet) {
 		"Writes per second that this replica takes from the agents of one cluster, on average. 0 means no limit.")
 	fs.IntVar(&o.AgentWrites.Burst, "agent-writes-burst", o.AgentWrites.Burst,
 		"Writes that this replica takes from the agents of one cluster at once, after a time without writes.")
+	fs.StringSliceVar(&o.AgentLabels, "agent-labels", o.AgentLabels,
+		"Keys of reserved labels that the agent of an accepted cluster may set and remove on its own cluster, without an RBAC rule. "+
+			"Agents then decide whether their clusters are in sets that select by these keys. Empty means none.")
 }
 
 func (o *Options) addServiceFlags(fs *pflag.FlagSet) {
@@ -138,6 +148,7 @@ func (o *Options) Validate() error {
 	if o.AgentWrites.PerSecond < 0 || o.AgentWrites.Burst < 1 {
 		errs = append(errs, errors.New("--agent-writes-per-second must be 0 or more, and --agent-writes-burst 1 or more"))
 	}
+	errs = append(errs, validateAgentLabels(o.AgentLabels)...)
 	if o.ServiceNamespace == "" || o.ServiceName == "" {
 		errs = append(errs, errors.New("--service-namespace and --service-name must not be empty"))
 	}
@@ -145,4 +156,16 @@ func (o *Options) Validate() error {
 		errs = append(errs, fmt.Errorf("--kubeconfig must name the kubeconfig of the hub's kube-apiserver when hub-apiserver runs outside of a cluster"))
 	}
 	return utilerrors.NewAggregate(errs)
+}
+
+func validateAgentLabels(keys []string) (errs []error) {
+	for _, key := range keys {
+		if why := validation.IsQualifiedName(key); len(why) > 0 {
+			errs = append(errs, fmt.Errorf("--agent-labels: %q is not a label key: %s", key, strings.Join(why, "; ")))
+		} else if !cluster.IsReservedLabel(key) {
+			errs = append(errs, fmt.Errorf("--agent-labels: %q must begin with %s or %s: agents need no permission for other labels",
+				key, cluster.ReservedLabelPrefixInfo, cluster.ReservedLabelPrefixCluster))
+		}
+	}
+	return errs
 }

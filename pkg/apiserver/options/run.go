@@ -18,10 +18,12 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
 	"github.com/clusterhub/clusterhub/pkg/apiserver/agentrate"
+	"github.com/clusterhub/clusterhub/pkg/apiserver/agents"
 	"github.com/clusterhub/clusterhub/pkg/apiserver/entries"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/etcd"
 	generatedopenapi "github.com/clusterhub/clusterhub/pkg/generated/openapi"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/servingcert"
 )
 
@@ -114,11 +116,15 @@ func (o *Options) config(
 	config := &apiserver.Config{Generic: generic}
 	// Called when all but admission is configured, which is given the authorizer.
 	o.Recommended.ExtraAdmissionInitializers = func(c *genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
-		if err := authorize(o.Recommended.Authorization, front, &c.Config); err != nil {
+		ofAgents := agents.New(append(apiserver.Groups(), registration.RegisterGroup), o.AgentLabels)
+		if err := authorize(o.Recommended.Authorization, front, &c.Config, ofAgents); err != nil {
 			return nil, err
 		}
 		plugins := &pluginInitializer{informers: c.SharedInformerFactory, mostPending: o.MaxPendingClusters, room: room}
-		config.SetRegistries = plugins.SetRegistries
+		config.SetRegistries = func(r apiserver.Registries) {
+			ofAgents.Clusters = r.ManagedClusters
+			plugins.SetRegistries(r)
+		}
 		return []admission.PluginInitializer{plugins}, nil
 	}
 	o.Recommended.FeatureGate = generic.FeatureGate

@@ -155,6 +155,8 @@ func joined(t *testing.T, size int) *reporter {
 	t.Helper()
 	name := harness.NewNamespace(t)
 	harness.NewManagedCluster(t, name, nil)
+	harness.Must(harness.Admin(t).ClusterV1().ManagedClusters().Patch(t.Context(), name, types.MergePatchType,
+		[]byte(`{"spec":{"hubAcceptsClient":true}}`), metav1.PatchOptions{}))(t)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: registration.LeaseName, Namespace: name}}
 	harness.Must(harness.Kube(t, harness.Hub(t).AdminConfig()).CoordinationV1().Leases(name).Create(t.Context(), lease, metav1.CreateOptions{}))(t)
 	harness.Grant(t, harness.Hub(t), harness.Unique("agent"), registration.ClusterUser(name, "agent"), harness.Rule("patch", "managedclusters/status", name),

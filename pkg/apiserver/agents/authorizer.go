@@ -1,0 +1,148 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package agents decides what the agents of clusters may do in hub-apiserver: what the table says of their own cluster, and
+// nothing else, whatever RBAC says. So the front can let all agents in by one role.
+package agents
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// Name is the authorizer's name in metrics.
+const Name = "clusterhub.dev/agents"
+
+// right is what an agent may do with the object that has the name of its cluster and is in no namespace.
+type right struct {
+	group, resource, subresource string
+	verbs                        []string
+	// whenAccepted says that the cluster has to be accepted.
+	whenAccepted bool
+}
+
+// rights are all that agents may do, but for labels. An agent that is not accepted may see that it is not.
+var rights = []right{
+	{group: cluster.GroupName, resource: "managedclusters", verbs: []string{"get", "list", "watch"}},
+	{group: cluster.GroupName, resource: "managedclusters", verbs: []string{"update"}, whenAccepted: true},
+	{group: cluster.GroupName, resource: "managedclusters", subresource: "status", verbs: []string{"patch", "update"}, whenAccepted: true},
+	{group: cluster.GroupName, resource: "managedclusters", subresource: "leave", verbs: []string{"update"}, whenAccepted: true},
+}
+
+// Authorizer allows to agents what they may do, and denies them all else in the API groups that it is for. It has no opinion
+// about other users, other groups, and paths.
+type Authorizer struct {
+	// Clusters are those of the hub. Without them no agent writes.
+	Clusters rest.Getter
+
+	groups, labels []string
+	live           *liveReads
+}
+
+// New returns the authorizer for these API groups. Agents may set and remove labels with these keys.
+func New(groups, labels []string) *Authorizer {
+	return &Authorizer{groups: groups, labels: labels, live: newLiveReads()}
+}
+
+// Authorizer returns it as the union of the server's authorizers takes it.
+func (a *Authorizer) Authorizer() authorizer.Authorizer {
+	return authorizer.AuthorizerFunc(a.authorize)
+}
+
+const (
+	noOpinion = authorizer.DecisionNoOpinion
+	allow     = authorizer.DecisionAllow
+	deny      = authorizer.DecisionDeny
+)
+
+func (a *Authorizer) authorize(ctx context.Context, request authorizer.Attributes) (authorizer.Decision, string, error) {
+	who := request.GetUser()
+	if who == nil || !request.IsResourceRequest() {
+		return noOpinion, "", nil
+	}
+	name, agent := registration.AgentCluster(who.GetName(), who.GetGroups())
+	if !agent || !slices.Contains(a.groups, request.GetAPIGroup()) {
+		return noOpinion, "", nil
+	}
+	if name == "" {
+		return deny, "the user is an agent, but its groups and its name do not say of which one cluster", nil
+	}
+	if key, asked := labelKey(request); asked {
+		if !slices.Contains(a.labels, key) {
+			return noOpinion, "", nil
+		}
+		return a.whenAccepted(ctx, name, "agents may set this label of their own cluster")
+	}
+	for i := range rights {
+		if r := &rights[i]; r.covers(request, name) {
+			const reason = "it is the cluster of this agent"
+			if !r.whenAccepted {
+				return allow, reason, nil
+			}
+			return a.whenAccepted(ctx, name, reason)
+		}
+	}
+	return deny, fmt.Sprintf("an agent of cluster %[1]q may get, list and watch the ManagedCluster %[1]q by its name and, while it is accepted, "+
+		"update it and its status, and leave: this request is something else, and RBAC cannot allow it to an agent", name), nil
+}
+
+func (r *right) covers(request authorizer.Attributes, name string) bool {
+	return request.GetName() == name && request.GetNamespace() == "" && request.GetResource() == r.resource &&
+		request.GetSubresource() == r.subresource && request.GetAPIGroup() == r.group && slices.Contains(r.verbs, request.GetVerb())
+}
+
+// labelKey is the key of the label that a permission is for, which the admission plugin asks for (managedclusterlabel). The name of the
+// permission says nothing of the cluster: that it is the agent's own was decided when its write was.
+func labelKey(request authorizer.Attributes) (key string, ok bool) {
+	if request.GetVerb() != "create" || request.GetResource() != "managedclusters" || request.GetSubresource() != "label" ||
+		request.GetAPIGroup() != cluster.GroupName || request.GetNamespace() != "" {
+		return "", false
+	}
+	key, _, _ = strings.Cut(request.GetName(), ":")
+	return key, true
+}
+
+// whenAccepted allows it to the agents of an accepted cluster. The watch cache may not have a new acceptance yet, so it is not believed
+// when it says no. That it may not have a denial yet is as it is with RBAC.
+func (a *Authorizer) whenAccepted(ctx context.Context, name, reason string) (authorizer.Decision, string, error) {
+	accepted, err := a.accepts(ctx, name, "0")
+	if err == nil && !accepted && a.live.allow(name) {
+		accepted, err = a.accepts(ctx, name, "")
+	}
+	switch {
+	case err != nil:
+		return deny, "", fmt.Errorf("whether cluster %q is accepted could not be read, so the request of its agent is refused: %w", name, err)
+	case !accepted:
+		return deny, fmt.Sprintf("cluster %[1]q is not accepted: its agent may get, list and watch the ManagedCluster %[1]q, and nothing more "+
+			"until an admin of the hub accepts it", name), nil
+	}
+	return allow, reason, nil
+}
+
+func (a *Authorizer) accepts(ctx context.Context, name, resourceVersion string) (bool, error) {
+	if a.Clusters == nil {
+		return false, apierrors.NewServiceUnavailable("the server is still starting: try again in a few seconds")
+	}
+	object, err := a.Clusters.Get(ctx, name, &metav1.GetOptions{ResourceVersion: resourceVersion})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	found, ok := object.(*cluster.ManagedCluster)
+	if !ok {
+		return false, fmt.Errorf("expected a ManagedCluster, got %T", object)
+	}
+	return found.Spec.HubAcceptsClient, nil
+}
