@@ -20,6 +20,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/accessrequest"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/cluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/derived"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/filtered"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
 
 // Config is what the server is made from.
@@ -68,7 +71,7 @@ func (c CompletedConfig) New() (*Server, error) {
 		c.config.SetRegistries(s.registries())
 	}
 	err = generic.AddPostStartHook("follow-rbac-rules", func(hook genericapiserver.PostStartHookContext) error {
-		go s.members.Run(hook)
+		go s.rules.Run(hook)
 		return nil
 	})
 	if err != nil {
@@ -102,13 +105,14 @@ func (c CompletedConfig) stores() (s stores, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.members, err = clustersetmember.New(clustersetmember.Config{
-		RESTOptions: options,
-		Connect:     c.config.Connect,
-		ViewCodec:   Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion),
-		FleetCodec:  fleetCodec,
-		Authorizer:  c.generic.Authorization.Authorizer,
-		Front:       front,
-	})
+	config := filtered.Config{Connect: c.config.Connect, Authorizer: c.generic.Authorization.Authorizer}
+	if config.Fleet, err = derived.Fleet(options, fleetCodec); err != nil {
+		return s, err
+	}
+	if config.Rules, err = visibility.NewRules(config.Fleet, front); err != nil {
+		return s, err
+	}
+	s.rules = config.Rules
+	s.members, err = clustersetmember.New(config, Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion))
 	return s, err
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/clusterprofile"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/clusterrequest"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
 
 // kinds are those that are stored in etcd.
@@ -43,8 +44,10 @@ func Groups() []string { return []string{cluster.GroupName, view.GroupName, open
 
 // stores are the registries of all resources, each with one store whatever the number of versions.
 type stores struct {
-	stored       map[schema.GroupResource]*hubgeneric.Resource
-	members      *clustersetmember.REST
+	stored  map[schema.GroupResource]*hubgeneric.Resource
+	members *clustersetmember.REST
+	// rules decide who sees what of the derived resources.
+	rules        *visibility.Rules
 	accessTokens *accessrequest.TokenREST
 }
 

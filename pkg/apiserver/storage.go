@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/visibility"
 	"github.com/clusterhub/clusterhub/pkg/registry/backend"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
-	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember/position"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
 // storageVersion is the version in which a resource is written to etcd.

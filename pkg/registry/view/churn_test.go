@@ -1,0 +1,242 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/view"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
+)
+
+// follower keeps what an informer would: it lists, watches, is cut off, and goes on at any replica from the last version
+// that it saw.
+type follower struct {
+	h        *hub
+	replicas []*clustersetmember.REST
+	client   client
+	random   *rand.Rand
+	options  []option
+	// strict says that no event may come that the members themselves do not explain. Who gains and loses sets may be told
+	// again what they know.
+	strict bool
+
+	at       string
+	store    map[string]*view.ClusterSetMember
+	problems []string
+	lists    int
+}
+
+func (f *follower) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		f.client.r = f.replicas[f.random.IntN(len(f.replicas))]
+		if f.at == "" && !f.list(ctx) {
+			continue
+		}
+		f.watch(ctx)
+	}
+}
+
+func (f *follower) list(ctx context.Context) bool {
+	list, err := f.client.r.List(as(ctx, f.client.who), optionsOf(f.options))
+	if err != nil {
+		return false
+	}
+	f.lists++
+	members := list.(*view.ClusterSetMemberList)
+	f.at, f.store = members.ResourceVersion, map[string]*view.ClusterSetMember{}
+	for i := range members.Items {
+		f.store[members.Items[i].Name] = &members.Items[i]
+	}
+	return true
+}
+
+// watch takes events until it is cut off after a random number of them.
+func (f *follower) watch(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(1+f.random.IntN(200))*time.Millisecond)
+	defer cancel()
+	w, err := f.client.r.Watch(as(ctx, f.client.who), optionsOf(append(slices.Clone(f.options), version(f.at),
+		bookmarks)))
+	if err != nil {
+		if apierrors.IsResourceExpired(err) {
+			f.at = ""
+		}
+		return
+	}
+	defer w.Stop()
+	for range f.random.IntN(30) {
+		event, open := <-w.ResultChan()
+		if !open {
+			return
+		}
+		if event.Type == watch.Error {
+			f.at = ""
+			return
+		}
+		f.apply(event)
+	}
+}
+
+func (f *follower) apply(event watch.Event) {
+	object, ok := event.Object.(*view.ClusterSetMember)
+	if !ok {
+		object = event.Object.(runtime.CacheableObject).GetObject().(*view.ClusterSetMember)
+	}
+	f.at = object.ResourceVersion
+	_, known := f.store[object.Name]
+	if f.strict && event.Type != watch.Bookmark && known == (event.Type == watch.Added) {
+		f.problems = append(f.problems, fmt.Sprintf("%s %s at %s, known: %v", event.Type, object.Name,
+			object.ResourceVersion, known))
+	}
+	switch event.Type {
+	case watch.Added, watch.Modified:
+		f.store[object.Name] = object
+	case watch.Deleted:
+		delete(f.store, object.Name)
+	}
+}
+
+// same says whether the follower holds what a list shows, by content.
+func (f *follower) same(list *view.ClusterSetMemberList) (bool, string) {
+	want := map[string]*view.ClusterSetMember{}
+	for i := range list.Items {
+		want[list.Items[i].Name] = &list.Items[i]
+	}
+	if got := slices.Sorted(maps.Keys(f.store)); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
+		return false, fmt.Sprintf("holds %v\nwant %v", got, slices.Sorted(maps.Keys(want)))
+	}
+	for name, w := range want {
+		a, b := w.DeepCopy(), f.store[name].DeepCopy()
+		a.ResourceVersion, b.ResourceVersion = "", ""
+		if !equality.Semantic.DeepEqual(a, b) {
+			return false, fmt.Sprintf("holds %+v\nwant %+v", b, a)
+		}
+	}
+	return true, ""
+}
+
+// However clusters, sets and rules change, and whenever and wherever a client reconnects, it holds in the end what a
+// list shows; and who sees all was told of each change once.
+func TestWatch_WhoeverReconnectsAnywhereMissesNothing(t *testing.T) {
+	h := newHub(t)
+	sets := []string{"a", "a-b", "b", "c"}
+	for i, set := range sets {
+		h.set(set, labelled(fmt.Sprintf("k%d=v0", i%2)))
+	}
+	h.front.allow("ann", "a")
+	h.front.allow("bob", "b", "c")
+	replicas := []*clustersetmember.REST{h.replica(), h.replica()}
+	h.awaitVisibility(replicas...)
+
+	var followers []*follower
+	add := func(who client, strict bool, options ...option) {
+		n := uint64(len(followers))
+		followers = append(followers, &follower{h: h, replicas: replicas, client: who, strict: strict, options: options,
+			random: rand.New(rand.NewPCG(1, n))})
+	}
+	for _, who := range []client{h.client(nil, admin), h.client(nil, someone("ann")), h.client(nil, someone("bob"))} {
+		strict := who.who == admin
+		add(who, strict)
+		add(who, strict, byLabels("k0=v1"))
+		add(who, strict, byFields("spec.clusterSet=b"))
+		add(who, strict, byFields("spec.cluster=c3"))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan struct{}, len(followers))
+	for _, f := range followers {
+		go func() {
+			f.run(ctx)
+			done <- struct{}{}
+		}()
+	}
+
+	churn(h, sets, 300)
+	// Each goes on from where it stands when nothing more happens.
+	cancel()
+	for range followers {
+		<-done
+	}
+	for _, f := range followers {
+		h.eventually("a follower holds what a list shows", func() (bool, string) {
+			list, err := client{t, replicas[0], f.client.who}.tryList(f.options...)
+			if err != nil {
+				return false, err.Error()
+			}
+			same, state := f.same(list)
+			if same {
+				return true, ""
+			}
+			f.client.r = replicas[f.random.IntN(2)]
+			if f.at != "" || f.list(t.Context()) {
+				f.watch(t.Context())
+			}
+			return false, fmt.Sprintf("%s %+v: %s", f.client.who.GetName(), optionsOf(f.options), state)
+		})
+		for _, problem := range f.problems {
+			t.Errorf("%s: %s", f.client.who.GetName(), problem)
+		}
+		if f.strict && f.lists > 1 {
+			t.Errorf("a follower of all had to list %d times", f.lists)
+		}
+	}
+}
+
+// churn makes random changes of clusters, sets and rules.
+func churn(h *hub, sets []string, steps int) {
+	h.t.Helper()
+	random := rand.New(rand.NewPCG(2, 3))
+	clusters := map[string]bool{}
+	value := func() string { return fmt.Sprintf("v%d", random.IntN(2)) }
+	labels := func() map[string]string {
+		return map[string]string{"k0": value(), "k1": value()}
+	}
+	for range steps {
+		name := fmt.Sprintf("c%d", random.IntN(8))
+		switch n := random.IntN(20); {
+		case !clusters[name]:
+			h.cluster(name, labels())
+			clusters[name] = true
+		case n < 2:
+			h.deleteCluster(name)
+			delete(clusters, name)
+		case n < 9:
+			h.relabel(name, labels())
+		case n < 12:
+			h.changeCluster(name, func(c *cluster.ManagedCluster) {
+				c.Status.Conditions = []metav1.Condition{{Type: cluster.ManagedClusterConditionAvailable,
+					Status: []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse}[random.IntN(2)]}}
+			})
+		case n < 16:
+			selector := map[string]string{fmt.Sprintf("k%d", random.IntN(2)): value()}
+			if random.IntN(4) == 0 {
+				selector = []map[string]string{nil, {}}[random.IntN(2)]
+			}
+			h.changeSet(sets[random.IntN(len(sets))], selector)
+		case n < 18:
+			set := sets[random.IntN(len(sets))]
+			h.deleteSet(set)
+			h.set(set, labels())
+		default:
+			granted := []string{sets[random.IntN(len(sets))], sets[random.IntN(len(sets))]}
+			if random.IntN(4) == 0 {
+				granted = []string{"*"}
+			}
+			h.front.allow([]string{"ann", "bob"}[random.IntN(2)], granted...)
+		}
+	}
+}

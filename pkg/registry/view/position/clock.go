@@ -1,0 +1,65 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package position
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apiserver/pkg/storage"
+
+	"github.com/clusterhub/clusterhub/pkg/registry/generic"
+)
+
+// The visibility clock is an object of each derived resource that no client sees. It stands in the cache beside the real
+// ones, and its changes travel in order with theirs: that is how a watch learns at which point of the stream the rules for
+// what its user may see have changed.
+
+// ClockName is the name of the clock. It is in the labels and fields of the clock only: no label key and no field is
+// spelled so.
+const ClockName = "\x00visibility"
+
+// NewClock is the clock as it stands at a version.
+func (r Resource) NewClock(version uint64) generic.Object {
+	clock := r.New()
+	clock.SetName(ClockName)
+	SetVersion(clock, version)
+	return clock
+}
+
+func isClock(object metav1.Object) bool { return object.GetName() == ClockName }
+
+// WithClock selects the clock too, whatever the predicate selects. No name in it narrows a watch to one key any more.
+func WithClock(p storage.SelectionPredicate) storage.SelectionPredicate {
+	p.Label, p.Field, p.IndexFields = labelsOrClock{p.Label}, fieldsOrClock{p.Field}, nil
+	return p
+}
+
+// labelsOrClock and fieldsOrClock select what they wrap, and the clock. They promise no exact match, so that nothing
+// that is keyed by one keeps the clock away.
+type labelsOrClock struct{ labels.Selector }
+
+func (s labelsOrClock) Matches(l labels.Labels) bool {
+	return l.Has(ClockName) || s.Selector.Matches(l)
+}
+func (s labelsOrClock) Empty() bool { return false }
+func (s labelsOrClock) RequiresExactMatch(string) (string, bool) {
+	return "", false
+}
+func (s labelsOrClock) DeepCopySelector() labels.Selector {
+	return labelsOrClock{s.Selector.DeepCopySelector()}
+}
+
+type fieldsOrClock struct{ fields.Selector }
+
+func (s fieldsOrClock) Matches(f fields.Fields) bool {
+	return f.Has(ClockName) || s.Selector.Matches(f)
+}
+func (s fieldsOrClock) Empty() bool { return false }
+func (s fieldsOrClock) RequiresExactMatch(string) (string, bool) {
+	return "", false
+}
+func (s fieldsOrClock) DeepCopySelector() fields.Selector {
+	return fieldsOrClock{s.Selector.DeepCopySelector()}
+}

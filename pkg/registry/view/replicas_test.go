@@ -1,0 +1,250 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view_test
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
+)
+
+// line is the connection of one replica to etcd, which a test can hold up.
+type line struct {
+	address string
+
+	mu   sync.Mutex
+	cond *sync.Cond
+	held bool
+	down bool
+	open []net.Conn
+}
+
+func newLine(t testing.TB, etcd string) *line {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	l := &line{address: "https://" + listener.Addr().String()}
+	l.cond = sync.NewCond(&l.mu)
+	t.Cleanup(func() {
+		l.hold(false)
+		_ = listener.Close()
+	})
+	go func() {
+		for {
+			in, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", strings.TrimPrefix(etcd, "https://"))
+			if err != nil || !l.connect(in, out) {
+				_ = in.Close()
+				continue
+			}
+			go l.copy(out, in)
+			go l.copy(in, out)
+		}
+	}()
+	return l
+}
+
+func (l *line) hold(held bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = held
+	l.cond.Broadcast()
+}
+
+func (l *line) connect(in, out net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.down {
+		_ = out.Close()
+		return false
+	}
+	l.open = append(l.open, in, out)
+	return true
+}
+
+// cut breaks all connections and lets no new ones through.
+func (l *line) cut(down bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down = down
+	for _, c := range l.open {
+		_ = c.Close()
+	}
+	l.open = nil
+}
+
+func (l *line) copy(to, from net.Conn) {
+	defer func() { _, _ = to.Close(), from.Close() }()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		l.mu.Lock()
+		for l.held {
+			l.cond.Wait()
+		}
+		l.mu.Unlock()
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// behind starts a replica whose view of etcd can be held up.
+func (h *hub) behind() (*clustersetmember.REST, *line) {
+	h.t.Helper()
+	direct := h.config.Transport.ServerList
+	l := newLine(h.t, direct[0])
+	h.config.Transport.ServerList = []string{l.address}
+	defer func() { h.config.Transport.ServerList = direct }()
+	return h.replica(), l
+}
+
+// A client comes from a replica that is ahead, with a version at which a revocation counts already. The replica behind
+// must not show it what the user could see before.
+func TestReplicas_AWatchFromAVersionOfAReplicaThatIsAheadGoesByTheRulesOfThatVersion(t *testing.T) {
+	h := twoSets(t)
+	h.front.allow("ann", "a", "b")
+	ahead := h.replica()
+	late, etcd := h.behind()
+	h.awaitVisibility(ahead, late)
+
+	etcd.hold(true)
+	h.front.allow("ann", "a")
+	ann := h.client(ahead, someone("ann"))
+	ann.awaitNames("c1.a", "c2.a")
+	from := ann.list().ResourceVersion
+
+	opened := make(chan *stream, 1)
+	go func() {
+		w, err := h.client(late, someone("ann")).tryWatch(t.Context(), version(from))
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- w
+	}()
+	select {
+	case w := <-opened:
+		opened <- w
+	case <-time.After(500 * time.Millisecond): // The watch waits for the version, or has not begun.
+	}
+	etcd.hold(false)
+	w := <-opened
+	if w == nil {
+		return
+	}
+	h.deleteCluster("c4")
+	h.deleteCluster("c1")
+	w.expect("DELETED c1.a")
+}
+
+func TestReplicas_ALateReplicaCatchesUpBeforeItLists(t *testing.T) {
+	h := twoSets(t)
+	h.front.allow("ann", "a", "b")
+	ahead := h.replica()
+	late, etcd := h.behind()
+	h.awaitVisibility(ahead, late)
+	etcd.hold(true)
+	h.front.allow("ann", "a")
+	h.deleteCluster("c2")
+	ann := h.client(ahead, someone("ann"))
+	ann.awaitNames("c1.a")
+	from := ann.list().ResourceVersion
+	time.AfterFunc(200*time.Millisecond, func() { etcd.hold(false) })
+	expectNames(t, h.client(late, someone("ann")).names(notOlderThan(from)), "c1.a")
+}
+
+// A replica that follows the rules late does not know the rules that count. It withholds, rather than show what has been revoked,
+// and does not put its older state into force.
+func TestReplicas_AReplicaThatDoesNotKnowTheRulesYetWithholds(t *testing.T) {
+	h := twoSets(t)
+	h.front.allow("ann", "a", "b")
+	first := h.replica()
+	current := h.front
+	stale := newFront(t)
+	stale.allow("ann", "a", "b")
+	h.front = stale
+	second := h.replica()
+	h.awaitVisibility(first, second)
+	ann := h.client(second, someone("ann"))
+	w := ann.watch(version(ann.list().ResourceVersion))
+
+	current.allow("ann", "a")
+	h.client(first, someone("ann")).awaitNames("c1.a", "c2.a")
+	if got := w.nextChange(); got.Type != watch.Error || !strings.HasPrefix(got.Name, "Expired") {
+		t.Errorf("got %v, want 410 Expired: the members have to be listed anew", got)
+	}
+	_, err := ann.tryList()
+	if _, retry := apierrors.SuggestsClientDelay(err); !apierrors.IsServiceUnavailable(err) || !retry {
+		t.Errorf("got %v, want 503 with a time to try again", err)
+	}
+	expectNames(t, h.client(second, admin).names(), "c1.a", "c2.a", "c1.b", "c4.b")
+
+	stale.allow("ann", "a")
+	ann.awaitNames("c1.a", "c2.a")
+	expectNames(t, h.client(first, someone("ann")).names(), "c1.a", "c2.a")
+}
+
+// A replica that hears of an older change late does not put the state of then into force: what was revoked since would
+// be shown again, by every replica.
+func TestReplicas_AReplicaThatLagsDoesNotBringBackWhatWasRevoked(t *testing.T) {
+	h := twoSets(t)
+	h.front.allow("ann", "a", "b")
+	first := h.replica()
+	current := h.front
+	late := newFront(t)
+	late.allow("ann", "a", "b")
+	h.front = late
+	second := h.replica()
+	h.awaitVisibility(first, second)
+	ann := h.client(first, someone("ann"))
+	w := ann.watch(version(ann.list().ResourceVersion))
+
+	current.allow("bob", "b")
+	current.allow("ann", "a")
+	w.expect("DELETED c1.b", "DELETED c4.b")
+	late.allow("bob", "b")
+	h.eventually("the replica that lags sees the older change", func() (bool, string) {
+		names := second.Visible.Rules.Latest().NamesFor(someone("bob"))
+		return names.Has("b"), fmt.Sprint(names)
+	})
+	late.allow("ann", "a")
+	h.client(second, someone("ann")).awaitNames("c1.a", "c2.a")
+	h.deleteCluster("c1")
+	w.expect("DELETED c1.a")
+}
+
+// Rules that come back to what they were are a change both times, also for a replica that sees them late.
+func TestReplicas_RulesThatGoBackAndForthTakeEffectEachTime(t *testing.T) {
+	h := twoSets(t)
+	h.front.allow("ann", "a")
+	first, second := h.replica(), h.replica()
+	h.awaitVisibility(first, second)
+	one := h.client(first, someone("ann"))
+	from := version(one.list().ResourceVersion)
+	watches := []*stream{one.watch(from), h.client(second, someone("ann")).watch(from)}
+	for range 3 {
+		h.front.allow("ann", "a", "b")
+		for _, w := range watches {
+			w.expect("ADDED c1.b", "ADDED c4.b")
+		}
+		h.front.allow("ann", "a")
+		for _, w := range watches {
+			w.expect("DELETED c1.b", "DELETED c4.b")
+		}
+	}
+}

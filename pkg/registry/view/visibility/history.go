@@ -1,0 +1,220 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package visibility
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/clusterhub/clusterhub/pkg/rbac"
+	"github.com/clusterhub/clusterhub/pkg/registry/generic"
+)
+
+const (
+	// keptEpochs and keptStates bound how far back a watch can be resumed across changes of the rules.
+	keptEpochs = 256
+	keptStates = 256
+)
+
+// history knows which rules hold at which version of the members, and so what a user may see there.
+type history struct {
+	mu sync.Mutex
+	// epochs are ordered by version. They are replaced, never changed, so that readers may keep them.
+	epochs []epoch
+	// states are the latest ones that this replica went through, the newest last.
+	states []*rbac.Snapshot
+	// changed is closed and replaced when a state or an epoch is added.
+	changed chan struct{}
+}
+
+// epoch is a state of the rules and the version of the members from which on it holds. rules is nil while this replica does
+// not know the state: then only system:masters is shown anything.
+type epoch struct {
+	version uint64
+	digest  string
+	rules   *rbac.Snapshot
+}
+
+func newHistory() *history { return &history{changed: make(chan struct{})} }
+
+// isPrivileged says that no rule changes what the user sees.
+func isPrivileged(who user.Info) bool {
+	return slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup)
+}
+
+// names are the sets that a user may get.
+func (e epoch) names(who user.Info) (rbac.Names, bool) {
+	if isPrivileged(who) {
+		return rbac.Names{All: true}, true
+	}
+	if e.rules == nil {
+		return rbac.Names{}, false
+	}
+	return e.rules.NamesFor(who), true
+}
+
+// learn takes a state that this replica has come to.
+func (h *history) learn(state *rbac.Snapshot) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if n := len(h.states); n > 0 && h.states[n-1].Hash() == state.Hash() {
+		return
+	}
+	h.states = append(slices.Clip(h.states[max(0, len(h.states)+1-keptStates):]), state)
+	if n := len(h.epochs); n > 0 && h.epochs[n-1].rules == nil && h.epochs[n-1].digest == state.Hash() {
+		h.epochs = slices.Clone(h.epochs)
+		h.epochs[n-1].rules = state
+	}
+	h.broadcast()
+}
+
+// latest is the newest state that this replica has come to, nil before the first.
+func (h *history) latest() *rbac.Snapshot {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.states) == 0 {
+		return nil
+	}
+	return h.states[len(h.states)-1]
+}
+
+// reset forgets what was before a version. Epochs after it are those of another derived resource, whose watch is ahead: what they
+// took away stays taken away.
+func (h *history) reset(version uint64, digest string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	epochs := []epoch{{version, digest, h.find(digest)}}
+	for _, later := range h.epochs {
+		if later.version > version {
+			epochs = append(epochs, later)
+		}
+	}
+	h.epochs = epochs
+	h.broadcast()
+}
+
+// lookup returns the state with a digest, if this replica has been there. changed is closed when that may have changed.
+func (h *history) lookup(digest string) (state *rbac.Snapshot, changed <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.find(digest), h.changed
+}
+
+// enter begins an epoch, and returns its rules if they are known here. Each derived resource comes to it by its own watch, and so
+// perhaps after another has come to a later one.
+func (h *history) enter(version uint64, digest string) *rbac.Snapshot {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	entered := epoch{version, digest, h.find(digest)}
+	at, found := slices.BinarySearchFunc(h.epochs, version, func(e epoch, version uint64) int { return cmp.Compare(e.version, version) })
+	if found {
+		if h.epochs[at].rules == nil {
+			h.epochs = slices.Clone(h.epochs)
+			h.epochs[at] = entered
+		}
+	} else {
+		epochs := slices.Insert(slices.Clone(h.epochs), at, entered)
+		h.epochs = epochs[max(0, len(epochs)-keptEpochs):]
+	}
+	h.broadcast()
+	return entered.rules
+}
+
+func (h *history) broadcast() {
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+// find is called with the lock.
+func (h *history) find(digest string) *rbac.Snapshot {
+	for _, s := range slices.Backward(h.states) {
+		if s.Hash() == digest {
+			return s
+		}
+	}
+	return nil
+}
+
+// errRulesNotKept makes clients list anew, by the rules of now.
+var errRulesNotKept = apierrors.NewResourceExpired("what you may see has changed since this version: list anew")
+
+var errUnknownRules = errors.New("which sets you may see is not known yet, because RBAC rules have just changed: try again")
+
+// now returns the sets that a user may see, and from which version on. It waits a moment when this replica does not know
+// the rules.
+func (h *history) now(ctx context.Context, who user.Info) (names rbac.Names, since uint64, err error) {
+	timeout := time.NewTimer(10 * catchUp)
+	defer timeout.Stop()
+	for {
+		h.mu.Lock()
+		var current epoch
+		if n := len(h.epochs); n > 0 {
+			current = h.epochs[n-1]
+		}
+		changed := h.changed
+		h.mu.Unlock()
+		if names, known := current.names(who); known {
+			return names, current.version, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return rbac.Names{}, 0, ctx.Err()
+		case <-timeout.C:
+			return rbac.Names{}, 0, generic.Unavailable(errUnknownRules)
+		}
+	}
+}
+
+// at returns the sets that a user may see at a version, or false when its rules are not kept or not known.
+func (h *history) at(version uint64, who user.Info) (rbac.Names, bool) {
+	var then epoch
+	if epochs := h.since(version); len(epochs) > 0 {
+		then = epochs[0]
+	}
+	return then.names(who)
+}
+
+// resume returns the sets that a user may see at a version from which a watch goes on. What happened since is told by the
+// rules of its time. None of it may be about a set that was taken away meanwhile: a client that comes back after that has to
+// list what is left.
+func (h *history) resume(version uint64, who user.Info) (rbac.Names, error) {
+	epochs := h.since(version)
+	if len(epochs) == 0 {
+		return rbac.Names{}, errRulesNotKept
+	}
+	now, known := epochs[len(epochs)-1].names(who)
+	if !known {
+		return rbac.Names{}, errRulesNotKept
+	}
+	for _, epoch := range epochs {
+		if then, known := epoch.names(who); !known || !now.Includes(then) {
+			return rbac.Names{}, errRulesNotKept
+		}
+	}
+	then, _ := epochs[0].names(who)
+	return then, nil
+}
+
+// since returns the epoch that holds at a version and all after it, or none when it is not kept.
+func (h *history) since(version uint64) []epoch {
+	h.mu.Lock()
+	epochs := h.epochs
+	h.mu.Unlock()
+	i := len(epochs) - 1
+	for i >= 0 && epochs[i].version > version {
+		i--
+	}
+	if i < 0 {
+		return nil
+	}
+	return epochs[i:]
+}
