@@ -14,6 +14,7 @@ import (
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/rest"
 
+	clusterviewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/registry/backend"
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
@@ -22,6 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/derived"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/filtered"
+	visibleset "github.com/clusterhub/clusterhub/pkg/registry/view/managedclusterset"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
 
@@ -113,6 +115,7 @@ func (c CompletedConfig) stores() (s stores, err error) {
 		return s, err
 	}
 	s.rules = config.Rules
+	s.visibleSets = visibleset.New(config, Codecs.LegacyCodec(clusterviewv1alpha1.SchemeGroupVersion))
 	s.members, err = clustersetmember.New(config, Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion))
 	return s, err
 }

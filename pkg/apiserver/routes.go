@@ -12,6 +12,8 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/clusterview"
+	clusterviewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
@@ -24,6 +26,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/clusterprofile"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/clusterrequest"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/filtered"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
 
@@ -40,12 +43,15 @@ var kinds = []hubgeneric.Definition{
 }
 
 // Groups are the API groups that hub-apiserver serves.
-func Groups() []string { return []string{cluster.GroupName, view.GroupName, openmcp.GroupName} }
+func Groups() []string {
+	return []string{cluster.GroupName, clusterview.GroupName, view.GroupName, openmcp.GroupName}
+}
 
 // stores are the registries of all resources, each with one store whatever the number of versions.
 type stores struct {
-	stored  map[schema.GroupResource]*hubgeneric.Resource
-	members *clustersetmember.REST
+	stored      map[schema.GroupResource]*hubgeneric.Resource
+	members     *clustersetmember.REST
+	visibleSets *filtered.REST
 	// rules decide who sees what of the derived resources.
 	rules        *visibility.Rules
 	accessTokens *accessrequest.TokenREST
@@ -78,6 +84,7 @@ func (s stores) groups() []*genericapiserver.APIGroupInfo {
 		add(version, map[string]rest.Storage{"accessrequests/token": s.accessTokens})
 	}
 	add(v1alpha1.SchemeGroupVersion, map[string]rest.Storage{"clustersetmembers": s.members})
+	add(clusterviewv1alpha1.SchemeGroupVersion, map[string]rest.Storage{"managedclustersets": s.visibleSets})
 
 	var infos []*genericapiserver.APIGroupInfo
 	for _, name := range Groups() {

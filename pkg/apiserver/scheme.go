@@ -17,6 +17,7 @@ import (
 
 	clusterinstall "github.com/clusterhub/clusterhub/pkg/apis/cluster/install"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	clusterviewinstall "github.com/clusterhub/clusterhub/pkg/apis/clusterview/install"
 	openmcpinstall "github.com/clusterhub/clusterhub/pkg/apis/openmcp/install"
 	viewinstall "github.com/clusterhub/clusterhub/pkg/apis/view/install"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
@@ -32,6 +33,7 @@ var (
 
 func init() {
 	clusterinstall.Install(Scheme)
+	clusterviewinstall.Install(Scheme)
 	viewinstall.Install(Scheme)
 	openmcpinstall.Install(Scheme)
 	utilruntime.Must(visibility.AddToScheme(Scheme))

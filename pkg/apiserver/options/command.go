@@ -22,7 +22,7 @@ func NewCommand() *cobra.Command {
 		Use:   "hub-apiserver",
 		Short: "Serve the clusters of a hub, their sets, and access to them",
 		Long: "hub-apiserver is an aggregated API server: it serves cluster.open-cluster-management.io, " +
-			"clusters.openmcp.cloud and view.clusterhub.dev behind the hub's kube-apiserver. Without --etcd-servers it runs its own etcd in --data-dir.",
+			"clusterview.open-cluster-management.io, clusters.openmcp.cloud and view.clusterhub.dev behind the hub's kube-apiserver. Without --etcd-servers it runs its own etcd in --data-dir.",
 		SilenceUsage: true,
 		Args:         cobra.NoArgs,
 		PersistentPreRunE: func(*cobra.Command, []string) error {

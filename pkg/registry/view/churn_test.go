@@ -14,20 +14,21 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
-	"github.com/clusterhub/clusterhub/pkg/apis/view"
-	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
+	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 )
 
 // follower keeps what an informer would: it lists, watches, is cut off, and goes on at any replica from the last version
 // that it saw.
 type follower struct {
 	h        *hub
-	replicas []*clustersetmember.REST
+	replicas []registry
 	client   client
 	random   *rand.Rand
 	options  []option
@@ -36,7 +37,7 @@ type follower struct {
 	strict bool
 
 	at       string
-	store    map[string]*view.ClusterSetMember
+	store    map[string]generic.Object
 	problems []string
 	lists    int
 }
@@ -57,11 +58,7 @@ func (f *follower) list(ctx context.Context) bool {
 		return false
 	}
 	f.lists++
-	members := list.(*view.ClusterSetMemberList)
-	f.at, f.store = members.ResourceVersion, map[string]*view.ClusterSetMember{}
-	for i := range members.Items {
-		f.store[members.Items[i].Name] = &members.Items[i]
-	}
+	f.at, f.store = versionOf(list), byName(list)
 	return true
 }
 
@@ -92,41 +89,57 @@ func (f *follower) watch(ctx context.Context) {
 }
 
 func (f *follower) apply(event watch.Event) {
-	object, ok := event.Object.(*view.ClusterSetMember)
-	if !ok {
-		object = event.Object.(runtime.CacheableObject).GetObject().(*view.ClusterSetMember)
+	stored := event.Object
+	if shared, ok := stored.(runtime.CacheableObject); ok {
+		stored = shared.GetObject()
 	}
-	f.at = object.ResourceVersion
-	_, known := f.store[object.Name]
+	object := stored.(generic.Object)
+	f.at = object.GetResourceVersion()
+	_, known := f.store[object.GetName()]
 	if f.strict && event.Type != watch.Bookmark && known == (event.Type == watch.Added) {
-		f.problems = append(f.problems, fmt.Sprintf("%s %s at %s, known: %v", event.Type, object.Name,
-			object.ResourceVersion, known))
+		f.problems = append(f.problems, fmt.Sprintf("%s %s at %s, known: %v", event.Type, object.GetName(), f.at, known))
 	}
 	switch event.Type {
 	case watch.Added, watch.Modified:
-		f.store[object.Name] = object
+		f.store[object.GetName()] = object
 	case watch.Deleted:
-		delete(f.store, object.Name)
+		delete(f.store, object.GetName())
 	}
 }
 
 // same says whether the follower holds what a list shows, by content.
-func (f *follower) same(list *view.ClusterSetMemberList) (bool, string) {
-	want := map[string]*view.ClusterSetMember{}
-	for i := range list.Items {
-		want[list.Items[i].Name] = &list.Items[i]
-	}
+func (f *follower) same(list runtime.Object) (bool, string) {
+	want := byName(list)
 	if got := slices.Sorted(maps.Keys(f.store)); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
 		return false, fmt.Sprintf("holds %v\nwant %v", got, slices.Sorted(maps.Keys(want)))
 	}
 	for name, w := range want {
-		a, b := w.DeepCopy(), f.store[name].DeepCopy()
-		a.ResourceVersion, b.ResourceVersion = "", ""
+		a, b := w.DeepCopyObject().(generic.Object), f.store[name].DeepCopyObject().(generic.Object)
+		a.SetResourceVersion("")
+		b.SetResourceVersion("")
 		if !equality.Semantic.DeepEqual(a, b) {
 			return false, fmt.Sprintf("holds %+v\nwant %+v", b, a)
 		}
 	}
 	return true, ""
+}
+
+func versionOf(list runtime.Object) string {
+	accessor, err := meta.ListAccessor(list)
+	if err != nil {
+		panic(err)
+	}
+	return accessor.GetResourceVersion()
+}
+
+func byName(list runtime.Object) map[string]generic.Object {
+	objects := map[string]generic.Object{}
+	_ = meta.EachListItem(list, func(item runtime.Object) error {
+		object := item.(generic.Object)
+		objects[object.GetName()] = object
+		return nil
+	})
+	return objects
 }
 
 // However clusters, sets and rules change, and whenever and wherever a client reconnects, it holds in the end what a
@@ -139,21 +152,27 @@ func TestWatch_WhoeverReconnectsAnywhereMissesNothing(t *testing.T) {
 	}
 	h.front.allow("ann", "a")
 	h.front.allow("bob", "b", "c")
-	replicas := []*clustersetmember.REST{h.replica(), h.replica()}
-	h.awaitVisibility(replicas...)
+	firstMembers, firstSets, _ := h.wholeReplica()
+	secondMembers, secondSets, _ := h.wholeReplica()
+	h.awaitVisibility(firstMembers, secondMembers)
+	for _, sets := range []registry{firstSets, secondSets} {
+		h.client(sets, admin).list() // Its history begins with its first reader.
+	}
 
 	var followers []*follower
-	add := func(who client, strict bool, options ...option) {
+	add := func(replicas []registry, who user.Info, options ...option) {
 		n := uint64(len(followers))
-		followers = append(followers, &follower{h: h, replicas: replicas, client: who, strict: strict, options: options,
-			random: rand.New(rand.NewPCG(1, n))})
+		followers = append(followers, &follower{h: h, replicas: replicas, client: h.client(nil, who), strict: who == user.Info(admin),
+			options: options, random: rand.New(rand.NewPCG(1, n))})
 	}
-	for _, who := range []client{h.client(nil, admin), h.client(nil, someone("ann")), h.client(nil, someone("bob"))} {
-		strict := who.who == admin
-		add(who, strict)
-		add(who, strict, byLabels("k0=v1"))
-		add(who, strict, byFields("spec.clusterSet=b"))
-		add(who, strict, byFields("spec.cluster=c3"))
+	for _, who := range []user.Info{admin, someone("ann"), someone("bob")} {
+		members, sets := []registry{firstMembers, secondMembers}, []registry{firstSets, secondSets}
+		add(members, who)
+		add(members, who, byLabels("k0=v1"))
+		add(members, who, byFields("spec.clusterSet=b"))
+		add(members, who, byFields("spec.cluster=c3"))
+		add(sets, who)
+		add(sets, who, byFields("metadata.name=b"))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -173,7 +192,7 @@ func TestWatch_WhoeverReconnectsAnywhereMissesNothing(t *testing.T) {
 	}
 	for _, f := range followers {
 		h.eventually("a follower holds what a list shows", func() (bool, string) {
-			list, err := client{t, replicas[0], f.client.who}.tryList(f.options...)
+			list, err := f.replicas[0].List(as(t.Context(), f.client.who), optionsOf(f.options))
 			if err != nil {
 				return false, err.Error()
 			}
@@ -181,7 +200,7 @@ func TestWatch_WhoeverReconnectsAnywhereMissesNothing(t *testing.T) {
 			if same {
 				return true, ""
 			}
-			f.client.r = replicas[f.random.IntN(2)]
+			f.client.r = f.replicas[f.random.IntN(2)]
 			if f.at != "" || f.list(t.Context()) {
 				f.watch(t.Context())
 			}

@@ -18,19 +18,27 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/registry/rest"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
-	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
 )
 
 // client is one user at one replica.
 type client struct {
 	t   testing.TB
-	r   *clustersetmember.REST
+	r   registry
 	who user.Info
 }
 
-func (h *hub) client(r *clustersetmember.REST, who user.Info) client { return client{h.t, r, who} }
+// registry is a derived resource at one replica.
+type registry interface {
+	rest.Getter
+	rest.Lister
+	rest.Watcher
+}
+
+func (h *hub) client(r registry, who user.Info) client { return client{h.t, r, who} }
 
 type option func(*internalversion.ListOptions)
 
@@ -93,6 +101,14 @@ func (c client) tryList(options ...option) (*view.ClusterSetMemberList, error) {
 	list, err := c.r.List(as(ctx, c.who), optionsOf(options))
 	if err != nil {
 		return nil, err
+	}
+	if sets, ok := list.(*cluster.ManagedClusterSetList); ok {
+		// Most of what is asked of a list is the same for both kinds.
+		members := &view.ClusterSetMemberList{ListMeta: sets.ListMeta}
+		for i := range sets.Items {
+			members.Items = append(members.Items, view.ClusterSetMember{ObjectMeta: sets.Items[i].ObjectMeta})
+		}
+		return members, nil
 	}
 	return list.(*view.ClusterSetMemberList), nil
 }

@@ -32,6 +32,8 @@ import (
 	clusterinstall "github.com/clusterhub/clusterhub/pkg/apis/cluster/install"
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	clusterviewinstall "github.com/clusterhub/clusterhub/pkg/apis/clusterview/install"
+	clusterviewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1alpha1"
 	viewinstall "github.com/clusterhub/clusterhub/pkg/apis/view/install"
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	visibilityapi "github.com/clusterhub/clusterhub/pkg/apis/visibility"
@@ -39,6 +41,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/derived"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/filtered"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/managedclusterset"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
@@ -57,6 +60,7 @@ var (
 
 func init() {
 	clusterinstall.Install(scheme)
+	clusterviewinstall.Install(scheme)
 	viewinstall.Install(scheme)
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	if err := visibilityapi.AddToScheme(scheme); err != nil {
@@ -151,19 +155,28 @@ func (h *hub) replica() *clustersetmember.REST {
 
 func (h *hub) stoppableReplica() (*clustersetmember.REST, func()) {
 	h.t.Helper()
+	r, _, stop := h.wholeReplica()
+	return r, stop
+}
+
+// wholeReplica has the sets too.
+func (h *hub) wholeReplica() (members *clustersetmember.REST, sets *filtered.REST, stop func()) {
+	h.t.Helper()
 	config, stopRules := h.rules()
-	r, err := clustersetmember.New(config, codecs.LegacyCodec(v1alpha1.SchemeGroupVersion))
+	members, err := clustersetmember.New(config, codecs.LegacyCodec(v1alpha1.SchemeGroupVersion))
 	must(h.t, err)
-	stop := func() {
+	sets = managedclusterset.New(config, codecs.LegacyCodec(clusterviewv1alpha1.SchemeGroupVersion))
+	stop = func() {
 		stopRules()
-		r.Destroy()
+		sets.Destroy()
+		members.Destroy()
 	}
 	h.t.Cleanup(stop)
 	h.eventually("the replica is ready", func() (bool, string) {
-		err := r.Ready()
+		err := members.Ready()
 		return err == nil, fmt.Sprint(err)
 	})
-	return r, stop
+	return members, sets, stop
 }
 
 // rules are what a replica makes derived resources from.

@@ -79,3 +79,17 @@ func (c fleetCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into 
 	kind := v1.SchemeGroupVersion.WithKind("ManagedCluster")
 	return obj, &kind, nil
 }
+
+// WithoutClusters decodes nothing of a stored cluster.
+func WithoutClusters(all runtime.Codec) runtime.Codec { return setCodec{all} }
+
+type setCodec struct{ runtime.Codec }
+
+// Decode implements runtime.Decoder.
+func (c setCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	if !bytes.HasPrefix(data, storedCluster) {
+		return c.Codec.Decode(data, defaults, into)
+	}
+	kind := v1.SchemeGroupVersion.WithKind("ManagedCluster")
+	return &cluster.ManagedCluster{}, &kind, nil
+}

@@ -1,0 +1,21 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package install registers every version of clusterview.open-cluster-management.io in a scheme.
+package install
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/clusterview"
+	"github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1alpha1"
+)
+
+// Install adds the internal and the served versions. The scheme has to have cluster.open-cluster-management.io before: where a type
+// is written or read without a group that is asked for, the first one counts.
+func Install(scheme *runtime.Scheme) {
+	utilruntime.Must(clusterview.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	utilruntime.Must(scheme.SetVersionPriority(v1alpha1.SchemeGroupVersion))
+}

@@ -1,0 +1,56 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	clusterinstall "github.com/clusterhub/clusterhub/pkg/apis/cluster/install"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	"github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1alpha1"
+)
+
+// One type is in two groups: each writes it as its own, and what is stored stays what it was.
+func TestASetIsWrittenAsOfTheGroupThatIsAskedFor(t *testing.T) {
+	scheme := runtime.NewScheme()
+	clusterinstall.Install(scheme)
+	Install(scheme)
+	codecs := serializer.NewCodecFactory(scheme)
+	for _, version := range []schema.GroupVersion{v1beta1.SchemeGroupVersion, v1beta2.SchemeGroupVersion, v1alpha1.SchemeGroupVersion} {
+		codec := codecs.LegacyCodec(version)
+		set := &cluster.ManagedClusterSet{}
+		set.Name = "a"
+		data, err := runtime.Encode(codec, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, gvk, err := codec.Decode(data, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := back.(*cluster.ManagedClusterSet).Name; got != "a" || *gvk != version.WithKind("ManagedClusterSet") {
+			t.Errorf("%s: came back as %s of %s", version, got, gvk)
+		}
+	}
+}
+
+func TestFieldSelectors_AreThoseOfSets(t *testing.T) {
+	scheme := runtime.NewScheme()
+	clusterinstall.Install(scheme)
+	Install(scheme)
+	gvk := v1alpha1.SchemeGroupVersion.WithKind("ManagedClusterSet")
+	if _, value, err := scheme.ConvertFieldLabel(gvk, "spec.clusterSelector.selectorType", "LegacyClusterSetLabel"); err != nil ||
+		value != string(cluster.ExclusiveClusterSetLabel) {
+		t.Errorf("got %q, %v", value, err)
+	}
+	if _, _, err := scheme.ConvertFieldLabel(gvk, "status.anything", "x"); err == nil {
+		t.Error("status.anything is a field selector")
+	}
+}
