@@ -41,8 +41,8 @@ func TestCertificate_NobodySkipsItsVerification(t *testing.T) {
 			t.Errorf("%s: insecureSkipTLSVerify is %t, the CA has %d bytes", s.Name, s.Spec.InsecureSkipTLSVerify, len(s.Spec.CABundle))
 		}
 	}
-	if ours != 5 {
-		t.Errorf("%d APIServices are ours, want 5", ours)
+	if ours != 6 {
+		t.Errorf("%d APIServices are ours, want 6", ours)
 	}
 	for _, s := range list.Items {
 		if s.Name != "v1alpha1.view.clusterhub.dev" {
@@ -116,6 +116,6 @@ func TestCertificate_AProvidedOneIsUsedAndItsCALeftAlone(t *testing.T) {
 		}
 	}
 	if len(services) != 5 {
-		t.Errorf("%d APIServices are ours, want 5", len(services))
+		t.Errorf("%d APIServices are ours, want 6", len(services))
 	}
 }
