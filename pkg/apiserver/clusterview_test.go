@@ -1,0 +1,60 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiopenapi "k8s.io/apiserver/pkg/endpoints/openapi"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/util/compatibility"
+	restclient "k8s.io/client-go/rest"
+
+	clusterviewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/generated/openapi"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/filtered"
+	visibleset "github.com/clusterhub/clusterhub/pkg/registry/view/managedclusterset"
+)
+
+// A group whose types are those of another one is served under its own name, and nothing of it can be written.
+func TestClusterView_IsServedWithTheTypesOfAnotherGroup(t *testing.T) {
+	config := genericapiserver.NewConfig(Codecs)
+	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
+	config.ExternalAddress = "127.0.0.1:443"
+	config.LoopbackClientConfig = &restclient.Config{}
+	namer := apiopenapi.NewDefinitionNamer(Scheme)
+	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, namer)
+	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
+	server, err := config.Complete(nil).New("test", genericapiserver.NewEmptyDelegate())
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := clusterviewv1alpha1.SchemeGroupVersion
+	group := newGroup(version.Group)
+	group.VersionedResourcesStorageMap[version.Version] = map[string]rest.Storage{
+		"managedclustersets": visibleset.New(filtered.Config{}, Codecs.LegacyCodec(version)),
+	}
+	if err := server.InstallAPIGroups(group); err != nil {
+		t.Fatal(err)
+	}
+	answer := httptest.NewRecorder()
+	server.Handler.Director.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/apis/"+version.String(), nil))
+	var list metav1.APIResourceList
+	if err := json.Unmarshal(answer.Body.Bytes(), &list); err != nil {
+		t.Fatalf("%v of %s", err, answer.Body)
+	}
+	if len(list.APIResources) != 1 {
+		t.Fatalf("got %+v", list.APIResources)
+	}
+	got := list.APIResources[0]
+	if verbs := got.Verbs.String(); got.Kind != "ManagedClusterSet" || got.SingularName != "managedclusterset" || got.Namespaced || len(got.ShortNames) > 0 ||
+		verbs != "[get list watch]" {
+		t.Errorf("got %+v", got)
+	}
+}
