@@ -65,7 +65,7 @@ kubectl hub init --registration-auth=awsirsa --hub-cluster-arn arn:aws:eks:eu-we
 	cmd.Flags().BoolVar(&o.upstream, "upstream-agents", false,
 		"Let Open Cluster Management's agents join: bootstrap tokens can list and watch all certificate requests of the hub, and get every "+
 			"ManagedCluster. hub-agent does not need this. For agents that have joined, hub-controller-manager has --agents-list-csrs.")
-	cmd.Flags().BoolVar(&o.upstream, "agents-list-csrs", false, "")
+	cmd.Flags().BoolVar(&o.upstream, "agents-list-csrs", false, "The same as --upstream-agents.")
 	_ = cmd.Flags().MarkDeprecated("agents-list-csrs", "use --upstream-agents") // it is there
 	o.addWait(cmd.Flags(), "the hub serves its API and its controllers run")
 	return cmd

@@ -47,6 +47,8 @@ const (
 const (
 	tokenPrefix = "bootstrap-token-"
 	tokenGroup  = "system:bootstrappers:managedcluster"
+	// labelApp and upstreamApp are the label by which clusteradm get token --use-bootstrap-token finds the newest token.
+	labelApp, upstreamApp = "app", "cluster-manager"
 )
 
 // tokenOptions are the flags of the commands that print how to join.
@@ -274,7 +276,7 @@ func (o *tokenOptions) newBootstrapToken(ctx context.Context, h *hub) (string, m
 	expires := metav1.NewTime(time.Now().Add(o.ttl).Truncate(time.Second))
 	_, err := secrets.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: tokenPrefix + id,
-			Labels: map[string]string{deploy.LabelManagedBy: deploy.ManagedBy}},
+			Labels: map[string]string{deploy.LabelManagedBy: deploy.ManagedBy, labelApp: upstreamApp}},
 		Type: corev1.SecretTypeBootstrapToken,
 		StringData: map[string]string{
 			"description":                    "For clusters to join the hub. Made by kubectl hub.",

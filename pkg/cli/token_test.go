@@ -157,7 +157,8 @@ func TestGetToken_MakesABootstrapTokenAndRemovesThoseThatHaveExpired(t *testing.
 	}
 	body := s.bodies["POST /api/v1/namespaces/kube-system/secrets"]
 	says(t, body, `"name":"bootstrap-token-`+id+`"`, `"type":"bootstrap.kubernetes.io/token"`, `"token-secret":"`+secret+`"`,
-		`"usage-bootstrap-authentication":"true"`, `"auth-extra-groups":"system:bootstrappers:managedcluster"`)
+		`"usage-bootstrap-authentication":"true"`, `"auth-extra-groups":"system:bootstrappers:managedcluster"`,
+		`"app":"cluster-manager"`) // by which clusteradm finds it
 	if got, want := s.paths(), []string{"bootstrap-token-" + id, "others", "unreadable", "valid"}; !slices.EqualFunc(got, want,
 		func(path, name string) bool { return nameOf(path) == name }) {
 		t.Errorf("there are %q, want %q", got, want)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -30,11 +31,13 @@ func TestBootstrap_GivesExactlyTheseRights(t *testing.T) {
 		{APIGroups: clusters, Resources: []string{"managedclusters"}, Verbs: []string{"get"}},
 		{APIGroups: requests, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"list", "watch"}},
 	}
+	public := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"},
+		ResourceNames: []string{"cluster-info", "kube-root-ca.crt"}}}
 	for agents, test := range map[string]struct {
-		upstream bool
-		want     []rbacv1.PolicyRule
-	}{"hub-agent": {false, always}, "upstream's agents": {true, slices.Concat(always, upstream)}} {
-		var got []rbacv1.PolicyRule
+		upstream     bool
+		want, public []rbacv1.PolicyRule
+	}{"hub-agent": {false, always, nil}, "upstream's agents": {true, slices.Concat(always, upstream), public}} {
+		var got, inPublic []rbacv1.PolicyRule
 		for _, o := range Bootstrap(test.upstream) {
 			switch o.GetKind() {
 			case "ClusterRole":
@@ -43,6 +46,14 @@ func TestBootstrap_GivesExactlyTheseRights(t *testing.T) {
 					t.Fatal(err)
 				}
 				got = append(got, role.Rules...)
+			case "Role":
+				role := &rbacv1.Role{}
+				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, role); err != nil {
+					t.Fatal(err)
+				}
+				if inPublic = append(inPublic, role.Rules...); role.Namespace != metav1.NamespacePublic {
+					t.Errorf("there is a role in %s", role.Namespace)
+				}
 			case "ServiceAccount":
 				if got := "system:serviceaccount:" + o.GetNamespace() + ":" + o.GetName(); got != registration.BootstrapServiceAccount {
 					t.Errorf("the service account is %s", got)
@@ -53,8 +64,8 @@ func TestBootstrap_GivesExactlyTheseRights(t *testing.T) {
 				t.Errorf("%s %s is upstream's", o.GetKind(), o.GetName())
 			}
 		}
-		if !reflect.DeepEqual(got, test.want) {
-			t.Errorf("for %s the rules are %+v, want %+v", agents, got, test.want)
+		if !reflect.DeepEqual(got, test.want) || !reflect.DeepEqual(inPublic, test.public) {
+			t.Errorf("for %s the rules are %+v and %+v, want %+v and %+v", agents, got, inPublic, test.want, test.public)
 		}
 	}
 }
