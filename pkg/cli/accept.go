@@ -47,8 +47,7 @@ kubectl hub accept --clusters c1 --csr c1-294hj`),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	fs := cmd.Flags()
-	fs.StringSliceVar(&o.clusters, "clusters", nil, "Names of the clusters.")
-	fs.StringSliceVarP(&o.more, "cluster", "c", nil, "The same as --clusters.")
+	g.addClusters(cmd, &o.clusters, &o.more)
 	fs.StringSliceVar(&o.requesters, "requesters", nil,
 		"Users who ask for the clusters' certificates. The hub approves the first certificate for no other, and for them also when "+
 			"they ask after the clusters were accepted. They come by a bootstrap token, or --bootstrap-identities of hub-certificate-approver names them.")
@@ -57,9 +56,6 @@ kubectl hub accept --clusters c1 --csr c1-294hj`),
 	fs.BoolVar(&o.skipCheck, "skip-approve-check", false, "Accept a cluster whoever has asked for its certificate.")
 	o.addWait(fs, "the clusters have joined and are available, and before that until they have asked")
 	o.out.addTo(cmd)
-	for _, name := range []string{"clusters", "cluster"} {
-		must(cmd.RegisterFlagCompletionFunc(name, g.names(clusterNames)))
-	}
 	return cmd
 }
 
@@ -78,9 +74,9 @@ type acceptance struct {
 }
 
 func (o *acceptOptions) run(ctx context.Context) error {
-	names := slices.Compact(slices.Sorted(slices.Values(append(o.clusters, o.more...))))
-	if len(names) == 0 || slices.Contains(names, "") {
-		return errors.New("--clusters has to name the clusters to accept: kubectl hub get clusters shows them")
+	names, err := namedClusters("accept", o.clusters, o.more)
+	if err != nil {
+		return err
 	}
 	if o.csr != "" && len(names) > 1 {
 		return errors.New("--csr is of one cluster, and --clusters names several")

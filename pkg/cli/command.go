@@ -73,7 +73,13 @@ kubectl hub accept --clusters c1 --wait --context hub`),
 	g.addGlobalFlags(cmd)
 	cmd.AddCommand(g.newInitCommand(), g.newJoinCommand(), g.newAcceptCommand(), g.newUnjoinCommand(), g.newGetCommand(),
 		g.newLabelCommand(), g.newMembersCommand(), g.newIAMRoleCommand(), g.newAccessCommand(), g.newAccessTokenCommand(),
-		g.newVersionCommand())
+		g.newVersionCommand(), g.newDenyCommand(),
+		group("create", "Make a set of clusters", g.newCreateClusterSetCommand()),
+		group("delete", "Delete a set, or remove a cluster from the hub", g.newDeleteClusterCommand(), g.newDeleteClusterSetCommand()))
+	cmd.AddCommand(g.newBindCommands()...)
+	upstreams := group("clusterset", "The same as bind and unbind", g.newBindCommands()...)
+	upstreams.Hidden = true // it is for those who know clusteradm
+	cmd.AddCommand(upstreams)
 	return cmd
 }
 

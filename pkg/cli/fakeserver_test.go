@@ -32,6 +32,7 @@ var served = map[string]map[string]string{
 	"certificates.k8s.io/v1":                     {"certificatesigningrequests": "CertificateSigningRequest"},
 	"cluster.open-cluster-management.io/v1":      {"managedclusters": "ManagedCluster"},
 	"cluster.open-cluster-management.io/v1beta2": {"managedclustersets": "ManagedClusterSet", "managedclustersetbindings": "*ManagedClusterSetBinding"},
+	"cluster.open-cluster-management.io/v1beta1": {"managedclustersets": "ManagedClusterSet"},
 	"view.clusterhub.dev/v1alpha1":               {"clustersetmembers": "ClusterSetMember"},
 	"clusters.openmcp.cloud/v1alpha1":            {"accessrequests": "*AccessRequest"},
 }

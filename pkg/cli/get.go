@@ -30,18 +30,8 @@ import (
 const unknown = "<unknown>"
 
 func (g *global) newGetCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "get",
-		Short: "Show the clusters or the sets of a hub, or get a token for clusters to join it",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			return fmt.Errorf("there is no %q to get: get clusters, get clustersets or get token", args[0])
-		},
-	}
-	cmd.AddCommand(g.newGetClustersCommand(), g.newGetClusterSetsCommand(), g.newGetTokenCommand())
-	return cmd
+	return group("get", "Show the clusters or the sets of a hub, or get a token for clusters to join it",
+		g.newGetClustersCommand(), g.newGetClusterSetsCommand(), g.newGetTokenCommand())
 }
 
 func (g *global) newGetClustersCommand() *cobra.Command {

@@ -49,7 +49,18 @@ func (g *global) restConfig() (*rest.Config, error) {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	config.QPS = -1
+	config.WarningHandler = warner{g}
 	return rest.AddUserAgent(config, "kubectl-hub"), nil
+}
+
+// warner shows what a server warns of.
+type warner struct{ *global }
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w warner) HandleWarningHeader(code int, _, text string) {
+	if code == 299 && text != "" {
+		w.warn("%s", text)
+	}
 }
 
 func newHub(config *rest.Config) (*hub, error) {

@@ -29,6 +29,8 @@ func forbidden(resource, verb string) *apierrors.StatusError {
 var atHub = map[string][]string{
 	"init": {"init"}, "get token": {"get", "token"}, "get clusters": {"get", "clusters"}, "get clustersets": {"get", "clustersets"},
 	"members": {"members", "s"}, "label": {"label", "c1", "a=b"}, "accept": {"accept", "--clusters", "c1"},
+	"deny": {"deny", "-c", "c1"}, "create clusterset": {"create", "clusterset", "s"}, "delete clusterset": {"delete", "clusterset", "s"},
+	"delete cluster": {"delete", "cluster", "c1"}, "bind": {"bind", "s"}, "unbind": {"clusterset", "unbind", "s"},
 	"access": {"access", "blue", "-n", "teams", "--cluster-role", "view"},
 }
 

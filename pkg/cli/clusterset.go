@@ -1,0 +1,230 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+)
+
+// group is a command that only has others below it.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	names := make([]string, len(commands))
+	for i, c := range commands {
+		names[i] = use + " " + c.Name()
+	}
+	last := len(names) - 1
+	there := strings.TrimPrefix(strings.Join(names[:last], ", ")+" or "+names[last], " or ")
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: short,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return fmt.Errorf("there is no %q to %s: %s", args[0], use, there)
+		},
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+func (g *global) newCreateClusterSetCommand() *cobra.Command {
+	labels, exclusive, out := "", "", newFormat("text", "json")
+	cmd := &cobra.Command{
+		Use:     "clusterset SET",
+		Aliases: []string{"clustersets"},
+		Short:   "Make a set of clusters",
+		Long: "create clusterset makes a set. Without a flag, the clusters with the label cluster.open-cluster-management.io/clusterset=SET " +
+			"are in it. This needs the permission to create managedclustersets.",
+		Example: example(`
+kubectl hub create clusterset payments
+kubectl hub create clusterset europe --exclusive-label info.open-cluster-management.io/region=eu
+kubectl hub create clusterset tests --selector 'env=test,tier notin (gold)'`),
+		Args: oneArg("a cluster set"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			set, err := newClusterSet(args[0], exclusive, labels)
+			if err != nil {
+				return err
+			}
+			h, err := g.hub()
+			if err != nil {
+				return err
+			}
+			_, err = h.clusters.ClusterV1beta1().ManagedClusterSets().Create(cmd.Context(), set, metav1.CreateOptions{})
+			if apierrors.IsAlreadyExists(err) && exclusive+labels == "" {
+				return out.print(g.Out, change{Name: args[0]}, "Clusterset %s is already created\n", args[0])
+			}
+			if err != nil {
+				return err
+			}
+			return out.print(g.Out, change{args[0], true}, "Clusterset %s is created\n", args[0])
+		},
+	}
+	cmd.Flags().StringVar(&exclusive, "exclusive-label", "", "Label as KEY=VALUE of the clusters in the set. No other set can have the same one.")
+	cmd.Flags().StringVarP(&labels, "selector", "l", "", "Label selector of the clusters in the set, such as env=test or 'tier notin (gold)'.")
+	cmd.MarkFlagsMutuallyExclusive("exclusive-label", "selector")
+	out.addTo(cmd)
+	return cmd
+}
+
+// newClusterSet is in v1beta1, the version in which sets can have an exclusive label.
+func newClusterSet(name, exclusive, labels string) (*v1beta1.ManagedClusterSet, error) {
+	set := &v1beta1.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	selects := &set.Spec.ClusterSelector
+	switch {
+	case exclusive != "":
+		key, value, ok := strings.Cut(exclusive, "=")
+		if why := slices.Concat(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)); !ok || len(why) > 0 {
+			return nil, fmt.Errorf("--exclusive-label must be KEY=VALUE, not %q%s", exclusive, after(": ", strings.Join(why, "; ")))
+		}
+		selects.SelectorType, selects.ExclusiveLabel = v1beta1.ExclusiveLabel, &v1beta1.ManagedClusterLabel{Key: key, Value: value}
+	case labels != "":
+		parsed, err := metav1.ParseToLabelSelector(labels)
+		if err != nil {
+			return nil, fmt.Errorf("--selector: %w", err)
+		}
+		selects.SelectorType, selects.LabelSelector = v1beta1.LabelSelector, parsed
+	}
+	return set, nil
+}
+
+type deleteClusterSetOptions struct {
+	*global
+	waiting
+	out *format
+}
+
+func (g *global) newDeleteClusterSetCommand() *cobra.Command {
+	o := &deleteClusterSetOptions{global: g, out: newFormat("text", "json")}
+	cmd := &cobra.Command{
+		Use:     "clusterset SET",
+		Aliases: []string{"clustersets"},
+		Short:   "Delete a set that no namespace is bound to",
+		Long: "delete clusterset deletes a set. Its clusters stay, with their labels. A set that is bound to a namespace is not deleted, " +
+			"and the sets default and global would come back. This needs the permission to delete managedclustersets with the set's name.",
+		Example:           example("kubectl hub delete clusterset payments"),
+		Args:              oneArg("a cluster set"),
+		ValidArgsFunction: first(g.names(setNames)),
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+	}
+	o.out.addTo(cmd)
+	o.addWait(cmd.Flags(), "the set is gone")
+	return cmd
+}
+
+func (o *deleteClusterSetOptions) run(ctx context.Context, name string) error {
+	if name == cluster.DefaultSet || name == cluster.GlobalSet {
+		return fmt.Errorf("the set %s is the hub's, which would make it again", name)
+	}
+	if err := o.validateTimeout(); err != nil {
+		return err
+	}
+	h, err := o.hub()
+	if err != nil {
+		return err
+	}
+	bindings, err := h.clusters.ClusterV1beta2().ManagedClusterSetBindings(corev1.NamespaceAll).List(ctx,
+		metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
+	switch {
+	case apierrors.IsForbidden(err):
+		o.warn("you may not see which namespaces the set %s is bound to", name)
+	case err != nil:
+		return err
+	case len(bindings.Items) > 0:
+		bound := make([]string, len(bindings.Items))
+		for i := range bindings.Items {
+			bound[i] = bindings.Items[i].Namespace
+		}
+		return fmt.Errorf("the set %s is bound to the namespaces %s: kubectl hub unbind %[1]s --namespace %s first", name, strings.Join(bound, ", "), bound[0])
+	}
+	ctx, cancel := o.limit(ctx)
+	defer cancel()
+	sets := h.clusters.ClusterV1beta2().ManagedClusterSets()
+	return o.remove(ctx, &o.waiting, o.out, "Clusterset", name, func(ctx context.Context, options metav1.DeleteOptions) error {
+		return sets.Delete(ctx, name, options)
+	}, func(ctx context.Context) (metav1.Object, error) { return sets.Get(ctx, name, metav1.GetOptions{}) })
+}
+
+// newBindCommands are bind and unbind. clusteradm has them below clusterset.
+func (g *global) newBindCommands() []*cobra.Command {
+	command := func(use, short, long, says string, run func(ctx context.Context, h *hub, set, namespace string) (changed bool, err error)) *cobra.Command {
+		namespace, out := "", newFormat("text", "json")
+		cmd := &cobra.Command{
+			Use:               use + " SET",
+			Short:             short,
+			Long:              long,
+			Example:           example("kubectl hub " + use + " payments --namespace team-a"),
+			Args:              oneArg("a cluster set"),
+			ValidArgsFunction: first(g.names(setNames)),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				h, err := g.hub()
+				if err != nil {
+					return err
+				}
+				if namespace == "" {
+					if namespace, _, err = g.flags.ToRawKubeConfigLoader().Namespace(); err != nil {
+						return fmt.Errorf("reading the kubeconfig: %w", err)
+					}
+				}
+				changed, err := run(cmd.Context(), h, args[0], namespace)
+				if err != nil {
+					return err
+				}
+				is := "is already"
+				if changed {
+					is = "is"
+				}
+				return out.print(g.Out, struct {
+					change
+					Namespace string `json:"namespace"`
+				}{change{args[0], changed}, namespace}, "Clusterset %s %s %s Namespace %s\n", args[0], is, says, namespace)
+			},
+		}
+		cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "Namespace of the binding. The default is that of the context.")
+		out.addTo(cmd)
+		return cmd
+	}
+	return []*cobra.Command{
+		command("bind", "Let a namespace use a set", "bind lets a namespace use a set. This needs the permissions to get the set, to create "+
+			"managedclustersets/bind with the set's name, and to create managedclustersetbindings in the namespace.", "bound to", bind),
+		command("unbind", "Let a namespace not use a set any more", "unbind removes what bind has made. This needs the permission to delete "+
+			"managedclustersetbindings in the namespace.", "unbound from", unbind),
+	}
+}
+
+// bind looks for the set first: a binding to none would wait for one.
+func bind(ctx context.Context, h *hub, set, namespace string) (bool, error) {
+	if _, err := h.clusters.ClusterV1beta2().ManagedClusterSets().Get(ctx, set, metav1.GetOptions{}); err != nil {
+		return false, err
+	}
+	binding := &v1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set},
+		Spec: v1beta2.ManagedClusterSetBindingSpec{ClusterSet: set}}
+	_, err := h.clusters.ClusterV1beta2().ManagedClusterSetBindings(namespace).Create(ctx, binding, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func unbind(ctx context.Context, h *hub, set, namespace string) (bool, error) {
+	err := h.clusters.ClusterV1beta2().ManagedClusterSetBindings(namespace).Delete(ctx, set, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,173 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+)
+
+const (
+	setsV1beta1  = "/apis/cluster.open-cluster-management.io/v1beta1/managedclustersets"
+	bindingsPath = "/apis/cluster.open-cluster-management.io/v1beta2/namespaces/team-a/managedclustersetbindings"
+	allBindings  = "GET /apis/cluster.open-cluster-management.io/v1beta2/managedclustersetbindings"
+)
+
+func newBinding(set string) *v1beta2.ManagedClusterSetBinding {
+	return &v1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: set},
+		Spec: v1beta2.ManagedClusterSetBindingSpec{ClusterSet: set}}
+}
+
+func TestCreateClusterSet(t *testing.T) {
+	for name, test := range map[string]struct {
+		args, selector string
+		// fails is what the error has; otherwise body is what is sent.
+		fails, body string
+	}{
+		"as clusteradm does": {body: `"clusterSelector":{}`},
+		"by its own label": {args: "--exclusive-label info.open-cluster-management.io/region=eu",
+			body: `"clusterSelector":{"selectorType":"ExclusiveLabel","exclusiveLabel":{"key":"info.open-cluster-management.io/region","value":"eu"}}`},
+		"by labels": {selector: "env=test,tier notin (gold)", body: `"selectorType":"LabelSelector","labelSelector":{"matchLabels":{"env":"test"},` +
+			`"matchExpressions":[{"key":"tier","operator":"NotIn","values":["gold"]}]}`},
+		"by a label without a value": {args: "--exclusive-label region", fails: `--exclusive-label must be KEY=VALUE, not "region"`},
+		"by a label that is none":    {args: "--exclusive-label a_/b=c", fails: `--exclusive-label must be KEY=VALUE, not "a_/b=c": `},
+		"by a selector that is none": {args: "--selector a=b=c", fails: "--selector: "},
+		"by both":                    {args: "--selector a=b --exclusive-label a=b", fails: "none of the others can be"},
+		"of two names":               {args: "other", fails: "takes the name of a cluster set, not 2 arguments"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			config := kubeconfig(t, map[string]*fakeServer{"hub": s})
+			args := append([]string{"create", "clusterset", "payments"}, strings.Fields(test.args)...)
+			if test.selector != "" {
+				args = append(args, "--selector", test.selector)
+			}
+			stdout, _, err := run(t, config, args...)
+			if test.fails != "" {
+				if err == nil || stdout != "" {
+					t.Fatalf("it goes on: %v, %q", err, stdout)
+				}
+				says(t, err.Error(), test.fails)
+				s.wantAsked()
+				return
+			}
+			if err != nil || stdout != "Clusterset payments is created\n" {
+				t.Fatalf("%v: %q", err, stdout)
+			}
+			says(t, s.bodies["POST "+setsV1beta1], `"name":"payments"`, test.body)
+		})
+	}
+}
+
+// What is there is left as it is, and is no success if it was to select in a certain way.
+func TestCreateClusterSet_ThatIsThere(t *testing.T) {
+	s := newServer(t)
+	s.refuse("POST "+setsV1beta1, apierrors.NewAlreadyExists(v1beta2.Resource("managedclustersets"), "payments"))
+	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
+	if got := mustRun(t, config, "create", "clusterset", "payments"); got != "Clusterset payments is already created\n" {
+		t.Errorf("it says %q", got)
+	}
+	if _, _, err := run(t, config, "create", "clusterset", "payments", "--exclusive-label", "a=b"); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("a set that is there, with another selector: %v", err)
+	}
+}
+
+func TestDeleteClusterSet(t *testing.T) {
+	s := newServer(t, newSet("payments"), newSet("default"), newBinding("payments"), newBinding("other"))
+	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
+	for _, hubs := range []string{"default", "global"} {
+		if _, _, err := run(t, config, "delete", "clusterset", hubs); err == nil || !strings.Contains(err.Error(), "would make it again") {
+			t.Errorf("%s: %v", hubs, err)
+		}
+	}
+	_, _, err := run(t, config, "delete", "clusterset", "payments")
+	if err == nil {
+		t.Fatal("a set that is bound is deleted")
+	}
+	says(t, err.Error(), "the set payments is bound to the namespaces team-a: kubectl hub unbind payments --namespace team-a first")
+	s.wantUnchanged()
+
+	if got := mustRun(t, config, "unbind", "payments", "--namespace", "team-a"); got != "Clusterset payments is unbound from Namespace team-a\n" {
+		t.Errorf("unbind says %q", got)
+	}
+	// The deletion is of the set that was there. What the hub warns of is shown.
+	s.on["DELETE "+setsPath+"/payments"] = func(w http.ResponseWriter, _ []byte) bool {
+		w.Header().Add("Warning", `299 - "the set has 2 members"`)
+		return false
+	}
+	stdout, stderr, err := run(t, config, "delete", "clusterset", "payments", "--wait")
+	if err != nil || stdout != "Clusterset payments is deleted\n" || stderr != "Warning: the set has 2 members\n" {
+		t.Errorf("%v: %q, %q", err, stdout, stderr)
+	}
+	says(t, s.bodies["DELETE "+setsPath+"/payments"], `"preconditions":{"uid":`)
+	delete(s.on, "DELETE "+setsPath+"/payments")
+	if got := mustRun(t, config, "delete", "clusterset", "payments"); got != "Clusterset payments is not found or is already deleted\n" {
+		t.Errorf("again, it says %q", got)
+	}
+	if s.get(bindingsPath+"/other") == nil || s.get(setsPath+"/default") == nil {
+		t.Errorf("there are only %q", s.paths())
+	}
+}
+
+// A user who may delete the set need not see all bindings.
+func TestDeleteClusterSet_ByAUserWhoDoesNotSeeBindings(t *testing.T) {
+	s := newServer(t, newSet("payments"))
+	s.refuse(allBindings, forbidden("managedclustersetbindings", "list"))
+	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
+	stdout, stderr, err := run(t, config, "delete", "clusterset", "payments")
+	if err != nil || stdout != "Clusterset payments is deleted\n" {
+		t.Errorf("%v: %q", err, stdout)
+	}
+	says(t, stderr, "Warning: you may not see which namespaces the set payments is bound to")
+	s.put(newSet("payments"))
+	s.refuse(allBindings, apierrors.NewServiceUnavailable("away"))
+	if _, _, err := run(t, config, "delete", "clusterset", "payments"); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("without an answer it goes on: %v", err)
+	}
+}
+
+// clusteradm has the same below clusterset.
+func TestBind(t *testing.T) {
+	for _, words := range [][]string{nil, {"clusterset"}} {
+		s := newServer(t, newSet("payments"))
+		config := kubeconfig(t, map[string]*fakeServer{"hub": s})
+		command := func(args ...string) []string {
+			return append(append(words[:len(words):len(words)], args...), "--namespace", "team-a")
+		}
+		if _, _, err := run(t, config, command("bind", "nothing")...); !apierrors.IsNotFound(err) {
+			t.Errorf("a set that is not there is bound: %v", err)
+		}
+		for _, want := range []string{"is bound to", "is already bound to"} {
+			if got := mustRun(t, config, command("bind", "payments")...); got != "Clusterset payments "+want+" Namespace team-a\n" {
+				t.Errorf("it says %q", got)
+			}
+		}
+		if made := s.get(bindingsPath + "/payments"); made == nil {
+			t.Errorf("there are %q", s.paths())
+		} else if set, _, _ := unstructured.NestedString(made.Object, "spec", "clusterSet"); set != "payments" {
+			t.Errorf("the binding is %v", made)
+		}
+		for _, want := range []string{"is unbound from", "is already unbound from"} {
+			if got := mustRun(t, config, command("unbind", "payments")...); got != "Clusterset payments "+want+" Namespace team-a\n" {
+				t.Errorf("it says %q", got)
+			}
+		}
+	}
+}
+
+// Without the flag the namespace is that of the context.
+func TestBind_InTheNamespaceOfTheContext(t *testing.T) {
+	s := newServer(t, newSet("payments"))
+	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
+	if got := mustRun(t, config, "bind", "payments", "-o", "json"); !strings.Contains(got, `"namespace": "default"`) || !strings.Contains(got, `"changed": true`) {
+		t.Errorf("it says %q", got)
+	}
+}

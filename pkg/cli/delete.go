@@ -1,0 +1,98 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+type deleteClusterOptions struct {
+	*global
+	waiting
+	out *format
+}
+
+func (g *global) newDeleteClusterCommand() *cobra.Command {
+	o := &deleteClusterOptions{global: g, out: newFormat("text", "json")}
+	cmd := &cobra.Command{
+		Use:     "cluster NAME",
+		Aliases: []string{"clusters"},
+		Short:   "Remove a cluster from the hub",
+		Long: "delete cluster deletes a ManagedCluster. The hub takes the rights of its agent away, and removes its namespace as soon as " +
+			"nothing is left in it. Nothing of the cluster itself is deleted. Run kubectl hub unjoin on the cluster before: an agent that " +
+			"runs on, and has a bootstrap token that works, makes the cluster again. This needs the permission to delete managedclusters " +
+			"with the cluster's name.",
+		Example:           example("kubectl hub delete cluster c1 --wait"),
+		Args:              oneArg("a cluster"),
+		ValidArgsFunction: first(g.names(clusterNames)),
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+	}
+	o.out.addTo(cmd)
+	o.addWait(cmd.Flags(), "the cluster is gone")
+	return cmd
+}
+
+func (o *deleteClusterOptions) run(ctx context.Context, name string) error {
+	if err := o.validateTimeout(); err != nil {
+		return err
+	}
+	h, err := o.hub()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := o.limit(ctx)
+	defer cancel()
+	clusters := h.clusters.ClusterV1().ManagedClusters()
+	// Who may delete a cluster need not be allowed to see it.
+	cluster, err := clusters.Get(ctx, name, metav1.GetOptions{})
+	if err == nil && meta.IsStatusConditionTrue(cluster.Status.Conditions, registration.ConditionAvailable) {
+		o.warn("the agent of managed cluster %s runs: kubectl hub unjoin --cluster-name %[1]s, on the cluster, ends it", name)
+	}
+	return o.remove(ctx, &o.waiting, o.out, "Managed cluster", name, func(ctx context.Context, options metav1.DeleteOptions) error {
+		return clusters.Delete(ctx, name, options)
+	}, func(ctx context.Context) (metav1.Object, error) { return clusters.Get(ctx, name, metav1.GetOptions{}) })
+}
+
+// remove deletes the object that is there now, and waits until that is gone if this is wanted. What is not there is deleted already.
+func (g *global) remove(ctx context.Context, w *waiting, out *format, kind, name string,
+	remove func(context.Context, metav1.DeleteOptions) error, get func(context.Context) (metav1.Object, error)) error {
+	options := metav1.DeleteOptions{}
+	object, err := get(ctx)
+	if err == nil {
+		uid := object.GetUID()
+		options.Preconditions = &metav1.Preconditions{UID: &uid}
+	}
+	err = remove(ctx, options)
+	if apierrors.IsNotFound(err) {
+		return out.print(g.Out, change{Name: name}, "%s %s is not found or is already deleted\n", kind, name)
+	}
+	if err != nil {
+		return err
+	}
+	if w.wait {
+		err = g.await(ctx, strings.ToLower(kind)+" "+name, func(ctx context.Context) (bool, string, error) {
+			now, err := get(ctx)
+			if apierrors.IsNotFound(err) || err == nil && options.Preconditions != nil && now.GetUID() != *options.Preconditions.UID {
+				return true, "", nil
+			}
+			if err != nil {
+				return false, "", err
+			}
+			return false, "it has the finalizers " + command.Printable(strings.Join(now.GetFinalizers(), ", ")), nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return out.print(g.Out, change{name, true}, "%s %s is deleted\n", kind, name)
+}

@@ -1,0 +1,150 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+type denyOptions struct {
+	*global
+	waiting
+	out            *format
+	clusters, more []string
+}
+
+func (g *global) newDenyCommand() *cobra.Command {
+	o := &denyOptions{global: g, out: newFormat("text", "json")}
+	cmd := &cobra.Command{
+		Use:   "deny --clusters NAME,...",
+		Short: "Take back that clusters are accepted",
+		Long: "deny takes the rights of the clusters' agents away. The clusters stay on the hub, and accept lets them in again. This " +
+			"needs the permissions to patch the managedclusters and to update managedclusters/accept with their names.",
+		Example: example("kubectl hub deny --clusters c1 --wait"),
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.out.addTo(cmd)
+	g.addClusters(cmd, &o.clusters, &o.more)
+	o.addWait(cmd.Flags(), "the hub has taken the rights away")
+	return cmd
+}
+
+// addClusters adds the flags that name clusters, as clusteradm spells them.
+func (g *global) addClusters(cmd *cobra.Command, clusters, more *[]string) {
+	cmd.Flags().StringSliceVar(clusters, "clusters", nil, "Names of the clusters.")
+	cmd.Flags().StringSliceVarP(more, "cluster", "c", nil, "The same as --clusters.")
+	for _, name := range []string{"clusters", "cluster"} {
+		must(cmd.RegisterFlagCompletionFunc(name, g.names(clusterNames)))
+	}
+}
+
+// namedClusters are the names that the flags give, each once.
+func namedClusters(command string, clusters, more []string) ([]string, error) {
+	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(clusters, more))))
+	if len(names) == 0 || slices.Contains(names, "") {
+		return nil, fmt.Errorf("--clusters has to name the clusters to %s: kubectl hub get clusters shows them", command)
+	}
+	return names, nil
+}
+
+// change is what has become of one object.
+type change struct {
+	Name string `json:"name"`
+	// Changed is false where there was nothing to do.
+	Changed bool `json:"changed"`
+}
+
+func (o *denyOptions) run(ctx context.Context) error {
+	names, err := namedClusters("deny", o.clusters, o.more)
+	if err != nil {
+		return err
+	}
+	if err := o.validateTimeout(); err != nil {
+		return err
+	}
+	h, err := o.hub()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := o.limit(ctx)
+	defer cancel()
+	denied := []change{}
+	var failed []error
+	for _, name := range names {
+		changed, err := h.deny(ctx, name)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		denied = append(denied, change{Name: name, Changed: changed})
+		text := "hubAcceptsClient is not set for managed cluster " + name
+		if changed {
+			text = "set hubAcceptsClient to false for managed cluster " + name
+		}
+		if err := o.out.text(o.Out, text); err != nil {
+			return err
+		}
+	}
+	if o.wait {
+		for _, c := range denied {
+			failed = append(failed, o.awaitDenied(ctx, h, c.Name))
+		}
+	}
+	return errors.Join(append(failed, o.out.json(o.Out, denied))...)
+}
+
+// deny denies what was looked at, and nothing that has taken its place.
+func (h *hub) deny(ctx context.Context, name string) (changed bool, err error) {
+	clusters := h.clusters.ClusterV1().ManagedClusters()
+	cluster, err := clusters.Get(ctx, name, metav1.GetOptions{})
+	if err != nil || !cluster.Spec.HubAcceptsClient {
+		return false, err
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": cluster.UID}, "spec": map[string]any{"hubAcceptsClient": false}})
+	if err == nil {
+		_, err = clusters.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	}
+	return err == nil, err
+}
+
+// awaitDenied waits until the hub says that nothing of the cluster's rights is left. A cluster that it never accepted had none.
+func (o *denyOptions) awaitDenied(ctx context.Context, h *hub, name string) error {
+	return o.await(ctx, "managed cluster "+name, func(ctx context.Context) (bool, string, error) {
+		cluster, err := h.clusters.ClusterV1().ManagedClusters().Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, "", nil
+		}
+		if err != nil {
+			return false, "", err
+		}
+		state, left := rightsLeft(cluster)
+		return !left, state, nil
+	})
+}
+
+func rightsLeft(cluster *clusterv1.ManagedCluster) (state string, left bool) {
+	c := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted)
+	switch {
+	case c == nil || c.Reason == registration.ReasonDenied:
+		return "", false
+	case c.Status == metav1.ConditionTrue:
+		return "hub-controller-manager has not taken its rights away yet", true
+	}
+	return command.Printable(c.Message), true
+}
