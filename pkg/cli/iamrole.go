@@ -134,14 +134,6 @@ func (o *iamRoleOptions) role() (*iamRole, error) {
 }
 
 func (o *iamRoleOptions) hubRole(hubCluster irsa.Cluster, provider string) (*iamRole, error) {
-	name, err := irsa.CreatorRole(hubCluster)
-	if err != nil {
-		return nil, fmt.Errorf("--hub-cluster-arn: %w", err)
-	}
-	arn, err := irsa.CreatorRoleARN(hubCluster)
-	if err != nil {
-		return nil, fmt.Errorf("--hub-cluster-arn: %w", err)
-	}
 	subject, err := o.subject(hubServiceAccount)
 	if err != nil {
 		return nil, err
@@ -151,7 +143,7 @@ func (o *iamRoleOptions) hubRole(hubCluster irsa.Cluster, provider string) (*iam
 		return nil, err
 	}
 	return &iamRole{
-		Name: name, ARN: arn,
+		Name: irsa.CreatorRole(hubCluster), ARN: irsa.CreatorRoleARN(hubCluster),
 		TrustPolicy:  irsa.WebIdentityTrustPolicy(hubCluster, provider, subject),
 		AccessPolicy: irsa.CreatorPolicy(hubCluster, o.hubAccess == accessEntry, keys...),
 	}, nil

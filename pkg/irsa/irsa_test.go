@@ -4,6 +4,9 @@
 package irsa
 
 import (
+	"crypto/fips140"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -138,16 +141,34 @@ func TestNewIdentity_RefusesAnotherPartition(t *testing.T) {
 
 func TestCreatorRole_FitsIntoIAM(t *testing.T) {
 	hub := newIdentity(t).Hub
-	got, err := CreatorRoleARN(hub)
-	if err != nil || got != "arn:aws:iam::123456789012:role/hub-cluster1_managed-cluster-identity-creator" {
-		t.Error(got, err)
+	for name, want := range map[string]string{
+		"hub-cluster1":          "hub-cluster1_managed-cluster-identity-creator",
+		strings.Repeat("a", 31): strings.Repeat("a", 31) + "_managed-cluster-identity-creator",
+		// The hash is that of the whole name.
+		strings.Repeat("a", 32):       strings.Repeat("a", 22) + "-3ba3f5f4_managed-cluster-identity-creator",
+		strings.Repeat("a", 99) + "b": strings.Repeat("a", 22) + "-ec1a833c_managed-cluster-identity-creator",
+	} {
+		hub.Name = name
+		got := CreatorRole(hub)
+		if got != want || len(got) > 64 || CreatorRoleARN(hub) != "arn:aws:iam::123456789012:role/"+want {
+			t.Errorf("%s: %s, %s", name, got, CreatorRoleARN(hub))
+		}
 	}
-	hub.Name = strings.Repeat("a", 31)
-	if name, err := CreatorRole(hub); err != nil || len(name) != 64 {
-		t.Error(name, err)
+}
+
+// MD5 is in the names by specification. With GODEBUG=fips140=only, Go refuses to compute it for anything else. The setting is read when a
+// process starts, so the test starts itself.
+func TestSuffix_IsKnownWhereMD5IsRefused(t *testing.T) {
+	if fips140.Enforced() {
+		if got := Suffix("hubaccount1", "hubcluster1", "managedaccount1", "managedcluster1"); got != "79e99112993014816615711cbd35a9bc" {
+			t.Error(got)
+		}
+		return
 	}
-	hub.Name += "a"
-	if _, err := CreatorRole(hub); err == nil || !strings.Contains(err.Error(), "at most 31") {
-		t.Error(err)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), "GODEBUG=fips140=only")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) || strings.Contains(string(out), "SKIP") {
+		t.Errorf("%v: %s", err, out)
 	}
 }

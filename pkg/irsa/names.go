@@ -4,7 +4,9 @@
 package irsa
 
 import (
+	"crypto/fips140"
 	"crypto/md5"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -40,10 +42,14 @@ func ownTagKeys() Values {
 }
 
 // Suffix ends the names of a managed cluster's roles: a hash of the values of their tags. It tells roles apart and
-// protects nothing. It leaves out the regions: two clusters of one account with one name have one suffix.
-func Suffix(hubAccount, hubCluster, managedAccount, managedCluster string) string {
-	sum := md5.Sum([]byte(strings.Join([]string{hubAccount, hubCluster, managedAccount, managedCluster}, "#")))
-	return hex.EncodeToString(sum[:])
+// protects nothing. It leaves out the regions: two clusters of one account with one name have one suffix. The specification
+// says that it is MD5, also where GODEBUG=fips140=only lets nothing be protected by that.
+func Suffix(hubAccount, hubCluster, managedAccount, managedCluster string) (suffix string) {
+	fips140.WithoutEnforcement(func() {
+		sum := md5.Sum([]byte(strings.Join([]string{hubAccount, hubCluster, managedAccount, managedCluster}, "#")))
+		suffix = hex.EncodeToString(sum[:])
+	})
+	return suffix
 }
 
 // Identity is a managed cluster in its relation to a hub.
@@ -88,22 +94,17 @@ func (i Identity) Tags() map[string]string {
 	}
 }
 
-// CreatorRole names the role as which the hub makes the roles of managed clusters. IAM has no room for it when the hub's
-// name is longer than 31 characters.
-func CreatorRole(hub Cluster) (string, error) {
-	name := hub.Name + creatorRoleSuffix
-	if len(name) > longestRoleName {
-		return "", fmt.Errorf("the role name %s has %d characters and IAM allows %d: the hub's EKS cluster needs a name of at most %d",
-			name, len(name), longestRoleName, longestRoleName-len(creatorRoleSuffix))
+// CreatorRole names the role as which the hub makes the roles of managed clusters. IAM has room for 31 characters of the hub's name:
+// of a longer one it has the beginning, and a hash of the whole, which tells it from others with this beginning.
+func CreatorRole(hub Cluster) string {
+	name := hub.Name
+	if most := longestRoleName - len(creatorRoleSuffix); len(name) > most {
+		sum := sha256.Sum256([]byte(name))
+		hash := "-" + hex.EncodeToString(sum[:4])
+		name = name[:most-len(hash)] + hash
 	}
-	return name, nil
+	return name + creatorRoleSuffix
 }
 
 // CreatorRoleARN is the ARN of CreatorRole.
-func CreatorRoleARN(hub Cluster) (string, error) {
-	name, err := CreatorRole(hub)
-	if err != nil {
-		return "", err
-	}
-	return hub.roleARN(name), nil
-}
+func CreatorRoleARN(hub Cluster) string { return hub.roleARN(CreatorRole(hub)) }

@@ -80,7 +80,7 @@ func newEKS(t *testing.T, change ...func(*localhub.Config)) *eks {
 	e.config.EKS = &localhub.EKS{ClusterName: e.self.Name, Env: append([]string{"SSL_CERT_FILE=" + ca}, e.env...)}
 	e.config.FrontArgs = []string{"--authentication-token-webhook-cache-ttl=1s"}
 	token := filepath.Join(dir, "hub-controller-manager.token")
-	e.tokenFile, e.creator = token, harness.Must(irsa.CreatorRoleARN(e.self))(t)
+	e.tokenFile, e.creator = token, irsa.CreatorRoleARN(e.self)
 	e.config.HubControllerManagerArgs = []string{"--registration-drivers=csr,awsirsa", "--hub-cluster-arn=" + e.self.String(), "--eks-access=aws-auth"}
 	e.config.HubControllerManagerEnv = append([]string{"AWS_ROLE_ARN=" + e.creator, "AWS_WEB_IDENTITY_TOKEN_FILE=" + token}, e.env...)
 	for _, do := range change {

@@ -58,7 +58,7 @@ func newAWSFixture(t *testing.T, access awsirsa.Access, clusters ...string) *aws
 	f.hubCluster = must(irsa.ParseClusterARN(f.hub.AddCluster(fakeaws.Cluster{Name: "hub"})))(t)
 	issuer := must(f.hub.AddIssuer("oidc.eks." + awsRegion + ".amazonaws.com/id/HUB"))(t)
 	creator := must(f.hub.AddRole(fakeaws.Role{
-		Name:     must(irsa.CreatorRole(f.hubCluster))(t),
+		Name:     irsa.CreatorRole(f.hubCluster),
 		Trust:    irsa.WebIdentityTrustPolicy(f.hubCluster, issuer.Provider, podSubject).JSON(),
 		Policies: map[string]string{"creator": irsa.CreatorPolicy(f.hubCluster, access == awsirsa.AccessEntry).JSON()},
 	}))(t)

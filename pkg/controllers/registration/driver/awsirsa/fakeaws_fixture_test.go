@@ -63,7 +63,7 @@ func newWorld(t *testing.T, region string, access Access, policy func(irsa.Polic
 		allowed = policy(allowed)
 	}
 	creator := must(w.hub.AddRole(fakeaws.Role{
-		Name:     must(irsa.CreatorRole(w.cluster))(t),
+		Name:     irsa.CreatorRole(w.cluster),
 		Trust:    irsa.WebIdentityTrustPolicy(w.cluster, issuer.Provider, controller).JSON(),
 		Policies: map[string]string{"creator": allowed.JSON()},
 	}))(t)
