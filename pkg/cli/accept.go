@@ -30,6 +30,8 @@ type acceptOptions struct {
 	requesters     []string
 	csr            string
 	skipCheck      bool
+	// manager is what is known of hub-controller-manager, or nil.
+	manager *manager
 }
 
 func (g *global) newAcceptCommand() *cobra.Command {
@@ -93,6 +95,7 @@ func (o *acceptOptions) run(ctx context.Context) error {
 	}
 	ctx, cancel := o.limit(ctx)
 	defer cancel()
+	o.manager = h.manager(ctx)
 	accepted := []acceptance{}
 	var failed []error
 	for _, name := range names {
@@ -151,6 +154,14 @@ func (o *acceptOptions) accept(ctx context.Context, h *hub, name string) (*accep
 	if a.ARN != "" && (o.csr != "" || len(o.requesters) > 0) {
 		return nil, fmt.Errorf("--csr and --requesters are of certificates, and managed cluster %s registers by AWS IAM, as the EKS "+
 			"cluster %q: if it should not, delete it", name, a.ARN)
+	}
+	if a.Changed && a.ARN != "" {
+		if err := o.manager.checkARN(cluster); err != nil {
+			return nil, err
+		}
+	}
+	if why := o.manager.unhandled(cluster); why != "" {
+		o.warn("managed cluster %s: %s", name, why)
 	}
 	if a.ARN == "" {
 		if a.Requests, err = o.requestsOf(ctx, h, cluster, a.Changed); err != nil {

@@ -29,6 +29,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/irsa"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
@@ -102,11 +103,29 @@ func (o *initOptions) run(ctx context.Context) error {
 			o.warn("the hub issues no client certificates, so no cluster can join by %s: %v", authCSR, err)
 		}
 	}
-	if slices.Contains(o.auths, authAWS) {
-		_, _ = fmt.Fprintf(o.ErrOut, "hub-controller-manager has to run with --registration-drivers=%s --hub-cluster-arn=%s\n",
-			strings.Join(o.auths, ","), o.hubARN)
-	}
+	o.explainDrivers(ctx, h)
 	return o.print(ctx, h, "The hub is prepared for clusters to join.\n\n")
+}
+
+// explainDrivers says how to make hub-controller-manager run with the drivers, unless it does. Its default is certificates.
+func (o *initOptions) explainDrivers(ctx context.Context, h *hub) {
+	m := h.manager(ctx)
+	if m.runs(o.auths, o.hubARN) || m == nil && slices.Equal(o.auths, []string{authCSR}) {
+		return
+	}
+	drivers, role := o.auths, ""
+	if m != nil && m.stated { // those that the hub has stay, and the first that handles a cluster has it
+		drivers = slices.Concat(slices.DeleteFunc(slices.Clone(o.auths), func(d string) bool { return slices.Contains(m.drivers, d) }), m.drivers)
+	}
+	if hub, err := irsa.ParseClusterARN(o.hubARN); err == nil && slices.Contains(drivers, authAWS) {
+		role = irsa.CreatorRoleARN(hub)
+	}
+	_, _ = fmt.Fprintf(o.ErrOut, "%s has to run with --registration-drivers=%s%s. Beside the folder artifacts of Clusterhub, this "+
+		"kustomization.yaml does it:\n\n%s\n", deploy.Manager, strings.Join(drivers, ","), after(" --hub-cluster-arn=", o.hubARN),
+		deploy.RegistrationKustomization(drivers, o.hubARN, role))
+	if role != "" {
+		_, _ = fmt.Fprintf(o.ErrOut, "kubectl hub iam-role --hub-cluster-arn %s --oidc-provider ISSUER prints how to make that role.\n\n", o.hubARN)
+	}
 }
 
 // upstreams is the name that earlier versions gave to the role of bootstrap tokens and to its binding. It is that of upstream's

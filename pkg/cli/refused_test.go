@@ -200,7 +200,7 @@ func TestCommands_SayWhatIsWrongWithTheirArguments(t *testing.T) {
 		"unjoin":                               {"--cluster-name must be set: the name of this cluster on its hub"},
 		"unjoin --cluster-name c --timeout 0s": {"--timeout must be above 0"},
 		"init --registration-auth grpc":        {`--registration-auth must be csr or awsirsa, not "grpc"`},
-		"init --registration-auth awsirsa":     {"--hub-cluster-arn", "is not the ARN of an EKS cluster"},
+		"init --registration-auth awsirsa":     {"--hub-cluster-arn is missing", "aws eks describe-cluster --name HUB --query cluster.arn"},
 		"get token --token-ttl 1s":             {"--token-ttl must be from 10m0s to 87600h0m0s, not 1s"},
 		"get token --hub-apiserver http://h":   {`--hub-apiserver must be an https URL, not "http://h"`},
 	} {

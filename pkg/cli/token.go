@@ -98,6 +98,10 @@ func (o *tokenOptions) validate() error {
 		}
 		o.auths[i] = normalized
 	}
+	slices.Sort(o.auths)
+	if o.auths = slices.Compact(o.auths); len(o.auths) == 0 {
+		return fmt.Errorf("--registration-auth must be %s, %s or both", authCSR, authAWS)
+	}
 	if o.ttl < shortestTokenTTL || o.ttl > longestTokenTTL {
 		return fmt.Errorf("--token-ttl must be from %s to %s, not %s", shortestTokenTTL, longestTokenTTL, o.ttl)
 	}
@@ -111,6 +115,10 @@ func (o *tokenOptions) validate() error {
 	}
 	if o.hubARN == "" {
 		o.hubARN = o.contextARN()
+	}
+	if o.hubARN == "" {
+		return errors.New("--hub-cluster-arn is missing, and the cluster in the kubeconfig is not called by an ARN: " +
+			"aws eks describe-cluster --name HUB --query cluster.arn prints that of the hub's EKS cluster")
 	}
 	if _, err := irsa.ParseClusterARN(o.hubARN); err != nil {
 		return fmt.Errorf("--hub-cluster-arn: %w", err)
@@ -185,6 +193,17 @@ type joining struct {
 	CA      string      `json:"ca-data,omitempty"`
 	Expires metav1.Time `json:"expires"`
 	Command string      `json:"join-command"`
+	// ByAWS is the command for clusters that register by AWS IAM, where others register by certificate.
+	ByAWS string `json:"join-command-awsirsa,omitempty"`
+}
+
+// commands are for people.
+func (j *joining) commands() string {
+	text := "    " + j.Command + "\n\n"
+	if j.ByAWS != "" {
+		text += "or, on EKS clusters that are to register by AWS IAM:\n\n    " + j.ByAWS + "\n\n"
+	}
+	return text
 }
 
 // print makes a token, and prints how to use it.
@@ -194,12 +213,12 @@ func (o *tokenOptions) print(ctx context.Context, h *hub, heading string) error 
 		return err
 	}
 	if o.file != "" {
-		if err := os.WriteFile(o.file, []byte(j.Command+"\n"), 0o600); err != nil {
+		if err := os.WriteFile(o.file, []byte(strings.TrimSpace(j.Command+"\n"+j.ByAWS)+"\n"), 0o600); err != nil {
 			return fmt.Errorf("--output-join-command-file: %w", err)
 		}
 	}
-	return o.out.print(o.Out, j, "%sRun this on the clusters that are to join the hub, with a name for each:\n\n    %s\n\n"+
-		"The token can be used until %s.\n", heading, j.Command, j.Expires.Format(time.RFC3339))
+	return o.out.print(o.Out, j, "%sRun this on the clusters that are to join the hub, with a name for each:\n\n%s"+
+		"The token can be used until %s.\n", heading, j.commands(), j.Expires.Format(time.RFC3339))
 }
 
 func (o *tokenOptions) newJoining(ctx context.Context, h *hub) (*joining, error) {
@@ -226,7 +245,10 @@ func (o *tokenOptions) newJoining(ctx context.Context, h *hub) (*joining, error)
 	if err != nil {
 		return nil, err
 	}
-	j.Command = o.joinCommand(j)
+	j.Command = o.joinCommand(j, o.auths[0])
+	if len(o.auths) > 1 {
+		j.Command, j.ByAWS = o.joinCommand(j, authCSR), o.joinCommand(j, authAWS)
+	}
 	return j, nil
 }
 
@@ -244,12 +266,12 @@ func isLoopback(server string) bool {
 }
 
 // joinCommand has the certificate authority in it, so that join never sends the token to a server that it does not trust.
-func (o *tokenOptions) joinCommand(j *joining) string {
+func (o *tokenOptions) joinCommand(j *joining, auth string) string {
 	args := []string{"kubectl hub join", "--hub-token", j.Token, "--hub-apiserver", j.Server}
 	if j.CA != "" {
 		args = append(args, "--ca-data", j.CA)
 	}
-	if slices.Equal(o.auths, []string{authAWS}) {
+	if auth == authAWS {
 		args = append(args, "--registration-auth", authAWS, "--eks-hub-cluster-arn", o.hubARN)
 	}
 	return strings.Join(append(args, "--wait", "--cluster-name", "<cluster_name>"), " ")

@@ -69,12 +69,14 @@ func TestGetToken_PrintsTheJoinCommand(t *testing.T) {
 	for name, test := range map[string]struct {
 		args          string
 		command, warn string
+		byAWS         string
 	}{
 		"as it is":        {command: command + " --wait --cluster-name <cluster_name>", warn: loopback},
 		"another address": {args: "--hub-apiserver https://hub.example.com", command: "--hub-apiserver https://hub.example.com --ca-data " + ca + " --wait"},
 		"by AWS IAM": {args: "--registration-auth aws-irsa --hub-cluster-arn " + hubARN,
 			command: " --registration-auth awsirsa --eks-hub-cluster-arn " + hubARN + " --wait --cluster-name <cluster_name>", warn: loopback},
-		"by either": {args: "--registration-drivers csr,awsirsa --eks-hub-cluster-arn " + hubARN, command: command + " --wait", warn: loopback},
+		"by either": {args: "--registration-drivers csr,awsirsa,csr --eks-hub-cluster-arn " + hubARN, command: command + " --wait --cluster-name <cluster_name>", warn: loopback,
+			byAWS: command + " --registration-auth awsirsa --eks-hub-cluster-arn " + hubARN + " --wait --cluster-name <cluster_name>"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "command")
@@ -83,17 +85,17 @@ func TestGetToken_PrintsTheJoinCommand(t *testing.T) {
 			if err != nil || strings.Contains(stderr, loopback) != (test.warn != "") || strings.Count(stderr, "\n") > 1 {
 				t.Errorf("%v: %q", err, stderr)
 			}
-			says(t, stdout, "Run this on the clusters that are to join the hub", test.command, "The token can be used until 2030-01-02T03:04:05Z.")
+			says(t, stdout, "Run this on the clusters that are to join the hub", test.command, test.byAWS, "The token can be used until 2030-01-02T03:04:05Z.")
 			var j joining
 			stdout, _, err = run(t, config, append(args, "-o", "json")...)
 			if err := json.Unmarshal([]byte(stdout), &j); err != nil {
 				t.Fatal(err)
 			}
-			if err != nil || j.Token != bootstrapToken || j.CA != ca || !j.Expires.Time.Equal(expiry) || !strings.Contains(j.Command, test.command) {
+			if err != nil || j.Token != bootstrapToken || j.CA != ca || !j.Expires.Time.Equal(expiry) || !strings.Contains(j.Command, test.command) || j.ByAWS != test.byAWS {
 				t.Errorf("-o json: %v: %+v", err, j)
 			}
 			written, err := os.ReadFile(file)
-			if err != nil || string(written) != j.Command+"\n" {
+			if err != nil || string(written) != strings.TrimSpace(j.Command+"\n"+test.byAWS)+"\n" {
 				t.Errorf("the file has %q, %v", written, err)
 			}
 			if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {
@@ -269,7 +271,6 @@ func TestInit_SaysThatTheHubIssuesNoCertificates(t *testing.T) {
 	if err != nil || s.bodies["POST "+csrsPath] != "" {
 		t.Errorf("init for AWS IAM: %v", err)
 	}
-	says(t, stderr, "hub-controller-manager has to run with --registration-drivers=awsirsa --hub-cluster-arn="+hubARN)
 }
 
 // init --wait goes on when the hub and its controllers are there.

@@ -22,6 +22,16 @@ import (
 // kustomized is what kustomize makes of a resource and components.
 func kustomized(t *testing.T, resource string, components ...string) []*unstructured.Unstructured {
 	t.Helper()
+	user, err := json.Marshal(map[string]any{"resources": prefixed(resource), "components": prefixed(components...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kustomizedFile(t, "", user)
+}
+
+// kustomizedFile is what kustomize makes of a user's kustomization, with the folder of the manifests in another one beside it.
+func kustomizedFile(t *testing.T, folder string, kustomization []byte) []*unstructured.Unstructured {
+	t.Helper()
 	files := filesys.MakeFsInMemory()
 	err := fs.WalkDir(artifacts.Deploy, root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -31,16 +41,12 @@ func kustomized(t *testing.T, resource string, components ...string) []*unstruct
 		if err != nil {
 			return err
 		}
-		return files.WriteFile(name, data)
+		return files.WriteFile(path.Join(folder, name), data)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	user, err := json.Marshal(map[string]any{"resources": prefixed(resource), "components": prefixed(components...)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := files.WriteFile("user/kustomization.yaml", user); err != nil {
+	if err := files.WriteFile("user/kustomization.yaml", kustomization); err != nil {
 		t.Fatal(err)
 	}
 	all, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, "user")

@@ -1,0 +1,83 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/irsa"
+)
+
+// manager is how hub-controller-manager registers clusters, as far as its Deployment says it.
+type manager struct {
+	// drivers are csr if none are stated.
+	drivers []string
+	stated  bool
+	hubARN  string
+}
+
+// manager reads the Deployment. It is nil where there is none, or none that the user may see: a hub can run in other ways.
+func (h *hub) manager(ctx context.Context) *manager {
+	deployment, err := h.kube.AppsV1().Deployments(deploy.ManagerNamespace).Get(ctx, deploy.Manager, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	m := &manager{}
+	for _, container := range deployment.Spec.Template.Spec.Containers {
+		if container.Name != deploy.Manager {
+			continue
+		}
+		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+		fs.ParseErrorsAllowlist.UnknownFlags = true
+		fs.StringSliceVar(&m.drivers, "registration-drivers", []string{authCSR}, "")
+		fs.StringVar(&m.hubARN, "hub-cluster-arn", "", "")
+		if fs.Parse(slices.Concat(container.Command, container.Args)) == nil {
+			m.stated = fs.Changed("registration-drivers")
+			return m
+		}
+	}
+	return nil
+}
+
+// unhandled says why nothing would register a cluster, or nothing if that is not known: others than ours may register by a driver
+// of their own, or in place of the hub.
+func (m *manager) unhandled(cluster *clusterv1.ManagedCluster) string {
+	by := registrationOf(cluster)
+	if m == nil || len(m.drivers) == 0 || slices.Contains(m.drivers, by) ||
+		slices.ContainsFunc(m.drivers, func(d string) bool { return d != authCSR && d != authAWS }) {
+		return ""
+	}
+	return fmt.Sprintf("it registers by %s, and %s runs with --registration-drivers=%s: it gets no identity before that names %[1]s", by, deploy.Manager,
+		command.Printable(strings.Join(m.drivers, ",")))
+}
+
+// checkARN refuses an ARN that no hub can accept. m may be nil.
+func (m *manager) checkARN(cluster *clusterv1.ManagedCluster) error {
+	managed, err := irsa.ParseClusterARN(arnOf(cluster))
+	if err == nil && m != nil && m.hubARN != "" {
+		var hub irsa.Cluster
+		if hub, err = irsa.ParseClusterARN(m.hubARN); err == nil {
+			_, err = irsa.NewIdentity(hub, managed)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("managed cluster %s cannot register by AWS IAM: %w: delete it, and let it join again", cluster.Name, err)
+	}
+	return nil
+}
+
+// runs is whether hub-controller-manager runs with drivers.
+func (m *manager) runs(drivers []string, hubARN string) bool {
+	return m != nil && !slices.ContainsFunc(drivers, func(d string) bool { return !slices.Contains(m.drivers, d) }) &&
+		(!slices.Contains(drivers, authAWS) || m.hubARN == hubARN)
+}
