@@ -5,12 +5,12 @@ package cluster
 
 import "fmt"
 
-// SetFieldLabel maps the field selectors of sets, in any version, to the internal form. The key of the label that puts a
-// cluster into the set is spec.clusterSelector.exclusiveLabel.key for every exclusive set, whatever its selectorType, so
-// that one watch can follow all sets that are exclusive on a key.
+// SetFieldLabel maps the field selectors of sets, in any version, to the internal form. The key and the value of the label that puts a
+// cluster into the set are those of spec.clusterSelector.exclusiveLabel for every exclusive set, whatever its selectorType, so that one
+// watch can follow all sets that are exclusive on a key, and one list finds the set that has a label.
 func SetFieldLabel(label, value string) (string, string, error) {
 	switch label {
-	case "metadata.name", "spec.clusterSelector.exclusiveLabel.key":
+	case "metadata.name", "spec.clusterSelector.exclusiveLabel.key", "spec.clusterSelector.exclusiveLabel.value":
 		return label, value, nil
 	case "spec.clusterSelector.selectorType":
 		switch value {
@@ -19,7 +19,8 @@ func SetFieldLabel(label, value string) (string, string, error) {
 		}
 		return label, value, nil
 	}
-	return "", "", fmt.Errorf("%q is no field selector of managedclustersets: use metadata.name, spec.clusterSelector.selectorType or spec.clusterSelector.exclusiveLabel.key", label)
+	return "", "", fmt.Errorf("%q is no field selector of managedclustersets: use metadata.name, spec.clusterSelector.selectorType, "+
+		"spec.clusterSelector.exclusiveLabel.key or spec.clusterSelector.exclusiveLabel.value", label)
 }
 
 // BindingFieldLabel maps the field selectors of bindings, in any version, to the internal form.

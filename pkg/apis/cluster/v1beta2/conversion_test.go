@@ -268,6 +268,7 @@ func TestFieldSelectors_OfSetsAndBindings(t *testing.T) {
 		for _, c := range []struct{ kind, label, value, want string }{
 			{"ManagedClusterSet", "metadata.name", "dev", "dev"},
 			{"ManagedClusterSet", "spec.clusterSelector.exclusiveLabel.key", regionKey, regionKey},
+			{"ManagedClusterSet", "spec.clusterSelector.exclusiveLabel.value", "apac", "apac"},
 			{"ManagedClusterSet", "spec.clusterSelector.selectorType", "", "ExclusiveClusterSetLabel"},
 			{"ManagedClusterSet", "spec.clusterSelector.selectorType", "LegacyClusterSetLabel", "ExclusiveClusterSetLabel"},
 			{"ManagedClusterSet", "spec.clusterSelector.selectorType", "ExclusiveClusterSetLabel", "ExclusiveClusterSetLabel"},

@@ -31,10 +31,11 @@ var Kind = &hubgeneric.Kind[*cluster.ManagedClusterSet]{
 	Spec:   func(s *cluster.ManagedClusterSet) any { return &s.Spec },
 	Status: func(s *cluster.ManagedClusterSet) any { return &s.Status },
 	Fields: func(s *cluster.ManagedClusterSet) fields.Set {
-		key, _, _ := selector.ExclusivePair(s)
+		key, value, _ := selector.ExclusivePair(s)
 		return fields.Set{
-			"spec.clusterSelector.selectorType":       string(s.Spec.ClusterSelector.SelectorType),
-			"spec.clusterSelector.exclusiveLabel.key": key,
+			"spec.clusterSelector.selectorType":         string(s.Spec.ClusterSelector.SelectorType),
+			"spec.clusterSelector.exclusiveLabel.key":   key,
+			"spec.clusterSelector.exclusiveLabel.value": value,
 		}
 	},
 

@@ -69,8 +69,8 @@ func TestStorage(t *testing.T) {
 			}}
 		},
 		BadStatus:  func(s *cluster.ManagedClusterSet) { s.Status.Conditions[0].Reason = "" },
-		Columns:    "Name/0 Empty/0 Age/0 Selector Type/1 Selector/1",
-		Cells:      "s1|True|<unknown>|LegacyClusterSetLabel|" + cluster.ClusterSetLabel + "=s1",
+		Columns:    "Name/0 Empty/0 Selector/0 Age/0 Selector Type/1",
+		Cells:      "s1|True|" + cluster.ClusterSetLabel + "=s1|<unknown>|LegacyClusterSetLabel",
 		ShortNames: "mclset mclsets",
 	}.Run(t)
 }
@@ -89,12 +89,15 @@ func TestStorage_ListsSetsByTheLabelThatTheyClaim(t *testing.T) {
 		registrytest.Create(t, ctx, s, set)
 	}
 	for selector, want := range map[string]string{
-		"spec.clusterSelector.exclusiveLabel.key=" + cluster.ClusterSetLabel: "named other",
-		"spec.clusterSelector.exclusiveLabel.key=" + regionKey:               "apac",
-		"spec.clusterSelector.exclusiveLabel.key=":                           "any",
-		"spec.clusterSelector.selectorType=ExclusiveClusterSetLabel":         "named",
-		"spec.clusterSelector.selectorType=ExclusiveLabel":                   "apac other",
-		"spec.clusterSelector.selectorType!=LabelSelector":                   "apac named other",
+		"spec.clusterSelector.exclusiveLabel.key=" + cluster.ClusterSetLabel:                                       "named other",
+		"spec.clusterSelector.exclusiveLabel.key=" + regionKey:                                                     "apac",
+		"spec.clusterSelector.exclusiveLabel.key=":                                                                 "any",
+		"spec.clusterSelector.exclusiveLabel.value=named":                                                          "named",
+		"spec.clusterSelector.exclusiveLabel.key=" + regionKey + ",spec.clusterSelector.exclusiveLabel.value=apac": "apac",
+		"spec.clusterSelector.exclusiveLabel.key=" + regionKey + ",spec.clusterSelector.exclusiveLabel.value=x":    "",
+		"spec.clusterSelector.selectorType=ExclusiveClusterSetLabel":                                               "named",
+		"spec.clusterSelector.selectorType=ExclusiveLabel":                                                         "apac other",
+		"spec.clusterSelector.selectorType!=LabelSelector":                                                         "apac named other",
 	} {
 		parsed, err := fields.ParseSelector(selector)
 		if err != nil {
@@ -169,10 +172,10 @@ func TestTable_Columns(t *testing.T) {
 		got = append(got, fmt.Sprintf("%q", row.Cells))
 	}
 	want := []string{
-		"Name/0", "Empty/0", "Age/0", "Selector Type/1", "Selector/1",
-		`["apac" "False" "<unknown>" "ExclusiveLabel" "` + regionKey + `=apac"]`,
-		`["dev" "" "<unknown>" "LegacyClusterSetLabel" "` + cluster.ClusterSetLabel + `=dev"]`,
-		`["all" "" "<unknown>" "LabelSelector" ""]`,
+		"Name/0", "Empty/0", "Selector/0", "Age/0", "Selector Type/1",
+		`["apac" "False" "` + regionKey + `=apac" "<unknown>" "ExclusiveLabel"]`,
+		`["dev" "" "` + cluster.ClusterSetLabel + `=dev" "<unknown>" "LegacyClusterSetLabel"]`,
+		`["all" "" "<every cluster>" "<unknown>" "LabelSelector"]`,
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -15,18 +15,21 @@ var tableConvertor = table.Convertor[*cluster.ManagedClusterSet]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),
 		{Name: "Empty", Type: "string", Description: "Whether no cluster is in the set."},
+		{Name: "Selector", Type: "string", Description: "The labels that put a cluster into the set."},
 		table.Age(),
 		{Name: "Selector Type", Type: "string", Priority: 1, Description: "The way in which the set selects its clusters."},
-		{Name: "Selector", Type: "string", Priority: 1, Description: "The labels that put a cluster into the set."},
 	},
 	Cells: func(s *cluster.ManagedClusterSet) []any {
 		typ, text := selector.Describe(s)
+		if text == "" {
+			text = "<every cluster>"
+		}
 		return []any{
 			s.Name,
 			table.ConditionCell(s.Status.Conditions, cluster.ManagedClusterSetConditionEmpty),
+			text,
 			table.AgeCell(&s.ObjectMeta),
 			typ,
-			text,
 		}
 	},
 }
