@@ -150,7 +150,7 @@ func (o *deleteClusterSetOptions) run(ctx context.Context, name string) error {
 		for i := range bindings.Items {
 			bound[i] = bindings.Items[i].Namespace
 		}
-		return fmt.Errorf("the set %s is bound to the namespaces %s: kubectl hub unbind %[1]s --namespace %s first", name, strings.Join(bound, ", "), bound[0])
+		return fmt.Errorf("the set %s is bound to the namespaces %s: kubectl hub unbind %[1]s --namespace %[3]s first", name, strings.Join(bound, ", "), bound[0])
 	}
 	ctx, cancel := o.limit(ctx)
 	defer cancel()

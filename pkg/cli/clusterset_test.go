@@ -81,7 +81,9 @@ func TestCreateClusterSet_ThatIsThere(t *testing.T) {
 }
 
 func TestDeleteClusterSet(t *testing.T) {
-	s := newServer(t, newSet("payments"), newSet("default"), newBinding("payments"), newBinding("other"))
+	elsewhere := newBinding("payments")
+	elsewhere.Namespace = "team-b"
+	s := newServer(t, newSet("payments"), newSet("default"), newBinding("payments"), newBinding("other"), elsewhere)
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
 	for _, hubs := range []string{"default", "global"} {
 		if _, _, err := run(t, config, "delete", "clusterset", hubs); err == nil || !strings.Contains(err.Error(), "would make it again") {
@@ -92,12 +94,13 @@ func TestDeleteClusterSet(t *testing.T) {
 	if err == nil {
 		t.Fatal("a set that is bound is deleted")
 	}
-	says(t, err.Error(), "the set payments is bound to the namespaces team-a: kubectl hub unbind payments --namespace team-a first")
+	says(t, err.Error(), "the set payments is bound to the namespaces team-a, team-b: kubectl hub unbind payments --namespace team-a first")
 	s.wantUnchanged()
 
 	if got := mustRun(t, config, "unbind", "payments", "--namespace", "team-a"); got != "Clusterset payments is unbound from Namespace team-a\n" {
 		t.Errorf("unbind says %q", got)
 	}
+	mustRun(t, config, "unbind", "payments", "-n", "team-b")
 	// The deletion is of the set that was there. What the hub warns of is shown.
 	s.on["DELETE "+setsPath+"/payments"] = func(w http.ResponseWriter, _ []byte) bool {
 		w.Header().Add("Warning", `299 - "the set has 2 members"`)

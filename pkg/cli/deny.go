@@ -34,7 +34,7 @@ func (g *global) newDenyCommand() *cobra.Command {
 		Use:   "deny --clusters NAME,...",
 		Short: "Take back that clusters are accepted",
 		Long: "deny takes the rights of the clusters' agents away. The clusters stay on the hub, and accept lets them in again. This " +
-			"needs the permissions to patch the managedclusters and to update managedclusters/accept with their names.",
+			"needs the permissions to get and patch the managedclusters, and to update managedclusters/accept with their names.",
 		Example: example("kubectl hub deny --clusters c1 --wait"),
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
