@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
@@ -170,6 +171,10 @@ func TestManager_IsAssembledWhileTheHubIsAway(t *testing.T) {
 		if err != nil || mapping.Resource.Resource != strings.ToLower(kinds[0].Kind)+"s" {
 			t.Errorf("%s: %v, %v", kinds[0].Kind, mapping, err)
 		}
+	}
+	// A cache of one namespace asks so before it lists what it has.
+	if _, err := mapper.RESTMapping(schema.GroupKind{Kind: "ConfigMapList"}, "v1"); err != nil {
+		t.Error(err)
 	}
 }
 
