@@ -43,6 +43,8 @@ func (w *worth) accept() {
 	as.dry = false
 	as.create(clusterNamespace("c1", "c1"))
 	as.create(recordOf("c1", "driver: csr, record: '', cluster-uid: a"))
+	// As kube-controller-manager, which this hub is without, makes it in every namespace.
+	w.asAdmin().create(configMap(record.Namespace, "kube-root-ca.crt", "", "ca.crt: a"))
 	as.create(roleOf(clusterMap+"c1", agentRules))
 	as.create(clusterBinding(clusterMap+"c1", clusterMap+"c1", asGroup(registration.ClusterGroup("c1"))+","+asGroup(registration.AWSGroup("c1"))))
 	as.create(bindingIn("c1", clusterMap+"c1:registration", registration.AgentClusterRole, asGroup(registration.ClusterGroup("c1"))))
