@@ -115,14 +115,15 @@ func (h *history) enter(version uint64, digest string) *rbac.Snapshot {
 	defer h.mu.Unlock()
 	entered := epoch{version, digest, h.find(digest)}
 	at, found := slices.BinarySearchFunc(h.epochs, version, func(e epoch, version uint64) int { return cmp.Compare(e.version, version) })
-	if found {
-		if h.epochs[at].rules == nil {
-			h.epochs = slices.Clone(h.epochs)
-			h.epochs[at] = entered
-		}
-	} else {
+	switch {
+	case !found:
 		epochs := slices.Insert(slices.Clone(h.epochs), at, entered)
 		h.epochs = epochs[max(0, len(epochs)-keptEpochs):]
+	case h.epochs[at].rules != nil:
+		return h.epochs[at].rules
+	default:
+		h.epochs = slices.Clone(h.epochs)
+		h.epochs[at] = entered
 	}
 	h.broadcast()
 	return entered.rules
