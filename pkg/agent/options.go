@@ -24,6 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/identity/awsirsa"
 	"github.com/clusterhub/clusterhub/pkg/agent/identity/csr"
 	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
+	"github.com/clusterhub/clusterhub/pkg/agent/tasks/labels"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -45,6 +46,8 @@ type Options struct {
 	ServerCAFile string
 	// ClusterAnnotations are put on the ManagedCluster; their names begin with annotationPrefix.
 	ClusterAnnotations map[string]string
+	// ClusterLabels are the labels of the ManagedCluster.
+	ClusterLabels labels.Options
 	// LeaseSeconds is the lease duration that the cluster is made with. Afterwards the hub's counts.
 	LeaseSeconds int32
 	MaxClaims    int
@@ -109,6 +112,12 @@ func (o *Options) addClusterFlags(fs *pflag.FlagSet) {
 		"PEM file with the certificates by which --cluster-server-url is trusted. The default is the system's roots.")
 	fs.StringToStringVar(&o.ClusterAnnotations, "cluster-annotations", o.ClusterAnnotations,
 		"Annotations of the ManagedCluster, k=v,…; their names have to begin with "+annotationPrefix+".")
+	fs.StringToStringVar(&o.ClusterLabels.Labels, "cluster-labels", o.ClusterLabels.Labels,
+		"Labels of the ManagedCluster, k=v,…, which are set once the hub has accepted the cluster, and removed when they are not in the flag "+
+			"any more. The hub decides which keys an agent may set.")
+	fs.BoolVar(&o.ClusterLabels.Detect, "detect-cluster-labels", o.ClusterLabels.Detect,
+		"Label the ManagedCluster with the region, the cloud and the vendor that nodes and version of the cluster tell ("+
+			strings.Join(registration.DefaultAgentLabels(), ", ")+"). What is not known is left out.")
 	fs.Int32Var(&o.LeaseSeconds, "lease-duration-seconds", o.LeaseSeconds,
 		"Lease duration, in seconds, of a cluster that is new to the hub. Later, the value on the hub is used.")
 	fs.IntVar(&o.MaxClaims, "max-custom-cluster-claims", o.MaxClaims,
@@ -139,6 +148,7 @@ func (o *Options) Validate() error {
 			errs = append(errs, fmt.Errorf("--cluster-annotations: %q must begin with %s", name, annotationPrefix))
 		}
 	}
+	errs = append(errs, o.ClusterLabels.Validate()...)
 	if o.LeaseSeconds <= 0 {
 		errs = append(errs, fmt.Errorf("--lease-duration-seconds must be above 0, not %d", o.LeaseSeconds))
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/agent/identity/awsirsa"
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
+	"github.com/clusterhub/clusterhub/pkg/agent/tasks/labels"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
@@ -24,7 +25,7 @@ func stated(t *testing.T) rights.Rights {
 	aws := awsirsa.New()
 	aws.HubARN, aws.ManagedARN = hubARN, managedARN
 	w := newWorld(t)
-	return rights.Sum(w.newAgent().rights(), w.agentOf(w.joiner(), aws).rights())
+	return rights.Sum(w.newAgent().rights(), w.agentOf(w.joiner(), aws).rights(), labels.New(labels.Options{Detect: true}).Rights)
 }
 
 // single are rules as rights on one thing each.

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
 	"github.com/clusterhub/clusterhub/pkg/agent/state"
 	"github.com/clusterhub/clusterhub/pkg/agent/task"
+	"github.com/clusterhub/clusterhub/pkg/agent/tasks/labels"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/lease"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/namespaces"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/renewal"
@@ -67,7 +68,9 @@ func (o *Options) assemble(own *spoke.Cluster) (*agent, error) {
 		Cluster: cluster, Spoke: own, Store: &state.Store{Client: own.Client, Namespace: own.Namespace},
 		Bootstrap: bootstrap.Read, Connect: hub.New, Health: &health.Health{}, Random: rand.Float64,
 	}
-	return newAgent(joiner, o.Drivers.Named(o.Auth), status.NewFacts(own, o.MaxClaims))
+	ofFlags := o.ClusterLabels
+	ofFlags.Own = own
+	return newAgent(joiner, o.Drivers.Named(o.Auth), status.NewFacts(own, o.MaxClaims), labels.New(ofFlags))
 }
 
 // rights are what the agent needs: those of all that it does.
@@ -79,18 +82,19 @@ func (a *agent) rights() rights.Rights {
 	return sum
 }
 
-// newAgent completes an agent that knows its cluster and its hub: with its identity, and with all that it does once it has one.
-func newAgent(j *join.Joiner, driver identity.Driver, facts status.Facts) (*agent, error) {
+// newAgent completes an agent that knows its cluster and its hub: with its identity, and with all that it does once it has one:
+// more is what flags say.
+func newAgent(j *join.Joiner, driver identity.Driver, facts status.Facts, more ...task.Task) (*agent, error) {
 	view := hub.NewView(j.Cluster.LeaseSeconds)
 	own, err := driver.New(identity.Agent{Store: j.Store, Connect: j.Connect, Random: j.Random, Report: view.Report, Tell: j.Spoke.Tell})
 	if err != nil {
 		return nil, err
 	}
 	j.Identity = own
-	return &agent{Joiner: j, view: view, tasks: []task.Task{
+	return &agent{Joiner: j, view: view, tasks: append([]task.Task{
 		renewal.New(own, driver.Rights()),
 		lease.New(view, j.Health),
 		status.New(status.Options{View: view, Cluster: j.Cluster, Facts: facts, Anew: j.Anew}),
 		namespaces.New(j.Spoke, view),
-	}}, nil
+	}, more...)}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -49,8 +50,16 @@ func (w *World) Own() *spoke.Cluster {
 		object, err := w.Spoke.Invokes(action, nil)
 		return true, object, err
 	})
-	return &spoke.Cluster{Client: client, Watching: client, Namespace: Namespace}
+	return &spoke.Cluster{Client: ownClient{client, w.Spoke.Discovery()}, Watching: client, Namespace: Namespace}
 }
+
+// ownClient also has the version of the cluster, which everybody may read.
+type ownClient struct {
+	*kubefake.Clientset
+	discovery discovery.DiscoveryInterfaces
+}
+
+func (c ownClient) Discovery() discovery.DiscoveryInterfaces { return c.discovery }
 
 func (w *World) authorizeOwn(action clienttesting.Action) error {
 	name := "" // RBAC knows none of what does not exist
