@@ -69,14 +69,17 @@ var knownDifferences = []struct {
 		return d.refusedByUs() && d.kind == "clusters" && (d.field == "spec.profile" && d.value == `"x"` || d.field == "spec.kubernetes.version")
 	}},
 	{"a RoleRef of kind Role without a namespace", func(d *twoAnswers) bool {
-		return d.refusedByUs() && matches(`\.(rules\.0\.[a-zA-Z]+|roleRefs\.0\.namespace|subjects\.0\.(kind|name))$`)(d.field)
+		return d.refusedByUs() && matches(`\.(rules\.0\.[a-zA-Z]+|roleRefs\.0\.(kind|name|namespace)|(permissions|roles)\.0\.name(space)?|subjects\.0\.(kind|name))$`)(d.field)
 	}},
 	{"a new AccessRequest with a `ttl` of 0 or less", func(d *twoAnswers) bool {
 		return d.refusedByUs() && d.part == "create" && d.field == "spec.ttl" && matches(`^"(0s|-)`)(d.value)
 	}},
 	{"no `spec`, an empty `profile`", func(d *twoAnswers) bool {
-		return d.refusedByUs() && (d.field == "spec" && matches(`^(absent|null)$`)(d.value) ||
+		return d.refusedByUs() && (d.field == "a field in capitals" || d.field == "spec" && matches(`^(absent|null)$`)(d.value) ||
 			matches(`^spec\.(profile|provider(Config)?Ref(\.name)?|(cluster|request)Ref\.name(space)?)$`)(d.field) && matches(`^(absent|null|""|{)`)(d.value))
+	}},
+	{"a new object without `kind` or `apiVersion`", func(d *twoAnswers) bool {
+		return d.crds == "400" && strings.HasPrefix(d.ours, taken) && matches(`^no (kind|apiVersion)$`)(d.field)
 	}},
 	{"more than [so many entries or bytes]", func(d *twoAnswers) bool { return d.refusedByUs() && matches(`^"x{19}$`)(d.value) }},
 	{"a `ttl` that is no duration", func(d *twoAnswers) bool {

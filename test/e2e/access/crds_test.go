@@ -81,12 +81,12 @@ var comparedKinds = []compared{{
 	fields: []string{
 		"spec", "spec.clusterRef", "spec.clusterRef.name", "spec.clusterRef.namespace", "spec.requestRef", "spec.requestRef.name",
 		"spec.requestRef.namespace", "spec.ttl=24h,1h30m0s,0s,-1h0m0s,soon", "spec.token", "spec.token.permissions", "spec.token.permissions.0",
-		"spec.token.permissions.0.name", "spec.token.permissions.0.namespace", "spec.token.permissions.0.disableAutomaticNamespaceCreation",
+		"spec.token.permissions.0.name=a:b,a/b", "spec.token.permissions.0.namespace=a.b,A", "spec.token.permissions.0.disableAutomaticNamespaceCreation",
 		"spec.token.permissions.0.rules", "spec.token.permissions.0.rules.0", "spec.token.permissions.0.rules.0.apiGroups",
 		"spec.token.permissions.0.rules.0.apiGroups.0", "spec.token.permissions.0.rules.0.resources",
 		"spec.token.permissions.0.rules.0.resourceNames", "spec.token.permissions.0.rules.0.nonResourceURLs",
 		"spec.token.permissions.0.rules.0.verbs", "spec.token.permissions.0.rules.0.verbs.0", "spec.token.roleRefs", "spec.token.roleRefs.0",
-		"spec.token.roleRefs.0.kind=ClusterRole", "spec.token.roleRefs.0.name", "spec.token.roleRefs.0.namespace",
+		"spec.token.roleRefs.0.kind=ClusterRole", "spec.token.roleRefs.0.name=a:b,a/b", "spec.token.roleRefs.0.namespace=a.b,A", "spec.oidc",
 	},
 	status:       `{observedGeneration: 1, phase: Pending, conditions: [` + aCondition + `], secretRef: {name: a}}`,
 	statusFields: append([]string{"phase=Denied", "secretRef", "secretRef.name"}, statusOfAll...),
@@ -100,10 +100,13 @@ var comparedKinds = []compared{{
 		"spec.oidc", "spec.oidc.name=system,a.b,a_b,A", "spec.oidc.issuer=http://a,ftp://a,https://a b", "spec.oidc.clientID",
 		"spec.oidc.usernamePrefix", "spec.oidc.groupsPrefix", "spec.oidc.usernameClaim", "spec.oidc.groupsClaim", "spec.oidc.extraScopes",
 		"spec.oidc.extraScopes.0", "spec.oidc.roles", "spec.oidc.roles.0", "spec.oidc.roles.0.rules", "spec.oidc.roles.0.name",
+		"spec.oidc.roles.0.namespace=a,a.b", "spec.oidc.roles.0.disableAutomaticNamespaceCreation", "spec.oidc.roles.0.rules.0",
+		"spec.oidc.roles.0.rules.0.verbs", "spec.oidc.roles.0.rules.0.apiGroups", "spec.oidc.roles.0.rules.0.resources", "spec.oidc.unknown",
 		"spec.oidc.roleBindings", "spec.oidc.roleBindings.0", "spec.oidc.roleBindings.0.subjects", "spec.oidc.roleBindings.0.subjects.0",
 		"spec.oidc.roleBindings.0.subjects.0.kind=Group,ServiceAccount", "spec.oidc.roleBindings.0.subjects.0.name",
 		"spec.oidc.roleBindings.0.subjects.0.namespace", "spec.oidc.roleBindings.0.subjects.0.apiGroup", "spec.oidc.roleBindings.0.roleRefs",
-		"spec.oidc.roleBindings.0.roleRefs.0",
+		"spec.oidc.roleBindings.0.roleRefs.0", "spec.oidc.roleBindings.0.roleRefs.0.kind=Role", "spec.oidc.roleBindings.0.roleRefs.0.name=a:b,a/b",
+		"spec.oidc.roleBindings.0.roleRefs.0.namespace=a,a.b", "spec.token",
 	},
 }}
 
@@ -284,6 +287,11 @@ func (b *both) compare(kind compared, apply func(*localhub.Hub, string), plain *
 					b.judge(d)
 				}
 			}
+		}
+	}
+	for _, r := range b.requestsOf(kind, stored, all, one) {
+		if d := (&twoAnswers{kind: kind.resource, part: "request", field: r.what}); b.differ(d, r.verb, r.path, r.contentType, r.body, r.parameters...) {
+			b.judge(d)
 		}
 	}
 	fresh := stored.DeepCopy()
