@@ -267,7 +267,7 @@ func TestInit_SaysThatTheHubIssuesNoCertificates(t *testing.T) {
 	says(t, stderr, "so no cluster can join by csr: waiting for a client certificate: none within 100ms")
 
 	s, config := newPrepared(t)
-	_, stderr, err = run(t, config, "init", "--registration-auth", "awsirsa", "--hub-cluster-arn", hubARN)
+	_, _, err = run(t, config, "init", "--registration-auth", "awsirsa", "--hub-cluster-arn", hubARN)
 	if err != nil || s.bodies["POST "+csrsPath] != "" {
 		t.Errorf("init for AWS IAM: %v", err)
 	}

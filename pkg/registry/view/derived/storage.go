@@ -224,5 +224,5 @@ func everything() storage.SelectionPredicate {
 // sourceContext makes the watch and the requests for its progress share one stream to etcd, and keeps that stream
 // apart from the watches of others.
 func (s *derivation) sourceContext(ctx context.Context) context.Context {
-	return metadata.NewOutgoingContext(ctx, metadata.Pairs("source", s.kind.GroupResource.String()))
+	return metadata.NewOutgoingContext(ctx, metadata.Pairs("source", s.kind.String()))
 }
