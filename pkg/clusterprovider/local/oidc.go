@@ -299,14 +299,22 @@ func (p *Provider) awaitAuthentication(ctx context.Context, c cluster, r record)
 		return err
 	}
 	proc := c.process(apiServer)
-	if running, err := proc.Running(); err != nil || !running {
-		return err // it will start with it
+	running, err := proc.Running()
+	if err != nil {
+		return err
+	}
+	started, restarting := p.restarts.Load(c.uid)
+	switch {
+	case !running && restarting:
+		return clusterprovider.NotYet{Message: restartMessage}
+	case !running:
+		return nil // it will start with it
 	}
 	admin, err := c.admin(r)
 	if err != nil {
 		return err
 	}
-	if started, restarting := p.restarts.Load(c.uid); restarting {
+	if restarting {
 		uses, err := admin.usesAuthentication(ctx, data)
 		if err == nil && uses {
 			return nil

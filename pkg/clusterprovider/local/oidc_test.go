@@ -158,6 +158,13 @@ func TestTrustOIDC(t *testing.T) {
 	if after := only(t, p, apiServer, object.UID); asked != 1 || after != restarted {
 		t.Errorf("kube-apiserver is restarted again: %d times asked to look", asked)
 	}
+	// Nor does a call that comes while it does not run take it for one that has been started.
+	if err := p.cluster(object.UID).process(apiServer).Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.TrustOIDC(t.Context(), object, []v1alpha1.OIDCProviderConfig{bare}); !errors.As(err, &clusterprovider.NotYet{}) {
+		t.Errorf("while it does not run during the restart: %v", err)
+	}
 	state, err := p.Ensure(t.Context(), object, clusterprovider.Profile{Config: configName})
 	if err != nil || state.Ready || loaded(state) != "False Restarting" {
 		t.Errorf("a cluster that restarts is %+v, %v", state, err)
