@@ -39,9 +39,9 @@ func TestVisibleSets_AreThoseOfTheUser(t *testing.T) {
 	harness.Contains(t, harness.MustKubectl(t, "", "get", visibleSets, "--as", user), mine)
 	harness.Contains(t, harness.MustKubectl(t, "", "get", visibleSets, "--as", user, "-o", "yaml"),
 		"apiVersion: clusterview.open-cluster-management.io/v1alpha1", "kind: ManagedClusterSet")
-	_, err := harness.Kubectl(t, "", "get", visibleSets, other, "--as", user)
-	if err == nil || !strings.Contains(err.Error(), "resourceNames") {
-		t.Errorf("get of another set: %v, want a refusal that names the rule", err)
+	out, err := harness.Kubectl(t, "", "get", visibleSets, other, "--as", user)
+	if err == nil || !strings.Contains(out, "resourceNames") {
+		t.Errorf("get of another set: %s, want a refusal that names the rule", out)
 	}
 	for _, verb := range [][]string{{"delete", visibleSets, mine}, {"label", visibleSets, mine, "a=b"}} {
 		if out, err := harness.Kubectl(t, "", verb...); err == nil {
