@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -173,4 +175,33 @@ func eventually(t *testing.T, what string, done func() bool) {
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
+}
+
+// stored is how many keys a cluster has in etcd.
+func stored(t *testing.T, p *Provider, uid types.UID) int64 {
+	t.Helper()
+	e, err := p.ensureEtcd(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := e.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	// All keys: a cluster must have none outside of its prefix either.
+	response, err := client.Get(t.Context(), "", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var count int64
+	for _, kv := range response.Kvs {
+		key := string(kv.Key)
+		if strings.Contains(key, string(uid)) {
+			count++
+		} else if !strings.HasPrefix(key, "/clusters/") && key != "compact_rev_key" { // of the etcd as a whole
+			t.Errorf("the key %s is no cluster's", key)
+		}
+	}
+	return count
 }

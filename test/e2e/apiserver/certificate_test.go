@@ -115,7 +115,7 @@ func TestCertificate_AProvidedOneIsUsedAndItsCALeftAlone(t *testing.T) {
 			t.Errorf("the caBundle of %s has become\n%s", s.Name, s.Spec.CABundle)
 		}
 	}
-	if len(services) != 5 {
+	if len(services) != 6 {
 		t.Errorf("%d APIServices are ours, want 6", len(services))
 	}
 }

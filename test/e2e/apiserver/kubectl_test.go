@@ -153,7 +153,7 @@ func TestKubectl_ColumnsAreThoseThatPeopleNeed(t *testing.T) {
 		t.Errorf("got %v", columns)
 	}
 	columns, _ = header("mclset", set)
-	if strings.Join(columns, " ") != "NAME EMPTY AGE" {
+	if strings.Join(columns, " ") != "NAME EMPTY SELECTOR AGE" {
 		t.Errorf("got %v", columns)
 	}
 	harness.Contains(t, harness.MustKubectl(t, "", "get", "csm", "--chunk-size=1"), names[0])
