@@ -77,6 +77,7 @@ kubectl hub accept --clusters c1 --wait --context hub`),
 		group("create", "Make a set of clusters", g.newCreateClusterSetCommand()),
 		group("delete", "Delete a set, or remove a cluster from the hub", g.newDeleteClusterCommand(), g.newDeleteClusterSetCommand()))
 	cmd.AddCommand(g.newBindCommands()...)
+	cmd.AddCommand(g.newGrantCommands()...)
 	upstreams := group("clusterset", "The same as bind and unbind", g.newBindCommands()...)
 	upstreams.Hidden = true // it is for those who know clusteradm
 	cmd.AddCommand(upstreams)

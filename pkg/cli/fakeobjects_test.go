@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	kubescheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
@@ -106,6 +107,7 @@ func (s *fakeServer) create(r *http.Request, collection string, body []byte) (in
 	if s.objects[path] != nil {
 		return statusOf(apierrors.NewAlreadyExists(resourceOf(path), u.GetName()))
 	}
+	u.SetUID(types.UID("made-" + strconv.Itoa(len(s.asked))))
 	if r.URL.Query().Get("dryRun") == "" {
 		s.objects[path] = object
 	}

@@ -1,0 +1,277 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/selector"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+)
+
+// The roles of a set, each with the rights of the one before it.
+const (
+	roleViewer = "viewer"
+	roleUser   = "user"
+	roleAdmin  = "admin"
+)
+
+var setRoles = []string{roleAdmin, roleUser, roleViewer}
+
+// subjects are the users that flags name.
+type subjects struct{ users, groups, accounts []string }
+
+func (s *subjects) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&s.users, "user", nil, "Names of users.")
+	cmd.Flags().StringSliceVar(&s.groups, "group", nil, "Names of groups.")
+	cmd.Flags().StringSliceVar(&s.accounts, "serviceaccount", nil, "Service accounts, as NAMESPACE:NAME.")
+}
+
+// parse is sorted, and has each subject once.
+func (s *subjects) parse() (all []rbacv1.Subject, err error) {
+	for kind, names := range map[string][]string{rbacv1.UserKind: s.users, rbacv1.GroupKind: s.groups} {
+		for _, name := range names {
+			all = append(all, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: kind, Name: name})
+			if name == "" {
+				err = fmt.Errorf("--%s has to be a name, not empty", strings.ToLower(kind))
+			}
+		}
+	}
+	for _, account := range s.accounts {
+		namespace, name, _ := strings.Cut(account, ":")
+		if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+			err = fmt.Errorf("--serviceaccount must be NAMESPACE:NAME, not %q", account)
+		}
+		all = append(all, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name})
+	}
+	if len(all) == 0 {
+		err = errors.New("--user, --group or --serviceaccount has to name a subject")
+	}
+	slices.SortFunc(all, func(a, b rbacv1.Subject) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(all), err
+}
+
+// newGrantCommands are grant and revoke.
+func (g *global) newGrantCommands() []*cobra.Command {
+	command := func(use, short, long, has string, run func(ctx context.Context, h *hub, set, role string, who []rbacv1.Subject) (bool, error)) *cobra.Command {
+		role, who, out := "", &subjects{}, newFormat("text", "json")
+		cmd := &cobra.Command{
+			Use:               use + " SET",
+			Short:             short,
+			Long:              long,
+			Example:           example("kubectl hub " + use + " payments --role admin --user dana\nkubectl hub " + use + " payments --role viewer --group auditors --serviceaccount team-a:deployer"),
+			Args:              oneArg("a cluster set"),
+			ValidArgsFunction: first(g.names(setNames)),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				if !slices.Contains(setRoles, role) {
+					return fmt.Errorf("--role must be %s, not %q", strings.Join(setRoles, ", "), role)
+				}
+				named, err := who.parse()
+				if err != nil {
+					return err
+				}
+				h, err := g.hub()
+				if err != nil {
+					return err
+				}
+				changed, err := run(cmd.Context(), h, args[0], role, named)
+				if err != nil {
+					return err
+				}
+				already := ""
+				if !changed {
+					already = " already"
+				}
+				return out.print(g.Out, struct {
+					change
+					Role     string           `json:"role"`
+					Subjects []rbacv1.Subject `json:"subjects"`
+				}{change{args[0], changed}, role, named}, "Role %s of clusterset %s is%s %s %s\n", role, args[0], already, has, readable(named))
+			},
+		}
+		cmd.Flags().StringVar(&role, "role", "", "Role on the set: "+strings.Join(setRoles, ", ")+".")
+		must(cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(setRoles, cobra.ShellCompDirectiveNoFileComp)))
+		who.addTo(cmd)
+		out.addTo(cmd)
+		return cmd
+	}
+	return []*cobra.Command{
+		command("grant", "Give users a role on a set and on its clusters", "grant gives users a role on a set. A viewer sees the set, its members "+
+			"and its clusters. A user also binds it to namespaces; this needs the right to make bindings there, too. An admin also changes "+
+			"and deletes the clusters in the set, writes the label that only this set selects by, and makes clusters with the label clusterset=SET. No role accepts "+
+			"clusters, takes them from other sets, or changes what the set selects.\n\n"+
+			"A role is the ClusterRole clusterhub:set:SET:ROLE, with a ClusterRoleBinding of the same name. Both are deleted with the set. "+
+			"If the set's label changes, grant the role again. This needs the permissions to get the set, to write ClusterRoles and their bindings, "+
+			"and all rights of the role.", "given to", grant),
+		command("revoke", "Take the rights on a set from users", "revoke takes away one role on a set that grant has given. Rights that users have by "+
+			"other roles stay.", "taken from", revoke),
+	}
+}
+
+// readable names the subjects as the flags do.
+func readable(all []rbacv1.Subject) string {
+	names := make([]string, len(all))
+	for i, s := range all {
+		name := s.Name
+		if s.Kind == rbacv1.ServiceAccountKind {
+			name = s.Namespace + ":" + name
+		}
+		names[i] = strings.ToLower(s.Kind) + " " + name
+	}
+	return strings.Join(names, ", ")
+}
+
+func setRoleName(set, role string) string { return "clusterhub:set:" + set + ":" + role }
+
+// setRules grow from role to role. Only an exclusive set has a label that is its own: the labels that other sets select by may bring
+// clusters into any number of sets, and who may write these is decided for each label.
+func setRules(set *v1beta1.ManagedClusterSet, role string) ([]rbacv1.PolicyRule, error) {
+	rule := func(resource string, names []string, verbs ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{cluster.GroupName}, Resources: []string{resource}, ResourceNames: names, Verbs: verbs}
+	}
+	name := []string{set.Name}
+	rules := []rbacv1.PolicyRule{rule("managedclustersets", name, "get"), rule("managedclustersets/clusters", name, "get")}
+	if role == roleViewer {
+		return rules, nil
+	}
+	rules = append(rules, rule("managedclustersets/bind", name, "create"))
+	if role == roleUser {
+		return rules, nil
+	}
+	internal := &cluster.ManagedClusterSet{}
+	if err := v1beta1.Convert_v1beta1_ManagedClusterSet_To_cluster_ManagedClusterSet(set, internal, nil); err != nil {
+		return nil, err
+	}
+	rules[1].Verbs = []string{"get", "update", "patch", "delete"}
+	key, value, _ := selector.ExclusivePair(internal)
+	if cluster.IsReservedLabel(key) {
+		rules = append(rules, rule("managedclusters/label", []string{key + ":" + value}, "create"))
+	}
+	if key == cluster.ClusterSetLabel { // without that label, a new cluster is put into the set default
+		rules = append(rules, rule("managedclusters", nil, "create"))
+	}
+	return rules, nil
+}
+
+// errEarlier is of what was made for a set that is gone, and whose name another set has now.
+var errEarlier = errors.New("it belongs to an earlier set of this name")
+
+// grant gives no rights to those who had them on an earlier set of this name.
+func grant(ctx context.Context, h *hub, name, role string, who []rbacv1.Subject) (changed bool, err error) {
+	set, err := h.clusters.ClusterV1beta1().ManagedClusterSets().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return false, err
+	}
+	rules, err := setRules(set, role)
+	if err != nil {
+		return false, err
+	}
+	c, err := h.objects()
+	if err != nil {
+		return false, err
+	}
+	apply := func(object client.Object, fill func()) error {
+		result, err := controllerutil.CreateOrUpdate(ctx, c, object, func() error {
+			if err := ownedBySet(object, set); err != nil {
+				return err
+			}
+			fill()
+			return nil
+		})
+		if errors.Is(err, errEarlier) { // the garbage collector removes it some time later
+			err = errors.Join(errEarlier, remove(ctx, c, object))
+		}
+		changed = changed || result != controllerutil.OperationResultNone
+		return err
+	}
+	return changed, retry.OnError(retry.DefaultBackoff, writtenByOthers, func() error {
+		name := metav1.ObjectMeta{Name: setRoleName(set.Name, role)}
+		clusterRole, binding := &rbacv1.ClusterRole{ObjectMeta: name}, &rbacv1.ClusterRoleBinding{ObjectMeta: name}
+		if err := apply(clusterRole, func() { clusterRole.Rules, clusterRole.AggregationRule = rules, nil }); err != nil {
+			return err
+		}
+		return apply(binding, func() {
+			if binding.UID == "" {
+				binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name.Name}
+			}
+			missing := slices.DeleteFunc(slices.Clone(who), func(s rbacv1.Subject) bool { return slices.Contains(binding.Subjects, s) })
+			binding.Subjects = append(binding.Subjects, missing...)
+		})
+	})
+}
+
+func revoke(ctx context.Context, h *hub, set, role string, who []rbacv1.Subject) (changed bool, err error) {
+	c, err := h.objects()
+	if err != nil {
+		return false, err
+	}
+	return changed, retry.OnError(retry.DefaultBackoff, writtenByOthers, func() error {
+		binding := &rbacv1.ClusterRoleBinding{}
+		if err := c.Get(ctx, client.ObjectKey{Name: setRoleName(set, role)}, binding); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		if err := madeByUs(binding); err != nil {
+			return err
+		}
+		before := len(binding.Subjects)
+		binding.Subjects = slices.DeleteFunc(binding.Subjects, func(s rbacv1.Subject) bool { return slices.Contains(who, s) })
+		if changed = len(binding.Subjects) < before; !changed {
+			return nil
+		}
+		if len(binding.Subjects) == 0 {
+			return remove(ctx, c, binding)
+		}
+		return c.Update(ctx, binding)
+	})
+}
+
+// ownedBySet has what is new be deleted with its set: rights are on a set's name, and another set may get that.
+func ownedBySet(object client.Object, set *v1beta1.ManagedClusterSet) error {
+	if object.GetUID() == "" {
+		object.SetLabels(map[string]string{deploy.LabelManagedBy: deploy.ManagedBy})
+		object.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "ManagedClusterSet",
+			Name: set.Name, UID: set.UID}})
+		return nil
+	}
+	if err := madeByUs(object); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(object.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == set.UID }) {
+		return errEarlier
+	}
+	return nil
+}
+
+func madeByUs(object client.Object) error {
+	if object.GetLabels()[deploy.LabelManagedBy] != deploy.ManagedBy {
+		return fmt.Errorf("%s is there without the label %s=%s, so kubectl hub has not made it: rename it, or delete it", object.GetName(),
+			deploy.LabelManagedBy, deploy.ManagedBy)
+	}
+	return nil
+}
+
+// remove deletes what was read, and nothing that has taken its place or was written since.
+func remove(ctx context.Context, c client.Client, object client.Object) error {
+	uid, version := object.GetUID(), object.GetResourceVersion()
+	return client.IgnoreNotFound(c.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version}))
+}
+
+func writtenByOthers(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, errEarlier)
+}

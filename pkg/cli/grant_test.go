@@ -1,0 +1,231 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+)
+
+const (
+	rolesPath       = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+	roleBindingPath = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+)
+
+func newSetBy(name, uid string, selects v1beta1.ManagedClusterSelector) *v1beta1.ManagedClusterSet {
+	return &v1beta1.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid)}, Spec: v1beta1.ManagedClusterSetSpec{ClusterSelector: selects}}
+}
+
+// object reads what the server has, and fails if it has not.
+func object[T any](t *testing.T, s *fakeServer, path string) *T {
+	t.Helper()
+	have := s.get(path)
+	if have == nil {
+		t.Fatalf("there is no %s in %q", path, s.paths())
+	}
+	typed := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(have.Object, typed); err != nil {
+		t.Fatal(err)
+	}
+	return typed
+}
+
+// grants are rights, one for each verb, as VERB RESOURCE NAME.
+func grants(rules []rbacv1.PolicyRule) (all []string) {
+	for _, r := range rules {
+		for _, verb := range r.Verbs {
+			all = append(all, strings.TrimSpace(strings.Join(r.APIGroups, ",")[:7]+" "+verb+" "+strings.Join(r.Resources, ",")+" "+strings.Join(r.ResourceNames, ",")))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestGrant_TheRulesOfARole(t *testing.T) {
+	view := []string{"cluster get managedclustersets payments", "cluster get managedclustersets/clusters payments"}
+	use := append(slices.Clone(view), "cluster create managedclustersets/bind payments")
+	change := append(slices.Clone(use), "cluster update managedclustersets/clusters payments", "cluster patch managedclustersets/clusters payments",
+		"cluster delete managedclustersets/clusters payments")
+	legacy := v1beta1.ManagedClusterSelector{}
+	exclusive := func(key string) v1beta1.ManagedClusterSelector {
+		return v1beta1.ManagedClusterSelector{SelectorType: v1beta1.ExclusiveLabel, ExclusiveLabel: &v1beta1.ManagedClusterLabel{Key: key, Value: "eu"}}
+	}
+	for name, test := range map[string]struct {
+		role    string
+		selects v1beta1.ManagedClusterSelector
+		want    []string
+	}{
+		"viewer": {roleViewer, legacy, view},
+		"user":   {roleUser, legacy, use},
+		"admin": {roleAdmin, legacy, append(slices.Clone(change), "cluster create managedclusters",
+			"cluster create managedclusters/label cluster.open-cluster-management.io/clusterset:payments")},
+		"admin of an exclusive set": {roleAdmin, exclusive("info.open-cluster-management.io/region"),
+			append(slices.Clone(change), "cluster create managedclusters/label info.open-cluster-management.io/region:eu")},
+		"admin of a set that a free label selects": {roleAdmin, exclusive("region"), change},
+		// The label may bring clusters into other sets, too.
+		"admin of a set that a selector selects": {roleAdmin, v1beta1.ManagedClusterSelector{SelectorType: v1beta1.LabelSelector,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"info.open-cluster-management.io/region": "eu"}}}, change},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rules, err := setRules(newSetBy("payments", "1", test.selects), test.role)
+			if err != nil {
+				t.Fatal(err)
+			}
+			slices.Sort(test.want)
+			if got := grants(rules); !slices.Equal(got, test.want) {
+				t.Errorf("it grants %q, not %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestGrantAndRevoke(t *testing.T) {
+	s := newServer(t, newSetBy("payments", "1", v1beta1.ManagedClusterSelector{}))
+	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
+	const name = "/clusterhub:set:payments:user"
+	for _, step := range []struct{ args, says, subjects string }{
+		{"grant --user dana", "is given to user dana", "User dana"},
+		{"grant --user dana", "is already given to user dana", "User dana"},
+		{"grant --user dana,erik --group auditors --serviceaccount team-a:deployer", "is given to group auditors, serviceaccount team-a:deployer, user dana, user erik",
+			"User dana, Group auditors, ServiceAccount deployer, User erik"},
+		{"revoke --user erik --user nobody-has-this-name", "is taken from user erik, user nobody-has-this-name", "User dana, Group auditors, ServiceAccount deployer"},
+		{"revoke --user erik", "is already taken from user erik", "User dana, Group auditors, ServiceAccount deployer"},
+		{"revoke --user dana --group auditors --serviceaccount team-a:deployer", "is taken from group auditors, serviceaccount team-a:deployer, user dana", ""},
+		{"revoke --user dana", "is already taken from user dana", ""},
+	} {
+		args := strings.Fields(step.args)
+		if got := mustRun(t, config, append([]string{args[0], "payments", "--role", "user"}, args[1:]...)...); got != "Role user of clusterset payments "+step.says+"\n" {
+			t.Errorf("%s says %q", step.args, got)
+		}
+		if step.subjects == "" {
+			if s.get(roleBindingPath+name) != nil {
+				t.Error("a binding that is of no use is left")
+			}
+			continue
+		}
+		role, binding := object[rbacv1.ClusterRole](t, s, rolesPath+name), object[rbacv1.ClusterRoleBinding](t, s, roleBindingPath+name)
+		var subjects []string
+		for _, s := range binding.Subjects {
+			subjects = append(subjects, s.Kind+" "+s.Name)
+		}
+		if got := strings.Join(subjects, ", "); got != step.subjects || binding.RoleRef.Name != role.Name {
+			t.Errorf("after %s it is bound to %s", step.args, got)
+		}
+		for _, o := range []metav1.ObjectMeta{role.ObjectMeta, binding.ObjectMeta} {
+			if len(o.OwnerReferences) != 1 || o.OwnerReferences[0].UID != "1" || o.OwnerReferences[0].Kind != "ManagedClusterSet" {
+				t.Errorf("it does not go with its set: %v", o.OwnerReferences)
+			}
+		}
+	}
+}
+
+// A set's name may have been that of another set, whose users have no rights on this one. The garbage collector may be late.
+func TestGrant_NothingToTheUsersOfAnEarlierSet(t *testing.T) {
+	s := newServer(t, newSetBy("payments", "1", v1beta1.ManagedClusterSelector{}))
+	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
+	mustRun(t, config, "grant", "payments", "--role", "admin", "--user", "mallory")
+	s.put(newSetBy("payments", "2", v1beta1.ManagedClusterSelector{}))
+	mustRun(t, config, "grant", "payments", "--role", "admin", "--user", "dana")
+	binding := object[rbacv1.ClusterRoleBinding](t, s, roleBindingPath+"/clusterhub:set:payments:admin")
+	if len(binding.Subjects) != 1 || binding.Subjects[0].Name != "dana" || binding.OwnerReferences[0].UID != "2" {
+		t.Errorf("it is bound to %v by %v", binding.Subjects, binding.OwnerReferences)
+	}
+	if role := object[rbacv1.ClusterRole](t, s, rolesPath+"/clusterhub:set:payments:admin"); role.OwnerReferences[0].UID != "2" {
+		t.Errorf("the role is of %v", role.OwnerReferences)
+	}
+}
+
+// A set may select by another label than it did, and users may have given a role more than it should have.
+func TestGrant_MendsTheRole(t *testing.T) {
+	s := newServer(t, newSetBy("payments", "1", v1beta1.ManagedClusterSelector{}))
+	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
+	const path = rolesPath + "/clusterhub:set:payments:viewer"
+	mustRun(t, config, "grant", "payments", "--role", "viewer", "--user", "dana")
+	role := object[rbacv1.ClusterRole](t, s, path)
+	right := grants(role.Rules)
+	role.Rules[0].Verbs = []string{"*"}
+	s.put(role)
+	if got := mustRun(t, config, "grant", "payments", "--role", "viewer", "--user", "dana"); strings.Contains(got, "already") {
+		t.Errorf("it says %q", got)
+	}
+	if got := grants(object[rbacv1.ClusterRole](t, s, path).Rules); !slices.Equal(got, right) {
+		t.Errorf("the role grants %q", got)
+	}
+}
+
+func TestGrant_LeavesOthersRolesAlone(t *testing.T) {
+	s := newServer(t, newSetBy("payments", "1", v1beta1.ManagedClusterSelector{}),
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "clusterhub:set:payments:viewer", UID: "theirs"}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "clusterhub:set:payments:viewer", UID: "theirs"},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "dana"}}})
+	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
+	for _, command := range []string{"grant", "revoke"} {
+		_, _, err := run(t, config, command, "payments", "--role", "viewer", "--user", "dana")
+		if err == nil {
+			t.Fatalf("%s goes on", command)
+		}
+		says(t, err.Error(), "clusterhub:set:payments:viewer is there without the label")
+	}
+	s.wantUnchanged()
+}
+
+func TestGrant_ThatIsWrong(t *testing.T) {
+	s := newServer(t, newSetBy("payments", "1", v1beta1.ManagedClusterSelector{}))
+	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
+	for args, want := range map[string]string{
+		"payments --user dana":                                 `--role must be admin, user, viewer, not ""`,
+		"payments --role owner --user dana":                    `--role must be admin, user, viewer, not "owner"`,
+		"payments --role admin":                                "--user, --group or --serviceaccount has to name a subject",
+		"payments --role admin --user=":                        "--user, --group or --serviceaccount has to name a subject",
+		"payments --role admin --user=a,,b":                    "--user has to be a name, not empty",
+		"payments --role admin --serviceaccount deployer":      `--serviceaccount must be NAMESPACE:NAME, not "deployer"`,
+		"payments --role admin --serviceaccount team-a:":       `--serviceaccount must be NAMESPACE:NAME, not "team-a:"`,
+		"payments --role admin --serviceaccount Team:deployer": `--serviceaccount must be NAMESPACE:NAME, not "Team:deployer"`,
+		"other --role admin --user dana":                       `"other" not found`,
+		"--role admin --user dana":                             "a cluster set",
+	} {
+		stdout, _, err := run(t, config, append([]string{"grant"}, strings.Fields(args)...)...)
+		if err == nil || stdout != "" {
+			t.Errorf("%s goes on: %q", args, stdout)
+			continue
+		}
+		says(t, err.Error(), want)
+	}
+	s.wantUnchanged()
+}
+
+// Two users grant at the same time.
+func TestGrant_TogetherWithOthers(t *testing.T) {
+	s := newServer(t, newSetBy("payments", "1", v1beta1.ManagedClusterSelector{}))
+	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
+	mustRun(t, config, "grant", "payments", "--role", "user", "--user", "dana")
+	const path = roleBindingPath + "/clusterhub:set:payments:user"
+	meanwhile := true
+	s.on["PUT "+path] = func(w http.ResponseWriter, _ []byte) bool {
+		if !meanwhile {
+			return false
+		}
+		meanwhile = false
+		binding := object[rbacv1.ClusterRoleBinding](t, s, path)
+		binding.Subjects = append(binding.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: "erik"})
+		s.put(binding)
+		conflict := apierrors.NewConflict(rbacv1.Resource("clusterrolebindings"), binding.Name, nil)
+		writeJSON(w, http.StatusConflict, conflict.ErrStatus)
+		return true
+	}
+	mustRun(t, config, "grant", "payments", "--role", "user", "--user", "fay")
+	if got := len(object[rbacv1.ClusterRoleBinding](t, s, path).Subjects); got != 3 {
+		t.Errorf("%d users have the role, not 3", got)
+	}
+}
