@@ -1,0 +1,86 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sets
+
+import (
+	"context"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+)
+
+// A role that kubectl hub grant gives has the rights that docs/permissions.md says, on this set only, and goes with the set.
+func TestGrant_GivesTheRightsOfASetUntilItIsGone(t *testing.T) {
+	set, other, who, namespace := harness.Unique("set"), harness.Unique("set"), harness.Unique("user"), harness.Unique("team")
+	harness.NewSet(t, set)
+	harness.NewSet(t, other)
+	plugin := harness.Plugin{Kubeconfig: harness.Hub(t).AdminKubeconfig()}
+	client := harness.Ours(t, harness.Hub(t).UserConfig(who, "system:authenticated"))
+	sees := func(set string) error {
+		return harness.ErrorOf(client.ClusterV1beta2().ManagedClusterSets().Get(t.Context(), set, metav1.GetOptions{}))
+	}
+	// No cluster is left by a dry run.
+	makes := func(cluster, set string) error {
+		c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: cluster, Labels: map[string]string{harness.SetLabel: set}}}
+		return harness.ErrorOf(client.ClusterV1().ManagedClusters().Create(t.Context(), c, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))
+	}
+	becomes := func(what string, allowed bool, try func() error) {
+		t.Helper()
+		harness.Eventually(t, what, func(context.Context) (bool, error) {
+			err := try()
+			if err != nil && !apierrors.IsForbidden(err) {
+				return false, err
+			}
+			return harness.Holds((err == nil) == allowed, err)
+		})
+	}
+
+	harness.WantForbidden(t, sees(set))
+	harness.Contains(t, plugin.Must(t, "grant", set, "--role", "viewer", "--user", who), "is given to user "+who)
+	becomes("the viewer sees the set", true, func() error { return sees(set) })
+	harness.WantForbidden(t, sees(other))
+	harness.WantForbidden(t, makes(harness.Unique("cluster"), set))
+
+	plugin.Must(t, "grant", set, "--role", "admin", "--user", who)
+	becomes("the set's admin makes a cluster in it", true, func() error { return makes(harness.Unique("cluster"), set) })
+	harness.WantForbidden(t, makes(harness.Unique("cluster"), other), harness.SetLabel+":"+other)
+
+	// The other half of a binding's rights comes with Kubernetes' role of the namespace.
+	harness.MustKubectl(t, "", "create", "namespace", namespace)
+	t.Cleanup(func() {
+		_ = harness.Hub(t).Kubectl(context.WithoutCancel(t.Context()), "delete", "namespace", namespace, "--wait=false").Run()
+	})
+	harness.MustKubectl(t, "", "create", "rolebinding", "editor", "--namespace="+namespace, "--clusterrole=edit", "--user="+who)
+	binds := func(set string) error {
+		b := &v1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Name: set}, Spec: v1beta2.ManagedClusterSetBindingSpec{ClusterSet: set}}
+		return harness.ErrorOf(client.ClusterV1beta2().ManagedClusterSetBindings(namespace).Create(t.Context(), b, metav1.CreateOptions{}))
+	}
+	becomes("the set's admin binds it", true, func() error { return binds(set) })
+	harness.WantForbidden(t, binds(other))
+
+	plugin.Must(t, "revoke", set, "--role", "admin", "--user", who)
+	becomes("who was the set's admin makes no cluster", false, func() error { return makes(harness.Unique("cluster"), set) })
+	if err := sees(set); err != nil {
+		t.Errorf("the viewer's role is gone, too: %v", err)
+	}
+
+	// Another set of the name is not for those who had rights on this one.
+	harness.DeleteSet(t, set)
+	rbac := harness.Kube(t, harness.Hub(t).AdminConfig()).RbacV1()
+	harness.Eventually(t, "the roles of the set are gone", func(ctx context.Context) (bool, error) {
+		for _, role := range []string{"admin", "viewer"} {
+			_, err := rbac.ClusterRoles().Get(ctx, "clusterhub:set:"+set+":"+role, metav1.GetOptions{})
+			_, bound := rbac.ClusterRoleBindings().Get(ctx, "clusterhub:set:"+set+":"+role, metav1.GetOptions{})
+			if !apierrors.IsNotFound(err) || !apierrors.IsNotFound(bound) {
+				return harness.Holds(false, []error{err, bound})
+			}
+		}
+		return true, nil
+	})
+}
