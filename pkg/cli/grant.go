@@ -195,7 +195,7 @@ func grant(ctx context.Context, h *hub, name, role string, who []rbacv1.Subject)
 			return nil
 		})
 		if errors.Is(err, errEarlier) { // the garbage collector removes it some time later
-			err = errors.Join(errEarlier, remove(ctx, c, object))
+			err = errors.Join(errEarlier, removeRead(ctx, c, object))
 		}
 		changed = changed || result != controllerutil.OperationResultNone
 		return err
@@ -235,7 +235,7 @@ func revoke(ctx context.Context, h *hub, set, role string, who []rbacv1.Subject)
 			return nil
 		}
 		if len(binding.Subjects) == 0 {
-			return remove(ctx, c, binding)
+			return removeRead(ctx, c, binding)
 		}
 		return c.Update(ctx, binding)
 	})
@@ -266,8 +266,8 @@ func madeByUs(object client.Object) error {
 	return nil
 }
 
-// remove deletes what was read, and nothing that has taken its place or was written since.
-func remove(ctx context.Context, c client.Client, object client.Object) error {
+// removeRead deletes what was read, and nothing that has taken its place or was written since.
+func removeRead(ctx context.Context, c client.Client, object client.Object) error {
 	uid, version := object.GetUID(), object.GetResourceVersion()
 	return client.IgnoreNotFound(c.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version}))
 }

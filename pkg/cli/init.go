@@ -23,6 +23,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -65,7 +66,7 @@ kubectl hub init --registration-auth=awsirsa --hub-cluster-arn arn:aws:eks:eu-we
 	o.addTo(cmd)
 	cmd.Flags().BoolVar(&o.upstream, "upstream-agents", false,
 		"Let Open Cluster Management's agents join: bootstrap tokens can list and watch all certificate requests of the hub, and get every "+
-			"ManagedCluster. hub-agent does not need this. For agents that have joined, hub-controller-manager has --agents-list-csrs.")
+			"ManagedCluster. hub-agent does not need this. Without the flag, init takes these rights away again. For agents that have joined, hub-controller-manager has --agents-list-csrs.")
 	cmd.Flags().BoolVar(&o.upstream, "agents-list-csrs", false, "The same as --upstream-agents.")
 	_ = cmd.Flags().MarkDeprecated("agents-list-csrs", "use --upstream-agents") // it is there
 	o.addWait(cmd.Flags(), "the hub serves its API and its controllers run")
@@ -97,7 +98,7 @@ func (o *initOptions) run(ctx context.Context) error {
 			return fmt.Errorf("making %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
-	o.leaveUpstreams(ctx, c)
+	o.takeBack(ctx, c)
 	if slices.Contains(o.auths, authCSR) {
 		if err := o.tryCertificate(ctx, h); err != nil {
 			o.warn("the hub issues no client certificates, so no cluster can join by %s: %v", authCSR, err)
@@ -132,30 +133,44 @@ func (o *initOptions) explainDrivers(ctx context.Context, h *hub) {
 // operator, whose role has more rules.
 const upstreams = "open-cluster-management:bootstrap"
 
-// leaveUpstreams removes what an earlier version has made under upstream's name, unless others have written to it, too. A hub without
-// that is prepared all the same.
-func (o *initOptions) leaveUpstreams(ctx context.Context, c client.Client) {
-	for _, kind := range []string{"ClusterRoleBinding", "ClusterRole"} {
+// takeBack removes rights that an earlier init has given and this one does not. What others have written to, too, is theirs. A hub
+// without that is prepared all the same.
+func (o *initOptions) takeBack(ctx context.Context, c client.Client) {
+	remove := func(gone *unstructured.Unstructured, why, others string) {
 		have := &metav1.PartialObjectMetadata{}
-		have.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
-		err := c.Get(ctx, client.ObjectKey{Name: upstreams}, have)
-		others := slices.DeleteFunc(slices.Clone(have.ManagedFields), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == deploy.ManagedBy })
+		have.SetGroupVersionKind(gone.GroupVersionKind())
+		err := c.Get(ctx, client.ObjectKeyFromObject(gone), have)
+		theirs := slices.DeleteFunc(slices.Clone(have.ManagedFields), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == deploy.ManagedBy })
+		what := gone.GetKind() + " " + gone.GetName()
 		switch {
-		case apierrors.IsNotFound(err), err == nil && len(others) == len(have.ManagedFields):
-			continue
-		case err == nil && len(others) > 0:
-			o.warn("%s %s has rules of an earlier kubectl hub init, which upstream's agents may not join with: if this hub had "+
-				"Open Cluster Management's operator, delete it, and let the operator make it again", kind, upstreams)
-			continue
+		case apierrors.IsNotFound(err), err == nil && len(theirs) == len(have.ManagedFields):
+			return
+		case err == nil && len(theirs) > 0:
+			o.warn("%s has rules of an earlier kubectl hub init, %s", what, others)
+			return
 		case err == nil:
-			uid, version := have.GetUID(), have.GetResourceVersion()
-			err = c.Delete(ctx, have, client.Preconditions{UID: &uid, ResourceVersion: &version})
+			err = removeRead(ctx, c, have)
 		}
 		if err != nil {
-			o.warn("%s %s of an earlier kubectl hub init stays: %v", kind, upstreams, err)
-			continue
+			o.warn("%s of an earlier kubectl hub init stays: %v", what, err)
+			return
 		}
-		_, _ = fmt.Fprintf(o.ErrOut, "Removed %s %s of an earlier kubectl hub init\n", kind, upstreams)
+		_, _ = fmt.Fprintf(o.ErrOut, "Removed %s of an earlier kubectl hub init%s\n", what, why)
+	}
+	for _, kind := range []string{"ClusterRoleBinding", "ClusterRole"} {
+		old := &unstructured.Unstructured{}
+		old.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
+		old.SetName(upstreams)
+		remove(old, "", "which upstream's agents may not join with: if this hub had Open Cluster Management's operator, delete it, and let "+
+			"the operator make it again")
+	}
+	given := deploy.Bootstrap(o.upstream)
+	for _, object := range slices.Backward(deploy.Bootstrap(true)) { // bindings before roles
+		if !slices.ContainsFunc(given, func(g *unstructured.Unstructured) bool {
+			return g.GroupVersionKind() == object.GroupVersionKind() && g.GetName() == object.GetName()
+		}) {
+			remove(object, ", which --upstream-agents keeps", "and of others: delete it, unless upstream's agents are to join")
+		}
 	}
 }
 

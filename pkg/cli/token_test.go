@@ -226,6 +226,37 @@ func TestInit_LeavesUpstreamsRoleAlone(t *testing.T) {
 	}
 }
 
+// The rights of upstream's agents are wider than those of ours.
+func TestInit_TakesBackWhatUpstreamsAgentsHad(t *testing.T) {
+	s, config := newPrepared(t)
+	if _, _, err := run(t, config, "init", "--upstream-agents"); err != nil {
+		t.Fatal(err)
+	}
+	wide := deploy.Bootstrap(true)
+	for _, o := range wide {
+		object := s.get(pathOf(o.Object))
+		object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: deploy.ManagedBy, Operation: metav1.ManagedFieldsOperationApply}})
+		s.put(object)
+	}
+	mine := wide[len(wide)-1] // another user has written to the last one
+	object := s.get(pathOf(mine.Object))
+	object.SetManagedFields(append(object.GetManagedFields(), metav1.ManagedFieldsEntry{Manager: "kubectl-edit", Operation: metav1.ManagedFieldsOperationUpdate}))
+	s.put(object)
+	_, stderr, err := run(t, config, "init")
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, stderr, "Removed ClusterRole clusterhub:bootstrap:upstream-agents of an earlier kubectl hub init, which --upstream-agents keeps",
+		mine.GetKind()+" clusterhub:bootstrap:upstream-agents has rules of an earlier kubectl hub init, and of others")
+	narrow := len(deploy.Bootstrap(false))
+	for i, o := range wide {
+		there := s.get(pathOf(o.Object)) != nil
+		if want := i < narrow || o == mine; there != want {
+			t.Errorf("%s %s is there: %v, want %v", o.GetKind(), o.GetName(), there, want)
+		}
+	}
+}
+
 func TestInit_SaysThatTheHubIssuesNoCertificates(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*fakeServer)
