@@ -14,10 +14,8 @@ import (
 
 // appendCluster appends a cluster of a list as its version v1.
 func appendCluster(out []byte, c *cluster.ManagedCluster) ([]byte, error) {
-	out = append(out, '{')
-	out = appendField(out, `"kind":`, c.Kind)
-	out = appendField(out, `"apiVersion":`, c.APIVersion)
-	out, err := appendMeta(append(separate(out), `"metadata":`...), &c.ObjectMeta)
+	out = append(out, `{"kind":"ManagedCluster","apiVersion":"cluster.open-cluster-management.io/v1","metadata":`...)
+	out, err := appendMeta(out, &c.ObjectMeta)
 	if err != nil {
 		return nil, err
 	}

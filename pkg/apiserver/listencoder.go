@@ -174,10 +174,8 @@ var loose = func() (table [256]bool) {
 
 // appendMember appends a member of a list.
 func appendMember(out []byte, m *view.ClusterSetMember) ([]byte, error) {
-	out = append(out, '{')
-	out = appendField(out, `"kind":`, m.Kind)
-	out = appendField(out, `"apiVersion":`, m.APIVersion)
-	out, err := appendMeta(append(separate(out), `"metadata":`...), &m.ObjectMeta)
+	out = append(out, `{"kind":"ClusterSetMember","apiVersion":"view.clusterhub.dev/v1alpha1","metadata":`...)
+	out, err := appendMeta(out, &m.ObjectMeta)
 	if err != nil {
 		return nil, err
 	}

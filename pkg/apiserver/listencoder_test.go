@@ -9,16 +9,20 @@ import (
 	"math/rand"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/randfill"
+	"sigs.k8s.io/yaml"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	clusterfuzzer "github.com/clusterhub/clusterhub/pkg/apis/cluster/fuzzer"
@@ -50,7 +54,7 @@ func sameAsPlain(t *testing.T, version schema.GroupVersion, list runtime.Object)
 	if err := encoder.Encode(list.DeepCopyObject(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if err := Codecs.EncoderForVersion(jsonSerializer(t), version).Encode(list, &want); err != nil {
+	if err := Codecs.EncoderForVersion(itemKinds{jsonSerializer(t)}, version).Encode(list, &want); err != nil {
 		t.Fatal(err)
 	}
 	if got.String() != want.String() {
@@ -107,6 +111,61 @@ func TestMemberList_EscapesAsTheMachineryWould(t *testing.T) {
 		sameAsPlain(t, v1alpha1.SchemeGroupVersion, &view.ClusterSetMemberList{Items: []view.ClusterSetMember{m, {}}})
 	}
 	sameAsPlain(t, v1alpha1.SchemeGroupVersion, &view.ClusterSetMemberList{})
+}
+
+// Each item of a list says what it is, in all our groups, versions and formats.
+func TestList_ItemsHaveTheirKind(t *testing.T) {
+	served := negotiated{Codecs}
+	tried := 0
+	for kind := range Scheme.AllKnownTypes() {
+		item, ok := strings.CutSuffix(kind.Kind, "List")
+		if !ok || kind.Version == runtime.APIVersionInternal || kind.Group == "" || !Scheme.Recognizes(kind.GroupVersion().WithKind(item)) {
+			continue
+		}
+		list, err := Scheme.New(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, err := Scheme.New(kind.GroupVersion().WithKind(item))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := meta.SetList(list, []runtime.Object{one, one.DeepCopyObject()}); err != nil {
+			t.Fatal(err)
+		}
+		internal, err := Scheme.ConvertToVersion(list, runtime.InternalGroupVersioner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, info := range served.SupportedMediaTypes() {
+			for _, serializer := range []runtime.Serializer{info.Serializer, info.PrettySerializer} {
+				if serializer == nil {
+					continue
+				}
+				var out bytes.Buffer
+				if err := served.EncoderForVersion(serializer, kind.GroupVersion()).Encode(internal.DeepCopyObject(), &out); err != nil {
+					t.Fatal(err)
+				}
+				got := &unstructured.UnstructuredList{}
+				if err := yaml.Unmarshal(out.Bytes(), &got.Object); err != nil {
+					t.Fatal(err)
+				}
+				items, _, err := unstructured.NestedSlice(got.Object, "items")
+				if err != nil || len(items) != 2 {
+					t.Fatalf("%s as %s has %d items, %v", kind, info.MediaType, len(items), err)
+				}
+				for _, of := range items {
+					if of := of.(map[string]any); of["kind"] != item || of["apiVersion"] != kind.GroupVersion().String() {
+						t.Errorf("an item of %s as %s is a %v of %v", kind, info.MediaType, of["kind"], of["apiVersion"])
+					}
+				}
+				tried++
+			}
+		}
+	}
+	if tried < 30 {
+		t.Errorf("only %d lists were tried", tried)
+	}
 }
 
 // A long list is written in parts, the first of which is long enough for the response to be compressed.

@@ -5,6 +5,10 @@
 package apiserver
 
 import (
+	"io"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -64,7 +68,7 @@ func (s negotiated) SupportedMediaTypes() []runtime.SerializerInfo {
 
 // EncoderForVersion implements runtime.NegotiatedSerializer.
 func (s negotiated) EncoderForVersion(serializer runtime.Encoder, gv runtime.GroupVersioner) runtime.Encoder {
-	encoder := s.NegotiatedSerializer.EncoderForVersion(serializer, gv)
+	encoder := s.NegotiatedSerializer.EncoderForVersion(itemKinds{serializer}, gv)
 	switch gv {
 	case clusterv1.SchemeGroupVersion, viewv1alpha1.SchemeGroupVersion:
 	default:
@@ -76,4 +80,25 @@ func (s negotiated) EncoderForVersion(serializer runtime.Encoder, gv runtime.Gro
 		}
 	}
 	return encoder
+}
+
+// itemKinds says of each item of a list what it is, as the API servers of custom resources do: upstream's clients print the items
+// of a list as objects of their own. It gets lists in a version that is served, made for one response.
+type itemKinds struct{ runtime.Encoder }
+
+// Encode implements runtime.Encoder.
+func (e itemKinds) Encode(obj runtime.Object, w io.Writer) error {
+	list := obj.GetObjectKind().GroupVersionKind()
+	kind, ok := strings.CutSuffix(list.Kind, "List")
+	if !ok || !meta.IsListType(obj) {
+		return e.Encoder.Encode(obj, w)
+	}
+	err := meta.EachListItem(obj, func(item runtime.Object) error {
+		item.GetObjectKind().SetGroupVersionKind(list.GroupVersion().WithKind(kind))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return e.Encoder.Encode(obj, w)
 }

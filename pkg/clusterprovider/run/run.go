@@ -27,6 +27,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/access"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/cluster"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
 const (
@@ -56,7 +57,7 @@ func (o *options) managerOptions() ctrl.Options {
 	graceful := gracefulShutdown
 	return ctrl.Options{
 		Scheme: hub.Scheme,
-		Cache:  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Cache:  cache.Options{DefaultTransform: command.ForCache},
 		// A cache lists and watches the Secrets of the whole hub.
 		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		HealthProbeBindAddress:        o.healthAddress,

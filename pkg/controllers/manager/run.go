@@ -110,7 +110,7 @@ func (o *Options) managerOptions() ctrlmanager.Options {
 		Cache: cache.Options{
 			// A read must not start a watch that no controller has set up.
 			ReaderFailOnMissingInformer: true,
-			DefaultTransform:            cache.TransformStripManagedFields(),
+			DefaultTransform:            command.ForCache,
 			ByObject:                    ofClusters(),
 		},
 		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
 	informers "github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
@@ -79,7 +80,7 @@ func churn(t *testing.T, kubeconfig string) {
 	config := harness.Must(harness.ClientConfig(kubeconfig))(t)
 	client := harness.Must(versioned.NewForConfig(config))(t)
 	name := os.Getenv("CLUSTERHUB_E2E_NAME")
-	factory := informers.NewSharedInformerFactory(client, 0)
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(command.ForCache))
 	members := factory.View().V1alpha1().ClusterSetMembers().Informer()
 	clusters := factory.Cluster().V1().ManagedClusters().Informer()
 	sets := factory.Cluster().V1beta2().ManagedClusterSets().Informer()
