@@ -38,5 +38,7 @@ func (s KubeAPIServer) Args() []string {
 		"--authorization-mode=RBAC",
 		// There are no nodes and no network of services.
 		"--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
+		// Else it does not end before its watches do, or a minute has passed.
+		"--shutdown-watch-termination-grace-period=3s",
 	}, s.Etcd.ClientFlags()...)
 }
