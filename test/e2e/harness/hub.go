@@ -32,10 +32,11 @@ func init() { utilruntime.Must(corev1.AddToScheme(scheme.Scheme)) }
 
 // shared is the hub that the tests of a folder share, with two replicas of hub-apiserver.
 var shared struct {
-	once sync.Once
-	dir  string
-	hub  *localhub.Hub
-	err  error
+	once    sync.Once
+	changes []func(*localhub.Config)
+	dir     string
+	hub     *localhub.Hub
+	err     error
 }
 
 // Hub is the hub that the tests of a folder share. It starts when the first of them asks for it. Tests name what they make
@@ -57,13 +58,17 @@ func startShared() (err error) {
 	}
 	config := HubConfig(shared.dir)
 	config.ExternalEtcd, config.Replicas = true, 2
+	for _, change := range shared.changes {
+		change(&config)
+	}
 	shared.hub, err = localhub.Start(ctx, config)
 	return err
 }
 
 // Run is the TestMain of each folder: it runs the tests and returns what the process is to exit with. It ends the shared hub,
-// and keeps its logs if a test has failed.
-func Run(m *testing.M) int {
+// and keeps its logs if a test has failed. The changes are what a folder needs of the shared hub.
+func Run(m *testing.M, changes ...func(*localhub.Config)) int {
+	shared.changes = changes
 	ctrl.SetLogger(klog.Background())
 	result := m.Run()
 	if shared.hub != nil {

@@ -8,7 +8,13 @@ import (
 	"os"
 	"testing"
 
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-func TestMain(m *testing.M) { os.Exit(harness.Run(m)) }
+func TestMain(m *testing.M) {
+	os.Exit(harness.Run(m, func(c *localhub.Config) {
+		// The tests try thousands of writes as agents, and are not to wait until one is let through each second.
+		c.HubAPIServerArgs = append(c.HubAPIServerArgs, "--agent-writes-burst=100000")
+	}))
+}
