@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 )
 
 const (
@@ -54,7 +56,9 @@ func (g *global) names(list func(context.Context, *hub) ([]string, error)) compl
 }
 
 func clusterNames(ctx context.Context, h *hub) (names []string, err error) {
-	list, err := h.clusters.ClusterV1().ManagedClusters().List(ctx, metav1.ListOptions{Limit: mostCompletions})
+	list, err := reach(h, func(c clusters) (*clusterv1.ManagedClusterList, error) {
+		return c.List(ctx, metav1.ListOptions{Limit: mostCompletions})
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +69,7 @@ func clusterNames(ctx context.Context, h *hub) (names []string, err error) {
 }
 
 func setNames(ctx context.Context, h *hub) (names []string, err error) {
-	list, err := h.clusters.ClusterV1beta2().ManagedClusterSets().List(ctx, metav1.ListOptions{Limit: mostCompletions})
+	list, err := h.listSets(ctx, metav1.ListOptions{Limit: mostCompletions})
 	if err != nil {
 		return nil, err
 	}

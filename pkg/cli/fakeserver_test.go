@@ -29,12 +29,14 @@ var served = map[string]map[string]string{
 	"apps/v1": {"deployments": "*Deployment"}, "batch/v1": {"jobs": "*Job"}, "networking.k8s.io/v1": {"networkpolicies": "*NetworkPolicy"},
 	"rbac.authorization.k8s.io/v1": {"roles": "*Role", "rolebindings": "*RoleBinding", "clusterroles": "ClusterRole",
 		"clusterrolebindings": "ClusterRoleBinding"},
-	"certificates.k8s.io/v1":                     {"certificatesigningrequests": "CertificateSigningRequest"},
-	"cluster.open-cluster-management.io/v1":      {"managedclusters": "ManagedCluster"},
-	"cluster.open-cluster-management.io/v1beta2": {"managedclustersets": "ManagedClusterSet", "managedclustersetbindings": "*ManagedClusterSetBinding"},
-	"cluster.open-cluster-management.io/v1beta1": {"managedclustersets": "ManagedClusterSet"},
-	"view.clusterhub.dev/v1alpha1":               {"clustersetmembers": "ClusterSetMember"},
-	"clusters.openmcp.cloud/v1alpha1":            {"accessrequests": "*AccessRequest"},
+	"certificates.k8s.io/v1":                          {"certificatesigningrequests": "CertificateSigningRequest"},
+	"cluster.open-cluster-management.io/v1":           {"managedclusters": "ManagedCluster"},
+	"cluster.open-cluster-management.io/v1beta2":      {"managedclustersets": "ManagedClusterSet", "managedclustersetbindings": "*ManagedClusterSetBinding"},
+	"cluster.open-cluster-management.io/v1beta1":      {"managedclustersets": "ManagedClusterSet"},
+	"clusterview.open-cluster-management.io/v1":       {"managedclusters": "ManagedCluster"},
+	"clusterview.open-cluster-management.io/v1alpha1": {"managedclustersets": "ManagedClusterSet"},
+	"view.clusterhub.dev/v1alpha1":                    {"clustersetmembers": "ClusterSetMember"},
+	"clusters.openmcp.cloud/v1alpha1":                 {"accessrequests": "*AccessRequest"},
 }
 
 // fakeServer is a hub, or a managed cluster, as a command sees it: objects that are kept by their paths.

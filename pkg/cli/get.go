@@ -193,7 +193,7 @@ func (g *global) newGetClusterSetsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := h.clusters.ClusterV1beta2().ManagedClusterSets().List(cmd.Context(), metav1.ListOptions{})
+			list, err := h.listSets(cmd.Context(), metav1.ListOptions{})
 			if err != nil {
 				return err
 			}

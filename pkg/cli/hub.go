@@ -106,17 +106,19 @@ func (h *hub) objects() (client.Client, error) { return client.New(h.config, cli
 
 // listClusters reads the clusters in pages: there may be many.
 func (h *hub) listClusters(ctx context.Context, options metav1.ListOptions) (*clusterv1.ManagedClusterList, error) {
-	all := &clusterv1.ManagedClusterList{Items: []clusterv1.ManagedCluster{}}
 	options.Limit = 500
-	for {
-		page, err := h.clusters.ClusterV1().ManagedClusters().List(ctx, options)
-		if err != nil {
-			return nil, err
+	return reach(h, func(c clusters) (*clusterv1.ManagedClusterList, error) {
+		all, options := &clusterv1.ManagedClusterList{Items: []clusterv1.ManagedCluster{}}, options
+		for {
+			page, err := c.List(ctx, options)
+			if err != nil {
+				return nil, err
+			}
+			all.ListMeta = metav1.ListMeta{ResourceVersion: page.ResourceVersion}
+			all.Items = append(all.Items, page.Items...)
+			if options.Continue = page.Continue; options.Continue == "" {
+				return all, nil
+			}
 		}
-		all.ListMeta = metav1.ListMeta{ResourceVersion: page.ResourceVersion}
-		all.Items = append(all.Items, page.Items...)
-		if options.Continue = page.Continue; options.Continue == "" {
-			return all, nil
-		}
-	}
+	})
 }

@@ -1,0 +1,145 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	"github.com/clusterhub/clusterhub/pkg/apis/clusterview"
+	typedv1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1"
+)
+
+// clusters are those of a hub, as a user reaches them.
+type clusters interface {
+	Get(ctx context.Context, name string) (*clusterv1.ManagedCluster, error)
+	List(ctx context.Context, options metav1.ListOptions) (*clusterv1.ManagedClusterList, error)
+	// Label changes the labels of a cluster, or of one that is as it was read.
+	Label(ctx context.Context, name string, patch []byte) (*clusterv1.ManagedCluster, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}
+
+// reach does something with clusters as managedclusters and, if that is forbidden, as those of clusterview: there users do by their
+// roles on sets what they may not do by names of clusters. The two have resourceVersions of their own, so that all of it is done in one
+// of them. If both refuse, the first refusal is the one that users know how to mend.
+func reach[T any](h *hub, do func(clusters) (T, error)) (T, error) {
+	result, err := do(stored{h.clusters.ClusterV1().ManagedClusters()})
+	if !apierrors.IsForbidden(err) {
+		return result, err
+	}
+	view, viewErr := h.view("v1", "managedclusters")
+	if viewErr != nil {
+		return result, viewErr
+	}
+	seen, viewErr := do(viewed{view})
+	if apierrors.IsForbidden(viewErr) || apierrors.IsNotFound(viewErr) { // older hubs do not serve it
+		return result, err
+	}
+	return seen, viewErr
+}
+
+// view is a resource of clusterview. What it shows has the fields of what is stored.
+func (h *hub) view(version, resource string) (dynamic.ResourceInterface, error) {
+	client, err := dynamic.NewForConfig(h.config)
+	if err != nil {
+		return nil, fmt.Errorf("the way to the hub: %w", err)
+	}
+	return client.Resource(schema.GroupVersionResource{Group: clusterview.GroupName, Version: version, Resource: resource}), nil
+}
+
+// listSets lists all sets or, for a user who may not, those that the user may get.
+func (h *hub) listSets(ctx context.Context, options metav1.ListOptions) (*v1beta2.ManagedClusterSetList, error) {
+	list, err := h.clusters.ClusterV1beta2().ManagedClusterSets().List(ctx, options)
+	if !apierrors.IsForbidden(err) {
+		return list, err
+	}
+	view, viewErr := h.view("v1alpha1", "managedclustersets")
+	if viewErr != nil {
+		return nil, viewErr
+	}
+	seen := &v1beta2.ManagedClusterSetList{}
+	if viewErr = listView(ctx, view, options, seen); viewErr != nil || len(seen.Items) == 0 {
+		return nil, err // the user is to know which right is missing
+	}
+	return seen, nil
+}
+
+// listView lists into a list of the stored kind.
+func listView(ctx context.Context, view dynamic.ResourceInterface, options metav1.ListOptions, into any) error {
+	list, err := view.List(ctx, options)
+	if err != nil {
+		return err
+	}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(list.UnstructuredContent(), into)
+}
+
+// stored are managedclusters themselves.
+type stored struct {
+	typedv1.ManagedClusterInterface
+}
+
+func (s stored) Get(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
+	return s.ManagedClusterInterface.Get(ctx, name, metav1.GetOptions{})
+}
+
+func (s stored) Label(ctx context.Context, name string, patch []byte) (*clusterv1.ManagedCluster, error) {
+	cluster, err := s.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if !apierrors.IsForbidden(err) {
+		return cluster, err
+	}
+	// There are users who may change the labels and nothing else.
+	cluster, narrow := s.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "label")
+	if narrow != nil {
+		return nil, err
+	}
+	return cluster, nil
+}
+
+// viewed are managedclusters of clusterview, which have the fields of the stored ones.
+type viewed struct{ dynamic.ResourceInterface }
+
+func (v viewed) Get(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
+	return asCluster(v.ResourceInterface.Get(ctx, name, metav1.GetOptions{}))
+}
+
+func (v viewed) List(ctx context.Context, options metav1.ListOptions) (*clusterv1.ManagedClusterList, error) {
+	list := &clusterv1.ManagedClusterList{}
+	err := listView(ctx, v.ResourceInterface, options, list)
+	if err == nil && len(list.Items) == 0 && options.Continue == "" { // the user is to know which right is missing
+		err = apierrors.NewForbidden(clusterv1.Resource("managedclusters"), "", errors.New("no cluster is shown to this user"))
+	}
+	return list, err
+}
+
+func (v viewed) Label(ctx context.Context, name string, patch []byte) (*clusterv1.ManagedCluster, error) {
+	return asCluster(v.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}))
+}
+
+// Delete does not say that a cluster is gone which the user cannot see.
+func (v viewed) Delete(ctx context.Context, name string, options metav1.DeleteOptions) error {
+	err := v.ResourceInterface.Delete(ctx, name, options)
+	if apierrors.IsNotFound(err) {
+		return apierrors.NewForbidden(clusterv1.Resource("managedclusters"), name, errors.New("it is not shown to this user"))
+	}
+	return err
+}
+
+func asCluster(object *unstructured.Unstructured, err error) (*clusterv1.ManagedCluster, error) {
+	if err != nil {
+		return nil, err
+	}
+	typed := &clusterv1.ManagedCluster{}
+	return typed, runtime.DefaultUnstructuredConverter.FromUnstructured(object.UnstructuredContent(), typed)
+}
