@@ -148,11 +148,15 @@ func TestTrustOIDC(t *testing.T) {
 	if err := trust(bare); !errors.As(err, &clusterprovider.NotYet{}) || asked != 1 {
 		t.Fatalf("kube-apiserver is restarted: %v, %d times asked to look", err, asked)
 	}
-	// A second call does not wait for it, and restarts nothing again.
+	// A second call does not wait for it, and restarts nothing again. It is done only once the new one has taken over.
 	restarted := only(t, p, apiServer, object.UID)
 	again, cancel := context.WithTimeout(t.Context(), loadTimeout)
-	if err := p.TrustOIDC(again, object, []v1alpha1.OIDCProviderConfig{bare}); !errors.As(err, &clusterprovider.NotYet{}) || again.Err() != nil {
+	err = p.TrustOIDC(again, object, []v1alpha1.OIDCProviderConfig{bare})
+	switch {
+	case again.Err() != nil, err != nil && !errors.As(err, &clusterprovider.NotYet{}):
 		t.Errorf("during the restart: %v", err)
+	case err == nil:
+		fails("an issuer that is trusted no more, says the second call", corp.Token(t, nil))
 	}
 	cancel()
 	if after := only(t, p, apiServer, object.UID); asked != 1 || after != restarted {
