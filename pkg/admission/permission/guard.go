@@ -43,11 +43,23 @@ func (g *Guard) ValidateInitialization() error {
 // Require is nil for a user who holds one of the rules, which are spellings of one right. Otherwise it is a 403 that says what the
 // user cannot do, and names the first rule.
 func (g *Guard) Require(ctx context.Context, a admission.Attributes, what string, rules ...Rule) error {
-	held, err := Holds(ctx, g.Authorizer, a.GetUserInfo(), rules...)
-	if held != nil {
-		return nil
+	d := g.Decide(a)
+	if held, err := Holds(ctx, g.Authorizer, a.GetUserInfo(), rules...); held != nil {
+		d.Uses(*held)
+	} else {
+		d.Lacks(what, rules[0], err)
 	}
-	denied := For(a.GetUserInfo())
-	denied.Lacks(what, rules[0], err)
-	return denied.Error(a)
+	return d.End(ctx)
+}
+
+// Excused says whether the user holds one of the rules, which are spellings of one right: that to be held by a bound no more. The
+// error says why the authorizer could not be asked. Who does not hold it lacks nothing, and is refused for the bound.
+func (g *Guard) Excused(ctx context.Context, a admission.Attributes, rules ...Rule) (bool, error) {
+	held, err := Holds(ctx, g.Authorizer, a.GetUserInfo(), rules...)
+	if held == nil {
+		return false, err
+	}
+	d := g.Decide(a)
+	d.Uses(*held)
+	return true, d.End(ctx)
 }

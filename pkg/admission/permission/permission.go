@@ -7,11 +7,8 @@ package permission
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
-	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
@@ -63,51 +60,4 @@ func Holds(ctx context.Context, a authorizer.Authorizer, who user.Info, rules ..
 		}
 	}
 	return nil, nil
-}
-
-// maxNamed is how many refusals one answer names: enough to see what is wrong. Each costs questions to the authorizer.
-const maxNamed = 4
-
-// Denied collects what a user lacks for one request.
-type Denied struct {
-	who      user.Info
-	what     []string
-	rules    []string
-	failures []error
-	unseen   int
-}
-
-// For starts the collection for a user.
-func For(who user.Info) *Denied { return &Denied{who: who} }
-
-// Lacks notes what is refused and the rule that would allow it.
-func (d *Denied) Lacks(what string, rule Rule, err error) {
-	d.what = append(d.what, what)
-	d.rules = append(d.rules, rule.String())
-	if err != nil {
-		d.failures = append(d.failures, err)
-	}
-}
-
-// Enough says that nothing more need be asked: the request is refused, for several reasons, or because the authorizer
-// cannot be asked.
-func (d *Denied) Enough() bool { return len(d.what) >= maxNamed || len(d.failures) > 0 }
-
-// Unseen notes how many changes of the request nothing was asked about.
-func (d *Denied) Unseen(changes int) { d.unseen = changes }
-
-// Error is nil, or one 403 that names every missing rule as far as it was asked for.
-func (d *Denied) Error(a admission.Attributes) error {
-	if len(d.what) == 0 {
-		return nil
-	}
-	message := fmt.Sprintf("user %q cannot %s: this needs the RBAC rule %s",
-		d.who.GetName(), strings.Join(d.what, " or "), strings.Join(d.rules, " and "))
-	if d.unseen > 0 {
-		message += fmt.Sprintf("; %d more changes of this request were not checked", d.unseen)
-	}
-	if len(d.failures) > 0 {
-		message += fmt.Sprintf(" (%v)", errors.Join(d.failures...))
-	}
-	return admission.NewForbidden(a, errors.New(message))
 }

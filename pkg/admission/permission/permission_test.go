@@ -70,15 +70,16 @@ func TestHolds_AnErrorEndsTheSearchSoThatADeadAuthorizerIsWaitedForOnce(t *testi
 	}
 }
 
-func TestDenied_OneRefusalNamesAllThatIsMissing(t *testing.T) {
-	denied := permission.For(at.User)
-	a := at.Request{Object: at.Cluster("c1")}.Attributes()
-	if err := denied.Error(a); err != nil {
+func TestDecision_OneRefusalNamesAllThatIsMissing(t *testing.T) {
+	g := permission.NewGuard("x")
+	denied := g.Decide(at.Request{Object: at.Cluster("c1")}.Attributes())
+	denied.Uses(at.Label("held"))
+	if err := denied.End(t.Context()); err != nil {
 		t.Fatalf("nothing is missing: %v", err)
 	}
 	denied.Lacks("do this", at.Label("a:b"), nil)
 	denied.Lacks("do that", at.Label(`c:"`), errors.New("connection refused"))
-	err := denied.Error(a)
+	err := denied.End(t.Context())
 	if !apierrors.IsForbidden(err) {
 		t.Fatalf("got %v, want a 403", err)
 	}

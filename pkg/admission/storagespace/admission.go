@@ -87,8 +87,8 @@ func (p *Plugin) staysSmall(a admission.Attributes) bool {
 }
 
 func (p *Plugin) hasTheEnd(ctx context.Context, a admission.Attributes) bool {
-	held, _ := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), hubfinalizers.Rules(a)...)
-	return held != nil
+	excused, _ := p.Excused(ctx, a, hubfinalizers.Rules(a)...)
+	return excused
 }
 
 // denies says whether a cluster is accepted no more.

@@ -93,10 +93,14 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 			err = errors.Join(err, leaveErr)
 		}
 	}
-	if held == nil {
-		denied := permission.For(a.GetUserInfo())
-		denied.Lacks(what, accept[0], err)
-		return denied.Error(a)
+	decision := p.Decide(a)
+	if held != nil {
+		decision.Uses(*held)
+	} else {
+		decision.Lacks(what, accept[0], err)
+	}
+	if err := decision.End(ctx); err != nil {
+		return err
 	}
 	if !toggled || !updated.Spec.HubAcceptsClient {
 		return nil

@@ -49,21 +49,23 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return apierrors.NewBadRequest(fmt.Sprintf("metadata.labels: the request adds or removes %d reserved labels, and the "+
 			"limit is %d: split it into several requests", len(moved), maxChanges))
 	}
-	denied := permission.For(a.GetUserInfo())
+	decision := p.Decide(a)
 	for i, change := range moved {
-		if denied.Enough() {
-			denied.Unseen(len(moved) - i)
+		if decision.Enough() {
+			decision.Unseen(len(moved) - i)
 			break
 		}
-		if allowed, err := p.allowed(ctx, a, change); !allowed {
-			denied.Lacks(change.String(), labelRule(change.key+":"+change.value), err)
+		if held, err := p.held(ctx, a, change); held != nil {
+			decision.Uses(*held)
+		} else {
+			decision.Lacks(change.String(), labelRule(change.key+":"+change.value), err)
 		}
 	}
-	return denied.Error(a)
+	return decision.End(ctx)
 }
 
-// allowed tells whether the user may make a change; the error says why the authorizer could not be asked.
-func (p *Plugin) allowed(ctx context.Context, a admission.Attributes, c change) (bool, error) {
+// held is the rule by which the user may make a change, or nil; the error says why the authorizer could not be asked.
+func (p *Plugin) held(ctx context.Context, a admission.Attributes, c change) (*permission.Rule, error) {
 	rules := []permission.Rule{labelRule(c.key + ":" + c.value), labelRule(c.key + ":*"), labelRule("*")}
 	if c.key == cluster.ClusterSetLabel {
 		rules = append(rules, permission.Rule{
@@ -71,13 +73,10 @@ func (p *Plugin) allowed(ctx context.Context, a admission.Attributes, c change) 
 		})
 	}
 	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), rules...)
-	if held == nil {
-		return false, err
-	}
-	if held.Subresource == "join" {
+	if held != nil && held.Subresource == "join" {
 		warning.AddWarning(ctx, "", fmt.Sprintf("the RBAC rule %s is deprecated: use %s", held, rules[0]))
 	}
-	return true, nil
+	return held, err
 }
 
 func labelRule(name string) permission.Rule {

@@ -91,8 +91,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return nil
 	}
 	// Users who may accept the cluster need not wait.
-	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), permission.Accept(a)...)
-	if held != nil {
+	excused, err := p.Excused(ctx, a, permission.Accept(a)...)
+	if excused {
 		return nil
 	}
 	return admission.NewForbidden(a, errors.Join(fmt.Errorf("%d clusters wait to be accepted, and no more are allowed "+

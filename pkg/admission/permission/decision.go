@@ -1,0 +1,82 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package permission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apiserver/pkg/admission"
+)
+
+// maxNamed is how many refusals one answer names: enough to see what is wrong. Each costs questions to the authorizer.
+const maxNamed = 4
+
+// Decision is what a plugin makes of one request: the rules that its user holds of those that it needs, and what is lacking.
+// Without an End nobody hears of it.
+type Decision struct {
+	plugin     string
+	attributes admission.Attributes
+
+	held     []Rule
+	what     []string
+	lacking  []Rule
+	failures []error
+	unseen   int
+}
+
+// Decide starts the decision on a request.
+func (g *Guard) Decide(a admission.Attributes) *Decision {
+	return &Decision{plugin: g.name, attributes: a}
+}
+
+// Uses notes a rule that the user holds, and that allows a part of the request.
+func (d *Decision) Uses(rule Rule) {
+	if !slices.Contains(d.held, rule) {
+		d.held = append(d.held, rule)
+	}
+}
+
+// Lacks notes what is refused and the rule that would allow it.
+func (d *Decision) Lacks(what string, rule Rule, err error) {
+	d.what = append(d.what, what)
+	d.lacking = append(d.lacking, rule)
+	if err != nil {
+		d.failures = append(d.failures, err)
+	}
+}
+
+// Enough says that nothing more need be asked: the request is refused, for several reasons, or because the authorizer
+// cannot be asked.
+func (d *Decision) Enough() bool { return len(d.what) >= maxNamed || len(d.failures) > 0 }
+
+// Unseen notes how many changes of the request nothing was asked about.
+func (d *Decision) Unseen(changes int) { d.unseen = changes }
+
+// End records the decision for auditors. It is nil, or one 403 that names every missing rule as far as it was asked for.
+func (d *Decision) End(ctx context.Context) error {
+	if len(d.what) == 0 {
+		if len(d.held) > 0 {
+			annotate(ctx, d.plugin, allowed, d.held)
+		}
+		return nil
+	}
+	annotate(ctx, d.plugin, refused, d.lacking)
+	rules := make([]string, len(d.lacking))
+	for i, r := range d.lacking {
+		rules[i] = r.String()
+	}
+	message := fmt.Sprintf("user %q cannot %s: this needs the RBAC rule %s",
+		d.attributes.GetUserInfo().GetName(), strings.Join(d.what, " or "), strings.Join(rules, " and "))
+	if d.unseen > 0 {
+		message += fmt.Sprintf("; %d more changes of this request were not checked", d.unseen)
+	}
+	if len(d.failures) > 0 {
+		message += fmt.Sprintf(" (%v)", errors.Join(d.failures...))
+	}
+	return admission.NewForbidden(d.attributes, errors.New(message))
+}
