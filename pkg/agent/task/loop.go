@@ -8,6 +8,8 @@ import (
 	"errors"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/clusterhub/clusterhub/pkg/agent/repeat"
 )
 
@@ -41,7 +43,12 @@ func (l *Loop) Run(ctx context.Context) error {
 		l.said.Result(ctx, l.What, err)
 		if err != nil {
 			retry.Longest = l.Interval()
-			if !repeat.Sleep(ctx, retry.Next()) {
+			wait := retry.Next()
+			// A server that says when to come back knows why. It cannot make the agent stay away.
+			if seconds, said := apierrors.SuggestsClientDelay(err); said {
+				wait = max(wait, min(time.Duration(seconds)*time.Second, l.Interval()))
+			}
+			if !repeat.Sleep(ctx, wait) {
 				return nil
 			}
 			continue

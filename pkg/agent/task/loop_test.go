@@ -6,10 +6,13 @@ package task
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // looped runs a loop for a while, and returns the seconds at which it did something.
@@ -43,6 +46,19 @@ func TestLoop_GoesOnAtItsIntervalAndSoonerAfterAFailure(t *testing.T) {
 			t.Errorf("it went at %v, want %v; %v", at, want, err)
 		}
 	})
+}
+
+func TestLoop_ComesBackWhenTheServerSaysAndNotLaterThanItsInterval(t *testing.T) {
+	for seconds, want := range map[int][]int{0: {0, 1, 3, 7, 15, 25}, 5: {0, 5, 10, 15, 23, 33}, 3600: {0, 10, 20, 30, 40, 50}} {
+		synctest.Test(t, func(t *testing.T) {
+			at, err := looped(t, &Loop{What: "x", Do: func(context.Context) error {
+				return fmt.Errorf("writing: %w", apierrors.NewTooManyRequests("later", seconds))
+			}}, time.Minute)
+			if !slices.Equal(at[:6], want) || err != nil {
+				t.Errorf("with %d s it went at %v, want %v; %v", seconds, at, want, err)
+			}
+		})
+	}
 }
 
 func TestLoop_NewsAreGathered(t *testing.T) {

@@ -12,14 +12,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentlimit"
 )
 
-var limit = Limit{PerSecond: 0.5, Burst: 10}
+var limit = agentlimit.Limit{PerSecond: 0.5, Burst: 10}
 
 func limited() http.Handler {
 	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
@@ -98,26 +98,6 @@ func TestWithLimit_ReadsAndOthersPass(t *testing.T) {
 				if w := do(t, h, verb, who); w.Code != http.StatusOK {
 					t.Fatalf("%s by %s: %d", verb, who.Name, w.Code)
 				}
-			}
-		}
-	})
-}
-
-// What was counted is forgotten when it does not matter any more, and not before.
-func TestLimiter_ForgetsNothingThatCounts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := &limiter{limit: limit, clusters: cache.NewLRUExpireCache(10)}
-		for range limit.Burst {
-			l.accept("c1")
-		}
-		for range 4 {
-			time.Sleep(limit.refill()/2 - time.Second)
-			passed := 0
-			for l.accept("c1") {
-				passed++
-			}
-			if passed > limit.Burst/2 {
-				t.Errorf("%d writes after half of the time, want %d at most", passed, limit.Burst/2)
 			}
 		}
 	})

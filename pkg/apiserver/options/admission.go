@@ -27,6 +27,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/clusterhub/clusterhub/pkg/admission/cluster/agentlabelrate"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/agentrestriction"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/clustersetbinding"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/clustersetdeletion"
@@ -41,6 +42,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/ownerreferences"
 	"github.com/clusterhub/clusterhub/pkg/admission/storagespace"
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentlimit"
 )
 
 // plugins are all of them, in the order in which a request comes by. The mutating ones run before any permission is checked. The
@@ -66,7 +68,8 @@ var plugins = []plugin{
 	{name: validatingadmissionpolicy.PluginName},
 	{name: validatingwebhook.PluginName},
 
-	// These two last, so that nothing that is refused counts.
+	// These three last, so that nothing that is refused counts.
+	ours(agentlabelrate.PluginName, agentlabelrate.New),
 	ours(pendingclusters.PluginName, func() *pendingclusters.Plugin { return pendingclusters.New(clock.RealClock{}) }),
 	{name: resourcequota.PluginName, register: resourcequota.Register},
 }
@@ -129,6 +132,8 @@ type pluginInitializer struct {
 	informers informers.SharedInformerFactory
 	// mostPending is --max-pending-clusters.
 	mostPending int
+	// labelChanges is how often agents change labels.
+	labelChanges agentlimit.Limit
 	// room is an error while there is no room for writes; nil where it is not known.
 	room    func() error
 	wanting []func(apiserver.Registries)
@@ -146,6 +151,8 @@ func (i *pluginInitializer) Initialize(one admission.Interface) {
 	case *pendingclusters.Plugin:
 		p.Most = i.mostPending
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Clusters = r.ManagedClusters })
+	case *agentlabelrate.Plugin:
+		p.Changes = agentlimit.New(i.labelChanges)
 	case *storagespace.Plugin:
 		p.Room = i.room
 	case initializer.WantsQuotaConfiguration:

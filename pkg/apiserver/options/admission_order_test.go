@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
+	"github.com/clusterhub/clusterhub/pkg/admission/cluster/agentlabelrate"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/clustersetdeletion"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/pendingclusters"
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
@@ -31,8 +32,8 @@ func TestRegisterAdmission_Order(t *testing.T) {
 	if want := []string{storagespace.PluginName, objectsize.PluginName}; !slices.Equal(order[first:first+2], want) {
 		t.Errorf("after the mutating plugins come %q, want %q", order[first:first+2], want)
 	}
-	if want := []string{pendingclusters.PluginName, resourcequota.PluginName}; !slices.Equal(order[len(order)-2:], want) {
-		t.Errorf("the last are %q, want %q", order[len(order)-2:], want)
+	if want := []string{agentlabelrate.PluginName, pendingclusters.PluginName, resourcequota.PluginName}; !slices.Equal(order[len(order)-3:], want) {
+		t.Errorf("the last are %q, want %q", order[len(order)-3:], want)
 	}
 	for _, name := range order {
 		if !slices.Contains(o.Plugins.Registered(), name) {

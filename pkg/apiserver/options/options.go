@@ -27,9 +27,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
-	"github.com/clusterhub/clusterhub/pkg/apiserver/agentrate"
 	"github.com/clusterhub/clusterhub/pkg/etcd"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentlimit"
 )
 
 // DefaultEtcdPrefix is the directory of all our keys.
@@ -50,7 +50,9 @@ type Options struct {
 	Logs         *logsapi.LoggingConfiguration
 
 	// AgentWrites bounds what the agents of one cluster write.
-	AgentWrites agentrate.Limit
+	AgentWrites agentlimit.Limit
+	// AgentLabelChanges bounds how often they change the labels of their cluster.
+	AgentLabelChanges agentlimit.Limit
 	// AgentLabels are the keys of reserved labels that agents may set and remove on their own cluster.
 	AgentLabels []string
 
@@ -68,10 +70,12 @@ func NewOptions() *Options {
 		ServerRun:        genericoptions.NewServerRunOptions(),
 		EmbeddedEtcd:     etcd.NewOptions(),
 		Logs:             logsapi.NewLoggingConfiguration(),
-		AgentWrites:      agentrate.Limit{PerSecond: 1, Burst: 60},
+		AgentWrites:      agentlimit.Limit{PerSecond: 1, Burst: 60},
 		AgentLabels:      registration.DefaultAgentLabels(),
 		ServiceNamespace: "clusterhub-system",
 		ServiceName:      "hub-apiserver",
+
+		AgentLabelChanges: agentlimit.Limit{PerSecond: 0.1, Burst: 10},
 
 		MaxPendingClusters: pendingclusters.DefaultMost,
 	}
@@ -106,6 +110,10 @@ func (o *Options) addAgentFlags(fs *pflag.FlagSet) {
 		"Writes per second that this replica takes from the agents of one cluster, on average. 0 means no limit.")
 	fs.IntVar(&o.AgentWrites.Burst, "agent-writes-burst", o.AgentWrites.Burst,
 		"Writes that this replica takes from the agents of one cluster at once, after a time without writes.")
+	fs.Float64Var(&o.AgentLabelChanges.PerSecond, "agent-label-changes-per-second", o.AgentLabelChanges.PerSecond,
+		"Changes of labels per second that this replica takes from the agents of one cluster, on average. Each may move the cluster to other sets. 0 means no limit.")
+	fs.IntVar(&o.AgentLabelChanges.Burst, "agent-label-changes-burst", o.AgentLabelChanges.Burst,
+		"Changes of labels that this replica takes from the agents of one cluster at once, after a time without changes.")
 	fs.StringSliceVar(&o.AgentLabels, "agent-labels", o.AgentLabels,
 		"Keys of reserved labels that the agent of an accepted cluster may set and remove on its own cluster, without an RBAC rule. "+
 			"Agents then decide whether their clusters are in sets that select by these keys. Empty means none.")
@@ -147,6 +155,9 @@ func (o *Options) Validate() error {
 	}
 	if o.AgentWrites.PerSecond < 0 || o.AgentWrites.Burst < 1 {
 		errs = append(errs, errors.New("--agent-writes-per-second must be 0 or more, and --agent-writes-burst 1 or more"))
+	}
+	if o.AgentLabelChanges.PerSecond < 0 || o.AgentLabelChanges.Burst < 1 {
+		errs = append(errs, errors.New("--agent-label-changes-per-second must be 0 or more, and --agent-label-changes-burst 1 or more"))
 	}
 	errs = append(errs, validateAgentLabels(o.AgentLabels)...)
 	if o.ServiceNamespace == "" || o.ServiceName == "" {

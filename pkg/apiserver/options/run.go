@@ -120,7 +120,9 @@ func (o *Options) config(
 		if err := authorize(o.Recommended.Authorization, front, &c.Config, ofAgents); err != nil {
 			return nil, err
 		}
-		plugins := &pluginInitializer{informers: c.SharedInformerFactory, mostPending: o.MaxPendingClusters, room: room}
+		plugins := &pluginInitializer{
+			informers: c.SharedInformerFactory, mostPending: o.MaxPendingClusters, labelChanges: o.AgentLabelChanges, room: room,
+		}
 		config.SetRegistries = func(r apiserver.Registries) {
 			ofAgents.Clusters = r.ManagedClusters
 			plugins.SetRegistries(r)

@@ -39,6 +39,13 @@ func TestAgents_OfOneRoleReachTheirOwnClusterOnly(t *testing.T) {
 	accept(mine)
 	accept(other)
 	grantAgents(t, mine)
+	// A hub that has just started makes its own sets meanwhile.
+	for _, set := range []string{"default", "global"} {
+		harness.Eventually(t, "the hub makes the set "+set, func(ctx context.Context) (bool, error) {
+			_, err := harness.Admin(t).ClusterV1beta2().ManagedClusterSets().Get(ctx, set, metav1.GetOptions{})
+			return err == nil, err
+		})
+	}
 	before := everything(t)
 
 	for who, as := range waysIn(t, mine) {

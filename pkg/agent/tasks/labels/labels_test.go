@@ -207,6 +207,32 @@ func TestLabels_ARefusalIsToldAndTriedLessAndLessOften(t *testing.T) {
 	})
 }
 
+// TestLabels_AreWrittenWhenTheHubSaysThatItIsTime: the hub takes few changes of labels from agents. That is no refusal.
+func TestLabels_AreWrittenWhenTheHubSaysThatItIsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := agenttest.NewWorld(t)
+		s := labelled(w, nil)
+		w.Refuse = func(_, verb, resource string) error {
+			if verb == "update" && resource == "managedclusters" {
+				return apierrors.NewTooManyRequests("the labels change too often", 60)
+			}
+			return nil
+		}
+		stop := w.Run(s, labels.New(labels.Options{Labels: map[string]string{"k": "v"}, Own: w.Own()}))
+		agenttest.Pass(5*time.Minute + time.Second)
+		if n := w.Asked("update managedclusters"); n < 4 || n > 6 {
+			t.Errorf("%d tries in five minutes, want one in each", n)
+		}
+		if told := w.Events(); len(told) > 0 {
+			t.Errorf("it was told that %q", told)
+		}
+		w.Set(func() { w.Refuse = nil })
+		agenttest.Pass(2 * time.Minute)
+		expect(t, w, map[string]string{"k": "v"}, "k")
+		stop()
+	})
+}
+
 func TestOptions_Validate(t *testing.T) {
 	many := map[string]string{}
 	for i := range labels.Most + 1 {
