@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -39,6 +41,9 @@ type joinOptions struct {
 	managedARN  string
 	serverURL   string
 	image       string
+	// labels and detect are the agent's flags of these names.
+	labels map[string]string
+	detect bool
 
 	roles *irsa.Identity
 }
@@ -69,6 +74,11 @@ kubectl hub join --registration-auth=awsirsa --eks-hub-cluster-arn arn:aws:eks:e
 	fs.StringVar(&o.serverURL, "cluster-server-url", "",
 		"https URL of the cluster's API server, for users of the hub. The default is that of the kubeconfig, unless it is an address of "+
 			"this machine.")
+	fs.StringToStringVar(&o.labels, "cluster-labels", nil,
+		"Labels that the agent sets on its cluster on the hub, k=v,…, and removes again after a join without them. The hub decides which "+
+			"keys an agent may set.")
+	fs.BoolVar(&o.detect, "detect-cluster-labels", false, "The agent also labels its cluster on the hub with the region, the cloud and the "+
+		"vendor that nodes and version of the cluster tell.")
 	fs.StringVar(&o.image, "image", o.image, "Image of hub-agent.")
 	o.addWait(fs, "the cluster has joined; the hub has to accept it first")
 	o.out.addTo(cmd)
@@ -120,6 +130,9 @@ func (o *joinOptions) validate() error {
 	}
 	if err := o.validateServerURL(); err != nil {
 		return err
+	}
+	if errs := registration.CheckClusterLabels(o.labels); len(errs) > 0 {
+		return fmt.Errorf("--cluster-labels: %w", errors.Join(errs...))
 	}
 	return errors.Join(o.validateTimeout(), o.way.validate())
 }
@@ -246,6 +259,16 @@ func (o *joinOptions) agent() (deploy.Agent, error) {
 	}
 	if o.serverURL != "" {
 		agent.Args = append(agent.Args, "--cluster-server-url="+o.serverURL, "--cluster-ca-file="+clusterCAFile)
+	}
+	if len(o.labels) > 0 {
+		var set []string
+		for _, key := range slices.Sorted(maps.Keys(o.labels)) {
+			set = append(set, key+"="+o.labels[key])
+		}
+		agent.Args = append(agent.Args, "--cluster-labels="+strings.Join(set, ","))
+	}
+	if o.detect {
+		agent.Args = append(agent.Args, "--detect-cluster-labels")
 	}
 	if o.roles != nil {
 		agent.Args = append(agent.Args, "--hub-cluster-arn="+o.roles.Hub.String(), "--managed-cluster-arn="+o.roles.Managed.String())

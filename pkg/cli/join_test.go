@@ -216,6 +216,7 @@ func TestJoin_SaysWhatIsWrong(t *testing.T) {
 		"no such file":           {change: []string{"--ca-data", "-", "--ca-file", "/nonexistent"}, want: []string{"--ca-file: open /nonexistent"}},
 		"a proxy of no URL":      {change: []string{"--proxy-url", "user:secret-password@proxy"}, want: []string{"--proxy-url must be a URL with a host", "such as http://egress"}},
 		"a cluster in the clear": {change: []string{"--cluster-server-url", "http://c1"}, want: []string{`--cluster-server-url must be an https URL, not "http://c1"`}},
+		"no label":               {change: []string{"--cluster-labels", "a b=x,c=" + strings.Repeat("x", 64)}, want: []string{`--cluster-labels: "a b" is not a label key`, "the value of c"}},
 		"an unknown driver":      {change: []string{"--registration-auth", "grpc"}, want: []string{`must be csr or awsirsa, not "grpc"`}},
 		"ARNs for nothing":       {change: []string{"--hub-cluster-arn", hubARN}, want: []string{"are for --registration-auth=awsirsa"}},
 		"no ARN of the hub":      {change: []string{"--registration-auth", "awsirsa"}, want: []string{"--eks-hub-cluster-arn must be set"}},

@@ -16,7 +16,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/util/retry"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
@@ -29,8 +28,6 @@ import (
 )
 
 const (
-	// Most is how many labels an agent may be told to set.
-	Most = 16
 	// interval is the time between two looks, less a quarter at most. Each writes once, so that a label that comes and goes moves no
 	// cluster more often.
 	interval = 5 * time.Minute
@@ -52,16 +49,8 @@ type Options struct {
 
 // Validate says what is wrong with the labels of the flags.
 func (o *Options) Validate() (errs []error) {
-	if len(o.Labels) > Most {
-		errs = append(errs, fmt.Errorf("--cluster-labels: %d labels, and the limit is %d", len(o.Labels), Most))
-	}
-	for _, key := range slices.Sorted(maps.Keys(o.Labels)) {
-		if why := validation.IsQualifiedName(key); len(why) > 0 {
-			errs = append(errs, fmt.Errorf("--cluster-labels: %q is not a label key: %s", key, strings.Join(why, "; ")))
-		}
-		if why := validation.IsValidLabelValue(o.Labels[key]); len(why) > 0 {
-			errs = append(errs, fmt.Errorf("--cluster-labels: the value of %s: %s", key, strings.Join(why, "; ")))
-		}
+	for _, err := range registration.CheckClusterLabels(o.Labels) {
+		errs = append(errs, fmt.Errorf("--cluster-labels: %w", err))
 	}
 	return errs
 }

@@ -1,0 +1,32 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registration
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// MostClusterLabels is how many labels an agent may be told to set.
+const MostClusterLabels = 16
+
+// CheckClusterLabels says what is wrong with the labels that an agent is told to set on its cluster. Which of them it may set the hub says.
+func CheckClusterLabels(labels map[string]string) (errs []error) {
+	if len(labels) > MostClusterLabels {
+		errs = append(errs, fmt.Errorf("%d labels, and the limit is %d", len(labels), MostClusterLabels))
+	}
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if why := validation.IsQualifiedName(key); len(why) > 0 {
+			errs = append(errs, fmt.Errorf("%q is not a label key: %s", key, strings.Join(why, "; ")))
+		}
+		if why := validation.IsValidLabelValue(labels[key]); len(why) > 0 {
+			errs = append(errs, fmt.Errorf("the value of %s: %s", key, strings.Join(why, "; ")))
+		}
+	}
+	return errs
+}
