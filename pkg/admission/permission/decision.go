@@ -57,7 +57,7 @@ func (d *Decision) Enough() bool { return len(d.what) >= maxNamed || len(d.failu
 // Unseen notes how many changes of the request nothing was asked about.
 func (d *Decision) Unseen(changes int) { d.unseen = changes }
 
-// End records the decision for auditors. It is nil, or one 403 that names every missing rule as far as it was asked for.
+// End records the decision, for auditors and in metrics. It is nil, or one 403 that names every missing rule as far as it was asked for.
 func (d *Decision) End(ctx context.Context) error {
 	if len(d.what) == 0 {
 		if len(d.held) > 0 {
@@ -66,6 +66,7 @@ func (d *Decision) End(ctx context.Context) error {
 		return nil
 	}
 	annotate(ctx, d.plugin, refused, d.lacking)
+	count(d.plugin, d.lacking)
 	rules := make([]string, len(d.lacking))
 	for i, r := range d.lacking {
 		rules[i] = r.String()

@@ -26,17 +26,22 @@ type Rule struct {
 // String is the rule as it stands in a Role or ClusterRole, and where it has to be bound. A name that the server is yet to
 // make can be in no rule.
 func (r Rule) String() string {
-	resource, names, where := r.Resource, "", ""
-	if r.Subresource != "" {
-		resource += "/" + r.Subresource
-	}
+	names, where := "", ""
 	if r.Name != "" {
 		names = fmt.Sprintf("resourceNames: [%q], ", r.Name)
 	}
 	if r.Namespace != "" {
 		where = " in the namespace " + r.Namespace
 	}
-	return fmt.Sprintf("{apiGroups: [%q], resources: [%q], %sverbs: [%q]}%s", r.Group, resource, names, r.Verb, where)
+	return fmt.Sprintf("{apiGroups: [%q], resources: [%q], %sverbs: [%q]}%s", r.Group, r.resource(), names, r.Verb, where)
+}
+
+// resource is written as in a role, with the subresource.
+func (r Rule) resource() string {
+	if r.Subresource == "" {
+		return r.Resource
+	}
+	return r.Resource + "/" + r.Subresource
 }
 
 // Holds asks the authorizer for each rule in turn and returns the first one that the user holds. The authorizer compares

@@ -1,0 +1,25 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package permission
+
+import (
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+// refusals has one series for each rule that a plugin can ask for. No label is made of what users send.
+var refusals = metrics.NewCounterVec(&metrics.CounterOpts{
+	Name:           "clusterhub_permission_refusals_total",
+	Help:           "Permissions that writes lacked and were refused for, by the admission plugin that asked, and by verb and resource.",
+	StabilityLevel: metrics.ALPHA,
+}, []string{"plugin", "verb", "resource"})
+
+func init() { legacyregistry.MustRegister(refusals) }
+
+// count adds what a request lacks.
+func count(plugin string, lacking []Rule) {
+	for _, r := range lacking {
+		refusals.WithLabelValues(plugin, r.Verb, r.resource()).Inc()
+	}
+}
