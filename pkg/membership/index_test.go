@@ -4,6 +4,7 @@
 package membership
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -240,5 +241,21 @@ func TestChange_IsNotTouchedByLaterOnes(t *testing.T) {
 	x.DeleteCluster("c")
 	if m := added[0]; m.Type != watch.Added || m.Member.Labels["k"] != "a" {
 		t.Errorf("the first change is now %s with the labels %v", m.Type, m.Member.Labels)
+	}
+}
+
+func TestSetsOf_NamesThemInOrder(t *testing.T) {
+	x := New()
+	for _, name := range []string{"b", "a.b", "a"} {
+		x.SetSet(newSet(name, matching("k", "v")))
+	}
+	x.SetCluster(newCluster("in", "k", "v"))
+	x.SetCluster(newCluster("out"))
+	x.SetCluster(newCluster("gone", "k", "v"))
+	x.DeleteCluster("gone")
+	for name, want := range map[string][]string{"in": {"a", "a.b", "b"}, "out": {}, "gone": nil, "never": nil} {
+		if got := x.SetsOf(name); !slices.Equal(got, want) {
+			t.Errorf("%s is in %q, want %q", name, got, want)
+		}
 	}
 }

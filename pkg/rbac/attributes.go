@@ -5,16 +5,21 @@ package rbac
 
 import (
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Attributes is the request whose names are computed: a verb on a cluster-scoped resource (not on a subresource).
+// Attributes is the request whose names are computed: a verb on a cluster-scoped resource, or on a subresource of one.
 type Attributes struct {
 	// Verb, Group and Resource are as in a PolicyRule: lower case, the plural of the resource, no wildcards.
 	Verb     string
 	Group    string
 	Resource string
+	// Subresource is "" for the resource itself.
+	Subresource string
+	// Ignored are what the names of users and groups begin with whose rights do not count.
+	Ignored []string
 }
 
 // namesOf is what a ClusterRole grants for the attributes: the union of its rules.
@@ -39,7 +44,19 @@ func (a Attributes) namesOf(role *rbacv1.ClusterRole) Names {
 func (a Attributes) match(rule *rbacv1.PolicyRule) bool {
 	return matches(rule.Verbs, rbacv1.VerbAll, a.Verb) &&
 		matches(rule.APIGroups, rbacv1.APIGroupAll, a.Group) &&
-		matches(rule.Resources, rbacv1.ResourceAll, a.Resource)
+		a.matchResource(rule.Resources)
+}
+
+func (a Attributes) matchResource(listed []string) bool {
+	if a.Subresource == "" {
+		return matches(listed, rbacv1.ResourceAll, a.Resource)
+	}
+	return matches(listed, rbacv1.ResourceAll, a.Resource+"/"+a.Subresource) || slices.Contains(listed, "*/"+a.Subresource)
+}
+
+// counts says whether the rights of a subject do.
+func (a Attributes) counts(who subject) bool {
+	return !slices.ContainsFunc(a.Ignored, func(prefix string) bool { return strings.HasPrefix(who.name, prefix) })
 }
 
 func matches(listed []string, wildcard, wanted string) bool {

@@ -52,14 +52,14 @@ func subjectOf(s rbacv1.Subject, namespace string) (who subject, ok bool) {
 }
 
 // bindingOf leaves out what the authorizer never grants anything for: a roleRef to a kind other than ClusterRole (upstream's
-// GetRoleReferenceRules finds no Role without a namespace), and invalid subjects.
-func bindingOf(object *rbacv1.ClusterRoleBinding) binding {
+// GetRoleReferenceRules finds no Role without a namespace), and invalid subjects. Of the others it has those that count.
+func bindingOf(object *rbacv1.ClusterRoleBinding, counts func(subject) bool) binding {
 	if object.RoleRef.Kind != "ClusterRole" {
 		return binding{}
 	}
 	var subjects []subject
 	for _, s := range object.Subjects {
-		if who, ok := subjectOf(s, ""); ok {
+		if who, ok := subjectOf(s, ""); ok && counts(who) {
 			subjects = append(subjects, who)
 		}
 	}

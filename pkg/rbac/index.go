@@ -91,7 +91,7 @@ func (i *Index) DeleteClusterRole(name string) (changed bool) {
 // SetClusterRoleBinding takes a binding that is new or has changed, also in its role: between two looks at the API
 // server it may have been deleted and made again.
 func (i *Index) SetClusterRoleBinding(object *rbacv1.ClusterRoleBinding) (changed bool) {
-	return i.setBinding(object.Name, bindingOf(object))
+	return i.setBinding(object.Name, bindingOf(object, i.attributes.counts))
 }
 
 // DeleteClusterRoleBinding takes the news that a binding is gone.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
 )
 
 // Each step states what it does, what alice may reach after it, and whether anybody's reach has changed.
@@ -220,5 +221,28 @@ func TestHash_KeepsNeighboursApart(t *testing.T) {
 			t.Errorf("%s has the hash of %s", what, other)
 		}
 		seen[hash] = what
+	}
+}
+
+// Whose rights do not count changes nothing, by whatever name.
+func TestIndex_IgnoresWhoseRightsDoNotCount(t *testing.T) {
+	ignoring := getSets
+	ignoring.Ignored = []string{"agents:", "aws:"}
+	index := NewIndex(ignoring)
+	index.SetClusterRole(role("r", rule("red")))
+	before := index.Snapshot().Hash()
+	if index.SetClusterRoleBinding(bind("b", "r", userSubject("agents:c1"), groupSubject("aws:c1"), groupSubject("agents:"))) || index.Snapshot().Hash() != before {
+		t.Error("what is ignored is a change")
+	}
+	if names := index.Snapshot().NamesFor(someone("agents:c1", "aws:c1", "agents:")); !names.Empty() {
+		t.Errorf("who is ignored has %v", show(names))
+	}
+	if !index.SetClusterRoleBinding(bind("b", "r", userSubject("agents:c1"), userSubject("agent"), groupSubject("my-agents:"))) {
+		t.Error("others are no change")
+	}
+	for _, who := range []user.Info{someone("agent"), someone("x", "my-agents:")} {
+		if names := index.Snapshot().NamesFor(who); !names.Equal(red) {
+			t.Errorf("%s has %v", who.GetName(), show(names))
+		}
 	}
 }

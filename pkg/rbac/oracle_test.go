@@ -49,12 +49,19 @@ func (o *objects) allows(who user.Info, a Attributes, name string) bool {
 			for _, ruleName := range rule.ResourceNames {
 				named = named || ruleName == name
 			}
-			if named && has(rule.Verbs, a.Verb) && has(rule.APIGroups, a.Group) && has(rule.Resources, a.Resource) {
+			if named && has(rule.Verbs, a.Verb) && has(rule.APIGroups, a.Group) && speaksOf(rule.Resources, a) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+func speaksOf(resources []string, a Attributes) bool {
+	if a.Subresource == "" {
+		return has(resources, a.Resource)
+	}
+	return has(resources, a.Resource+"/"+a.Subresource) || has(resources, "*/"+a.Subresource)
 }
 
 func has(values []string, wanted string) bool {

@@ -106,15 +106,15 @@ func randomEvent(r *rand.Rand, index *Index, o *objects) (changed bool) {
 
 // reach writes down who may reach what, one subject at a time, by asking the oracle for every name. Two worlds are the
 // same to everybody if and only if it says the same of both: what a user may is the union of the subjects that the user is.
-func (o *objects) reach() string {
+func (o *objects) reach(a Attributes) string {
 	var text strings.Builder
 	say := func(kind, name string, who user.Info) {
-		if o.allows(who, getSets, unmentioned) {
+		if o.allows(who, a, unmentioned) {
 			fmt.Fprintf(&text, "%s %q: all\n", kind, name)
 			return
 		}
 		for _, set := range setNames {
-			if o.allows(who, getSets, set) {
+			if o.allows(who, a, set) {
 				fmt.Fprintf(&text, "%s %q: %q\n", kind, name, set)
 			}
 		}
@@ -129,8 +129,8 @@ func (o *objects) reach() string {
 }
 
 // rebuilt is the hash of a new index that learns the objects in a random order.
-func (o *objects) rebuilt(r *rand.Rand) string {
-	index := NewIndex(getSets)
+func (o *objects) rebuilt(r *rand.Rand, a Attributes) string {
+	index := NewIndex(a)
 	var events []func()
 	for _, object := range o.roles {
 		events = append(events, func() { index.SetClusterRole(object) })
@@ -146,18 +146,26 @@ func (o *objects) rebuilt(r *rand.Rand) string {
 }
 
 func TestProperty_TheIndexAgreesWithTheRules(t *testing.T) {
+	bindSets := getSets
+	bindSets.Subresource = "bind"
+	for _, asked := range []Attributes{getSets, bindSets} {
+		t.Run(asked.Resource+"/"+asked.Subresource, func(t *testing.T) { agrees(t, asked) })
+	}
+}
+
+func agrees(t *testing.T, attributes Attributes) {
 	// Across all runs: one hash for each reach, one reach for each hash.
 	hashOf, reachOf := map[string]string{}, map[string]string{}
 	asked, mixed := 0, 0
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		index, o := NewIndex(getSets), &objects{map[string]*rbacv1.ClusterRole{}, map[string]*rbacv1.ClusterRoleBinding{}}
-		reach := o.reach()
+		index, o := NewIndex(attributes), &objects{map[string]*rbacv1.ClusterRole{}, map[string]*rbacv1.ClusterRoleBinding{}}
+		reach := o.reach(attributes)
 		for event := range 60 {
 			at := fmt.Sprintf("seed %d, event %d", seed, event)
 			changed := randomEvent(r, index, o)
 			was := reach
-			reach = o.reach()
+			reach = o.reach(attributes)
 			if changed != (was != reach) {
 				t.Fatalf("%s: changed is %v, from\n%sto\n%s", at, changed, was, reach)
 			}
@@ -167,11 +175,11 @@ func TestProperty_TheIndexAgreesWithTheRules(t *testing.T) {
 				names := snapshot.NamesFor(who)
 				for _, name := range append(setNames, unmentioned) {
 					asked++
-					if got, want := names.Has(name), o.allows(who, getSets, name); got != want {
+					if got, want := names.Has(name), o.allows(who, attributes, name); got != want {
 						t.Fatalf("%s: %v may reach %q: index says %v, rules say %v", at, who, name, got, want)
 					}
 				}
-				if names.All != o.allows(who, getSets, unmentioned) {
+				if names.All != o.allows(who, attributes, unmentioned) {
 					t.Fatalf("%s: %v: all is %v", at, who, names.All)
 				}
 				if sorted := names.Sorted(); !slices.IsSorted(sorted) || len(slices.Compact(sorted)) != names.Len() {
@@ -189,7 +197,7 @@ func TestProperty_TheIndexAgreesWithTheRules(t *testing.T) {
 				t.Fatalf("%s: one hash of\n%sand\n%s", at, other, reach)
 			}
 			hashOf[reach], reachOf[hash] = hash, reach
-			if event%10 == 0 && o.rebuilt(r) != hash {
+			if event%10 == 0 && o.rebuilt(r, attributes) != hash {
 				t.Fatalf("%s: the hash depends on how it came to be", at)
 			}
 		}
