@@ -14,8 +14,10 @@ import (
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/rest"
 
+	clusterviewv1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1"
 	clusterviewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registry/backend"
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/accessrequest"
@@ -23,6 +25,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/derived"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/filtered"
+	visiblecluster "github.com/clusterhub/clusterhub/pkg/registry/view/managedcluster"
 	visibleset "github.com/clusterhub/clusterhub/pkg/registry/view/managedclusterset"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
@@ -111,10 +114,13 @@ func (c CompletedConfig) stores() (s stores, err error) {
 	if config.Fleet, err = derived.Fleet(options, fleetCodec); err != nil {
 		return s, err
 	}
-	if config.Rules, err = visibility.NewRules(config.Fleet, front); err != nil {
+	// No agent uses what is seen by set, and where each has a role of its own they come and go with their clusters.
+	agents := []string{registration.ClusterGroup(""), registration.AWSGroup("")}
+	if config.Rules, err = visibility.NewRules(config.Fleet, front, agents...); err != nil {
 		return s, err
 	}
 	s.rules = config.Rules
+	s.visibleClusters = visiblecluster.New(config, Codecs.LegacyCodec(clusterviewv1.SchemeGroupVersion))
 	s.visibleSets = visibleset.New(config, Codecs.LegacyCodec(clusterviewv1alpha1.SchemeGroupVersion))
 	s.members, err = clustersetmember.New(config, Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion))
 	return s, err

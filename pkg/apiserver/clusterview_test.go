@@ -7,18 +7,22 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiopenapi "k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	restclient "k8s.io/client-go/rest"
 
+	clusterviewv1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1"
 	clusterviewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/generated/openapi"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/filtered"
+	visiblecluster "github.com/clusterhub/clusterhub/pkg/registry/view/managedcluster"
 	visibleset "github.com/clusterhub/clusterhub/pkg/registry/view/managedclusterset"
 )
 
@@ -35,26 +39,29 @@ func TestClusterView_IsServedWithTheTypesOfAnotherGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	version := clusterviewv1alpha1.SchemeGroupVersion
-	group := newGroup(version.Group)
-	group.VersionedResourcesStorageMap[version.Version] = map[string]rest.Storage{
-		"managedclustersets": visibleset.New(filtered.Config{}, Codecs.LegacyCodec(version)),
+	v1, v1alpha1 := clusterviewv1.SchemeGroupVersion, clusterviewv1alpha1.SchemeGroupVersion
+	group := newGroup(v1.Group)
+	group.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{
+		v1.Version:       {"managedclusters": visiblecluster.New(filtered.Config{}, Codecs.LegacyCodec(v1))},
+		v1alpha1.Version: {"managedclustersets": visibleset.New(filtered.Config{}, Codecs.LegacyCodec(v1alpha1))},
 	}
 	if err := server.InstallAPIGroups(group); err != nil {
 		t.Fatal(err)
 	}
-	answer := httptest.NewRecorder()
-	server.Handler.Director.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/apis/"+version.String(), nil))
-	var list metav1.APIResourceList
-	if err := json.Unmarshal(answer.Body.Bytes(), &list); err != nil {
-		t.Fatalf("%v of %s", err, answer.Body)
-	}
-	if len(list.APIResources) != 1 {
-		t.Fatalf("got %+v", list.APIResources)
-	}
-	got := list.APIResources[0]
-	if verbs := got.Verbs.String(); got.Kind != "ManagedClusterSet" || got.SingularName != "managedclusterset" || got.Namespaced || len(got.ShortNames) > 0 ||
-		verbs != "[get list watch]" {
-		t.Errorf("got %+v", got)
+	for version, kind := range map[schema.GroupVersion]string{v1: "ManagedCluster", v1alpha1: "ManagedClusterSet"} {
+		answer := httptest.NewRecorder()
+		server.Handler.Director.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/apis/"+version.String(), nil))
+		var list metav1.APIResourceList
+		if err := json.Unmarshal(answer.Body.Bytes(), &list); err != nil {
+			t.Fatalf("%v of %s", err, answer.Body)
+		}
+		if len(list.APIResources) != 1 {
+			t.Fatalf("%s: got %+v", version, list.APIResources)
+		}
+		got := list.APIResources[0]
+		if verbs := got.Verbs.String(); got.Kind != kind || got.SingularName != strings.ToLower(kind) || got.Namespaced || len(got.ShortNames) > 0 ||
+			verbs != "[get list watch]" {
+			t.Errorf("%s: got %+v", version, got)
+		}
 	}
 }

@@ -22,13 +22,17 @@ import (
 // listEncoder writes lists of clusters and of members to JSON directly. They are what the product is asked for most, and
 // with reflection encoding was most of what they cost. What it writes is what the encoder that it wraps writes, to which
 // it leaves all other objects.
-type listEncoder struct{ runtime.Encoder }
+type listEncoder struct {
+	runtime.Encoder
+	// version is what is written: clusters are in two groups.
+	version runtime.GroupVersioner
+}
 
 // Encode implements runtime.Encoder.
 func (e listEncoder) Encode(obj runtime.Object, w io.Writer) error {
 	switch list := obj.(type) {
 	case *cluster.ManagedClusterList:
-		return encodeList(w, `{"kind":"ManagedClusterList","apiVersion":"cluster.open-cluster-management.io/v1","metadata":`,
+		return encodeList(w, `{"kind":"ManagedClusterList","apiVersion":"`+e.version.Identifier()+`","metadata":`,
 			&list.ListMeta, list.Items, appendCluster)
 	case *view.ClusterSetMemberList:
 		return encodeList(w, `{"kind":"ClusterSetMemberList","apiVersion":"view.clusterhub.dev/v1alpha1","metadata":`,

@@ -28,6 +28,7 @@ import (
 	clusterfuzzer "github.com/clusterhub/clusterhub/pkg/apis/cluster/fuzzer"
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	clusterviewv1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 )
@@ -100,6 +101,7 @@ func TestClusterList_IsEncodedAsTheMachineryWould(t *testing.T) {
 			list.Items = append(list.Items, c)
 		}
 		sameAsPlain(t, v1.SchemeGroupVersion, list)
+		sameAsPlain(t, clusterviewv1.SchemeGroupVersion, list)
 	}
 	sameAsPlain(t, v1.SchemeGroupVersion, &cluster.ManagedClusterList{})
 }

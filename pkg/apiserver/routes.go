@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/clusterview"
+	clusterviewv1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1"
 	clusterviewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
@@ -49,9 +50,10 @@ func Groups() []string {
 
 // stores are the registries of all resources, each with one store whatever the number of versions.
 type stores struct {
-	stored      map[schema.GroupResource]*hubgeneric.Resource
-	members     *clustersetmember.REST
-	visibleSets *filtered.REST
+	stored  map[schema.GroupResource]*hubgeneric.Resource
+	members *clustersetmember.REST
+	// visibleClusters and visibleSets are those that a user may see.
+	visibleClusters, visibleSets *filtered.REST
 	// rules decide who sees what of the derived resources.
 	rules        *visibility.Rules
 	accessTokens *accessrequest.TokenREST
@@ -84,6 +86,7 @@ func (s stores) groups() []*genericapiserver.APIGroupInfo {
 		add(version, map[string]rest.Storage{"accessrequests/token": s.accessTokens})
 	}
 	add(v1alpha1.SchemeGroupVersion, map[string]rest.Storage{"clustersetmembers": s.members})
+	add(clusterviewv1.SchemeGroupVersion, map[string]rest.Storage{"managedclusters": s.visibleClusters})
 	add(clusterviewv1alpha1.SchemeGroupVersion, map[string]rest.Storage{"managedclustersets": s.visibleSets})
 
 	var infos []*genericapiserver.APIGroupInfo

@@ -18,6 +18,7 @@ import (
 	clusterinstall "github.com/clusterhub/clusterhub/pkg/apis/cluster/install"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterviewinstall "github.com/clusterhub/clusterhub/pkg/apis/clusterview/install"
+	clusterviewv1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1"
 	openmcpinstall "github.com/clusterhub/clusterhub/pkg/apis/openmcp/install"
 	viewinstall "github.com/clusterhub/clusterhub/pkg/apis/view/install"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
@@ -70,13 +71,13 @@ func (s negotiated) SupportedMediaTypes() []runtime.SerializerInfo {
 func (s negotiated) EncoderForVersion(serializer runtime.Encoder, gv runtime.GroupVersioner) runtime.Encoder {
 	encoder := s.NegotiatedSerializer.EncoderForVersion(itemKinds{serializer}, gv)
 	switch gv {
-	case clusterv1.SchemeGroupVersion, viewv1alpha1.SchemeGroupVersion:
+	case clusterv1.SchemeGroupVersion, clusterviewv1.SchemeGroupVersion, viewv1alpha1.SchemeGroupVersion:
 	default:
 		return encoder
 	}
 	for _, info := range s.NegotiatedSerializer.SupportedMediaTypes() {
 		if info.MediaType == runtime.ContentTypeJSON && info.Serializer == serializer {
-			return listEncoder{encoder}
+			return listEncoder{encoder, gv}
 		}
 	}
 	return encoder

@@ -5,6 +5,15 @@ package cluster
 
 import "fmt"
 
+// ClusterFieldLabel maps the field selectors of clusters, in any version, to the internal form.
+func ClusterFieldLabel(label, value string) (string, string, error) {
+	switch label {
+	case "metadata.name", "spec.hubAcceptsClient":
+		return label, value, nil
+	}
+	return "", "", fmt.Errorf("%q is no field selector of managedclusters: use metadata.name or spec.hubAcceptsClient", label)
+}
+
 // SetFieldLabel maps the field selectors of sets, in any version, to the internal form. The key and the value of the label that puts a
 // cluster into the set are those of spec.clusterSelector.exclusiveLabel for every exclusive set, whatever its selectorType, so that one
 // watch can follow all sets that are exclusive on a key, and one list finds the set that has a label.

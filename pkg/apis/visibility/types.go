@@ -34,6 +34,9 @@ type Revision struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// Digest is the digest of the compiled rules, by which each replica finds the same state among those that it has seen.
 	Digest string `json:"digest"`
+	// ClustersDigest is that of the rules that decide which clusters users see. A replica of before there was such a thing
+	// leaves it out, and one that knows it writes it again.
+	ClustersDigest string `json:"clustersDigest,omitempty"`
 	// ClusterRoles and ClusterRoleBindings are the resource versions of the latest changes of each that are in the
 	// digest. A replica that has not seen as much does not overwrite it with an older state.
 	ClusterRoles        uint64 `json:"clusterRoles"`

@@ -33,8 +33,9 @@ func (accepted) Get(_ context.Context, name string, _ *metav1.GetOptions) (runti
 	return &cluster.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: cluster.ManagedClusterSpec{HubAcceptsClient: true}}, nil
 }
 
-// TestAuthorizer_OfAgentsIsAskedFirst: what it denies is allowed by no other, and what it knows the front is not asked.
-func TestAuthorizer_OfAgentsIsAskedFirst(t *testing.T) {
+// everythingAllowed is the authorizer of a server whose front allows all that it is asked, and how often that is.
+func everythingAllowed(t *testing.T) (authorizer.Authorizer, *atomic.Int32) {
+	t.Helper()
 	var asked atomic.Int32
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
@@ -56,6 +57,12 @@ func TestAuthorizer_OfAgentsIsAskedFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return union, &asked
+}
+
+// TestAuthorizer_OfAgentsIsAskedFirst: what it denies is allowed by no other, and what it knows the front is not asked.
+func TestAuthorizer_OfAgentsIsAskedFirst(t *testing.T) {
+	union, asked := everythingAllowed(t)
 	agent := []string{registration.ManagedClustersGroup, registration.ClusterGroup("c1")}
 	for _, c := range []struct {
 		verb, resource, name string
@@ -82,6 +89,33 @@ func TestAuthorizer_OfAgentsIsAskedFirst(t *testing.T) {
 		if got != c.want || err != nil || asked.Load() != c.asks {
 			t.Errorf("%+v: %v (%s), %v, after %d questions to the front", c, got, reason, err, asked.Load())
 		}
+	}
+}
+
+// TestAuthorizer_AgentsReachNothingOfTheViews: what every user may list is open to no agent, not even its own cluster.
+func TestAuthorizer_AgentsReachNothingOfTheViews(t *testing.T) {
+	union, asked := everythingAllowed(t)
+	for _, groups := range [][]string{
+		{registration.ManagedClustersGroup, registration.ClusterGroup("c1")}, {registration.AWSManagedClustersGroup, registration.AWSGroup("c1")},
+		{"system:masters", registration.ManagedClustersGroup, registration.ClusterGroup("c1")},
+	} {
+		for _, resource := range []string{"clusterview.open-cluster-management.io/managedclusters", "clusterview.open-cluster-management.io/managedclustersets",
+			"view.clusterhub.dev/clustersetmembers", cluster.GroupName + "/managedclustersets/clusters"} {
+			for _, verb := range []string{"get", "list", "watch", "update", "patch", "delete", "deletecollection", "create"} {
+				for _, name := range []string{"", "c1", "c2", "set"} {
+					group, resource, _ := strings.Cut(resource, "/")
+					resource, subresource, _ := strings.Cut(resource, "/")
+					a := authorizer.AttributesRecord{User: &user.DefaultInfo{Name: "a", Groups: append(groups, "system:authenticated")}, Verb: verb,
+						APIGroup: group, APIVersion: "v1", Resource: resource, Subresource: subresource, Name: name, ResourceRequest: true}
+					if got, reason, err := union.Authorize(t.Context(), a); got != authorizer.DecisionDeny || err != nil {
+						t.Errorf("%+v: %v (%s), %v, want a denial", a, got, reason, err)
+					}
+				}
+			}
+		}
+	}
+	if asked.Load() > 0 {
+		t.Errorf("the front was asked %d times", asked.Load())
 	}
 }
 

@@ -110,7 +110,22 @@ func (c client) tryList(options ...option) (*view.ClusterSetMemberList, error) {
 		}
 		return members, nil
 	}
+	if clusters, ok := list.(*cluster.ManagedClusterList); ok {
+		members := &view.ClusterSetMemberList{ListMeta: clusters.ListMeta}
+		for i := range clusters.Items {
+			expectPlain(c.t, &clusters.Items[i])
+			members.Items = append(members.Items, view.ClusterSetMember{ObjectMeta: clusters.Items[i].ObjectMeta})
+		}
+		return members, nil
+	}
 	return list.(*view.ClusterSetMemberList), nil
+}
+
+// expectPlain: clients get nothing of how rows are kept.
+func expectPlain(t testing.TB, object metav1.Object) {
+	if object.GetNamespace() != "" || object.GetSelfLink() != "" || strings.HasPrefix(object.GetName(), "\x00") {
+		t.Errorf("a client gets %q of namespace %q with %q", object.GetName(), object.GetNamespace(), object.GetSelfLink())
+	}
 }
 
 func (c client) list(options ...option) *view.ClusterSetMemberList {
@@ -207,6 +222,9 @@ func (s *stream) next() (c change, ok bool) {
 	case event, ok := <-s.w.ResultChan():
 		if !ok {
 			return change{}, false
+		}
+		if object, ok := event.Object.(metav1.Object); ok {
+			expectPlain(s.t, object)
 		}
 		return changeOf(event), true
 	case <-timeout.C:

@@ -33,6 +33,7 @@ import (
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	clusterviewinstall "github.com/clusterhub/clusterhub/pkg/apis/clusterview/install"
+	clusterviewv1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1"
 	clusterviewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1alpha1"
 	viewinstall "github.com/clusterhub/clusterhub/pkg/apis/view/install"
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
@@ -41,10 +42,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/derived"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/filtered"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/managedcluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/managedclusterset"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
+
+// agentPrefix is what the names of agents begin with.
+const agentPrefix = "agents:"
 
 // patience is how long a test waits for what has to happen.
 const patience = 20 * time.Second
@@ -179,13 +184,33 @@ func (h *hub) wholeReplica() (members *clustersetmember.REST, sets *filtered.RES
 	return members, sets, stop
 }
 
+// clusterReplica has the clusters that a user may see, as one more replica.
+func (h *hub) clusterReplica() *filtered.REST {
+	h.t.Helper()
+	clusters := h.freshClusters()
+	h.client(clusters, admin).list() // Its history begins with its first reader.
+	return clusters
+}
+
+// freshClusters is a replica of which nobody has read anything.
+func (h *hub) freshClusters() *filtered.REST {
+	h.t.Helper()
+	config, stopRules := h.rules()
+	clusters := managedcluster.New(config, codecs.LegacyCodec(clusterviewv1.SchemeGroupVersion))
+	h.t.Cleanup(func() {
+		stopRules()
+		clusters.Destroy()
+	})
+	return clusters
+}
+
 // rules are what a replica makes derived resources from.
 func (h *hub) rules() (config filtered.Config, stop func()) {
 	h.t.Helper()
 	fleet, err := derived.Fleet(h, codecs.LegacyCodec(visibilityapi.SchemeGroupVersion))
 	must(h.t, err)
 	front, ready := h.front.client()
-	rules, err := visibility.NewRules(fleet, front)
+	rules, err := visibility.NewRules(fleet, front, agentPrefix)
 	must(h.t, err)
 	ctx, cancel := context.WithCancel(h.t.Context())
 	done := make(chan struct{})

@@ -30,11 +30,11 @@ type front struct {
 	version   atomic.Int64
 
 	mu    sync.Mutex
-	rules map[string][]string
+	rules map[string][]rbacv1.PolicyRule
 }
 
 func newFront(t testing.TB) *front {
-	return &front{t: t, clientset: fake.NewClientset(), rules: map[string][]string{}}
+	return &front{t: t, clientset: fake.NewClientset(), rules: map[string][]rbacv1.PolicyRule{}}
 }
 
 // client is one replica's. ready waits until it hears of every change: the fake forgets those between its list and its
@@ -70,24 +70,37 @@ func (fakeRules) IsWatchListSemanticsUnSupported() bool { return true }
 // all sets.
 func (f *front) allow(who string, sets ...string) {
 	f.t.Helper()
+	f.grant(who, getting("managedclustersets", sets...))
+}
+
+// allowClusters lets a user or a group get the named clusters, and those of the named sets, and nothing else.
+func (f *front) allowClusters(who string, names, sets []string) {
+	f.t.Helper()
+	f.grant(who, getting("managedclusters", names...), getting("managedclustersets/clusters", sets...))
+}
+
+// getting is the right to get the named objects, "*" for all. Without any it is none.
+func getting(resource string, names ...string) rbacv1.PolicyRule {
+	rule := rbacv1.PolicyRule{
+		Verbs: []string{"get"}, APIGroups: []string{cluster.GroupName}, Resources: []string{resource}, ResourceNames: slices.Clone(names),
+	}
+	switch {
+	case slices.Contains(names, "*"):
+		rule.ResourceNames = nil
+	case len(names) == 0:
+		rule.Verbs = []string{"none"}
+	}
+	return rule
+}
+
+// grant gives a user or a group these rules, and takes all others.
+func (f *front) grant(who string, rules ...rbacv1.PolicyRule) {
+	f.t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	_, exists := f.rules[who]
-	f.rules[who] = slices.Clone(sets)
-	names := sets
-	if slices.Contains(sets, "*") {
-		names = nil
-	}
-	role := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: "sets-of-" + who, ResourceVersion: f.next()},
-		Rules: []rbacv1.PolicyRule{{
-			Verbs: []string{"get"}, APIGroups: []string{cluster.GroupName}, Resources: []string{"managedclustersets"},
-			ResourceNames: names,
-		}},
-	}
-	if len(sets) == 0 {
-		role.Rules = nil
-	}
+	f.rules[who] = rules
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "sets-of-" + who, ResourceVersion: f.next()}, Rules: rules}
 	roles, bindings := f.clientset.RbacV1().ClusterRoles(), f.clientset.RbacV1().ClusterRoleBindings()
 	if exists {
 		_, err := roles.Update(f.t.Context(), role, metav1.UpdateOptions{})
@@ -134,8 +147,12 @@ func groupOf(who string) (string, bool) {
 func (f *front) authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if a.GetVerb() != "get" || a.GetAPIGroup() != cluster.GroupName || a.GetResource() != "managedclustersets" {
+	if a.GetVerb() != "get" || a.GetAPIGroup() != cluster.GroupName {
 		return authorizer.DecisionNoOpinion, "", nil
+	}
+	asked := a.GetResource()
+	if a.GetSubresource() != "" {
+		asked += "/" + a.GetSubresource()
 	}
 	if slices.Contains(a.GetUser().GetGroups(), user.SystemPrivilegedGroup) {
 		return authorizer.DecisionAllow, "", nil
@@ -145,8 +162,11 @@ func (f *front) authorize(_ context.Context, a authorizer.Attributes) (authorize
 		subjects = append(subjects, "group:"+g)
 	}
 	for _, s := range subjects {
-		if slices.Contains(f.rules[s], "*") || slices.Contains(f.rules[s], a.GetName()) {
-			return authorizer.DecisionAllow, "", nil
+		for _, rule := range f.rules[s] {
+			named := rule.ResourceNames == nil || slices.Contains(rule.ResourceNames, a.GetName())
+			if named && slices.Contains(rule.Verbs, "get") && slices.Contains(rule.Resources, asked) {
+				return authorizer.DecisionAllow, "", nil
+			}
 		}
 	}
 	return authorizer.DecisionNoOpinion, "", nil

@@ -20,23 +20,37 @@ func TestVisibility_RulesThatNobodyKnowsAreReplacedByThoseThatHold(t *testing.T)
 	h.front.allow("ann", "a")
 	r := h.replica()
 	h.client(r, someone("ann")).awaitNames("c1.a", "c2.a")
-	revisions := h.store(visibility.Resource, codecs.LegacyCodec(visibility.SchemeGroupVersion),
-		func() runtime.Object { return &visibility.Revision{} },
-		func() runtime.Object { return &visibility.RevisionList{} })
-	key := position.FleetPrefix + "/" + visibility.Resource + "/" + visibility.Name
-	stored := func() string {
-		revision := &visibility.Revision{}
-		must(t, revisions.Get(t.Context(), key, storage.GetOptions{}, revision))
-		return revision.Digest
-	}
-	holds := stored()
-	must(t, revisions.GuaranteedUpdate(t.Context(), key, &visibility.Revision{}, false, nil,
-		storage.SimpleUpdate(func(in runtime.Object) (runtime.Object, error) {
-			in.(*visibility.Revision).Digest = "of rules that are gone"
-			return in, nil
-		}), nil))
+	holds := h.stored().Digest
+	h.changeStored(func(revision *storedRevision) { revision.Digest = "of rules that are gone" })
 	h.client(r, someone("ann")).awaitNames("c1.a", "c2.a")
 	h.eventually("the rules that hold are written again", func() (bool, string) {
-		return stored() == holds, stored()
+		return h.stored().Digest == holds, h.stored().Digest
 	})
+}
+
+type storedRevision = visibility.Revision
+
+const revisionKey = position.FleetPrefix + "/" + visibility.Resource + "/" + visibility.Name
+
+func (h *hub) revisions() storage.Interface {
+	return h.store(visibility.Resource, codecs.LegacyCodec(visibility.SchemeGroupVersion),
+		func() runtime.Object { return &visibility.Revision{} },
+		func() runtime.Object { return &visibility.RevisionList{} })
+}
+
+// stored is the visibility revision that counts.
+func (h *hub) stored() *storedRevision {
+	h.t.Helper()
+	revision := &visibility.Revision{}
+	must(h.t, h.revisions().Get(h.t.Context(), revisionKey, storage.GetOptions{}, revision))
+	return revision
+}
+
+func (h *hub) changeStored(change func(*storedRevision)) {
+	h.t.Helper()
+	must(h.t, h.revisions().GuaranteedUpdate(h.t.Context(), revisionKey, &visibility.Revision{}, false, nil,
+		storage.SimpleUpdate(func(in runtime.Object) (runtime.Object, error) {
+			change(in.(*visibility.Revision))
+			return in, nil
+		}), nil))
 }

@@ -79,8 +79,11 @@ func TestDiscovery_IsOneRequest(t *testing.T) {
 			"v1 managedclusters/label ManagedCluster " + part,
 			"v1 managedclusters/status ManagedCluster " + part,
 		},
-		"view.clusterhub.dev":                    {"v1alpha1 clustersetmembers Cluster ClusterSetMember get,list,watch csm"},
-		"clusterview.open-cluster-management.io": {"v1alpha1 managedclustersets Cluster ManagedClusterSet get,list,watch"},
+		"view.clusterhub.dev": {"v1alpha1 clustersetmembers Cluster ClusterSetMember get,list,watch csm"},
+		"clusterview.open-cluster-management.io": {
+			"v1 managedclusters Cluster ManagedCluster get,list,watch",
+			"v1alpha1 managedclustersets Cluster ManagedClusterSet get,list,watch",
+		},
 	}
 	for _, version := range []string{"v1beta2", "v1beta1"} { // the preferred one first
 		want[harness.ClusterGroup] = append(want[harness.ClusterGroup],

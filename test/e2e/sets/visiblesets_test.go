@@ -5,6 +5,7 @@ package sets
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
@@ -49,35 +51,43 @@ func TestVisibleSets_AreThoseOfTheUser(t *testing.T) {
 		}
 	}
 
-	config := rest.CopyConfig(harness.Hub(t).AdminConfig())
-	config.Impersonate = rest.ImpersonationConfig{UserName: user}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	factory := dynamicinformer.NewDynamicSharedInformerFactory(harness.Must(dynamic.NewForConfig(config))(t), 0)
-	informer := factory.ForResource(schema.GroupVersionResource{
-		Group: "clusterview.open-cluster-management.io", Version: "v1alpha1", Resource: "managedclustersets",
-	}).Informer()
-	factory.Start(ctx.Done())
-	holds := func(want ...string) {
-		t.Helper()
-		harness.Eventually(t, "the informer holds "+strings.Join(want, ", "), func(context.Context) (bool, error) {
-			keys := informer.GetStore().ListKeys()
-			ok := len(keys) == len(want)
-			for _, name := range want {
-				_, exists, _ := informer.GetStore().GetByKey(name)
-				ok = ok && exists
-			}
-			return harness.Holds(ok, keys)
-		})
-	}
-	holds(mine)
+	informer := newInformer(t, user, "v1alpha1", "managedclustersets")
+	informer.holds(mine)
 	harness.Grant(t, harness.Hub(t), user+"-later", user, harness.Rule("get", "managedclustersets", later))
-	holds(mine, later)
+	informer.holds(mine, later)
 	rbac := harness.Kube(t, harness.Hub(t).AdminConfig()).RbacV1()
 	if err := rbac.ClusterRoleBindings().Delete(t.Context(), user, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	holds(later)
+	informer.holds(later)
 	harness.DeleteSet(t, later)
-	holds()
+	informer.holds()
+}
+
+// userInformer is one of clusterview.open-cluster-management.io, of a user.
+type userInformer struct {
+	t     *testing.T
+	store cache.Store
+}
+
+func newInformer(t *testing.T, user, version, resource string) userInformer {
+	t.Helper()
+	config := rest.CopyConfig(harness.Hub(t).AdminConfig())
+	config.Impersonate = rest.ImpersonationConfig{UserName: user}
+	factory := dynamicinformer.NewDynamicSharedInformerFactory(harness.Must(dynamic.NewForConfig(config))(t), 0)
+	informer := factory.ForResource(schema.GroupVersionResource{
+		Group: "clusterview.open-cluster-management.io", Version: version, Resource: resource,
+	}).Informer()
+	factory.Start(t.Context().Done())
+	return userInformer{t, informer.GetStore()}
+}
+
+// holds waits until the informer has these objects and no others.
+func (i userInformer) holds(want ...string) {
+	i.t.Helper()
+	harness.Eventually(i.t, "the informer holds "+strings.Join(want, ", "), func(context.Context) (bool, error) {
+		keys := i.store.ListKeys()
+		slices.Sort(keys)
+		return harness.Holds(slices.Equal(keys, slices.Sorted(slices.Values(want))), keys)
+	})
 }

@@ -9,6 +9,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/clusterview"
+	v1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1alpha1"
 )
 
@@ -16,6 +17,7 @@ import (
 // is written or read without a group that is asked for, the first one counts.
 func Install(scheme *runtime.Scheme) {
 	utilruntime.Must(clusterview.AddToScheme(scheme))
+	utilruntime.Must(v1.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-	utilruntime.Must(scheme.SetVersionPriority(v1alpha1.SchemeGroupVersion))
+	utilruntime.Must(scheme.SetVersionPriority(v1.SchemeGroupVersion, v1alpha1.SchemeGroupVersion))
 }

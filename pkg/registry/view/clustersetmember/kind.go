@@ -37,6 +37,7 @@ func kind(codec runtime.Codec) derived.Kind {
 		Resource:   Resource,
 		Codec:      codec,
 		FleetCodec: derived.ShownByMembers,
+		Digest:     derived.DigestOfSets,
 		NewIndex:   func() derived.Index { return index{membership.New()} },
 		Triggers: storage.IndexerFuncs{Resource.SetField: func(obj runtime.Object) string {
 			return obj.(*view.ClusterSetMember).Spec.ClusterSet

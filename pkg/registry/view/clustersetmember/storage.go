@@ -26,7 +26,7 @@ type REST struct {
 
 // New makes the registry. The codec is for the cacher's checks.
 func New(config filtered.Config, codec runtime.Codec) (*REST, error) {
-	members, err := derived.New(kind(codec), config.Fleet, config.Connect, config.Rules)
+	members, err := derived.New(kind(codec), config.Fleet, config.Connect, config.Rules.OfSets())
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/visibility"
 	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
@@ -22,6 +23,8 @@ type Kind struct {
 	Codec runtime.Codec
 	// FleetCodec decodes of the fleet what the index needs.
 	FleetCodec func(all runtime.Codec) runtime.Codec
+	// Digest is that of the rules that decide who sees the objects.
+	Digest func(*visibility.Revision) string
 	// NewIndex makes an empty index.
 	NewIndex func() Index
 	// Triggers and Indexers are those of the cacher.
@@ -46,10 +49,16 @@ type Change struct {
 	Object generic.Object
 }
 
-// Observer is told of the visibility revisions in their place among the other changes.
+// Observer is told of the visibility revisions with another digest, in their place among the other changes.
 type Observer interface {
 	// Reset starts anew at a version, with the digest of the last visibility revision, if there is one.
 	Reset(version uint64, digest string)
 	// Observe tells of a new visibility revision. It may wait a little for this replica to see the rules that it is of.
 	Observe(ctx context.Context, version uint64, digest string)
 }
+
+// DigestOfSets is that of the rules that decide who sees which sets, and DigestOfClusters that of those about clusters.
+func DigestOfSets(revision *visibility.Revision) string { return revision.Digest }
+
+// DigestOfClusters is that of the rules that decide who sees which clusters.
+func DigestOfClusters(revision *visibility.Revision) string { return revision.ClustersDigest }

@@ -45,6 +45,12 @@ func (l *Lazy) Watch(ctx context.Context, key string, opts storage.ListOptions) 
 	return cache.Watch(ctx, key, opts)
 }
 
+// Wait begins, and waits until all objects have been computed.
+func (l *Lazy) Wait(ctx context.Context) error {
+	_, err := l.begun(ctx)
+	return err
+}
+
 // Destroy ends it.
 func (l *Lazy) Destroy() {
 	l.mu.Lock()

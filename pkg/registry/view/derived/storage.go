@@ -49,6 +49,8 @@ type generation struct {
 	last string
 	// clock stands for the visibility revision among the objects: see position.Resource.NewClock.
 	clock generic.Object
+	// digest is that of the last visibility revision.
+	digest string
 }
 
 var _ storage.Interface = &derivation{}
@@ -146,7 +148,6 @@ func (s *derivation) build(ctx context.Context, list runtime.Object) (*generatio
 		return nil, err
 	}
 	g := &generation{index: s.kind.NewIndex(), events: events}
-	var digest string
 	var ruled uint64
 	sets := map[string]uint64{}
 	clusters := map[string]uint64{}
@@ -172,7 +173,7 @@ func (s *derivation) build(ctx context.Context, list runtime.Object) (*generatio
 			sets[obj.Name] = version
 			continue
 		case *visibility.Revision:
-			digest, ruled = obj.Digest, position.Version(version, 0)
+			g.digest, ruled = s.kind.Digest(obj), position.Version(version, 0)
 			g.clock = s.kind.NewClock(ruled)
 			continue
 		default:
@@ -190,7 +191,7 @@ func (s *derivation) build(ctx context.Context, list runtime.Object) (*generatio
 		})
 		if g.clock != nil {
 			// The rules hold from the revision of the clock on, which initial events show to a watch.
-			s.revisions.Reset(ruled, digest)
+			s.revisions.Reset(ruled, g.digest)
 			add(g.clock)
 		} else {
 			s.revisions.Reset(now, "")

@@ -84,8 +84,8 @@ func (t *translation) translate(ctx context.Context, event watch.Event) bool {
 			return false
 		}
 		if event.Type != watch.Deleted {
-			if revised, ok := event.Object.(*visibility.Revision); ok {
-				t.derivation.revisions.Observe(ctx, position.Version(revision, 0), revised.Digest)
+			if _, ok := event.Object.(*visibility.Revision); ok && len(changes) > 0 {
+				t.derivation.revisions.Observe(ctx, position.Version(revision, 0), t.generation.digest)
 			}
 		}
 		for i, change := range changes {
@@ -106,11 +106,17 @@ func (t *translation) translate(ctx context.Context, event watch.Event) bool {
 
 func (t *translation) apply(event watch.Event) []Change {
 	gone := event.Type == watch.Deleted
-	if _, ok := event.Object.(*visibility.Revision); !ok {
+	revised, ok := event.Object.(*visibility.Revision)
+	if !ok {
 		if gone {
 			return t.generation.index.Delete(event.Object)
 		}
 		return t.generation.index.Set(event.Object)
+	}
+	before := t.generation.digest
+	t.generation.digest = t.derivation.kind.Digest(revised)
+	if !gone && t.generation.clock != nil && t.generation.digest == before {
+		return nil // It is about another resource.
 	}
 	kind := watch.Modified
 	switch {

@@ -36,10 +36,11 @@ func New(config filtered.Config, codec runtime.Codec) *filtered.REST {
 		Resource:   resource,
 		Codec:      codec,
 		FleetCodec: derived.WithoutClusters,
+		Digest:     derived.DigestOfSets,
 		NewIndex:   func() derived.Index { return index{} },
 	}
 	sets := derived.NewLazy(func() (*derived.Cache, error) {
-		return derived.New(kind, config.Fleet, config.Connect, config.Rules)
+		return derived.New(kind, config.Fleet, config.Connect, config.Rules.OfSets())
 	})
 	return filtered.New(sets, visibility.Reader{
 		Resource: resource, Shown: "the set", Rules: config.Rules, Authorizer: config.Authorizer,

@@ -16,8 +16,8 @@ import (
 // ones, and its changes travel in order with theirs: that is how a watch learns at which point of the stream the rules for
 // what its user may see have changed.
 
-// ClockName is the name of the clock. It is in the labels and fields of the clock only: no label key and no field is
-// spelled so.
+// ClockName is the name of the clock. It is in the labels and fields of what no client sees only: no label key and no field
+// is spelled so.
 const ClockName = "\x00visibility"
 
 // NewClock is the clock as it stands at a version.
@@ -28,7 +28,20 @@ func (r Resource) NewClock(version uint64) generic.Object {
 	return clock
 }
 
-func isClock(object metav1.Object) bool { return object.GetName() == ClockName }
+// EndName is the name of the end of a change: what one revision did to a resource with rows is shown once all of it is known.
+// It is another object that no client sees.
+const EndName = "\x00end"
+
+// NewEnd is the end of a change.
+func (r Resource) NewEnd() generic.Object {
+	end := r.New()
+	end.SetName(EndName)
+	return end
+}
+
+func isHidden(object metav1.Object) bool {
+	return object.GetName() == ClockName || object.GetName() == EndName
+}
 
 // WithClock selects the clock too, whatever the predicate selects. No name in it narrows a watch to one key any more.
 func WithClock(p storage.SelectionPredicate) storage.SelectionPredicate {

@@ -19,6 +19,9 @@ import (
 // stored under it so that one watch sees the changes of all, in order.
 const FleetPrefix = "/fleet"
 
+// NameField is the field selector of an object's name.
+const NameField = "metadata.name"
+
 // Resource says where the objects of a derived resource stand. Each belongs to one set, and its name says to which.
 type Resource struct {
 	schema.GroupResource
@@ -31,30 +34,64 @@ type Resource struct {
 	Fields func(generic.Object) fields.Set
 	// WithinField and SetField are those of the fields that have what Split returns; "" for none.
 	WithinField, SetField string
+
+	// ByName says that an object can be seen by its name or by any of the sets that it is in. It has a row for each of
+	// them: see Row. Split is nil then.
+	ByName bool
 }
 
 // Root is the directory that the objects appear to have. Besides them it has the clock.
 func (r Resource) Root() string { return "/" + r.Resource }
 
-// All is the range of all objects.
-func (r Resource) All() string { return r.Root() + "/set/" }
+// All is the range of all objects, each once.
+func (r Resource) All() string {
+	if r.ByName {
+		return r.Root() + "/name/"
+	}
+	return r.AllSets()
+}
+
+// AllSets is the range of the objects of all sets.
+func (r Resource) AllSets() string { return r.Root() + "/set/" }
+
+// Rows is the range of all that clients may be shown.
+func (r Resource) Rows() string {
+	if r.ByName {
+		return r.Root() + "/"
+	}
+	return r.AllSets()
+}
 
 // SetKey is the range of a set's objects. It ends in a slash: no other set's key starts with it.
-func (r Resource) SetKey(setName string) string { return r.All() + setName + "/" }
+func (r Resource) SetKey(setName string) string { return r.AllSets() + setName + "/" }
+
+// NameKey is the range of the one object of a name, of a resource whose objects are seen by name. It is a range and not a key,
+// since the cache keeps past versions of ranges only.
+func (r Resource) NameKey(name string) string { return r.Root() + "/name/" + name + "/" }
 
 // Key is the key of one object. Keys are ordered by set and then by name, so that the objects of one set are one range.
 func (r Resource) Key(within, setName string) string { return r.SetKey(setName) + within }
 
 func (r Resource) clockKey() string { return r.Root() + "/visibility" }
 
-// KeyOf is the key of an object, or of the clock.
+func (r Resource) endKey() string { return r.Root() + "/end" }
+
+// KeyOf is the key of an object, of the clock, or of the end of a change.
 func (r Resource) KeyOf(obj runtime.Object) (string, error) {
 	object, ok := obj.(generic.Object)
 	if !ok {
 		return "", fmt.Errorf("%T is none of the %s", obj, r.GroupResource)
 	}
-	if isClock(object) {
+	switch {
+	case object.GetName() == ClockName:
 		return r.clockKey(), nil
+	case object.GetName() == EndName:
+		return r.endKey(), nil
+	case r.ByName:
+		if set, ok := RowSet(object); ok {
+			return r.Key(object.GetName(), set), nil
+		}
+		return r.NameKey(object.GetName()) + object.GetName(), nil
 	}
 	within, set, ok := r.Split(object.GetName())
 	if !ok {
@@ -69,11 +106,11 @@ func (r Resource) Attributes(obj runtime.Object) (labels.Set, fields.Set, error)
 	if !ok {
 		return nil, nil, fmt.Errorf("%T is none of the %s", obj, r.GroupResource)
 	}
-	if isClock(object) {
+	if isHidden(object) {
 		return labels.Set{ClockName: ""}, fields.Set{ClockName: ""}, nil
 	}
 	set := r.Fields(object)
-	set["metadata.name"] = object.GetName()
+	set[NameField] = object.GetName()
 	return object.GetLabels(), set, nil
 }
 
@@ -92,9 +129,13 @@ func (r Resource) Selected(selector fields.Selector) (within, set string, possib
 		}
 		return selector.RequiresExactMatch(field)
 	}
+	if r.ByName {
+		within, byName := exact(NameField)
+		return within, "", !byName || Possible(within)
+	}
 	set, bySet := exact(r.SetField)
 	within, byName := exact(r.WithinField)
-	if name, ok := exact("metadata.name"); ok {
+	if name, ok := exact(NameField); ok {
 		within, set, _ = r.Split(name)
 		bySet, byName = true, true
 	}
@@ -120,10 +161,10 @@ func (r Resource) Range(opts storage.ListOptions) (key string, recursive bool) {
 
 // EncodeContinue is the token of a list of all objects that goes on from a key.
 func (r Resource) EncodeContinue(from string, version int64) (string, error) {
-	return storage.EncodeContinue(from, r.All(), version)
+	return storage.EncodeContinue(from, r.Rows(), version)
 }
 
 // DecodeContinue reads such a token. A version of 0 or less means the latest.
 func (r Resource) DecodeContinue(token string) (from string, version int64, err error) {
-	return storage.DecodeContinue(token, r.All())
+	return storage.DecodeContinue(token, r.Rows())
 }

@@ -23,15 +23,17 @@ import (
 )
 
 // filter shows of a watch of all objects those that one user may see, and turns a change of visibility into events:
-// objects of a set that the user gains are added, those of a set that the user loses are deleted.
+// objects that the user gains are added, those that the user loses are deleted.
 type filter struct {
 	reader *Reader
 	who    user.Info
 	// source has what the predicate selects, and the clock.
 	source    watch.Interface
 	predicate storage.SelectionPredicate
-	// visible are the sets that the user may see, at the point of the stream that has been reached.
-	visible rbac.Names
+	// visible is what the user may see, at the point of the stream that has been reached.
+	visible seen
+	// moving is the object whose rows are being told of, of a resource that has rows.
+	moving rows
 	// state is sent first, if there is any, and a bookmark after it if marksState.
 	state      runtime.Object
 	marksState bool
@@ -85,15 +87,29 @@ func (f *filter) sendState(ctx context.Context) bool {
 // go to several watches, so that each is encoded once, and the wrapping stays. What has no name is not shown.
 func (f *filter) show(ctx context.Context, event watch.Event) bool {
 	switch event.Type {
-	case watch.Bookmark, watch.Error:
+	case watch.Bookmark:
+		if f.moving.name != "" {
+			return true // It would tell that half of a change is all of it. There will be others.
+		}
+		return f.send(ctx, event)
+	case watch.Error:
 		return f.send(ctx, event)
 	}
 	object, ok := event.Object.(metav1.Object)
 	if !ok {
 		return f.fail(ctx, apierrors.NewInternalError(fmt.Errorf("unexpected %T among the %s", event.Object, f.reader.Resource)))
 	}
-	if object.GetName() == position.ClockName {
+	if object.GetName() != f.moving.name && !f.flush(ctx) {
+		return false
+	}
+	switch {
+	case object.GetName() == position.ClockName:
 		return f.tick(ctx, object.GetResourceVersion())
+	case object.GetName() == position.EndName:
+		return true
+	case f.reader.Resource.ByName:
+		f.moving.add(event, object, f.visible)
+		return true
 	}
 	if _, set, ok := f.reader.Resource.Split(object.GetName()); ok && f.visible.Has(set) {
 		return f.send(ctx, event)
@@ -107,36 +123,26 @@ func (f *filter) tick(ctx context.Context, resourceVersion string) bool {
 	if err != nil {
 		return f.fail(ctx, apierrors.NewInternalError(err))
 	}
-	after, known := f.reader.Rules.history.at(version, f.who)
+	after, known := f.reader.rules().at(version, f.who)
 	if !known {
 		return f.fail(ctx, apierrors.NewResourceExpired(errUnknownRules.Error()))
 	}
 	before := f.visible
-	if after.Equal(before) {
+	if after.same(before) {
 		return true
 	}
 	f.visible = after
-	gained, lost, listed := after.Diff(before)
-	sets := append(append([]string{}, gained...), lost...)
-	if !listed {
-		sets = nil
-	}
-	objects, err := f.selected(ctx, version, sets)
+	lost, gained, err := f.difference(ctx, version, before, after)
 	if err != nil {
 		return f.fail(ctx, errRulesNotKept)
 	}
-	for _, object := range objects {
-		_, set, _ := f.reader.Resource.Split(object.GetName())
-		was, is := before.Has(set), after.Has(set)
-		if was == is {
-			continue
+	for i, object := range slices.Concat(lost, gained) {
+		kind := watch.Added
+		if i < len(lost) {
+			kind = watch.Deleted
 		}
 		// The version before the change: a client that breaks off in the middle comes back for all of it.
 		position.SetVersion(object, version-1)
-		kind := watch.Added
-		if was {
-			kind = watch.Deleted
-		}
 		if !f.send(ctx, watch.Event{Type: kind, Object: object}) {
 			return false
 		}
@@ -149,30 +155,48 @@ func (f *filter) tick(ctx context.Context, resourceVersion string) bool {
 	return f.send(ctx, watch.Event{Type: watch.Bookmark, Object: done})
 }
 
-// selected lists what the watch selects in the given sets (all when nil), as it was at a version.
-func (f *filter) selected(ctx context.Context, version uint64, sets []string) ([]generic.Object, error) {
-	keys := []string{f.reader.Resource.All()}
-	if sets != nil {
-		keys = keys[:0]
-		for _, set := range sets {
-			keys = append(keys, f.reader.Resource.SetKey(set))
-		}
+// difference is what the watch selects, as it was at a version, and could be seen before and cannot after, or the reverse. It costs
+// the sets that differ or, where an object may be in several, what the user could see and can see.
+func (f *filter) difference(ctx context.Context, version uint64, before, after seen) (lost, gained []generic.Object, err error) {
+	if f.reader.seesAll(before) && f.reader.seesAll(after) {
+		return nil, nil, nil
 	}
-	var objects []generic.Object
-	for _, key := range keys {
-		page := f.reader.Resource.NewList()
-		err := f.reader.Objects.GetList(ctx, key, storage.ListOptions{
-			Recursive:            true,
-			ResourceVersion:      strconv.FormatUint(version, 10),
-			ResourceVersionMatch: metav1.ResourceVersionMatchExact,
-			Predicate:            f.predicate,
-		}, page)
-		if err != nil {
-			return nil, err
-		}
-		objects = slices.AppendSeq(objects, each(page))
+	if gainedSets, lostSets, listed := after.Diff(before.Names); listed && !f.reader.Resource.ByName {
+		before, after = seen{Names: rbac.NamesOf(lostSets...)}, seen{Names: rbac.NamesOf(gainedSets...)}
 	}
-	return objects, nil
+	could, err := f.selected(ctx, version, before)
+	if err != nil {
+		return nil, nil, err
+	}
+	can, err := f.selected(ctx, version, after)
+	if err != nil {
+		return nil, nil, err
+	}
+	return without(could, can), without(can, could), nil
+}
+
+// without are the objects that are not among the others.
+func without(objects, others []generic.Object) []generic.Object {
+	names := make(map[string]struct{}, len(others))
+	for _, other := range others {
+		names[other.GetName()] = struct{}{}
+	}
+	return slices.DeleteFunc(slices.Clone(objects), func(object generic.Object) bool {
+		_, ok := names[object.GetName()]
+		return ok
+	})
+}
+
+// selected lists what the watch selects of what can be seen, as it was at a version.
+func (f *filter) selected(ctx context.Context, version uint64, what seen) ([]generic.Object, error) {
+	list := f.reader.Resource.NewList()
+	err := f.reader.listSeen(ctx, storage.ListOptions{
+		Recursive:            true,
+		ResourceVersion:      strconv.FormatUint(version, 10),
+		ResourceVersionMatch: metav1.ResourceVersionMatchExact,
+		Predicate:            f.predicate,
+	}, what, list)
+	return slices.Collect(each(list)), err
 }
 
 func (f *filter) fail(ctx context.Context, err *apierrors.StatusError) bool {

@@ -20,7 +20,7 @@ import (
 func TestFilter_ThatNobodyReadsEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewFake()
-		f := &filter{reader: &Reader{Resource: position.Resource{Split: position.SplitName}}, source: source, who: someone("ann"), visible: rbac.Names{All: true}, result: make(chan watch.Event), stop: make(chan struct{})}
+		f := &filter{reader: &Reader{Resource: position.Resource{Split: position.SplitName}}, source: source, who: someone("ann"), visible: seen{Names: rbac.Names{All: true}}, result: make(chan watch.Event), stop: make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
 		go f.run(ctx)
 		source.Add(&view.ClusterSetMember{ObjectMeta: metav1.ObjectMeta{Name: "c1.a"}}) // returns when run has taken it

@@ -30,7 +30,7 @@ type history struct {
 	// epochs are ordered by version. They are replaced, never changed, so that readers may keep them.
 	epochs []epoch
 	// states are the latest ones that this replica went through, the newest last.
-	states []*rbac.Snapshot
+	states []*ruling
 	// changed is closed and replaced when a state or an epoch is added.
 	changed chan struct{}
 }
@@ -40,7 +40,7 @@ type history struct {
 type epoch struct {
 	version uint64
 	digest  string
-	rules   *rbac.Snapshot
+	rules   *ruling
 }
 
 func newHistory() *history { return &history{changed: make(chan struct{})} }
@@ -50,19 +50,19 @@ func isPrivileged(who user.Info) bool {
 	return slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup)
 }
 
-// names are the sets that a user may get.
-func (e epoch) names(who user.Info) (rbac.Names, bool) {
+// names are what a user may see.
+func (e epoch) names(who user.Info) (seen, bool) {
 	if isPrivileged(who) {
-		return rbac.Names{All: true}, true
+		return seen{Names: rbac.Names{All: true}, byName: rbac.Names{All: true}}, true
 	}
 	if e.rules == nil {
-		return rbac.Names{}, false
+		return seen{}, false
 	}
-	return e.rules.NamesFor(who), true
+	return e.rules.seenBy(who), true
 }
 
 // learn takes a state that this replica has come to.
-func (h *history) learn(state *rbac.Snapshot) {
+func (h *history) learn(state *ruling) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if n := len(h.states); n > 0 && h.states[n-1].Hash() == state.Hash() {
@@ -77,7 +77,7 @@ func (h *history) learn(state *rbac.Snapshot) {
 }
 
 // latest is the newest state that this replica has come to, nil before the first.
-func (h *history) latest() *rbac.Snapshot {
+func (h *history) latest() *ruling {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.states) == 0 {
@@ -102,7 +102,7 @@ func (h *history) reset(version uint64, digest string) {
 }
 
 // lookup returns the state with a digest, if this replica has been there. changed is closed when that may have changed.
-func (h *history) lookup(digest string) (state *rbac.Snapshot, changed <-chan struct{}) {
+func (h *history) lookup(digest string) (state *ruling, changed <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.find(digest), h.changed
@@ -110,7 +110,7 @@ func (h *history) lookup(digest string) (state *rbac.Snapshot, changed <-chan st
 
 // enter begins an epoch, and returns its rules if they are known here. Each derived resource comes to it by its own watch, and so
 // perhaps after another has come to a later one.
-func (h *history) enter(version uint64, digest string) *rbac.Snapshot {
+func (h *history) enter(version uint64, digest string) *ruling {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	entered := epoch{version, digest, h.find(digest)}
@@ -135,7 +135,7 @@ func (h *history) broadcast() {
 }
 
 // find is called with the lock.
-func (h *history) find(digest string) *rbac.Snapshot {
+func (h *history) find(digest string) *ruling {
 	for _, s := range slices.Backward(h.states) {
 		if s.Hash() == digest {
 			return s
@@ -147,11 +147,11 @@ func (h *history) find(digest string) *rbac.Snapshot {
 // errRulesNotKept makes clients list anew, by the rules of now.
 var errRulesNotKept = apierrors.NewResourceExpired("what you may see has changed since this version: list anew")
 
-var errUnknownRules = errors.New("which sets you may see is not known yet, because RBAC rules have just changed: try again")
+var errUnknownRules = errors.New("what you may see is not known yet, because RBAC rules have just changed: try again")
 
-// now returns the sets that a user may see, and from which version on. It waits a moment when this replica does not know
+// now returns what a user may see, and from which version on. It waits a moment when this replica does not know
 // the rules.
-func (h *history) now(ctx context.Context, who user.Info) (names rbac.Names, since uint64, err error) {
+func (h *history) now(ctx context.Context, who user.Info) (names seen, since uint64, err error) {
 	timeout := time.NewTimer(10 * catchUp)
 	defer timeout.Stop()
 	for {
@@ -168,15 +168,15 @@ func (h *history) now(ctx context.Context, who user.Info) (names rbac.Names, sin
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return rbac.Names{}, 0, ctx.Err()
+			return seen{}, 0, ctx.Err()
 		case <-timeout.C:
-			return rbac.Names{}, 0, generic.Unavailable(errUnknownRules)
+			return seen{}, 0, generic.Unavailable(errUnknownRules)
 		}
 	}
 }
 
-// at returns the sets that a user may see at a version, or false when its rules are not kept or not known.
-func (h *history) at(version uint64, who user.Info) (rbac.Names, bool) {
+// at returns what a user may see at a version, or false when its rules are not kept or not known.
+func (h *history) at(version uint64, who user.Info) (seen, bool) {
 	var then epoch
 	if epochs := h.since(version); len(epochs) > 0 {
 		then = epochs[0]
@@ -184,21 +184,21 @@ func (h *history) at(version uint64, who user.Info) (rbac.Names, bool) {
 	return then.names(who)
 }
 
-// resume returns the sets that a user may see at a version from which a watch goes on. What happened since is told by the
-// rules of its time. None of it may be about a set that was taken away meanwhile: a client that comes back after that has to
+// resume returns what a user may see at a version from which a watch goes on. What happened since is told by the
+// rules of its time. None of it may be about what was taken away meanwhile: a client that comes back after that has to
 // list what is left.
-func (h *history) resume(version uint64, who user.Info) (rbac.Names, error) {
+func (h *history) resume(version uint64, who user.Info) (seen, error) {
 	epochs := h.since(version)
 	if len(epochs) == 0 {
-		return rbac.Names{}, errRulesNotKept
+		return seen{}, errRulesNotKept
 	}
 	now, known := epochs[len(epochs)-1].names(who)
 	if !known {
-		return rbac.Names{}, errRulesNotKept
+		return seen{}, errRulesNotKept
 	}
 	for _, epoch := range epochs {
-		if then, known := epoch.names(who); !known || !now.Includes(then) {
-			return rbac.Names{}, errRulesNotKept
+		if then, known := epoch.names(who); !known || !now.covers(then) {
+			return seen{}, errRulesNotKept
 		}
 	}
 	then, _ := epochs[0].names(who)

@@ -24,7 +24,7 @@ func someone(name string) user.Info {
 var admin = &user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}}
 
 // state lets ann get the given sets, which are separated by commas, and bob the set z.
-func state(sets string) *rbac.Snapshot {
+func state(sets string) *ruling {
 	index := rbac.NewIndex(rbac.Attributes{Verb: "get", Group: "g", Resource: "sets"})
 	for name, names := range map[string]string{"ann": sets, "bob": "z"} {
 		index.SetClusterRole(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{{
@@ -33,7 +33,7 @@ func state(sets string) *rbac.Snapshot {
 		index.SetClusterRoleBinding(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
 			RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: name}, Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: name}}})
 	}
-	return index.Snapshot()
+	return &ruling{sets: index.Snapshot()}
 }
 
 // historyOf has an epoch for each of the states, at the versions 10, 20 and so on. A "?" is a state that is not known here.

@@ -4,6 +4,7 @@
 package visibility
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,13 +12,13 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/storage"
 
-	"github.com/clusterhub/clusterhub/pkg/rbac"
+	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
@@ -27,37 +28,29 @@ func (r *Reader) List(ctx context.Context, who user.Info, opts storage.ListOptio
 	return list, err
 }
 
-// list also returns the sets that the user may see at the version of the list.
-func (r *Reader) list(ctx context.Context, who user.Info, opts storage.ListOptions) (runtime.Object, rbac.Names, error) {
-	wantsOneVersion := isPinned(opts)
+// list also returns what the user may see at the version of the list.
+func (r *Reader) list(ctx context.Context, who user.Info, opts storage.ListOptions) (runtime.Object, seen, error) {
+	wantsOneVersion, rules := isPinned(opts), r.rules()
 	for {
-		names, since, err := r.Rules.history.now(ctx, who)
+		what, since, err := r.now(ctx, who)
 		if err != nil {
-			return nil, names, err
+			return nil, what, err
 		}
 		result := r.Resource.NewList()
-		if names.All {
-			all := opts
-			var key string
-			key, all.Recursive = r.Resource.Range(opts)
-			err = r.Objects.GetList(ctx, key, all, result)
-		} else {
-			err = r.listSets(ctx, opts, names, result)
-		}
-		if err != nil {
-			return nil, names, err
+		if err := r.listSeen(ctx, opts, what, result); err != nil {
+			return nil, what, err
 		}
 		// The list has to be shown by the rules of its own version, or a watch from there would miss a change.
 		version, err := versioner.ParseResourceVersion(versionOf(result))
 		if err != nil {
-			return nil, names, err
+			return nil, what, err
 		}
-		if then, known := r.Rules.history.at(version, who); known && then.Equal(names) {
-			return result, names, nil
+		if then, known := rules.at(version, who); known && then.same(what) {
+			return result, what, nil
 		}
 		switch {
 		case wantsOneVersion:
-			return nil, names, errRulesNotKept
+			return nil, what, errRulesNotKept
 		case version < since:
 			opts.ResourceVersion = strconv.FormatUint(since, 10)
 			opts.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
@@ -72,18 +65,52 @@ func isPinned(opts storage.ListOptions) bool {
 		opts.ResourceVersionMatch == "" && opts.Predicate.Limit > 0 && version != "" && version != "0"
 }
 
-// listSets lists the objects of the named sets, in the order and with the continuation of a list of all.
-func (r *Reader) listSets(ctx context.Context, opts storage.ListOptions, names rbac.Names, result runtime.Object) error {
-	sets := slices.DeleteFunc(names.Sorted(), func(set string) bool { return !position.Possible(set) })
-	switch _, set, possible := r.Resource.Selected(opts.Predicate.Field); {
-	case !possible, set != "" && !names.Has(set):
-		sets = nil
-	case set != "":
-		sets = []string{set}
+// seesAll says that there is nothing that a user may not see.
+func (r *Reader) seesAll(what seen) bool {
+	if r.Resource.ByName {
+		return what.byName.All
 	}
-	// Keys end the set's name with a slash, which sorts before some characters of a name: order as the keys do.
-	slices.SortFunc(sets, func(a, b string) int { return strings.Compare(a+"/", b+"/") })
+	return what.All
+}
 
+// ranges are those that hold what a user may see and the selector selects, in the order of keys.
+func (r *Reader) ranges(what seen, selector fields.Selector) []string {
+	within, set, possible := r.Resource.Selected(selector)
+	var ranges []string
+	switch {
+	case !possible, set != "" && !what.Has(set):
+		return nil
+	case set != "":
+		return []string{r.Resource.SetKey(set)}
+	case r.Resource.ByName && within != "" && what.byName.Has(within):
+		return []string{r.Resource.NameKey(within)}
+	case r.Resource.ByName && within == "":
+		for _, name := range what.byName.Sorted() {
+			if position.Possible(name) {
+				ranges = append(ranges, r.Resource.NameKey(name))
+			}
+		}
+	}
+	if what.All {
+		ranges = append(ranges, r.Resource.AllSets())
+	}
+	for _, set := range what.Sorted() {
+		if position.Possible(set) {
+			ranges = append(ranges, r.Resource.SetKey(set))
+		}
+	}
+	// Ranges end with a slash, which sorts before some characters of a name: order as the keys do.
+	slices.Sort(ranges)
+	return ranges
+}
+
+// listSeen lists what a user may see, in the order and with the continuation of a list of all.
+func (r *Reader) listSeen(ctx context.Context, opts storage.ListOptions, what seen, result runtime.Object) error {
+	if r.seesAll(what) {
+		var key string
+		key, opts.Recursive = r.Resource.Range(opts)
+		return r.Objects.GetList(ctx, key, opts, result)
+	}
 	from := ""
 	if opts.Predicate.Continue != "" {
 		key, version, err := r.Resource.DecodeContinue(opts.Predicate.Continue)
@@ -97,62 +124,118 @@ func (r *Reader) listSets(ctx context.Context, opts storage.ListOptions, names r
 			opts.ResourceVersion, opts.ResourceVersionMatch = "", ""
 		}
 	}
-	if len(sets) == 0 {
-		// Nothing to show, but the version from which a watch can go on.
-		return r.listRange(ctx, opts, r.Resource.Nothing(), "", 0, result)
-	}
 	// The pages are put together at the end: to append each would copy all that is there again and again.
 	var pages []runtime.Object
 	defer func() { join(pages, result) }()
-	shown, all := int64(0), listMeta(result)
-	for i, set := range sets {
+	all, left, more := listMeta(result), opts.Predicate.Limit, ""
+	for _, key := range r.ranges(what, opts.Predicate.Field) {
 		start := ""
-		if from != "" {
-			switch {
-			case strings.HasPrefix(from, r.Resource.SetKey(set)):
-				start = from
-			case r.Resource.SetKey(set) < from:
-				continue
-			}
-		}
-		limit := int64(0)
-		if opts.Predicate.Limit > 0 {
-			limit = opts.Predicate.Limit - shown
-		}
-		page := r.Resource.NewList()
-		if err := r.listRange(ctx, opts, r.Resource.SetKey(set), start, limit, page); err != nil {
-			return err
-		}
-		pages, shown = append(pages, page), shown+int64(meta.LenList(page))
-		all.SetResourceVersion(versionOf(page))
-		// All ranges are read at the version of the first.
-		opts.ResourceVersion, opts.ResourceVersionMatch = versionOf(page), metav1.ResourceVersionMatchExact
-		version, err := strconv.ParseInt(versionOf(page), 10, 64)
-		if err != nil {
-			return err
-		}
-		more := ""
 		switch {
-		case listMeta(page).GetContinue() != "":
-			key, _, err := storage.DecodeContinue(listMeta(page).GetContinue(), r.Resource.SetKey(set))
+		case strings.HasPrefix(from, key):
+			start = from
+		case key < from:
+			continue
+		}
+		for {
+			if opts.Predicate.Limit > 0 && left == 0 {
+				// More may be in this range; a token cannot end with the slash alone.
+				more = cmp.Or(start, key+"\x00")
+				break
+			}
+			page := r.Resource.NewList()
+			if err := r.listRange(ctx, opts, key, start, r.chunk(left), page); err != nil {
+				return err
+			}
+			// All ranges are read at the version of the first.
+			all.SetResourceVersion(versionOf(page))
+			opts.ResourceVersion, opts.ResourceVersionMatch = versionOf(page), metav1.ResourceVersionMatchExact
+			ends := listMeta(page).GetContinue() == ""
+			shown, last, cut, err := r.show(page, what, left)
 			if err != nil {
 				return err
 			}
-			more = key
-		case opts.Predicate.Limit > 0 && shown >= opts.Predicate.Limit && i+1 < len(sets):
-			// Before the set's first object; a token cannot end with the slash alone.
-			more = r.Resource.SetKey(sets[i+1]) + "\x00"
+			pages, left = append(pages, page), max(0, left-shown)
+			if ends && !cut {
+				break
+			}
+			start = last + "\x00"
 		}
 		if more != "" {
-			token, err := r.Resource.EncodeContinue(more, version)
-			all.SetContinue(token)
-			return err
+			break
 		}
 	}
 	if versionOf(result) == "" {
+		// Nothing to show, but the version from which a watch can go on.
 		return r.listRange(ctx, opts, r.Resource.Nothing(), "", 0, result)
 	}
-	return nil
+	if more == "" {
+		return nil
+	}
+	version, err := strconv.ParseInt(versionOf(result), 10, 64)
+	if err != nil {
+		return err
+	}
+	token, err := r.Resource.EncodeContinue(more, version)
+	all.SetContinue(token)
+	return err
+}
+
+// atLeast is how many rows are read at a time where some of them may not be shown.
+const atLeast = 500
+
+// chunk is how many objects are read for a page that has room for some more, 0 for all.
+func (r *Reader) chunk(left int64) int64 {
+	if left == 0 || !r.Resource.ByName {
+		return left
+	}
+	return max(left, atLeast)
+}
+
+// show leaves on a page what is to be shown, and no more than there is room for, if room is not 0. Last is the key of the last
+// object that was looked at, and cut says that there are more.
+func (r *Reader) show(page runtime.Object, what seen, room int64) (shown int64, last string, cut bool, err error) {
+	objects := items(page)
+	var row generic.Object
+	kept := 0
+	for i := range objects.Len() {
+		if cut = room > 0 && int64(kept) == room; cut {
+			break
+		}
+		row = objects.Index(i).Addr().Interface().(generic.Object)
+		if last, err = r.Resource.KeyOf(row); err != nil {
+			return 0, "", false, err
+		}
+		if !r.isFirst(row, what) {
+			continue
+		}
+		if r.Resource.ByName {
+			position.Plain(row)
+		}
+		if kept != i {
+			objects.Index(kept).Set(objects.Index(i))
+		}
+		kept++
+	}
+	objects.SetLen(kept)
+	return int64(kept), last, cut, nil
+}
+
+// isFirst says that a row is the first of those by which a user sees an object: the others are not shown.
+func (r *Reader) isFirst(row generic.Object, what seen) bool {
+	set, ok := position.RowSet(row)
+	if !r.Resource.ByName || !ok {
+		return true
+	}
+	if what.byName.Has(row.GetName()) {
+		return false
+	}
+	// In the order of keys.
+	for _, other := range position.RowSets(row) {
+		if what.Has(other) && r.Resource.SetKey(other) < r.Resource.SetKey(set) {
+			return false
+		}
+	}
+	return true
 }
 
 // listRange lists one range, from a key in it (or its beginning).

@@ -21,6 +21,8 @@ import (
 
 // Source has all objects, without regard to visibility.
 type Source interface {
+	// Wait begins to compute the objects, if that has not begun, and waits until they are here.
+	Wait(ctx context.Context) error
 	GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error
 	Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error)
 }
@@ -36,20 +38,50 @@ type Reader struct {
 	Authorizer authorizer.Authorizer
 }
 
-// Get returns one object. A user who may not get the set gets the same answer whether or not the object exists.
+// rules are those that decide about the resource.
+func (r *Reader) rules() *history {
+	if r.Resource.ByName {
+		return r.Rules.clusters
+	}
+	return r.Rules.history
+}
+
+// now is what a user may see, and since when. No other resource tells the rules of clusters, so that they are known once these
+// are here.
+func (r *Reader) now(ctx context.Context, who user.Info) (seen, uint64, error) {
+	if r.Resource.ByName {
+		if err := r.Objects.Wait(ctx); err != nil {
+			return seen{}, 0, err
+		}
+	}
+	return r.rules().now(ctx, who)
+}
+
+// Get returns one object. A user who may not see it gets the same answer whether or not the object exists.
 func (r *Reader) Get(ctx context.Context, who user.Info, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	if r.Resource.ByName {
+		return r.getByName(ctx, who, name, options)
+	}
 	within, setName, ok := r.Resource.Split(name)
 	if !ok {
 		return nil, apierrors.NewNotFound(r.Resource.GroupResource, name)
 	}
-	if err := r.mayGet(ctx, who, name, setName); err != nil {
+	may, err := r.may(ctx, who, setRight(setName))
+	switch {
+	case err != nil:
 		return nil, err
+	case !may:
+		return nil, apierrors.NewForbidden(r.Resource.GroupResource, name, &needsSetError{who.GetName(), setName, r.Shown})
 	}
-	list := r.Resource.NewList()
-	err := r.Objects.GetList(ctx, r.Resource.Key(within, setName), storage.ListOptions{
+	return r.first(ctx, r.Resource.Key(within, setName), storage.ListOptions{
 		ResourceVersion: options.ResourceVersion, Predicate: storage.Everything,
-	}, list)
-	if err != nil {
+	}, name)
+}
+
+// first returns the first object that is read, or says that there is none of the name.
+func (r *Reader) first(ctx context.Context, key string, opts storage.ListOptions, name string) (runtime.Object, error) {
+	list := r.Resource.NewList()
+	if err := r.Objects.GetList(ctx, key, opts, list); err != nil {
 		return nil, err
 	}
 	for object := range each(list) {
@@ -58,18 +90,21 @@ func (r *Reader) Get(ctx context.Context, who user.Info, name string, options *m
 	return nil, apierrors.NewNotFound(r.Resource.GroupResource, name)
 }
 
-func (r *Reader) mayGet(ctx context.Context, who user.Info, name, setName string) error {
-	decision, _, err := r.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User: who, Verb: "get", APIGroup: cluster.GroupName, APIVersion: "v1beta2",
-		Resource: "managedclustersets", Name: setName, ResourceRequest: true,
-	})
+// may asks the authorizer for a right to get something of cluster.open-cluster-management.io.
+func (r *Reader) may(ctx context.Context, who user.Info, right authorizer.AttributesRecord) (bool, error) {
+	right.User, right.Verb, right.APIGroup, right.ResourceRequest = who, "get", cluster.GroupName, true
+	decision, _, err := r.Authorizer.Authorize(ctx, right)
 	if decision == authorizer.DecisionAllow {
-		return nil
+		return true, nil
 	}
 	if err != nil {
-		return apierrors.NewInternalError(err)
+		return false, apierrors.NewInternalError(err)
 	}
-	return apierrors.NewForbidden(r.Resource.GroupResource, name, &needsSetError{who.GetName(), setName, r.Shown})
+	return false, nil
+}
+
+func setRight(name string) authorizer.AttributesRecord {
+	return authorizer.AttributesRecord{APIVersion: "v1beta2", Resource: "managedclustersets", Name: name}
 }
 
 // needsSetError names the rule that shows a user what is of a set.

@@ -63,14 +63,14 @@ func (r *Rules) propose(ctx context.Context) {
 // write writes the digest of the rules that this replica sees, unless it is what counts already.
 func (r *Rules) write(ctx context.Context) error {
 	r.mu.Lock()
-	latest := r.history.latest()
-	mine := latest == nil || r.proposed == latest.Hash()
+	latest, clusters := r.history.latest(), r.clusters.latest()
+	mine := latest == nil || r.proposed == latest.Hash() && r.proposedClusters == clusters.Hash()
 	roles, bindings := r.stateRoles, r.stateBindings
 	r.mu.Unlock()
 	if mine {
 		return nil
 	}
-	digest := latest.Hash()
+	digest, clustersDigest := latest.Hash(), clusters.Hash()
 	insist, err := r.frontWentBack(ctx)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (r *Rules) write(ctx context.Context) error {
 	err = r.store.GuaranteedUpdate(ctx, revisionKey, &visibility.Revision{}, true, nil,
 		storage.SimpleUpdate(func(in runtime.Object) (runtime.Object, error) {
 			revision := in.(*visibility.Revision)
-			if revision.Digest == digest {
+			if revision.Digest == digest && revision.ClustersDigest == clustersDigest {
 				return revision, nil
 			}
 			behind := revision.ClusterRoles > roles.known || revision.ClusterRoleBindings > bindings.known
@@ -86,7 +86,7 @@ func (r *Rules) write(ctx context.Context) error {
 				return nil, errBehind
 			}
 			revision.Name = visibility.Name
-			revision.Digest = digest
+			revision.Digest, revision.ClustersDigest = digest, clustersDigest
 			revision.ClusterRoles, revision.ClusterRoleBindings = roles.changed, bindings.changed
 			return revision, nil
 		}), nil)
@@ -94,7 +94,7 @@ func (r *Rules) write(ctx context.Context) error {
 		return err
 	}
 	r.mu.Lock()
-	r.proposed = digest
+	r.proposed, r.proposedClusters = digest, clustersDigest
 	r.mu.Unlock()
 	return nil
 }

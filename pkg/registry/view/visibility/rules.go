@@ -35,25 +35,30 @@ const (
 	catchUp = 250 * time.Millisecond
 )
 
-// Rules knows which sets a user may get, at any version of the members that is still kept. The RBAC rules live in the
+// Rules knows which sets a user may get, and which clusters, at any version of the members that is still kept. The RBAC rules live in the
 // front's etcd; to order their changes with those of the members, the replica that first sees a change writes a
 // visibility revision to our etcd, and all replicas let the change take effect at that revision.
 type Rules struct {
-	history *history
+	// history is that of the rules of sets, clusters that of the rules of clusters, by name and by set. They are two, so that
+	// a change of one is none of the other.
+	history, clusters *history
+
 	store   storage.Interface
 	destroy func()
 	front   rbacclient.RbacV1Interface
 	// frontAt returns the versions that the front's cluster roles and bindings are at.
 	frontAt func(context.Context) (roles, bindings uint64, err error)
 
-	mu    sync.Mutex
-	index *rbac.Index
+	mu sync.Mutex
+	// sets are who may get which sets, names and clusterSets who may get which clusters.
+	sets, names, clusterSets *rbac.Index
 	// roles and bindings are how far this replica has followed the two kinds.
 	roles, bindings progress
 	// stateRoles and stateBindings are how far it had at the latest state that the history knows.
 	stateRoles, stateBindings progress
-	// proposed is the digest that this replica has written last: it is not written again when others disagree.
-	proposed string
+	// proposed and proposedClusters are the digests that this replica has written last: they are not written again when
+	// others disagree.
+	proposed, proposedClusters string
 
 	// dirty wakes Run.
 	dirty chan struct{}
@@ -62,8 +67,9 @@ type Rules struct {
 }
 
 // NewRules makes the rules of a front. Visibility revisions are stored in the fleet. Run has to be called to follow the
-// rules.
-func NewRules(fleet *storagebackend.ConfigForResource, front rbacclient.RbacV1Interface) (*Rules, error) {
+// rules. Agents are what the names of users and groups begin with that are shown no clusters: each of them may have a role of its
+// own, and a new one would be a change of what users see.
+func NewRules(fleet *storagebackend.ConfigForResource, front rbacclient.RbacV1Interface, agents ...string) (*Rules, error) {
 	// This storage is written to seldom. It is the one that factory.Create makes, and so compacts etcd for all.
 	store, destroy, err := generic.NewRawStorage(fleet,
 		func() runtime.Object { return &visibility.Revision{} },
@@ -71,22 +77,36 @@ func NewRules(fleet *storagebackend.ConfigForResource, front rbacclient.RbacV1In
 	if err != nil {
 		return nil, err
 	}
-	rules := newRules(store, front)
+	rules := newRules(store, front, agents...)
 	rules.destroy = sync.OnceFunc(destroy)
 	return rules, nil
 }
 
-func newRules(store storage.Interface, front rbacclient.RbacV1Interface) *Rules {
-	return &Rules{
-		history: newHistory(),
-		store:   store,
-		front:   front,
-		frontAt: frontAt(front),
-		index: rbac.NewIndex(rbac.Attributes{
-			Verb: "get", Group: cluster.GroupName, Resource: "managedclustersets",
-		}),
-		dirty: make(chan struct{}, 1),
+func newRules(store storage.Interface, front rbacclient.RbacV1Interface, agents ...string) *Rules {
+	index := func(resource, subresource string, ignored ...string) *rbac.Index {
+		return rbac.NewIndex(rbac.Attributes{
+			Verb: "get", Group: cluster.GroupName, Resource: resource, Subresource: subresource, Ignored: ignored,
+		})
 	}
+	return &Rules{
+		history:     newHistory(),
+		clusters:    newHistory(),
+		store:       store,
+		front:       front,
+		frontAt:     frontAt(front),
+		sets:        index("managedclustersets", ""),
+		names:       index("managedclusters", "", agents...),
+		clusterSets: index("managedclustersets", "clusters", agents...),
+		dirty:       make(chan struct{}, 1),
+	}
+}
+
+// change changes all indexes, and says whether that changed one of them.
+func (r *Rules) change(f func(*rbac.Index) bool) (changed bool) {
+	for _, index := range []*rbac.Index{r.sets, r.names, r.clusterSets} {
+		changed = f(index) || changed
+	}
+	return changed
 }
 
 // Run follows the rules until the context ends.
@@ -98,8 +118,14 @@ func (r *Rules) Run(ctx context.Context) {
 // Destroy closes the storage of the revisions. It may be called by each who has the rules.
 func (r *Rules) Destroy() { r.destroy() }
 
-// Latest is the newest state that this replica has come to, whether or not it holds. It is nil until all rules are here.
-func (r *Rules) Latest() *rbac.Snapshot { return r.history.latest() }
+// Latest is the newest state of who may get which sets that this replica has come to, whether or not it holds. It is nil until all
+// rules are here.
+func (r *Rules) Latest() *rbac.Snapshot {
+	if latest := r.history.latest(); latest != nil {
+		return latest.sets
+	}
+	return nil
+}
 
 // wake makes Run look at the rules again.
 func (r *Rules) wake() {
@@ -117,26 +143,52 @@ func (r *Rules) learn() {
 		return
 	}
 	r.stateRoles, r.stateBindings = r.roles, r.bindings
-	r.history.learn(r.index.Snapshot())
+	r.history.learn(&ruling{sets: r.sets.Snapshot()})
+	r.clusters.learn(&ruling{sets: r.clusterSets.Snapshot(), names: r.names.Snapshot()})
+}
+
+// OfSets is told when the rules of sets change, OfClusters when those of clusters do.
+func (r *Rules) OfSets() Observer { return Observer{r, r.history, &r.proposed} }
+
+// OfClusters is told when the rules of clusters change.
+func (r *Rules) OfClusters() Observer { return Observer{r, r.clusters, &r.proposedClusters} }
+
+// Observer lets changes of the rules take effect where the watch of a derived resource comes to them.
+type Observer struct {
+	rules    *Rules
+	history  *history
+	proposed *string
 }
 
 // Reset implements derived.Observer.
-func (r *Rules) Reset(version uint64, digest string) { r.history.reset(version, digest) }
+func (o Observer) Reset(version uint64, digest string) {
+	o.history.reset(version, digest)
+	if latest := o.history.latest(); latest != nil && latest.Hash() != digest {
+		// Nobody may have looked until now.
+		o.disagree(digest)
+		o.rules.wake()
+	}
+}
+
+// disagree notes that a state counts which is not the one that this replica has written. Should it come to see its own again, that is
+// news.
+func (o Observer) disagree(digest string) {
+	o.rules.mu.Lock()
+	defer o.rules.mu.Unlock()
+	if digest != *o.proposed {
+		*o.proposed = ""
+	}
+}
 
 // Observe implements derived.Observer.
-func (r *Rules) Observe(ctx context.Context, version uint64, digest string) {
+func (o Observer) Observe(ctx context.Context, version uint64, digest string) {
 	timeout := time.NewTimer(catchUp)
 	defer timeout.Stop()
 	for waited := false; ; {
 		// Run may be held up by a write, with the rules long here.
-		r.learn()
-		r.mu.Lock()
-		if digest != r.proposed {
-			// Another state counts now. Should this replica come to see its own again, that is news.
-			r.proposed = ""
-		}
-		r.mu.Unlock()
-		state, changed := r.history.lookup(digest)
+		o.rules.learn()
+		o.disagree(digest)
+		state, changed := o.history.lookup(digest)
 		if state != nil || waited {
 			break
 		}
@@ -148,13 +200,13 @@ func (r *Rules) Observe(ctx context.Context, version uint64, digest string) {
 			waited = true
 		}
 	}
-	rules := r.history.enter(version, digest)
+	rules := o.history.enter(version, digest)
 	if rules == nil {
-		klog.InfoS("The RBAC rules that another replica sees have not arrived here; members are withheld until they have", "version", version)
+		klog.InfoS("The RBAC rules that another replica sees have not arrived here; what they show is withheld until they have", "version", version)
 	}
-	if rules != r.history.latest() {
+	if rules != o.history.latest() {
 		// Perhaps this replica has seen more, and says so. Rules that are not here may never arrive, if the replica that
 		// wrote of them is gone.
-		r.wake()
+		o.rules.wake()
 	}
 }

@@ -32,12 +32,12 @@ func TestRules_ARevisionWaitsAMomentForItsRules(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRules(nil, fake.NewClientset().RbacV1())
 				r.history.learn(mine)
-				r.Reset(10, mine.Hash())
+				r.OfSets().Reset(10, mine.Hash())
 				if c.comes > 0 {
 					time.AfterFunc(c.comes, func() { r.history.learn(other) })
 				}
 				start := time.Now()
-				r.Observe(t.Context(), 20, c.digest)
+				r.OfSets().Observe(t.Context(), 20, c.digest)
 				if took := time.Since(start); took != c.takes {
 					t.Errorf("took %s, want %s", took, c.takes)
 				}
@@ -66,9 +66,9 @@ func TestRules_AReplicaThatKnowsBetterSaysSo(t *testing.T) {
 	before, now := state("a"), state("b")
 	r.history.learn(before)
 	r.history.learn(now)
-	r.Reset(10, now.Hash())
+	r.OfSets().Reset(10, now.Hash())
 	r.proposed = now.Hash()
-	r.Observe(t.Context(), 20, before.Hash())
+	r.OfSets().Observe(t.Context(), 20, before.Hash())
 	if len(r.dirty) == 0 || r.proposed != "" {
 		t.Errorf("woken: %t, and has proposed %q", len(r.dirty) > 0, r.proposed)
 	}

@@ -92,7 +92,7 @@ func (s *ruleStore[T]) change(version string, make func(*rbac.Index) bool) error
 	defer s.rules.mu.Unlock()
 	s.progress.changed = max(s.progress.changed, v)
 	s.progress.known = max(s.progress.known, v)
-	if make(s.rules.index) {
+	if s.rules.change(make) {
 		s.rules.wake()
 	}
 	return nil
@@ -119,12 +119,12 @@ func (s *ruleStore[T]) Replace(objs []any, version string) error {
 			s.progress.changed = max(s.progress.changed, v)
 		}
 		s.names[rule.GetName()] = struct{}{}
-		changed = s.set(s.rules.index, rule) || changed
+		changed = s.rules.change(func(index *rbac.Index) bool { return s.set(index, rule) }) || changed
 	}
 	for name := range before {
 		if _, ok := s.names[name]; !ok {
 			s.progress.changed = max(s.progress.changed, known)
-			changed = s.remove(s.rules.index, name) || changed
+			changed = s.rules.change(func(index *rbac.Index) bool { return s.remove(index, name) }) || changed
 		}
 	}
 	s.progress.known = max(s.progress.known, known)

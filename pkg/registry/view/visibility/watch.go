@@ -48,8 +48,8 @@ func (f *filter) begin(ctx context.Context, opts *storage.ListOptions) error {
 	if err != nil {
 		return err
 	}
-	rules := f.reader.Rules.history
-	if f.visible, _, err = rules.now(ctx, f.who); err != nil {
+	rules := f.reader.rules()
+	if f.visible, _, err = f.reader.now(ctx, f.who); err != nil {
 		return err
 	}
 	wantsState := version == 0
@@ -57,8 +57,8 @@ func (f *filter) begin(ctx context.Context, opts *storage.ListOptions) error {
 		wantsState = *opts.SendInitialEvents
 	}
 	switch {
-	case wantsState && f.visible.All:
-		// The cache begins with all objects, and the clock is among them.
+	case wantsState && f.visible.All && !f.reader.Resource.ByName:
+		// The cache begins with all objects, and the clock is among them. It would begin with all rows, too.
 		return nil
 	case wantsState:
 		return f.beginWithState(ctx, version, opts)

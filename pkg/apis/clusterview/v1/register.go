@@ -1,0 +1,39 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1 is the served v1 form of clusterview.open-cluster-management.io. Its clusters are those of
+// cluster.open-cluster-management.io/v1, as stolostron's are.
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/apis/clusterview"
+)
+
+// SchemeGroupVersion is the group and version of this package.
+var SchemeGroupVersion = schema.GroupVersion{Group: clusterview.GroupName, Version: "v1"}
+
+var (
+	// SchemeBuilder collects the functions that add this version to a scheme.
+	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes, addFieldLabelConversions)
+	// AddToScheme adds the kinds of this version to a scheme that has those of cluster.open-cluster-management.io.
+	AddToScheme = SchemeBuilder.AddToScheme
+)
+
+func addKnownTypes(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(SchemeGroupVersion,
+		&clusterv1.ManagedCluster{},
+		&clusterv1.ManagedClusterList{},
+	)
+	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
+	return nil
+}
+
+func addFieldLabelConversions(scheme *runtime.Scheme) error {
+	return scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("ManagedCluster"), cluster.ClusterFieldLabel)
+}

@@ -1,0 +1,100 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package visibility
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/clusterhub/clusterhub/pkg/registry/generic"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
+)
+
+// rows are the events of one change for the rows of one object, which come one after the other. An object of which one row is told
+// is told of by all rows that it had or has, but that of its name only if the object itself has changed, and then as the last. So what
+// a user could and can see follows from them alone, wherever a watch begins.
+type rows struct {
+	name string
+	// before and after say whether the user could see the object and can.
+	before, after bool
+	// named is the event of the row of the name. gained and lost are rows of sets by which the user has come to see the object, and
+	// by which the user does not see it any more.
+	named        watch.Event
+	gained, lost watch.Event
+	// byName says that the user may see the object by its name.
+	byName bool
+	// version is that of the last row.
+	version string
+}
+
+// add takes the event of a row.
+func (r *rows) add(event watch.Event, row metav1.Object, visible seen) {
+	r.name, r.version, r.byName = row.GetName(), row.GetResourceVersion(), visible.byName.Has(row.GetName())
+	set, ofSet := position.RowSet(row)
+	sees := r.byName
+	if ofSet {
+		sees = visible.Has(set)
+	} else {
+		r.named = event
+	}
+	if !sees {
+		return
+	}
+	was, is := event.Type != watch.Added, event.Type != watch.Deleted
+	r.before, r.after = r.before || was, r.after || is
+	switch {
+	case ofSet && !was:
+		r.gained = event
+	case ofSet && !is:
+		r.lost = event
+	}
+}
+
+// event is what the rows mean for the user, nil for nothing. The version is that of the last row: a client that comes back
+// with it has seen all of them.
+func (r *rows) event() *watch.Event {
+	hasChanged := r.named.Object != nil
+	before, after := r.before, r.after
+	if !hasChanged && r.byName {
+		return nil // It has moved between sets, and is seen without them.
+	}
+	switch {
+	case before && after && hasChanged:
+		return &watch.Event{Type: watch.Modified, Object: r.named.Object}
+	case after && !before && hasChanged:
+		return &watch.Event{Type: watch.Added, Object: r.named.Object}
+	case after && !before:
+		return &watch.Event{Type: watch.Added, Object: r.shown(r.gained)}
+	case before && !after && r.named.Type == watch.Deleted:
+		return &watch.Event{Type: watch.Deleted, Object: r.named.Object}
+	case before && !after:
+		// As it was when the user saw it last.
+		return &watch.Event{Type: watch.Deleted, Object: r.shown(r.lost)}
+	}
+	return nil
+}
+
+// shown is the object of a row.
+func (r *rows) shown(row watch.Event) runtime.Object {
+	object := row.Object
+	if wrapped, ok := object.(runtime.CacheableObject); ok {
+		object = wrapped.GetObject()
+	} else {
+		object = object.DeepCopyObject()
+	}
+	plain := object.(generic.Object)
+	position.Plain(plain)
+	plain.SetResourceVersion(r.version)
+	return plain
+}
+
+// flush sends what the rows of one object meant.
+func (f *filter) flush(ctx context.Context) bool {
+	event := f.moving.event()
+	f.moving = rows{}
+	return event == nil || f.send(ctx, *event)
+}
