@@ -168,18 +168,27 @@ func TestReplicas_ALateReplicaCatchesUpBeforeItLists(t *testing.T) {
 	expectNames(t, h.client(late, someone("ann")).names(notOlderThan(from)), "c1.a")
 }
 
+// apart makes two replicas that follow the rules of two fronts, which grant the same to begin with: changes of the one reach only the first
+// replica, and those of the other, which lags, only the second.
+func apart[R registry](h *hub, grant func(*front), replica func() R) (current, late *front, first, second R) {
+	h.t.Helper()
+	current, late = h.front, newFront(h.t)
+	grant(current)
+	grant(late)
+	first = replica()
+	h.front = late
+	second = replica()
+	for _, r := range []R{first, second} {
+		h.client(r, someone("nobody")).list() // After that they write nothing of their own.
+	}
+	return current, late, first, second
+}
+
 // A replica that follows the rules late does not know the rules that count. It withholds, rather than show what has been revoked,
 // and does not put its older state into force.
 func TestReplicas_AReplicaThatDoesNotKnowTheRulesYetWithholds(t *testing.T) {
 	h := twoSets(t)
-	h.front.allow("ann", "a", "b")
-	first := h.replica()
-	current := h.front
-	stale := newFront(t)
-	stale.allow("ann", "a", "b")
-	h.front = stale
-	second := h.replica()
-	h.awaitVisibility(first, second)
+	current, stale, first, second := apart(h, func(f *front) { f.allow("ann", "a", "b") }, h.replica)
 	ann := h.client(second, someone("ann"))
 	w := ann.watch(version(ann.list().ResourceVersion))
 
@@ -199,18 +208,33 @@ func TestReplicas_AReplicaThatDoesNotKnowTheRulesYetWithholds(t *testing.T) {
 	expectNames(t, h.client(first, someone("ann")).names(), "c1.a", "c2.a")
 }
 
+// The rules of clusters have a history of their own, which does the same.
+func TestReplicas_AReplicaThatDoesNotKnowTheRulesYetWithholdsClusters(t *testing.T) {
+	h := twoSets(t)
+	current, stale, first, second := apart(h, func(f *front) { f.allowClusters("ann", []string{"c3"}, []string{"a", "b"}) }, h.clusterReplica)
+	ann := h.client(second, someone("ann"))
+	w := ann.watch(version(ann.list().ResourceVersion))
+
+	current.allowClusters("ann", nil, []string{"a"})
+	h.client(first, someone("ann")).awaitNames("c1", "c2")
+	if got := w.nextChange(); got.Type != watch.Error || !strings.HasPrefix(got.Name, "Expired") {
+		t.Errorf("got %v, want 410 Expired: the clusters have to be listed anew", got)
+	}
+	if _, err := ann.tryList(); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("got %v, want 503", err)
+	}
+	expectNames(t, h.client(second, admin).names(), "c1", "c2", "c3", "c4")
+
+	stale.allowClusters("ann", nil, []string{"a"})
+	ann.awaitNames("c1", "c2")
+	expectNames(t, h.client(first, someone("ann")).names(), "c1", "c2")
+}
+
 // A replica that hears of an older change late does not put the state of then into force: what was revoked since would
 // be shown again, by every replica.
 func TestReplicas_AReplicaThatLagsDoesNotBringBackWhatWasRevoked(t *testing.T) {
 	h := twoSets(t)
-	h.front.allow("ann", "a", "b")
-	first := h.replica()
-	current := h.front
-	late := newFront(t)
-	late.allow("ann", "a", "b")
-	h.front = late
-	second := h.replica()
-	h.awaitVisibility(first, second)
+	current, late, first, second := apart(h, func(f *front) { f.allow("ann", "a", "b") }, h.replica)
 	ann := h.client(first, someone("ann"))
 	w := ann.watch(version(ann.list().ResourceVersion))
 
