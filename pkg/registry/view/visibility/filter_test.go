@@ -5,14 +5,17 @@ package visibility
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 	"github.com/clusterhub/clusterhub/pkg/rbac"
+	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
@@ -34,4 +37,41 @@ func TestFilter_ThatNobodyReadsEndsWithItsContext(t *testing.T) {
 			t.Error("the watch of the cache goes on")
 		}
 	})
+}
+
+// A bookmark in the middle of a change would make a client come back for half of it. What follows on the change tells what the change was.
+func TestFilter_ABookmarkInsideAChangeIsHeldBack(t *testing.T) {
+	resource := position.Resource{ByName: true, New: func() generic.Object { return &cluster.ManagedCluster{} }}
+	row := func(name, set, version string) *cluster.ManagedCluster {
+		c := &cluster.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
+		if set != "" {
+			position.SetRow(c, set, []string{set})
+		}
+		return c
+	}
+	bookmark := func(version string) watch.Event {
+		return watch.Event{Type: watch.Bookmark, Object: row("", "", version)}
+	}
+	f := &filter{reader: &Reader{Resource: resource}, visible: seen{Names: rbac.NamesOf("a")}, source: watch.NewFake(),
+		result: make(chan watch.Event, 10), stop: make(chan struct{})}
+	for _, event := range []watch.Event{
+		bookmark("1"),
+		{Type: watch.Added, Object: row("c", "a", "2")}, bookmark("2"), {Type: watch.Added, Object: row("c", "", "3")}, bookmark("3"),
+		{Type: watch.Deleted, Object: row("d", "a", "4")}, bookmark("4"), {Type: watch.Modified, Object: row("d", "b", "5")},
+		{Type: watch.Modified, Object: resource.NewEnd()}, bookmark("6"),
+	} {
+		if !f.show(t.Context(), event) {
+			t.Fatal("the watch has ended")
+		}
+	}
+	close(f.result)
+	var got []string
+	for event := range f.result {
+		object := event.Object.(generic.Object)
+		got = append(got, string(event.Type)+" "+object.GetName()+" "+object.GetResourceVersion())
+	}
+	want := []string{"BOOKMARK  1", "ADDED c 3", "DELETED d 5", "BOOKMARK  6"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
 }
