@@ -24,6 +24,7 @@ const (
 	ourClusters  = "/apis/" + clusterGroup + "/v1/managedclusters"
 	ourSets      = "/apis/" + clusterGroup + "/v1beta2/managedclustersets"
 	ourMembers   = "/apis/view.clusterhub.dev/v1alpha1/clustersetmembers"
+	ourVisible   = "/apis/clusterview.open-cluster-management.io/v1/managedclusters"
 	peerClusters = "/apis/bench.clusterhub.dev/v1/managedclusters"
 )
 

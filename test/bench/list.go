@@ -43,6 +43,13 @@ func (b *bench) lists(ctx context.Context, fleet int, last bool) error {
 	if err != nil {
 		return err
 	}
+	if last {
+		viewings, err := b.viewings(ctx)
+		if err != nil {
+			return err
+		}
+		listings = append(listings, viewings...)
+	}
 	sets := fleet / setSize
 	for _, l := range listings {
 		if err := l.check(ctx); err != nil {
