@@ -26,7 +26,7 @@ func accessPolicyContext(r *request, ctx conditionContext) {
 }
 
 func associateAccessPolicy(r *request) (any, error) {
-	_, e, err := r.findEntry()
+	c, e, err := r.findEntry()
 	if err != nil {
 		return nil, err
 	}
@@ -39,12 +39,13 @@ func associateAccessPolicy(r *request) (any, error) {
 	if before, ok := e.policies[arn]; ok {
 		added.AssociatedAt = before.AssociatedAt
 	}
+	r.keepEntry(c, e.PrincipalARN)
 	e.policies[arn] = added
 	return map[string]any{"clusterName": e.ClusterName, "principalArn": e.PrincipalARN, "associatedAccessPolicy": added}, nil
 }
 
 func disassociateAccessPolicy(r *request) (any, error) {
-	_, e, err := r.findEntry()
+	c, e, err := r.findEntry()
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +53,7 @@ func disassociateAccessPolicy(r *request) (any, error) {
 	if _, ok := e.policies[arn]; !ok {
 		return nil, fail("ResourceNotFoundException", "The specified policyArn %s is not associated with the access entry.", arn)
 	}
+	r.keepEntry(c, e.PrincipalARN)
 	delete(e.policies, arn)
 	return nil, nil
 }

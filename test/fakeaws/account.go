@@ -257,7 +257,7 @@ func (a *Account) Roles() map[string]Role {
 
 func (a *Account) describe(r *role) Role {
 	role := Role{
-		Name: r.name, Path: r.path, Description: r.description, Trust: a.trustText(r), ARN: r.arn, ID: r.id,
+		Name: r.name, Path: r.path, Description: r.description, Trust: a.trustText(r.trust), ARN: r.arn, ID: r.id,
 		Policies: map[string]string{}, Attached: slices.Sorted(slices.Values(r.attached)), Tags: map[string]string{}, MaxSessionDuration: r.maxSession,
 	}
 	for name, p := range r.policies {

@@ -45,6 +45,7 @@ func attachRolePolicy(r *request) (any, error) {
 	case len(found.attached) >= attachedQuota:
 		return nil, fail("LimitExceeded", "Cannot exceed quota for PoliciesPerRole: %d", attachedQuota)
 	}
+	r.keepPolicies(found)
 	found.attached = append(found.attached, arn)
 	return nil, nil
 }
@@ -59,6 +60,7 @@ func detachRolePolicy(r *request) (any, error) {
 	if i < 0 {
 		return nil, fail("NoSuchEntity", "Policy %s was not found.", arn)
 	}
+	r.keepPolicies(found)
 	found.attached = slices.Delete(found.attached, i, i+1)
 	return nil, nil
 }
@@ -77,7 +79,7 @@ func listAttachedRolePolicies(r *request) (any, error) {
 		page
 	}
 	var some []string
-	some, out.page, err = paginate(r, slices.Sorted(slices.Values(found.attached)), func(s string) string { return s })
+	some, out.page, err = paginate(r, slices.Sorted(slices.Values(r.seenPolicies(found).attached)), func(s string) string { return s })
 	for _, arn := range some {
 		out.AttachedPolicies = append(out.AttachedPolicies, attached{arn[strings.LastIndex(arn, "/")+1:], arn})
 	}

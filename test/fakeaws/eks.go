@@ -32,7 +32,9 @@ type cluster struct {
 	arn     string
 	created time.Time
 	tags    map[string]string
-	entries map[string]*AccessEntry // by the principal's ARN
+	// By the principal's ARN.
+	entries     map[string]*AccessEntry
+	pastEntries map[string]*past[*AccessEntry]
 }
 
 // AddCluster adds a cluster and returns its ARN.
@@ -47,7 +49,7 @@ func (a *Account) AddCluster(c Cluster) string {
 	}
 	added := &cluster{
 		Cluster: c, arn: a.arn("eks", c.Region, "cluster/"+c.Name), created: a.server.now(),
-		tags: map[string]string{}, entries: map[string]*AccessEntry{},
+		tags: map[string]string{}, entries: map[string]*AccessEntry{}, pastEntries: map[string]*past[*AccessEntry]{},
 	}
 	a.clusters[added.arn] = added
 	return added.arn
@@ -152,7 +154,12 @@ func (r *request) findEntry() (*cluster, *AccessEntry, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if e := c.entries[r.params.str("principalArn")]; e != nil {
+	principal := r.params.str("principalArn")
+	e := c.entries[principal]
+	if !r.op.write {
+		e = r.seenEntry(c, principal)
+	}
+	if e != nil {
 		return c, e, nil
 	}
 	return nil, nil, fail("ResourceNotFoundException",
@@ -192,6 +199,7 @@ func createAccessEntry(r *request) (any, error) {
 	for _, tag := range r.params.tags("tags") {
 		e.Tags[tag.Key] = tag.Value
 	}
+	r.keepEntry(c, principal)
 	c.entries[principal] = e
 	return entryAnswer(e), nil
 }
@@ -250,10 +258,11 @@ func describeAccessEntry(r *request) (any, error) {
 }
 
 func updateAccessEntry(r *request) (any, error) {
-	_, e, err := r.findEntry()
+	c, e, err := r.findEntry()
 	if err != nil {
 		return nil, err
 	}
+	r.keepEntry(c, e.PrincipalARN)
 	if err := e.set(r); err != nil {
 		return nil, err
 	}
@@ -265,6 +274,7 @@ func deleteAccessEntry(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.keepEntry(c, e.PrincipalARN)
 	delete(c.entries, e.PrincipalARN)
 	return nil, nil
 }
@@ -274,7 +284,9 @@ func listAccessEntries(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, token, err := eksPage(r, slices.Sorted(maps.Keys(c.entries)))
+	shown := slices.Sorted(maps.Keys(c.pastEntries)) // also of those that are gone
+	shown = slices.DeleteFunc(shown, func(principal string) bool { return r.seenEntry(c, principal) == nil })
+	all, token, err := eksPage(r, shown)
 	if err != nil {
 		return nil, err
 	}
@@ -329,6 +341,7 @@ func (r *request) tagged() (map[string]string, error) {
 		}
 		for _, e := range c.entries {
 			if e.ARN == arn {
+				r.keepEntry(c, e.PrincipalARN)
 				return e.Tags, nil
 			}
 		}

@@ -31,6 +31,9 @@ type role struct {
 	// hiddenReads and hiddenUntil are what is left of the time in which the role is not visible.
 	hiddenReads int
 	hiddenUntil time.Time
+
+	pastPolicies past[policies]
+	pastTags     past[[]Tag]
 }
 
 func iamOperations() []operation {
@@ -200,7 +203,10 @@ func getRole(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return struct{ Role xmlRole }{r.who.account.xmlRole(found)}, nil
+	shown := r.who.account.xmlRole(found)
+	shown.AssumeRolePolicyDocument = uriEncode(r.who.account.trustText(r.seenPolicies(found).trust), true)
+	shown.Tags = r.seenTags(found)
+	return struct{ Role xmlRole }{shown}, nil
 }
 
 func deleteRole(r *request) (any, error) {
@@ -227,6 +233,7 @@ func updateAssumeRolePolicy(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.keepPolicies(found)
 	found.trust = p
 	return nil, nil
 }
@@ -250,6 +257,7 @@ func putRolePolicy(r *request) (any, error) {
 	if total > inlineQuota {
 		return nil, fail("LimitExceeded", "Maximum policy size of %d bytes exceeded for role %s", inlineQuota, found.name)
 	}
+	r.keepPolicies(found)
 	found.policies[name] = p
 	return nil, nil
 }
@@ -261,7 +269,11 @@ func (r *request) findPolicy() (*role, *policy, error) {
 		return nil, nil, err
 	}
 	name := r.params.str("PolicyName")
-	if p := found.policies[name]; p != nil {
+	all := found.policies
+	if !r.op.write {
+		all = r.seenPolicies(found).inline
+	}
+	if p := all[name]; p != nil {
 		return found, p, nil
 	}
 	return nil, nil, fail("NoSuchEntity", "The role policy with name %s cannot be found.", name)
@@ -280,6 +292,7 @@ func deleteRolePolicy(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.keepPolicies(found)
 	delete(found.policies, r.params.str("PolicyName"))
 	return nil, nil
 }
@@ -293,7 +306,7 @@ func listRolePolicies(r *request) (any, error) {
 		PolicyNames []string `xml:"PolicyNames>member"`
 		page
 	}
-	out.PolicyNames, out.page, err = paginate(r, slices.Sorted(maps.Keys(found.policies)), func(s string) string { return s })
+	out.PolicyNames, out.page, err = paginate(r, slices.Sorted(maps.Keys(r.seenPolicies(found).inline)), func(s string) string { return s })
 	return out, err
 }
 

@@ -146,9 +146,9 @@ func (s *Server) resolve(partition string) resolver {
 }
 
 // trustText is the trust policy as AWS tells it: with the unique ID in the place of a principal that is gone.
-func (a *Account) trustText(r *role) string {
-	text := r.trust.text
-	for _, s := range r.trust.statements {
+func (a *Account) trustText(trust *policy) string {
+	text := trust.text
+	for _, s := range trust.statements {
 		for _, p := range s.principals {
 			id, _, _ := strings.Cut(p.id, ":")
 			if strings.HasPrefix(p.aws, "arn:") && a.server.accounts[id] == nil && !a.server.ids[id] {

@@ -109,6 +109,9 @@ func (r *request) handle() (any, error) {
 		err = fail("MissingAuthenticationToken", "Request is missing Authentication Token")
 	}
 	r.begin()
+	if err == nil {
+		err = r.throttled()
+	}
 	var before, after faults
 	if err == nil {
 		before, after = r.due(r.call.Operation)

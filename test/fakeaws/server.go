@@ -31,6 +31,9 @@ type Server struct {
 	keys     map[string]*accessKey
 	ids      map[string]bool // unique IDs of the users and roles there are
 	delay    visibility
+	lag      Lag
+	limits   Limits
+	buckets  map[string]*bucket
 	tagging  Tagging
 	faults   []*fault
 	random   *mathrand.Rand
@@ -136,10 +139,15 @@ func (s *Server) Age(d time.Duration) {
 	for _, a := range s.accounts {
 		for _, r := range a.roles {
 			r.created, r.hiddenUntil = r.created.Add(-d), r.hiddenUntil.Add(-d)
+			r.pastPolicies.age(d)
+			r.pastTags.age(d)
 		}
 		for _, c := range a.clusters {
 			for _, e := range c.entries {
 				e.CreatedAt -= int64(d.Seconds())
+			}
+			for _, p := range c.pastEntries {
+				p.age(d)
 			}
 		}
 	}

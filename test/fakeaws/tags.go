@@ -43,6 +43,7 @@ func tagRole(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.keepTags(found)
 	found.tags = tags
 	return nil, nil
 }
@@ -52,6 +53,7 @@ func untagRole(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.keepTags(found)
 	for _, key := range r.params.strs("TagKeys") {
 		found.tags = withoutTag(found.tags, key)
 	}
@@ -63,7 +65,7 @@ func listRoleTags(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	sorted := slices.SortedFunc(slices.Values(found.tags), func(a, b Tag) int {
+	sorted := slices.SortedFunc(slices.Values(r.seenTags(found)), func(a, b Tag) int {
 		return strings.Compare(strings.ToLower(a.Key), strings.ToLower(b.Key))
 	})
 	var out struct {
@@ -89,6 +91,6 @@ type xmlRole struct {
 func (a *Account) xmlRole(r *role) xmlRole {
 	return xmlRole{
 		Path: r.path, RoleName: r.name, RoleID: r.id, Arn: r.arn, CreateDate: xmlTime(r.created), Description: r.description,
-		AssumeRolePolicyDocument: uriEncode(a.trustText(r), true), MaxSessionDuration: int(r.maxSession.Seconds()), Tags: r.tags,
+		AssumeRolePolicyDocument: uriEncode(a.trustText(r.trust), true), MaxSessionDuration: int(r.maxSession.Seconds()), Tags: r.tags,
 	}
 }

@@ -99,7 +99,7 @@ func (s *Server) Authenticate(clusterARN, token string) (UserInfo, error) {
 		if c == nil {
 			continue
 		}
-		if e := c.entries[who.principal()]; e != nil && strings.HasPrefix(who.userID()+":", e.PrincipalID+":") {
+		if e := s.seenEntry(c, who.principal()); e != nil && strings.HasPrefix(who.userID()+":", e.PrincipalID+":") {
 			return UserInfo{
 				Username: strings.NewReplacer("{{SessionName}}", strings.ReplaceAll(who.session, "@", "-"), "{{SessionNameRaw}}", who.session).Replace(e.Username),
 				UID:      "aws-iam-authenticator:" + who.account.ID + ":" + e.PrincipalID,
