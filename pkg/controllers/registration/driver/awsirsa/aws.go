@@ -6,10 +6,8 @@ package awsirsa
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -26,19 +24,10 @@ func LoadConfig(ctx context.Context, region string) (aws.Config, error) {
 	return c, nil
 }
 
-// newRetryer tries a call again once, and soon. A worker that waits for AWS keeps other clusters waiting; the queue's
-// backoff keeps only its own.
-func newRetryer() aws.Retryer {
-	return retry.NewStandard(func(o *retry.StandardOptions) {
-		o.MaxAttempts = 2
-		o.MaxBackoff = 100 * time.Millisecond
-	})
-}
-
 // newClients makes what the driver calls AWS by. Package irsa's CreatorPolicy allows the calls that it makes, and nothing else.
 func newClients(c aws.Config, region string) (*iam.Client, *eks.Client, func(context.Context) (string, error)) {
 	// One for both, so that both share what may be tried again.
-	retryer := newRetryer()
+	retryer := newPaced()
 	// The region says in which partition IAM is.
 	c.Region = region
 	account := func(ctx context.Context) (string, error) {

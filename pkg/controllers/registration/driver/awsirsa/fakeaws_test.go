@@ -194,14 +194,14 @@ func TestFakeAWS_OneARNIsOfOneCluster(t *testing.T) {
 func TestFakeAWS_AnOutageIsToldInOneLine(t *testing.T) {
 	w := newWorld(t, "us-west-2", AccessEntry, nil)
 	a, record := w.join("a")
-	w.Inject(fakeaws.Fault{Operation: "iam:*", Err: fakeaws.Throttled})
+	w.Inject(fakeaws.Fault{Operation: "iam:*", Err: fakeaws.Internal})
 	const grants = 160
 	var wg sync.WaitGroup
 	for range 16 {
 		wg.Go(func() {
 			for range grants / 16 {
 				err := w.Grant(t.Context(), "a", record)
-				if want := "IAM GetRole " + a.HubRole() + ": Throttling: Rate exceeded"; err == nil || err.Error() != want || errors.Is(err, driver.ErrTerminal) {
+				if want := "IAM GetRole " + a.HubRole() + ": " + fakeaws.Internal.Error(); err == nil || err.Error() != want || errors.Is(err, driver.ErrTerminal) {
 					t.Errorf("got %v, want %s", err, want)
 				}
 			}

@@ -1,0 +1,126 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package awsirsa
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/test/fakeaws"
+)
+
+// callers is how many calls of the driver clusteracceptance makes at a time, and firstRetry to lastRetry how long it waits after one that
+// failed.
+const (
+	callers    = 32
+	firstRetry = time.Second
+	lastRetry  = 5 * time.Minute
+)
+
+// fleet are clusters that do the same at a time, by callers workers and with clusteracceptance's backoff.
+type fleet struct {
+	*world
+	records map[string]driver.Record
+}
+
+func newFleet(t *testing.T, clusters int) *fleet {
+	t.Helper()
+	f := &fleet{world: newWorld(t, "us-west-2", AccessEntry, nil), records: map[string]driver.Record{}}
+	for i := range clusters {
+		name := fmt.Sprintf("c%d", i)
+		_, f.records[name] = f.join(name)
+	}
+	must(f.config.Credentials.Retrieve(t.Context()))(t) // by a network, which there is none of in a bubble
+	return f
+}
+
+// do does it for all, and says how long it took.
+func (f *fleet) do(t *testing.T, do func(cluster string, rec driver.Record) error) (took time.Duration) {
+	start := time.Now()
+	var left, wg sync.WaitGroup
+	queue := make(chan string, len(f.records))
+	failures := sync.Map{}
+	for name := range f.records {
+		left.Add(1)
+		queue <- name
+	}
+	for range callers {
+		wg.Go(func() {
+			for name := range queue {
+				if err := do(name, f.records[name]); err == nil || warningOf(err) != "" {
+					left.Done()
+					continue
+				} else if !strings.Contains(err.Error(), "Throttling") && !errors.Is(err, errNoTurn) {
+					t.Errorf("%s: %v", name, err)
+				}
+				before, _ := failures.LoadOrStore(name, 0)
+				failures.Store(name, before.(int)+1)
+				wait := min(lastRetry, firstRetry<<min(16, before.(int)))
+				time.AfterFunc(wait+rand.N(wait/2), func() { queue <- name })
+			}
+		})
+	}
+	left.Wait()
+	took = time.Since(start)
+	close(queue)
+	wg.Wait()
+	return took
+}
+
+// throttled counts the calls that were throttled, of all, and of the cluster with most.
+func (f *fleet) throttled() (all, most int) {
+	by := map[any]int{}
+	for _, call := range f.Calls() {
+		if !strings.HasPrefix(call.Error, "Throttling") {
+			continue
+		}
+		all++
+		name := call.Params["RoleName"]
+		if arn, ok := call.Params["principalArn"].(string); ok {
+			name = arn[strings.LastIndex(arn, "/")+1:]
+		}
+		by[name]++
+		most = max(most, by[name])
+	}
+	return all, most
+}
+
+// A fleet that comes at once asks no more of AWS than AWS lets it: its limits are known from what it answers, and then kept.
+func TestFleet_WastesFewCallsAtAWSLimits(t *testing.T) {
+	const clusters, mostEach, mostInAll = 1000, 2, 100
+	f := newFleet(t, clusters)
+	f.SetLimits(fakeaws.AWSLimits())
+	synctest.Test(t, func(t *testing.T) {
+		for _, step := range []struct {
+			name  string
+			calls int
+			do    func(string, driver.Record) error
+		}{
+			{"join", 4, func(name string, rec driver.Record) error { return f.Grant(t.Context(), name, rec) }},
+			{"check", 6, func(name string, rec driver.Record) error { return f.Grant(t.Context(), name, rec) }},
+			{"leave", 6, func(name string, rec driver.Record) error { return f.Revoke(t.Context(), name, rec) }},
+		} {
+			f.ResetCalls()
+			took := f.do(t, step.do)
+			all, most := f.throttled()
+			t.Logf("%s: %s, %d calls, %d of them throttled, at most %d of a cluster", step.name, took.Round(time.Second), f.Count(), all, most)
+			if all > mostInAll || most > mostEach {
+				t.Errorf("%s: %d calls are throttled, at most %d of a cluster; want %d and %d", step.name, all, most, mostInAll, mostEach)
+			}
+			if n := f.Count(); n > clusters*step.calls+2*all {
+				t.Errorf("%s: %d calls, want %d and %d that are tried again", step.name, n, clusters*step.calls, all)
+			}
+			f.clock.pass(time.Hour)
+			f.Age(time.Hour)
+		}
+	})
+	mustEqual(t, "left", f.leaks(), []string(nil))
+}

@@ -1,0 +1,144 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package awsirsa
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+)
+
+// newRetryer tries a call again once, and soon. A worker that waits for AWS keeps other clusters waiting; the queue's
+// backoff keeps only its own.
+func newRetryer() aws.Retryer {
+	return retry.NewStandard(func(o *retry.StandardOptions) {
+		o.MaxAttempts = 2
+		o.MaxBackoff = 100 * time.Millisecond
+	})
+}
+
+// AWS lets each operation be called only so often, and tells nobody how often that is. So it is learned: the first call that is
+// throttled gives its operation a pace, each later one makes it slower, and time makes it faster again. retry.AdaptiveMode has one
+// pace for all operations.
+const (
+	// fastest is how many calls a second there are once one has been throttled, and slowest how many there are whatever AWS says.
+	fastest, slowest = 20.0, 0.5
+	// slower is what a throttled call makes of the pace, and faster how much it grows each second.
+	slower, faster = 0.7, 0.05
+)
+
+// errNoTurn is instead of that of the context: AWS has answered.
+var errNoTurn = errors.New("AWS throttles these calls, and there was no turn for this one in time")
+
+// paced is a Retryer by which calls wait until it is their turn. All clients of an account share it.
+type paced struct {
+	aws.RetryerV2
+
+	mu sync.Mutex
+	of map[string]*pace
+}
+
+var _ aws.RetryerV2 = &paced{}
+
+func newPaced() *paced {
+	return &paced{RetryerV2: newRetryer().(aws.RetryerV2), of: map[string]*pace{}}
+}
+
+// GetAttemptToken implements aws.RetryerV2.
+func (p *paced) GetAttemptToken(ctx context.Context) (func(error) error, error) {
+	operation := awsmiddleware.GetServiceID(ctx) + " " + awsmiddleware.GetOperationName(ctx)
+	p.mu.Lock()
+	of := p.of[operation]
+	if of == nil {
+		of = newPace()
+		p.of[operation] = of
+	}
+	p.mu.Unlock()
+	if err := of.wait(ctx); err != nil {
+		return nil, err
+	}
+	asked := time.Now()
+	return func(err error) error {
+		if retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err).Bool() {
+			of.throttled(asked)
+		}
+		return nil
+	}, nil
+}
+
+// pace is that of one operation: a token bucket for one token, once a call has been throttled.
+type pace struct {
+	// turn is who waits for the token; the others wait for that one.
+	turn chan struct{}
+
+	mu sync.Mutex
+	// cut is what the pace was made when a call was throttled last, at the time since. It is 0 before.
+	cut   float64
+	since time.Time
+	// next is when there is a token again.
+	next time.Time
+}
+
+func newPace() *pace { return &pace{turn: make(chan struct{}, 1)} }
+
+// at is the pace at a time.
+func (p *pace) at(now time.Time) float64 {
+	return min(fastest, p.cut+faster*now.Sub(p.since).Seconds())
+}
+
+// take takes the token, or says how long it is until there is one.
+func (p *pace) take() (wait time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if p.cut == 0 {
+		return 0
+	}
+	if wait := p.next.Sub(now); wait > 0 {
+		return wait
+	}
+	p.next = now.Add(time.Duration(float64(time.Second) / p.at(now)))
+	return 0
+}
+
+func (p *pace) wait(ctx context.Context) error {
+	select {
+	case p.turn <- struct{}{}:
+	case <-ctx.Done():
+		return errNoTurn
+	}
+	defer func() { <-p.turn }()
+	for wait := p.take(); wait > 0; wait = p.take() {
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return errNoTurn
+		}
+	}
+	return nil
+}
+
+// throttled slows down, unless that has been done since the call was sent.
+func (p *pace) throttled(sent time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	switch {
+	case p.cut == 0:
+		p.cut = fastest * slower
+	case sent.Before(p.since):
+		return
+	default:
+		p.cut = max(slowest, p.at(now)*slower)
+	}
+	p.since = now
+	p.next = now.Add(time.Duration(float64(time.Second) / p.cut))
+}
