@@ -140,6 +140,10 @@ func (r *Reconciler) changed(cluster *clusterv1.ManagedCluster, pinned record.Re
 	if err == nil && planned.SameIdentity(pinned) {
 		return ""
 	}
+	if mover, ok := r.Drivers.Named(pinned.Driver).(driver.Mover); ok && err == nil && planned.Driver == pinned.Driver &&
+		mover.Same(planned.Identity, pinned.Identity) {
+		return ""
+	}
 	return "The cluster would be accepted with another identity by now, and keeps the one that it was accepted with: to change " +
 		"that, deny it, wait until it is denied, and accept it again"
 }
@@ -201,6 +205,13 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 			return checkNote + kit.Message(last.Error()), wait, nil
 		}
 		return "", 0, later{wait, last}
+	}
+	if mover, ok := by.(driver.Mover); ok {
+		// Before anything of it is granted.
+		pinned.Identity = mover.Move(cluster.Name, pinned.Identity)
+		if err := record.Patch(ctx, r.client, kept, func(kept *record.Record) { kept.Identity = pinned.Identity }); err != nil {
+			return "", 0, err
+		}
 	}
 	err = r.call(ctx, by, func(ctx context.Context) error { return by.Grant(ctx, cluster.Name, pinned.Identity) })
 	if isLater(err) {

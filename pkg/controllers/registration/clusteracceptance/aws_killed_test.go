@@ -14,6 +14,7 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/awsirsa"
+	"github.com/clusterhub/clusterhub/pkg/irsa"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/fakeaws"
 )
@@ -79,6 +80,28 @@ var lives = map[string]struct {
 		},
 		func(f *awsFixture) []string { return f.granted("c1") },
 	},
+	"move to another access": {
+		func(f *awsFixture) { accessedOtherwise(f) },
+		func(f *awsFixture) {
+			_, _ = f.reconcile("c1")
+			f.clock.SetTime(f.clock.Now().Add(3 * time.Hour))
+		}, func(f *awsFixture) []string { return f.granted("c1") },
+	},
+	"leave the former access": {
+		func(f *awsFixture) { accessedOtherwise(f) },
+		func(f *awsFixture) {
+			f.nextCheck("c1")
+			f.clock.SetTime(f.clock.Now().Add(3 * time.Hour))
+		}, func(f *awsFixture) []string { return f.granted("c1") },
+	},
+	"deny while it moves": {
+		func(f *awsFixture) {
+			accessedOtherwise(f)
+			f.restart()
+			f.nextCheck("c1")
+		},
+		func(f *awsFixture) { f.change("c1", deny) }, nil,
+	},
 	"repair": {
 		func(f *awsFixture) {
 			f.settle("c1")
@@ -90,6 +113,24 @@ var lives = map[string]struct {
 			f.clock.SetTime(f.clock.Now().Add(3 * time.Hour))
 		}, func(f *awsFixture) []string { return f.granted("c1") },
 	},
+}
+
+// accessedOtherwise accepts a cluster while the hub lets clusters in otherwise than afterwards.
+func accessedOtherwise(f *awsFixture) {
+	f.Helper()
+	if err := f.hub.ChangeRole(irsa.CreatorRole(f.hubCluster), func(r *fakeaws.Role) {
+		r.Policies["creator"] = irsa.CreatorPolicy(f.hubCluster, true).JSON()
+	}); err != nil {
+		f.Fatal(err)
+	}
+	access := f.access
+	f.access = map[awsirsa.Access]awsirsa.Access{awsirsa.AccessEntry: awsirsa.AWSAuth, awsirsa.AWSAuth: awsirsa.AccessEntry}[access]
+	f.restart()
+	f.settle("c1")
+	if diff := cmp.Diff(f.granted("c1"), f.inAWS()); diff != "" {
+		f.Fatalf("before it moves (-want +got):\n%s", diff)
+	}
+	f.access = access
 }
 
 // world is how AWS is: what lets a role in, for how many looks a new one is hidden, and who may tag.
@@ -116,7 +157,9 @@ func eachLife(t *testing.T, worlds []world, test func(t *testing.T, newLife func
 				test(t, newLife, life.do, func(f *awsFixture) {
 					f.Helper()
 					f.settle("c1")
-					f.nextCheck("c1")
+					for range 3 { // those of a move
+						f.nextCheck("c1")
+					}
 					var want []string
 					if life.want != nil {
 						want = life.want(f)

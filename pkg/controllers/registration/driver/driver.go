@@ -61,6 +61,15 @@ type Exclusive interface {
 	Identity(record Record) string
 }
 
+// Mover is a Driver that can let in otherwise who has been accepted, when its flags have changed.
+type Mover interface {
+	// Move is the record that a cluster is to have instead, or the same one. It is asked before Grant, and written before that is called: so
+	// it names, too, what is left to be taken away of the old one. It sends no request.
+	Move(cluster string, rec Record) Record
+	// Same says that two records differ in nothing but that.
+	Same(a, b Record) bool
+}
+
 // Drivers are those that are enabled, in the order in which they are asked.
 type Drivers []Driver
 

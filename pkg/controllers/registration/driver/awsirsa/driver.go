@@ -59,7 +59,7 @@ type Config struct {
 	HubClusterARN string
 	// AWS has the credentials, as LoadConfig finds them. The region is that of the hub's ARN, whatever it says.
 	AWS aws.Config
-	// Access is AccessEntry when it is empty. It counts for clusters that are accepted from now on.
+	// Access is AccessEntry when it is empty. Clusters that have been accepted with another one move when they are checked.
 	Access Access
 	// Kube is the hub's kube-apiserver. Only AWSAuth needs it.
 	Kube kubernetes.Interface
@@ -94,6 +94,7 @@ var (
 	_ driver.Driver    = &Driver{}
 	_ driver.Exclusive = &Driver{}
 	_ driver.Explainer = &Driver{}
+	_ driver.Mover     = &Driver{}
 )
 
 // New returns a driver, or says what is wrong with its configuration. It sends no request.
@@ -183,6 +184,8 @@ type record struct {
 	ManagedClusterARN string `json:"managedClusterARN"`
 	RoleName          string `json:"roleName"`
 	Access            Access `json:"access"`
+	// Former is how the role was let in before it moved, while something of that may be left.
+	Former Access `json:"former,omitempty"`
 }
 
 // Plan implements driver.Driver.
@@ -240,6 +243,7 @@ type grant struct {
 	irsa.Identity
 	cluster string
 	access  Access
+	former  Access
 	*notes
 }
 
@@ -265,13 +269,18 @@ func (d *Driver) read(cluster string, rec driver.Record) (grant, error) {
 	if r.RoleName != identity.HubRole() {
 		return refuse(fmt.Sprintf("it names the role %q instead of %s", r.RoleName, identity.HubRole()))
 	}
-	if r.Access != AccessEntry && r.Access != AWSAuth {
-		return refuse(fmt.Sprintf("access by %q is not known", r.Access))
+	for _, access := range []Access{r.Access, r.Former} {
+		if access != AccessEntry && access != AWSAuth && (access != "" || r.Access == "") {
+			return refuse(fmt.Sprintf("access by %q is not known", access))
+		}
+		if access == AWSAuth && d.awsAuth == nil {
+			return refuse(fmt.Sprintf("access by %s needs a client of the hub", AWSAuth))
+		}
 	}
-	if r.Access == AWSAuth && d.awsAuth == nil {
-		return refuse(fmt.Sprintf("access by %s needs a client of the hub", AWSAuth))
+	if r.Access == r.Former {
+		return refuse(fmt.Sprintf("it moves from access by %[1]s to access by %[1]s", r.Access))
 	}
-	return grant{Identity: identity, cluster: cluster, access: r.Access, notes: &notes{}}, nil
+	return grant{Identity: identity, cluster: cluster, access: r.Access, former: r.Former, notes: &notes{}}, nil
 }
 
 // Grant implements driver.Driver. A first one is four calls: GetRole, CreateRole, PutRolePolicy, CreateAccessEntry.
@@ -290,13 +299,10 @@ func (d *Driver) Grant(ctx context.Context, cluster string, rec driver.Record) e
 			return err
 		}
 	}
-	switch g.access {
-	case AWSAuth:
-		err = d.ensureMapping(ctx, g)
-	default:
-		err = d.ensureEntry(ctx, g, r, fresh)
+	if err := d.ensureAccess(ctx, g, r, fresh); err != nil {
+		return err
 	}
-	if err != nil {
+	if err := d.leaveFormer(ctx, g); err != nil {
 		return err
 	}
 	d.settle.granted(g)
@@ -315,11 +321,9 @@ func (d *Driver) Revoke(ctx context.Context, cluster string, rec driver.Record) 
 	// Access is taken also while IAM does not answer.
 	role, roleErr := d.getRole(ctx, g)
 	mine := roleErr == nil && role != nil && g.owns("", role.tags) == nil
-	switch g.access {
-	case AWSAuth:
-		err = d.removeMapping(ctx, g, mine)
-	default:
-		err = d.removeEntry(ctx, g)
+	err = d.removeAccess(ctx, g, g.access, mine)
+	if err == nil {
+		err = d.removeAccess(ctx, g, g.former, mine)
 	}
 	switch {
 	case err != nil:

@@ -44,7 +44,8 @@ func (k *Kind) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&k.hubClusterARN, "hub-cluster-arn", k.hubClusterARN,
 		"ARN of the EKS cluster that the hub runs on. The driver awsirsa needs it.")
 	fs.StringVar(&k.access, "eks-access", k.access,
-		"How EKS is told of a cluster's role: access-entry, or aws-auth for hubs that authenticate by that ConfigMap.")
+		"How EKS is told of a cluster's role: access-entry, or aws-auth for hubs that authenticate by that ConfigMap. "+
+			"Clusters that have been accepted with the other one move when they are checked.")
 	fs.StringSliceVar(&k.tags, "aws-resource-tags", k.tags, "Tags of what is made in AWS, such as team=platform.")
 }
 

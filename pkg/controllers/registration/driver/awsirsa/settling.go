@@ -23,6 +23,7 @@ type settling struct {
 	mu    sync.Mutex
 	roles map[settlingKey]*settlingRole
 	gones map[string]time.Time
+	moves map[settlingKey]*settlingMove
 }
 
 // settlingKey has the cluster: another that claims the same role must not profit from what is known of it.
@@ -36,7 +37,8 @@ type settlingRole struct {
 }
 
 func newSettling(clock clock.PassiveClock) *settling {
-	return &settling{clock: clock, started: clock.Now(), roles: map[settlingKey]*settlingRole{}, gones: map[string]time.Time{}}
+	return &settling{clock: clock, started: clock.Now(), roles: map[settlingKey]*settlingRole{}, gones: map[string]time.Time{},
+		moves: map[settlingKey]*settlingMove{}}
 }
 
 func keyOf(g grant) settlingKey { return settlingKey{role: g.HubRole(), cluster: g.cluster} }
@@ -91,6 +93,7 @@ func (s *settling) deleted(g grant, id string) {
 	defer s.mu.Unlock()
 	s.sweep()
 	delete(s.roles, keyOf(g))
+	delete(s.moves, keyOf(g))
 	s.gones[id] = s.clock.Now()
 }
 
@@ -106,6 +109,7 @@ func (s *settling) forget(g grant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.roles, keyOf(g))
+	delete(s.moves, keyOf(g))
 }
 
 // sweep drops what has settled, when there is much of it.

@@ -1,0 +1,121 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package awsirsa
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+)
+
+// A cluster that was accepted with another --eks-access moves, a step at each check: it gets the new access, and only when EKS has
+// had the time to see that, it loses the former one. As long as it has both, EKS goes by the access entry. The record names the former one
+// until this process has taken it away.
+
+// Move implements driver.Mover.
+func (d *Driver) Move(cluster string, rec driver.Record) driver.Record {
+	g, err := d.read(cluster, rec)
+	if err != nil {
+		return rec // Grant tells it
+	}
+	var r record
+	if err := json.Unmarshal([]byte(rec), &r); err != nil {
+		return rec
+	}
+	switch {
+	case r.Access != d.access:
+		r.Access, r.Former = d.access, r.Access
+	case r.Former != "" && d.settle.left(g):
+		r.Former = ""
+	default:
+		return rec
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return rec
+	}
+	return driver.Record(text)
+}
+
+// Same implements driver.Mover.
+func (d *Driver) Same(a, b driver.Record) bool {
+	var x, y record
+	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
+		return false
+	}
+	x.Access, x.Former, y.Access, y.Former = "", "", "", ""
+	return x == y
+}
+
+func (d *Driver) ensureAccess(ctx context.Context, g grant, r *role, fresh bool) error {
+	if g.access == AWSAuth {
+		return d.ensureMapping(ctx, g)
+	}
+	return d.ensureEntry(ctx, g, r, fresh)
+}
+
+// removeAccess keeps a role out that was let in so, if it was.
+func (d *Driver) removeAccess(ctx context.Context, g grant, access Access, mine bool) error {
+	switch access {
+	case AWSAuth:
+		return d.removeMapping(ctx, g, mine)
+	case AccessEntry:
+		return d.removeEntry(ctx, g)
+	}
+	return nil
+}
+
+// leaveFormer takes the former access away, once the role has had its new one for long enough.
+func (d *Driver) leaveFormer(ctx context.Context, g grant) error {
+	if g.former == "" {
+		return nil
+	}
+	if !d.settle.moved(g) {
+		g.note(fmt.Sprintf("It is let in by %s now. Its access by %s is removed at the next check", g.access, g.former))
+		return nil
+	}
+	if err := d.removeAccess(ctx, g, g.former, true); err != nil {
+		return err
+	}
+	d.settle.leave(g)
+	return nil
+}
+
+// settlingMove is when this process has first seen that a role has its new access, and whether it has taken the former away.
+type settlingMove struct {
+	to   Access
+	at   time.Time
+	left bool
+}
+
+// moved says that the role has had its new access for long enough.
+func (s *settling) moved(g grant) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.moves[keyOf(g)]
+	if m == nil || m.to != g.access {
+		m = &settlingMove{to: g.access, at: s.clock.Now()}
+		s.moves[keyOf(g)] = m
+	}
+	return s.clock.Since(m.at) > settleTime
+}
+
+// leave says that the former access is taken away, and left asks for that.
+func (s *settling) leave(g grant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.moves[keyOf(g)]; m != nil {
+		m.left = true
+	}
+}
+
+func (s *settling) left(g grant) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.moves[keyOf(g)]
+	return m != nil && m.to == g.access && m.left
+}
