@@ -86,7 +86,8 @@ func (d *Driver) New(agent identity.Agent) (identity.Identity, error) {
 		return nil, err
 	}
 	return &role{agent: agent, roles: roles, command: d.TokenCommand,
-		tokens: &Tokens{Cluster: roles.Hub.Name, Region: roles.Hub.Region, RoleARN: roles.HubRoleARN()}}, nil
+		tokens: &Tokens{Cluster: roles.Hub.Name, Region: roles.Hub.Region, OwnRegion: roles.Managed.Region,
+			RoleARN: roles.HubRoleARN()}}, nil
 }
 
 // Find implements identity.Driver. What the tokens are for is in the kubeconfig.

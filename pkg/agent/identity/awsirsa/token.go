@@ -4,6 +4,7 @@
 package awsirsa
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -41,7 +42,11 @@ const (
 // Tokens makes tokens for an EKS cluster. A token is a presigned request to STS that asks who the signer is. EKS sends it
 // off.
 type Tokens struct {
+	// Cluster and Region are the hub's.
 	Cluster, Region string
+	// OwnRegion is whose STS is asked when AWS's configuration (AWS_REGION, AWS_DEFAULT_REGION, a profile) names no region. Without one
+	// it is Region. A cluster without a way out may reach no STS but that of its own region.
+	OwnRegion string
 	// RoleARN is the role that the token is for; without one it is for the process's own.
 	RoleARN string
 
@@ -109,7 +114,7 @@ func (e *Tokens) sign(ctx context.Context) (url string, until time.Time, err err
 
 // setup finds the process's own credentials as AWS's tools do; in EKS those of the service account (IRSA).
 func (e *Tokens) setup(ctx context.Context) error {
-	c, err := config.LoadDefaultConfig(ctx, config.WithRegion(e.Region))
+	c, err := config.LoadDefaultConfig(ctx, config.WithDefaultRegion(cmp.Or(e.OwnRegion, e.Region)))
 	if err == nil {
 		_, err = c.Credentials.Retrieve(ctx)
 	}
@@ -126,7 +131,9 @@ func (e *Tokens) setup(ctx context.Context) error {
 		})
 		c.Credentials = aws.NewCredentialsCache(role, func(o *aws.CredentialsCacheOptions) { o.ExpiryWindow = tokenMargin })
 	}
-	e.credentials, e.client = c.Credentials, sts.NewPresignClient(sts.NewFromConfig(c))
+	e.credentials, e.client = c.Credentials, sts.NewPresignClient(sts.NewFromConfig(c, func(o *sts.Options) {
+		o.Region = e.Region // EKS sends it off there
+	}))
 	return nil
 }
 

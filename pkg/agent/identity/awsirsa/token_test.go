@@ -38,7 +38,8 @@ const (
 type fakeSTS struct {
 	mu      sync.Mutex
 	asked   []url.Values
-	refuse  string // the code of the error to answer
+	regions []string // that they were signed for
+	refuse  string   // the code of the error to answer
 	clock   time.Duration
 	expires time.Time
 }
@@ -61,6 +62,7 @@ func (f *fakeSTS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.mu.Unlock()
 	_ = r.ParseForm() // what is missing is seen by the test
 	f.asked = append(f.asked, r.Form)
+	f.regions = append(f.regions, regionIn(r.Header.Get("Authorization")))
 	w.Header().Set("Date", time.Now().Add(f.clock).UTC().Format(http.TimeFormat))
 	if f.refuse != "" {
 		w.WriteHeader(http.StatusForbidden)
