@@ -321,9 +321,11 @@ func (d *Driver) Revoke(ctx context.Context, cluster string, rec driver.Record) 
 	// Access is taken also while IAM does not answer.
 	role, roleErr := d.getRole(ctx, g)
 	mine := roleErr == nil && role != nil && g.owns("", role.tags) == nil
-	err = d.removeAccess(ctx, g, g.access, mine)
+	again, err := d.removeAccess(ctx, g, g.access, mine)
 	if err == nil {
-		err = d.removeAccess(ctx, g, g.former, mine)
+		var former bool
+		former, err = d.removeAccess(ctx, g, g.former, mine)
+		again = again || former
 	}
 	switch {
 	case err != nil:
@@ -333,8 +335,15 @@ func (d *Driver) Revoke(ctx context.Context, cluster string, rec driver.Record) 
 	case role == nil && d.settle.unseen(g):
 		return fmt.Errorf("IAM does not show the role %s, but may soon show one that was made a moment ago: looking again", g.HubRole())
 	case mine:
-		return d.deleteRole(ctx, g, role)
+		if err := d.deleteRole(ctx, g, role); err != nil {
+			return err
+		}
 	}
-	d.settle.forget(g)
+	if again {
+		return fmt.Errorf("EKS does not show the access entry of %s, but may soon show one that was made a moment ago: looking again", g.HubRole())
+	}
+	if !mine {
+		d.settle.forget(g)
+	}
 	return nil
 }

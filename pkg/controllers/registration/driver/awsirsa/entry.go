@@ -71,12 +71,20 @@ func ofEarlierRole(entry *ekstypes.AccessEntry, r *role) bool {
 	return entry.CreatedAt != nil && entry.CreatedAt.Before(r.created)
 }
 
-func (d *Driver) removeEntry(ctx context.Context, g grant) error {
+// removeEntry says whether it has to be called again, because an entry may be there that EKS does not show yet.
+func (d *Driver) removeEntry(ctx context.Context, g grant) (again bool, err error) {
 	entry, err := d.getEntry(ctx, g)
-	if err != nil || entry == nil || g.ownsEntry(entry) != nil {
-		return err
+	if err != nil || entry == nil {
+		return err == nil && d.settle.unseenEntry(g), err
 	}
-	return d.deleteEntry(ctx, g)
+	if g.ownsEntry(entry) != nil {
+		return false, nil
+	}
+	err = d.deleteEntry(ctx, g)
+	if err == nil {
+		d.settle.entryDeleted(g)
+	}
+	return false, err
 }
 
 // ownsEntry is nil for the entry of this cluster of this hub: by its tags or, where it has not both of them, by its user
@@ -139,6 +147,7 @@ func (d *Driver) tryCreateEntry(ctx context.Context, g grant, tags map[string]st
 		Username: aws.String(entryUser(g.cluster)), KubernetesGroups: entryGroups(g.cluster), Tags: tags,
 	})
 	if err == nil {
+		d.settle.entered(g)
 		return nil
 	}
 	wrapped := awsError("EKS CreateAccessEntry "+g.HubRole(), err)

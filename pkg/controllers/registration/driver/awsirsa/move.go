@@ -58,15 +58,15 @@ func (d *Driver) ensureAccess(ctx context.Context, g grant, r *role, fresh bool)
 	return d.ensureEntry(ctx, g, r, fresh)
 }
 
-// removeAccess keeps a role out that was let in so, if it was.
-func (d *Driver) removeAccess(ctx context.Context, g grant, access Access, mine bool) error {
+// removeAccess keeps a role out that was let in so, if it was. Again says that it has to be called again.
+func (d *Driver) removeAccess(ctx context.Context, g grant, access Access, mine bool) (again bool, err error) {
 	switch access {
 	case AWSAuth:
-		return d.removeMapping(ctx, g, mine)
+		return false, d.removeMapping(ctx, g, mine)
 	case AccessEntry:
 		return d.removeEntry(ctx, g)
 	}
-	return nil
+	return false, nil
 }
 
 // leaveFormer takes the former access away, once the role has had its new one for long enough.
@@ -78,7 +78,7 @@ func (d *Driver) leaveFormer(ctx context.Context, g grant) error {
 		g.note(fmt.Sprintf("It is let in by %s now. Its access by %s is removed at the next check", g.access, g.former))
 		return nil
 	}
-	if err := d.removeAccess(ctx, g, g.former, true); err != nil {
+	if _, err := d.removeAccess(ctx, g, g.former, true); err != nil {
 		return err
 	}
 	d.settle.leave(g)

@@ -269,6 +269,35 @@ func TestRevoke_OfARoleThatCannotBeSeenYetIsTriedAgain(t *testing.T) {
 	f.mustBeEmpty(t)
 }
 
+// EKS may not show an entry that was made a moment ago. The role goes at once, and the entry when it shows.
+func TestRevoke_OfAnEntryThatCannotBeSeenYetIsTriedAgain(t *testing.T) {
+	for name, sameProcess := range map[string]bool{"by the process that made it": true, "by another": false} {
+		t.Run(name, func(t *testing.T) {
+			f := newHubAWS(t)
+			d, clk := newDriver(t, f, Config{})
+			rec := f.plan(d, "c", arn1)
+			f.SetLag(fakeaws.Lag{Entries: fakeaws.Delay{Reads: 2}})
+			mustGrant(t, d, "c", rec)
+			if !sameProcess {
+				d, clk = newDriver(t, f, Config{})
+				d.settle = newSettling(clk)
+			}
+			if err := d.Revoke(t.Context(), "c", rec); err == nil || errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "may soon show one") {
+				t.Errorf("got %v", err)
+			}
+			if _, there := f.role(); there {
+				t.Error("the role is left until the entry shows")
+			}
+			for range 3 {
+				_ = d.Revoke(t.Context(), "c", rec)
+			}
+			f.mustBeEmpty(t)
+			clk.pass(2 * settleTime)
+			mustRevoke(t, d, "c", rec)
+		})
+	}
+}
+
 // A process does not know what the one before it made a moment ago, and IAM may not show.
 func TestRevoke_ByANewProcessLeavesNothingThatIAMDoesNotShowYet(t *testing.T) {
 	f := newHubAWS(t)

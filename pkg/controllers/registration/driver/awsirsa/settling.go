@@ -24,6 +24,8 @@ type settling struct {
 	roles map[settlingKey]*settlingRole
 	gones map[string]time.Time
 	moves map[settlingKey]*settlingMove
+	// entries are when access entries have been made.
+	entries map[settlingKey]time.Time
 }
 
 // settlingKey has the cluster: another that claims the same role must not profit from what is known of it.
@@ -38,7 +40,7 @@ type settlingRole struct {
 
 func newSettling(clock clock.PassiveClock) *settling {
 	return &settling{clock: clock, started: clock.Now(), roles: map[settlingKey]*settlingRole{}, gones: map[string]time.Time{},
-		moves: map[settlingKey]*settlingMove{}}
+		moves: map[settlingKey]*settlingMove{}, entries: map[settlingKey]time.Time{}}
 }
 
 func keyOf(g grant) settlingKey { return settlingKey{role: g.HubRole(), cluster: g.cluster} }
@@ -87,6 +89,31 @@ func (s *settling) unseen(g grant) bool {
 	return s.clock.Since(made) <= settleTime
 }
 
+// entered says that the role's access entry has been made, and unseenEntry that one that EKS denies may be there nevertheless.
+func (s *settling) entered(g grant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweep()
+	s.entries[keyOf(g)] = s.clock.Now()
+}
+
+// entryDeleted says that it has been deleted.
+func (s *settling) entryDeleted(g grant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.entries[keyOf(g)] = time.Time{}
+}
+
+func (s *settling) unseenEntry(g grant) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	made, ok := s.entries[keyOf(g)]
+	if !ok {
+		made = s.started
+	}
+	return s.clock.Since(made) <= settleTime
+}
+
 // deleted says that the role with the ID has been deleted.
 func (s *settling) deleted(g grant, id string) {
 	s.mu.Lock()
@@ -115,12 +142,17 @@ func (s *settling) forget(g grant) {
 // sweep drops what has settled, when there is much of it.
 func (s *settling) sweep() {
 	const many = 1000
-	if len(s.roles)+len(s.gones) < many {
+	if len(s.roles)+len(s.gones)+len(s.entries) < many {
 		return
 	}
 	for key, r := range s.roles {
 		if s.clock.Since(r.made) > settleTime {
 			delete(s.roles, key)
+		}
+	}
+	for key, at := range s.entries {
+		if s.clock.Since(at) > settleTime {
+			delete(s.entries, key)
 		}
 	}
 	for id, at := range s.gones {
