@@ -5,6 +5,7 @@ package sets
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,6 +46,13 @@ func TestGrant_GivesTheRightsOfASetUntilItIsGone(t *testing.T) {
 	harness.Contains(t, plugin.Must(t, "grant", set, "--role", "viewer", "--user", who), "is given to user "+who)
 	becomes("the viewer sees the set", true, func() error { return sees(set) })
 	harness.WantForbidden(t, sees(other))
+	mine, foreign := harness.Unique("cluster"), harness.Unique("cluster")
+	harness.NewManagedCluster(t, mine, map[string]string{harness.SetLabel: set})
+	harness.NewManagedCluster(t, foreign, map[string]string{harness.SetLabel: other})
+	harness.Eventually(t, "the viewer lists the clusters of the set, and no others", func(context.Context) (bool, error) {
+		out, _, err := plugin.Run(t, "get", "clusters", "-o", "name", "--as", who)
+		return harness.Holds(err == nil && strings.TrimSpace(out) == "managedcluster.cluster.open-cluster-management.io/"+mine, out)
+	})
 	harness.WantForbidden(t, makes(harness.Unique("cluster"), set))
 
 	plugin.Must(t, "grant", set, "--role", "admin", "--user", who)
