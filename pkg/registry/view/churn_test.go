@@ -174,9 +174,10 @@ func TestWatch_WhoeverReconnectsAnywhereMissesNothing(t *testing.T) {
 	}
 	for _, who := range []user.Info{admin, someone("cid"), someone("dan"), someone("eve"), someone("fay")} {
 		add(clusters, who)
+	}
+	for _, who := range []user.Info{someone("cid"), someone("dan")} {
 		add(clusters, who, byLabels("k0=v1"))
 		add(clusters, who, byFields("metadata.name=c1"))
-		add(clusters, who, byFields("metadata.name=c3"))
 	}
 	for _, who := range []user.Info{admin, someone("ann"), someone("bob")} {
 		members, sets := []registry{firstMembers, secondMembers}, []registry{firstSets, secondSets}
