@@ -194,6 +194,7 @@ func TestDifferences_FindARuleMoreAndARuleLess(t *testing.T) {
 		"auto-approval":            {"hub-controller-manager", "auto-approval", components["auto-approval"]},
 		"leftovers":                {"hub-controller-manager", "leftovers", components["leftovers"]},
 		"aws-auth":                 {"hub-controller-manager", "aws-auth", components["aws-auth"]},
+		"per-cluster-roles":        {"hub-controller-manager", "per-cluster-roles", components["per-cluster-roles"]},
 	} {
 		want := stated(rights[test.account], test.component)
 		tried := 0

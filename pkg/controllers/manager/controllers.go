@@ -14,6 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterscheduler"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/unattendedclusters"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clusteracceptance"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clusteravailability"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/csr"
 	"github.com/clusterhub/clusterhub/pkg/controllers/sets/clustersetbinding"
@@ -44,6 +45,7 @@ func (c *controllers) all() []entry {
 		{accessControllers, a.runs(schedulerController), clusterscheduler.Controller(scheduling)},
 		{accessControllers, a.runs(accessRequestController), a.Requests.Controller(
 			accessrequest.Options{Policy: scheduling.Policy, PolicyChanges: scheduling.Changes()})},
+		{registrationControllers, registers, r.AgentRoles.Controller()},
 		{registrationControllers, registers, c.acceptance()},
 		{registrationControllers, registers, clusteravailability.Controller()},
 		{registrationControllers, registers, managednamespaces.Controller()},
@@ -53,9 +55,9 @@ func (c *controllers) all() []entry {
 }
 
 func (c *controllers) acceptance() kit.Controller {
-	o := c.Registration.Acceptance
-	o.Drivers, o.AutoApproval = c.drivers, c.FeatureGate.Enabled(ManagedClusterAutoApproval)
-	controller := o.Controller()
+	controller := clusteracceptance.Options{
+		Drivers: c.drivers, AutoApproval: c.FeatureGate.Enabled(ManagedClusterAutoApproval), AgentRoles: c.Registration.AgentRoles,
+	}.Controller()
 	for _, kind := range c.Registration.Kinds {
 		controller.Rights = append(controller.Rights, kind.Rights()...)
 	}

@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clusteracceptance"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/agentroles"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clustercertificates"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/awsirsa"
@@ -53,7 +53,7 @@ type RegistrationOptions struct {
 	DriftCheckInterval time.Duration
 
 	// The flags of single controllers.
-	Acceptance   clusteracceptance.Options
+	AgentRoles   agentroles.Options
 	Leftovers    leftoverclusters.Options
 	Certificates clustercertificates.Options
 }
@@ -64,7 +64,7 @@ func newRegistrationOptions() RegistrationOptions {
 		Drivers: []string{csr.Name}, DriftCheckInterval: time.Hour,
 		// A new driver is one more of these.
 		Kinds: []driver.Kind{byCertificate, awsirsa.NewKind()}, csr: byCertificate,
-		Certificates: clustercertificates.Options{MaxLifetime: 365 * 24 * time.Hour},
+		AgentRoles: agentroles.NewOptions(), Certificates: clustercertificates.Options{MaxLifetime: 365 * 24 * time.Hour},
 	}
 }
 
@@ -72,7 +72,7 @@ func (o *RegistrationOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Drivers, "registration-drivers", o.Drivers,
 		"How clusters may register: "+strings.Join(o.known(), ", ")+", or several of them. Of several that handle a cluster, the "+
 			"first counts. Empty leaves registration to another process.")
-	o.Acceptance.AddFlags(fs)
+	o.AgentRoles.AddFlags(fs)
 	o.Leftovers.AddFlags(fs)
 	o.Certificates.AddFlags(fs)
 	fs.DurationVar(&o.DriftCheckInterval, "drift-check-interval", o.DriftCheckInterval,
@@ -124,6 +124,7 @@ func (o *RegistrationOptions) validate(autoApproval bool) (errs []error) {
 		errs = append(errs, fmt.Errorf("--leftover-ttl and --drift-check-interval must not be below 0, not %s and %s",
 			o.Leftovers.TTL, o.DriftCheckInterval))
 	}
+	errs = append(errs, o.AgentRoles.Validate()...)
 	errs = append(errs, o.Certificates.Validate()...)
 	for _, kind := range o.Kinds {
 		errs = append(errs, kind.Validate(autoApproval)...)

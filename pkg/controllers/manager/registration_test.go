@@ -29,6 +29,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/csr"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // passport is a third driver. Nothing of the others knows of it.
@@ -123,6 +124,9 @@ func TestValidate_OfRegistrationIsOneClearError(t *testing.T) {
 		"a time below 0":                 {args: []string{"--leftover-ttl=-1h"}, want: "--leftover-ttl and --drift-check-interval must not be below 0"},
 		"a tag without a value":          {args: []string{"--aws-resource-tags=team"}, want: `--aws-resource-tags: "team" is not of the form key=value`},
 		"a tag twice":                    {args: []string{"--aws-resource-tags=a=1,a=2"}, want: `--aws-resource-tags: the key "a" is there twice`},
+		"agents' roles of no kind":       {args: []string{"--agent-roles=none"}, want: `--agent-roles must be shared or per-cluster, not "none"`},
+		"a Service without a namespace":  {args: []string{"--hub-apiserver-service=hub-apiserver"}, want: `--hub-apiserver-service must be NAMESPACE/NAME of a Service, not "hub-apiserver"`},
+		"a role for each cluster":        {args: []string{"--agent-roles=per-cluster", "--agents-list-csrs"}},
 		"tags":                           {args: []string{"--aws-resource-tags=a=1,b=x=y"}},
 		"patterns without their gate":    {args: []string{"--auto-approved-arn-patterns=.*"}, want: "--auto-approved-arn-patterns needs --feature-gates=ManagedClusterAutoApproval=true"},
 		"auto approval without its gate": {args: []string{"--auto-approved-csr-identities=joiner"}, want: "--auto-approved-csr-identities needs --feature-gates=ManagedClusterAutoApproval=true"},
@@ -218,7 +222,8 @@ func TestManifests_GrantNoEscalation(t *testing.T) {
 	}
 }
 
-// Whom a policy does not name it does not hold: each is bound, denies, and names a ServiceAccount that there is.
+// Whom a policy does not name it does not hold: each is bound, denies, and names a ServiceAccount that there is, or both groups of all
+// agents.
 func TestManifests_PoliciesAreInForce(t *testing.T) {
 	read := func(file string) string {
 		data, err := os.ReadFile("../../../artifacts/deploy/base/" + file)
@@ -237,6 +242,7 @@ func TestManifests_PoliciesAreInForce(t *testing.T) {
 			accounts["system:serviceaccount:"+account.Namespace+":"+account.Name] = true
 		}
 	}
+	agents := 0
 	named := regexp.MustCompile(`system:serviceaccount:[a-z-]+:[a-z-]+`)
 	for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(read("policies.yaml")), 4096); ; {
 		raw := runtime.RawExtension{}
@@ -259,9 +265,15 @@ func TestManifests_PoliciesAreInForce(t *testing.T) {
 		if len(policy.Spec.MatchConditions) != 1 {
 			t.Fatalf("%s has %d conditions, want one, by the user", policy.Name, len(policy.Spec.MatchConditions))
 		}
-		users := named.FindAllString(policy.Spec.MatchConditions[0].Expression, -1)
-		if len(users) == 0 {
-			t.Errorf("%s names no ServiceAccount", policy.Name)
+		condition := policy.Spec.MatchConditions[0].Expression
+		users := named.FindAllString(condition, -1)
+		ofAgents := strings.Contains(condition, "'"+registration.ManagedClustersGroup+"'") &&
+			strings.Contains(condition, "'"+registration.AWSManagedClustersGroup+"'")
+		if len(users) == 0 && !ofAgents {
+			t.Errorf("%s names no ServiceAccount, nor the agents of all clusters", policy.Name)
+		}
+		if ofAgents {
+			agents++
 		}
 		for _, user := range users {
 			if !accounts[user] {
@@ -269,8 +281,8 @@ func TestManifests_PoliciesAreInForce(t *testing.T) {
 			}
 		}
 	}
-	if len(policies) == 0 {
-		t.Error("there are no policies")
+	if len(policies) == 0 || agents != 2 {
+		t.Errorf("there are %d policies, %d of them about agents", len(policies), agents)
 	}
 	for policy := range policies {
 		if !bound[policy] {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/config"
@@ -98,7 +99,7 @@ func (o *Options) restConfig() (*rest.Config, error) {
 
 func (o *Options) managerOptions() ctrlmanager.Options {
 	scheme := runtime.NewScheme()
-	types := runtime.NewSchemeBuilder(clusterv1.AddToScheme, clusterv1beta2.AddToScheme, authenticationv1.AddToScheme,
+	types := runtime.NewSchemeBuilder(clusterv1.AddToScheme, clusterv1beta2.AddToScheme, apiregistrationv1.AddToScheme, authenticationv1.AddToScheme,
 		certificatesv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, openmcpv1alpha1.AddToScheme, rbacv1.AddToScheme)
 	if err := types.AddToScheme(scheme); err != nil {
 		panic(err) // two types of one name: a mistake in the program

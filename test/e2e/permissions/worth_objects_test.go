@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/agentroles"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -29,10 +30,13 @@ func clusterNamespace(name, cluster string) string {
 	return namespaceOf(name, registration.ClusterNameLabel+": "+cluster, registration.AnnotationMade+": "+cluster)
 }
 
-// labelOf is the label of what belongs to a cluster by its name.
+// labelOf is the label of what belongs to a cluster by its name, or to all.
 func labelOf(name string) string {
 	if cluster, ok := strings.CutPrefix(name, clusterMap); ok {
 		return fmt.Sprintf("%s: %q", registration.ClusterNameLabel, cluster)
+	}
+	if name == agentroles.ClusterRole {
+		return registration.ClusterNameLabel + ": managed-clusters"
 	}
 	return ""
 }
@@ -50,6 +54,15 @@ func clusterBinding(name, role, subject string) string {
 func bindingIn(namespace, name, role, subject string) string {
 	return fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {namespace: %q, name: %q},
 		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %q}, subjects: [%s]}`, namespace, name, role, subject)
+}
+
+// sharedBinding gives the role of all agents to a subject.
+func sharedBinding(subject string) string {
+	return clusterBinding(agentroles.ClusterRole, agentroles.ClusterRole, subject)
+}
+
+func allAgents() string {
+	return asGroup(registration.ManagedClustersGroup) + "," + asGroup(registration.AWSManagedClustersGroup)
 }
 
 // recordOf is what the hub remembers of a cluster.

@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/agentroles"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
@@ -45,8 +46,12 @@ func (w *worth) accept() {
 	as.create(recordOf("c1", "driver: csr, record: '', cluster-uid: a"))
 	// As kube-controller-manager, which this hub is without, makes it in every namespace.
 	w.asAdmin().create(configMap(record.Namespace, "kube-root-ca.crt", "", "ca.crt: a"))
-	as.create(roleOf(clusterMap+"c1", agentRules))
-	as.create(clusterBinding(clusterMap+"c1", clusterMap+"c1", asGroup(registration.ClusterGroup("c1"))+","+asGroup(registration.AWSGroup("c1"))))
+	if w.perCluster {
+		as.create(roleOf(clusterMap+"c1", agentRules))
+		as.create(clusterBinding(clusterMap+"c1", clusterMap+"c1", asGroup(registration.ClusterGroup("c1"))+","+asGroup(registration.AWSGroup("c1"))))
+	} else if err := as.apply(sharedBinding(allAgents())); err != nil {
+		w.Fatal(err)
+	}
 	as.create(bindingIn("c1", clusterMap+"c1:registration", registration.AgentClusterRole, asGroup(registration.ClusterGroup("c1"))))
 	as.create(bindingIn("c1", clusterMap+"c1:work", registration.WorkClusterRole, asGroup(registration.ClusterGroup("c1"))))
 	as.create(leaseOf("c1", registration.LeaseName))
@@ -61,9 +66,10 @@ func (w *worth) accept() {
 // TestWorth_OfHubControllerManager tries what its rights would be good for, if it were held to them by RBAC alone.
 func TestWorth_OfHubControllerManager(t *testing.T) {
 	t.Parallel()
-	w := newWorth(t)
+	w := newWorth(t, agentroles.PerClusterComponent) // with which it may do most
 	w.accept()
 	admin, as := w.asAdmin(), w.as(managerSA)
+	admin.create(sharedBinding(allAgents()))
 	admin.create(namespaceOf("team", "", ""))
 	admin.create(namespaceOf("adopted", registration.ClusterNameLabel+": adopted", ""))
 	admin.create(roleOf(clusterMap+"c2", ""))
@@ -100,6 +106,16 @@ func TestWorth_OfHubControllerManager(t *testing.T) {
 		"change a binding of others":         as.patch(clusterBinding("clusterhub:members-viewer", "", ""), `{"metadata":{"labels":{"a":"b"}}}`),
 		"delete a binding of others":         as.delete(clusterBinding("team", "", "")),
 		"delete one of Kubernetes":           as.delete(clusterBinding("cluster-admin", "", "")),
+		"bind the role of all to a friend":   as.apply(sharedBinding(asUser("eve"))),
+		"… to a friend, too":                 as.apply(sharedBinding(allAgents() + "," + asUser("eve"))),
+		"… to one cluster":                   as.apply(sharedBinding(asGroup(registration.ClusterGroup("c1")))),
+		"… to whoever is logged in":          as.apply(sharedBinding(asGroup("system:authenticated"))),
+		"bind another role by its name":      as.apply(clusterBinding(agentroles.ListCSRsClusterRole, "clusterhub:cluster-provider", allAgents())),
+		"be an admin by its name":            as.apply(clusterBinding(agentroles.ListCSRsClusterRole, "cluster-admin", allAgents())),
+		"bind it by another name":            as.create(clusterBinding("team-2", agentroles.ClusterRole, allAgents())),
+		"bind it in a namespace":             as.create(bindingIn("team", "team-2", agentroles.ClusterRole, asUser("eve"))),
+		"change the role of all agents":      as.patch(roleOf(agentroles.ClusterRole, ""), `{"rules":null}`),
+		"delete it":                          as.delete(roleOf(agentroles.ClusterRole, "")),
 		"delete the shared role":             as.delete(roleOf(registration.AgentClusterRole, "")),
 		"delete a role of Kubernetes":        as.delete(roleOf("cluster-admin", "")),
 		"change the shared role":             as.patch(roleOf(registration.WorkClusterRole, ""), `{"metadata":{"labels":{"a":"b"}}}`),
@@ -175,6 +191,8 @@ func TestWorth_OfHubControllerManager(t *testing.T) {
 		"remember what it granted":       as.patch(recordOf("c1", ""), `{"data":{"granted":"now"}}`),
 		"forget a cluster":               as.delete(recordOf("c1", "")),
 		"forget what an older hub wrote": as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"annotations":{"registration.clusterhub.dev/driver":null}}}`),
+		"let all agents in":              as.apply(sharedBinding(allAgents())),
+		"shut all agents out":            as.delete(sharedBinding(allAgents())),
 		"delete a cluster's role":        as.delete(roleOf(clusterMap+"c1", "")),
 		"its binding":                    as.delete(clusterBinding(clusterMap+"c1", "", "")),
 		"the agents' bindings":           as.delete(bindingIn("c1", clusterMap+"c1:work", "", "")),
@@ -207,7 +225,7 @@ func (w *worth) request(name, cluster string, subject pkix.Name) string {
 // TestWorth_OfHubCertificateApprover approves what it should not, and uses what it holds without a use for it.
 func TestWorth_OfHubCertificateApprover(t *testing.T) {
 	t.Parallel()
-	w := newWorth(t)
+	w := newWorth(t, agentroles.PerClusterComponent)
 	w.accept()
 	as := w.as(approverSA)
 	subject := pkix.Name{CommonName: "system:kube-controller-manager"}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/agentroles"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/pkg/registration"
@@ -44,6 +45,8 @@ type worth struct {
 	hub   *localhub.Hub
 	admin kubernetes.Interface
 	users map[string]identity
+	// perCluster says that each cluster has a role of its own.
+	perCluster bool
 }
 
 type identity struct {
@@ -52,10 +55,13 @@ type identity struct {
 	client client.Client
 }
 
-func newWorth(t *testing.T) *worth {
+func newWorth(t *testing.T, components ...string) *worth {
 	t.Helper()
-	h := harness.OwnHub(t, func(c *localhub.Config) { c.WithoutHubControllerManager, c.WithoutKubeControllerManager = true, true })
-	w := &worth{T: t, hub: h, admin: harness.Kube(t, h.AdminConfig()), users: map[string]identity{}}
+	h := harness.OwnHub(t, func(c *localhub.Config) {
+		c.WithoutHubControllerManager, c.WithoutKubeControllerManager, c.Components = true, true, components
+	})
+	w := &worth{T: t, hub: h, admin: harness.Kube(t, h.AdminConfig()), users: map[string]identity{},
+		perCluster: slices.Contains(components, agentroles.PerClusterComponent)}
 	for name, namespace := range map[string]string{
 		apiserverSA: "clusterhub-system", managerSA: "clusterhub-system", approverSA: "clusterhub-system", providerSA: "openmcp-system",
 	} {
@@ -147,6 +153,16 @@ func (a actor) create(manifest string) error {
 		options = append(options, client.DryRunAll)
 	}
 	return a.Create(a.Context(), a.object(manifest), options...)
+}
+
+// apply is for those who may make an object of one name only.
+func (a actor) apply(manifest string) error {
+	a.Helper()
+	options := []client.ApplyOption{client.FieldOwner("test"), client.ForceOwnership}
+	if a.dry {
+		options = append(options, client.DryRunAll)
+	}
+	return a.Apply(a.Context(), client.ApplyConfigurationFromUnstructured(a.object(manifest)), options...)
 }
 
 func (a actor) patch(manifest, body string) error {
@@ -261,22 +277,31 @@ func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
 		{"delete", clusters + "/managedclusters/", "", "c1"}:                             nil,
 		{"create", clusters + "/managedclusters/label", "", harness.SetLabel + ":prod"}:  nil,
 		{"create", clusters + "/managedclustersets/bind", "", "prod"}:                    nil,
-		{"update", clusters + "/managedclusters/", "", "c2"}:                             {managerSA},
-		{"update", clusters + "/managedclusters/", "", "c1"}:                             {managerSA, hubAgent},
-		{"create", openmcp + "/accessrequests/", "default", ""}:                          nil,
-		{"create", openmcp + "/accessrequests/token", "default", "a"}:                    nil,
-		{"access", openmcp + "/clusters/", "default", "a"}:                               nil,
-		{"patch", openmcp + "/accessrequests/status", "default", "a"}:                    {managerSA, providerSA},
-		{"patch", openmcp + "/accessrequests/", "default", "a"}:                          {managerSA, providerSA},
+		// The front lets all agents through to hub-apiserver, which refuses: see TestWorth_OfAnAgent.
+		{"update", clusters + "/managedclusters/", "", "c2"}:          {hubAgent},
+		{"update", clusters + "/managedclusters/", "", "c1"}:          {hubAgent},
+		{"update", clusters + "/managedclusters/status", "", "c2"}:    {hubAgent},
+		{"patch", clusters + "/managedclusters/", "", "c2"}:           {managerSA},
+		{"create", openmcp + "/accessrequests/", "default", ""}:       nil,
+		{"create", openmcp + "/accessrequests/token", "default", "a"}: nil,
+		{"access", openmcp + "/clusters/", "default", "a"}:            nil,
+		{"patch", openmcp + "/accessrequests/status", "default", "a"}: {managerSA, providerSA},
+		{"patch", openmcp + "/accessrequests/", "default", "a"}:       {managerSA, providerSA},
 
 		// What policies hold to its task.
 		{"approve", certificates + "/signers/", "", registration.SignerName}:                {approverSA},
 		{"update", certificates + "/certificatesigningrequests/approval", "", "a"}:          {approverSA},
-		{"create", certificates + "/certificatesigningrequests/", "", ""}:                   {managerSA, hubAgent, bootstrap},
-		{"create", rbac + "/clusterrolebindings/", "", ""}:                                  {managerSA},
+		{"create", certificates + "/certificatesigningrequests/", "", ""}:                   {hubAgent, bootstrap},
+		{"list", certificates + "/certificatesigningrequests/", "", ""}:                     {approverSA},
+		{"create", rbac + "/clusterrolebindings/", "", ""}:                                  nil,
+		{"patch", rbac + "/clusterrolebindings/", "", "a"}:                                  nil,
+		{"create", rbac + "/clusterrolebindings/", "", agentroles.ClusterRole}:              {managerSA},
+		{"delete", rbac + "/clusterrolebindings/", "", "a"}:                                 {managerSA},
+		{"bind", rbac + "/clusterroles/", "", agentroles.ClusterRole}:                       {managerSA},
 		{"create", rbac + "/rolebindings/", "kube-system", ""}:                              {managerSA},
-		{"create", rbac + "/clusterroles/", "", ""}:                                         {managerSA},
-		{"patch", rbac + "/clusterroles/", "", "a"}:                                         {managerSA},
+		{"create", rbac + "/clusterroles/", "", ""}:                                         nil,
+		{"patch", rbac + "/clusterroles/", "", "a"}:                                         nil,
+		{"delete", rbac + "/clusterroles/", "", "a"}:                                        {managerSA},
 		{"patch", "/configmaps/", record.Namespace, "c1"}:                                   {managerSA, approverSA},
 		{"create", "/configmaps/", record.Namespace, ""}:                                    {managerSA},
 		{"delete", "/configmaps/", record.Namespace, "c1"}:                                  {managerSA},

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/agentroles"
 	clusterclient "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/pkg/registration"
@@ -97,6 +98,17 @@ func TestRegistration_ByCertificate(t *testing.T) {
 	who := harness.Must(harness.Kube(t, identity).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{}))(t)
 	if got := who.Status.UserInfo; !strings.HasPrefix(got.Username, registration.ClusterUser(m.name, "")) {
 		t.Errorf("the agent is %+v", got)
+	}
+
+	// It has its rights by the role of all agents, and none of its own.
+	harness.Must(hubKube.RbacV1().ClusterRoleBindings().Get(t.Context(), agentroles.ClusterRole, metav1.GetOptions{}))(t)
+	for what, err := range map[string]error{
+		"role":    harness.ErrorOf(hubKube.RbacV1().ClusterRoles().Get(t.Context(), registration.ClusterRole(m.name), metav1.GetOptions{})),
+		"binding": harness.ErrorOf(hubKube.RbacV1().ClusterRoleBindings().Get(t.Context(), registration.ClusterRole(m.name), metav1.GetOptions{})),
+	} {
+		if !apierrors.IsNotFound(err) {
+			t.Errorf("its own %s: %v, want none", what, err)
+		}
 	}
 
 	// It is itself, and nobody else.

@@ -44,9 +44,16 @@ func (r *Reconciler) accept(ctx context.Context, cluster *clusterv1.ManagedClust
 	if err := r.ensureRights(ctx, cluster); err != nil {
 		return err
 	}
+	again, err := r.leaveOwnRole(ctx, cluster.Name)
+	if err != nil {
+		return err
+	}
 	note, next, err := r.grant(ctx, cluster, kept)
 	if err != nil {
 		return err
+	}
+	if again > 0 && (next == 0 || again < next) {
+		next = again
 	}
 	message := registration.MessageAccepted
 	for _, note := range []string{note, r.changed(cluster, record.Of(kept))} {
@@ -73,7 +80,7 @@ func (r *Reconciler) pin(ctx context.Context, cluster *clusterv1.ManagedCluster)
 	pinned := record.Of(kept)
 	older := false
 	if kept == nil {
-		older, err = r.move(ctx, cluster.Name)
+		older, err = r.copy(ctx, cluster.Name)
 	}
 	if err == nil && (older || kept != nil && (pinned.Granted.IsZero() || pinned.UID != cluster.UID || pinned.Revoking)) {
 		// A driver is going to be called, for which the cache may be too old.
@@ -88,7 +95,7 @@ func (r *Reconciler) pin(ctx context.Context, cluster *clusterv1.ManagedCluster)
 		if err := r.beginRevocation(ctx, kept); err != nil {
 			return nil, record.Record{}, err
 		}
-		if err := r.reduceRole(ctx, cluster.Name); err != nil {
+		if err := r.denyOwnRole(ctx, cluster.Name); err != nil {
 			return nil, record.Record{}, err
 		}
 		if err := r.revoke(ctx, cluster.Name, kept); err != nil {

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/agentroles"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -25,9 +26,9 @@ import (
 // The rules and subjects are those of upstream, with the right to leave, and without the right to see the requests of
 // others.
 func TestAccept_GivesWhatUpstreamGives(t *testing.T) {
-	f := newFixture(t, newCluster("c1"))
+	f := newFixture(t, newCluster("c1")).use(agentroles.PerCluster)
 	f.settle("c1")
-	if diff := cmp.Diff(everything, f.has()); diff != "" {
+	if diff := cmp.Diff(f.want(everything), f.has()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	const group = "cluster.open-cluster-management.io"
@@ -74,7 +75,7 @@ func TestAccept_GivesWhatUpstreamGives(t *testing.T) {
 		t.Errorf("events %q", got)
 	}
 	// For upstream's agents; and the next process, without the flag, takes it back.
-	f.process.AgentsListCSRs = true
+	f.process.AgentRoles.ListCSRs = true
 	f.settle("c1")
 	if got := f.role("c1").Rules[0].Verbs; !slices.Equal(got, []string{"create", "get", "list", "watch"}) {
 		t.Errorf("agents that may list requests have %v", got)
@@ -87,13 +88,15 @@ func TestAccept_GivesWhatUpstreamGives(t *testing.T) {
 }
 
 func TestAccept_ASecondLookDoesNothing(t *testing.T) {
-	f := newFixture(t, newCluster("c1"))
-	f.settle("c1")
-	for range 3 {
-		f.effects = nil
-		f.restart()
-		if _, err := f.reconcile("c1"); err != nil || len(f.effects) != 0 {
-			t.Errorf("%v, effects %q", err, f.effects)
+	for _, mode := range modes {
+		f := newFixture(t, newCluster("c1")).use(mode)
+		f.settle("c1")
+		for range 3 {
+			f.effects = nil
+			f.restart()
+			if _, err := f.reconcile("c1"); err != nil || len(f.effects) != 0 {
+				t.Errorf("%s: %v, effects %q", mode, err, f.effects)
+			}
 		}
 	}
 }
@@ -113,7 +116,7 @@ func TestNeverAccepted_NothingIsMade(t *testing.T) {
 
 // What others change is set right, by the events that it causes.
 func TestAccept_RepairsWhatIsChanged(t *testing.T) {
-	f := newFixture(t, newCluster("c1"))
+	f := newFixture(t, newCluster("c1")).use(agentroles.PerCluster)
 	f.settle("c1")
 	role, binding := f.role("c1"), roleBindings("c1")[0]
 	role.Rules = nil
@@ -131,7 +134,7 @@ func TestAccept_RepairsWhatIsChanged(t *testing.T) {
 		}
 	}
 	f.settle("c1")
-	if diff := cmp.Diff(everything, f.has()); diff != "" {
+	if diff := cmp.Diff(f.want(everything), f.has()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if err := f.client.Get(t.Context(), client.ObjectKeyFromObject(global), global); err != nil || global.RoleRef.Name != registration.ClusterRole("c1") {

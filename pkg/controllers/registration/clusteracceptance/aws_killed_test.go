@@ -46,7 +46,7 @@ var lives = map[string]struct {
 	},
 	"delete while it is accepted": {
 		func(f *awsFixture) {
-			f.killAfter = 9 // the role has been made, and is all that has
+			f.killAfter = 7 // the role has been made, and is all that has
 			_, _ = f.reconcile("c1")
 			f.restart()
 			if got := f.inAWS(); !slices.Equal(got, []string{"role of c1 with 0 policies"}) {

@@ -6,7 +6,6 @@ package clusteracceptance
 import (
 	"context"
 
-	"github.com/spf13/pflag"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,16 +15,10 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/agentroles"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
-
-// AddFlags adds the flags of the controller.
-func (o *Options) AddFlags(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.AgentsListCSRs, "agents-list-csrs", o.AgentsListCSRs,
-		"Let the agents of accepted clusters list and watch all certificate requests of the hub. Open Cluster Management's agents "+
-			"do so, hub-agent does not.")
-}
 
 // Controller is what the manager knows of it.
 func (o Options) Controller() kit.Controller {
@@ -40,8 +33,10 @@ func (o Options) Controller() kit.Controller {
 		kit.On(coordinationv1.SchemeGroupVersion, "leases", "list", "watch", "create"),
 		kit.On(coordinationv1.SchemeGroupVersion, "leases", "get", "patch", "delete").Named(registration.LeaseName),
 		kit.On(corev1.SchemeGroupVersion, "configmaps", "get", "list", "watch", "create", "patch", "delete").In(record.Namespace),
-		kit.On(rbac, "clusterroles", "get", "list", "watch", "create", "patch", "delete"),
-		kit.On(rbac, "clusterrolebindings", "get", "list", "watch", "create", "patch", "delete"),
+		kit.On(rbac, "clusterroles", "get", "list", "watch", "delete"),
+		kit.On(rbac, "clusterrolebindings", "get", "list", "watch", "delete"),
+		kit.On(rbac, "clusterroles", "create", "patch").By(agentroles.PerClusterComponent),
+		kit.On(rbac, "clusterrolebindings", "create", "patch").By(agentroles.PerClusterComponent),
 		kit.On(rbac, "rolebindings", "get", "list", "watch", "create", "patch", "delete"),
 		// Their names are known, so they need not be held.
 		kit.On(rbac, "clusterroles", "bind").Named(registration.AgentClusterRole, registration.WorkClusterRole, registration.InspectorClusterRole),
@@ -53,6 +48,9 @@ func (o Options) Controller() kit.Controller {
 
 // handedOn are the rights of those who write the ClusterRoles of accepted clusters.
 func handedOn() []kit.Right {
-	r := &Reconciler{Options: Options{AgentsListCSRs: true}}
-	return kit.HandedOn(r.acceptedRules(""))
+	rights := kit.HandedOn(append(agentroles.Rules(""), agentroles.ListCSRsRules()...))
+	for i := range rights {
+		rights[i] = rights[i].By(agentroles.PerClusterComponent)
+	}
+	return rights
 }

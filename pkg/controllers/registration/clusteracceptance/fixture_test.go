@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/agentroles"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
@@ -105,18 +106,19 @@ type fixture struct {
 	// drivers are those of a new process, only the cloud unless a test says otherwise.
 	drivers func() driver.Drivers
 	process *Reconciler
-	// autoApproval is the option of a new process.
+	// autoApproval and roles are options of a new process.
 	autoApproval bool
+	roles        agentroles.Options
 }
 
 var start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func newFixture(t *testing.T, objs ...client.Object) *fixture {
 	t.Helper()
-	f := &fixture{T: t, clock: clocktesting.NewFakePassiveClock(start), killAfter: -1}
+	f := &fixture{T: t, clock: clocktesting.NewFakePassiveClock(start), killAfter: -1, roles: agentroles.NewOptions()}
 	f.cloud = &cloud{f: f, name: "cloud", granted: map[string]driver.Record{}, grants: map[string]int{}}
 	f.drivers = func() driver.Drivers { return driver.Drivers{f.cloud} }
-	f.client = fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(objs...).
+	f.client = fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(objs...).WithObjects(sharedRole(), sharedBinding()).
 		WithStatusSubresource(&clusterv1.ManagedCluster{}).WithInterceptorFuncs(f.interceptors()).
 		WithIndex(&clusterv1.ManagedCluster{}, byIdentity, f.claimed).WithIndex(&corev1.ConfigMap{}, byIdentity, f.claimed).
 		WithIndex(&rbacv1.ClusterRole{}, byIdentity, f.claimed).Build()
@@ -141,7 +143,9 @@ func newScheme(t *testing.T) *runtime.Scheme {
 func (f *fixture) restart() {
 	f.dead, f.killAfter = false, -1
 	f.events = events.NewFakeRecorder(10_000)
-	f.process = newReconciler(f.client, f.client, f.events, f.clock, Options{Drivers: f.drivers(), AutoApproval: f.autoApproval})
+	f.process = newReconciler(f.client, f.client, f.events, f.clock, Options{
+		Drivers: f.drivers(), AutoApproval: f.autoApproval, AgentRoles: f.roles,
+	})
 }
 
 // effect does something that lasts, unless the process is dead. It dies right after the last effect that it lives for.
@@ -316,6 +320,9 @@ func (f *fixture) has() []string {
 		}
 		err := meta.EachListItem(list, func(item runtime.Object) error {
 			obj := item.(client.Object)
+			if obj.GetName() == agentroles.ClusterRole {
+				return nil // it is there for all clusters
+			}
 			text := strings.TrimPrefix(fmt.Sprintf("%T", obj), "*v1.") + " " + client.ObjectKeyFromObject(obj).String()
 			switch obj := obj.(type) {
 			case *rbacv1.ClusterRole:

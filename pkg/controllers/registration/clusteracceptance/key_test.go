@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/agentroles"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -130,7 +131,7 @@ func TestAccept_NotWithMoreRequestersThanAreKept(t *testing.T) {
 
 // By an aggregation rule others would write the rules, and the policy on the hub lets no role pass that has one.
 func TestAccept_TakesAForeignAggregationRuleAway(t *testing.T) {
-	f := newFixture(t, newCluster("c1"))
+	f := newFixture(t, newCluster("c1")).use(agentroles.PerCluster)
 	f.settle("c1")
 	role := f.role("c1")
 	role.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{}}}

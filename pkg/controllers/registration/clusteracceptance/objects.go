@@ -6,7 +6,6 @@ package clusteracceptance
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,54 +19,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// acceptedRules are what the agents of an accepted cluster may do outside of its namespace. RBAC cannot narrow list to the
-// requests of one cluster, and hub-agent gets the one that it has made by its name.
-func (r *Reconciler) acceptedRules(cluster string) []rbacv1.PolicyRule {
-	onRequests := []string{"create", "get"}
-	if r.AgentsListCSRs {
-		onRequests = append(onRequests, "list", "watch")
-	}
-	return []rbacv1.PolicyRule{
-		{
-			APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"},
-			Verbs: onRequests,
-		},
-		{
-			APIGroups: []string{registration.RegisterGroup}, Resources: []string{"managedclusters/clientcertificates"},
-			Verbs: []string{"renew"},
-		},
-		{
-			APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, ResourceNames: []string{cluster},
-			Verbs: []string{"get", "list", "update", "watch"},
-		},
-		{
-			APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters/status"}, ResourceNames: []string{cluster},
-			Verbs: []string{"patch", "update"},
-		},
-		// To leave, which is not to accept.
-		{
-			APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters/leave"}, ResourceNames: []string{cluster},
-			Verbs: []string{"update"},
-		},
-	}
-}
-
-// deniedRules leave it to the agents of a denied cluster to see that it is.
-func deniedRules(cluster string) []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{{
-		APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, ResourceNames: []string{cluster},
-		Verbs: []string{"get", "list", "watch"},
-	}}
-}
-
 func objectMeta(cluster, namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: namespace, Name: name, Labels: map[string]string{registration.ClusterNameLabel: cluster},
 	}
-}
-
-func clusterRole(cluster string) *rbacv1.ClusterRole {
-	return &rbacv1.ClusterRole{ObjectMeta: objectMeta(cluster, "", registration.ClusterRole(cluster))}
 }
 
 func subjects(cluster string) []rbacv1.Subject {
@@ -79,13 +34,6 @@ func subjects(cluster string) []rbacv1.Subject {
 
 func roleRef(clusterRole string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: clusterRole}
-}
-
-func clusterRoleBinding(cluster string) *rbacv1.ClusterRoleBinding {
-	return &rbacv1.ClusterRoleBinding{
-		ObjectMeta: objectMeta(cluster, "", registration.ClusterRole(cluster)),
-		RoleRef:    roleRef(registration.ClusterRole(cluster)), Subjects: subjects(cluster),
-	}
 }
 
 func roleBindings(cluster string) []*rbacv1.RoleBinding {
@@ -137,25 +85,12 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, cluster string) error 
 	return nil
 }
 
-// ensureRights makes the cluster's ClusterRole, the bindings of its roles, and its Lease.
+// ensureRights makes the bindings of the cluster's roles, and its Lease.
 func (r *Reconciler) ensureRights(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
-	role := clusterRole(cluster.Name)
-	role.Rules = r.acceptedRules(cluster.Name)
-	err := ensure(ctx, r, role, &rbacv1.ClusterRole{}, func(got *rbacv1.ClusterRole) (replace bool) {
-		// By an aggregation rule others would write the rules. The hub's own policy lets no role pass that has one.
-		got.Rules, got.AggregationRule = role.Rules, nil
-		return false
-	})
-	if err != nil {
-		return err
-	}
-	global := clusterRoleBinding(cluster.Name)
-	err = ensure(ctx, r, global, &rbacv1.ClusterRoleBinding{}, func(got *rbacv1.ClusterRoleBinding) (replace bool) {
-		got.Subjects = global.Subjects
-		return got.RoleRef != global.RoleRef
-	})
-	if err != nil {
-		return err
+	if !r.shares() {
+		if err := r.ensureOwnRole(ctx, cluster.Name); err != nil {
+			return err
+		}
 	}
 	for _, want := range roleBindings(cluster.Name) {
 		err := ensure(ctx, r, want, &rbacv1.RoleBinding{}, func(got *rbacv1.RoleBinding) (replace bool) {
@@ -216,28 +151,4 @@ func ensure[O any, T interface {
 		return fmt.Errorf("repairing %T %s: %w", want, key, err)
 	}
 	return nil
-}
-
-// reduceRole leaves the agents of a cluster the right to see that it is denied. There may be no role.
-func (r *Reconciler) reduceRole(ctx context.Context, cluster string) error {
-	role := clusterRole(cluster)
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(role), role); err != nil {
-		return kit.IgnoreGone(err)
-	}
-	return r.patchRole(ctx, role, func(role *rbacv1.ClusterRole) { role.Rules = deniedRules(cluster) })
-}
-
-// patchRole changes a ClusterRole, if there is anything to change. It fails if the ClusterRole has changed since it was read.
-func (r *Reconciler) patchRole(ctx context.Context, role *rbacv1.ClusterRole, change func(*rbacv1.ClusterRole)) error {
-	_, err := kit.Patch(ctx, r.client, role, func(role *rbacv1.ClusterRole) {
-		metav1.SetMetaDataLabel(&role.ObjectMeta, registration.ClusterNameLabel, clusterNameOf(role))
-		role.AggregationRule = nil
-		change(role)
-	})
-	return err
-}
-
-// clusterNameOf is the name of the cluster that a ClusterRole is for.
-func clusterNameOf(role *rbacv1.ClusterRole) string {
-	return strings.TrimPrefix(role.Name, registration.ClusterRole(""))
 }

@@ -14,19 +14,22 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 )
 
-// moveCached moves the record of an older hub if the cache shows one.
-func (r *Reconciler) moveCached(ctx context.Context, cluster string) error {
+// copyCached copies the record of an older hub if the cache shows one that has not been copied.
+func (r *Reconciler) copyCached(ctx context.Context, cluster string) error {
 	role := clusterRole(cluster)
 	if err := r.client.Get(ctx, client.ObjectKeyFromObject(role), role); err != nil || !record.IsOn(role) {
 		return kit.IgnoreGone(err)
 	}
-	_, err := r.move(ctx, cluster)
+	if kept, err := record.Get(ctx, r.client, cluster); kept != nil || err != nil {
+		return err
+	}
+	_, err := r.copy(ctx, cluster)
 	return err
 }
 
-// move brings the record of an older hub from the cluster's ClusterRole to a ConfigMap. If this process ends in between, both
-// are there. Then the ConfigMap counts: it may have been written since.
-func (r *Reconciler) move(ctx context.Context, cluster string) (moved bool, err error) {
+// copy brings the record of an older hub from the cluster's ClusterRole to a ConfigMap. While both are there, the ConfigMap counts: it may
+// have been written since. What is on the ClusterRole goes with it, or with the next change of it (ownrole.go).
+func (r *Reconciler) copy(ctx context.Context, cluster string) (copied bool, err error) {
 	role := clusterRole(cluster)
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(role), role); err != nil || !record.IsOn(role) {
 		return false, kit.IgnoreGone(err)
@@ -36,7 +39,7 @@ func (r *Reconciler) move(ctx context.Context, cluster string) (moved bool, err 
 	if err := r.create(ctx, kept); err != nil && !apierrors.IsAlreadyExists(err) {
 		return false, err
 	}
-	return true, r.patchRole(ctx, role, record.TakeOff)
+	return true, nil
 }
 
 // cachedRecord is the record of a cluster as the caches have it, also that of an older hub.
@@ -52,14 +55,14 @@ func (r *Reconciler) cachedRecord(ctx context.Context, cluster string) (record.R
 	return record.On(role), nil
 }
 
-// liveRecord is the record of a cluster as it is, nil when there is none. That of an older hub is moved first, also where the
+// liveRecord is the record of a cluster as it is, nil when there is none. That of an older hub is copied first, also where the
 // cache does not show it.
 func (r *Reconciler) liveRecord(ctx context.Context, cluster string) (*corev1.ConfigMap, error) {
 	kept, err := record.Get(ctx, r.live, cluster)
 	if kept != nil || err != nil {
 		return kept, err
 	}
-	if moved, err := r.move(ctx, cluster); !moved || err != nil {
+	if copied, err := r.copy(ctx, cluster); !copied || err != nil {
 		return nil, err
 	}
 	return record.Get(ctx, r.live, cluster)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/agentroles"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/awsirsa"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
@@ -31,6 +32,10 @@ func older(f *fixture) {
 // age puts the record of a cluster where earlier versions have it.
 func (f *fixture) age(name string) {
 	f.Helper()
+	// They had a role for each cluster.
+	if err := f.process.ensureOwnRole(f.Context(), name); err != nil {
+		f.Fatal(err)
+	}
 	kept, role := must(record.Get(f.Context(), f.client, name))(f.T), f.role(name)
 	role.Annotations = map[string]string{}
 	for key, value := range kept.Data {
@@ -44,8 +49,8 @@ func (f *fixture) age(name string) {
 }
 
 // Before anything else is done with a cluster, what an older hub remembers of it has its new place; and nothing is taken from the
-// old place before.
-func TestOlderHub_RecordsAreMovedFirst(t *testing.T) {
+// old place before. In the end nothing is in the old place.
+func TestOlderHub_RecordsAreCopiedFirst(t *testing.T) {
 	for name, do := range map[string]func(*fixture){
 		"accepted": func(*fixture) {},
 		"denied":   func(f *fixture) { f.change("c1", deny) },
@@ -55,8 +60,8 @@ func TestOlderHub_RecordsAreMovedFirst(t *testing.T) {
 			deleteCluster(f)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, newCluster("c1"))
+		run := func(t *testing.T, mode string) {
+			f := newFixture(t, newCluster("c1")).use(mode)
 			f.settle("c1")
 			f.remember("c1", func(kept *record.Record) { kept.Key, kept.KeySince, kept.Note = "aa", "2030-01-01T00:00:00Z", "a note" })
 			before := f.record("c1")
@@ -68,19 +73,69 @@ func TestOlderHub_RecordsAreMovedFirst(t *testing.T) {
 			if diff := cmp.Diff(before, f.record("c1")); diff != "" || !record.IsOn(f.role("c1")) {
 				t.Errorf("after %q, the old place has it: %t (-want +got):\n%s", f.effects, record.IsOn(f.role("c1")), diff)
 			}
-			f.killAfter = 2
-			_, _ = f.reconcile("c1")
+			if want := []string{"create ConfigMap c1"}; !slices.Equal(f.effects, want) || f.cloud.grants["c1"] != 1 || f.cloud.revokes != 0 {
+				t.Errorf("effects %q, %d grants and %d revocations", f.effects, f.cloud.grants["c1"], f.cloud.revokes)
+			}
+			f.settle("c1")
+			if slices.Contains(f.effects[1:], "create ConfigMap c1") || f.cloud.grants["c1"] != 1 {
+				t.Errorf("effects %q, %d grants", f.effects, f.cloud.grants["c1"])
+			}
+			role := clusterRole("c1")
+			err := f.client.Get(t.Context(), client.ObjectKeyFromObject(role), role)
+			if err == nil && (mode == agentroles.Shared || record.IsOn(role)) || client.IgnoreNotFound(err) != nil {
+				t.Errorf("the old place: %v, %v", role, err)
+			}
+		}
+		for _, mode := range modes {
+			t.Run(mode+", "+name, func(t *testing.T) { run(t, mode) })
+		}
+	}
+}
+
+// Agents keep the role that an older hub has made for their cluster until they have the same by the shared one. A new cluster gets none.
+func TestOlderHub_RolesStayUntilTheSharedOneIsInForce(t *testing.T) {
+	for name, missing := range map[string]client.Object{"binding": sharedBinding(), "role": sharedRole()} {
+		f := newFixture(t, newCluster("c1"), newCluster("c2"))
+		older(f)
+		if err := f.client.Delete(t.Context(), missing); err != nil {
+			t.Fatal(err)
+		}
+		for range 4 {
+			if result, err := f.reconcile("c1"); err != nil || result.RequeueAfter == 0 || result.RequeueAfter > sharedInterval {
+				t.Errorf("without the %s: %v, %v", name, result, err)
+			}
 			f.restart()
-			if diff := cmp.Diff(before, f.record("c1")); diff != "" || record.IsOn(f.role("c1")) {
-				t.Errorf("after %q, the old place has it: %t (-want +got):\n%s", f.effects, record.IsOn(f.role("c1")), diff)
-			}
-			if want := []string{"create ConfigMap c1", "create ConfigMap c1", "patch ClusterRole open-cluster-management:managedcluster:c1"}; !slices.Equal(f.effects, want) {
-				t.Errorf("effects %q, want %q", f.effects, want)
-			}
-			if f.cloud.grants["c1"] != 1 || f.cloud.revokes != 0 {
-				t.Errorf("%d grants and %d revocations", f.cloud.grants["c1"], f.cloud.revokes)
-			}
-		})
+		}
+		binding := clusterRoleBinding("c1")
+		if err := f.client.Get(t.Context(), client.ObjectKeyFromObject(binding), binding); err != nil || len(f.role("c1").Rules) != 5 || f.record("c1").Driver == "" {
+			t.Errorf("without the %s: %v, %d rules, remembered by %q", name, err, len(f.role("c1").Rules), f.record("c1").Driver)
+		}
+		f.settle("c2")
+		if role := clusterRole("c2"); f.client.Get(t.Context(), client.ObjectKeyFromObject(role), role) == nil {
+			t.Errorf("without the %s a cluster got a role of its own", name)
+		}
+		missing.SetResourceVersion("")
+		if err := f.client.Create(t.Context(), missing); err != nil {
+			t.Fatal(err)
+		}
+		f.settle("c1")
+		if has := f.has(); slices.ContainsFunc(has, func(has string) bool { return strings.HasPrefix(has, "ClusterRole") }) {
+			t.Errorf("with the %s there is %q", name, has)
+		}
+	}
+}
+
+// What is taken from a cluster does not wait for what all clusters share.
+func TestOlderHub_ADeniedClusterLosesItsRoleAtOnce(t *testing.T) {
+	f := newFixture(t, newCluster("c1"))
+	older(f)
+	if err := f.client.Delete(t.Context(), sharedBinding()); err != nil {
+		t.Fatal(err)
+	}
+	f.change("c1", deny)
+	f.settle("c1")
+	if diff := cmp.Diff(afterDeny, f.has()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -95,8 +150,8 @@ func TestOlderHub_TheNewPlaceCounts(t *testing.T) {
 	f.restart()
 	f.remember("c1", func(kept *record.Record) { kept.Key = "new" })
 	f.settle("c1")
-	if got := f.record("c1").Key; got != "new" || record.IsOn(f.role("c1")) {
-		t.Errorf("the key is %q, the old place has it: %t", got, record.IsOn(f.role("c1")))
+	if got := f.record("c1").Key; got != "new" || slices.ContainsFunc(f.has(), func(has string) bool { return strings.HasPrefix(has, "ClusterRole") }) {
+		t.Errorf("the key is %q, there is %q", got, f.has())
 	}
 }
 

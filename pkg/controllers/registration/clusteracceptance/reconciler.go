@@ -35,6 +35,7 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/agentroles"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
@@ -61,8 +62,8 @@ type Options struct {
 	Drivers driver.Drivers
 	// AutoApproval lets drivers accept clusters without an admin.
 	AutoApproval bool
-	// AgentsListCSRs lets agents list and watch the certificate requests of the whole hub, as upstream's do.
-	AgentsListCSRs bool
+	// AgentRoles say what agents may do outside of the namespaces of their clusters, and by which roles.
+	AgentRoles agentroles.Options
 }
 
 // Reconciler brings what the hub has for one cluster up to date.
@@ -133,7 +134,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case err != nil:
 		return reconcile.Result{}, err
 	}
-	if err := r.moveCached(ctx, request.Name); err != nil {
+	if err := r.copyCached(ctx, request.Name); err != nil {
 		return r.settle(ctx, cluster, err)
 	}
 	switch {

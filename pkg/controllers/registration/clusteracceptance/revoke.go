@@ -41,7 +41,7 @@ func (r *Reconciler) deny(ctx context.Context, cluster *clusterv1.ManagedCluster
 		return err
 	}
 	// The rights first. What the caches do not have yet is deleted all the same.
-	if err := r.reduceRole(ctx, cluster.Name); err != nil {
+	if err := r.denyOwnRole(ctx, cluster.Name); err != nil {
 		return err
 	}
 	if err := r.deleteRoleBindings(ctx, cluster.Name); err != nil {
@@ -95,13 +95,13 @@ func (r *Reconciler) anythingCached(ctx context.Context, cluster string, denied 
 	if r.cached(ctx, &coordinationv1.Lease{}, client.ObjectKey{Namespace: cluster, Name: registration.LeaseName}) {
 		return true
 	}
-	role, kept := clusterRole(cluster), record.New(cluster)
-	found := r.client.Get(ctx, client.ObjectKeyFromObject(role), role) == nil
+	kept := record.New(cluster)
 	remembered := r.client.Get(ctx, client.ObjectKeyFromObject(kept), kept) == nil
 	if denied {
-		return remembered && record.Of(kept).Driver != "" || found && len(role.Rules) > len(deniedRules(cluster))
+		return remembered && record.Of(kept).Driver != "" || r.tooMuch(ctx, cluster)
 	}
-	return remembered || found || r.cached(ctx, &rbacv1.ClusterRoleBinding{}, client.ObjectKeyFromObject(role))
+	own := client.ObjectKey{Name: registration.ClusterRole(cluster)}
+	return remembered || r.cached(ctx, &rbacv1.ClusterRole{}, own) || r.cached(ctx, &rbacv1.ClusterRoleBinding{}, own)
 }
 
 // removeAll takes the rights of a cluster's agents away, then what its driver granted, then the rest. The record goes last.
@@ -113,11 +113,8 @@ func (r *Reconciler) removeAll(ctx context.Context, cluster string) error {
 	if err := r.beginRevocation(ctx, kept); err != nil {
 		return err
 	}
-	// Others may have bound more users to the role.
-	for _, rights := range []client.Object{clusterRoleBinding(cluster), clusterRole(cluster)} {
-		if err := r.delete(ctx, rights); err != nil {
-			return err
-		}
+	if err := r.deleteOwnRole(ctx, cluster); err != nil {
+		return err
 	}
 	if err := r.deleteRoleBindings(ctx, cluster); err != nil {
 		return err

@@ -1,0 +1,95 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agentroles
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
+)
+
+const name = "agentroles"
+
+// How agents get their rights outside of the namespaces of their clusters.
+const (
+	// Shared is by one role for all.
+	Shared = "shared"
+	// PerCluster is by a role for each cluster, which names it.
+	PerCluster = "per-cluster"
+)
+
+// PerClusterComponent is the component of artifacts/deploy with the rights that PerCluster takes.
+const PerClusterComponent = "per-cluster-roles"
+
+// Options are the flags.
+type Options struct {
+	// Roles is Shared or PerCluster.
+	Roles string
+	// ListCSRs lets agents list and watch the certificate requests of the whole hub, as upstream's do.
+	ListCSRs bool
+	// Service (NAMESPACE/NAME) is that of hub-apiserver.
+	Service string
+}
+
+// NewOptions returns the defaults.
+func NewOptions() Options {
+	return Options{Roles: Shared, Service: "clusterhub-system/hub-apiserver"}
+}
+
+const (
+	rolesFlag   = "agent-roles"
+	serviceFlag = "hub-apiserver-service"
+)
+
+// AddFlags adds the flags.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Roles, rolesFlag, o.Roles,
+		"How the agents of accepted clusters get their rights outside of their namespaces: shared is by one ClusterRole for all, while "+
+			"hub-apiserver serves the clusters, and per-cluster by one for each cluster, which takes the rights of "+
+			"artifacts/deploy/"+PerClusterComponent+".")
+	fs.BoolVar(&o.ListCSRs, "agents-list-csrs", o.ListCSRs,
+		"Let the agents of accepted clusters list and watch all certificate requests of the hub. Open Cluster Management's agents "+
+			"do so, hub-agent does not.")
+	fs.StringVar(&o.Service, serviceFlag, o.Service,
+		"NAMESPACE/NAME of the Service of hub-apiserver. The shared ClusterRole is bound only while all APIServices of "+clusterv1.GroupName+
+			" lead there.")
+}
+
+// Validate says what is wrong with the flags.
+func (o Options) Validate() (errs []error) {
+	if o.Roles != Shared && o.Roles != PerCluster {
+		errs = append(errs, fmt.Errorf("--%s must be %s or %s, not %q", rolesFlag, Shared, PerCluster, o.Roles))
+	}
+	if namespace, name, _ := strings.Cut(o.Service, "/"); namespace == "" || name == "" || strings.Contains(name, "/") {
+		errs = append(errs, fmt.Errorf("--%s must be NAMESPACE/NAME of a Service, not %q", serviceFlag, o.Service))
+	}
+	return errs
+}
+
+// Controller is what the manager knows of it.
+func (o Options) Controller() kit.Controller {
+	setup := func(_ context.Context, mgr ctrl.Manager) error { return SetupWithManager(mgr, o) }
+	rbac := rbacv1.SchemeGroupVersion
+	return kit.Controller{Name: name, Setup: setup, Rights: []kit.Right{
+		kit.On(apiregistrationv1.SchemeGroupVersion, "apiservices", "list", "watch"),
+		kit.On(rbac, "clusterrolebindings", "get", "list", "watch", "delete"),
+		// To create by a name is to apply.
+		kit.On(rbac, "clusterrolebindings", "create", "patch").Named(ClusterRole, ListCSRsClusterRole),
+		kit.On(rbac, "clusterroles", "bind").Named(ClusterRole, ListCSRsClusterRole),
+		// Which clusters have roles of their own, and which need one.
+		kit.On(rbac, "clusterroles", "get", "list", "watch"),
+		kit.On(clusterv1.SchemeGroupVersion, "managedclusters", "list", "watch"),
+		kit.On(corev1.SchemeGroupVersion, "configmaps", "list", "watch").In(record.Namespace),
+	}}
+}

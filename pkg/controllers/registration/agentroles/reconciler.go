@@ -1,0 +1,219 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agentroles
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// ownInterval is how often is looked whether all clusters have roles of their own, while the shared one is kept for those that
+// have none.
+const ownInterval = 10 * time.Second
+
+// Reconciler binds the shared roles, or takes the bindings away.
+type Reconciler struct {
+	Options
+	// client reads from the caches, live from the API server.
+	client client.Client
+	live   client.Reader
+	// said is what the log says of the bindings.
+	said string
+}
+
+var _ reconcile.Reconciler = &Reconciler{}
+
+// SetupWithManager adds the controller.
+func SetupWithManager(mgr ctrl.Manager, o Options) error {
+	r := &Reconciler{Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader()}
+	// There is one thing to do, whatever has changed.
+	one := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{{}}
+	})
+	ours := builder.WithPredicates(predicate.NewPredicateFuncs(func(obj client.Object) bool {
+		return obj.GetName() == ClusterRole || obj.GetName() == ListCSRsClusterRole
+	}))
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(name).
+		Watches(&apiregistrationv1.APIService{}, one).
+		Watches(&rbacv1.ClusterRoleBinding{}, one, ours).
+		// What it reads, it watches.
+		Watches(&rbacv1.ClusterRole{}, one, never()).
+		Watches(&clusterv1.ManagedCluster{}, one, never()).
+		Watches(&corev1.ConfigMap{}, one, never()).
+		WithOptions(kit.Options(1)).
+		Complete(r)
+}
+
+// never is for objects that are read, and whose changes do not matter.
+func never() builder.Predicates {
+	return builder.WithPredicates(predicate.NewPredicateFuncs(func(client.Object) bool { return false }))
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	elsewhere, err := r.servedElsewhere(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	without := ""
+	if elsewhere == "" && r.Roles != Shared {
+		if without, err = r.withoutOwn(ctx); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	r.say(ctx, elsewhere, without)
+	for _, s := range r.shared() {
+		switch {
+		case elsewhere != "" || !s.wanted || r.Roles != Shared && without == "":
+			err = r.unbind(ctx, s.name)
+		case r.Roles == Shared:
+			err = r.bind(ctx, s.name)
+		}
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	if without != "" {
+		return reconcile.Result{RequeueAfter: ownInterval}, nil
+	}
+	return reconcile.Result{}, nil
+}
+
+// servedElsewhere says why hub-apiserver is not what serves the clusters, in all versions, or "". An APIService without a Service
+// is one that kube-apiserver makes for a CustomResourceDefinition.
+func (r *Reconciler) servedElsewhere(ctx context.Context) (string, error) {
+	list := &apiregistrationv1.APIServiceList{}
+	if err := r.client.List(ctx, list); err != nil {
+		return "", fmt.Errorf("listing APIServices: %w", err)
+	}
+	found := false
+	for i := range list.Items {
+		s := &list.Items[i]
+		if s.Spec.Group != clusterv1.GroupName {
+			continue
+		}
+		found = true
+		switch service := s.Spec.Service; {
+		case service == nil:
+			return fmt.Sprintf("the APIService %s is not of hub-apiserver: it is served by a CustomResourceDefinition", s.Name), nil
+		case service.Namespace+"/"+service.Name != r.Service:
+			return fmt.Sprintf("the APIService %s is of the Service %s/%s, not of %s", s.Name, service.Namespace, service.Name, r.Service), nil
+		}
+	}
+	if !found {
+		return "there is no APIService of " + clusterv1.GroupName, nil
+	}
+	return "", nil
+}
+
+// withoutOwn names an accepted cluster that has no role of its own yet, "" if there is none. A cluster that nothing is remembered of
+// was never given anything.
+func (r *Reconciler) withoutOwn(ctx context.Context) (string, error) {
+	clusters := &clusterv1.ManagedClusterList{}
+	if err := r.client.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
+		return "", fmt.Errorf("listing ManagedClusters: %w", err)
+	}
+	for i := range clusters.Items {
+		cluster := &clusters.Items[i]
+		if !cluster.Spec.HubAcceptsClient || !cluster.DeletionTimestamp.IsZero() {
+			continue
+		}
+		kept, err := record.Get(ctx, r.client, cluster.Name)
+		if err != nil {
+			return "", err
+		}
+		if record.Of(kept).Driver == "" {
+			continue
+		}
+		if own, err := r.hasOwn(ctx, cluster.Name); err != nil || !own {
+			return cluster.Name, err
+		}
+	}
+	return "", nil
+}
+
+func (r *Reconciler) hasOwn(ctx context.Context, cluster string) (bool, error) {
+	key := client.ObjectKey{Name: registration.ClusterRole(cluster)}
+	role, binding := &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}
+	for _, obj := range []client.Object{role, binding} {
+		if err := r.client.Get(ctx, key, obj); err != nil {
+			return false, kit.IgnoreGone(err)
+		}
+	}
+	// The rules of a denied cluster are fewer.
+	return len(role.Rules) >= len(Rules(cluster)) && binding.DeletionTimestamp.IsZero() && role.DeletionTimestamp.IsZero(), nil
+}
+
+// bind gives a shared role to all agents. It is applied, because RBAC can limit that to a name, and cannot limit POST.
+func (r *Reconciler) bind(ctx context.Context, name string) error {
+	got := &rbacv1.ClusterRoleBinding{}
+	key := client.ObjectKey{Name: name}
+	err := r.client.Get(ctx, key, got)
+	if err == nil && asWanted(got) {
+		return nil
+	}
+	// It is not in the cache yet, or has lost its label.
+	if err = r.live.Get(ctx, key, got); kit.IgnoreGone(err) != nil {
+		return fmt.Errorf("binding the ClusterRole %s: %w", name, err)
+	}
+	if err == nil && got.RoleRef != roleRef(name) {
+		if err := r.client.Delete(ctx, got, kit.AsRead(got)); kit.IgnoreGone(err) != nil {
+			return fmt.Errorf("replacing the ClusterRoleBinding %s: %w", name, err)
+		}
+	}
+	want := rbacv1ac.ClusterRoleBinding(name).WithLabels(map[string]string{registration.ClusterNameLabel: label}).
+		WithRoleRef(rbacv1ac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(name))
+	for _, s := range subjects() {
+		want = want.WithSubjects(rbacv1ac.Subject().WithAPIGroup(s.APIGroup).WithKind(s.Kind).WithName(s.Name))
+	}
+	if err := r.client.Apply(ctx, want, client.FieldOwner("hub-controller-manager"), client.ForceOwnership); err != nil {
+		return fmt.Errorf("binding the ClusterRole %s, for which the rights of artifacts/deploy/base are needed: %w", name, err)
+	}
+	return nil
+}
+
+// unbind takes a shared role from all agents. The cache is not asked: it does not have a binding that has lost its label.
+func (r *Reconciler) unbind(ctx context.Context, name string) error {
+	binding := &rbacv1.ClusterRoleBinding{}
+	binding.Name = name
+	if err := r.client.Delete(ctx, binding); kit.IgnoreGone(err) != nil {
+		return fmt.Errorf("deleting the ClusterRoleBinding %s: %w", name, err)
+	}
+	return nil
+}
+
+// say logs how agents get their rights, when that is new.
+func (r *Reconciler) say(ctx context.Context, elsewhere, without string) {
+	what := "Agents have a role of their own for each cluster"
+	switch {
+	case elsewhere != "":
+		what = "Agents are not given the shared role: " + elsewhere
+	case without != "":
+		what = "Agents keep the shared role until all accepted clusters have one of their own"
+	case r.Roles == Shared:
+		what = "Agents have the shared role"
+	}
+	if what != r.said {
+		ctrl.LoggerFrom(ctx).Info(what, "clusterRole", ClusterRole, "waitingFor", without)
+		r.said = what
+	}
+}

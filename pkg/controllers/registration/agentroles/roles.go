@@ -1,0 +1,113 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package agentroles gives the agents of all clusters their rights at the front by one role, and only while that is safe: the role
+// names no cluster, so it is hub-apiserver that holds each agent to its own (pkg/apiserver/agents). Where something else serves
+// the group, such as CustomResourceDefinitions, nothing would, and the role is bound to nobody.
+package agentroles
+
+import (
+	"context"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// The shared ClusterRoles, which artifacts/deploy/base has. Each has a ClusterRoleBinding of its name.
+const (
+	ClusterRole         = "clusterhub:managed-cluster-agents"
+	ListCSRsClusterRole = "clusterhub:managed-cluster-agents:list-csrs"
+)
+
+// label is that of the bindings, without which they are in no cache. No cluster may have the name.
+const label = "managed-clusters"
+
+// Rules are what agents may do outside of the namespaces of their clusters: those of one cluster, or of all, if it is empty. RBAC
+// cannot narrow the requests of certificates to those of one cluster, and hub-agent gets the one that it has made by its name.
+func Rules(cluster string) []rbacv1.PolicyRule {
+	var names []string
+	if cluster != "" {
+		names = []string{cluster}
+	}
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create", "get"}},
+		{APIGroups: []string{registration.RegisterGroup}, Resources: []string{"managedclusters/clientcertificates"}, Verbs: []string{"renew"}},
+		{
+			APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, ResourceNames: names,
+			Verbs: []string{"get", "list", "update", "watch"},
+		},
+		{
+			APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters/status"}, ResourceNames: names,
+			Verbs: []string{"patch", "update"},
+		},
+		// To leave, which is not to accept.
+		{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters/leave"}, ResourceNames: names, Verbs: []string{"update"}},
+	}
+}
+
+// ListCSRsRules are what Options.ListCSRs adds.
+func ListCSRsRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{
+		APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"list", "watch"},
+	}}
+}
+
+// shared is a role that all agents have.
+type shared struct {
+	name  string
+	rules []rbacv1.PolicyRule
+	// wanted says that the flags ask for it.
+	wanted bool
+}
+
+func (o Options) shared() []shared {
+	return []shared{{ClusterRole, Rules(""), true}, {ListCSRsClusterRole, ListCSRsRules(), o.ListCSRs}}
+}
+
+func subjects() []rbacv1.Subject {
+	group := func(name string) rbacv1.Subject {
+		return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}
+	}
+	return []rbacv1.Subject{group(registration.ManagedClustersGroup), group(registration.AWSManagedClustersGroup)}
+}
+
+func roleRef(name string) rbacv1.RoleRef {
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}
+}
+
+// asWanted says whether a binding gives the role of its name to all agents.
+func asWanted(b *rbacv1.ClusterRoleBinding) bool {
+	return b.DeletionTimestamp.IsZero() && b.RoleRef == roleRef(b.Name) && equality.Semantic.DeepEqual(b.Subjects, subjects()) &&
+		b.Labels[registration.ClusterNameLabel] == label
+}
+
+// InForce says whether agents have by the shared roles what a role of their own would give them. A cache that says so is not believed.
+func (o Options) InForce(ctx context.Context, cached, live client.Reader) (bool, error) {
+	for _, from := range []client.Reader{cached, live} {
+		for _, s := range o.shared() {
+			binding := &rbacv1.ClusterRoleBinding{}
+			if err := from.Get(ctx, client.ObjectKey{Name: s.name}, binding); s.wanted && (err != nil || !asWanted(binding)) {
+				return false, kit.IgnoreGone(err)
+			}
+		}
+	}
+	for _, s := range o.shared() {
+		role := &rbacv1.ClusterRole{}
+		if err := live.Get(ctx, client.ObjectKey{Name: s.name}, role); s.wanted && (err != nil || !hasRules(role, s.rules)) {
+			return false, kit.IgnoreGone(err)
+		}
+	}
+	return true, nil
+}
+
+func hasRules(role *rbacv1.ClusterRole, rules []rbacv1.PolicyRule) bool {
+	return !slices.ContainsFunc(rules, func(want rbacv1.PolicyRule) bool {
+		return !slices.ContainsFunc(role.Rules, func(has rbacv1.PolicyRule) bool { return equality.Semantic.DeepEqual(has, want) })
+	})
+}
