@@ -112,17 +112,38 @@ func (m *eksManaged) refusedOn(t *testing.T, config *rest.Config, victim *manage
 	}
 }
 
-// getsNoCertificate asks for a certificate of an agent: the hub has to leave the request alone, and to say so.
-func (m *eksManaged) getsNoCertificate(t *testing.T, config *rest.Config, cluster string) {
+// mayNotAsk asks for a certificate with the label of another cluster.
+func (m *eksManaged) mayNotAsk(t *testing.T, config *rest.Config, other string) {
+	t.Helper()
+	request := &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: other + "-", Labels: map[string]string{registration.ClusterNameLabel: other}},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request: requestFor(t, other), SignerName: registration.SignerName, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth},
+		},
+	}
+	_, err := harness.Kube(t, config).CertificatesV1().CertificateSigningRequests().Create(t.Context(), request, metav1.CreateOptions{})
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "agents-certificates.clusterhub.dev") {
+		t.Errorf("to ask for the certificate of %s: %v, want 403 by the policy", other, err)
+	}
+}
+
+// requestFor asks to be an agent of a cluster.
+func requestFor(t *testing.T, cluster string) []byte {
 	t.Helper()
 	key := harness.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	subject := pkix.Name{CommonName: registration.ClusterUser(cluster, "agent"),
 		Organization: []string{registration.ClusterGroup(cluster), registration.ManagedClustersGroup}}
 	request := harness.Must(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: subject}, key))(t)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: request})
+}
+
+// getsNoCertificate asks for a certificate of an agent, in the name of its own cluster: the hub has to leave the request alone, and to say so.
+func (m *eksManaged) getsNoCertificate(t *testing.T, config *rest.Config, cluster string) {
+	t.Helper()
 	made := harness.Must(harness.Kube(t, config).CertificatesV1().CertificateSigningRequests().Create(t.Context(), &certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: cluster + "-", Labels: map[string]string{registration.ClusterNameLabel: cluster}},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: m.name + "-", Labels: map[string]string{registration.ClusterNameLabel: m.name}},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: request}),
+			Request:    requestFor(t, cluster),
 			SignerName: registration.SignerName,
 			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
 		},

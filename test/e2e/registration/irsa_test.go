@@ -64,6 +64,7 @@ func TestRegistration_ByAWSIAM(t *testing.T) {
 		config := b.identity(t)
 		b.refusedOn(t, config, a.managed)
 		b.refusedOn(t, config, other)
+		b.mayNotAsk(t, config, a.name)
 		b.getsNoCertificate(t, config, a.name)
 		b.getsNoCertificate(t, config, b.name)
 		a.unassumable(t, b)

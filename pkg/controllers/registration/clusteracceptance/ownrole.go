@@ -20,7 +20,7 @@ import (
 )
 
 // sharedInterval is how often a cluster is looked at whose own role stays until the shared one is in force.
-const sharedInterval = 30 * time.Second
+const sharedInterval = 10 * time.Second
 
 // shares says whether agents get their rights outside of the namespaces of their clusters by the shared role. Then no cluster has one of
 // its own, but those that an older hub has left. The process may delete them, and does not hold what it takes to change them.
