@@ -12,9 +12,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-// appendCluster appends a cluster of a list as its version v1.
+// appendCluster appends a cluster of a list as its version v1, after what it begins with.
 func appendCluster(out []byte, c *cluster.ManagedCluster) ([]byte, error) {
-	out = append(out, `{"kind":"ManagedCluster","apiVersion":"cluster.open-cluster-management.io/v1","metadata":`...)
 	out, err := appendMeta(out, &c.ObjectMeta)
 	if err != nil {
 		return nil, err

@@ -32,13 +32,16 @@ type listEncoder struct {
 func (e listEncoder) Encode(obj runtime.Object, w io.Writer) error {
 	switch list := obj.(type) {
 	case *cluster.ManagedClusterList:
-		return encodeList(w, `{"kind":"ManagedClusterList","apiVersion":"`+e.version.Identifier()+`","metadata":`,
-			&list.ListMeta, list.Items, appendCluster)
+		return encodeList(w, e.start("ManagedClusterList"), &list.ListMeta, list.Items, e.start("ManagedCluster"), appendCluster)
 	case *view.ClusterSetMemberList:
-		return encodeList(w, `{"kind":"ClusterSetMemberList","apiVersion":"view.clusterhub.dev/v1alpha1","metadata":`,
-			&list.ListMeta, list.Items, appendMember)
+		return encodeList(w, e.start("ClusterSetMemberList"), &list.ListMeta, list.Items, e.start("ClusterSetMember"), appendMember)
 	}
 	return e.Encoder.Encode(obj, w)
+}
+
+// start is what an object begins with.
+func (e listEncoder) start(kind string) string {
+	return `{"kind":"` + kind + `","apiVersion":"` + e.version.Identifier() + `","metadata":`
 }
 
 // chunk is the size from which on what is encoded is written. It is more than what a response begins to be compressed
@@ -50,7 +53,10 @@ var chunks = sync.Pool{New: func() any {
 	return &buffer
 }}
 
-func encodeList[T any](w io.Writer, begin string, meta *metav1.ListMeta, items []T, appendItem func([]byte, *T) ([]byte, error)) error {
+// encodeList writes a list and its items, each after what it begins with.
+func encodeList[T any](
+	w io.Writer, begin string, meta *metav1.ListMeta, items []T, beginItem string, appendItem func([]byte, *T) ([]byte, error),
+) error {
 	buffer := chunks.Get().(*[]byte)
 	defer chunks.Put(buffer)
 	metadata, err := json.Marshal(meta)
@@ -68,7 +74,7 @@ func encodeList[T any](w io.Writer, begin string, meta *metav1.ListMeta, items [
 			if i > 0 {
 				out = append(out, ',')
 			}
-			if out, err = appendItem(out, &items[i]); err != nil {
+			if out, err = appendItem(append(out, beginItem...), &items[i]); err != nil {
 				return err
 			}
 			if len(out) > chunk {
@@ -176,9 +182,8 @@ var loose = func() (table [256]bool) {
 	return table
 }()
 
-// appendMember appends a member of a list.
+// appendMember appends a member of a list, after what it begins with.
 func appendMember(out []byte, m *view.ClusterSetMember) ([]byte, error) {
-	out = append(out, `{"kind":"ClusterSetMember","apiVersion":"view.clusterhub.dev/v1alpha1","metadata":`...)
 	out, err := appendMeta(out, &m.ObjectMeta)
 	if err != nil {
 		return nil, err

@@ -178,7 +178,7 @@ func TestList_IsWrittenInParts(t *testing.T) {
 	}
 	sameAsPlain(t, v1alpha1.SchemeGroupVersion, list)
 	var sizes partSizes
-	if err := (listEncoder{}).Encode(list, &sizes); err != nil {
+	if err := (listEncoder{version: v1alpha1.SchemeGroupVersion}).Encode(list, &sizes); err != nil {
 		t.Fatal(err)
 	}
 	if len(sizes) < 2 || sizes[0] <= 128<<10 || slices.Max(sizes) > chunk+1024 {
