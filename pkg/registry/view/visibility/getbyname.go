@@ -43,7 +43,7 @@ func (r *Reader) getByName(ctx context.Context, who user.Info, name string, opti
 	if err != nil {
 		return nil, err
 	}
-	if what.Names.Empty() {
+	if what.Empty() {
 		return nil, refused
 	}
 	predicate = storage.SelectionPredicate{
