@@ -16,6 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clusteracceptance"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clusteravailability"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clustermetrics"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver/csr"
 	"github.com/clusterhub/clusterhub/pkg/controllers/sets/clustersetbinding"
 	"github.com/clusterhub/clusterhub/pkg/controllers/sets/clustersetstatus"
@@ -48,6 +49,7 @@ func (c *controllers) all() []entry {
 		{registrationControllers, registers, r.AgentRoles.Controller()},
 		{registrationControllers, registers, c.acceptance()},
 		{registrationControllers, registers, clusteravailability.Controller()},
+		{registrationControllers, registers, clustermetrics.Controller(c.drivers)},
 		{registrationControllers, registers, managednamespaces.Controller()},
 		{registrationControllers, registers && r.Leftovers.TTL > 0, r.Leftovers.Controller()},
 		{certificatesControllers, slices.Contains(r.enabled(), csr.Name), c.certificates()},

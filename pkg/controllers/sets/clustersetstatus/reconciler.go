@@ -76,6 +76,9 @@ func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 	members := newMembers(listWatchMembers(metadataClient))
 	reconciler := newReconciler(mgr.GetClient(), members.count, clock.RealClock{})
 	members.waits = reconciler.waits
+	if err := kit.Expose(sizes{members}); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		For(&clusterv1beta2.ManagedClusterSet{}).

@@ -1,0 +1,53 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package awsirsa
+
+import (
+	"context"
+	"errors"
+	"regexp"
+
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// calls has a series for each operation of the driver with each code that AWS has answered it with.
+var calls = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "clusterhub_aws_calls_total",
+	Help: "Requests to AWS, each attempt by itself, by service, operation, and the error code of the answer, OK if there is none.",
+}, []string{"service", "operation", "code"})
+
+func init() { metrics.Registry.MustRegister(calls) }
+
+// errorCode is what codes of AWS look like. What else an endpoint may say is in no label.
+var errorCode = regexp.MustCompile(`^[A-Za-z.]{1,64}$`)
+
+// countCalls is an option of AWS's clients. It is inside of the retries, so that each attempt counts.
+func countCalls(stack *middleware.Stack) error {
+	return stack.Finalize.Add(middleware.FinalizeMiddlewareFunc("CountCalls", func(
+		ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
+	) (middleware.FinalizeOutput, middleware.Metadata, error) {
+		out, metadata, err := next.HandleFinalize(ctx, in)
+		calls.WithLabelValues(awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx), codeOf(err)).Inc()
+		return out, metadata, err
+	}), middleware.After)
+}
+
+// codeOf is the code of an answer; "none" where AWS has not answered.
+func codeOf(err error) string {
+	if err == nil {
+		return "OK"
+	}
+	var api smithy.APIError
+	switch {
+	case !errors.As(err, &api):
+		return "none"
+	case !errorCode.MatchString(api.ErrorCode()):
+		return "other"
+	}
+	return api.ErrorCode()
+}
