@@ -59,7 +59,9 @@ func TestCalls_EachAttemptIsCountedByItsCode(t *testing.T) {
 	}
 	got := counted(t, "GetRole")
 	for code := range got {
-		got[code] -= before[code]
+		if got[code] -= before[code]; got[code] == 0 {
+			delete(got, code) // other tests have met it
+		}
 	}
 	if want := map[string]float64{"NoSuchEntity": 1, "InternalFailure": 3}; !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
