@@ -21,11 +21,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterscheduler"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
@@ -105,6 +107,7 @@ func (s *scheduled) start(ctx context.Context, running *sync.WaitGroup) {
 	again := true
 	mgr := harness.Must(ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &again},
+		Cache: cache.Options{DefaultTransform: command.ForCache},
 	}))(s.T)
 	live := harness.Must(clusterscheduler.NewLiveConfig([]string{s.own, s.file}))(s.T)
 	if err := errors.Join(mgr.Add(live), clusterscheduler.SetupWithManager(mgr, live)); err != nil {
