@@ -17,8 +17,11 @@ import (
 	clusterviewv1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1"
 	clusterviewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/apiserver/moves"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registry/backend"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/accessrequest"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/cluster"
@@ -75,6 +78,13 @@ func (c CompletedConfig) New() (*Server, error) {
 	if c.config.SetRegistries != nil {
 		c.config.SetRegistries(s.registries())
 	}
+	err = generic.AddPostStartHook("tell-moves", func(hook genericapiserver.PostStartHookContext) error {
+		go s.moves.Run(hook)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
 	err = generic.AddPostStartHook("follow-rbac-rules", func(hook genericapiserver.PostStartHookContext) error {
 		go s.rules.Run(hook)
 		return nil
@@ -102,6 +112,14 @@ func (c CompletedConfig) stores() (s stores, err error) {
 	secrets, err := corev1client.NewForConfig(secretConfig)
 	if err != nil {
 		return s, err
+	}
+	events, err := corev1client.NewForConfig(c.config.Generic.ClientConfig) // as slow as a client is by default
+	if err != nil {
+		return s, err
+	}
+	s.moves = moves.New(events, s.sets)
+	for _, kind := range []hubgeneric.Definition{managedcluster.Kind, managedclusterset.Kind} {
+		s.of(kind).TellUpdates(s.moves.Updated)
 	}
 	s.accessTokens = accessrequest.NewTokenREST(s.of(accessrequest.Kind), s.of(cluster.Kind), secrets)
 	frontConfig := rest.CopyConfig(c.config.Generic.ClientConfig)

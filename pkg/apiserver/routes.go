@@ -18,6 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/apiserver/moves"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclustersetbinding"
@@ -57,6 +58,7 @@ type stores struct {
 	// rules decide who sees what of the derived resources.
 	rules        *visibility.Rules
 	accessTokens *accessrequest.TokenREST
+	moves        *moves.Reporter
 }
 
 // of is the registry of a kind.

@@ -14,7 +14,9 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/clustersetdeletion"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/pendingclusters"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclustersetbinding"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/accessrequest"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/clusterprofile"
@@ -59,4 +61,13 @@ func (u usage) Uses(ctx context.Context, set string) (members, bindings int, err
 		return 0, 0, err
 	}
 	return members, meta.LenList(list), nil
+}
+
+// sets are all sets of the hub, as the cache has them.
+func (s stores) sets(ctx context.Context) ([]cluster.ManagedClusterSet, error) {
+	list, err := s.of(managedclusterset.Kind).List(ctx, &internalversion.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, err
+	}
+	return list.(*cluster.ManagedClusterSetList).Items, nil
 }

@@ -20,6 +20,7 @@ import (
 // approval of certificate signing requests.
 type SubresourceREST struct {
 	store *genericregistry.Store
+	told  Told
 }
 
 var (
@@ -60,7 +61,7 @@ func (r *SubresourceREST) Get(ctx context.Context, name string, options *metav1.
 
 // Update implements rest.Updater. A subresource never creates its object, not even by server-side apply.
 func (r *SubresourceREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return r.store.Update(ctx, name, checked(objInfo), createValidation, updateValidation, false, options)
+	return r.told.update(ctx, r.store, name, objInfo, createValidation, updateValidation, false, options)
 }
 
 // GetResetFields implements rest.ResetFieldsStrategy.
@@ -78,6 +79,7 @@ func (r *SubresourceREST) ConvertToTable(ctx context.Context, object, tableOptio
 type Storage struct {
 	*genericregistry.Store
 	Short []string
+	told  Told
 }
 
 var (
@@ -122,5 +124,5 @@ func (s *Storage) Create(ctx context.Context, obj runtime.Object, createValidati
 
 // Update implements rest.Updater.
 func (s *Storage) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return s.Store.Update(ctx, name, checked(objInfo), createValidation, updateValidation, forceAllowCreate, options)
+	return s.told.update(ctx, s.Store, name, objInfo, createValidation, updateValidation, forceAllowCreate, options)
 }

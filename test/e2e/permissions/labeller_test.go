@@ -56,6 +56,15 @@ func TestPermissions_ATeamLabelsAndSeesItsSetOnly(t *testing.T) {
 		return strings.Join(names, " ")
 	}
 	harness.Eventually(t, "the team sees its set", func(context.Context) (bool, error) { return seen() == mine+"."+set, nil })
+	harness.Eventually(t, "an event says who moved the cluster", func(ctx context.Context) (bool, error) {
+		list, err := harness.Kube(t, harness.Hub(t).AdminConfig()).CoreV1().Events(metav1.NamespaceDefault).List(ctx,
+			metav1.ListOptions{FieldSelector: "involvedObject.kind=ManagedCluster,reason=ClusterSetsChanged,involvedObject.name=" + mine})
+		if err != nil {
+			return false, err
+		}
+		want := fmt.Sprintf("user %q took it out of set default and put it into set %s", who, set)
+		return harness.Holds(len(list.Items) == 1 && list.Items[0].Message == want, list.Items)
+	})
 	// Neither the clusters of others nor the selector.
 	harness.WantForbidden(t, label(foreign, set), harness.SetLabel+":"+other)
 	harness.WantForbidden(t, label(mine, other), harness.SetLabel+":"+other)

@@ -1,0 +1,187 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package moves tells by events which user has moved a cluster between sets by its labels, and which user has changed what a set selects.
+// Controllers see that something has moved, and not who did it.
+package moves
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/klog/v2"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/selector"
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+)
+
+const (
+	// The reasons of events about clusters, and of those about sets.
+	reasonMoved   = "ClusterSetsChanged"
+	reasonSelects = "ClusterSelectorChanged"
+
+	// perSecond and burst bound what is looked at: each change is compared with all sets. What comes beyond has no event, and stands
+	// in the audit log.
+	perSecond, burst = 10, 100
+	// longest is how many bytes of a user's name are told, and most how many sets of each kind.
+	longest, most = 128, 8
+)
+
+// Reporter writes the events.
+type Reporter struct {
+	events typedcorev1.EventsGetter
+	sets   func(context.Context) ([]cluster.ManagedClusterSet, error)
+	queue  chan change
+	limit  flowcontrol.PassiveRateLimiter
+}
+
+// change is one write that was successful.
+type change struct {
+	who           string
+	about         corev1.ObjectReference
+	before, after labels.Set
+	// note is what is said, if that follows from no labels.
+	note string
+}
+
+// New returns a reporter that writes by a client of the hub's kube-apiserver, and asks for all sets of the hub.
+func New(events typedcorev1.EventsGetter, sets func(context.Context) ([]cluster.ManagedClusterSet, error)) *Reporter {
+	return &Reporter{events: events, sets: sets, queue: make(chan change, burst), limit: flowcontrol.NewTokenBucketPassiveRateLimiter(perSecond, burst)}
+}
+
+// Updated is told of each write of a ManagedCluster or of a ManagedClusterSet. It does not wait.
+func (r *Reporter) Updated(ctx context.Context, updated, old runtime.Object) {
+	c, ok := changeOf(updated, old)
+	if !ok || !r.limit.TryAccept() {
+		return
+	}
+	if who, ok := request.UserFrom(ctx); ok {
+		c.who = who.GetName()
+	}
+	select {
+	case r.queue <- c:
+	default:
+	}
+}
+
+func changeOf(updated, old runtime.Object) (change, bool) {
+	switch updated := updated.(type) {
+	case *cluster.ManagedCluster:
+		before := old.(*cluster.ManagedCluster).Labels
+		if maps.Equal(before, updated.Labels) {
+			return change{}, false
+		}
+		return change{
+			about:  reference(clusterv1.SchemeGroupVersion.WithKind("ManagedCluster"), updated.Name, string(updated.UID)),
+			before: maps.Clone(before), after: maps.Clone(updated.Labels),
+		}, true
+	case *cluster.ManagedClusterSet:
+		before := old.(*cluster.ManagedClusterSet)
+		if equality.Semantic.DeepEqual(before.Spec.ClusterSelector, updated.Spec.ClusterSelector) {
+			return change{}, false
+		}
+		_, was := selector.Describe(before)
+		_, is := selector.Describe(updated)
+		return change{
+			about: reference(v1beta2.SchemeGroupVersion.WithKind("ManagedClusterSet"), updated.Name, string(updated.UID)),
+			note:  fmt.Sprintf("changed what the set selects from %s to %s", cut(was), cut(is)),
+		}, true
+	}
+	return change{}, false
+}
+
+func reference(kind schema.GroupVersionKind, name, uid string) corev1.ObjectReference {
+	apiVersion, kindName := kind.ToAPIVersionAndKind()
+	return corev1.ObjectReference{APIVersion: apiVersion, Kind: kindName, Name: name, UID: types.UID(uid)}
+}
+
+// Run writes events until the context ends.
+func (r *Reporter) Run(ctx context.Context) {
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+	defer broadcaster.Shutdown()
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: r.events.Events("")})
+	r.run(ctx, broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: "hub-apiserver"}))
+}
+
+func (r *Reporter) run(ctx context.Context, recorder record.EventRecorder) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case c := <-r.queue:
+			reason := reasonSelects
+			if c.note == "" {
+				sets, err := r.sets(ctx)
+				if err != nil {
+					klog.FromContext(ctx).V(2).Info("An event about a cluster is not written", "cluster", c.about.Name, "err", err)
+					continue
+				}
+				if c.note, reason = moved(c.before, c.after, sets), reasonMoved; c.note == "" {
+					continue
+				}
+			}
+			recorder.Eventf(&c.about, corev1.EventTypeNormal, reason, "user %s %s", cut(c.who), c.note)
+		}
+	}
+}
+
+// moved says which sets a cluster has left and entered, or "".
+func moved(before, after labels.Set, sets []cluster.ManagedClusterSet) string {
+	var left, entered []string
+	for i := range sets {
+		selects, err := selector.For(&sets[i])
+		if err != nil {
+			continue // It selects nothing.
+		}
+		switch was, is := selects.Matches(before), selects.Matches(after); {
+		case was && !is:
+			left = append(left, sets[i].Name)
+		case is && !was:
+			entered = append(entered, sets[i].Name)
+		}
+	}
+	var said []string
+	if len(left) > 0 {
+		said = append(said, "took it out of "+names(left))
+	}
+	if len(entered) > 0 {
+		said = append(said, "put it into "+names(entered))
+	}
+	return strings.Join(said, " and ")
+}
+
+func names(sets []string) string {
+	slices.Sort(sets)
+	what, more := "set ", ""
+	if len(sets) > 1 {
+		what = "sets "
+	}
+	if len(sets) > most {
+		sets, more = sets[:most], fmt.Sprintf(" and %d more", len(sets)-most)
+	}
+	return what + strings.Join(sets, ", ") + more
+}
+
+// cut quotes what users choose, and bounds it.
+func cut(text string) string {
+	if len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "") + "…"
+	}
+	return strconv.Quote(text)
+}

@@ -1,0 +1,42 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generic
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/util/dryrun"
+)
+
+// Told is told of an update that was written, in the context of its request. It must not wait, nor change the objects.
+type Told func(ctx context.Context, updated, old runtime.Object)
+
+// TellUpdates has f told of all updates, also of those through subresources. It has to be called before the resource is served.
+func (r *Resource) TellUpdates(f Told) {
+	r.told = f
+	for _, subresource := range r.Subresources {
+		subresource.told = f
+	}
+}
+
+// update updates an object of the store, and tells of it. Hooks of the store are called before it writes.
+func (f Told) update(
+	ctx context.Context, store *genericregistry.Store, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
+	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions,
+) (runtime.Object, bool, error) {
+	var old runtime.Object // that of the last try
+	objInfo = rest.WrapUpdatedObjectInfo(checked(objInfo), func(_ context.Context, updated, existing runtime.Object) (runtime.Object, error) {
+		old = existing
+		return updated, nil
+	})
+	updated, created, err := store.Update(ctx, name, objInfo, createValidation, updateValidation, forceAllowCreate, options)
+	if f != nil && err == nil && !created && old != nil && !dryrun.IsDryRun(options.DryRun) {
+		f(ctx, updated, old)
+	}
+	return updated, created, err
+}
