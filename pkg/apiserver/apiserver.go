@@ -56,6 +56,9 @@ type Server struct {
 // Complete fills in what has to be there.
 func (c *Config) Complete() CompletedConfig {
 	c.Generic.RESTOptionsGetter = restOptions{c.Generic.RESTOptionsGetter, c.Connect}
+	if c.Generic.AdmissionControl != nil {
+		c.Generic.AdmissionControl = viewedAdmission{c.Generic.AdmissionControl}
+	}
 	if c.Generic.AuditPolicyRuleEvaluator != nil {
 		c.Generic.AuditPolicyRuleEvaluator = withoutTokens{c.Generic.AuditPolicyRuleEvaluator}
 	}
@@ -138,7 +141,9 @@ func (c CompletedConfig) stores() (s stores, err error) {
 		return s, err
 	}
 	s.rules = config.Rules
-	s.visibleClusters = visiblecluster.New(config, Codecs.LegacyCodec(clusterviewv1.SchemeGroupVersion))
+	s.visibleClusters = visiblecluster.New(config, Codecs.LegacyCodec(clusterviewv1.SchemeGroupVersion), visiblecluster.Stored{
+		Clusters: s.of(managedcluster.Kind), Sets: s.of(managedclusterset.Kind),
+	})
 	s.visibleSets = visibleset.New(config, Codecs.LegacyCodec(clusterviewv1alpha1.SchemeGroupVersion))
 	s.members, err = clustersetmember.New(config, Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion))
 	return s, err

@@ -26,7 +26,7 @@ import (
 	visibleset "github.com/clusterhub/clusterhub/pkg/registry/view/managedclusterset"
 )
 
-// A group whose types are those of another one is served under its own name, and nothing of it can be written.
+// A group whose types are those of another one is served under its own name. Nothing of it is created or deleted.
 func TestClusterView_IsServedWithTheTypesOfAnotherGroup(t *testing.T) {
 	config := genericapiserver.NewConfig(Codecs)
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
@@ -42,12 +42,13 @@ func TestClusterView_IsServedWithTheTypesOfAnotherGroup(t *testing.T) {
 	v1, v1alpha1 := clusterviewv1.SchemeGroupVersion, clusterviewv1alpha1.SchemeGroupVersion
 	group := newGroup(v1.Group)
 	group.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{
-		v1.Version:       {"managedclusters": visiblecluster.New(filtered.Config{}, Codecs.LegacyCodec(v1))},
+		v1.Version:       {"managedclusters": visiblecluster.New(filtered.Config{}, Codecs.LegacyCodec(v1), visiblecluster.Stored{})},
 		v1alpha1.Version: {"managedclustersets": visibleset.New(filtered.Config{}, Codecs.LegacyCodec(v1alpha1))},
 	}
 	if err := server.InstallAPIGroups(group); err != nil {
 		t.Fatal(err)
 	}
+	verbs := map[schema.GroupVersion]string{v1: "[get list patch update watch]", v1alpha1: "[get list watch]"}
 	for version, kind := range map[schema.GroupVersion]string{v1: "ManagedCluster", v1alpha1: "ManagedClusterSet"} {
 		answer := httptest.NewRecorder()
 		server.Handler.Director.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/apis/"+version.String(), nil))
@@ -59,8 +60,8 @@ func TestClusterView_IsServedWithTheTypesOfAnotherGroup(t *testing.T) {
 			t.Fatalf("%s: got %+v", version, list.APIResources)
 		}
 		got := list.APIResources[0]
-		if verbs := got.Verbs.String(); got.Kind != kind || got.SingularName != strings.ToLower(kind) || got.Namespaced || len(got.ShortNames) > 0 ||
-			verbs != "[get list watch]" {
+		if got.Kind != kind || got.SingularName != strings.ToLower(kind) || got.Namespaced || len(got.ShortNames) > 0 ||
+			got.Verbs.String() != verbs[version] {
 			t.Errorf("%s: got %+v", version, got)
 		}
 	}

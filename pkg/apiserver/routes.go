@@ -29,6 +29,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/clusterrequest"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/filtered"
+	visiblecluster "github.com/clusterhub/clusterhub/pkg/registry/view/managedcluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
 
@@ -54,7 +55,8 @@ type stores struct {
 	stored  map[schema.GroupResource]*hubgeneric.Resource
 	members *clustersetmember.REST
 	// visibleClusters and visibleSets are those that a user may see.
-	visibleClusters, visibleSets *filtered.REST
+	visibleClusters *visiblecluster.REST
+	visibleSets     *filtered.REST
 	// rules decide who sees what of the derived resources.
 	rules        *visibility.Rules
 	accessTokens *accessrequest.TokenREST

@@ -26,7 +26,7 @@ import (
 )
 
 // groups are the API groups of hub-apiserver, and the one by which upstream's roles name permissions.
-var groups = []string{cluster.GroupName, "view.clusterhub.dev", "clusters.openmcp.cloud", registration.RegisterGroup}
+var groups = []string{cluster.GroupName, "clusterview.open-cluster-management.io", "view.clusterhub.dev", "clusters.openmcp.cloud", registration.RegisterGroup}
 
 // clusters are those of a hub: each whether it is accepted. The watch cache may be behind.
 type clusters struct {
@@ -141,6 +141,7 @@ func TestAuthorize_Attacks(t *testing.T) {
 		"cluster.open-cluster-management.io/v1beta2":  "managedclusters managedclustersets managedclustersetbindings",
 		"cluster.open-cluster-management.io/v1alpha1": "managedclusters managedclustersets",
 		"cluster.open-cluster-management.io/v2":       "managedclusters",
+		"clusterview.open-cluster-management.io/v1":   "managedclusters managedclustersets",
 		"view.clusterhub.dev/v1alpha1":                "clustersetmembers managedclusters",
 		"clusters.openmcp.cloud/v1alpha1":             "clusters clusterrequests accessrequests clusterprofiles managedclusters",
 		"register.open-cluster-management.io/v1":      "managedclusters",

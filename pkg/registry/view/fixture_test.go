@@ -196,12 +196,12 @@ func (h *hub) clusterReplica() *filtered.REST {
 func (h *hub) freshClusters() *filtered.REST {
 	h.t.Helper()
 	config, stopRules := h.rules()
-	clusters := managedcluster.New(config, codecs.LegacyCodec(clusterviewv1.SchemeGroupVersion))
+	clusters := managedcluster.New(config, codecs.LegacyCodec(clusterviewv1.SchemeGroupVersion), managedcluster.Stored{})
 	h.t.Cleanup(func() {
 		stopRules()
 		clusters.Destroy()
 	})
-	return clusters
+	return clusters.REST
 }
 
 // rules are what a replica makes derived resources from.

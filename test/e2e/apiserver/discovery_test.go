@@ -81,7 +81,7 @@ func TestDiscovery_IsOneRequest(t *testing.T) {
 		},
 		"view.clusterhub.dev": {"v1alpha1 clustersetmembers Cluster ClusterSetMember get,list,watch csm"},
 		"clusterview.open-cluster-management.io": {
-			"v1 managedclusters Cluster ManagedCluster get,list,watch",
+			"v1 managedclusters Cluster ManagedCluster get,list,patch,update,watch",
 			"v1alpha1 managedclustersets Cluster ManagedClusterSet get,list,watch",
 		},
 	}

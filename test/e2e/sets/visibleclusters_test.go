@@ -4,6 +4,7 @@
 package sets
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -46,10 +47,8 @@ func TestVisibleClusters_AreThoseOfTheUser(t *testing.T) {
 			t.Errorf("get of %s: %s, want a refusal that names the rules", name, out)
 		}
 	}
-	for _, verb := range [][]string{{"delete", visibleClusters, clusters[0]}, {"label", visibleClusters, clusters[0], "a=b"}} {
-		if out, err := harness.Kubectl(t, "", verb...); err == nil {
-			t.Errorf("%v of an admin: %s, and the resource is read only", verb, out)
-		}
+	if out, err := harness.Kubectl(t, "", "delete", visibleClusters, clusters[0]); err == nil {
+		t.Errorf("delete of an admin: %s, and nothing is deleted here", out)
 	}
 
 	informer := newInformer(t, user, "v1", "managedclusters")
@@ -70,4 +69,76 @@ func TestVisibleClusters_AreThoseOfTheUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	informer.holds()
+}
+
+// Who may write the clusters of a set writes those that are in it, and no more of them than a write of the stored cluster lets through.
+func TestVisibleClusters_AreChangedByTheRightsOnTheirSets(t *testing.T) {
+	set, other, cluster, foreign := harness.Unique("set"), harness.Unique("set"), harness.Unique("cluster"), harness.Unique("cluster")
+	harness.NewSet(t, set)
+	harness.NewSet(t, other)
+	harness.NewManagedCluster(t, cluster, map[string]string{harness.SetLabel: set})
+	harness.NewManagedCluster(t, foreign, map[string]string{harness.SetLabel: other})
+	writer := harness.User(t, harness.Rule("get,update,patch", "managedclustersets/clusters", set))
+	viewer := harness.User(t, harness.Rule("get", "managedclustersets/clusters", set))
+	patch := func(who, name, patch string, more ...string) (string, error) {
+		return harness.Kubectl(t, "", append([]string{"patch", visibleClusters, name, "--as", who, "--type=merge", "-p", patch}, more...)...)
+	}
+	stored := func() string {
+		return harness.MustKubectl(t, "", "get", "managedclusters", cluster, "-o", "jsonpath={.metadata.labels}{.metadata.finalizers}{.spec}")
+	}
+	before := stored()
+	policy := harness.Unique("policy")
+	harness.MustKubectl(t, `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: `+policy+`}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [cluster.open-cluster-management.io], apiVersions: [v1], resources: [managedclusters], operations: [UPDATE]}
+  validations:
+  - {expression: "!('`+policy+`' in object.metadata.labels)", message: no such label}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: `+policy+`}
+spec: {policyName: `+policy+`, validationActions: [Deny]}
+`, "apply", "-f", "-")
+	t.Cleanup(func() {
+		for _, kind := range []string{"validatingadmissionpolicybinding", "validatingadmissionpolicy"} {
+			_ = harness.Hub(t).Kubectl(context.WithoutCancel(t.Context()), "delete", kind, policy).Run()
+		}
+	})
+	harness.Eventually(t, "the policy holds for clusters that are seen by set", func(context.Context) (bool, error) {
+		out, err := patch(writer, cluster, `{"metadata":{"labels":{"`+policy+`":"x"}}}`, "--dry-run=server")
+		return harness.Holds(err != nil && strings.Contains(out, "no such label"), out)
+	})
+	for _, attack := range []struct{ who, name, patch, says string }{
+		{writer, cluster, `{"metadata":{"labels":{"` + harness.SetLabel + `":"` + other + `"}}}`, harness.SetLabel + ":" + other},
+		{writer, cluster, `{"spec":{"hubAcceptsClient":true}}`, "managedclusters/accept"},
+		{writer, cluster, `{"metadata":{"finalizers":["cluster.open-cluster-management.io/x"]}}`, "managedclusters/finalizers"},
+		{writer, cluster, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u"}]}}`, "delete"},
+		{writer, foreign, `{"metadata":{"labels":{"a":"b"}}}`, "managedclustersets/clusters"},
+		{viewer, cluster, `{"metadata":{"labels":{"a":"b"}}}`, "managedclustersets/clusters"},
+	} {
+		if out, err := patch(attack.who, attack.name, attack.patch); err == nil || !strings.Contains(out, attack.says) || !strings.Contains(out, "orbidden") {
+			t.Errorf("%s of %s: %s, want a refusal that says %s", attack.patch, attack.name, out, attack.says)
+		}
+	}
+	if after := stored(); after != before {
+		t.Errorf("the cluster is %s, and was %s", after, before)
+	}
+	harness.MustKubectl(t, "", "label", visibleClusters, cluster, "owner=team", "--as", writer)
+	out := harness.MustKubectl(t, "", "get", visibleClusters, cluster, "-o", "yaml", "--as", writer)
+	harness.MustKubectl(t, strings.Replace(out, "owner: team", "owner: squad", 1), "replace", "-f", "-", "--as", writer)
+	harness.Contains(t, stored(), `"owner":"squad"`)
+	if out, err := harness.Kubectl(t, strings.Replace(out, "owner: team", "owner: late", 1), "replace", "-f", "-", "--as", writer); err == nil ||
+		!strings.Contains(out, "Conflict") {
+		t.Errorf("a replace of what was read before: %s", out)
+	}
+	// It leaves the set.
+	harness.MustKubectl(t, "", "label", "managedclusters", cluster, "--overwrite", harness.SetLabel+"="+other)
+	if out, err := patch(writer, cluster, `{"metadata":{"labels":{"a":"b"}}}`); err == nil {
+		t.Errorf("a cluster that has left the set is written: %s", out)
+	}
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package managedcluster is the registry of the managedclusters of clusterview.open-cluster-management.io: the stored ones that a user
-// may get by name, and those in sets on which the user may get managedclustersets/clusters.
+// may get by name, and those in sets on which the user may get managedclustersets/clusters. Writes go to the stored ones.
 package managedcluster
 
 import (
@@ -13,7 +13,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/clusterview"
-	stored "github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
+	registry "github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/derived"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/filtered"
@@ -22,15 +22,15 @@ import (
 )
 
 var resource = position.Resource{
-	GroupResource: clusterview.Resource(stored.Kind.Resource.Resource),
-	New:           func() generic.Object { return stored.Kind.New() },
-	NewList:       stored.Kind.NewList,
-	Fields:        func(object generic.Object) fields.Set { return stored.Kind.Fields(object.(*cluster.ManagedCluster)) },
+	GroupResource: clusterview.Resource(registry.Kind.Resource.Resource),
+	New:           func() generic.Object { return registry.Kind.New() },
+	NewList:       registry.Kind.NewList,
+	Fields:        func(object generic.Object) fields.Set { return registry.Kind.Fields(object.(*cluster.ManagedCluster)) },
 	ByName:        true,
 }
 
 // New makes the registry. The codec is for the cacher's checks.
-func New(config filtered.Config, codec runtime.Codec) *filtered.REST {
+func New(config filtered.Config, codec runtime.Codec, stored Stored) *REST {
 	kind := derived.Kind{
 		Resource:   resource,
 		Codec:      codec,
@@ -44,7 +44,7 @@ func New(config filtered.Config, codec runtime.Codec) *filtered.REST {
 	clusters := derived.NewLazy(func() (*derived.Cache, error) {
 		return derived.New(kind, config.Fleet, config.Connect, config.Rules.OfClusters())
 	})
-	return filtered.New(clusters, visibility.Reader{
+	return &REST{filtered.New(clusters, visibility.Reader{
 		Resource: resource, Rules: config.Rules, Authorizer: config.Authorizer,
-	}, stored.Kind.Table, filtered.Names{Singular: stored.Kind.Singular}, position.NameField)
+	}, registry.Kind.Table, filtered.Names{Singular: registry.Kind.Singular}, position.NameField), stored}
 }

@@ -76,6 +76,12 @@ func (r *Reader) getByName(ctx context.Context, who user.Info, name string, opti
 	return nil, refused
 }
 
+// Shows tells which sets show a user their clusters, by the RBAC rules of now.
+func (r *Reader) Shows(ctx context.Context, who user.Info) (func(set string) bool, error) {
+	what, _, err := r.now(ctx, who)
+	return what.Has, err
+}
+
 // needsNameError names the rules that show a user a cluster.
 type needsNameError struct{ user, name string }
 

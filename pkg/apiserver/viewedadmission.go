@@ -1,0 +1,60 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/apis/clusterview"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
+)
+
+// viewedAdmission decides about a write of a cluster of clusterview as about one of the stored cluster, which it is. It is around
+// all plugins, so that none of them has to know of the other name, and none decides twice.
+type viewedAdmission struct{ admission.Interface }
+
+var (
+	_ admission.MutationInterface   = viewedAdmission{}
+	_ admission.ValidationInterface = viewedAdmission{}
+)
+
+// Admit implements admission.MutationInterface.
+func (v viewedAdmission) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if mutating, ok := v.Interface.(admission.MutationInterface); ok {
+		return mutating.Admit(ctx, asStored(a), o)
+	}
+	return nil
+}
+
+// Validate implements admission.ValidationInterface.
+func (v viewedAdmission) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if validating, ok := v.Interface.(admission.ValidationInterface); ok {
+		return validating.Validate(ctx, asStored(a), o)
+	}
+	return nil
+}
+
+func asStored(a admission.Attributes) admission.Attributes {
+	if a.GetResource().GroupResource() == clusterview.Resource(managedcluster.Kind.Resource.Resource) {
+		return storedAttributes{a}
+	}
+	return a
+}
+
+// storedAttributes are those of a write of a stored cluster.
+type storedAttributes struct{ admission.Attributes }
+
+// GetResource implements admission.Attributes.
+func (storedAttributes) GetResource() schema.GroupVersionResource {
+	return managedcluster.Kind.Resource.WithVersion(clusterv1.SchemeGroupVersion.Version)
+}
+
+// GetKind implements admission.Attributes.
+func (storedAttributes) GetKind() schema.GroupVersionKind {
+	return clusterv1.SchemeGroupVersion.WithKind("ManagedCluster")
+}

@@ -1,0 +1,221 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managedcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/selector"
+	clusterviewv1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1"
+	"github.com/clusterhub/clusterhub/pkg/registry/generic"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/filtered"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
+)
+
+// mostAsked is of how many sets of a cluster the authorizer is asked. Only sets whose clusters the user sees count.
+const mostAsked = 16
+
+// Stored are the registries of what is stored.
+type Stored struct {
+	Clusters rest.Updater
+	Sets     rest.Lister
+}
+
+// REST also takes writes of the clusters that a user sees. They are writes of the stored clusters: what is stored, its versions and
+// its managers are as if they had been written there. The server has to run admission for them as for the stored resource, too.
+type REST struct {
+	*filtered.REST
+	stored Stored
+}
+
+var (
+	_ rest.Patcher             = &REST{}
+	_ rest.ResetFieldsStrategy = &REST{}
+)
+
+// GetResetFields implements rest.ResetFieldsStrategy.
+func (r *REST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return map[fieldpath.APIVersion]*fieldpath.Set{
+		fieldpath.APIVersion(clusterviewv1.SchemeGroupVersion.String()): fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
+	}
+}
+
+// Update implements rest.Updater. It creates nothing. A user who does not see the cluster gets the answer of Get, which does not say
+// whether it exists.
+func (r *REST) Update(
+	ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
+	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions,
+) (runtime.Object, bool, error) {
+	who, ok := request.UserFrom(ctx)
+	if !ok {
+		return nil, false, apierrors.NewInternalError(errors.New("the request has no user"))
+	}
+	info, ok := request.RequestInfoFrom(ctx)
+	if !ok || info.Verb != "update" && info.Verb != "patch" {
+		return nil, false, apierrors.NewInternalError(errors.New("the request is neither an update nor a patch"))
+	}
+	if _, err := r.Get(ctx, name, &metav1.GetOptions{}); err != nil {
+		return nil, false, err
+	}
+	if forceAllowCreate { // Of all writes to a name, only those by server-side apply have it.
+		return nil, false, errNoApply
+	}
+	may := func(ctx context.Context, c *cluster.ManagedCluster) error { return r.mayWrite(ctx, who, info.Verb, c) }
+	object, _, err := r.stored.Clusters.Update(ctx, name, update{objInfo, may}, createValidation, updateValidation, false, options)
+	if err != nil {
+		return nil, false, err
+	}
+	written, ok := object.(*cluster.ManagedCluster)
+	if !ok {
+		return nil, false, apierrors.NewInternalError(fmt.Errorf("the update gave a %T", object))
+	}
+	shown, _, err := shownOf(written)
+	return shown, false, err
+}
+
+// errNoApply says what to do in place of an apply. Managers of fields are those of the stored resource, by its version.
+var errNoApply = &apierrors.StatusError{ErrStatus: metav1.Status{
+	Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
+	Message: "managedclusters.clusterview.open-cluster-management.io take no server-side apply: use update, a merge patch or a JSON patch, " +
+		"or apply to managedclusters.cluster.open-cluster-management.io",
+}}
+
+// mayWrite is nil for a user who has the verb on the cluster by its name, or on the clusters of a set that it is in as it is now, and
+// whose clusters the user sees.
+func (r *REST) mayWrite(ctx context.Context, who user.Info, verb string, c *cluster.ManagedCluster) error {
+	byName := permission.Rule{Verb: verb, Group: cluster.GroupName, Resource: "managedclusters", Name: c.Name}
+	bySet := permission.Rule{Verb: verb, Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "clusters"}
+	held, err := permission.Holds(ctx, r.Visible.Authorizer, who, byName)
+	if held != nil {
+		return nil
+	}
+	if err == nil {
+		var sets []string
+		if sets, err = r.setsOf(ctx, who, c); err != nil {
+			return err
+		}
+		for _, set := range sets[:min(len(sets), mostAsked)] {
+			rule := bySet
+			rule.Name = set
+			if held, err = permission.Holds(ctx, r.Visible.Authorizer, who, rule); held != nil {
+				return nil
+			}
+			if err != nil {
+				break
+			}
+		}
+	}
+	refusal := fmt.Errorf("user %q needs the RBAC rule %s, or %s with a set of the cluster whose clusters the user sees, to %s the cluster",
+		who.GetName(), byName, bySet, verb)
+	return apierrors.NewForbidden(resource.GroupResource, c.Name, errors.Join(refusal, err))
+}
+
+// setsOf are the sets that a cluster is in, as far as the user sees their clusters, in order. They are read anew: a set may have been
+// changed on another replica.
+func (r *REST) setsOf(ctx context.Context, who user.Info, c *cluster.ManagedCluster) (names []string, err error) {
+	shows, err := r.Visible.Shows(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	object, err := r.stored.Sets.List(ctx, &internalversion.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	list, ok := object.(*cluster.ManagedClusterSetList)
+	if !ok {
+		return nil, apierrors.NewInternalError(fmt.Errorf("the list of sets is a %T", object))
+	}
+	for i := range list.Items {
+		set := &list.Items[i]
+		if !shows(set.Name) {
+			continue
+		}
+		// Of a set whose selector is not understood, no cluster is known to be in it.
+		if selects, err := selector.For(set); err == nil && selects.Matches(labels.Set(c.Labels)) {
+			names = append(names, set.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// update is an update of a cluster as it is shown, made one of the stored cluster.
+type update struct {
+	rest.UpdatedObjectInfo
+	may func(ctx context.Context, stored *cluster.ManagedCluster) error
+}
+
+// Preconditions implements rest.UpdatedObjectInfo. They are checked after the right is, because a refusal says what the object has.
+func (update) Preconditions() *metav1.Preconditions { return nil }
+
+// UpdatedObject implements rest.UpdatedObjectInfo. The store calls it for what it then compares with what is stored, again after
+// somebody else has written that.
+func (u update) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
+	stored, ok := old.(*cluster.ManagedCluster)
+	if !ok {
+		return nil, apierrors.NewInternalError(fmt.Errorf("an update of a cluster got a %T", old))
+	}
+	if err := u.may(ctx, stored); err != nil {
+		return nil, err
+	}
+	if p := u.UpdatedObjectInfo.Preconditions(); p != nil {
+		if err := (&storage.Preconditions{UID: p.UID, ResourceVersion: p.ResourceVersion}).Check(stored.Name, stored); err != nil {
+			return nil, err
+		}
+	}
+	shown, revision, err := shownOf(stored)
+	if err != nil {
+		return nil, err
+	}
+	object, err := u.UpdatedObjectInfo.UpdatedObject(ctx, shown)
+	if err != nil {
+		return nil, err
+	}
+	updated, ok := object.(*cluster.ManagedCluster)
+	if !ok {
+		return nil, apierrors.NewInternalError(fmt.Errorf("an update made a %T of a cluster", object))
+	}
+	if err := generic.CheckVersion("metadata.resourceVersion", updated.ResourceVersion); err != nil {
+		return nil, err
+	}
+	// Without a version, the store decides.
+	if based, _ := strconv.ParseUint(updated.ResourceVersion, 10, 64); based != 0 {
+		if position.RevisionOf(based) < revision {
+			return nil, apierrors.NewConflict(resource.GroupResource, stored.Name, errors.New(
+				"the cluster has been changed since that version, or it is a version of another resource: read the cluster here, and try again"))
+		}
+		updated.ResourceVersion = stored.ResourceVersion
+	}
+	updated.ManagedFields, err = storedManagers(updated.ManagedFields)
+	return updated, err
+}
+
+// shownOf is a stored cluster with the version that it has here: all of the revision that wrote it.
+func shownOf(stored *cluster.ManagedCluster) (*cluster.ManagedCluster, uint64, error) {
+	revision, err := strconv.ParseUint(stored.ResourceVersion, 10, 64)
+	if err != nil {
+		return nil, 0, apierrors.NewInternalError(err)
+	}
+	shown := copyOf(stored)
+	position.SetVersion(shown, position.Version(revision, position.End))
+	return shown, revision, nil
+}
