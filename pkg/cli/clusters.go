@@ -10,8 +10,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
@@ -20,14 +22,17 @@ import (
 	typedv1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1"
 )
 
-// clusters are those of a hub, as a user sees them.
+// clusters are those of a hub, as a user reaches them.
 type clusters interface {
+	Get(ctx context.Context, name string) (*clusterv1.ManagedCluster, error)
 	List(ctx context.Context, options metav1.ListOptions) (*clusterv1.ManagedClusterList, error)
+	// Label changes the labels of a cluster, or of one that is as it was read.
+	Label(ctx context.Context, name string, patch []byte) (*clusterv1.ManagedCluster, error)
 }
 
-// reach reads clusters as managedclusters and, if that is forbidden, as those of clusterview: there users see by their roles on sets what
-// they may not read by names of clusters. The two have resourceVersions of their own, so that all of it is read in one of them. If both
-// refuse, the first refusal is the one that users know how to mend.
+// reach does something with clusters as managedclusters and, if that is forbidden, as those of clusterview: there users do by their
+// roles on sets what they may not do by names of clusters. The two have resourceVersions of their own, so that all of it is done in one
+// of them. If both refuse, the first refusal is the one that users know how to mend.
 func reach[T any](h *hub, do func(clusters) (T, error)) (T, error) {
 	result, err := do(stored{h.clusters.ClusterV1().ManagedClusters()})
 	if !apierrors.IsForbidden(err) {
@@ -84,8 +89,29 @@ type stored struct {
 	typedv1.ManagedClusterInterface
 }
 
+func (s stored) Get(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
+	return s.ManagedClusterInterface.Get(ctx, name, metav1.GetOptions{})
+}
+
+func (s stored) Label(ctx context.Context, name string, patch []byte) (*clusterv1.ManagedCluster, error) {
+	cluster, err := s.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if !apierrors.IsForbidden(err) {
+		return cluster, err
+	}
+	// There are users who may change the labels and nothing else.
+	cluster, narrow := s.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "label")
+	if narrow != nil {
+		return nil, err
+	}
+	return cluster, nil
+}
+
 // viewed are managedclusters of clusterview, which have the fields of the stored ones.
 type viewed struct{ dynamic.ResourceInterface }
+
+func (v viewed) Get(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
+	return asCluster(v.ResourceInterface.Get(ctx, name, metav1.GetOptions{}))
+}
 
 func (v viewed) List(ctx context.Context, options metav1.ListOptions) (*clusterv1.ManagedClusterList, error) {
 	list := &clusterv1.ManagedClusterList{}
@@ -94,4 +120,16 @@ func (v viewed) List(ctx context.Context, options metav1.ListOptions) (*clusterv
 		err = apierrors.NewForbidden(clusterv1.Resource("managedclusters"), "", errors.New("no cluster is shown to this user"))
 	}
 	return list, err
+}
+
+func (v viewed) Label(ctx context.Context, name string, patch []byte) (*clusterv1.ManagedCluster, error) {
+	return asCluster(v.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}))
+}
+
+func asCluster(object *unstructured.Unstructured, err error) (*clusterv1.ManagedCluster, error) {
+	if err != nil {
+		return nil, err
+	}
+	typed := &clusterv1.ManagedCluster{}
+	return typed, runtime.DefaultUnstructuredConverter.FromUnstructured(object.UnstructuredContent(), typed)
 }

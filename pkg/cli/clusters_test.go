@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -25,26 +26,35 @@ func newRoleOnASet(t *testing.T) (*fakeServer, string) {
 	for path, version := range map[string]string{viewedPath + "/c1": "v1", viewedSetsPath + "/payments": "v1alpha1"} {
 		shown := s.get(strings.NewReplacer("clusterview.", "cluster.", "v1alpha1", "v1beta2").Replace(path))
 		shown.SetAPIVersion("clusterview.open-cluster-management.io/" + version)
+		shown.SetResourceVersion("7.of-the-view")
 		s.objects[path] = shown.Object
 	}
-	for _, request := range []string{"GET " + clustersPath, "GET " + setsPath} {
-		s.refuse(request, forbidden("managedclusters", "list"))
+	for _, request := range []string{"GET " + clustersPath, "GET " + clustersPath + "/c1", "PATCH " + clustersPath + "/c1", "PATCH " + clustersPath + "/c1/label",
+		"GET " + setsPath} {
+		s.refuse(request, forbidden("managedclusters", strings.ToLower(request[:strings.Index(request, " ")])))
 	}
 	return s, kubeconfig(t, map[string]*fakeServer{"hub": s})
 }
 
 func TestReach_WhatARoleOnASetGives(t *testing.T) {
-	_, config := newRoleOnASet(t)
+	s, config := newRoleOnASet(t)
 	says(t, mustRun(t, config, "get", "clusters"), "c1")
 	says(t, mustRun(t, config, "get", "clusters", "-o", "yaml"), "apiVersion: cluster.open-cluster-management.io/v1", "name: c1")
 	says(t, mustRun(t, config, "get", "clustersets"), "payments")
+	mustRun(t, config, "label", "c1", "a=b")
+	if got := s.get(viewedPath + "/c1").GetLabels(); !maps.Equal(got, map[string]string{"a": "b"}) {
+		t.Errorf("the labels are %v", got)
+	}
+	// The version that was read there is meant.
+	says(t, s.bodies["PATCH "+viewedPath+"/c1"], `"resourceVersion":"7.of-the-view"`)
 }
 
-// Who may list all lists all, and is not sent elsewhere by other errors.
+// Who may do it by the cluster's name does it there, and is not sent elsewhere by other errors.
 func TestReach_AsksTheViewOnlyWhenItIsForbidden(t *testing.T) {
 	s, config := newRoleOnASet(t)
 	clear(s.on)
 	mustRun(t, config, "get", "clusters")
+	mustRun(t, config, "label", "c1", "a=b")
 	s.refuse("GET "+clustersPath, apierrors.NewServiceUnavailable("away"))
 	if _, _, err := run(t, config, "get", "clusters"); !apierrors.IsServiceUnavailable(err) {
 		t.Errorf("it says %v", err)
@@ -62,12 +72,12 @@ func TestReach_SaysWhatIsMissing(t *testing.T) {
 			delete(s.objects, viewedSetsPath+"/payments")
 		},
 		"the view is refused": func(s *fakeServer) {
-			for _, request := range []string{"GET " + viewedPath, "GET " + viewedSetsPath} {
+			for _, request := range []string{"GET " + viewedPath, "GET " + viewedPath + "/c1", "GET " + viewedSetsPath} {
 				s.refuse(request, apierrors.NewForbidden(clusterv1.Resource("managedclusters"), "", nil))
 			}
 		},
 		"an older hub": func(s *fakeServer) {
-			for _, request := range []string{"GET " + viewedPath, "GET " + viewedSetsPath} {
+			for _, request := range []string{"GET " + viewedPath, "GET " + viewedPath + "/c1", "GET " + viewedSetsPath} {
 				s.on[request] = func(w http.ResponseWriter, _ []byte) bool { http.NotFound(w, nil); return true }
 			}
 		},
@@ -75,7 +85,7 @@ func TestReach_SaysWhatIsMissing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, config := newRoleOnASet(t)
 			change(s)
-			for _, command := range []string{"get clusters", "get clustersets"} {
+			for _, command := range []string{"get clusters", "get clustersets", "label c1 a=b"} {
 				stdout, _, err := run(t, config, strings.Fields(command)...)
 				if err == nil || stdout != "" {
 					t.Fatalf("%s: %v, %q", command, err, stdout)

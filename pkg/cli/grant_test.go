@@ -55,6 +55,7 @@ func grants(rules []rbacv1.PolicyRule) (all []string) {
 func TestGrant_TheRulesOfARole(t *testing.T) {
 	view := []string{"cluster get managedclustersets payments", "cluster get managedclustersets/clusters payments"}
 	use := append(slices.Clone(view), "cluster create managedclustersets/bind payments")
+	change := append(slices.Clone(use), "cluster update managedclustersets/clusters payments", "cluster patch managedclustersets/clusters payments")
 	legacy := v1beta1.ManagedClusterSelector{}
 	exclusive := func(key string) v1beta1.ManagedClusterSelector {
 		return v1beta1.ManagedClusterSelector{SelectorType: v1beta1.ExclusiveLabel, ExclusiveLabel: &v1beta1.ManagedClusterLabel{Key: key, Value: "eu"}}
@@ -66,14 +67,14 @@ func TestGrant_TheRulesOfARole(t *testing.T) {
 	}{
 		"viewer": {roleViewer, legacy, view},
 		"user":   {roleUser, legacy, use},
-		"admin": {roleAdmin, legacy, append(slices.Clone(use), "cluster create managedclusters",
+		"admin": {roleAdmin, legacy, append(slices.Clone(change), "cluster create managedclusters",
 			"cluster create managedclusters/label cluster.open-cluster-management.io/clusterset:payments")},
 		"admin of an exclusive set": {roleAdmin, exclusive("info.open-cluster-management.io/region"),
-			append(slices.Clone(use), "cluster create managedclusters/label info.open-cluster-management.io/region:eu")},
-		"admin of a set that a free label selects": {roleAdmin, exclusive("region"), use},
+			append(slices.Clone(change), "cluster create managedclusters/label info.open-cluster-management.io/region:eu")},
+		"admin of a set that a free label selects": {roleAdmin, exclusive("region"), change},
 		// The label may bring clusters into other sets, too.
 		"admin of a set that a selector selects": {roleAdmin, v1beta1.ManagedClusterSelector{SelectorType: v1beta1.LabelSelector,
-			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"info.open-cluster-management.io/region": "eu"}}}, use},
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"info.open-cluster-management.io/region": "eu"}}}, change},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rules, err := setRules(newSetBy("payments", "1", test.selects), test.role)

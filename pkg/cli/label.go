@@ -12,9 +12,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
@@ -91,34 +88,25 @@ func parseLabels(args []string) (map[string]*string, error) {
 	return changes, nil
 }
 
-func (h *hub) label(ctx context.Context, name string, changes map[string]*string, overwrite bool) (
-	*clusterv1.ManagedCluster, error) {
-	clusters := h.clusters.ClusterV1().ManagedClusters()
-	metadata := map[string]any{"labels": changes}
-	if !overwrite {
-		cluster, err := clusters.Get(ctx, name, metav1.GetOptions{})
+func (h *hub) label(ctx context.Context, name string, changes map[string]*string, overwrite bool) (*clusterv1.ManagedCluster, error) {
+	return reach(h, func(c clusters) (*clusterv1.ManagedCluster, error) {
+		metadata := map[string]any{"labels": changes}
+		if !overwrite {
+			cluster, err := c.Get(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			for _, key := range slices.Sorted(maps.Keys(changes)) {
+				if now, ok := cluster.Labels[key]; ok && changes[key] != nil && now != *changes[key] {
+					return nil, fmt.Errorf("cluster %s has the label %s=%s already: use --overwrite to change it", name, key, now)
+				}
+			}
+			metadata["resourceVersion"] = cluster.ResourceVersion
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": metadata})
 		if err != nil {
 			return nil, err
 		}
-		for _, key := range slices.Sorted(maps.Keys(changes)) {
-			if now, ok := cluster.Labels[key]; ok && changes[key] != nil && now != *changes[key] {
-				return nil, fmt.Errorf("cluster %s has the label %s=%s already: use --overwrite to change it", name, key, now)
-			}
-		}
-		metadata["resourceVersion"] = cluster.ResourceVersion
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": metadata})
-	if err != nil {
-		return nil, err
-	}
-	cluster, err := clusters.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if !apierrors.IsForbidden(err) {
-		return cluster, err
-	}
-	// There are users who may change the labels and nothing else.
-	cluster, narrow := clusters.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "label")
-	if narrow != nil {
-		return nil, err
-	}
-	return cluster, nil
+		return c.Label(ctx, name, patch)
+	})
 }

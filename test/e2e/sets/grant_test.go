@@ -59,6 +59,13 @@ func TestGrant_GivesTheRightsOfASetUntilItIsGone(t *testing.T) {
 	becomes("the set's admin makes a cluster in it", true, func() error { return makes(harness.Unique("cluster"), set) })
 	harness.WantForbidden(t, makes(harness.Unique("cluster"), other), harness.SetLabel+":"+other)
 
+	plugin.Must(t, "label", mine, "owner=team", "--as", who)
+	for _, refused := range [][]string{{"label", foreign, "owner=team"}, {"label", mine, harness.SetLabel + "=" + other, "--overwrite"}} {
+		if out, _, err := plugin.Run(t, append(refused, "--as", who)...); err == nil {
+			t.Errorf("%q of the set's admin: %s", refused, out)
+		}
+	}
+
 	// The other half of a binding's rights comes with Kubernetes' role of the namespace.
 	harness.MustKubectl(t, "", "create", "namespace", namespace)
 	t.Cleanup(func() {
