@@ -32,7 +32,7 @@ type clusters interface {
 
 // reach does something with clusters as managedclusters and, if that is forbidden, as those of clusterview: there users do by their
 // roles on sets what they may not do by names of clusters. The two have resourceVersions of their own, so that all of it is done in one
-// of them. If both refuse, the first refusal is the one that users know how to mend.
+// of them. If both refuse, the refusal begins with the one that users know.
 func reach[T any](h *hub, do func(clusters) (T, error)) (T, error) {
 	result, err := do(stored{h.clusters.ClusterV1().ManagedClusters()})
 	if !apierrors.IsForbidden(err) {
@@ -43,7 +43,10 @@ func reach[T any](h *hub, do func(clusters) (T, error)) (T, error) {
 		return result, viewErr
 	}
 	seen, viewErr := do(viewed{view})
-	if apierrors.IsForbidden(viewErr) || apierrors.IsNotFound(viewErr) { // older hubs do not serve it
+	switch {
+	case apierrors.IsForbidden(viewErr):
+		return result, fmt.Errorf("%w (nor by a role on a set: %w)", err, viewErr)
+	case apierrors.IsNotFound(viewErr), apierrors.IsMethodNotSupported(viewErr): // by an older hub
 		return result, err
 	}
 	return seen, viewErr
