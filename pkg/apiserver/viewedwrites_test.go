@@ -337,7 +337,7 @@ func TestViewedWrites_ManagersAreThoseOfTheStoredCluster(t *testing.T) {
 		}
 		own++
 		fields := &fieldpath.Set{}
-		if err := fields.FromJSON(strings.NewReader(string(entry.FieldsV1.Raw))); err != nil {
+		if err := fields.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
 			t.Fatal(err)
 		}
 		for _, label := range []string{"a", "b", "c", "d"} {

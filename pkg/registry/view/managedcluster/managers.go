@@ -4,7 +4,6 @@
 package managedcluster
 
 import (
-	"bytes"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -50,11 +49,11 @@ func union(all ...*metav1.FieldsV1) (*metav1.FieldsV1, error) {
 			continue
 		}
 		set := &fieldpath.Set{}
-		if err := set.FromJSON(bytes.NewReader(one.Raw)); err != nil {
+		if err := set.FromJSON(one.GetRawReader()); err != nil {
 			return nil, err
 		}
 		fields = fields.Union(set)
 	}
 	raw, err := fields.ToJSON()
-	return &metav1.FieldsV1{Raw: raw}, err
+	return metav1.NewFieldsV1(string(raw)), err
 }
