@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
 	informers "github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions"
 )
@@ -42,11 +43,12 @@ func watch(ctx context.Context, kubeconfig, set string) error {
 	if err != nil {
 		return err
 	}
-	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+	selected := informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		if set != "" {
 			o.FieldSelector = "spec.clusterSet=" + set
 		}
-	}))
+	})
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, selected, informers.WithTransform(command.ForCache))
 	_, err = factory.View().V1alpha1().ClusterSetMembers().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { say("joins", obj) },
 		DeleteFunc: func(obj any) {
