@@ -25,6 +25,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -227,6 +228,7 @@ func (r *Reconciler) show(ctx context.Context, cluster *clusterv1.ManagedCluster
 // condition writes whether the cluster is accepted, and an event when that is new.
 func (r *Reconciler) condition(ctx context.Context, cluster *clusterv1.ManagedCluster, status metav1.ConditionStatus,
 	reason, message string) error {
+	cluster = r.latest(ctx, cluster)
 	before := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted)
 	if before != nil && before.Status == status && before.Reason == reason && before.Message == message {
 		// Not for the generation alone, which every taint moves.
@@ -259,6 +261,20 @@ func (r *Reconciler) condition(ctx context.Context, cluster *clusterv1.ManagedCl
 		r.event(cluster, corev1.EventTypeWarning, "ManagedClusterRegistrationChanged", message)
 	}
 	return nil
+}
+
+// latest returns a cluster as the cache has it by now, if that is newer and still accepted, denied or deleted as it was. While
+// a cluster gets what it needs, its taint is written: with the version from before, the condition would be refused.
+func (r *Reconciler) latest(ctx context.Context, cluster *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
+	now := &clusterv1.ManagedCluster{}
+	if err := r.client.Get(ctx, client.ObjectKeyFromObject(cluster), now); err != nil || now.UID != cluster.UID ||
+		now.Spec.HubAcceptsClient != cluster.Spec.HubAcceptsClient || !now.DeletionTimestamp.Equal(cluster.DeletionTimestamp) {
+		return cluster
+	}
+	if order, err := resourceversion.CompareResourceVersion(now.ResourceVersion, cluster.ResourceVersion); err != nil || order <= 0 {
+		return cluster
+	}
+	return now
 }
 
 func (r *Reconciler) event(cluster *clusterv1.ManagedCluster, kind, reason, message string) {

@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
@@ -154,8 +155,13 @@ func (r *Reconciler) clockCondition(cluster *clusterv1.ManagedCluster, grace tim
 	meta.SetStatusCondition(conditions, condition)
 }
 
-// taint makes the taints say what the condition Available says.
+// taint makes the taints say what the condition Available says. It waits for the finalizer of a cluster that is being accepted, or for
+// what came of it: both are written as soon as there is a cluster, and one of two writes at the same time is refused.
 func (r *Reconciler) taint(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
+	if cluster.Spec.HubAcceptsClient && !controllerutil.ContainsFinalizer(cluster, registration.Finalizer) &&
+		meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted) == nil {
+		return nil
+	}
 	wanted := registration.TaintUnreachable
 	if available := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionAvailable); available != nil {
 		switch available.Status {

@@ -35,3 +35,30 @@ func TestTaints_SayWhatTheConditionSays(t *testing.T) {
 		}
 	}
 }
+
+// The first writes to a new cluster do not meet: the taint comes after the finalizer, or after what has kept the hub from setting it.
+func TestTaints_ComeOnceTheClusterIsBeingAccepted(t *testing.T) {
+	for what, change := range map[string]func(*fixture){
+		"its finalizer is there": func(f *fixture) {
+			c := f.cluster()
+			c.Finalizers = []string{registration.Finalizer}
+			if err := f.c.Update(f.Context(), c); err != nil {
+				f.Fatal(err)
+			}
+		},
+		"it cannot be accepted": func(f *fixture) {
+			f.set(registration.ConditionHubAccepted, metav1.ConditionFalse, registration.ReasonError)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := newFixture(t, &clusterv1.ManagedCluster{
+				ObjectMeta: metav1.ObjectMeta{Name: "c1", Generation: 1}, Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true},
+			})
+			f.look()
+			f.expect(available, "")
+			change(f)
+			f.look()
+			f.expect(available, "", unreachable)
+		})
+	}
+}
