@@ -1,0 +1,68 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +genclient
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// AddOnPlacementScore has scores of one cluster, which placements may choose by. Its namespace is that of the cluster. Its
+// name and that of a score are what the addOn of a placement's prioritizer names.
+type AddOnPlacementScore struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// status has the scores. Whoever computes them writes it.
+	// +optional
+	Status AddOnPlacementScoreStatus `json:"status,omitempty"`
+}
+
+// AddOnPlacementScoreStatus has the scores of a cluster.
+type AddOnPlacementScoreStatus struct {
+	// conditions say how the scores came about, at most 128.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +k8s:validation:maxItems=128
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// scores are the scores by their names, at most 512.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +k8s:validation:maxItems=512
+	Scores []AddOnPlacementScoreItem `json:"scores,omitempty"`
+	// validUntil is when the scores stop counting: from then on, placements take 0 for each. The default is never. Who
+	// writes the scores renews it in time.
+	// +optional
+	ValidUntil *metav1.Time `json:"validUntil,omitempty"`
+}
+
+// AddOnPlacementScoreItem is one score.
+type AddOnPlacementScoreItem struct {
+	// name is the name of the score, 1 to 253 characters.
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=253
+	Name string `json:"name"`
+	// value is the score, -100 to 100. Placements prefer clusters with a higher one, unless they give it a weight below 0.
+	// +k8s:validation:minimum=-100
+	// +k8s:validation:maximum=100
+	Value int32 `json:"value"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// AddOnPlacementScoreList is a list of AddOnPlacementScore.
+type AddOnPlacementScoreList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the AddOnPlacementScores.
+	Items []AddOnPlacementScore `json:"items"`
+}
