@@ -30,6 +30,7 @@ kube::codegen::gen_openapi \
   --output-model-name-file zz_generated.model_name.go \
   --boilerplate hack/boilerplate.go.txt \
   --extra-pkgs k8s.io/api/rbac/v1 \
+  --extra-pkgs k8s.io/apimachinery/pkg/util/intstr \
   pkg/apis
 
 rbac=k8s.io/api/rbac/v1

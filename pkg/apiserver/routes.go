@@ -19,9 +19,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apiserver/moves"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/addonplacementscore"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/clusterclaim"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclustersetbinding"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/placement"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/placementdecision"
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/accessrequest"
 	openmcpcluster "github.com/clusterhub/clusterhub/pkg/registry/openmcp/cluster"
@@ -38,6 +42,10 @@ var kinds = []hubgeneric.Definition{
 	managedcluster.Kind,
 	managedclusterset.Kind,
 	managedclustersetbinding.Kind,
+	placement.Kind,
+	placementdecision.Kind,
+	addonplacementscore.Kind,
+	clusterclaim.Kind,
 
 	clusterprofile.Kind,
 	openmcpcluster.Kind,

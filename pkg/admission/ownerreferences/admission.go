@@ -38,6 +38,7 @@ func New() *Plugin {
 // acceptance, labels, bindings, clusters, requests.
 var ofTheirMakers = map[schema.GroupResource]bool{
 	cluster.Resource("managedclustersetbindings"): true,
+	cluster.Resource("placements"):                true,
 	openmcp.Resource("clusterrequests"):           true,
 	openmcp.Resource("accessrequests"):            true,
 }

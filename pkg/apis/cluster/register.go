@@ -34,6 +34,14 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ManagedClusterSetList{},
 		&ManagedClusterSetBinding{},
 		&ManagedClusterSetBindingList{},
+		&Placement{},
+		&PlacementList{},
+		&PlacementDecision{},
+		&PlacementDecisionList{},
+		&AddOnPlacementScore{},
+		&AddOnPlacementScoreList{},
+		&ClusterClaim{},
+		&ClusterClaimList{},
 	)
 	return nil
 }

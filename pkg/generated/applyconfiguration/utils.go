@@ -7,14 +7,16 @@ package applyconfiguration
 
 import (
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	v1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	v1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	v1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
-	v1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/cluster/v1"
+	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/cluster/v1alpha1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/cluster/v1beta1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/cluster/v1beta2"
 	internal "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/internal"
-	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/openmcp/v1alpha1"
+	applyconfigurationopenmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/openmcp/v1alpha1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	managedfields "k8s.io/apimachinery/pkg/util/managedfields"
@@ -42,7 +44,41 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	case v1.SchemeGroupVersion.WithKind("Taint"):
 		return &clusterv1.TaintApplyConfiguration{}
 
+		// Group=cluster.open-cluster-management.io, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("AddOnPlacementScore"):
+		return &clusterv1alpha1.AddOnPlacementScoreApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AddOnPlacementScoreItem"):
+		return &clusterv1alpha1.AddOnPlacementScoreItemApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AddOnPlacementScoreStatus"):
+		return &clusterv1alpha1.AddOnPlacementScoreStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClusterClaim"):
+		return &clusterv1alpha1.ClusterClaimApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClusterClaimSpec"):
+		return &clusterv1alpha1.ClusterClaimSpecApplyConfiguration{}
+
 		// Group=cluster.open-cluster-management.io, Version=v1beta1
+	case v1beta1.SchemeGroupVersion.WithKind("AddOnScore"):
+		return &clusterv1beta1.AddOnScoreApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ClusterCelSelector"):
+		return &clusterv1beta1.ClusterCelSelectorApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ClusterClaimSelector"):
+		return &clusterv1beta1.ClusterClaimSelectorApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ClusterDecision"):
+		return &clusterv1beta1.ClusterDecisionApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ClusterPredicate"):
+		return &clusterv1beta1.ClusterPredicateApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ClusterSelector"):
+		return &clusterv1beta1.ClusterSelectorApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("DecisionGroup"):
+		return &clusterv1beta1.DecisionGroupApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("DecisionGroupStatus"):
+		return &clusterv1beta1.DecisionGroupStatusApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("DecisionStrategy"):
+		return &clusterv1beta1.DecisionStrategyApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("GroupClusterSelector"):
+		return &clusterv1beta1.GroupClusterSelectorApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("GroupStrategy"):
+		return &clusterv1beta1.GroupStrategyApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("ManagedClusterLabel"):
 		return &clusterv1beta1.ManagedClusterLabelApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("ManagedClusterSelector"):
@@ -61,6 +97,28 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &clusterv1beta1.ManagedClusterSetStatusApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("ManagedNamespaceConfig"):
 		return &clusterv1beta1.ManagedNamespaceConfigApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("Placement"):
+		return &clusterv1beta1.PlacementApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("PlacementDecision"):
+		return &clusterv1beta1.PlacementDecisionApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("PlacementDecisionStatus"):
+		return &clusterv1beta1.PlacementDecisionStatusApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("PlacementSpec"):
+		return &clusterv1beta1.PlacementSpecApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("PlacementStatus"):
+		return &clusterv1beta1.PlacementStatusApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("PrioritizerConfig"):
+		return &clusterv1beta1.PrioritizerConfigApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("PrioritizerPolicy"):
+		return &clusterv1beta1.PrioritizerPolicyApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ScoreCoordinate"):
+		return &clusterv1beta1.ScoreCoordinateApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("SpreadConstraintsTerm"):
+		return &clusterv1beta1.SpreadConstraintsTermApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("SpreadPolicy"):
+		return &clusterv1beta1.SpreadPolicyApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("Toleration"):
+		return &clusterv1beta1.TolerationApplyConfiguration{}
 
 		// Group=cluster.open-cluster-management.io, Version=v1beta2
 	case v1beta2.SchemeGroupVersion.WithKind("ManagedClusterSelector"):
@@ -81,52 +139,52 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &clusterv1beta2.ManagedNamespaceConfigApplyConfiguration{}
 
 		// Group=clusters.openmcp.cloud, Version=v1alpha1
-	case v1alpha1.SchemeGroupVersion.WithKind("AccessRequest"):
-		return &openmcpv1alpha1.AccessRequestApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("AccessRequestSpec"):
-		return &openmcpv1alpha1.AccessRequestSpecApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("AccessRequestStatus"):
-		return &openmcpv1alpha1.AccessRequestStatusApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("Cluster"):
-		return &openmcpv1alpha1.ClusterApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ClusterProfile"):
-		return &openmcpv1alpha1.ClusterProfileApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ClusterProfileSpec"):
-		return &openmcpv1alpha1.ClusterProfileSpecApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ClusterRequest"):
-		return &openmcpv1alpha1.ClusterRequestApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ClusterRequestSpec"):
-		return &openmcpv1alpha1.ClusterRequestSpecApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ClusterRequestStatus"):
-		return &openmcpv1alpha1.ClusterRequestStatusApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ClusterSpec"):
-		return &openmcpv1alpha1.ClusterSpecApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ClusterStatus"):
-		return &openmcpv1alpha1.ClusterStatusApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("Endpoint"):
-		return &openmcpv1alpha1.EndpointApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("K8sConfiguration"):
-		return &openmcpv1alpha1.K8sConfigurationApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("LocalObjectReference"):
-		return &openmcpv1alpha1.LocalObjectReferenceApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ObjectReference"):
-		return &openmcpv1alpha1.ObjectReferenceApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("OIDCConfig"):
-		return &openmcpv1alpha1.OIDCConfigApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("OIDCProviderConfig"):
-		return &openmcpv1alpha1.OIDCProviderConfigApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("PermissionsRequest"):
-		return &openmcpv1alpha1.PermissionsRequestApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("RoleBindings"):
-		return &openmcpv1alpha1.RoleBindingsApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("RoleRef"):
-		return &openmcpv1alpha1.RoleRefApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("Status"):
-		return &openmcpv1alpha1.StatusApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("SupportedK8sVersion"):
-		return &openmcpv1alpha1.SupportedK8sVersionApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("TokenConfig"):
-		return &openmcpv1alpha1.TokenConfigApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("AccessRequest"):
+		return &applyconfigurationopenmcpv1alpha1.AccessRequestApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("AccessRequestSpec"):
+		return &applyconfigurationopenmcpv1alpha1.AccessRequestSpecApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("AccessRequestStatus"):
+		return &applyconfigurationopenmcpv1alpha1.AccessRequestStatusApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("Cluster"):
+		return &applyconfigurationopenmcpv1alpha1.ClusterApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("ClusterProfile"):
+		return &applyconfigurationopenmcpv1alpha1.ClusterProfileApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("ClusterProfileSpec"):
+		return &applyconfigurationopenmcpv1alpha1.ClusterProfileSpecApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("ClusterRequest"):
+		return &applyconfigurationopenmcpv1alpha1.ClusterRequestApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("ClusterRequestSpec"):
+		return &applyconfigurationopenmcpv1alpha1.ClusterRequestSpecApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("ClusterRequestStatus"):
+		return &applyconfigurationopenmcpv1alpha1.ClusterRequestStatusApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("ClusterSpec"):
+		return &applyconfigurationopenmcpv1alpha1.ClusterSpecApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("ClusterStatus"):
+		return &applyconfigurationopenmcpv1alpha1.ClusterStatusApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("Endpoint"):
+		return &applyconfigurationopenmcpv1alpha1.EndpointApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("K8sConfiguration"):
+		return &applyconfigurationopenmcpv1alpha1.K8sConfigurationApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("LocalObjectReference"):
+		return &applyconfigurationopenmcpv1alpha1.LocalObjectReferenceApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("ObjectReference"):
+		return &applyconfigurationopenmcpv1alpha1.ObjectReferenceApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("OIDCConfig"):
+		return &applyconfigurationopenmcpv1alpha1.OIDCConfigApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("OIDCProviderConfig"):
+		return &applyconfigurationopenmcpv1alpha1.OIDCProviderConfigApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("PermissionsRequest"):
+		return &applyconfigurationopenmcpv1alpha1.PermissionsRequestApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("RoleBindings"):
+		return &applyconfigurationopenmcpv1alpha1.RoleBindingsApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("RoleRef"):
+		return &applyconfigurationopenmcpv1alpha1.RoleRefApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("Status"):
+		return &applyconfigurationopenmcpv1alpha1.StatusApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("SupportedK8sVersion"):
+		return &applyconfigurationopenmcpv1alpha1.SupportedK8sVersionApplyConfiguration{}
+	case openmcpv1alpha1.SchemeGroupVersion.WithKind("TokenConfig"):
+		return &applyconfigurationopenmcpv1alpha1.TokenConfigApplyConfiguration{}
 
 	}
 	return nil

@@ -10,14 +10,16 @@ package openapi
 
 import (
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	v1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	v1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	v1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
-	v1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	resource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
+	intstr "k8s.io/apimachinery/pkg/util/intstr"
 	version "k8s.io/apimachinery/pkg/version"
 	common "k8s.io/kube-openapi/pkg/common"
 	spec "k8s.io/kube-openapi/pkg/validation/spec"
@@ -35,6 +37,24 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1.ManagedClusterStatus{}.OpenAPIModelName():                schema_pkg_apis_cluster_v1_ManagedClusterStatus(ref),
 		v1.ManagedClusterVersion{}.OpenAPIModelName():               schema_pkg_apis_cluster_v1_ManagedClusterVersion(ref),
 		v1.Taint{}.OpenAPIModelName():                               schema_pkg_apis_cluster_v1_Taint(ref),
+		v1alpha1.AddOnPlacementScore{}.OpenAPIModelName():           schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScore(ref),
+		v1alpha1.AddOnPlacementScoreItem{}.OpenAPIModelName():       schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScoreItem(ref),
+		v1alpha1.AddOnPlacementScoreList{}.OpenAPIModelName():       schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScoreList(ref),
+		v1alpha1.AddOnPlacementScoreStatus{}.OpenAPIModelName():     schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScoreStatus(ref),
+		v1alpha1.ClusterClaim{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1alpha1_ClusterClaim(ref),
+		v1alpha1.ClusterClaimList{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1alpha1_ClusterClaimList(ref),
+		v1alpha1.ClusterClaimSpec{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1alpha1_ClusterClaimSpec(ref),
+		v1beta1.AddOnScore{}.OpenAPIModelName():                     schema_pkg_apis_cluster_v1beta1_AddOnScore(ref),
+		v1beta1.ClusterCelSelector{}.OpenAPIModelName():             schema_pkg_apis_cluster_v1beta1_ClusterCelSelector(ref),
+		v1beta1.ClusterClaimSelector{}.OpenAPIModelName():           schema_pkg_apis_cluster_v1beta1_ClusterClaimSelector(ref),
+		v1beta1.ClusterDecision{}.OpenAPIModelName():                schema_pkg_apis_cluster_v1beta1_ClusterDecision(ref),
+		v1beta1.ClusterPredicate{}.OpenAPIModelName():               schema_pkg_apis_cluster_v1beta1_ClusterPredicate(ref),
+		v1beta1.ClusterSelector{}.OpenAPIModelName():                schema_pkg_apis_cluster_v1beta1_ClusterSelector(ref),
+		v1beta1.DecisionGroup{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1beta1_DecisionGroup(ref),
+		v1beta1.DecisionGroupStatus{}.OpenAPIModelName():            schema_pkg_apis_cluster_v1beta1_DecisionGroupStatus(ref),
+		v1beta1.DecisionStrategy{}.OpenAPIModelName():               schema_pkg_apis_cluster_v1beta1_DecisionStrategy(ref),
+		v1beta1.GroupClusterSelector{}.OpenAPIModelName():           schema_pkg_apis_cluster_v1beta1_GroupClusterSelector(ref),
+		v1beta1.GroupStrategy{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1beta1_GroupStrategy(ref),
 		v1beta1.ManagedClusterLabel{}.OpenAPIModelName():            schema_pkg_apis_cluster_v1beta1_ManagedClusterLabel(ref),
 		v1beta1.ManagedClusterSelector{}.OpenAPIModelName():         schema_pkg_apis_cluster_v1beta1_ManagedClusterSelector(ref),
 		v1beta1.ManagedClusterSet{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1beta1_ManagedClusterSet(ref),
@@ -46,6 +66,19 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta1.ManagedClusterSetSpec{}.OpenAPIModelName():          schema_pkg_apis_cluster_v1beta1_ManagedClusterSetSpec(ref),
 		v1beta1.ManagedClusterSetStatus{}.OpenAPIModelName():        schema_pkg_apis_cluster_v1beta1_ManagedClusterSetStatus(ref),
 		v1beta1.ManagedNamespaceConfig{}.OpenAPIModelName():         schema_pkg_apis_cluster_v1beta1_ManagedNamespaceConfig(ref),
+		v1beta1.Placement{}.OpenAPIModelName():                      schema_pkg_apis_cluster_v1beta1_Placement(ref),
+		v1beta1.PlacementDecision{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1beta1_PlacementDecision(ref),
+		v1beta1.PlacementDecisionList{}.OpenAPIModelName():          schema_pkg_apis_cluster_v1beta1_PlacementDecisionList(ref),
+		v1beta1.PlacementDecisionStatus{}.OpenAPIModelName():        schema_pkg_apis_cluster_v1beta1_PlacementDecisionStatus(ref),
+		v1beta1.PlacementList{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1beta1_PlacementList(ref),
+		v1beta1.PlacementSpec{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1beta1_PlacementSpec(ref),
+		v1beta1.PlacementStatus{}.OpenAPIModelName():                schema_pkg_apis_cluster_v1beta1_PlacementStatus(ref),
+		v1beta1.PrioritizerConfig{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1beta1_PrioritizerConfig(ref),
+		v1beta1.PrioritizerPolicy{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1beta1_PrioritizerPolicy(ref),
+		v1beta1.ScoreCoordinate{}.OpenAPIModelName():                schema_pkg_apis_cluster_v1beta1_ScoreCoordinate(ref),
+		v1beta1.SpreadConstraintsTerm{}.OpenAPIModelName():          schema_pkg_apis_cluster_v1beta1_SpreadConstraintsTerm(ref),
+		v1beta1.SpreadPolicy{}.OpenAPIModelName():                   schema_pkg_apis_cluster_v1beta1_SpreadPolicy(ref),
+		v1beta1.Toleration{}.OpenAPIModelName():                     schema_pkg_apis_cluster_v1beta1_Toleration(ref),
 		v1beta2.ManagedClusterSelector{}.OpenAPIModelName():         schema_pkg_apis_cluster_v1beta2_ManagedClusterSelector(ref),
 		v1beta2.ManagedClusterSet{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1beta2_ManagedClusterSet(ref),
 		v1beta2.ManagedClusterSetBinding{}.OpenAPIModelName():       schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBinding(ref),
@@ -56,36 +89,36 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta2.ManagedClusterSetSpec{}.OpenAPIModelName():          schema_pkg_apis_cluster_v1beta2_ManagedClusterSetSpec(ref),
 		v1beta2.ManagedClusterSetStatus{}.OpenAPIModelName():        schema_pkg_apis_cluster_v1beta2_ManagedClusterSetStatus(ref),
 		v1beta2.ManagedNamespaceConfig{}.OpenAPIModelName():         schema_pkg_apis_cluster_v1beta2_ManagedNamespaceConfig(ref),
-		v1alpha1.AccessRequest{}.OpenAPIModelName():                 schema_pkg_apis_openmcp_v1alpha1_AccessRequest(ref),
-		v1alpha1.AccessRequestList{}.OpenAPIModelName():             schema_pkg_apis_openmcp_v1alpha1_AccessRequestList(ref),
-		v1alpha1.AccessRequestSpec{}.OpenAPIModelName():             schema_pkg_apis_openmcp_v1alpha1_AccessRequestSpec(ref),
-		v1alpha1.AccessRequestStatus{}.OpenAPIModelName():           schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref),
-		v1alpha1.AccessToken{}.OpenAPIModelName():                   schema_pkg_apis_openmcp_v1alpha1_AccessToken(ref),
-		v1alpha1.AccessTokenSpec{}.OpenAPIModelName():               schema_pkg_apis_openmcp_v1alpha1_AccessTokenSpec(ref),
-		v1alpha1.AccessTokenStatus{}.OpenAPIModelName():             schema_pkg_apis_openmcp_v1alpha1_AccessTokenStatus(ref),
-		v1alpha1.Cluster{}.OpenAPIModelName():                       schema_pkg_apis_openmcp_v1alpha1_Cluster(ref),
-		v1alpha1.ClusterList{}.OpenAPIModelName():                   schema_pkg_apis_openmcp_v1alpha1_ClusterList(ref),
-		v1alpha1.ClusterProfile{}.OpenAPIModelName():                schema_pkg_apis_openmcp_v1alpha1_ClusterProfile(ref),
-		v1alpha1.ClusterProfileList{}.OpenAPIModelName():            schema_pkg_apis_openmcp_v1alpha1_ClusterProfileList(ref),
-		v1alpha1.ClusterProfileSpec{}.OpenAPIModelName():            schema_pkg_apis_openmcp_v1alpha1_ClusterProfileSpec(ref),
-		v1alpha1.ClusterRequest{}.OpenAPIModelName():                schema_pkg_apis_openmcp_v1alpha1_ClusterRequest(ref),
-		v1alpha1.ClusterRequestList{}.OpenAPIModelName():            schema_pkg_apis_openmcp_v1alpha1_ClusterRequestList(ref),
-		v1alpha1.ClusterRequestSpec{}.OpenAPIModelName():            schema_pkg_apis_openmcp_v1alpha1_ClusterRequestSpec(ref),
-		v1alpha1.ClusterRequestStatus{}.OpenAPIModelName():          schema_pkg_apis_openmcp_v1alpha1_ClusterRequestStatus(ref),
-		v1alpha1.ClusterSpec{}.OpenAPIModelName():                   schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref),
-		v1alpha1.ClusterStatus{}.OpenAPIModelName():                 schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref),
-		v1alpha1.Endpoint{}.OpenAPIModelName():                      schema_pkg_apis_openmcp_v1alpha1_Endpoint(ref),
-		v1alpha1.K8sConfiguration{}.OpenAPIModelName():              schema_pkg_apis_openmcp_v1alpha1_K8sConfiguration(ref),
-		v1alpha1.LocalObjectReference{}.OpenAPIModelName():          schema_pkg_apis_openmcp_v1alpha1_LocalObjectReference(ref),
-		v1alpha1.OIDCConfig{}.OpenAPIModelName():                    schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref),
-		v1alpha1.OIDCProviderConfig{}.OpenAPIModelName():            schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref),
-		v1alpha1.ObjectReference{}.OpenAPIModelName():               schema_pkg_apis_openmcp_v1alpha1_ObjectReference(ref),
-		v1alpha1.PermissionsRequest{}.OpenAPIModelName():            schema_pkg_apis_openmcp_v1alpha1_PermissionsRequest(ref),
-		v1alpha1.RoleBindings{}.OpenAPIModelName():                  schema_pkg_apis_openmcp_v1alpha1_RoleBindings(ref),
-		v1alpha1.RoleRef{}.OpenAPIModelName():                       schema_pkg_apis_openmcp_v1alpha1_RoleRef(ref),
-		v1alpha1.Status{}.OpenAPIModelName():                        schema_pkg_apis_openmcp_v1alpha1_Status(ref),
-		v1alpha1.SupportedK8sVersion{}.OpenAPIModelName():           schema_pkg_apis_openmcp_v1alpha1_SupportedK8sVersion(ref),
-		v1alpha1.TokenConfig{}.OpenAPIModelName():                   schema_pkg_apis_openmcp_v1alpha1_TokenConfig(ref),
+		openmcpv1alpha1.AccessRequest{}.OpenAPIModelName():          schema_pkg_apis_openmcp_v1alpha1_AccessRequest(ref),
+		openmcpv1alpha1.AccessRequestList{}.OpenAPIModelName():      schema_pkg_apis_openmcp_v1alpha1_AccessRequestList(ref),
+		openmcpv1alpha1.AccessRequestSpec{}.OpenAPIModelName():      schema_pkg_apis_openmcp_v1alpha1_AccessRequestSpec(ref),
+		openmcpv1alpha1.AccessRequestStatus{}.OpenAPIModelName():    schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref),
+		openmcpv1alpha1.AccessToken{}.OpenAPIModelName():            schema_pkg_apis_openmcp_v1alpha1_AccessToken(ref),
+		openmcpv1alpha1.AccessTokenSpec{}.OpenAPIModelName():        schema_pkg_apis_openmcp_v1alpha1_AccessTokenSpec(ref),
+		openmcpv1alpha1.AccessTokenStatus{}.OpenAPIModelName():      schema_pkg_apis_openmcp_v1alpha1_AccessTokenStatus(ref),
+		openmcpv1alpha1.Cluster{}.OpenAPIModelName():                schema_pkg_apis_openmcp_v1alpha1_Cluster(ref),
+		openmcpv1alpha1.ClusterList{}.OpenAPIModelName():            schema_pkg_apis_openmcp_v1alpha1_ClusterList(ref),
+		openmcpv1alpha1.ClusterProfile{}.OpenAPIModelName():         schema_pkg_apis_openmcp_v1alpha1_ClusterProfile(ref),
+		openmcpv1alpha1.ClusterProfileList{}.OpenAPIModelName():     schema_pkg_apis_openmcp_v1alpha1_ClusterProfileList(ref),
+		openmcpv1alpha1.ClusterProfileSpec{}.OpenAPIModelName():     schema_pkg_apis_openmcp_v1alpha1_ClusterProfileSpec(ref),
+		openmcpv1alpha1.ClusterRequest{}.OpenAPIModelName():         schema_pkg_apis_openmcp_v1alpha1_ClusterRequest(ref),
+		openmcpv1alpha1.ClusterRequestList{}.OpenAPIModelName():     schema_pkg_apis_openmcp_v1alpha1_ClusterRequestList(ref),
+		openmcpv1alpha1.ClusterRequestSpec{}.OpenAPIModelName():     schema_pkg_apis_openmcp_v1alpha1_ClusterRequestSpec(ref),
+		openmcpv1alpha1.ClusterRequestStatus{}.OpenAPIModelName():   schema_pkg_apis_openmcp_v1alpha1_ClusterRequestStatus(ref),
+		openmcpv1alpha1.ClusterSpec{}.OpenAPIModelName():            schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref),
+		openmcpv1alpha1.ClusterStatus{}.OpenAPIModelName():          schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref),
+		openmcpv1alpha1.Endpoint{}.OpenAPIModelName():               schema_pkg_apis_openmcp_v1alpha1_Endpoint(ref),
+		openmcpv1alpha1.K8sConfiguration{}.OpenAPIModelName():       schema_pkg_apis_openmcp_v1alpha1_K8sConfiguration(ref),
+		openmcpv1alpha1.LocalObjectReference{}.OpenAPIModelName():   schema_pkg_apis_openmcp_v1alpha1_LocalObjectReference(ref),
+		openmcpv1alpha1.OIDCConfig{}.OpenAPIModelName():             schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref),
+		openmcpv1alpha1.OIDCProviderConfig{}.OpenAPIModelName():     schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref),
+		openmcpv1alpha1.ObjectReference{}.OpenAPIModelName():        schema_pkg_apis_openmcp_v1alpha1_ObjectReference(ref),
+		openmcpv1alpha1.PermissionsRequest{}.OpenAPIModelName():     schema_pkg_apis_openmcp_v1alpha1_PermissionsRequest(ref),
+		openmcpv1alpha1.RoleBindings{}.OpenAPIModelName():           schema_pkg_apis_openmcp_v1alpha1_RoleBindings(ref),
+		openmcpv1alpha1.RoleRef{}.OpenAPIModelName():                schema_pkg_apis_openmcp_v1alpha1_RoleRef(ref),
+		openmcpv1alpha1.Status{}.OpenAPIModelName():                 schema_pkg_apis_openmcp_v1alpha1_Status(ref),
+		openmcpv1alpha1.SupportedK8sVersion{}.OpenAPIModelName():    schema_pkg_apis_openmcp_v1alpha1_SupportedK8sVersion(ref),
+		openmcpv1alpha1.TokenConfig{}.OpenAPIModelName():            schema_pkg_apis_openmcp_v1alpha1_TokenConfig(ref),
 		viewv1alpha1.ClusterSetMember{}.OpenAPIModelName():          schema_pkg_apis_view_v1alpha1_ClusterSetMember(ref),
 		viewv1alpha1.ClusterSetMemberList{}.OpenAPIModelName():      schema_pkg_apis_view_v1alpha1_ClusterSetMemberList(ref),
 		viewv1alpha1.ClusterSetMemberSpec{}.OpenAPIModelName():      schema_pkg_apis_view_v1alpha1_ClusterSetMemberSpec(ref),
@@ -157,6 +190,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		runtime.RawExtension{}.OpenAPIModelName():                   schema_k8sio_apimachinery_pkg_runtime_RawExtension(ref),
 		runtime.TypeMeta{}.OpenAPIModelName():                       schema_k8sio_apimachinery_pkg_runtime_TypeMeta(ref),
 		runtime.Unknown{}.OpenAPIModelName():                        schema_k8sio_apimachinery_pkg_runtime_Unknown(ref),
+		intstr.IntOrString{}.OpenAPIModelName():                     schema_apimachinery_pkg_util_intstr_IntOrString(ref),
 		version.Info{}.OpenAPIModelName():                           schema_k8sio_apimachinery_pkg_version_Info(ref),
 	}
 }
@@ -643,6 +677,695 @@ func schema_pkg_apis_cluster_v1_Taint(ref common.ReferenceCallback) common.OpenA
 	}
 }
 
+func schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScore(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AddOnPlacementScore has scores of one cluster, which placements may choose by. Its namespace is that of the cluster. Its name and that of a score are what the addOn of a placement's prioritizer names.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status has the scores. Whoever computes them writes it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.AddOnPlacementScoreStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.AddOnPlacementScoreStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScoreItem(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AddOnPlacementScoreItem is one score.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the score, 1 to 253 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"value": {
+						SchemaProps: spec.SchemaProps{
+							Description: "value is the score, -100 to 100. Placements prefer clusters with a higher one, unless they give it a weight below 0.",
+							Default:     0,
+							Minimum:     ptr.To[float64](-100),
+							Maximum:     ptr.To[float64](100),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"name", "value"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScoreList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AddOnPlacementScoreList is a list of AddOnPlacementScore.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the AddOnPlacementScores.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.AddOnPlacementScore{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.AddOnPlacementScore{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScoreStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AddOnPlacementScoreStatus has the scores of a cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions say how the scores came about, at most 128.",
+							MaxItems:    ptr.To[int64](128),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(metav1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"scores": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "scores are the scores by their names, at most 512.",
+							MaxItems:    ptr.To[int64](512),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.AddOnPlacementScoreItem{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"validUntil": {
+						SchemaProps: spec.SchemaProps{
+							Description: "validUntil is when the scores stop counting: from then on, placements take 0 for each. The default is never. Who writes the scores renews it in time.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.AddOnPlacementScoreItem{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1alpha1_ClusterClaim(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterClaim is a fact that a cluster states about itself, such as its region or product. An agent copies the claims of its cluster to status.clusterClaims of the ManagedCluster. On a hub they say something about the hub's own cluster, and count only where that cluster is managed as well.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata. The name is that of the claim, such as id.k8s.io.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is the fact. Whoever knows it writes it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ClusterClaimSpec{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ClusterClaimSpec{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1alpha1_ClusterClaimList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterClaimList is a list of ClusterClaim.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the claims.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ClusterClaim{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ClusterClaim{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1alpha1_ClusterClaimSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterClaimSpec is what a claim says.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"value": {
+						SchemaProps: spec.SchemaProps{
+							Description: "value is what is claimed, 1 to 1024 characters. It is required.",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](1024),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_AddOnScore(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AddOnScore names a score of the AddOnPlacementScores of one name, one in the namespace of each cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"resourceName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resourceName is the name of the AddOnPlacementScores, 1 to 253 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"scoreName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "scoreName is the name of the score in them, 1 to 253 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"resourceName", "scoreName"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_ClusterCelSelector(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterCelSelector selects clusters by expressions in CEL. An empty one selects every cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"celExpressions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "celExpressions are expressions in CEL, each of which has to be true: at most 16, of 1 to 4096 bytes. The variable managedCluster is the ManagedCluster; managedCluster.scores(\"x\") are the scores of the AddOnPlacementScore x of the cluster. An expression that fails or costs too much for a cluster does not select it.",
+							MaxItems:    ptr.To[int64](16),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_ClusterClaimSelector(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterClaimSelector selects clusters by status.clusterClaims. An empty one selects every cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"matchExpressions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "matchExpressions are requirements on claims, as those of a label selector are on labels: key is the name of a claim, operator In, NotIn, Exists or DoesNotExist. A cluster has to meet all of them. At most 128.",
+							MaxItems:    ptr.To[int64](128),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(metav1.LabelSelectorRequirement{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			metav1.LabelSelectorRequirement{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_ClusterDecision(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterDecision is one chosen cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"clusterName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "clusterName is the name of the ManagedCluster. No other decision of the placement has it.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is why the cluster was chosen, at most 1024 characters. It is always there, also when it is empty.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](1024),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"score": {
+						SchemaProps: spec.SchemaProps{
+							Description: "score is the score of the cluster. It is there only for a placement with sortBy Score, and left out when it is 0.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+				Required: []string{"clusterName"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_ClusterPredicate(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterPredicate is one way in which a cluster can pass.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"requiredClusterSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "requiredClusterSelector is what a cluster has to match, also after it was chosen: one that matches no longer leaves the decisions.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.ClusterSelector{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.ClusterSelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_ClusterSelector(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterSelector selects clusters that match all of its parts. An empty one selects every cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"labelSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "labelSelector selects clusters by their labels, with at most 128 match labels and 128 match expressions.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.LabelSelector{}.OpenAPIModelName()),
+						},
+					},
+					"claimSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "claimSelector selects clusters by status.clusterClaims.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.ClusterClaimSelector{}.OpenAPIModelName()),
+						},
+					},
+					"celSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "celSelector selects clusters by expressions on all of their fields.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.ClusterCelSelector{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.ClusterCelSelector{}.OpenAPIModelName(), v1beta1.ClusterClaimSelector{}.OpenAPIModelName(), metav1.LabelSelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_DecisionGroup(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DecisionGroup is a group with a name.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"groupName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "groupName is the name of the group, 2 to 63 characters. It is the value of the label cluster.open-cluster-management.io/decision-group-name of its PlacementDecisions. It is required.",
+							MinLength:   ptr.To[int64](2),
+							MaxLength:   ptr.To[int64](63),
+							Pattern:     "^[a-zA-Z0-9][-A-Za-z0-9_.]{0,61}[a-zA-Z0-9]$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"groupClusterSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "groupClusterSelector selects the clusters of the group from those that were chosen.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.GroupClusterSelector{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"groupName"},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.GroupClusterSelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_DecisionGroupStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DecisionGroupStatus is a group of the decisions.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"decisionGroupIndex": {
+						SchemaProps: spec.SchemaProps{
+							Description: "decisionGroupIndex is the index of the group, from 0 on without gaps.",
+							Default:     0,
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"decisionGroupName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "decisionGroupName is the groupName of the spec, or empty: at most 63 characters.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"decisions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "decisions are the names of the PlacementDecisions of the group, at most 1024.",
+							MaxItems:    ptr.To[int64](1024),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"clusterCount": {
+						SchemaProps: spec.SchemaProps{
+							Description: "clusterCount is the number of clusters in the group.",
+							Default:     0,
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_DecisionStrategy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DecisionStrategy says how the chosen clusters are divided.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"groupStrategy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "groupStrategy says how the chosen clusters are divided into groups. Rollouts go group by group.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.GroupStrategy{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.GroupStrategy{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_GroupClusterSelector(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "GroupClusterSelector selects clusters that match both of its parts. An empty one selects every cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"labelSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "labelSelector selects clusters by their labels, with at most 128 match labels and 128 match expressions.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.LabelSelector{}.OpenAPIModelName()),
+						},
+					},
+					"claimSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "claimSelector selects clusters by status.clusterClaims.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.ClusterClaimSelector{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.ClusterClaimSelector{}.OpenAPIModelName(), metav1.LabelSelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_GroupStrategy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "GroupStrategy says how the chosen clusters are divided into groups.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"decisionGroups": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "decisionGroups are groups with a name, at most 128. Each takes, in this order, the clusters that it selects and no group before it has taken. The clusters that none selects are in groups without a name, after these.",
+							MaxItems:    ptr.To[int64](128),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.DecisionGroup{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"clustersPerDecisionGroup": {
+						SchemaProps: spec.SchemaProps{
+							Description: "clustersPerDecisionGroup is the most clusters that a group has: a number, 1 or more, or a percentage of the chosen clusters from \"1%\" to \"100%\", rounded up. A group that would have more is divided, with one name for all of its parts. The default is \"100%\", and 0 means the default.",
+							Ref:         ref(intstr.IntOrString{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.DecisionGroup{}.OpenAPIModelName(), intstr.IntOrString{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_cluster_v1beta1_ManagedClusterLabel(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1078,6 +1801,679 @@ func schema_pkg_apis_cluster_v1beta1_ManagedNamespaceConfig(ref common.Reference
 	}
 }
 
+func schema_pkg_apis_cluster_v1beta1_Placement(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Placement chooses clusters for what is in its namespace. It chooses from the sets that are bound to the namespace by a ManagedClusterSetBinding, and the hub writes the result to PlacementDecisions with the label cluster.open-cluster-management.io/placement=<name of the placement>. A cluster that leaves the decisions loses what was put there because of them.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata. The name has at most 63 characters: it is the value of a label of every PlacementDecision.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is the desired state: which clusters, and how many. Users write it. An empty one chooses every cluster of all bound sets.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.PlacementSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the observed state. The hub writes it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.PlacementStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.PlacementSpec{}.OpenAPIModelName(), v1beta1.PlacementStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_PlacementDecision(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlacementDecision has clusters that a placement has chosen. Those of one placement have the label cluster.open-cluster-management.io/placement=<name of the placement>; together they have each chosen cluster once. To follow a placement, watch them by that label. There is always at least one.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata. The hub names decisions <placement>-decision-<number>, from 1 on.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status has the clusters. The hub writes it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.PlacementDecisionStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.PlacementDecisionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_PlacementDecisionList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlacementDecisionList is a list of PlacementDecision.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the decisions.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.PlacementDecision{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.PlacementDecision{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_PlacementDecisionStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlacementDecisionStatus has the clusters of a PlacementDecision.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"decisions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "decisions are the clusters, at most 100. It is always there, also without clusters.",
+							MaxItems:    ptr.To[int64](100),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.ClusterDecision{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.ClusterDecision{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_PlacementList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlacementList is a list of Placement.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the placements.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.Placement{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.Placement{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_PlacementSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlacementSpec says which clusters a placement chooses. A cluster has to pass all of clusterSets, predicates and tolerations; prioritizerPolicy and spreadPolicy say which of those that pass are taken first.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"clusterSets": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "clusterSets are names of sets, at most 256. Clusters come from those of them that are bound to the namespace. The default is all sets that are bound.",
+							MaxItems:    ptr.To[int64](256),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"numberOfClusters": {
+						SchemaProps: spec.SchemaProps{
+							Description: "numberOfClusters is how many clusters are chosen at most, 0 or more: those with the highest scores, by name where scores are equal. If there are fewer, all are chosen, and the condition PlacementSatisfied is False. The default is all clusters that pass.",
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"predicates": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "predicates say which clusters pass: those that match at least one predicate. At most 64. The default is all clusters.",
+							MaxItems:    ptr.To[int64](64),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.ClusterPredicate{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"prioritizerPolicy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "prioritizerPolicy says how the clusters that pass are scored.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.PrioritizerPolicy{}.OpenAPIModelName()),
+						},
+					},
+					"spreadPolicy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spreadPolicy says how the chosen clusters are spread over regions, zones or other topologies.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.SpreadPolicy{}.OpenAPIModelName()),
+						},
+					},
+					"tolerations": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "tolerations let clusters with taints pass: every taint of a cluster needs a toleration that matches it, unless its effect does not keep the cluster out. At most 128.",
+							MaxItems:    ptr.To[int64](128),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.Toleration{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"decisionStrategy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "decisionStrategy says how the chosen clusters are divided into groups.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.DecisionStrategy{}.OpenAPIModelName()),
+						},
+					},
+					"sortBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "sortBy is the order of the clusters in the decisions, and in each of their groups. ClusterName (the default): by name. Score: the highest score first, by name where scores are equal; only then do decisions show scores.\n\nPossible enum values:\n - `\"ClusterName\"` orders by the name of the cluster.\n - `\"Score\"` puts the highest score first, and orders by name where scores are equal.",
+							Default:     "ClusterName",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"ClusterName", "Score"},
+						},
+					},
+					"scoreRateLimit": {
+						SchemaProps: spec.SchemaProps{
+							Description: "scoreRateLimit is the time between two writes of the decisions that change nothing but scores: a whole number and h, m or s, such as 30s. The default is 1m. Only for sortBy Score.",
+							Default:     "1m",
+							MaxLength:   ptr.To[int64](16),
+							Pattern:     "^[0-9]+[hms]$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.ClusterPredicate{}.OpenAPIModelName(), v1beta1.DecisionStrategy{}.OpenAPIModelName(), v1beta1.PrioritizerPolicy{}.OpenAPIModelName(), v1beta1.SpreadPolicy{}.OpenAPIModelName(), v1beta1.Toleration{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_PlacementStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlacementStatus is the observed state of a Placement.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"numberOfSelectedClusters": {
+						SchemaProps: spec.SchemaProps{
+							Description: "numberOfSelectedClusters is the number of chosen clusters.",
+							Default:     0,
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"decisionGroups": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "decisionGroups are the groups of the decisions by their index. Where nothing is chosen there is one, without clusters. At most 2048.",
+							MaxItems:    ptr.To[int64](2048),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.DecisionGroupStatus{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions say whether the spec can be followed (PlacementMisconfigured), and whether the clusters that it asks for were found (PlacementSatisfied). At most 128.",
+							MaxItems:    ptr.To[int64](128),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(metav1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"lastScoreUpdateTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastScoreUpdateTime is when scores were last written to the decisions. Only for sortBy Score.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.DecisionGroupStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_PrioritizerConfig(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PrioritizerConfig is a prioritizer and its weight.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"scoreCoordinate": {
+						SchemaProps: spec.SchemaProps{
+							Description: "scoreCoordinate is the prioritizer. It is required.",
+							Ref:         ref(v1beta1.ScoreCoordinate{}.OpenAPIModelName()),
+						},
+					},
+					"weight": {
+						SchemaProps: spec.SchemaProps{
+							Description: "weight is how much the prioritizer counts, -10 to 10. The default is 1; 0 turns the prioritizer off; below 0, clusters with low scores are preferred.",
+							Default:     1,
+							Minimum:     ptr.To[float64](-10),
+							Maximum:     ptr.To[float64](10),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"scoreCoordinate"},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.ScoreCoordinate{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_PrioritizerPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PrioritizerPolicy says how clusters are scored. The score of a cluster is the sum of weight times score of every prioritizer, each of which scores a cluster from -100 to 100.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"mode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "mode is Additive (the default) or Exact. Additive: the prioritizers Balance and Steady have the weight 1 unless configurations say otherwise. Exact: only the prioritizers in configurations count.\n\nPossible enum values:\n - `\"Additive\"` counts Balance and Steady too.\n - `\"Exact\"` counts nothing else.",
+							Default:     "Additive",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Additive", "Exact"},
+						},
+					},
+					"configurations": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "configurations are prioritizers and their weights, at most 64.",
+							MaxItems:    ptr.To[int64](64),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.PrioritizerConfig{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.PrioritizerConfig{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_ScoreCoordinate(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ScoreCoordinate names a prioritizer.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type is BuiltIn (the default) or AddOn.",
+							Default:     "BuiltIn",
+							MaxLength:   ptr.To[int64](16),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"builtIn": {
+						SchemaProps: spec.SchemaProps{
+							Description: "builtIn is the name of a prioritizer of the hub. Balance: clusters that fewer other placements have chosen. Steady: clusters that this placement has chosen before. ResourceAllocatableCPU and ResourceAllocatableMemory: clusters with more of it in status.allocatable. Only for type BuiltIn, which needs it.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"addOn": {
+						SchemaProps: spec.SchemaProps{
+							Description: "addOn is a score of the AddOnPlacementScores. Only for type AddOn, which needs it.",
+							Ref:         ref(v1beta1.AddOnScore{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.AddOnScore{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_SpreadConstraintsTerm(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SpreadConstraintsTerm bounds how unevenly the chosen clusters may be spread over the values of one label or claim.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"topologyKey": {
+						SchemaProps: spec.SchemaProps{
+							Description: "topologyKey is a label's key or a claim's name, 1 to 316 characters. Clusters with the same value are in the same topology.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](316),
+							Pattern:     "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"topologyKeyType": {
+						SchemaProps: spec.SchemaProps{
+							Description: "topologyKeyType says what topologyKey is: Label or Claim. It is required.\n\nPossible enum values:\n - `\"Claim\"` is the name of a claim.\n - `\"Label\"` is the key of a label.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Claim", "Label"},
+						},
+					},
+					"maxSkew": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxSkew is how many more clusters a topology may have than the one with the fewest, 1 or more. The default is 1, and 0 means the default.",
+							Default:     1,
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"whenUnsatisfiable": {
+						SchemaProps: spec.SchemaProps{
+							Description: "whenUnsatisfiable says what happens to a cluster that would make the difference greater. ScheduleAnyway (the default): it is taken after the others. DoNotSchedule: it is not taken.\n\nPossible enum values:\n - `\"DoNotSchedule\"` leaves the cluster out.\n - `\"ScheduleAnyway\"` takes the cluster after those that fit.",
+							Default:     "ScheduleAnyway",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"DoNotSchedule", "ScheduleAnyway"},
+						},
+					},
+				},
+				Required: []string{"topologyKey", "topologyKeyType"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_SpreadPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SpreadPolicy says how the chosen clusters are spread over topologies.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"spreadConstraints": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "spreadConstraints are what the hub considers, the most important first: at most 8.",
+							MaxItems:    ptr.To[int64](8),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.SpreadConstraintsTerm{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.SpreadConstraintsTerm{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_Toleration(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Toleration lets clusters with a taint pass. It matches a taint by key, operator, value and effect together.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"key": {
+						SchemaProps: spec.SchemaProps{
+							Description: "key is the key of the taints that are tolerated, at most 316 characters. The default is every key, which needs the operator Exists.",
+							MaxLength:   ptr.To[int64](316),
+							Pattern:     "^(([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]))?$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"operator": {
+						SchemaProps: spec.SchemaProps{
+							Description: "operator is Equal (the default) or Exists. Equal: the taint has the value in value. Exists: it has any value, and value is empty.\n\nPossible enum values:\n - `\"Equal\"` matches the value of the toleration.\n - `\"Exists\"` matches every value.",
+							Default:     "Equal",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Equal", "Exists"},
+						},
+					},
+					"value": {
+						SchemaProps: spec.SchemaProps{
+							Description: "value is the value of the taints that are tolerated, at most 1024 characters. Only for operator Equal.",
+							MaxLength:   ptr.To[int64](1024),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"effect": {
+						SchemaProps: spec.SchemaProps{
+							Description: "effect is the effect of the taints that are tolerated: NoSelect, PreferNoSelect or NoSelectIfNew. The default is every effect.\n\nPossible enum values:\n - `\"NoSelect\"` keeps the cluster out of every placement decision, existing ones included.\n - `\"NoSelectIfNew\"` keeps the cluster out of new decisions, and leaves existing ones.\n - `\"PreferNoSelect\"` keeps the cluster out as long as others suffice.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"NoSelect", "NoSelectIfNew", "PreferNoSelect"},
+						},
+					},
+					"tolerationSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "tolerationSeconds is how long a taint is tolerated, in seconds from its timeAdded on: 0 or more. The default is for ever.",
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_cluster_v1beta2_ManagedClusterSelector(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1504,21 +2900,21 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequest(ref common.ReferenceCallback
 						SchemaProps: spec.SchemaProps{
 							Description: "spec is the access that is asked for. The requester writes it.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.AccessRequestSpec{}.OpenAPIModelName()),
+							Ref:         ref(openmcpv1alpha1.AccessRequestSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is the answer. The hub and the cluster provider write it.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.AccessRequestStatus{}.OpenAPIModelName()),
+							Ref:         ref(openmcpv1alpha1.AccessRequestStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.AccessRequestSpec{}.OpenAPIModelName(), v1alpha1.AccessRequestStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			openmcpv1alpha1.AccessRequestSpec{}.OpenAPIModelName(), openmcpv1alpha1.AccessRequestStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1557,7 +2953,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestList(ref common.ReferenceCall
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.AccessRequest{}.OpenAPIModelName()),
+										Ref: ref(openmcpv1alpha1.AccessRequest{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1568,7 +2964,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestList(ref common.ReferenceCall
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.AccessRequest{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+			openmcpv1alpha1.AccessRequest{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1582,25 +2978,25 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestSpec(ref common.ReferenceCall
 					"clusterRef": {
 						SchemaProps: spec.SchemaProps{
 							Description: "clusterRef names the Cluster to get access to. It takes precedence over requestRef. Once set, it can be neither changed nor removed.",
-							Ref:         ref(v1alpha1.ObjectReference{}.OpenAPIModelName()),
+							Ref:         ref(openmcpv1alpha1.ObjectReference{}.OpenAPIModelName()),
 						},
 					},
 					"requestRef": {
 						SchemaProps: spec.SchemaProps{
 							Description: "requestRef names a ClusterRequest, to get access to its Cluster. When the ClusterRequest is granted, the hub sets clusterRef to that Cluster. Once set, it can be neither changed nor removed.",
-							Ref:         ref(v1alpha1.ObjectReference{}.OpenAPIModelName()),
+							Ref:         ref(openmcpv1alpha1.ObjectReference{}.OpenAPIModelName()),
 						},
 					},
 					"token": {
 						SchemaProps: spec.SchemaProps{
 							Description: "token asks for access as a ServiceAccount. Its token is renewed until the request is deleted. Rights that are removed here are taken back.",
-							Ref:         ref(v1alpha1.TokenConfig{}.OpenAPIModelName()),
+							Ref:         ref(openmcpv1alpha1.TokenConfig{}.OpenAPIModelName()),
 						},
 					},
 					"oidc": {
 						SchemaProps: spec.SchemaProps{
 							Description: "oidc asks for access for users and groups of an OIDC provider. Not every cluster provider supports this.",
-							Ref:         ref(v1alpha1.OIDCConfig{}.OpenAPIModelName()),
+							Ref:         ref(openmcpv1alpha1.OIDCConfig{}.OpenAPIModelName()),
 						},
 					},
 					"ttl": {
@@ -1613,7 +3009,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestSpec(ref common.ReferenceCall
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.OIDCConfig{}.OpenAPIModelName(), v1alpha1.ObjectReference{}.OpenAPIModelName(), v1alpha1.TokenConfig{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName()},
+			openmcpv1alpha1.OIDCConfig{}.OpenAPIModelName(), openmcpv1alpha1.ObjectReference{}.OpenAPIModelName(), openmcpv1alpha1.TokenConfig{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName()},
 	}
 }
 
@@ -1667,7 +3063,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref common.ReferenceCa
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
 							Description: "secretRef names the Secret with the kubeconfig, in the namespace of the request. Its key is kubeconfig. The cluster provider writes it.",
-							Ref:         ref(v1alpha1.LocalObjectReference{}.OpenAPIModelName()),
+							Ref:         ref(openmcpv1alpha1.LocalObjectReference{}.OpenAPIModelName()),
 						},
 					},
 				},
@@ -1675,7 +3071,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref common.ReferenceCa
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.LocalObjectReference{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
+			openmcpv1alpha1.LocalObjectReference{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
 	}
 }
 
@@ -1711,21 +3107,21 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessToken(ref common.ReferenceCallback) 
 						SchemaProps: spec.SchemaProps{
 							Description: "spec is the token that is asked for. The requester writes it.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.AccessTokenSpec{}.OpenAPIModelName()),
+							Ref:         ref(openmcpv1alpha1.AccessTokenSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is the token. The server writes it.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.AccessTokenStatus{}.OpenAPIModelName()),
+							Ref:         ref(openmcpv1alpha1.AccessTokenStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.AccessTokenSpec{}.OpenAPIModelName(), v1alpha1.AccessTokenStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			openmcpv1alpha1.AccessTokenSpec{}.OpenAPIModelName(), openmcpv1alpha1.AccessTokenStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1851,21 +3247,21 @@ func schema_pkg_apis_openmcp_v1alpha1_Cluster(ref common.ReferenceCallback) comm
 						SchemaProps: spec.SchemaProps{
 							Description: "spec is the desired state. Users or the scheduler write it.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.ClusterSpec{}.OpenAPIModelName()),
+							Ref:         ref(openmcpv1alpha1.ClusterSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is the observed state. The provider writes it.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.ClusterStatus{}.OpenAPIModelName()),
+							Ref:         ref(openmcpv1alpha1.ClusterStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ClusterSpec{}.OpenAPIModelName(), v1alpha1.ClusterStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			openmcpv1alpha1.ClusterSpec{}.OpenAPIModelName(), openmcpv1alpha1.ClusterStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1904,7 +3300,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterList(ref common.ReferenceCallback) 
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.Cluster{}.OpenAPIModelName()),
+										Ref: ref(openmcpv1alpha1.Cluster{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1915,7 +3311,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterList(ref common.ReferenceCallback) 
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.Cluster{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+			openmcpv1alpha1.Cluster{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1951,14 +3347,14 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfile(ref common.ReferenceCallbac
 						SchemaProps: spec.SchemaProps{
 							Description: "spec is what is offered, and by which provider.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.ClusterProfileSpec{}.OpenAPIModelName()),
+							Ref:         ref(openmcpv1alpha1.ClusterProfileSpec{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ClusterProfileSpec{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			openmcpv1alpha1.ClusterProfileSpec{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1997,7 +3393,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfileList(ref common.ReferenceCal
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.ClusterProfile{}.OpenAPIModelName()),
+										Ref: ref(openmcpv1alpha1.ClusterProfile{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -2008,7 +3404,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfileList(ref common.ReferenceCal
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ClusterProfile{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+			openmcpv1alpha1.ClusterProfile{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -2038,7 +3434,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfileSpec(ref common.ReferenceCal
 									},
 								},
 							},
-							Ref: ref(v1alpha1.LocalObjectReference{}.OpenAPIModelName()),
+							Ref: ref(openmcpv1alpha1.LocalObjectReference{}.OpenAPIModelName()),
 						},
 					},
 					"providerConfigRef": {
@@ -2060,7 +3456,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfileSpec(ref common.ReferenceCal
 									},
 								},
 							},
-							Ref: ref(v1alpha1.LocalObjectReference{}.OpenAPIModelName()),
+							Ref: ref(openmcpv1alpha1.LocalObjectReference{}.OpenAPIModelName()),
 						},
 					},
 					"supportedVersions": {
@@ -2076,7 +3472,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfileSpec(ref common.ReferenceCal
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.SupportedK8sVersion{}.OpenAPIModelName()),
+										Ref: ref(openmcpv1alpha1.SupportedK8sVersion{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -2087,7 +3483,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfileSpec(ref common.ReferenceCal
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.LocalObjectReference{}.OpenAPIModelName(), v1alpha1.SupportedK8sVersion{}.OpenAPIModelName()},
+			openmcpv1alpha1.LocalObjectReference{}.OpenAPIModelName(), openmcpv1alpha1.SupportedK8sVersion{}.OpenAPIModelName()},
 	}
 }
 
@@ -2123,21 +3519,21 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequest(ref common.ReferenceCallbac
 						SchemaProps: spec.SchemaProps{
 							Description: "spec is what is asked for. The requester writes it; it cannot be changed.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.ClusterRequestSpec{}.OpenAPIModelName()),
+							Ref:         ref(openmcpv1alpha1.ClusterRequestSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is the answer. The scheduler writes it.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.ClusterRequestStatus{}.OpenAPIModelName()),
+							Ref:         ref(openmcpv1alpha1.ClusterRequestStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ClusterRequestSpec{}.OpenAPIModelName(), v1alpha1.ClusterRequestStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			openmcpv1alpha1.ClusterRequestSpec{}.OpenAPIModelName(), openmcpv1alpha1.ClusterRequestStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -2176,7 +3572,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestList(ref common.ReferenceCal
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.ClusterRequest{}.OpenAPIModelName()),
+										Ref: ref(openmcpv1alpha1.ClusterRequest{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -2187,7 +3583,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestList(ref common.ReferenceCal
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ClusterRequest{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+			openmcpv1alpha1.ClusterRequest{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -2271,7 +3667,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestStatus(ref common.ReferenceC
 					"cluster": {
 						SchemaProps: spec.SchemaProps{
 							Description: "cluster names the Cluster that the request has been given. The scheduler sets it once; then it can be neither changed nor removed.",
-							Ref:         ref(v1alpha1.ObjectReference{}.OpenAPIModelName()),
+							Ref:         ref(openmcpv1alpha1.ObjectReference{}.OpenAPIModelName()),
 						},
 					},
 				},
@@ -2279,7 +3675,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestStatus(ref common.ReferenceC
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ObjectReference{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
+			openmcpv1alpha1.ObjectReference{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
 	}
 }
 
@@ -2313,7 +3709,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.LocalObjectReference{}.OpenAPIModelName()),
+										Ref: ref(openmcpv1alpha1.LocalObjectReference{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -2323,7 +3719,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 						SchemaProps: spec.SchemaProps{
 							Description: "kubernetes is the desired Kubernetes configuration.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.K8sConfiguration{}.OpenAPIModelName()),
+							Ref:         ref(openmcpv1alpha1.K8sConfiguration{}.OpenAPIModelName()),
 						},
 					},
 					"purposes": {
@@ -2361,7 +3757,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.K8sConfiguration{}.OpenAPIModelName(), v1alpha1.LocalObjectReference{}.OpenAPIModelName()},
+			openmcpv1alpha1.K8sConfiguration{}.OpenAPIModelName(), openmcpv1alpha1.LocalObjectReference{}.OpenAPIModelName()},
 	}
 }
 
@@ -2433,7 +3829,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref common.ReferenceCallback
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.Endpoint{}.OpenAPIModelName()),
+										Ref: ref(openmcpv1alpha1.Endpoint{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -2450,7 +3846,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref common.ReferenceCallback
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.Endpoint{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName(), runtime.RawExtension{}.OpenAPIModelName()},
+			openmcpv1alpha1.Endpoint{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName(), runtime.RawExtension{}.OpenAPIModelName()},
 	}
 }
 
@@ -2639,7 +4035,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.RoleBindings{}.OpenAPIModelName()),
+										Ref: ref(openmcpv1alpha1.RoleBindings{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -2658,7 +4054,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.PermissionsRequest{}.OpenAPIModelName()),
+										Ref: ref(openmcpv1alpha1.PermissionsRequest{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -2669,7 +4065,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref common.ReferenceCallback) c
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.PermissionsRequest{}.OpenAPIModelName(), v1alpha1.RoleBindings{}.OpenAPIModelName()},
+			openmcpv1alpha1.PermissionsRequest{}.OpenAPIModelName(), openmcpv1alpha1.RoleBindings{}.OpenAPIModelName()},
 	}
 }
 
@@ -2779,7 +4175,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.RoleBindings{}.OpenAPIModelName()),
+										Ref: ref(openmcpv1alpha1.RoleBindings{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -2790,7 +4186,7 @@ func schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref common.ReferenceCal
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.RoleBindings{}.OpenAPIModelName()},
+			openmcpv1alpha1.RoleBindings{}.OpenAPIModelName()},
 	}
 }
 
@@ -2924,7 +4320,7 @@ func schema_pkg_apis_openmcp_v1alpha1_RoleBindings(ref common.ReferenceCallback)
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.RoleRef{}.OpenAPIModelName()),
+										Ref: ref(openmcpv1alpha1.RoleRef{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -2935,7 +4331,7 @@ func schema_pkg_apis_openmcp_v1alpha1_RoleBindings(ref common.ReferenceCallback)
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.RoleRef{}.OpenAPIModelName(), rbacv1.Subject{}.OpenAPIModelName()},
+			openmcpv1alpha1.RoleRef{}.OpenAPIModelName(), rbacv1.Subject{}.OpenAPIModelName()},
 	}
 }
 
@@ -3085,7 +4481,7 @@ func schema_pkg_apis_openmcp_v1alpha1_TokenConfig(ref common.ReferenceCallback) 
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.PermissionsRequest{}.OpenAPIModelName()),
+										Ref: ref(openmcpv1alpha1.PermissionsRequest{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -3104,7 +4500,7 @@ func schema_pkg_apis_openmcp_v1alpha1_TokenConfig(ref common.ReferenceCallback) 
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.RoleRef{}.OpenAPIModelName()),
+										Ref: ref(openmcpv1alpha1.RoleRef{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -3114,7 +4510,7 @@ func schema_pkg_apis_openmcp_v1alpha1_TokenConfig(ref common.ReferenceCallback) 
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.PermissionsRequest{}.OpenAPIModelName(), v1alpha1.RoleRef{}.OpenAPIModelName()},
+			openmcpv1alpha1.PermissionsRequest{}.OpenAPIModelName(), openmcpv1alpha1.RoleRef{}.OpenAPIModelName()},
 	}
 }
 
@@ -6588,6 +7984,26 @@ func schema_k8sio_apimachinery_pkg_runtime_Unknown(ref common.ReferenceCallback)
 			},
 		},
 	}
+}
+
+func schema_apimachinery_pkg_util_intstr_IntOrString(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.EmbedOpenAPIDefinitionIntoV2Extension(common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "IntOrString is a type that can hold an int32 or a string.  When used in JSON or YAML marshalling and unmarshalling, it produces or consumes the inner type.  This allows you to have, for example, a JSON field that can accept a name or number.",
+				OneOf:       common.GenerateOpenAPIV3OneOfSchema(intstr.IntOrString{}.OpenAPIV3OneOfTypes()),
+				Format:      intstr.IntOrString{}.OpenAPISchemaFormat(),
+			},
+		},
+	}, common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "IntOrString is a type that can hold an int32 or a string.  When used in JSON or YAML marshalling and unmarshalling, it produces or consumes the inner type.  This allows you to have, for example, a JSON field that can accept a name or number.",
+				Type:        intstr.IntOrString{}.OpenAPISchemaType(),
+				Format:      intstr.IntOrString{}.OpenAPISchemaFormat(),
+			},
+		},
+	})
 }
 
 func schema_k8sio_apimachinery_pkg_version_Info(ref common.ReferenceCallback) common.OpenAPIDefinition {

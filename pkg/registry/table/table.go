@@ -72,3 +72,30 @@ func ConditionCell(conditions []metav1.Condition, conditionType string) any {
 	}
 	return ""
 }
+
+// ReasonCell is the reason of a condition, or nothing when there is none of the type.
+func ReasonCell(conditions []metav1.Condition, conditionType string) any {
+	if c := meta.FindStatusCondition(conditions, conditionType); c != nil {
+		return c.Reason
+	}
+	return ""
+}
+
+// Wide is a column that kubectl shows with -o wide only.
+func Wide(column metav1.TableColumnDefinition) metav1.TableColumnDefinition {
+	column.Priority = 1
+	return column
+}
+
+// NameAndAge is the table of a kind that has no further columns.
+func NameAndAge[T interface {
+	runtime.Object
+	metav1.Object
+}]() Convertor[T] {
+	return Convertor[T]{
+		Columns: []metav1.TableColumnDefinition{Name(), Age()},
+		Cells: func(object T) []any {
+			return []any{object.GetName(), AgeCell(&metav1.ObjectMeta{CreationTimestamp: object.GetCreationTimestamp()})}
+		},
+	}
+}

@@ -82,11 +82,13 @@ func TestConvertToTable_OfAnotherKindIsAnError(t *testing.T) {
 }
 
 func TestCells(t *testing.T) {
-	conditions := []metav1.Condition{{Type: "Bound", Status: "Unknown"}}
+	conditions := []metav1.Condition{{Type: "Bound", Status: "Unknown", Reason: "Why"}}
 	aged := &metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(time.Now().Add(-49 * time.Hour))}
 	for name, c := range map[string]struct{ got, want any }{
 		"a condition":        {ConditionCell(conditions, "Bound"), "Unknown"},
 		"no such condition":  {ConditionCell(conditions, "Empty"), ""},
+		"a reason":           {ReasonCell(conditions, "Bound"), "Why"},
+		"no such reason":     {ReasonCell(conditions, "Empty"), ""},
 		"no conditions":      {ConditionCell(nil, "Bound"), ""},
 		"an age":             {AgeCell(aged), "2d1h"},
 		"never been created": {AgeCell(&metav1.ObjectMeta{}), "<unknown>"},

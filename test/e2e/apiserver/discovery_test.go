@@ -92,6 +92,14 @@ func TestDiscovery_IsOneRequest(t *testing.T) {
 			version+" managedclustersets Cluster ManagedClusterSet "+stored+" mclset,mclsets",
 			version+" managedclustersets/status ManagedClusterSet "+part)
 	}
+	want[harness.ClusterGroup] = append(want[harness.ClusterGroup],
+		"v1beta1 placementdecisions Namespaced PlacementDecision "+stored,
+		"v1beta1 placementdecisions/status PlacementDecision "+part,
+		"v1beta1 placements Namespaced Placement "+stored,
+		"v1beta1 placements/status Placement "+part,
+		"v1alpha1 addonplacementscores Namespaced AddOnPlacementScore "+stored,
+		"v1alpha1 addonplacementscores/status AddOnPlacementScore "+part,
+		"v1alpha1 clusterclaims Cluster ClusterClaim "+stored)
 	const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 	for name, config := range map[string]*rest.Config{"direct": harness.Hub(t).HubAPIServerConfig(0), "front": harness.Hub(t).AdminConfig()} {
 		t.Run(name, func(t *testing.T) {

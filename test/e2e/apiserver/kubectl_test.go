@@ -22,6 +22,10 @@ func TestKubectl_ListsTheResources(t *testing.T) {
 		{"managedclusters", "mcl,mcls", "cluster.open-cluster-management.io/v1", "false", "ManagedCluster"},
 		{"managedclustersets", "mclset,mclsets", "cluster.open-cluster-management.io/v1beta2", "false", "ManagedClusterSet"},
 		{"managedclustersetbindings", "mclsetbinding,mclsetbindings", "cluster.open-cluster-management.io/v1beta2", "true", "ManagedClusterSetBinding"},
+		{"placements", "cluster.open-cluster-management.io/v1beta1", "true", "Placement"},
+		{"placementdecisions", "cluster.open-cluster-management.io/v1beta1", "true", "PlacementDecision"},
+		{"addonplacementscores", "cluster.open-cluster-management.io/v1alpha1", "true", "AddOnPlacementScore"},
+		{"clusterclaims", "cluster.open-cluster-management.io/v1alpha1", "false", "ClusterClaim"},
 		{"managedclusters", "clusterview.open-cluster-management.io/v1", "false", "ManagedCluster"},
 		{"managedclustersets", "clusterview.open-cluster-management.io/v1alpha1", "false", "ManagedClusterSet"},
 		{"clustersetmembers", "csm", "view.clusterhub.dev/v1alpha1", "false", "ClusterSetMember"},
@@ -35,7 +39,7 @@ func TestKubectl_ListsTheResources(t *testing.T) {
 
 // TestKubectl_ExplainsEveryField walks through the schema: a field without a description teaches nothing.
 func TestKubectl_ExplainsEveryField(t *testing.T) {
-	for _, group := range []string{"cluster.open-cluster-management.io/v1", "cluster.open-cluster-management.io/v1beta1",
+	for _, group := range []string{"cluster.open-cluster-management.io/v1", "cluster.open-cluster-management.io/v1alpha1", "cluster.open-cluster-management.io/v1beta1",
 		"cluster.open-cluster-management.io/v1beta2", "clusterview.open-cluster-management.io/v1", "clusterview.open-cluster-management.io/v1alpha1", "view.clusterhub.dev/v1alpha1"} {
 		ours := 0
 		for name, schema := range harness.OpenAPIModels(t, group) {

@@ -62,6 +62,10 @@ func ownables() []ownable {
 			keeps: []string{"clusters.openmcp.cloud/request"}, spec: map[string]any{"purpose": "x"}},
 		{resource: access("accessrequests"), kind: "AccessRequest", subresources: status, namespaced: true, byItsMaker: true,
 			spec: map[string]any{"requestRef": map[string]any{"name": "x", "namespace": "x"}, "token": map[string]any{}}},
+		{resource: of("v1beta1", "placements"), kind: "Placement", subresources: status, byItsMaker: true, namespaced: true},
+		{resource: of("v1beta1", "placementdecisions"), kind: "PlacementDecision", subresources: status, namespaced: true},
+		{resource: of("v1alpha1", "addonplacementscores"), kind: "AddOnPlacementScore", subresources: status, namespaced: true},
+		{resource: of("v1alpha1", "clusterclaims"), kind: "ClusterClaim", subresources: []string{""}, spec: map[string]any{"value": "x"}},
 	}
 }
 
@@ -76,7 +80,10 @@ func (o ownable) object(namespace, name string) *unstructured.Unstructured {
 	if o.namespaced {
 		u.SetNamespace(namespace)
 	}
-	if o.kind == "ManagedClusterSetBinding" {
+	switch o.kind {
+	case "PlacementDecision", "AddOnPlacementScore":
+		delete(u.Object, "spec")
+	case "ManagedClusterSetBinding":
 		u.Object["spec"] = map[string]any{"clusterSet": name}
 	}
 	return u
@@ -154,7 +161,8 @@ func nextToOwning() []rbacv1.PolicyRule {
 	clusters := harness.Rule("get,list,watch,create,update,patch", "managedclusters")
 	clusters.Resources = append(clusters.Resources, "managedclustersets", "managedclustersetbindings", "managedclusters/status",
 		"managedclusters/label", "managedclustersets/status", "managedclustersetbindings/status", "managedclustersets/bind",
-		"managedclustersets/join")
+		"managedclustersets/join", "placements", "placements/status", "placementdecisions", "placementdecisions/status", "addonplacementscores",
+		"addonplacementscores/status", "clusterclaims")
 	access := harness.RuleIn(harness.OpenMCPGroup, "get,list,watch,create,update,patch", "*")
 	access.Resources = []string{"clusterprofiles", "clusters", "clusters/status", "clusterrequests", "clusterrequests/status",
 		"accessrequests", "accessrequests/status"}

@@ -8,6 +8,7 @@ package fuzzer
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeserializer "k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/randfill"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
@@ -29,6 +30,39 @@ var Funcs = func(runtimeserializer.CodecFactory) []any {
 				label.Key, label.Value = cluster.ClusterSetLabel, s.Name
 			}
 		},
+		// What has a default is never empty.
+		func(s *cluster.PlacementSpec, c randfill.Continue) {
+			c.FillNoCustom(s)
+			orDefault(&s.SortBy, cluster.PlacementSortByClusterName)
+			orDefault(&s.ScoreRateLimit, "1m")
+		},
+		func(p *cluster.PrioritizerPolicy, c randfill.Continue) {
+			c.FillNoCustom(p)
+			orDefault(&p.Mode, cluster.PrioritizerPolicyModeAdditive)
+		},
+		func(p *cluster.PrioritizerConfig, c randfill.Continue) {
+			c.FillNoCustom(p)
+			if p.Weight == nil {
+				p.Weight = new(int32(1))
+			}
+		},
+		func(s *cluster.ScoreCoordinate, c randfill.Continue) {
+			c.FillNoCustom(s)
+			orDefault(&s.Type, cluster.ScoreCoordinateTypeBuiltIn)
+		},
+		func(s *cluster.SpreadConstraintsTerm, c randfill.Continue) {
+			c.FillNoCustom(s)
+			orDefault(&s.MaxSkew, 1)
+			orDefault(&s.WhenUnsatisfiable, cluster.ScheduleAnyway)
+		},
+		func(t *cluster.Toleration, c randfill.Continue) {
+			c.FillNoCustom(t)
+			orDefault(&t.Operator, cluster.TolerationOpEqual)
+		},
+		func(s *cluster.GroupStrategy, c randfill.Continue) {
+			c.FillNoCustom(s)
+			orDefault(&s.ClustersPerDecisionGroup, intstr.FromString("100%"))
+		},
 		func(s *cluster.ManagedClusterSelector, c randfill.Continue) {
 			switch c.Intn(3) {
 			case 0:
@@ -45,5 +79,13 @@ var Funcs = func(runtimeserializer.CodecFactory) []any {
 				}
 			}
 		},
+	}
+}
+
+// orDefault gives a value that is zero its default.
+func orDefault[T comparable](value *T, otherwise T) {
+	var zero T
+	if *value == zero {
+		*value = otherwise
 	}
 }

@@ -50,6 +50,10 @@ func TestInstall_ServesEveryKindInItsVersions(t *testing.T) {
 		"ManagedCluster":           {"v1"},
 		"ManagedClusterSet":        {"v1beta2", "v1beta1"},
 		"ManagedClusterSetBinding": {"v1beta2", "v1beta1"},
+		"Placement":                {"v1beta1"},
+		"PlacementDecision":        {"v1beta1"},
+		"AddOnPlacementScore":      {"v1alpha1"},
+		"ClusterClaim":             {"v1alpha1"},
 	} {
 		var got []string
 		for _, gv := range scheme.VersionsForGroupKind(schema.GroupKind{Group: cluster.GroupName, Kind: kind}) {

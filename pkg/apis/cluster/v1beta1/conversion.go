@@ -35,6 +35,18 @@ func Convert_cluster_ManagedClusterSelector_To_v1beta1_ManagedClusterSelector(in
 	return nil
 }
 
+// Convert_cluster_PlacementDecisionStatus_To_v1beta1_PlacementDecisionStatus shows no clusters as an empty list, never as
+// null: programs of the field read the list without a look at what it is.
+func Convert_cluster_PlacementDecisionStatus_To_v1beta1_PlacementDecisionStatus(in *cluster.PlacementDecisionStatus, out *PlacementDecisionStatus, s conversion.Scope) error {
+	if err := autoConvert_cluster_PlacementDecisionStatus_To_v1beta1_PlacementDecisionStatus(in, out, s); err != nil {
+		return err
+	}
+	if out.Decisions == nil {
+		out.Decisions = []ClusterDecision{}
+	}
+	return nil
+}
+
 func addFieldLabelConversions(scheme *runtime.Scheme) error {
 	if err := scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("ManagedClusterSet"), cluster.SetFieldLabel); err != nil {
 		return err

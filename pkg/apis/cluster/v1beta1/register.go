@@ -38,6 +38,10 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ManagedClusterSetList{},
 		&ManagedClusterSetBinding{},
 		&ManagedClusterSetBindingList{},
+		&Placement{},
+		&PlacementList{},
+		&PlacementDecision{},
+		&PlacementDecisionList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

@@ -14,10 +14,10 @@ type PlacementStatus struct {
 	// +k8s:validation:minimum=0
 	NumberOfSelectedClusters int32 `json:"numberOfSelectedClusters"`
 	// decisionGroups are the groups of the decisions by their index. Where nothing is chosen there is one, without
-	// clusters. At most 16384.
+	// clusters. At most 2048.
 	// +optional
 	// +listType=atomic
-	// +k8s:validation:maxItems=16384
+	// +k8s:validation:maxItems=2048
 	DecisionGroups []DecisionGroupStatus `json:"decisionGroups,omitempty"`
 	// conditions say whether the spec can be followed (PlacementMisconfigured), and whether the clusters that it asks for
 	// were found (PlacementSatisfied). At most 128.

@@ -34,12 +34,12 @@ type SpreadConstraintsTerm struct {
 	// +optional
 	// +default=1
 	// +k8s:validation:minimum=0
-	MaxSkew int32 `json:"maxSkew"`
+	MaxSkew int32 `json:"maxSkew,omitempty"`
 	// whenUnsatisfiable says what happens to a cluster that would make the difference greater. ScheduleAnyway (the
 	// default): it is taken after the others. DoNotSchedule: it is not taken.
 	// +optional
 	// +default="ScheduleAnyway"
-	WhenUnsatisfiable UnsatisfiableMaxSkewAction `json:"whenUnsatisfiable"`
+	WhenUnsatisfiable UnsatisfiableMaxSkewAction `json:"whenUnsatisfiable,omitempty"`
 }
 
 // TopologyKeyType is what the key of a topology is.
@@ -122,7 +122,6 @@ type GroupStrategy struct {
 	// clusters from "1%" to "100%", rounded up. A group that would have more is divided, with one name for all of its
 	// parts. The default is "100%", and 0 means the default.
 	// +optional
-	// +default="100%"
 	ClustersPerDecisionGroup intstr.IntOrString `json:"clustersPerDecisionGroup,omitempty"`
 }
 

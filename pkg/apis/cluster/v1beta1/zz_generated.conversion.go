@@ -24,6 +24,116 @@ func init() {
 // RegisterConversions adds conversion functions to the given scheme.
 // Public to allow building arbitrary schemes.
 func RegisterConversions(s *runtime.Scheme) error {
+	if err := s.AddGeneratedConversionFunc((*AddOnScore)(nil), (*cluster.AddOnScore)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_AddOnScore_To_cluster_AddOnScore(a.(*AddOnScore), b.(*cluster.AddOnScore), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.AddOnScore)(nil), (*AddOnScore)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_AddOnScore_To_v1beta1_AddOnScore(a.(*cluster.AddOnScore), b.(*AddOnScore), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ClusterCelSelector)(nil), (*cluster.ClusterCelSelector)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_ClusterCelSelector_To_cluster_ClusterCelSelector(a.(*ClusterCelSelector), b.(*cluster.ClusterCelSelector), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.ClusterCelSelector)(nil), (*ClusterCelSelector)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_ClusterCelSelector_To_v1beta1_ClusterCelSelector(a.(*cluster.ClusterCelSelector), b.(*ClusterCelSelector), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ClusterClaimSelector)(nil), (*cluster.ClusterClaimSelector)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_ClusterClaimSelector_To_cluster_ClusterClaimSelector(a.(*ClusterClaimSelector), b.(*cluster.ClusterClaimSelector), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.ClusterClaimSelector)(nil), (*ClusterClaimSelector)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_ClusterClaimSelector_To_v1beta1_ClusterClaimSelector(a.(*cluster.ClusterClaimSelector), b.(*ClusterClaimSelector), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ClusterDecision)(nil), (*cluster.ClusterDecision)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_ClusterDecision_To_cluster_ClusterDecision(a.(*ClusterDecision), b.(*cluster.ClusterDecision), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.ClusterDecision)(nil), (*ClusterDecision)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_ClusterDecision_To_v1beta1_ClusterDecision(a.(*cluster.ClusterDecision), b.(*ClusterDecision), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ClusterPredicate)(nil), (*cluster.ClusterPredicate)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_ClusterPredicate_To_cluster_ClusterPredicate(a.(*ClusterPredicate), b.(*cluster.ClusterPredicate), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.ClusterPredicate)(nil), (*ClusterPredicate)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_ClusterPredicate_To_v1beta1_ClusterPredicate(a.(*cluster.ClusterPredicate), b.(*ClusterPredicate), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ClusterSelector)(nil), (*cluster.ClusterSelector)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_ClusterSelector_To_cluster_ClusterSelector(a.(*ClusterSelector), b.(*cluster.ClusterSelector), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.ClusterSelector)(nil), (*ClusterSelector)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_ClusterSelector_To_v1beta1_ClusterSelector(a.(*cluster.ClusterSelector), b.(*ClusterSelector), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*DecisionGroup)(nil), (*cluster.DecisionGroup)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_DecisionGroup_To_cluster_DecisionGroup(a.(*DecisionGroup), b.(*cluster.DecisionGroup), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.DecisionGroup)(nil), (*DecisionGroup)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_DecisionGroup_To_v1beta1_DecisionGroup(a.(*cluster.DecisionGroup), b.(*DecisionGroup), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*DecisionGroupStatus)(nil), (*cluster.DecisionGroupStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_DecisionGroupStatus_To_cluster_DecisionGroupStatus(a.(*DecisionGroupStatus), b.(*cluster.DecisionGroupStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.DecisionGroupStatus)(nil), (*DecisionGroupStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_DecisionGroupStatus_To_v1beta1_DecisionGroupStatus(a.(*cluster.DecisionGroupStatus), b.(*DecisionGroupStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*DecisionStrategy)(nil), (*cluster.DecisionStrategy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_DecisionStrategy_To_cluster_DecisionStrategy(a.(*DecisionStrategy), b.(*cluster.DecisionStrategy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.DecisionStrategy)(nil), (*DecisionStrategy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_DecisionStrategy_To_v1beta1_DecisionStrategy(a.(*cluster.DecisionStrategy), b.(*DecisionStrategy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*GroupClusterSelector)(nil), (*cluster.GroupClusterSelector)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_GroupClusterSelector_To_cluster_GroupClusterSelector(a.(*GroupClusterSelector), b.(*cluster.GroupClusterSelector), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.GroupClusterSelector)(nil), (*GroupClusterSelector)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_GroupClusterSelector_To_v1beta1_GroupClusterSelector(a.(*cluster.GroupClusterSelector), b.(*GroupClusterSelector), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*GroupStrategy)(nil), (*cluster.GroupStrategy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_GroupStrategy_To_cluster_GroupStrategy(a.(*GroupStrategy), b.(*cluster.GroupStrategy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.GroupStrategy)(nil), (*GroupStrategy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_GroupStrategy_To_v1beta1_GroupStrategy(a.(*cluster.GroupStrategy), b.(*GroupStrategy), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*ManagedClusterLabel)(nil), (*cluster.ManagedClusterLabel)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1beta1_ManagedClusterLabel_To_cluster_ManagedClusterLabel(a.(*ManagedClusterLabel), b.(*cluster.ManagedClusterLabel), scope)
 	}); err != nil {
@@ -124,8 +234,138 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*Placement)(nil), (*cluster.Placement)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_Placement_To_cluster_Placement(a.(*Placement), b.(*cluster.Placement), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.Placement)(nil), (*Placement)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_Placement_To_v1beta1_Placement(a.(*cluster.Placement), b.(*Placement), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PlacementDecision)(nil), (*cluster.PlacementDecision)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_PlacementDecision_To_cluster_PlacementDecision(a.(*PlacementDecision), b.(*cluster.PlacementDecision), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.PlacementDecision)(nil), (*PlacementDecision)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_PlacementDecision_To_v1beta1_PlacementDecision(a.(*cluster.PlacementDecision), b.(*PlacementDecision), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PlacementDecisionList)(nil), (*cluster.PlacementDecisionList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_PlacementDecisionList_To_cluster_PlacementDecisionList(a.(*PlacementDecisionList), b.(*cluster.PlacementDecisionList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.PlacementDecisionList)(nil), (*PlacementDecisionList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_PlacementDecisionList_To_v1beta1_PlacementDecisionList(a.(*cluster.PlacementDecisionList), b.(*PlacementDecisionList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PlacementDecisionStatus)(nil), (*cluster.PlacementDecisionStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_PlacementDecisionStatus_To_cluster_PlacementDecisionStatus(a.(*PlacementDecisionStatus), b.(*cluster.PlacementDecisionStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PlacementList)(nil), (*cluster.PlacementList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_PlacementList_To_cluster_PlacementList(a.(*PlacementList), b.(*cluster.PlacementList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.PlacementList)(nil), (*PlacementList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_PlacementList_To_v1beta1_PlacementList(a.(*cluster.PlacementList), b.(*PlacementList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PlacementSpec)(nil), (*cluster.PlacementSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_PlacementSpec_To_cluster_PlacementSpec(a.(*PlacementSpec), b.(*cluster.PlacementSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.PlacementSpec)(nil), (*PlacementSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_PlacementSpec_To_v1beta1_PlacementSpec(a.(*cluster.PlacementSpec), b.(*PlacementSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PlacementStatus)(nil), (*cluster.PlacementStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_PlacementStatus_To_cluster_PlacementStatus(a.(*PlacementStatus), b.(*cluster.PlacementStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.PlacementStatus)(nil), (*PlacementStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_PlacementStatus_To_v1beta1_PlacementStatus(a.(*cluster.PlacementStatus), b.(*PlacementStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PrioritizerConfig)(nil), (*cluster.PrioritizerConfig)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_PrioritizerConfig_To_cluster_PrioritizerConfig(a.(*PrioritizerConfig), b.(*cluster.PrioritizerConfig), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.PrioritizerConfig)(nil), (*PrioritizerConfig)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_PrioritizerConfig_To_v1beta1_PrioritizerConfig(a.(*cluster.PrioritizerConfig), b.(*PrioritizerConfig), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PrioritizerPolicy)(nil), (*cluster.PrioritizerPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_PrioritizerPolicy_To_cluster_PrioritizerPolicy(a.(*PrioritizerPolicy), b.(*cluster.PrioritizerPolicy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.PrioritizerPolicy)(nil), (*PrioritizerPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_PrioritizerPolicy_To_v1beta1_PrioritizerPolicy(a.(*cluster.PrioritizerPolicy), b.(*PrioritizerPolicy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ScoreCoordinate)(nil), (*cluster.ScoreCoordinate)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_ScoreCoordinate_To_cluster_ScoreCoordinate(a.(*ScoreCoordinate), b.(*cluster.ScoreCoordinate), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.ScoreCoordinate)(nil), (*ScoreCoordinate)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_ScoreCoordinate_To_v1beta1_ScoreCoordinate(a.(*cluster.ScoreCoordinate), b.(*ScoreCoordinate), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SpreadConstraintsTerm)(nil), (*cluster.SpreadConstraintsTerm)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_SpreadConstraintsTerm_To_cluster_SpreadConstraintsTerm(a.(*SpreadConstraintsTerm), b.(*cluster.SpreadConstraintsTerm), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.SpreadConstraintsTerm)(nil), (*SpreadConstraintsTerm)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_SpreadConstraintsTerm_To_v1beta1_SpreadConstraintsTerm(a.(*cluster.SpreadConstraintsTerm), b.(*SpreadConstraintsTerm), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SpreadPolicy)(nil), (*cluster.SpreadPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_SpreadPolicy_To_cluster_SpreadPolicy(a.(*SpreadPolicy), b.(*cluster.SpreadPolicy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.SpreadPolicy)(nil), (*SpreadPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_SpreadPolicy_To_v1beta1_SpreadPolicy(a.(*cluster.SpreadPolicy), b.(*SpreadPolicy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*Toleration)(nil), (*cluster.Toleration)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_Toleration_To_cluster_Toleration(a.(*Toleration), b.(*cluster.Toleration), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.Toleration)(nil), (*Toleration)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_Toleration_To_v1beta1_Toleration(a.(*cluster.Toleration), b.(*Toleration), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddConversionFunc((*cluster.ManagedClusterSelector)(nil), (*ManagedClusterSelector)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_cluster_ManagedClusterSelector_To_v1beta1_ManagedClusterSelector(a.(*cluster.ManagedClusterSelector), b.(*ManagedClusterSelector), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddConversionFunc((*cluster.PlacementDecisionStatus)(nil), (*PlacementDecisionStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_PlacementDecisionStatus_To_v1beta1_PlacementDecisionStatus(a.(*cluster.PlacementDecisionStatus), b.(*PlacementDecisionStatus), scope)
 	}); err != nil {
 		return err
 	}
@@ -135,6 +375,226 @@ func RegisterConversions(s *runtime.Scheme) error {
 		return err
 	}
 	return nil
+}
+
+func autoConvert_v1beta1_AddOnScore_To_cluster_AddOnScore(in *AddOnScore, out *cluster.AddOnScore, s conversion.Scope) error {
+	*out = *(*cluster.AddOnScore)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_AddOnScore_To_cluster_AddOnScore is an autogenerated conversion function.
+func Convert_v1beta1_AddOnScore_To_cluster_AddOnScore(in *AddOnScore, out *cluster.AddOnScore, s conversion.Scope) error {
+	return autoConvert_v1beta1_AddOnScore_To_cluster_AddOnScore(in, out, s)
+}
+
+func autoConvert_cluster_AddOnScore_To_v1beta1_AddOnScore(in *cluster.AddOnScore, out *AddOnScore, s conversion.Scope) error {
+	*out = *(*AddOnScore)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_AddOnScore_To_v1beta1_AddOnScore is an autogenerated conversion function.
+func Convert_cluster_AddOnScore_To_v1beta1_AddOnScore(in *cluster.AddOnScore, out *AddOnScore, s conversion.Scope) error {
+	return autoConvert_cluster_AddOnScore_To_v1beta1_AddOnScore(in, out, s)
+}
+
+func autoConvert_v1beta1_ClusterCelSelector_To_cluster_ClusterCelSelector(in *ClusterCelSelector, out *cluster.ClusterCelSelector, s conversion.Scope) error {
+	*out = *(*cluster.ClusterCelSelector)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_ClusterCelSelector_To_cluster_ClusterCelSelector is an autogenerated conversion function.
+func Convert_v1beta1_ClusterCelSelector_To_cluster_ClusterCelSelector(in *ClusterCelSelector, out *cluster.ClusterCelSelector, s conversion.Scope) error {
+	return autoConvert_v1beta1_ClusterCelSelector_To_cluster_ClusterCelSelector(in, out, s)
+}
+
+func autoConvert_cluster_ClusterCelSelector_To_v1beta1_ClusterCelSelector(in *cluster.ClusterCelSelector, out *ClusterCelSelector, s conversion.Scope) error {
+	*out = *(*ClusterCelSelector)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_ClusterCelSelector_To_v1beta1_ClusterCelSelector is an autogenerated conversion function.
+func Convert_cluster_ClusterCelSelector_To_v1beta1_ClusterCelSelector(in *cluster.ClusterCelSelector, out *ClusterCelSelector, s conversion.Scope) error {
+	return autoConvert_cluster_ClusterCelSelector_To_v1beta1_ClusterCelSelector(in, out, s)
+}
+
+func autoConvert_v1beta1_ClusterClaimSelector_To_cluster_ClusterClaimSelector(in *ClusterClaimSelector, out *cluster.ClusterClaimSelector, s conversion.Scope) error {
+	*out = *(*cluster.ClusterClaimSelector)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_ClusterClaimSelector_To_cluster_ClusterClaimSelector is an autogenerated conversion function.
+func Convert_v1beta1_ClusterClaimSelector_To_cluster_ClusterClaimSelector(in *ClusterClaimSelector, out *cluster.ClusterClaimSelector, s conversion.Scope) error {
+	return autoConvert_v1beta1_ClusterClaimSelector_To_cluster_ClusterClaimSelector(in, out, s)
+}
+
+func autoConvert_cluster_ClusterClaimSelector_To_v1beta1_ClusterClaimSelector(in *cluster.ClusterClaimSelector, out *ClusterClaimSelector, s conversion.Scope) error {
+	*out = *(*ClusterClaimSelector)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_ClusterClaimSelector_To_v1beta1_ClusterClaimSelector is an autogenerated conversion function.
+func Convert_cluster_ClusterClaimSelector_To_v1beta1_ClusterClaimSelector(in *cluster.ClusterClaimSelector, out *ClusterClaimSelector, s conversion.Scope) error {
+	return autoConvert_cluster_ClusterClaimSelector_To_v1beta1_ClusterClaimSelector(in, out, s)
+}
+
+func autoConvert_v1beta1_ClusterDecision_To_cluster_ClusterDecision(in *ClusterDecision, out *cluster.ClusterDecision, s conversion.Scope) error {
+	*out = *(*cluster.ClusterDecision)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_ClusterDecision_To_cluster_ClusterDecision is an autogenerated conversion function.
+func Convert_v1beta1_ClusterDecision_To_cluster_ClusterDecision(in *ClusterDecision, out *cluster.ClusterDecision, s conversion.Scope) error {
+	return autoConvert_v1beta1_ClusterDecision_To_cluster_ClusterDecision(in, out, s)
+}
+
+func autoConvert_cluster_ClusterDecision_To_v1beta1_ClusterDecision(in *cluster.ClusterDecision, out *ClusterDecision, s conversion.Scope) error {
+	*out = *(*ClusterDecision)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_ClusterDecision_To_v1beta1_ClusterDecision is an autogenerated conversion function.
+func Convert_cluster_ClusterDecision_To_v1beta1_ClusterDecision(in *cluster.ClusterDecision, out *ClusterDecision, s conversion.Scope) error {
+	return autoConvert_cluster_ClusterDecision_To_v1beta1_ClusterDecision(in, out, s)
+}
+
+func autoConvert_v1beta1_ClusterPredicate_To_cluster_ClusterPredicate(in *ClusterPredicate, out *cluster.ClusterPredicate, s conversion.Scope) error {
+	*out = *(*cluster.ClusterPredicate)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_ClusterPredicate_To_cluster_ClusterPredicate is an autogenerated conversion function.
+func Convert_v1beta1_ClusterPredicate_To_cluster_ClusterPredicate(in *ClusterPredicate, out *cluster.ClusterPredicate, s conversion.Scope) error {
+	return autoConvert_v1beta1_ClusterPredicate_To_cluster_ClusterPredicate(in, out, s)
+}
+
+func autoConvert_cluster_ClusterPredicate_To_v1beta1_ClusterPredicate(in *cluster.ClusterPredicate, out *ClusterPredicate, s conversion.Scope) error {
+	*out = *(*ClusterPredicate)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_ClusterPredicate_To_v1beta1_ClusterPredicate is an autogenerated conversion function.
+func Convert_cluster_ClusterPredicate_To_v1beta1_ClusterPredicate(in *cluster.ClusterPredicate, out *ClusterPredicate, s conversion.Scope) error {
+	return autoConvert_cluster_ClusterPredicate_To_v1beta1_ClusterPredicate(in, out, s)
+}
+
+func autoConvert_v1beta1_ClusterSelector_To_cluster_ClusterSelector(in *ClusterSelector, out *cluster.ClusterSelector, s conversion.Scope) error {
+	*out = *(*cluster.ClusterSelector)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_ClusterSelector_To_cluster_ClusterSelector is an autogenerated conversion function.
+func Convert_v1beta1_ClusterSelector_To_cluster_ClusterSelector(in *ClusterSelector, out *cluster.ClusterSelector, s conversion.Scope) error {
+	return autoConvert_v1beta1_ClusterSelector_To_cluster_ClusterSelector(in, out, s)
+}
+
+func autoConvert_cluster_ClusterSelector_To_v1beta1_ClusterSelector(in *cluster.ClusterSelector, out *ClusterSelector, s conversion.Scope) error {
+	*out = *(*ClusterSelector)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_ClusterSelector_To_v1beta1_ClusterSelector is an autogenerated conversion function.
+func Convert_cluster_ClusterSelector_To_v1beta1_ClusterSelector(in *cluster.ClusterSelector, out *ClusterSelector, s conversion.Scope) error {
+	return autoConvert_cluster_ClusterSelector_To_v1beta1_ClusterSelector(in, out, s)
+}
+
+func autoConvert_v1beta1_DecisionGroup_To_cluster_DecisionGroup(in *DecisionGroup, out *cluster.DecisionGroup, s conversion.Scope) error {
+	*out = *(*cluster.DecisionGroup)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_DecisionGroup_To_cluster_DecisionGroup is an autogenerated conversion function.
+func Convert_v1beta1_DecisionGroup_To_cluster_DecisionGroup(in *DecisionGroup, out *cluster.DecisionGroup, s conversion.Scope) error {
+	return autoConvert_v1beta1_DecisionGroup_To_cluster_DecisionGroup(in, out, s)
+}
+
+func autoConvert_cluster_DecisionGroup_To_v1beta1_DecisionGroup(in *cluster.DecisionGroup, out *DecisionGroup, s conversion.Scope) error {
+	*out = *(*DecisionGroup)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_DecisionGroup_To_v1beta1_DecisionGroup is an autogenerated conversion function.
+func Convert_cluster_DecisionGroup_To_v1beta1_DecisionGroup(in *cluster.DecisionGroup, out *DecisionGroup, s conversion.Scope) error {
+	return autoConvert_cluster_DecisionGroup_To_v1beta1_DecisionGroup(in, out, s)
+}
+
+func autoConvert_v1beta1_DecisionGroupStatus_To_cluster_DecisionGroupStatus(in *DecisionGroupStatus, out *cluster.DecisionGroupStatus, s conversion.Scope) error {
+	*out = *(*cluster.DecisionGroupStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_DecisionGroupStatus_To_cluster_DecisionGroupStatus is an autogenerated conversion function.
+func Convert_v1beta1_DecisionGroupStatus_To_cluster_DecisionGroupStatus(in *DecisionGroupStatus, out *cluster.DecisionGroupStatus, s conversion.Scope) error {
+	return autoConvert_v1beta1_DecisionGroupStatus_To_cluster_DecisionGroupStatus(in, out, s)
+}
+
+func autoConvert_cluster_DecisionGroupStatus_To_v1beta1_DecisionGroupStatus(in *cluster.DecisionGroupStatus, out *DecisionGroupStatus, s conversion.Scope) error {
+	*out = *(*DecisionGroupStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_DecisionGroupStatus_To_v1beta1_DecisionGroupStatus is an autogenerated conversion function.
+func Convert_cluster_DecisionGroupStatus_To_v1beta1_DecisionGroupStatus(in *cluster.DecisionGroupStatus, out *DecisionGroupStatus, s conversion.Scope) error {
+	return autoConvert_cluster_DecisionGroupStatus_To_v1beta1_DecisionGroupStatus(in, out, s)
+}
+
+func autoConvert_v1beta1_DecisionStrategy_To_cluster_DecisionStrategy(in *DecisionStrategy, out *cluster.DecisionStrategy, s conversion.Scope) error {
+	*out = *(*cluster.DecisionStrategy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_DecisionStrategy_To_cluster_DecisionStrategy is an autogenerated conversion function.
+func Convert_v1beta1_DecisionStrategy_To_cluster_DecisionStrategy(in *DecisionStrategy, out *cluster.DecisionStrategy, s conversion.Scope) error {
+	return autoConvert_v1beta1_DecisionStrategy_To_cluster_DecisionStrategy(in, out, s)
+}
+
+func autoConvert_cluster_DecisionStrategy_To_v1beta1_DecisionStrategy(in *cluster.DecisionStrategy, out *DecisionStrategy, s conversion.Scope) error {
+	*out = *(*DecisionStrategy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_DecisionStrategy_To_v1beta1_DecisionStrategy is an autogenerated conversion function.
+func Convert_cluster_DecisionStrategy_To_v1beta1_DecisionStrategy(in *cluster.DecisionStrategy, out *DecisionStrategy, s conversion.Scope) error {
+	return autoConvert_cluster_DecisionStrategy_To_v1beta1_DecisionStrategy(in, out, s)
+}
+
+func autoConvert_v1beta1_GroupClusterSelector_To_cluster_GroupClusterSelector(in *GroupClusterSelector, out *cluster.GroupClusterSelector, s conversion.Scope) error {
+	*out = *(*cluster.GroupClusterSelector)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_GroupClusterSelector_To_cluster_GroupClusterSelector is an autogenerated conversion function.
+func Convert_v1beta1_GroupClusterSelector_To_cluster_GroupClusterSelector(in *GroupClusterSelector, out *cluster.GroupClusterSelector, s conversion.Scope) error {
+	return autoConvert_v1beta1_GroupClusterSelector_To_cluster_GroupClusterSelector(in, out, s)
+}
+
+func autoConvert_cluster_GroupClusterSelector_To_v1beta1_GroupClusterSelector(in *cluster.GroupClusterSelector, out *GroupClusterSelector, s conversion.Scope) error {
+	*out = *(*GroupClusterSelector)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_GroupClusterSelector_To_v1beta1_GroupClusterSelector is an autogenerated conversion function.
+func Convert_cluster_GroupClusterSelector_To_v1beta1_GroupClusterSelector(in *cluster.GroupClusterSelector, out *GroupClusterSelector, s conversion.Scope) error {
+	return autoConvert_cluster_GroupClusterSelector_To_v1beta1_GroupClusterSelector(in, out, s)
+}
+
+func autoConvert_v1beta1_GroupStrategy_To_cluster_GroupStrategy(in *GroupStrategy, out *cluster.GroupStrategy, s conversion.Scope) error {
+	*out = *(*cluster.GroupStrategy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_GroupStrategy_To_cluster_GroupStrategy is an autogenerated conversion function.
+func Convert_v1beta1_GroupStrategy_To_cluster_GroupStrategy(in *GroupStrategy, out *cluster.GroupStrategy, s conversion.Scope) error {
+	return autoConvert_v1beta1_GroupStrategy_To_cluster_GroupStrategy(in, out, s)
+}
+
+func autoConvert_cluster_GroupStrategy_To_v1beta1_GroupStrategy(in *cluster.GroupStrategy, out *GroupStrategy, s conversion.Scope) error {
+	*out = *(*GroupStrategy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_GroupStrategy_To_v1beta1_GroupStrategy is an autogenerated conversion function.
+func Convert_cluster_GroupStrategy_To_v1beta1_GroupStrategy(in *cluster.GroupStrategy, out *GroupStrategy, s conversion.Scope) error {
+	return autoConvert_cluster_GroupStrategy_To_v1beta1_GroupStrategy(in, out, s)
 }
 
 func autoConvert_v1beta1_ManagedClusterLabel_To_cluster_ManagedClusterLabel(in *ManagedClusterLabel, out *cluster.ManagedClusterLabel, s conversion.Scope) error {
@@ -403,4 +863,301 @@ func autoConvert_cluster_ManagedNamespaceConfig_To_v1beta1_ManagedNamespaceConfi
 // Convert_cluster_ManagedNamespaceConfig_To_v1beta1_ManagedNamespaceConfig is an autogenerated conversion function.
 func Convert_cluster_ManagedNamespaceConfig_To_v1beta1_ManagedNamespaceConfig(in *cluster.ManagedNamespaceConfig, out *ManagedNamespaceConfig, s conversion.Scope) error {
 	return autoConvert_cluster_ManagedNamespaceConfig_To_v1beta1_ManagedNamespaceConfig(in, out, s)
+}
+
+func autoConvert_v1beta1_Placement_To_cluster_Placement(in *Placement, out *cluster.Placement, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1beta1_PlacementSpec_To_cluster_PlacementSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1beta1_PlacementStatus_To_cluster_PlacementStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1beta1_Placement_To_cluster_Placement is an autogenerated conversion function.
+func Convert_v1beta1_Placement_To_cluster_Placement(in *Placement, out *cluster.Placement, s conversion.Scope) error {
+	return autoConvert_v1beta1_Placement_To_cluster_Placement(in, out, s)
+}
+
+func autoConvert_cluster_Placement_To_v1beta1_Placement(in *cluster.Placement, out *Placement, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_cluster_PlacementSpec_To_v1beta1_PlacementSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_cluster_PlacementStatus_To_v1beta1_PlacementStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_cluster_Placement_To_v1beta1_Placement is an autogenerated conversion function.
+func Convert_cluster_Placement_To_v1beta1_Placement(in *cluster.Placement, out *Placement, s conversion.Scope) error {
+	return autoConvert_cluster_Placement_To_v1beta1_Placement(in, out, s)
+}
+
+func autoConvert_v1beta1_PlacementDecision_To_cluster_PlacementDecision(in *PlacementDecision, out *cluster.PlacementDecision, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1beta1_PlacementDecisionStatus_To_cluster_PlacementDecisionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1beta1_PlacementDecision_To_cluster_PlacementDecision is an autogenerated conversion function.
+func Convert_v1beta1_PlacementDecision_To_cluster_PlacementDecision(in *PlacementDecision, out *cluster.PlacementDecision, s conversion.Scope) error {
+	return autoConvert_v1beta1_PlacementDecision_To_cluster_PlacementDecision(in, out, s)
+}
+
+func autoConvert_cluster_PlacementDecision_To_v1beta1_PlacementDecision(in *cluster.PlacementDecision, out *PlacementDecision, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_cluster_PlacementDecisionStatus_To_v1beta1_PlacementDecisionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_cluster_PlacementDecision_To_v1beta1_PlacementDecision is an autogenerated conversion function.
+func Convert_cluster_PlacementDecision_To_v1beta1_PlacementDecision(in *cluster.PlacementDecision, out *PlacementDecision, s conversion.Scope) error {
+	return autoConvert_cluster_PlacementDecision_To_v1beta1_PlacementDecision(in, out, s)
+}
+
+func autoConvert_v1beta1_PlacementDecisionList_To_cluster_PlacementDecisionList(in *PlacementDecisionList, out *cluster.PlacementDecisionList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	if in.Items != nil {
+		in, out := &in.Items, &out.Items
+		*out = make([]cluster.PlacementDecision, len(*in))
+		for i := range *in {
+			if err := Convert_v1beta1_PlacementDecision_To_cluster_PlacementDecision(&(*in)[i], &(*out)[i], s); err != nil {
+				return err
+			}
+		}
+	} else {
+		out.Items = nil
+	}
+	return nil
+}
+
+// Convert_v1beta1_PlacementDecisionList_To_cluster_PlacementDecisionList is an autogenerated conversion function.
+func Convert_v1beta1_PlacementDecisionList_To_cluster_PlacementDecisionList(in *PlacementDecisionList, out *cluster.PlacementDecisionList, s conversion.Scope) error {
+	return autoConvert_v1beta1_PlacementDecisionList_To_cluster_PlacementDecisionList(in, out, s)
+}
+
+func autoConvert_cluster_PlacementDecisionList_To_v1beta1_PlacementDecisionList(in *cluster.PlacementDecisionList, out *PlacementDecisionList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	if in.Items != nil {
+		in, out := &in.Items, &out.Items
+		*out = make([]PlacementDecision, len(*in))
+		for i := range *in {
+			if err := Convert_cluster_PlacementDecision_To_v1beta1_PlacementDecision(&(*in)[i], &(*out)[i], s); err != nil {
+				return err
+			}
+		}
+	} else {
+		out.Items = nil
+	}
+	return nil
+}
+
+// Convert_cluster_PlacementDecisionList_To_v1beta1_PlacementDecisionList is an autogenerated conversion function.
+func Convert_cluster_PlacementDecisionList_To_v1beta1_PlacementDecisionList(in *cluster.PlacementDecisionList, out *PlacementDecisionList, s conversion.Scope) error {
+	return autoConvert_cluster_PlacementDecisionList_To_v1beta1_PlacementDecisionList(in, out, s)
+}
+
+func autoConvert_v1beta1_PlacementDecisionStatus_To_cluster_PlacementDecisionStatus(in *PlacementDecisionStatus, out *cluster.PlacementDecisionStatus, s conversion.Scope) error {
+	out.Decisions = *(*[]cluster.ClusterDecision)(unsafe.Pointer(&in.Decisions))
+	return nil
+}
+
+// Convert_v1beta1_PlacementDecisionStatus_To_cluster_PlacementDecisionStatus is an autogenerated conversion function.
+func Convert_v1beta1_PlacementDecisionStatus_To_cluster_PlacementDecisionStatus(in *PlacementDecisionStatus, out *cluster.PlacementDecisionStatus, s conversion.Scope) error {
+	return autoConvert_v1beta1_PlacementDecisionStatus_To_cluster_PlacementDecisionStatus(in, out, s)
+}
+
+func autoConvert_cluster_PlacementDecisionStatus_To_v1beta1_PlacementDecisionStatus(in *cluster.PlacementDecisionStatus, out *PlacementDecisionStatus, s conversion.Scope) error {
+	out.Decisions = *(*[]ClusterDecision)(unsafe.Pointer(&in.Decisions))
+	return nil
+}
+
+func autoConvert_v1beta1_PlacementList_To_cluster_PlacementList(in *PlacementList, out *cluster.PlacementList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]cluster.Placement)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1beta1_PlacementList_To_cluster_PlacementList is an autogenerated conversion function.
+func Convert_v1beta1_PlacementList_To_cluster_PlacementList(in *PlacementList, out *cluster.PlacementList, s conversion.Scope) error {
+	return autoConvert_v1beta1_PlacementList_To_cluster_PlacementList(in, out, s)
+}
+
+func autoConvert_cluster_PlacementList_To_v1beta1_PlacementList(in *cluster.PlacementList, out *PlacementList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]Placement)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_cluster_PlacementList_To_v1beta1_PlacementList is an autogenerated conversion function.
+func Convert_cluster_PlacementList_To_v1beta1_PlacementList(in *cluster.PlacementList, out *PlacementList, s conversion.Scope) error {
+	return autoConvert_cluster_PlacementList_To_v1beta1_PlacementList(in, out, s)
+}
+
+func autoConvert_v1beta1_PlacementSpec_To_cluster_PlacementSpec(in *PlacementSpec, out *cluster.PlacementSpec, s conversion.Scope) error {
+	*out = *(*cluster.PlacementSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_PlacementSpec_To_cluster_PlacementSpec is an autogenerated conversion function.
+func Convert_v1beta1_PlacementSpec_To_cluster_PlacementSpec(in *PlacementSpec, out *cluster.PlacementSpec, s conversion.Scope) error {
+	return autoConvert_v1beta1_PlacementSpec_To_cluster_PlacementSpec(in, out, s)
+}
+
+func autoConvert_cluster_PlacementSpec_To_v1beta1_PlacementSpec(in *cluster.PlacementSpec, out *PlacementSpec, s conversion.Scope) error {
+	*out = *(*PlacementSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_PlacementSpec_To_v1beta1_PlacementSpec is an autogenerated conversion function.
+func Convert_cluster_PlacementSpec_To_v1beta1_PlacementSpec(in *cluster.PlacementSpec, out *PlacementSpec, s conversion.Scope) error {
+	return autoConvert_cluster_PlacementSpec_To_v1beta1_PlacementSpec(in, out, s)
+}
+
+func autoConvert_v1beta1_PlacementStatus_To_cluster_PlacementStatus(in *PlacementStatus, out *cluster.PlacementStatus, s conversion.Scope) error {
+	*out = *(*cluster.PlacementStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_PlacementStatus_To_cluster_PlacementStatus is an autogenerated conversion function.
+func Convert_v1beta1_PlacementStatus_To_cluster_PlacementStatus(in *PlacementStatus, out *cluster.PlacementStatus, s conversion.Scope) error {
+	return autoConvert_v1beta1_PlacementStatus_To_cluster_PlacementStatus(in, out, s)
+}
+
+func autoConvert_cluster_PlacementStatus_To_v1beta1_PlacementStatus(in *cluster.PlacementStatus, out *PlacementStatus, s conversion.Scope) error {
+	*out = *(*PlacementStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_PlacementStatus_To_v1beta1_PlacementStatus is an autogenerated conversion function.
+func Convert_cluster_PlacementStatus_To_v1beta1_PlacementStatus(in *cluster.PlacementStatus, out *PlacementStatus, s conversion.Scope) error {
+	return autoConvert_cluster_PlacementStatus_To_v1beta1_PlacementStatus(in, out, s)
+}
+
+func autoConvert_v1beta1_PrioritizerConfig_To_cluster_PrioritizerConfig(in *PrioritizerConfig, out *cluster.PrioritizerConfig, s conversion.Scope) error {
+	*out = *(*cluster.PrioritizerConfig)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_PrioritizerConfig_To_cluster_PrioritizerConfig is an autogenerated conversion function.
+func Convert_v1beta1_PrioritizerConfig_To_cluster_PrioritizerConfig(in *PrioritizerConfig, out *cluster.PrioritizerConfig, s conversion.Scope) error {
+	return autoConvert_v1beta1_PrioritizerConfig_To_cluster_PrioritizerConfig(in, out, s)
+}
+
+func autoConvert_cluster_PrioritizerConfig_To_v1beta1_PrioritizerConfig(in *cluster.PrioritizerConfig, out *PrioritizerConfig, s conversion.Scope) error {
+	*out = *(*PrioritizerConfig)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_PrioritizerConfig_To_v1beta1_PrioritizerConfig is an autogenerated conversion function.
+func Convert_cluster_PrioritizerConfig_To_v1beta1_PrioritizerConfig(in *cluster.PrioritizerConfig, out *PrioritizerConfig, s conversion.Scope) error {
+	return autoConvert_cluster_PrioritizerConfig_To_v1beta1_PrioritizerConfig(in, out, s)
+}
+
+func autoConvert_v1beta1_PrioritizerPolicy_To_cluster_PrioritizerPolicy(in *PrioritizerPolicy, out *cluster.PrioritizerPolicy, s conversion.Scope) error {
+	*out = *(*cluster.PrioritizerPolicy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_PrioritizerPolicy_To_cluster_PrioritizerPolicy is an autogenerated conversion function.
+func Convert_v1beta1_PrioritizerPolicy_To_cluster_PrioritizerPolicy(in *PrioritizerPolicy, out *cluster.PrioritizerPolicy, s conversion.Scope) error {
+	return autoConvert_v1beta1_PrioritizerPolicy_To_cluster_PrioritizerPolicy(in, out, s)
+}
+
+func autoConvert_cluster_PrioritizerPolicy_To_v1beta1_PrioritizerPolicy(in *cluster.PrioritizerPolicy, out *PrioritizerPolicy, s conversion.Scope) error {
+	*out = *(*PrioritizerPolicy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_PrioritizerPolicy_To_v1beta1_PrioritizerPolicy is an autogenerated conversion function.
+func Convert_cluster_PrioritizerPolicy_To_v1beta1_PrioritizerPolicy(in *cluster.PrioritizerPolicy, out *PrioritizerPolicy, s conversion.Scope) error {
+	return autoConvert_cluster_PrioritizerPolicy_To_v1beta1_PrioritizerPolicy(in, out, s)
+}
+
+func autoConvert_v1beta1_ScoreCoordinate_To_cluster_ScoreCoordinate(in *ScoreCoordinate, out *cluster.ScoreCoordinate, s conversion.Scope) error {
+	*out = *(*cluster.ScoreCoordinate)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_ScoreCoordinate_To_cluster_ScoreCoordinate is an autogenerated conversion function.
+func Convert_v1beta1_ScoreCoordinate_To_cluster_ScoreCoordinate(in *ScoreCoordinate, out *cluster.ScoreCoordinate, s conversion.Scope) error {
+	return autoConvert_v1beta1_ScoreCoordinate_To_cluster_ScoreCoordinate(in, out, s)
+}
+
+func autoConvert_cluster_ScoreCoordinate_To_v1beta1_ScoreCoordinate(in *cluster.ScoreCoordinate, out *ScoreCoordinate, s conversion.Scope) error {
+	*out = *(*ScoreCoordinate)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_ScoreCoordinate_To_v1beta1_ScoreCoordinate is an autogenerated conversion function.
+func Convert_cluster_ScoreCoordinate_To_v1beta1_ScoreCoordinate(in *cluster.ScoreCoordinate, out *ScoreCoordinate, s conversion.Scope) error {
+	return autoConvert_cluster_ScoreCoordinate_To_v1beta1_ScoreCoordinate(in, out, s)
+}
+
+func autoConvert_v1beta1_SpreadConstraintsTerm_To_cluster_SpreadConstraintsTerm(in *SpreadConstraintsTerm, out *cluster.SpreadConstraintsTerm, s conversion.Scope) error {
+	*out = *(*cluster.SpreadConstraintsTerm)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_SpreadConstraintsTerm_To_cluster_SpreadConstraintsTerm is an autogenerated conversion function.
+func Convert_v1beta1_SpreadConstraintsTerm_To_cluster_SpreadConstraintsTerm(in *SpreadConstraintsTerm, out *cluster.SpreadConstraintsTerm, s conversion.Scope) error {
+	return autoConvert_v1beta1_SpreadConstraintsTerm_To_cluster_SpreadConstraintsTerm(in, out, s)
+}
+
+func autoConvert_cluster_SpreadConstraintsTerm_To_v1beta1_SpreadConstraintsTerm(in *cluster.SpreadConstraintsTerm, out *SpreadConstraintsTerm, s conversion.Scope) error {
+	*out = *(*SpreadConstraintsTerm)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_SpreadConstraintsTerm_To_v1beta1_SpreadConstraintsTerm is an autogenerated conversion function.
+func Convert_cluster_SpreadConstraintsTerm_To_v1beta1_SpreadConstraintsTerm(in *cluster.SpreadConstraintsTerm, out *SpreadConstraintsTerm, s conversion.Scope) error {
+	return autoConvert_cluster_SpreadConstraintsTerm_To_v1beta1_SpreadConstraintsTerm(in, out, s)
+}
+
+func autoConvert_v1beta1_SpreadPolicy_To_cluster_SpreadPolicy(in *SpreadPolicy, out *cluster.SpreadPolicy, s conversion.Scope) error {
+	*out = *(*cluster.SpreadPolicy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_SpreadPolicy_To_cluster_SpreadPolicy is an autogenerated conversion function.
+func Convert_v1beta1_SpreadPolicy_To_cluster_SpreadPolicy(in *SpreadPolicy, out *cluster.SpreadPolicy, s conversion.Scope) error {
+	return autoConvert_v1beta1_SpreadPolicy_To_cluster_SpreadPolicy(in, out, s)
+}
+
+func autoConvert_cluster_SpreadPolicy_To_v1beta1_SpreadPolicy(in *cluster.SpreadPolicy, out *SpreadPolicy, s conversion.Scope) error {
+	*out = *(*SpreadPolicy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_SpreadPolicy_To_v1beta1_SpreadPolicy is an autogenerated conversion function.
+func Convert_cluster_SpreadPolicy_To_v1beta1_SpreadPolicy(in *cluster.SpreadPolicy, out *SpreadPolicy, s conversion.Scope) error {
+	return autoConvert_cluster_SpreadPolicy_To_v1beta1_SpreadPolicy(in, out, s)
+}
+
+func autoConvert_v1beta1_Toleration_To_cluster_Toleration(in *Toleration, out *cluster.Toleration, s conversion.Scope) error {
+	*out = *(*cluster.Toleration)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_Toleration_To_cluster_Toleration is an autogenerated conversion function.
+func Convert_v1beta1_Toleration_To_cluster_Toleration(in *Toleration, out *cluster.Toleration, s conversion.Scope) error {
+	return autoConvert_v1beta1_Toleration_To_cluster_Toleration(in, out, s)
+}
+
+func autoConvert_cluster_Toleration_To_v1beta1_Toleration(in *cluster.Toleration, out *Toleration, s conversion.Scope) error {
+	*out = *(*Toleration)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_Toleration_To_v1beta1_Toleration is an autogenerated conversion function.
+func Convert_cluster_Toleration_To_v1beta1_Toleration(in *cluster.Toleration, out *Toleration, s conversion.Scope) error {
+	return autoConvert_cluster_Toleration_To_v1beta1_Toleration(in, out, s)
 }

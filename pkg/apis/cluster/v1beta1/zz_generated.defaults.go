@@ -18,6 +18,8 @@ import (
 func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&ManagedClusterSet{}, func(obj interface{}) { SetObjectDefaults_ManagedClusterSet(obj.(*ManagedClusterSet)) })
 	scheme.AddTypeDefaultingFunc(&ManagedClusterSetList{}, func(obj interface{}) { SetObjectDefaults_ManagedClusterSetList(obj.(*ManagedClusterSetList)) })
+	scheme.AddTypeDefaultingFunc(&Placement{}, func(obj interface{}) { SetObjectDefaults_Placement(obj.(*Placement)) })
+	scheme.AddTypeDefaultingFunc(&PlacementList{}, func(obj interface{}) { SetObjectDefaults_PlacementList(obj.(*PlacementList)) })
 	return nil
 }
 
@@ -31,5 +33,52 @@ func SetObjectDefaults_ManagedClusterSetList(in *ManagedClusterSetList) {
 	for i := range in.Items {
 		a := &in.Items[i]
 		SetObjectDefaults_ManagedClusterSet(a)
+	}
+}
+
+func SetObjectDefaults_Placement(in *Placement) {
+	if in.Spec.PrioritizerPolicy.Mode == "" {
+		in.Spec.PrioritizerPolicy.Mode = "Additive"
+	}
+	for i := range in.Spec.PrioritizerPolicy.Configurations {
+		a := &in.Spec.PrioritizerPolicy.Configurations[i]
+		if a.ScoreCoordinate != nil {
+			if a.ScoreCoordinate.Type == "" {
+				a.ScoreCoordinate.Type = "BuiltIn"
+			}
+		}
+		if a.Weight == nil {
+			var ptrVar1 int32 = 1
+			a.Weight = &ptrVar1
+		}
+	}
+	for i := range in.Spec.SpreadPolicy.SpreadConstraints {
+		a := &in.Spec.SpreadPolicy.SpreadConstraints[i]
+		if a.MaxSkew == 0 {
+			a.MaxSkew = 1
+		}
+		if a.WhenUnsatisfiable == "" {
+			a.WhenUnsatisfiable = "ScheduleAnyway"
+		}
+	}
+	for i := range in.Spec.Tolerations {
+		a := &in.Spec.Tolerations[i]
+		if a.Operator == "" {
+			a.Operator = "Equal"
+		}
+	}
+	SetDefaults_GroupStrategy(&in.Spec.DecisionStrategy.GroupStrategy)
+	if in.Spec.SortBy == "" {
+		in.Spec.SortBy = "ClusterName"
+	}
+	if in.Spec.ScoreRateLimit == "" {
+		in.Spec.ScoreRateLimit = "1m"
+	}
+}
+
+func SetObjectDefaults_PlacementList(in *PlacementList) {
+	for i := range in.Items {
+		a := &in.Items[i]
+		SetObjectDefaults_Placement(a)
 	}
 }

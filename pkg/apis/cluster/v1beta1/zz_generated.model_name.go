@@ -9,6 +9,61 @@
 package v1beta1
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AddOnScore) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.AddOnScore"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterCelSelector) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.ClusterCelSelector"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterClaimSelector) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.ClusterClaimSelector"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterDecision) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.ClusterDecision"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterPredicate) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.ClusterPredicate"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterSelector) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.ClusterSelector"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DecisionGroup) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.DecisionGroup"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DecisionGroupStatus) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.DecisionGroupStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DecisionStrategy) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.DecisionStrategy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in GroupClusterSelector) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.GroupClusterSelector"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in GroupStrategy) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.GroupStrategy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ManagedClusterLabel) OpenAPIModelName() string {
 	return "io.open-cluster-management.api.cluster.v1beta1.ManagedClusterLabel"
 }
@@ -61,4 +116,69 @@ func (in ManagedClusterSetStatus) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ManagedNamespaceConfig) OpenAPIModelName() string {
 	return "io.open-cluster-management.api.cluster.v1beta1.ManagedNamespaceConfig"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Placement) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.Placement"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PlacementDecision) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.PlacementDecision"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PlacementDecisionList) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.PlacementDecisionList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PlacementDecisionStatus) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.PlacementDecisionStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PlacementList) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.PlacementList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PlacementSpec) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.PlacementSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PlacementStatus) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.PlacementStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PrioritizerConfig) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.PrioritizerConfig"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PrioritizerPolicy) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.PrioritizerPolicy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ScoreCoordinate) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.ScoreCoordinate"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SpreadConstraintsTerm) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.SpreadConstraintsTerm"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SpreadPolicy) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.SpreadPolicy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Toleration) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.Toleration"
 }

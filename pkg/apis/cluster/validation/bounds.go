@@ -27,6 +27,22 @@ const (
 	maxSetNamespaces     = 256
 	maxRequirements      = 128
 	maxValues            = 1024
+
+	maxPlacementSets     = 256
+	maxPredicates        = 64
+	maxExpressions       = 16
+	maxAllExpressions    = 64
+	maxExpression        = 4096
+	maxPrioritizers      = 64
+	maxSpreadConstraints = 8
+	maxTolerations       = 128
+	maxNamedGroups       = 128
+	maxGroups            = 2048
+	maxGroupDecisions    = 1024
+	maxRateLimit         = 16
+	maxDecisions         = 100
+	maxReason            = 1024
+	maxScores            = 512
 )
 
 func boundClusterSpec(spec, old *cluster.ManagedClusterSpec, path *field.Path) field.ErrorList {
@@ -80,15 +96,22 @@ func boundSetSpec(spec, old *cluster.ManagedClusterSetSpec, path *field.Path) fi
 	if before == nil {
 		before = &metav1.LabelSelector{}
 	}
-	selector := path.Child("clusterSelector", "labelSelector")
-	errs = append(errs, bounds.Count(selector.Child("matchLabels"), len(now.MatchLabels), len(before.MatchLabels), maxRequirements)...)
-	errs = append(errs, bounds.Count(selector.Child("matchExpressions"), len(now.MatchExpressions), len(before.MatchExpressions), maxRequirements)...)
+	return append(errs, boundSelector(now, before, path.Child("clusterSelector", "labelSelector"))...)
+}
+
+func boundSelector(now, old *metav1.LabelSelector, path *field.Path) field.ErrorList {
+	errs := bounds.Count(path.Child("matchLabels"), len(now.MatchLabels), len(old.MatchLabels), maxRequirements)
+	return append(errs, boundRequirements(now.MatchExpressions, old.MatchExpressions, path.Child("matchExpressions"))...)
+}
+
+func boundRequirements(now, old []metav1.LabelSelectorRequirement, path *field.Path) field.ErrorList {
+	errs := bounds.Count(path, len(now), len(old), maxRequirements)
 	stored := 0
-	for i := range before.MatchExpressions {
-		stored = max(stored, len(before.MatchExpressions[i].Values))
+	for i := range old {
+		stored = max(stored, len(old[i].Values))
 	}
-	for i := range now.MatchExpressions {
-		errs = append(errs, bounds.Count(selector.Child("matchExpressions").Index(i).Child("values"), len(now.MatchExpressions[i].Values), stored, maxValues)...)
+	for i := range now {
+		errs = append(errs, bounds.Count(path.Index(i).Child("values"), len(now[i].Values), stored, maxValues)...)
 	}
 	return errs
 }

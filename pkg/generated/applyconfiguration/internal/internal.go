@@ -36,6 +36,26 @@ var schemaYAML = typed.YAMLObject(`types:
     elementType:
       namedType: __untyped_deduced_
     elementRelationship: separable
+- name: com.github.clusterhub.clusterhub.pkg.apis.cluster.v1alpha1.AddOnPlacementScore
+  scalar: untyped
+  list:
+    elementType:
+      namedType: __untyped_atomic_
+    elementRelationship: atomic
+  map:
+    elementType:
+      namedType: __untyped_deduced_
+    elementRelationship: separable
+- name: com.github.clusterhub.clusterhub.pkg.apis.cluster.v1alpha1.ClusterClaim
+  scalar: untyped
+  list:
+    elementType:
+      namedType: __untyped_atomic_
+    elementRelationship: atomic
+  map:
+    elementType:
+      namedType: __untyped_deduced_
+    elementRelationship: separable
 - name: com.github.clusterhub.clusterhub.pkg.apis.cluster.v1beta1.ManagedClusterSet
   scalar: untyped
   list:
@@ -47,6 +67,26 @@ var schemaYAML = typed.YAMLObject(`types:
       namedType: __untyped_deduced_
     elementRelationship: separable
 - name: com.github.clusterhub.clusterhub.pkg.apis.cluster.v1beta1.ManagedClusterSetBinding
+  scalar: untyped
+  list:
+    elementType:
+      namedType: __untyped_atomic_
+    elementRelationship: atomic
+  map:
+    elementType:
+      namedType: __untyped_deduced_
+    elementRelationship: separable
+- name: com.github.clusterhub.clusterhub.pkg.apis.cluster.v1beta1.Placement
+  scalar: untyped
+  list:
+    elementType:
+      namedType: __untyped_atomic_
+    elementRelationship: atomic
+  map:
+    elementType:
+      namedType: __untyped_deduced_
+    elementRelationship: separable
+- name: com.github.clusterhub.clusterhub.pkg.apis.cluster.v1beta1.PlacementDecision
   scalar: untyped
   list:
     elementType:

@@ -9,9 +9,10 @@ import (
 	fmt "fmt"
 
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	v1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	v1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	v1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
-	v1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	cache "k8s.io/client-go/tools/cache"
@@ -47,11 +48,21 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 	case v1.SchemeGroupVersion.WithResource("managedclusters"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Cluster().V1().ManagedClusters().Informer()}, nil
 
+		// Group=cluster.open-cluster-management.io, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithResource("addonplacementscores"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Cluster().V1alpha1().AddOnPlacementScores().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("clusterclaims"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Cluster().V1alpha1().ClusterClaims().Informer()}, nil
+
 		// Group=cluster.open-cluster-management.io, Version=v1beta1
 	case v1beta1.SchemeGroupVersion.WithResource("managedclustersets"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Cluster().V1beta1().ManagedClusterSets().Informer()}, nil
 	case v1beta1.SchemeGroupVersion.WithResource("managedclustersetbindings"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Cluster().V1beta1().ManagedClusterSetBindings().Informer()}, nil
+	case v1beta1.SchemeGroupVersion.WithResource("placements"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Cluster().V1beta1().Placements().Informer()}, nil
+	case v1beta1.SchemeGroupVersion.WithResource("placementdecisions"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Cluster().V1beta1().PlacementDecisions().Informer()}, nil
 
 		// Group=cluster.open-cluster-management.io, Version=v1beta2
 	case v1beta2.SchemeGroupVersion.WithResource("managedclustersets"):
@@ -60,13 +71,13 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Cluster().V1beta2().ManagedClusterSetBindings().Informer()}, nil
 
 		// Group=clusters.openmcp.cloud, Version=v1alpha1
-	case v1alpha1.SchemeGroupVersion.WithResource("accessrequests"):
+	case openmcpv1alpha1.SchemeGroupVersion.WithResource("accessrequests"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.OpenMCP().V1alpha1().AccessRequests().Informer()}, nil
-	case v1alpha1.SchemeGroupVersion.WithResource("clusters"):
+	case openmcpv1alpha1.SchemeGroupVersion.WithResource("clusters"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.OpenMCP().V1alpha1().Clusters().Informer()}, nil
-	case v1alpha1.SchemeGroupVersion.WithResource("clusterprofiles"):
+	case openmcpv1alpha1.SchemeGroupVersion.WithResource("clusterprofiles"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.OpenMCP().V1alpha1().ClusterProfiles().Informer()}, nil
-	case v1alpha1.SchemeGroupVersion.WithResource("clusterrequests"):
+	case openmcpv1alpha1.SchemeGroupVersion.WithResource("clusterrequests"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.OpenMCP().V1alpha1().ClusterRequests().Informer()}, nil
 
 		// Group=view.clusterhub.dev, Version=v1alpha1

@@ -10,6 +10,8 @@ import (
 	clientset "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1"
 	fakeclusterv1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1/fake"
+	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1alpha1"
+	fakeclusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1alpha1/fake"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1beta1"
 	fakeclusterv1beta1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1beta1/fake"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1beta2"
@@ -134,6 +136,11 @@ var (
 // ClusterV1 retrieves the ClusterV1Client
 func (c *Clientset) ClusterV1() clusterv1.ClusterV1Interface {
 	return &fakeclusterv1.FakeClusterV1{Fake: &c.Fake}
+}
+
+// ClusterV1alpha1 retrieves the ClusterV1alpha1Client
+func (c *Clientset) ClusterV1alpha1() clusterv1alpha1.ClusterV1alpha1Interface {
+	return &fakeclusterv1alpha1.FakeClusterV1alpha1{Fake: &c.Fake}
 }
 
 // ClusterV1beta1 retrieves the ClusterV1beta1Client

@@ -15,6 +15,10 @@ type Interface interface {
 	ManagedClusterSets() TypedManagedClusterSetInformer
 	// ManagedClusterSetBindings returns a ManagedClusterSetBindingInformer.
 	ManagedClusterSetBindings() TypedManagedClusterSetBindingInformer
+	// Placements returns a PlacementInformer.
+	Placements() TypedPlacementInformer
+	// PlacementDecisions returns a PlacementDecisionInformer.
+	PlacementDecisions() TypedPlacementDecisionInformer
 }
 
 type version struct {
@@ -36,4 +40,14 @@ func (v *version) ManagedClusterSets() TypedManagedClusterSetInformer {
 // ManagedClusterSetBindings returns a TypedManagedClusterSetBindingInformer.
 func (v *version) ManagedClusterSetBindings() TypedManagedClusterSetBindingInformer {
 	return &managedClusterSetBindingInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
+}
+
+// Placements returns a TypedPlacementInformer.
+func (v *version) Placements() TypedPlacementInformer {
+	return &placementInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
+}
+
+// PlacementDecisions returns a TypedPlacementDecisionInformer.
+func (v *version) PlacementDecisions() TypedPlacementDecisionInformer {
+	return &placementDecisionInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
 }

@@ -17,6 +17,8 @@ type ClusterV1beta1Interface interface {
 	RESTClient() rest.Interface
 	ManagedClusterSetsGetter
 	ManagedClusterSetBindingsGetter
+	PlacementsGetter
+	PlacementDecisionsGetter
 }
 
 // ClusterV1beta1Client is used to interact with features provided by the cluster.open-cluster-management.io group.
@@ -30,6 +32,14 @@ func (c *ClusterV1beta1Client) ManagedClusterSets() ManagedClusterSetInterface {
 
 func (c *ClusterV1beta1Client) ManagedClusterSetBindings(namespace string) ManagedClusterSetBindingInterface {
 	return newManagedClusterSetBindings(c, namespace)
+}
+
+func (c *ClusterV1beta1Client) Placements(namespace string) PlacementInterface {
+	return newPlacements(c, namespace)
+}
+
+func (c *ClusterV1beta1Client) PlacementDecisions(namespace string) PlacementDecisionInterface {
+	return newPlacementDecisions(c, namespace)
 }
 
 // NewForConfig creates a new ClusterV1beta1Client for the given config.

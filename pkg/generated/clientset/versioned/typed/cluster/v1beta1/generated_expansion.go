@@ -8,3 +8,7 @@ package v1beta1
 type ManagedClusterSetExpansion interface{}
 
 type ManagedClusterSetBindingExpansion interface{}
+
+type PlacementExpansion interface{}
+
+type PlacementDecisionExpansion interface{}

@@ -1,0 +1,37 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ClusterClaim is a fact that a cluster states about itself, such as its region or product.
+type ClusterClaim struct {
+	metav1.TypeMeta
+	// metadata is the standard object metadata.
+	metav1.ObjectMeta
+
+	// spec is the fact.
+	Spec ClusterClaimSpec
+}
+
+// ClusterClaimSpec is what a claim says.
+type ClusterClaimSpec struct {
+	// value is what is claimed, 1 to 1024 characters.
+	Value string
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ClusterClaimList is a list of ClusterClaim.
+type ClusterClaimList struct {
+	metav1.TypeMeta
+	// metadata is the standard list metadata.
+	metav1.ListMeta
+	// items are the claims.
+	Items []ClusterClaim
+}

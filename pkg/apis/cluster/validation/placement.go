@@ -1,0 +1,168 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+	"regexp"
+	"time"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+)
+
+const (
+	maxName            = validation.DNS1123SubdomainMaxLength
+	maxPrioritizerName = 63
+	maxWeight          = 10
+)
+
+var (
+	rateLimit = regexp.MustCompile(`^[0-9]+[hms]$`)
+
+	sortOrders   = []cluster.PlacementSortByType{cluster.PlacementSortByClusterName, cluster.PlacementSortByScore}
+	policyModes  = []cluster.PrioritizerPolicyModeType{cluster.PrioritizerPolicyModeAdditive, cluster.PrioritizerPolicyModeExact}
+	scoreTypes   = []string{cluster.ScoreCoordinateTypeBuiltIn, cluster.ScoreCoordinateTypeAddOn}
+	ofTheHub     = []string{cluster.PrioritizerBalance, cluster.PrioritizerSteady, cluster.PrioritizerResourceAllocatableCPU, cluster.PrioritizerResourceAllocatableMemory}
+	strictLabels = metav1validation.LabelSelectorValidationOptions{}
+)
+
+// ValidatePlacement checks a new placement, but not what its CEL expressions say.
+func ValidatePlacement(p *cluster.Placement) field.ErrorList {
+	path := field.NewPath("metadata")
+	errs := apivalidation.ValidateObjectMeta(&p.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, path)
+	for _, message := range validation.IsValidLabelValue(p.Name) {
+		errs = append(errs, field.Invalid(path.Child("name"), p.Name,
+			"must be a valid value of the label "+cluster.PlacementLabel+", by which its PlacementDecisions are found: "+message))
+	}
+	return append(errs, validatePlacementSpec(&p.Spec, field.NewPath("spec"))...)
+}
+
+// ValidatePlacementUpdate checks a change of a placement, but not what its CEL expressions say.
+func ValidatePlacementUpdate(p, old *cluster.Placement) field.ErrorList {
+	errs := apivalidation.ValidateObjectMetaUpdate(&p.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	return append(errs, validatePlacementSpec(&p.Spec, field.NewPath("spec"))...)
+}
+
+func validatePlacementSpec(spec *cluster.PlacementSpec, path *field.Path) field.ErrorList {
+	sets := path.Child("clusterSets")
+	errs := bounds.Count(sets, len(spec.ClusterSets), 0, maxPlacementSets)
+	for i, name := range spec.ClusterSets {
+		errs = append(errs, validateLength(name, maxName, sets.Index(i))...)
+	}
+	if n := spec.NumberOfClusters; n != nil {
+		errs = append(errs, apivalidation.ValidateNonnegativeField(int64(*n), path.Child("numberOfClusters"))...)
+	}
+	errs = append(errs, validatePredicates(spec.Predicates, path.Child("predicates"))...)
+	errs = append(errs, validatePrioritizerPolicy(&spec.PrioritizerPolicy, path.Child("prioritizerPolicy"))...)
+	errs = append(errs, validateSpreadConstraints(spec.SpreadPolicy.SpreadConstraints, path.Child("spreadPolicy", "spreadConstraints"))...)
+	errs = append(errs, validateTolerations(spec.Tolerations, path.Child("tolerations"))...)
+	errs = append(errs, validateGroupStrategy(&spec.DecisionStrategy.GroupStrategy, path.Child("decisionStrategy", "groupStrategy"))...)
+	errs = append(errs, oneOf(spec.SortBy, sortOrders, path.Child("sortBy"))...)
+	return append(errs, validateRateLimit(spec.ScoreRateLimit, path.Child("scoreRateLimit"))...)
+}
+
+func validatePredicates(predicates []cluster.ClusterPredicate, path *field.Path) field.ErrorList {
+	errs := bounds.Count(path, len(predicates), 0, maxPredicates)
+	all := 0
+	for i := range predicates {
+		at, s := path.Index(i).Child("requiredClusterSelector"), &predicates[i].RequiredClusterSelector
+		errs = append(errs, validateLabelSelector(&s.LabelSelector, at.Child("labelSelector"))...)
+		errs = append(errs, validateClaims(&s.ClaimSelector, at.Child("claimSelector"))...)
+		expressions := at.Child("celSelector", "celExpressions")
+		errs = append(errs, bounds.Count(expressions, len(s.CelSelector.CelExpressions), 0, maxExpressions)...)
+		for j, expression := range s.CelSelector.CelExpressions {
+			errs = append(errs, validateLength(expression, maxExpression, expressions.Index(j))...)
+		}
+		all += len(s.CelSelector.CelExpressions)
+	}
+	if all > maxAllExpressions {
+		errs = append(errs, field.Forbidden(path, fmt.Sprintf("has %d CEL expressions in all of its selectors, and may have %d", all, maxAllExpressions)))
+	}
+	return errs
+}
+
+func validateLabelSelector(s *metav1.LabelSelector, path *field.Path) field.ErrorList {
+	if errs := boundSelector(s, &metav1.LabelSelector{}, path); len(errs) > 0 {
+		return errs
+	}
+	return metav1validation.ValidateLabelSelector(s, strictLabels, path)
+}
+
+// validateClaims holds requirements on claims to what requirements on labels are held to: that is how they are compared.
+func validateClaims(s *cluster.ClusterClaimSelector, path *field.Path) field.ErrorList {
+	at := path.Child("matchExpressions")
+	errs := boundRequirements(s.MatchExpressions, nil, at)
+	if len(errs) > 0 {
+		return errs
+	}
+	for i, requirement := range s.MatchExpressions {
+		errs = append(errs, metav1validation.ValidateLabelSelectorRequirement(requirement, strictLabels, at.Index(i))...)
+	}
+	return errs
+}
+
+func validatePrioritizerPolicy(policy *cluster.PrioritizerPolicy, path *field.Path) field.ErrorList {
+	errs := oneOf(policy.Mode, policyModes, path.Child("mode"))
+	configurations := path.Child("configurations")
+	errs = append(errs, bounds.Count(configurations, len(policy.Configurations), 0, maxPrioritizers)...)
+	for i := range policy.Configurations {
+		c, at := &policy.Configurations[i], configurations.Index(i)
+		if c.Weight != nil && (*c.Weight < -maxWeight || *c.Weight > maxWeight) {
+			errs = append(errs, field.Invalid(at.Child("weight"), *c.Weight, fmt.Sprintf("must be between -%d and %d", maxWeight, maxWeight)))
+		}
+		errs = append(errs, validateCoordinate(c.ScoreCoordinate, at.Child("scoreCoordinate"))...)
+	}
+	return errs
+}
+
+func validateCoordinate(c *cluster.ScoreCoordinate, path *field.Path) field.ErrorList {
+	if c == nil {
+		return field.ErrorList{field.Required(path, "must name the prioritizer, such as {builtIn: Balance}")}
+	}
+	errs := oneOf(c.Type, scoreTypes, path.Child("type"))
+	errs = append(errs, bounds.Length(path.Child("builtIn"), c.BuiltIn, 0, maxPrioritizerName)...)
+	switch c.Type {
+	case cluster.ScoreCoordinateTypeBuiltIn:
+		if c.BuiltIn == "" {
+			return append(errs, field.Required(path.Child("builtIn"), "type BuiltIn needs the name of a prioritizer, such as Balance"))
+		}
+		errs = append(errs, oneOf(c.BuiltIn, ofTheHub, path.Child("builtIn"))...)
+	case cluster.ScoreCoordinateTypeAddOn:
+		if c.AddOn == nil {
+			errs = append(errs, field.Required(path.Child("addOn"), "type AddOn needs the name of the AddOnPlacementScores, and that of a score in them"))
+		}
+	}
+	if c.AddOn != nil {
+		errs = append(errs, validateLength(c.AddOn.ResourceName, maxName, path.Child("addOn", "resourceName"))...)
+		errs = append(errs, validateLength(c.AddOn.ScoreName, maxName, path.Child("addOn", "scoreName"))...)
+	}
+	return errs
+}
+
+func validateRateLimit(limit string, path *field.Path) field.ErrorList {
+	if len(limit) > maxRateLimit {
+		return field.ErrorList{field.TooLong(path, "" /* it is long */, maxRateLimit)}
+	}
+	if _, err := time.ParseDuration(limit); err != nil || !rateLimit.MatchString(limit) {
+		return field.ErrorList{field.Invalid(path, limit, "must be a whole number and h, m or s, such as 30s")}
+	}
+	return nil
+}
+
+// oneOf refuses a value that is none of those.
+func oneOf[T ~string](value T, values []T, path *field.Path) field.ErrorList {
+	for _, v := range values {
+		if v == value {
+			return nil
+		}
+	}
+	return field.ErrorList{field.NotSupported(path, value, values)}
+}
