@@ -1,0 +1,193 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	celast "github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"k8s.io/apiserver/pkg/cel/library"
+)
+
+const (
+	// expressionCost bounds one expression for one cluster, and selectorCost all of one selector.
+	expressionCost = 1_000_000
+	selectorCost   = 10_000_000
+	// interruptEvery is how many steps of a loop pass until it is looked whether the run was cancelled.
+	interruptEvery = 100
+
+	clusterVariable = "managedCluster"
+	scoresFunction  = "scores"
+	scoresOverload  = "cluster_scores"
+	jsonOverload    = "parse_json_string"
+)
+
+// environment has the libraries that Open Cluster Management offers in placements.
+var environment = sync.OnceValues(func() (*cel.Env, error) {
+	return cel.NewEnv(append(boundedText(),
+		cel.EagerlyValidateDeclarations(true),
+		cel.DefaultUTCTimeZone(true),
+		cel.OptionalTypes(),
+		library.Lists(), library.Regex(), library.URLs(), library.Quantity(), library.IP(), library.CIDR(), library.Format(),
+		library.SemverLib(),
+		cel.Variable(clusterVariable, cel.MapType(cel.StringType, cel.DynType)),
+		cel.Function(scoresFunction, cel.MemberOverload(scoresOverload,
+			[]*cel.Type{cel.DynType, cel.StringType}, cel.ListType(cel.DynType), cel.BinaryBinding(scoresOf))),
+		cel.Function("parseJSON", cel.MemberOverload(jsonOverload,
+			[]*cel.Type{cel.StringType}, cel.DynType, cel.UnaryBinding(parseJSON))),
+	)...)
+})
+
+// clusterValue is the variable managedCluster: a map that knows whose scores are asked for.
+type clusterValue struct {
+	traits.Mapper
+	name   string
+	scores Scores
+}
+
+func scoresOf(receiver, resource ref.Val) ref.Val {
+	c, ok := receiver.(*clusterValue)
+	if !ok {
+		return types.NewErr("scores is a function of managedCluster")
+	}
+	name, ok := resource.Value().(string)
+	if !ok || c.scores == nil {
+		return types.NewErr("no AddOnPlacementScore is known")
+	}
+	found := c.scores.Score(c.name, name)
+	if found == nil {
+		return types.NewErr("the cluster has no AddOnPlacementScore %s", name)
+	}
+	items := make([]ref.Val, len(found.Status.Scores))
+	for i := range items {
+		items[i] = types.NewStringInterfaceMap(types.DefaultTypeAdapter, map[string]any{
+			"name": found.Status.Scores[i].Name, "value": int64(found.Status.Scores[i].Value),
+		})
+	}
+	return types.NewRefValList(types.DefaultTypeAdapter, items)
+}
+
+func parseJSON(text ref.Val) ref.Val {
+	s, ok := text.Value().(string)
+	if !ok {
+		return types.NewErr("parseJSON takes a string")
+	}
+	var value any
+	if err := json.Unmarshal([]byte(s), &value); err != nil {
+		return types.NewErr("not JSON: %v", err)
+	}
+	return types.DefaultTypeAdapter.NativeToValue(value)
+}
+
+// costs are those of Kubernetes' libraries, and of the two functions above.
+type costs struct{ *library.CostEstimator }
+
+// CallCost implements interpreter.ActualCostEstimator.
+func (c costs) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
+	cost := uint64(1)
+	if text, ok := result.(types.String); ok && len(text) > maxText {
+		cost = expressionCost + 1
+		return &cost
+	}
+	switch overload {
+	case scoresOverload:
+		if list, ok := result.(traits.Sizer); ok {
+			cost += uint64(list.Size().(types.Int))
+		}
+	case jsonOverload:
+		if text, ok := args[0].(types.String); ok {
+			// What is parsed is larger than its text.
+			cost += uint64(len(text))
+		}
+	default:
+		return c.CostEstimator.CallCost(function, overload, args, result)
+	}
+	return &cost
+}
+
+// expression is one that was compiled. It can be used from several goroutines.
+type expression struct{ program cel.Program }
+
+// compileExpression also tells which AddOnPlacementScores it reads: uses is called with their names, or with "" for those
+// that are known only when it is evaluated.
+func compileExpression(text string, uses func(resource string)) (*expression, error) {
+	env, err := environment()
+	if err != nil {
+		return nil, err
+	}
+	ast, issues := env.Compile(text)
+	if err := issues.Err(); err != nil {
+		return nil, err
+	}
+	celast.PostOrderVisit(ast.NativeRep().Expr(), celast.NewExprVisitor(func(e celast.Expr) {
+		if e.Kind() != celast.CallKind || e.AsCall().FunctionName() != scoresFunction {
+			return
+		}
+		name := ""
+		if args := e.AsCall().Args(); len(args) == 1 && args[0].Kind() == celast.LiteralKind {
+			name, _ = args[0].AsLiteral().Value().(string)
+		}
+		uses(name)
+	}))
+	program, err := env.Program(ast,
+		cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost),
+		cel.CostLimit(expressionCost),
+		cel.CostTracking(costs{&library.CostEstimator{}}),
+		cel.InterruptCheckFrequency(interruptEvery),
+	)
+	if err != nil {
+		return nil, err
+	}
+	return &expression{program}, nil
+}
+
+// meter is what all expressions of one run may still cost. Evaluated for every cluster of a large hub, expressions that are within
+// their own bounds could take hours.
+type meter struct{ left uint64 }
+
+const (
+	// runCost and clusterCost bound a run: so much, and so much for each cluster. A comparison of a label costs about 5.
+	runCost     = 10_000_000
+	clusterCost = 1_000
+)
+
+func newMeter(clusters int) *meter { return &meter{runCost + clusterCost*uint64(clusters)} }
+
+func (m *meter) empty() bool { return m.left == 0 }
+
+func (m *meter) take(cost uint64) { m.left -= min(cost, m.left) }
+
+// allTrue evaluates expressions one after the other. What fails, is not a truth value or costs more than is left is not true.
+func allTrue(ctx context.Context, expressions []*expression, c *Cluster, scores Scores, budget uint64, m *meter) bool {
+	if len(expressions) == 0 {
+		return true
+	}
+	value, err := c.asMap()
+	if err != nil {
+		return false
+	}
+	variables := map[string]any{clusterVariable: &clusterValue{value, c.Name(), scores}}
+	for _, e := range expressions {
+		if m.empty() {
+			return false
+		}
+		result, details, err := e.program.ContextEval(ctx, variables)
+		cost := uint64(expressionCost)
+		if details != nil && details.ActualCost() != nil {
+			cost = *details.ActualCost()
+		}
+		m.take(cost)
+		if err != nil || result != types.True || cost > budget {
+			return false
+		}
+		budget -= cost
+	}
+	return true
+}

@@ -1,0 +1,155 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/ext"
+)
+
+// maxText is the longest text that an expression may make, in bytes. What an expression has cost is known after each call, and one
+// call of the functions here can make gigabytes of a few kilobytes. So they look before they do it; for the others, which at most
+// double what they get, costs.CallCost looks afterwards.
+const maxText = 1 << 20
+
+// boundedText is the library of strings, with bounds where one call multiplies.
+func boundedText() []cel.EnvOption {
+	text, list := cel.StringType, cel.ListType(cel.StringType)
+	return []cel.EnvOption{
+		ext.Strings(),
+		cel.Function("replace",
+			cel.MemberOverload("string_replace_string_string", []*cel.Type{text, text, text}, text, cel.FunctionBinding(replace)),
+			cel.MemberOverload("string_replace_string_string_int", []*cel.Type{text, text, text, cel.IntType}, text, cel.FunctionBinding(replace))),
+		cel.Function("join",
+			cel.MemberOverload("list_join", []*cel.Type{list}, text,
+				cel.UnaryBinding(func(l ref.Val) ref.Val { return join(l, types.String("")) })),
+			cel.MemberOverload("list_join_string", []*cel.Type{list, text}, text, cel.BinaryBinding(join))),
+		cel.Function("format", cel.MemberOverload("string_format",
+			[]*cel.Type{text, cel.ListType(cel.DynType)}, text, cel.FunctionBinding(format))),
+	}
+}
+
+func tooLong() ref.Val { return types.NewErr("the text would be longer than %d bytes", maxText) }
+
+func replace(args ...ref.Val) ref.Val {
+	var parts [3]string
+	for i := range parts {
+		part, ok := args[i].(types.String)
+		if !ok {
+			return types.MaybeNoSuchOverloadErr(args[i])
+		}
+		parts[i] = string(part)
+	}
+	most := -1
+	if len(args) > 3 {
+		n, ok := args[3].(types.Int)
+		if !ok {
+			return types.MaybeNoSuchOverloadErr(args[3])
+		}
+		most = int(n)
+	}
+	s, old, to := parts[0], parts[1], parts[2]
+	count := strings.Count(s, old)
+	if most >= 0 {
+		count = min(count, most)
+	}
+	if len(s)+count*max(len(to)-len(old), 0) > maxText {
+		return tooLong()
+	}
+	return types.String(strings.Replace(s, old, to, most))
+}
+
+func join(list, separator ref.Val) ref.Val {
+	l, isList := list.(traits.Lister)
+	between, isText := separator.(types.String)
+	if !isList || !isText {
+		return types.MaybeNoSuchOverloadErr(list)
+	}
+	var text strings.Builder
+	for i := types.Int(0); i < l.Size().(types.Int); i++ {
+		item, ok := l.Get(i).(types.String)
+		if !ok {
+			return types.NewErr("join takes a list of strings")
+		}
+		if text.Len()+len(between)+len(item) > maxText {
+			return tooLong()
+		}
+		if i > 0 {
+			text.WriteString(string(between))
+		}
+		text.WriteString(string(item))
+	}
+	return types.String(text.String())
+}
+
+// formatter is the function of the library, which can be called only by an expression.
+var formatter = sync.OnceValues(func() (cel.Program, error) {
+	env, err := cel.NewEnv(ext.Strings(), cel.Variable("text", cel.StringType), cel.Variable("args", cel.ListType(cel.DynType)))
+	if err != nil {
+		return nil, err
+	}
+	ast, issues := env.Compile("text.format(args)")
+	if err := issues.Err(); err != nil {
+		return nil, err
+	}
+	return env.Program(ast)
+})
+
+func format(args ...ref.Val) ref.Val {
+	text, isText := args[0].(types.String)
+	list, isList := args[1].(traits.Lister)
+	if !isText || !isList {
+		return types.MaybeNoSuchOverloadErr(args[0])
+	}
+	// No verb shows more than all arguments together. A number takes up to 1 + 309 + 1 + 100 characters.
+	verbs := strings.Count(string(text), "%")
+	room := maxText - len(text)
+	if verbs > 0 {
+		room /= verbs
+	}
+	if textOf(list, &room); room < 0 {
+		return tooLong()
+	}
+	program, err := formatter()
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	result, _, err := program.Eval(map[string]any{"text": text, "args": list})
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	return result
+}
+
+// textOf takes from the room what a value takes when it is written, at most.
+func textOf(value ref.Val, room *int) {
+	const number = 512
+	switch v := value.(type) {
+	case types.String:
+		// In hexadecimal.
+		*room -= 2 * len(v)
+	case types.Bytes:
+		*room -= 8 * len(v)
+	case traits.Lister:
+		for i := types.Int(0); *room >= 0 && i < v.Size().(types.Int); i++ {
+			*room -= 2
+			textOf(v.Get(i), room)
+		}
+	case traits.Mapper:
+		for it := v.Iterator(); *room >= 0 && it.HasNext() == types.True; {
+			k := it.Next()
+			*room -= 4
+			textOf(k, room)
+			textOf(v.Get(k), room)
+		}
+	default:
+		*room -= number
+	}
+}

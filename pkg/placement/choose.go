@@ -1,0 +1,100 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+)
+
+// pick is one chosen cluster.
+type pick struct {
+	cluster *Cluster
+	score   int64
+}
+
+// choose takes the best of the clusters that have passed, as many as are wanted, and orders them as they are shown.
+func (r *run) choose() {
+	p := r.program
+	limit := len(r.passed)
+	if p.number != nil {
+		limit = min(limit, int(*p.number))
+	}
+	// Scores decide nothing if everything is taken and they are not shown.
+	if limit < len(r.passed) || p.byScore || len(p.spread) > 0 || r.explain {
+		r.scores()
+	}
+	var indices []int32
+	switch {
+	case len(p.spread) > 0:
+		indices = r.spread(r.order(len(r.passed)), limit)
+	case limit == len(r.passed) && !p.byScore:
+		r.chosen = make([]pick, limit)
+		for i, c := range r.passed {
+			r.chosen[i] = pick{cluster: c}
+			if r.totals != nil {
+				r.chosen[i].score = r.totals[i]
+			}
+		}
+		return
+	default:
+		indices = r.order(limit)
+	}
+	if !p.byScore {
+		slices.Sort(indices)
+	} else {
+		slices.SortFunc(indices, r.compare)
+	}
+	r.chosen = make([]pick, len(indices))
+	for i, index := range indices {
+		r.chosen[i] = pick{r.passed[index], r.totals[index]}
+	}
+}
+
+// compare puts the higher score first. What has passed is ordered by name, so the index stands for the name.
+func (r *run) compare(a, b int32) int {
+	return cmp.Or(cmp.Compare(r.totals[b], r.totals[a]), cmp.Compare(a, b))
+}
+
+// order is the best so many of what has passed, the best one first.
+func (r *run) order(limit int) []int32 {
+	if limit == 0 {
+		return nil
+	}
+	indices := make([]int32, 0, limit)
+	// Of ten out of ten thousand, few comparisons are needed: a heap has the worst one of the best on top.
+	worst := &indexHeap{less: func(a, b int32) bool { return r.compare(a, b) > 0 }}
+	for i := range int32(len(r.passed)) {
+		switch {
+		case len(indices) < limit:
+			indices = append(indices, i)
+			if len(indices) == limit {
+				worst.items = indices
+				heap.Init(worst)
+			}
+		case r.compare(i, worst.items[0]) < 0:
+			worst.items[0] = i
+			heap.Fix(worst, 0)
+		}
+	}
+	slices.SortFunc(indices, r.compare)
+	return indices
+}
+
+// indexHeap is a heap of indices. It is not generic and has no any in its hot path: heap.Fix and heap.Init need neither.
+type indexHeap struct {
+	items []int32
+	less  func(a, b int32) bool
+}
+
+func (h *indexHeap) Len() int           { return len(h.items) }
+func (h *indexHeap) Less(i, j int) bool { return h.less(h.items[i], h.items[j]) }
+func (h *indexHeap) Swap(i, j int)      { h.items[i], h.items[j] = h.items[j], h.items[i] }
+func (h *indexHeap) Push(x any)         { h.items = append(h.items, x.(int32)) }
+func (h *indexHeap) Pop() any {
+	last := h.items[len(h.items)-1]
+	h.items = h.items[:len(h.items)-1]
+	return last
+}

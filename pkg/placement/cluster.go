@@ -1,0 +1,102 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/traits"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+)
+
+// Cluster is a ManagedCluster with what all placements need of it, computed once for each version of the object. It can be
+// used from several goroutines.
+type Cluster struct {
+	// Object must not be changed.
+	Object *clusterv1.ManagedCluster
+
+	claims      labels.Set
+	cpu, memory amount
+
+	// Most hubs have no placement with CEL, so this is made when the first one asks.
+	once  sync.Once
+	value traits.Mapper
+	err   error
+}
+
+// amount is a resource that a cluster reports, or not.
+type amount struct {
+	value    float64
+	reported bool
+}
+
+// NewCluster prepares a ManagedCluster, which must not be changed afterwards.
+func NewCluster(obj *clusterv1.ManagedCluster) *Cluster {
+	c := &Cluster{Object: obj, cpu: allocatable(obj, "cpu"), memory: allocatable(obj, "memory")}
+	if len(obj.Status.ClusterClaims) > 0 {
+		c.claims = make(labels.Set, len(obj.Status.ClusterClaims))
+		for i := range obj.Status.ClusterClaims {
+			c.claims[obj.Status.ClusterClaims[i].Name] = obj.Status.ClusterClaims[i].Value
+		}
+	}
+	return c
+}
+
+// Name is that of the ManagedCluster.
+func (c *Cluster) Name() string { return c.Object.Name }
+
+// deleting says that nothing new may be put on the cluster.
+func (c *Cluster) deleting() bool { return c.Object.DeletionTimestamp != nil }
+
+// allocatable counts only what has a capacity, too: a cluster that reports one of the two is about to report the other.
+func allocatable(obj *clusterv1.ManagedCluster, name clusterv1.ResourceName) amount {
+	quantity, reported := obj.Status.Allocatable[name]
+	if _, both := obj.Status.Capacity[name]; !reported || !both {
+		return amount{}
+	}
+	return amount{quantity.AsApproximateFloat64(), true}
+}
+
+// asMap is the cluster as CEL sees it: as it is written in JSON, without the record of who wrote which field.
+func (c *Cluster) asMap() (traits.Mapper, error) {
+	c.once.Do(func() {
+		shown := *c.Object
+		shown.ManagedFields = nil
+		var fields map[string]any
+		if fields, c.err = runtime.DefaultUnstructuredConverter.ToUnstructured(&shown); c.err == nil {
+			c.value = types.NewStringInterfaceMap(types.DefaultTypeAdapter, fields)
+		}
+	})
+	return c.value, c.err
+}
+
+func byName(a, b *Cluster) int { return strings.Compare(a.Object.Name, b.Object.Name) }
+
+// union merges lists that are ordered by name. Each cluster is in the result once.
+func union(lists [][]*Cluster) []*Cluster {
+	switch len(lists) {
+	case 0:
+		return nil
+	case 1:
+		return lists[0]
+	}
+	a, b := union(lists[:len(lists)/2]), union(lists[len(lists)/2:])
+	all := make([]*Cluster, 0, max(len(a), len(b)))
+	for len(a) > 0 && len(b) > 0 {
+		switch order := byName(a[0], b[0]); {
+		case order < 0:
+			all, a = append(all, a[0]), a[1:]
+		case order > 0:
+			all, b = append(all, b[0]), b[1:]
+		default:
+			all, a, b = append(all, a[0]), a[1:], b[1:]
+		}
+	}
+	return append(append(all, a...), b...)
+}

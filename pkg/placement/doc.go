@@ -1,0 +1,10 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package placement chooses clusters for placements. It is pure: no clients, and no clock but an argument. Clusters, sets,
+// scores, a placement and its last decisions go in; what to write comes out, in the order in which to write it.
+//
+// Compile makes a Program of a placement's spec, once for each generation: selectors and CEL are compiled there.
+// Program.Schedule runs it against a State, and Program.Explain tells of the same run why each cluster was chosen or not.
+// Round schedules several placements. Fleet holds clusters and sets, and Loads which cluster is in how many decisions.
+package placement

@@ -1,0 +1,61 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Event is to be recorded about the placement, with the decision as what it is related to.
+type Event struct {
+	// Warning is the type of the event; the other one is Normal.
+	Warning         bool
+	Reason, Message string
+}
+
+// addEvents says what the steps do. Labels are no news.
+func (r *run) addEvents(steps []Step) {
+	last := -1
+	for i := range steps {
+		done, reason := "", ""
+		switch steps[i].Action {
+		case Create:
+			done, reason = "created", "DecisionCreate"
+		case Update:
+			done, reason, last = "updated", "DecisionUpdate", i
+		case Delete:
+			done, reason = "deleted", "DecisionDelete"
+		default:
+			continue
+		}
+		e := Event{Reason: reason, Message: fmt.Sprintf("Decision %s is %s with placement %s in namespace %s",
+			steps[i].Name, done, r.state.Placement.Name, r.state.Placement.Namespace)}
+		if steps[i].Action != Delete && r.problem == nil && r.failure == nil {
+			// What is written is what the scores say, also where they decide nothing.
+			r.scores()
+			if r.warning != nil {
+				e.Warning = true
+				e.Message = cut(fmt.Sprintf("%s: %s in plugin %s", e.Message, r.warning.message, r.warning.plugin))
+			}
+		}
+		steps[i].Events = []Event{e}
+	}
+	if last >= 0 && r.totals != nil {
+		steps[last].Events = append(steps[last].Events, Event{Reason: "ScoreUpdate", Message: r.scoreText()})
+	}
+}
+
+// scoreText has the scores of the clusters by name, as many as have room.
+func (r *run) scoreText() string {
+	const most = 1000
+	var text strings.Builder
+	for i, c := range r.passed {
+		if text.Len() > most {
+			break
+		}
+		fmt.Fprintf(&text, "%s:%d ", c.Name(), r.totals[i])
+	}
+	return cut(text.String())
+}

@@ -1,0 +1,126 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// Explanation says of one cluster why a placement chooses it, or does not.
+type Explanation struct {
+	Cluster string
+	// Sets are those of the placement's that the cluster is in, ordered by name. Whoever may see none of them is not to see this.
+	Sets   []string
+	Chosen bool
+	// FilteredBy is what the cluster fell out by: Deletion, Predicate, TaintToleration, Spread or NumberOfClusters; empty for one that
+	// is chosen.
+	FilteredBy string
+	// Message says it in words.
+	Message string
+	// Scores are those of each prioritizer, and Total is the sum of weight times score. Clusters that fell out by a predicate or a
+	// taint have none.
+	Scores []PrioritizerScore
+	Total  int64
+	// Group and Decision are where the cluster is, if it is chosen.
+	GroupIndex          int
+	GroupName, Decision string
+}
+
+// PrioritizerScore is what one prioritizer says of a cluster.
+type PrioritizerScore struct {
+	Name          string
+	Weight, Score int64
+}
+
+// Explained is a placement with all of its clusters.
+type Explained struct {
+	// Clusters are all in the sets of the placement, ordered by name.
+	Clusters []Explanation
+	// Problem is why nothing new is chosen, if that is so.
+	Problem string
+}
+
+// Explain says what Schedule comes to at this state, and why. It is the same computation.
+func (p *Program) Explain(ctx context.Context, state State) *Explained {
+	r := p.run(ctx, &state, true)
+	result := &Explained{Clusters: make([]Explanation, len(r.clusters))}
+	if r.failure != nil {
+		result.Problem = r.failure.Error()
+	} else if r.problem != nil {
+		result.Problem = r.problem.Error()
+	}
+	at := make(map[string]int, len(r.clusters))
+	for i, c := range r.clusters {
+		result.Clusters[i].Cluster = c.Name()
+		at[c.Name()] = i
+	}
+	for i, members := range r.members {
+		for _, c := range members {
+			e := &result.Clusters[at[c.Name()]]
+			e.Sets = append(e.Sets, r.sets[i])
+		}
+	}
+	groups := r.divide()
+	for i := range groups {
+		for _, s := range groups[i].slices {
+			for _, d := range s.decisions {
+				if j, known := at[d.ClusterName]; known {
+					e := &result.Clusters[j]
+					e.Chosen, e.GroupIndex, e.GroupName, e.Decision = true, i, groups[i].name, s.name
+				}
+			}
+		}
+	}
+	r.explainScores(result, at)
+	for i := range result.Clusters {
+		r.explainCluster(&result.Clusters[i], i)
+	}
+	return result
+}
+
+func (r *run) explainScores(result *Explained, at map[string]int) {
+	if r.problem != nil || r.failure != nil {
+		return
+	}
+	for i, c := range r.passed {
+		e := &result.Clusters[at[c.Name()]]
+		e.Total = r.totals[i]
+		for j := range r.columns {
+			e.Scores = append(e.Scores, PrioritizerScore{r.columns[j].name, r.columns[j].weight, r.columns[j].scores[i]})
+		}
+	}
+}
+
+func (r *run) explainCluster(e *Explanation, index int) {
+	if r.problem != nil || r.failure != nil {
+		e.Message = "The cluster is not in the last decisions, and nothing new is chosen"
+		if e.Chosen {
+			e.Message = "The cluster is in the last decisions, which are kept"
+		}
+		return
+	}
+	v := &r.verdicts[index]
+	switch {
+	case v.by == byDeletion:
+		e.FilteredBy, e.Message = "Deletion", "The cluster is being deleted"
+	case v.by == byPredicate:
+		var parts []string
+		for i := range r.program.predicates {
+			parts = append(parts, fmt.Sprintf("the %s of predicate %d", v.part(i), i))
+		}
+		e.FilteredBy, e.Message = pluginPredicate, "The cluster does not match "+strings.Join(parts, ", nor ")
+	case v.by == byTaint:
+		e.FilteredBy = pluginTaint
+		e.Message = fmt.Sprintf("The taint %s of the cluster is not tolerated", taintText(&v.taint))
+	case e.Chosen:
+		e.Message = "The cluster is chosen"
+	case r.program.number != nil && len(r.chosen) >= int(*r.program.number):
+		e.FilteredBy = pluginNumber
+		e.Message = fmt.Sprintf("%d clusters are wanted, and others come before this one", *r.program.number)
+	default:
+		e.FilteredBy, e.Message = pluginSpread, "The cluster would break a constraint of the spreadPolicy with DoNotSchedule"
+	}
+}

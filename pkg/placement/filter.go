@@ -1,0 +1,180 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+)
+
+// part is that of a predicate which a cluster does not match.
+type part uint8
+
+const (
+	allParts part = iota
+	labelPart
+	claimPart
+	celPart
+)
+
+func (p part) String() string {
+	return [...]string{"", "labelSelector", "claimSelector", "celSelector"}[p]
+}
+
+// clusterSelector is a compiled ClusterSelector. What is nil selects everything.
+type clusterSelector struct {
+	labels, claims labels.Selector
+	expressions    []*expression
+}
+
+func compileSelector(label *metav1.LabelSelector, claim *clusterv1beta1.ClusterClaimSelector) (s clusterSelector, err error) {
+	if len(label.MatchLabels)+len(label.MatchExpressions) > 0 {
+		if s.labels, err = metav1.LabelSelectorAsSelector(label); err != nil {
+			return s, err
+		}
+	}
+	if len(claim.MatchExpressions) > 0 {
+		s.claims, err = metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: claim.MatchExpressions})
+	}
+	return s, err
+}
+
+// mismatch is the first part that the cluster does not match, or allParts if it matches.
+func (s *clusterSelector) mismatch(ctx context.Context, c *Cluster, scores Scores, m *meter) part {
+	switch {
+	case s.labels != nil && !s.labels.Matches(labels.Set(c.Object.Labels)):
+		return labelPart
+	case s.claims != nil && !s.claims.Matches(c.claims):
+		return claimPart
+	case !allTrue(ctx, s.expressions, c, scores, selectorCost, m):
+		return celPart
+	}
+	return allParts
+}
+
+// verdict is what the filters say of a cluster. Two are equal if nothing that a placement shows of it is different.
+type verdict struct {
+	by filter
+	// parts has two bits for each predicate: which part the cluster does not match.
+	parts [2]uint64
+	// taint is the first one that is not tolerated.
+	taint clusterv1.Taint
+	// until is when a toleration ends, so that the cluster falls out. It is zero if none does.
+	until time.Time
+}
+
+func (v *verdict) setPart(predicate int, p part) {
+	if predicate < maxPredicates {
+		v.parts[predicate/32] |= uint64(p) << (predicate % 32 * 2)
+	}
+}
+
+func (v *verdict) part(predicate int) part {
+	return part(v.parts[predicate/32] >> (predicate % 32 * 2) & 3)
+}
+
+// maxPredicates is what the API takes.
+const maxPredicates = 64
+
+// filter is what a cluster falls out by.
+type filter uint8
+
+const (
+	passed filter = iota
+	byDeletion
+	byPredicate
+	byTaint
+)
+
+// judge runs the filters. chosen says that the cluster is in a decision of the placement now.
+func (p *Program) judge(ctx context.Context, c *Cluster, scores Scores, m *meter, chosen bool, now time.Time) (v verdict) {
+	if c.deleting() {
+		v.by = byDeletion
+		return v
+	}
+	matches := len(p.predicates) == 0
+	for i := range p.predicates {
+		mismatch := p.predicates[i].mismatch(ctx, c, scores, m)
+		if mismatch == allParts {
+			matches = true
+			break
+		}
+		v.setPart(i, mismatch)
+	}
+	if !matches {
+		v.by = byPredicate
+		return v
+	}
+	v.parts = [2]uint64{}
+	for i := range c.Object.Spec.Taints {
+		taint := &c.Object.Spec.Taints[i]
+		until, tolerated := p.tolerates(taint, chosen, now)
+		if !tolerated {
+			v.by, v.taint, v.until = byTaint, *taint, time.Time{}
+			return v
+		}
+		v.until = earlier(v.until, until)
+	}
+	return v
+}
+
+// tolerates says whether a taint keeps no cluster out, and until when; for ever is the zero time.
+func (p *Program) tolerates(taint *clusterv1.Taint, chosen bool, now time.Time) (until time.Time, tolerated bool) {
+	if taint.Effect == clusterv1.TaintEffectPreferNoSelect || (taint.Effect == clusterv1.TaintEffectNoSelectIfNew && chosen) {
+		return time.Time{}, true
+	}
+	for i := range p.tolerations {
+		t := &p.tolerations[i]
+		if (t.Effect != "" && t.Effect != taint.Effect) || (t.Key != "" && t.Key != taint.Key) ||
+			(t.Operator != clusterv1beta1.TolerationOpExists && t.Value != taint.Value) {
+			continue
+		}
+		if t.TolerationSeconds == nil {
+			return time.Time{}, true
+		}
+		// Longer than the longest duration is for ever.
+		if *t.TolerationSeconds > maxSeconds {
+			return time.Time{}, true
+		}
+		if end := taint.TimeAdded.Add(time.Duration(*t.TolerationSeconds) * time.Second); now.Before(end) && end.After(until) {
+			until, tolerated = end, true
+		}
+	}
+	return until, tolerated
+}
+
+const maxSeconds = int64(1<<63-1) / int64(time.Second)
+
+// contradiction is what upstream says of a toleration that can match nothing, or more than it says.
+func contradiction(t *clusterv1beta1.Toleration) error {
+	switch t.Operator {
+	case "", clusterv1beta1.TolerationOpEqual:
+		if t.Key == "" {
+			return errors.New("If the key is empty, operator must be Exists.") //nolint:staticcheck // Clients know this text.
+		}
+	case clusterv1beta1.TolerationOpExists:
+		if t.Value != "" {
+			return errors.New("If the operator is Exists, the value should be empty.") //nolint:staticcheck // Clients know this text.
+		}
+	default:
+		return fmt.Errorf("incorrect toleration operator: %s", t.Operator)
+	}
+	return nil
+}
+
+// earlier is the earlier of two times, of which the zero one never comes.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,131 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Loads counts in how many placements' decisions each cluster is. It is not safe for concurrent use.
+type Loads struct {
+	counts map[string]int
+	// atCount is how many clusters have a count, so that the highest one is known without a look at all of them.
+	atCount []int
+	// clusters are those of each placement, ordered by name.
+	clusters map[types.NamespacedName][]string
+}
+
+// NewLoads returns an empty one.
+func NewLoads() *Loads {
+	return &Loads{counts: map[string]int{}, clusters: map[types.NamespacedName][]string{}}
+}
+
+// Set replaces the clusters of a placement. Without any, the placement is forgotten.
+func (l *Loads) Set(placement types.NamespacedName, clusters []string) {
+	for _, name := range l.clusters[placement] {
+		l.add(name, -1)
+	}
+	delete(l.clusters, placement)
+	if len(clusters) == 0 {
+		return
+	}
+	clusters = slices.Compact(slices.Sorted(slices.Values(clusters)))
+	l.clusters[placement] = clusters
+	for _, name := range clusters {
+		l.add(name, 1)
+	}
+}
+
+func (l *Loads) add(cluster string, by int) {
+	before := l.counts[cluster]
+	after := before + by
+	if before > 0 {
+		l.atCount[before]--
+	}
+	if after == 0 {
+		delete(l.counts, cluster)
+		return
+	}
+	l.counts[cluster] = after
+	for len(l.atCount) <= after {
+		l.atCount = append(l.atCount, 0)
+	}
+	l.atCount[after]++
+}
+
+// Others is the load by all placements but one.
+func (l *Loads) Others(placement types.NamespacedName) Load {
+	o := &others{loads: l, own: l.clusters[placement]}
+	for o.most = len(l.atCount) - 1; o.most > 0 && l.atCount[o.most] == 0; {
+		o.most--
+	}
+	o.most = max(o.most, 0)
+	if len(o.own) == 0 {
+		return o
+	}
+	ownAtMost := 0
+	for _, name := range o.own {
+		if l.counts[name] == o.most {
+			ownAtMost++
+		}
+	}
+	if ownAtMost == l.atCount[o.most] {
+		// They all have one less without this placement, and the next ones have no more than that.
+		o.most--
+	}
+	return o
+}
+
+type others struct {
+	loads *Loads
+	own   []string
+	most  int
+}
+
+func (o *others) Most() int { return o.most }
+
+func (o *others) Count(cluster string) int {
+	count := o.loads.counts[cluster]
+	if count == 0 || len(o.own) == 0 {
+		return count
+	}
+	if _, own := slices.BinarySearch(o.own, cluster); own {
+		count--
+	}
+	return count
+}
+
+// Job is one placement to be scheduled. State.Load is set by Round.
+type Job struct {
+	Program *Program
+	State   State
+}
+
+// Round schedules placements, the older ones first, and calls done with each result. Each sees the load by those before it in this
+// round, and by the last decisions of the others. So the outcome depends on which placements are in the round, and not on the order
+// in which something made them be in it. It ends early if done fails.
+func Round(ctx context.Context, loads *Loads, jobs []Job, done func(Job, *Result) error) error {
+	jobs = slices.SortedFunc(slices.Values(jobs), func(a, b Job) int {
+		x, y := a.State.Placement, b.State.Placement
+		return cmp.Or(x.CreationTimestamp.Compare(y.CreationTimestamp.Time),
+			strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name, y.Name))
+	})
+	for _, job := range jobs {
+		key := types.NamespacedName{Namespace: job.State.Placement.Namespace, Name: job.State.Placement.Name}
+		job.State.Load = loads.Others(key)
+		result := job.Program.Schedule(ctx, job.State)
+		if !result.Disabled {
+			loads.Set(key, result.Clusters)
+		}
+		if err := done(job, result); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+)
+
+// Action is what a step does.
+type Action string
+
+// The actions.
+const (
+	// Create makes a PlacementDecision with labels and clusters.
+	Create Action = "Create"
+	// Update writes the clusters, and the labels where they are others.
+	Update Action = "Update"
+	// Relabel writes the labels only.
+	Relabel Action = "Relabel"
+	// Delete takes it away.
+	Delete Action = "Delete"
+)
+
+// Step is one write of a PlacementDecision.
+type Step struct {
+	Action Action
+	// Name is that of the PlacementDecision.
+	Name string
+	// Labels are those that say whose it is. Others that it has stay.
+	Labels map[string]string
+	// Decisions are all clusters that it has after the step. It is never nil.
+	Decisions []clusterv1beta1.ClusterDecision
+	// Events are to be recorded when it is done, about the placement.
+	Events []Event
+}
+
+// node is one PlacementDecision, as it is and as it should be.
+type node struct {
+	name   string
+	now    *clusterv1beta1.PlacementDecision
+	labels map[string]string
+	want   []clusterv1beta1.ClusterDecision
+	wanted bool
+
+	// before are the nodes that have to be written first, since clusters go there from here; after is the reverse.
+	before map[int]bool
+	after  []int
+	done   bool
+	// gained says that the clusters that come here are here, though those that leave are still here, too.
+	gained bool
+}
+
+// plan orders the writes such that a cluster which moves from one PlacementDecision to another is in at least one of them at
+// every moment: first where it comes to, then where it leaves. Where two exchange clusters, those that leave one of them stay a
+// little longer; if there are too many for that, they are in a PlacementDecision of their own meanwhile.
+func (r *run) plan(groups []group) (steps []Step) {
+	nodes := r.nodes(groups)
+	home, highest := map[string]int{}, 0
+	for i := range nodes {
+		if nodes[i].wanted {
+			highest++
+		}
+		for j := range nodes[i].want {
+			home[nodes[i].want[j].ClusterName] = i
+		}
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		for _, name := range n.leaving(home, i) {
+			if to := home[name]; !n.before[to] && !holds(nodes[to].now, name) {
+				if n.before == nil {
+					n.before = map[int]bool{}
+				}
+				n.before[to] = true
+				nodes[to].after = append(nodes[to].after, i)
+			}
+		}
+	}
+	free := func(i int) {
+		for _, waiting := range nodes[i].after {
+			delete(nodes[waiting].before, i)
+		}
+		nodes[i].gained = true
+	}
+	var bridges []Step
+	for {
+		progress, blocked := false, -1
+		for i := range nodes {
+			switch n := &nodes[i]; {
+			case n.done:
+			case len(n.before) == 0:
+				if step, needed := n.step(); needed {
+					steps = append(steps, step)
+				}
+				free(i)
+				n.done, progress = true, true
+			case blocked < 0 && !n.gained && n.wanted && len(n.after) > 0:
+				blocked = i
+			}
+		}
+		if progress {
+			continue
+		}
+		if blocked < 0 {
+			break
+		}
+		// They wait for each other.
+		n := &nodes[blocked]
+		var stay []clusterv1beta1.ClusterDecision
+		for _, one := range n.now.Status.Decisions {
+			if to, moves := home[one.ClusterName]; moves && n.before[to] {
+				stay = append(stay, one)
+			}
+		}
+		if len(n.want)+len(stay) <= sliceSize {
+			steps = append(steps, Step{Action: Update, Name: n.name, Labels: n.nowLabels(), Decisions: slices.Concat(n.want, stay)})
+		} else {
+			name := r.freeName(highest, nodes)
+			highest++
+			steps = append(steps, Step{Action: Create, Name: name, Labels: n.nowLabels(), Decisions: stay})
+			bridges = append(bridges, Step{Action: Delete, Name: name, Labels: n.nowLabels(), Decisions: []clusterv1beta1.ClusterDecision{}})
+			clear(n.before)
+			nodes = append(nodes, node{name: name, done: true})
+			continue
+		}
+		free(blocked)
+	}
+	steps = append(steps, bridges...)
+	r.addEvents(steps)
+	return steps
+}
+
+// nodes are the decisions that should be, in their order, and after them those that should not.
+func (r *run) nodes(groups []group) (nodes []node) {
+	byName := map[string]*clusterv1beta1.PlacementDecision{}
+	for _, d := range r.state.Decisions {
+		byName[d.Name] = d
+	}
+	for i := range groups {
+		labels := map[string]string{
+			clusterv1beta1.PlacementLabel:          r.state.Placement.Name,
+			clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(i),
+			clusterv1beta1.DecisionGroupNameLabel:  groups[i].name,
+		}
+		for _, s := range groups[i].slices {
+			nodes = append(nodes, node{name: s.name, now: byName[s.name], labels: labels, want: s.decisions, wanted: true})
+			delete(byName, s.name)
+		}
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(byName), compareNumbered) {
+		nodes = append(nodes, node{name: name, now: byName[name]})
+	}
+	return nodes
+}
+
+// leaving are the clusters that are here and should be elsewhere.
+func (n *node) leaving(home map[string]int, here int) (names []string) {
+	if n.now == nil {
+		return nil
+	}
+	for i := range n.now.Status.Decisions {
+		name := n.now.Status.Decisions[i].ClusterName
+		if to, stays := home[name]; stays && to != here {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func holds(d *clusterv1beta1.PlacementDecision, cluster string) bool {
+	return d != nil && slices.ContainsFunc(d.Status.Decisions, func(one clusterv1beta1.ClusterDecision) bool {
+		return one.ClusterName == cluster
+	})
+}
+
+// nowLabels are those of the group that it is in until it is written for good.
+func (n *node) nowLabels() map[string]string {
+	labels := maps.Clone(n.labels)
+	for key := range labels {
+		if value, has := n.now.Labels[key]; has {
+			labels[key] = value
+		}
+	}
+	return labels
+}
+
+// step is what brings it to what it should be, if anything has to be written.
+func (n *node) step() (step Step, needed bool) {
+	step = Step{Name: n.name, Labels: n.labels, Decisions: n.want}
+	switch {
+	case !n.wanted:
+		step.Action, step.Labels, step.Decisions = Delete, ownLabels(n.now), []clusterv1beta1.ClusterDecision{}
+	case n.now == nil:
+		step.Action = Create
+	// A status without a list is not what readers expect.
+	case n.gained || n.now.Status.Decisions == nil || !slices.Equal(n.now.Status.Decisions, n.want):
+		step.Action = Update
+	case !maps.Equal(ownLabels(n.now), n.labels):
+		step.Action = Relabel
+	default:
+		return step, false
+	}
+	return step, true
+}
+
+// ownLabels are those of its labels that say whose it is.
+func ownLabels(d *clusterv1beta1.PlacementDecision) map[string]string {
+	labels := map[string]string{}
+	for _, key := range []string{
+		clusterv1beta1.PlacementLabel, clusterv1beta1.DecisionGroupIndexLabel, clusterv1beta1.DecisionGroupNameLabel,
+	} {
+		if value, has := d.Labels[key]; has {
+			labels[key] = value
+		}
+	}
+	return labels
+}
+
+// freeName is that of a decision which is there for a moment only.
+func (r *run) freeName(highest int, nodes []node) string {
+	for {
+		highest++
+		name := r.decisionName(highest)
+		if !slices.ContainsFunc(nodes, func(n node) bool { return n.name == name }) {
+			return name
+		}
+	}
+}

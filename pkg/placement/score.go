@@ -1,0 +1,161 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
+	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+)
+
+// Scores is what a placement asks about AddOnPlacementScores.
+type Scores interface {
+	// Score is that of a name in the namespace of a cluster, or nil. It must not be changed.
+	Score(cluster, name string) *clusterv1alpha1.AddOnPlacementScore
+}
+
+// Load is how many decisions of other placements each cluster is in.
+type Load interface {
+	Count(cluster string) int
+	// Most is that of the cluster that is in the most decisions, whether it is of interest here or not.
+	Most() int
+}
+
+// column is what one prioritizer says of all clusters that have passed the filters.
+type column struct {
+	prioritizer
+	scores []int64
+}
+
+// scores sums up what the prioritizers say of the clusters that have passed.
+func (r *run) scores() {
+	if r.totals != nil {
+		return
+	}
+	r.totals = make([]int64, len(r.passed))
+	out := make([]int64, len(r.passed))
+	for _, p := range r.program.prioritizers {
+		if p.weight == 0 {
+			continue
+		}
+		clear(out)
+		r.score(&p, out)
+		for i, score := range out {
+			r.totals[i] += p.weight * score
+		}
+		if r.explain {
+			r.columns = append(r.columns, column{p, slices.Clone(out)})
+		}
+	}
+}
+
+func (r *run) score(p *prioritizer, out []int64) {
+	switch {
+	case p.resource != "":
+		r.scoreAddOn(p, out)
+	case p.name == clusterv1beta1.PrioritizerBalance:
+		r.scoreBalance(out)
+	case p.name == clusterv1beta1.PrioritizerSteady:
+		for i, c := range r.passed {
+			if r.isCurrent(c.Name()) {
+				out[i] = 100
+			}
+		}
+	case p.name == clusterv1beta1.PrioritizerResourceAllocatableCPU:
+		r.scoreResource(out, func(c *Cluster) amount { return c.cpu })
+	case p.name == clusterv1beta1.PrioritizerResourceAllocatableMemory:
+		r.scoreResource(out, func(c *Cluster) amount { return c.memory })
+	}
+}
+
+func (r *run) scoreBalance(out []int64) {
+	most := 0
+	if r.state.Load != nil {
+		most = r.state.Load.Most()
+	}
+	for i, c := range r.passed {
+		out[i] = 100
+		if most == 0 {
+			continue
+		}
+		if count := r.state.Load.Count(c.Name()); count > 0 {
+			out[i] = 2 * int64(100*(0.5-float64(count)/float64(most)))
+		}
+	}
+}
+
+func (r *run) scoreResource(out []int64, of func(*Cluster) amount) {
+	var least, most float64
+	first := true
+	for _, c := range r.passed {
+		a := of(c)
+		switch {
+		case !a.reported:
+		case first:
+			least, most, first = a.value, a.value, false
+		default:
+			least, most = min(least, a.value), max(most, a.value)
+		}
+	}
+	for i, c := range r.passed {
+		switch a := of(c); {
+		case !a.reported:
+		case most == least:
+			out[i] = 100
+		default:
+			out[i] = int64((a.value-least)/(most-least)*200 - 100)
+		}
+	}
+}
+
+func (r *run) scoreAddOn(p *prioritizer, out []int64) {
+	if r.state.Scores == nil {
+		return
+	}
+	var expired []string
+	for i, c := range r.passed {
+		object := r.state.Scores.Score(c.Name(), p.resource)
+		if object == nil {
+			continue
+		}
+		if until := object.Status.ValidUntil; until != nil {
+			if !r.state.Now.Before(until.Time) {
+				expired = append(expired, c.Name()+"/"+p.resource)
+				continue
+			}
+			r.again(until.Time)
+		}
+		for j := range object.Status.Scores {
+			if item := &object.Status.Scores[j]; item.Name == p.score {
+				out[i] = int64(min(max(item.Value, -100), 100))
+				break
+			}
+		}
+	}
+	if len(expired) > 0 {
+		r.warning = &warning{plugin: p.name, message: "AddOnPlacementScores " + someOf(expired, ",") + " expired"}
+	}
+}
+
+// warning is shown in the events of decisions that are written.
+type warning struct{ plugin, message string }
+
+// someOf writes a list that may be long.
+func someOf(names []string, separator string) string {
+	const most = 10
+	if len(names) <= most {
+		return strings.Join(names, separator)
+	}
+	return strings.Join(names[:most], separator) + separator + "…"
+}
+
+// again notes that the result may be another one from a time on.
+func (r *run) again(at time.Time) {
+	if at.After(r.state.Now) {
+		r.next = earlier(r.next, at)
+	}
+}

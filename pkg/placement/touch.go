@@ -1,0 +1,66 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"time"
+
+	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+)
+
+// Touches says whether a change of a cluster, which is in one of the placement's sets before and after it, can change
+// anything that the placement shows. It costs the predicates for this one cluster. chosen says that the cluster is in a decision of
+// the placement.
+func (p *Program) Touches(ctx context.Context, before, after *Cluster, scores Scores, chosen bool, now time.Time) bool {
+	if p.misconfigured != nil {
+		return before.deleting() != after.deleting()
+	}
+	m := newMeter(1)
+	was, is := p.judge(ctx, before, scores, m, chosen, now), p.judge(ctx, after, scores, m, chosen, now)
+	if was != is || m.empty() {
+		return true
+	}
+	if is.by != passed {
+		return false
+	}
+	for i := range p.prioritizers {
+		switch one := &p.prioritizers[i]; {
+		case one.weight == 0:
+		case one.name == clusterv1beta1.PrioritizerResourceAllocatableCPU && before.cpu != after.cpu,
+			one.name == clusterv1beta1.PrioritizerResourceAllocatableMemory && before.memory != after.memory:
+			// They decide nothing if everything is taken and nothing is shown.
+			if p.number != nil || p.byScore || len(p.spread) > 0 {
+				return true
+			}
+		}
+	}
+	for i := range p.spread {
+		x, inX := topologyValue(&p.spread[i], before)
+		y, inY := topologyValue(&p.spread[i], after)
+		if x != y || inX != inY {
+			return true
+		}
+	}
+	for i := range p.groups {
+		g := &p.groups[i]
+		if g.matches(before) != g.matches(after) {
+			return true
+		}
+	}
+	return false
+}
+
+// Reads says whether AddOnPlacementScores of a name count for the placement.
+func (p *Program) Reads(score string) bool {
+	if p.reads[score] || p.reads[""] {
+		return true
+	}
+	for i := range p.prioritizers {
+		if p.prioritizers[i].weight != 0 && p.prioritizers[i].resource == score {
+			return true
+		}
+	}
+	return false
+}
