@@ -48,6 +48,7 @@ var ways = map[string]func(h *viewedHub, who, query string, before, after v1.Man
 		return h.do(who, http.MethodPatch, viewedPath+"/"+before.Name+query, "application/json-patch+json",
 			`[{"op":"replace","path":"","value":`+encoded(h.t, after)+`}]`)
 	},
+	"apply": applied,
 }
 
 func encoded(t *testing.T, object any) string {
@@ -167,15 +168,6 @@ func TestViewedWrites_WhatIsNotSeenIsNotThere(t *testing.T) {
 	if got := h.do("root", http.MethodPut, viewedPath+"/c1/status", "application/json", "{}"); got.code != http.StatusNotFound {
 		t.Errorf("status: %d %s, want 404", got.code, got.body)
 	}
-	applied := `{"apiVersion":"clusterview.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":"c1"}}`
-	got := h.do("ann", http.MethodPatch, viewedPath+"/c1?fieldManager=x", "application/apply-patch+yaml", applied)
-	if got.code != http.StatusUnsupportedMediaType || !strings.Contains(got.body, "managedclusters.cluster.open-cluster-management.io") {
-		t.Errorf("apply: %d %s", got.code, got.body)
-	}
-	if got := h.do("root", http.MethodPatch, viewedPath+"/nowhere?fieldManager=x", "application/apply-patch+yaml",
-		strings.ReplaceAll(applied, "c1", "nowhere")); got.code != http.StatusNotFound {
-		t.Errorf("apply of nothing: %d %s", got.code, got.body)
-	}
 }
 
 // A write by name and one by set go through in all ways, with the verb of the way.
@@ -292,7 +284,7 @@ func TestViewedWrites_AreCheckedAgainAfterAConflict(t *testing.T) {
 			h.must("root", http.MethodPatch, storedPath+"/c2", mergeType, `{"metadata":{"labels":{"touched":"`+h.stored("c2").ResourceVersion+`"}}}`)
 		}, func() { h.newSet("mine") }},
 	} {
-		for _, method := range []string{http.MethodPatch, http.MethodPut} {
+		for _, method := range []string{http.MethodPatch, http.MethodPut, "apply"} {
 			read := h.must("ann", http.MethodGet, viewedPath+"/c2", "", "").cluster
 			read.Labels["a"] = "b"
 			asked := 0
@@ -307,7 +299,12 @@ func TestViewedWrites_AreCheckedAgainAfterAConflict(t *testing.T) {
 			if method == http.MethodPut {
 				body, contentType = encoded(t, read), "application/json"
 			}
-			got := h.do("ann", method, viewedPath+"/c2", contentType, body)
+			got := answer{}
+			if method == "apply" {
+				got = h.apply("ann", viewedPath, "c2", "fieldManager=m", `"a":"b"`, "")
+			} else {
+				got = h.do("ann", method, viewedPath+"/c2", contentType, body)
+			}
 			if got.code != http.StatusForbidden || asked != 1 {
 				t.Errorf("%s, %s: %d %s after %d times, want 403 after 1", name, method, got.code, got.body, asked)
 			}

@@ -4,17 +4,72 @@
 package managedcluster
 
 import (
+	"errors"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterviewv1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1"
+	registry "github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
 )
 
-// storedManagers are the managers of an update of what is shown, as the stored object has them: by its version, in which the fields have
+var _ rest.ResetFieldsStrategy = &REST{}
+
+// GetResetFields implements rest.ResetFieldsStrategy. What a write means for a manager is computed in the version of that manager, which
+// is that of the stored resource for all but the one who writes here.
+func (r *REST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	ignored := fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
+	return map[fieldpath.APIVersion]*fieldpath.Set{
+		fieldpath.APIVersion(clusterviewv1.SchemeGroupVersion.String()): ignored,
+		fieldpath.APIVersion(clusterv1.SchemeGroupVersion.String()):     ignored,
+	}
+}
+
+// errNotCreated is for an apply of what is not there, by a user who may know that: elsewhere an apply creates it.
+func errNotCreated(name string) error {
+	err := apierrors.NewNotFound(resource.GroupResource, name)
+	err.ErrStatus.Message += ": an apply here creates nothing, apply a new cluster as one of the " + registry.Kind.Resource.String()
+	return err
+}
+
+// shownManagers are those of a stored object by the version of this API, for an apply. It then sees one version, as an apply to the stored
+// object does: to convert the object for each manager would lose its empty maps, which have managers too.
+func shownManagers(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	shown := slices.Clone(entries)
+	for i := range shown {
+		if shown[i].APIVersion == clusterv1.SchemeGroupVersion.String() {
+			shown[i].APIVersion = clusterviewv1.SchemeGroupVersion.String()
+		}
+	}
+	return shown
+}
+
+// storedConflicts are the conflicts of an apply with managers by the version that they have where the object is stored, and is read.
+func storedConflicts(err error) error {
+	var status apierrors.APIStatus
+	if !apierrors.IsConflict(err) || !errors.As(err, &status) {
+		return err
+	}
+	told := status.Status()
+	rename := strings.NewReplacer(" using "+clusterviewv1.SchemeGroupVersion.String(), " using "+clusterv1.SchemeGroupVersion.String()).Replace
+	told.Message = rename(told.Message)
+	if told.Details != nil {
+		details := *told.Details
+		details.Causes = slices.Clone(details.Causes)
+		for i := range details.Causes {
+			details.Causes[i].Message = rename(details.Causes[i].Message)
+		}
+		told.Details = &details
+	}
+	return &apierrors.StatusError{ErrStatus: told}
+}
+
+// storedManagers are the managers of a write of what is shown, as the stored object has them: by its version, in which the fields have
 // the same names. A manager that has written by both is one.
 func storedManagers(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	var merged []metav1.ManagedFieldsEntry

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 
@@ -20,12 +19,10 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/selector"
-	clusterviewv1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1"
 	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/filtered"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
@@ -47,17 +44,7 @@ type REST struct {
 	stored Stored
 }
 
-var (
-	_ rest.Patcher             = &REST{}
-	_ rest.ResetFieldsStrategy = &REST{}
-)
-
-// GetResetFields implements rest.ResetFieldsStrategy.
-func (r *REST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return map[fieldpath.APIVersion]*fieldpath.Set{
-		fieldpath.APIVersion(clusterviewv1.SchemeGroupVersion.String()): fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
-	}
-}
+var _ rest.Patcher = &REST{}
 
 // Update implements rest.Updater. It creates nothing. A user who does not see the cluster gets the answer of Get, which does not say
 // whether it exists.
@@ -73,14 +60,15 @@ func (r *REST) Update(
 	if !ok || info.Verb != "update" && info.Verb != "patch" {
 		return nil, false, apierrors.NewInternalError(errors.New("the request is neither an update nor a patch"))
 	}
+	applies := forceAllowCreate // Of all writes to a name, only those by server-side apply have it.
 	if _, err := r.Get(ctx, name, &metav1.GetOptions{}); err != nil {
+		if applies && apierrors.IsNotFound(err) {
+			err = errNotCreated(name)
+		}
 		return nil, false, err
 	}
-	if forceAllowCreate { // Of all writes to a name, only those by server-side apply have it.
-		return nil, false, errNoApply
-	}
 	may := func(ctx context.Context, c *cluster.ManagedCluster) error { return r.mayWrite(ctx, who, info.Verb, c) }
-	object, _, err := r.stored.Clusters.Update(ctx, name, update{objInfo, may}, createValidation, updateValidation, false, options)
+	object, _, err := r.stored.Clusters.Update(ctx, name, update{objInfo, may, applies}, createValidation, updateValidation, false, options)
 	if err != nil {
 		return nil, false, err
 	}
@@ -91,13 +79,6 @@ func (r *REST) Update(
 	shown, _, err := shownOf(written)
 	return shown, false, err
 }
-
-// errNoApply says what to do in place of an apply. Managers of fields are those of the stored resource, by its version.
-var errNoApply = &apierrors.StatusError{ErrStatus: metav1.Status{
-	Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
-	Message: "managedclusters.clusterview.open-cluster-management.io take no server-side apply: use update, a merge patch or a JSON patch, " +
-		"or apply to managedclusters.cluster.open-cluster-management.io",
-}}
 
 // mayWrite is nil for a user who has the verb on the cluster by its name, or on the clusters of a set that it is in as it is now, and
 // whose clusters the user sees.
@@ -162,6 +143,8 @@ func (r *REST) setsOf(ctx context.Context, who user.Info, c *cluster.ManagedClus
 type update struct {
 	rest.UpdatedObjectInfo
 	may func(ctx context.Context, stored *cluster.ManagedCluster) error
+	// applies says that it is a server-side apply.
+	applies bool
 }
 
 // Preconditions implements rest.UpdatedObjectInfo. They are checked after the right is, because a refusal says what the object has.
@@ -186,9 +169,12 @@ func (u update) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.
 	if err != nil {
 		return nil, err
 	}
+	if u.applies {
+		shown.ManagedFields = shownManagers(stored.ManagedFields)
+	}
 	object, err := u.UpdatedObjectInfo.UpdatedObject(ctx, shown)
 	if err != nil {
-		return nil, err
+		return nil, storedConflicts(err)
 	}
 	updated, ok := object.(*cluster.ManagedCluster)
 	if !ok {
