@@ -7,20 +7,32 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
 
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
 )
 
-// EKS is what makes a front one of EKS: aws-iam-authenticator lets those in whom kube-system/aws-auth names.
+// EKS is what makes a front one of EKS: aws-iam-authenticator lets those in whom kube-system/aws-auth names, and TokenWebhook others.
 type EKS struct {
 	// ClusterName is the cluster's name in EKS, which tokens are for.
 	ClusterName string
 	// Env is how the authenticator comes to AWS, which it asks who has signed a token.
 	Env []string
+	// TokenWebhook is the URL that the front asks about tokens in the place of the authenticator, which it is to ask in turn, by
+	// Hub.Authenticator: as in EKS, what knows the cluster's access entries stands before aws-auth.
+	TokenWebhook string
 }
+
+// authenticatorKubeconfig is the file that the authenticator makes for those who ask it.
+const authenticatorKubeconfig = "webhook.kubeconfig"
 
 // authenticatorHealth is where the authenticator answers on all addresses, whatever its flags.
 const authenticatorHealth = "127.0.0.1:21363"
@@ -34,7 +46,7 @@ func (h *Hub) authenticatorFlags() []string {
 
 // initAuthenticator makes the authenticator's certificate, and returns the flags by which kube-apiserver asks it.
 func (h *Hub) initAuthenticator(ctx context.Context) (flags []string, err error) {
-	webhook := h.authenticatorFile("webhook.kubeconfig")
+	webhook := h.authenticatorFile(authenticatorKubeconfig)
 	config, err := yaml.Marshal(map[string]any{
 		"clusterID": h.config.EKS.ClusterName,
 		"server": map[string]any{
@@ -56,7 +68,44 @@ func (h *Hub) initAuthenticator(ctx context.Context) (flags []string, err error)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%s init: %w: %s", procAuthenticator, err, strings.TrimSpace(string(out)))
 	}
+	if first := h.config.EKS.TokenWebhook; first != "" {
+		webhook = h.authenticatorFile("front.kubeconfig")
+		if err := clientcmd.WriteToFile(*kubeconfigOf(first), webhook); err != nil {
+			return nil, err
+		}
+	}
 	return []string{"--authentication-token-webhook-config-file=" + webhook, "--authentication-token-webhook-version=v1beta1"}, nil
+}
+
+// kubeconfigOf is that of a server that asks for no credentials.
+func kubeconfigOf(server string) *clientcmdapi.Config {
+	const name = "webhook"
+	config := clientcmdapi.NewConfig()
+	config.Clusters[name] = &clientcmdapi.Cluster{Server: server}
+	config.AuthInfos[name] = &clientcmdapi.AuthInfo{}
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	config.CurrentContext = name
+	return config
+}
+
+// Authenticator answers TokenReviews as the authenticator of this hub does, by aws-auth.
+func (h *Hub) Authenticator() (http.Handler, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", h.authenticatorFile(authenticatorKubeconfig))
+	if err != nil {
+		return nil, err
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, err
+	}
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		return nil, err
+	}
+	return &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL, r.Out.Host = target, "" },
+		Transport: transport,
+	}, nil
 }
 
 func (h *Hub) startAuthenticator(ctx context.Context) error {

@@ -3,6 +3,11 @@
 
 package fakeaws
 
+import (
+	"fmt"
+	"strings"
+)
+
 // AccessEntry is an access entry of a cluster.
 type AccessEntry struct {
 	ARN              string            `json:"accessEntryArn"`
@@ -60,4 +65,50 @@ func (a *Account) RemoveAccessEntry(clusterARN, principal string) {
 	if c := a.clusters[clusterARN]; c != nil {
 		delete(c.entries, principal)
 	}
+}
+
+// defaultUsername is that of a principal whose entry has none: for roles, that of the session.
+func defaultUsername(principal string) string {
+	part := strings.SplitN(principal, ":", 6)
+	if !strings.HasPrefix(part[5], "role/") {
+		return principal
+	}
+	return fmt.Sprintf("arn:%s:sts::%s:assumed-role/%s/{{SessionName}}", part[1], part[4], part[5][strings.LastIndex(part[5], "/")+1:])
+}
+
+// ownPrefixes begin the names of users and groups that are Kubernetes' or AWS's own.
+var ownPrefixes = []string{"system:", "eks:", "aws:", "amazon:", "iam:"}
+
+// ownPrefix is the one that a name begins with, or "".
+func ownPrefix(name string) string {
+	for _, prefix := range ownPrefixes {
+		if strings.HasPrefix(name, prefix) {
+			return prefix
+		}
+	}
+	return ""
+}
+
+// set takes over username and groups, which must not be Kubernetes' or AWS's own.
+func (e *AccessEntry) set(r *request) error {
+	username, groups := e.Username, e.KubernetesGroups
+	if r.params.has("username") {
+		username = r.params.str("username")
+		if prefix := ownPrefix(username); prefix != "" {
+			return fail("InvalidParameterException", "The username must not begin with %s", prefix)
+		}
+		if before, _, ok := strings.Cut(username, "{{SessionName"); ok && !strings.Contains(before, ":") {
+			return fail("InvalidParameterException", "The username must have a colon before {{SessionName}}")
+		}
+	}
+	if r.params.has("kubernetesGroups") {
+		groups = r.params.strs("kubernetesGroups")
+		for _, group := range groups {
+			if prefix := ownPrefix(group); prefix != "" {
+				return fail("InvalidParameterException", "The kubernetes group name %s is invalid, it cannot start with %s", group, prefix)
+			}
+		}
+	}
+	e.Username, e.KubernetesGroups, e.ModifiedAt = username, groups, r.now().Unix()
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -23,15 +24,23 @@ type Cluster struct {
 	Endpoint string
 	CA       []byte
 	Issuer   string
-	// AuthenticationMode is API_AND_CONFIG_MAP by default; CONFIG_MAP has no access entries.
+	// AuthenticationMode is API_AND_CONFIG_MAP by default; CONFIG_MAP has no access entries, and API has nothing else.
 	AuthenticationMode string
 }
+
+const (
+	modeAPI       = "API"
+	modeConfigMap = "CONFIG_MAP"
+	modeBoth      = "API_AND_CONFIG_MAP"
+)
 
 type cluster struct {
 	Cluster
 	arn     string
 	created time.Time
 	tags    map[string]string
+	// awsAuth answers for the ConfigMap.
+	awsAuth http.Handler
 	// By the principal's ARN.
 	entries     map[string]*AccessEntry
 	pastEntries map[string]*past[*AccessEntry]
@@ -45,7 +54,7 @@ func (a *Account) AddCluster(c Cluster) string {
 		c.Region = a.Region
 	}
 	if c.AuthenticationMode == "" {
-		c.AuthenticationMode = "API_AND_CONFIG_MAP"
+		c.AuthenticationMode = modeBoth
 	}
 	added := &cluster{
 		Cluster: c, arn: a.arn("eks", c.Region, "cluster/"+c.Name), created: a.server.now(),
@@ -143,7 +152,7 @@ func (r *request) findCluster() (*cluster, error) {
 // entriesOf is the cluster that the request names, if it has access entries.
 func (r *request) entriesOf() (*cluster, error) {
 	c, err := r.findCluster()
-	if err == nil && c.AuthenticationMode == "CONFIG_MAP" {
+	if err == nil && c.AuthenticationMode == modeConfigMap {
 		return nil, fail("InvalidRequestException", "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation.")
 	}
 	return c, err
@@ -212,41 +221,6 @@ func (e *AccessEntry) copy() AccessEntry {
 	out.KubernetesGroups, out.Tags = slices.Clone(e.KubernetesGroups), maps.Clone(e.Tags)
 	out.AccessPolicies = slices.Sorted(maps.Keys(e.policies))
 	return out
-}
-
-// defaultUsername is that of a principal whose entry has none: for roles, that of the session.
-func defaultUsername(principal string) string {
-	part := strings.SplitN(principal, ":", 6)
-	if !strings.HasPrefix(part[5], "role/") {
-		return principal
-	}
-	return fmt.Sprintf("arn:%s:sts::%s:assumed-role/%s/{{SessionName}}", part[1], part[4], part[5][strings.LastIndex(part[5], "/")+1:])
-}
-
-// set takes over username and groups, which must not be Kubernetes' or AWS's own.
-func (e *AccessEntry) set(r *request) error {
-	username, groups := e.Username, e.KubernetesGroups
-	if r.params.has("username") {
-		username = r.params.str("username")
-		for _, prefix := range []string{"system:", "eks:", "aws:", "amazon:", "iam:"} {
-			if strings.HasPrefix(username, prefix) {
-				return fail("InvalidParameterException", "The username must not begin with %s", prefix)
-			}
-		}
-		if before, _, ok := strings.Cut(username, "{{SessionName"); ok && !strings.Contains(before, ":") {
-			return fail("InvalidParameterException", "The username must have a colon before {{SessionName}}")
-		}
-	}
-	if r.params.has("kubernetesGroups") {
-		groups = r.params.strs("kubernetesGroups")
-		for _, group := range groups {
-			if strings.HasPrefix(group, "system:") {
-				return fail("InvalidParameterException", "The kubernetes group name %s is invalid, it cannot start with system:", group)
-			}
-		}
-	}
-	e.Username, e.KubernetesGroups, e.ModifiedAt = username, groups, r.now().Unix()
-	return nil
 }
 
 func describeAccessEntry(r *request) (any, error) {

@@ -87,11 +87,13 @@ func TestAccessEntry_ErrorsAreTheSDKsTypes(t *testing.T) {
 		err := second(w.entry(t, w.root, *other, func(in *eks.CreateAccessEntryInput) { in.Username = &username }))
 		wantType[*types.InvalidParameterException](t, err)
 	}
-	err := second(w.entry(t, w.root, *other, func(in *eks.CreateAccessEntryInput) {
-		in.KubernetesGroups = []string{"open-cluster-management:a", "system:open-cluster-management:a"}
-	}))
-	wantCode(t, err, "InvalidParameterException", "The kubernetes group name system:open-cluster-management:a is invalid, it cannot start with system:")
-	err = second(c.UpdateAccessEntry(ctx, &eks.UpdateAccessEntryInput{ClusterName: hub, PrincipalArn: &arn, Username: aws.String("system:a")}))
+	for _, prefix := range []string{"system:", "eks:", "aws:", "amazon:", "iam:"} {
+		err := second(w.entry(t, w.root, *other, func(in *eks.CreateAccessEntryInput) {
+			in.KubernetesGroups = []string{"open-cluster-management:a", prefix + "open-cluster-management:a"}
+		}))
+		wantCode(t, err, "InvalidParameterException", "The kubernetes group name "+prefix+"open-cluster-management:a is invalid, it cannot start with "+prefix)
+	}
+	err := second(c.UpdateAccessEntry(ctx, &eks.UpdateAccessEntryInput{ClusterName: hub, PrincipalArn: &arn, Username: aws.String("system:a")}))
 	wantType[*types.InvalidParameterException](t, err)
 
 	w.hub.AddCluster(Cluster{Name: "old", AuthenticationMode: "CONFIG_MAP"})

@@ -4,9 +4,11 @@
 package fakeaws
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -26,13 +28,44 @@ const (
 	tokenPrefix = "k8s-aws-v1."
 )
 
-// TokenWebhookURL is where a kube-apiserver that plays that cluster finds the authenticator for access entries, as its
-// --authentication-token-webhook-config-file's server (version v1).
+// TokenWebhookURL is where a kube-apiserver that plays that cluster finds the authenticator, as its
+// --authentication-token-webhook-config-file's server. It goes by access entries, and by SetAWSAuth, as the authentication mode of the
+// cluster says. The answer has the version of the question.
 func (s *Server) TokenWebhookURL(clusterARN string) string {
 	return s.url + webhookPath + url.PathEscape(clusterARN)
 }
 
+// SetAWSAuth says who knows the users of a cluster that are in its ConfigMap aws-auth, such as aws-iam-authenticator. The token webhook
+// asks it about tokens of whom no access entry is, unless the authentication mode of the cluster is API.
+func (a *Account) SetAWSAuth(clusterARN string, webhook http.Handler) error {
+	a.server.mu.Lock()
+	defer a.server.mu.Unlock()
+	c := a.clusters[clusterARN]
+	if c == nil {
+		return errors.New("there is no cluster " + clusterARN)
+	}
+	c.awsAuth = webhook
+	return nil
+}
+
+// awsAuthOf is who is to be asked about tokens for which a cluster has no access entry, or nil.
+func (s *Server) awsAuthOf(clusterARN string) http.Handler {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.accounts {
+		if c := a.clusters[clusterARN]; c != nil && c.AuthenticationMode != modeAPI {
+			return c.awsAuth
+		}
+	}
+	return nil
+}
+
 func (s *Server) tokenWebhook(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
 	var review struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
@@ -45,11 +78,17 @@ func (s *Server) tokenWebhook(w http.ResponseWriter, r *http.Request) {
 			Error         string    `json:"error,omitempty"`
 		} `json:"status"`
 	}
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&review); err != nil {
+	if err := json.Unmarshal(body, &review); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	user, err := s.Authenticate(strings.TrimPrefix(r.URL.Path, webhookPath), review.Spec.Token)
+	cluster := strings.TrimPrefix(r.URL.Path, webhookPath)
+	user, err := s.Authenticate(cluster, review.Spec.Token)
+	if awsAuth := s.awsAuthOf(cluster); err != nil && awsAuth != nil {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		awsAuth.ServeHTTP(w, r)
+		return
+	}
 	review.Spec.Token = ""
 	if err != nil {
 		review.Status.Error = err.Error()

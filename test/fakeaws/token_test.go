@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"io"
 	"net/http"
 	"reflect"
 	"strings"
@@ -87,9 +88,10 @@ func TestAuthenticate_EntryIsForTheRoleThatWasThere(t *testing.T) {
 	}
 }
 
+// STS tells of a session without the path of its role, and the entry has the role's ARN with it. The name that EKS makes has none.
 func TestAuthenticate_DefaultUsernameHasTheSession(t *testing.T) {
 	w := newWorld(t)
-	arn := w.createRole(t, "r")
+	arn := must(w.hub.AddRole(Role{Name: "r", Path: "/team/a/", Trust: trust(hubID)}))(t)
 	noError(t, nil, second(w.entry(t, w.root, arn, nil)))
 	out, err := w.user(t, w.hub, "u", AllowAll).sts.AssumeRole(t.Context(), assume(arn, "me@example.com"))
 	user := must(w.Authenticate(w.clusterARN, eksToken(t, as(t, w.hub, out, err).sts, "hub")))(t)
@@ -98,26 +100,74 @@ func TestAuthenticate_DefaultUsernameHasTheSession(t *testing.T) {
 	}
 }
 
+// tokenReview is what the webhook answers.
+type tokenReview struct {
+	APIVersion, Kind string
+	Status           struct {
+		Authenticated bool
+		User          UserInfo
+		Error         string
+	}
+}
+
+// review asks the webhook of a cluster about a token.
+func (w *world) review(t *testing.T, clusterARN, token string) (review tokenReview) {
+	t.Helper()
+	body := `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":"` + token + `"}}`
+	resp := must(http.Post(w.TokenWebhookURL(clusterARN), "application/json", bytes.NewReader([]byte(body))))(t)
+	defer func() { _ = resp.Body.Close() }()
+	noError(t, nil, json.NewDecoder(resp.Body).Decode(&review))
+	return review
+}
+
 func TestTokenWebhook_AnswersAKubeAPIServer(t *testing.T) {
 	s := newSeed(t)
 	c := s.withAccess(t)
 	for token, want := range map[string]bool{eksToken(t, c.sts, "hub"): true, "k8s-aws-v1.abc": false} {
-		body := `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":"` + token + `"}}`
-		resp := must(http.Post(s.TokenWebhookURL(s.clusterARN), "application/json", bytes.NewReader([]byte(body))))(t)
-		var review struct {
-			APIVersion, Kind string
-			Status           struct {
-				Authenticated bool
-				User          UserInfo
-				Error         string
-			}
-		}
-		noError(t, nil, json.NewDecoder(resp.Body).Decode(&review))
-		_ = resp.Body.Close()
+		review := s.review(t, s.clusterARN, token)
 		if review.APIVersion != "authentication.k8s.io/v1" || review.Kind != "TokenReview" || review.Status.Authenticated != want ||
 			(review.Status.User.Username == "managed1") != want || (review.Status.Error == "") != want {
 			t.Errorf("review %+v, want authenticated %v", review, want)
 		}
+	}
+}
+
+// Who has an access entry is let in by that, and aws-auth counts for nobody else's token than the mode of the cluster says.
+func TestTokenWebhook_AsksForAWSAuthAsTheModeSays(t *testing.T) {
+	for mode, want := range map[string]map[string]string{
+		"API":                {"without": "", "with an entry": "by its entry"},
+		"API_AND_CONFIG_MAP": {"without": "by aws-auth", "with an entry": "by its entry"},
+		"CONFIG_MAP":         {"without": "by aws-auth"},
+	} {
+		t.Run(mode, func(t *testing.T) {
+			w := newWorld(t)
+			arn := w.createRole(t, "r")
+			cluster := w.hub.AddCluster(Cluster{Name: "hub", AuthenticationMode: mode})
+			asked := ""
+			noError(t, nil, w.hub.SetAWSAuth(cluster, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				asked = string(must(io.ReadAll(r.Body))(t))
+				_, _ = rw.Write([]byte(`{"status":{"authenticated":true,"user":{"username":"by aws-auth"}}}`))
+			})))
+			out, err := w.user(t, w.hub, "u", AllowAll).sts.AssumeRole(t.Context(), assume(arn, "me"))
+			token := eksToken(t, as(t, w.hub, out, err).sts, "hub")
+			if got := w.review(t, cluster, token).Status.User.Username; got != want["without"] {
+				t.Errorf("the user is %q, want %q", got, want["without"])
+			}
+			if (asked != "") != (want["without"] != "") || asked != "" && !strings.Contains(asked, token) {
+				t.Errorf("aws-auth was asked %q", asked)
+			}
+			if mode == modeConfigMap {
+				return
+			}
+			noError(t, nil, second(w.entry(t, w.root, arn, func(in *eks.CreateAccessEntryInput) { in.Username = aws.String("by its entry") })))
+			if got := w.review(t, cluster, token).Status.User.Username; got != want["with an entry"] {
+				t.Errorf("with an entry the user is %q", got)
+			}
+		})
+	}
+	w := newWorld(t)
+	if err := w.hub.SetAWSAuth(w.clusterARN+"x", http.NotFoundHandler()); err == nil {
+		t.Error("a cluster that is not there has an authenticator")
 	}
 }
 
