@@ -27,6 +27,7 @@ type Account struct {
 	providers map[string]*provider
 	roles     map[string]*role
 	clusters  map[string]*cluster
+	managed   map[string]*policy // the account's own managed policies, by ARN
 	roleQuota int
 }
 
@@ -53,6 +54,8 @@ type Role struct {
 	Policies    map[string]string
 	// Attached are the ARNs of managed policies.
 	Attached []string
+	// Boundary is the ARN of the permissions boundary, if there is one.
+	Boundary string
 	Tags     map[string]string
 	// MaxSessionDuration is an hour by default.
 	MaxSessionDuration time.Duration
@@ -73,6 +76,7 @@ func (s *Server) AddAccount(id, region string) (*Account, error) {
 	a := &Account{
 		ID: id, Region: region, Partition: partitionOf(region), server: s, users: map[string]*user{},
 		providers: map[string]*provider{}, roles: map[string]*role{}, clusters: map[string]*cluster{},
+		managed: map[string]*policy{},
 	}
 	s.accounts[id] = a
 	return a, nil
@@ -190,7 +194,7 @@ func (a *Account) AddRole(from Role) (string, error) {
 	return r.arn, nil
 }
 
-// ChangeRole changes the trust, the policies or the tags of a role, as others may.
+// ChangeRole changes the trust, the policies, the boundary or the tags of a role, as others may.
 func (a *Account) ChangeRole(name string, change func(*Role)) error {
 	a.server.mu.Lock()
 	defer a.server.mu.Unlock()
@@ -215,7 +219,7 @@ func (a *Account) ChangeRole(name string, change func(*Role)) error {
 	return nil
 }
 
-// give replaces the policies and the tags of a role, or none of them.
+// give replaces the policies, the boundary and the tags of a role, or none of them.
 func (a *Account) give(r *role, from Role) error {
 	policies := map[string]*policy{}
 	for name, text := range from.Policies {
@@ -230,6 +234,12 @@ func (a *Account) give(r *role, from Role) error {
 			return fail("NoSuchEntity", "Policy %s does not exist or is not attachable.", arn)
 		}
 	}
+	if from.Boundary != "" {
+		if err := a.checkBoundary(from.Boundary); err != nil {
+			return err
+		}
+	}
+	r.boundary = from.Boundary
 	r.policies, r.attached, r.tags = policies, slices.Clone(from.Attached), nil
 	for _, key := range slices.Sorted(maps.Keys(from.Tags)) {
 		r.tags = append(r.tags, Tag{key, from.Tags[key]})
@@ -259,6 +269,7 @@ func (a *Account) describe(r *role) Role {
 	role := Role{
 		Name: r.name, Path: r.path, Description: r.description, Trust: a.trustText(r.trust), ARN: r.arn, ID: r.id,
 		Policies: map[string]string{}, Attached: slices.Sorted(slices.Values(r.attached)), Tags: map[string]string{}, MaxSessionDuration: r.maxSession,
+		Boundary: r.boundary,
 	}
 	for name, p := range r.policies {
 		role.Policies[name] = p.text

@@ -22,8 +22,11 @@ func mustParsePolicy(text string) *policy {
 	return p
 }
 
-// managedPolicy is the managed policy that an ARN names, or nil.
+// managedPolicy is the managed policy that an ARN names, of AWS or of the account, or nil.
 func (a *Account) managedPolicy(arn string) *policy {
+	if own := a.managed[arn]; own != nil {
+		return own
+	}
 	return managedPolicies[strings.TrimPrefix(arn, "arn:"+a.Partition+":iam::aws:policy/")]
 }
 

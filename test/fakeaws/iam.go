@@ -26,6 +26,7 @@ type role struct {
 	trust                            *policy
 	policies                         map[string]*policy
 	attached                         []string // ARNs of managed policies
+	boundary                         string   // ARN of a managed policy, or ""
 	tags                             []Tag
 
 	// hiddenReads and hiddenUntil are what is left of the time in which the role is not visible.
@@ -45,24 +46,30 @@ func iamOperations() []operation {
 		op.write, op.fails = true, append(fails, op.fails...)
 		return op
 	}
-	in := func(context func(*request, conditionContext), op operation) operation {
-		op.context = context
+	in := func(op operation, contexts ...func(*request, conditionContext)) operation {
+		op.context = func(r *request, ctx conditionContext) {
+			for _, context := range contexts {
+				context(r, ctx)
+			}
+		}
 		return op
 	}
 	return []operation{
-		{service: "iam", name: "CreateRole", write: true, needs: createRoleNeeds, context: tagContext, run: createRole,
-			fails: []string{"EntityAlreadyExists", "MalformedPolicyDocument", "LimitExceeded", "InvalidInput"}},
+		in(operation{service: "iam", name: "CreateRole", write: true, needs: createRoleNeeds, run: createRole,
+			fails: []string{"EntityAlreadyExists", "MalformedPolicyDocument", "LimitExceeded", "InvalidInput"}}, tagContext, newBoundaryContext),
 		read("GetRole", getRole),
 		write("DeleteRole", deleteRole, "DeleteConflict"),
 		write("UpdateAssumeRolePolicy", updateAssumeRolePolicy, "MalformedPolicyDocument", "LimitExceeded"),
-		write("PutRolePolicy", putRolePolicy, "MalformedPolicyDocument", "LimitExceeded"),
+		in(write("PutRolePolicy", putRolePolicy, "MalformedPolicyDocument", "LimitExceeded"), boundaryContext),
 		read("GetRolePolicy", getRolePolicy),
-		write("DeleteRolePolicy", deleteRolePolicy),
+		in(write("DeleteRolePolicy", deleteRolePolicy), boundaryContext),
 		read("ListRolePolicies", listRolePolicies),
 		read("ListAttachedRolePolicies", listAttachedRolePolicies),
-		in(attachedContext, write("AttachRolePolicy", attachRolePolicy, "LimitExceeded")),
-		in(attachedContext, write("DetachRolePolicy", detachRolePolicy)),
-		in(tagContext, write("TagRole", tagRole, "LimitExceeded", "InvalidInput")),
+		in(write("AttachRolePolicy", attachRolePolicy, "LimitExceeded"), attachedContext, boundaryContext),
+		in(write("DetachRolePolicy", detachRolePolicy), attachedContext, boundaryContext),
+		in(write("PutRolePermissionsBoundary", putRolePermissionsBoundary), newBoundaryContext),
+		in(write("DeleteRolePermissionsBoundary", deleteRolePermissionsBoundary), boundaryContext),
+		in(write("TagRole", tagRole, "LimitExceeded", "InvalidInput"), tagContext),
 		write("UntagRole", untagRole),
 		read("ListRoleTags", listRoleTags),
 		{service: "iam", name: "ListRoles", run: listRoles, needs: func(r *request) []right {
@@ -169,8 +176,11 @@ func (r *request) find() (*role, error) {
 
 func createRole(r *request) (any, error) {
 	a, name, path := r.who.account, r.params.str("RoleName"), r.params.str("Path")
+	boundary := r.params.str("PermissionsBoundary")
 	if r.params.has("PermissionsBoundary") {
-		return nil, unsupported("permissions boundaries")
+		if err := a.checkBoundary(boundary); err != nil {
+			return nil, err
+		}
 	}
 	if path == "" {
 		path = "/"
@@ -189,7 +199,7 @@ func createRole(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	created.description, created.tags = r.params.str("Description"), tags
+	created.description, created.tags, created.boundary = r.params.str("Description"), tags, boundary
 	created.maxSession = time.Duration(r.params.num("MaxSessionDuration", 3600)) * time.Second
 	if created.hiddenReads = r.delay.reads; r.delay.until > 0 {
 		created.hiddenUntil = r.now().Add(r.delay.until)
@@ -204,7 +214,8 @@ func getRole(r *request) (any, error) {
 		return nil, err
 	}
 	shown := r.who.account.xmlRole(found)
-	shown.AssumeRolePolicyDocument = uriEncode(r.who.account.trustText(r.seenPolicies(found).trust), true)
+	seen := r.seenPolicies(found)
+	shown.AssumeRolePolicyDocument, shown.PermissionsBoundary = uriEncode(r.who.account.trustText(seen.trust), true), newXMLBoundary(seen.boundary)
 	shown.Tags = r.seenTags(found)
 	return struct{ Role xmlRole }{shown}, nil
 }
@@ -334,7 +345,7 @@ func listRoles(r *request) (any, error) {
 	some, out.page, err = paginate(r, all, func(r *role) string { return r.name })
 	for _, found := range some {
 		x := a.xmlRole(found)
-		x.Tags = nil // as AWS: tags only come one role at a time
+		x.Tags, x.PermissionsBoundary = nil, nil // as AWS: they only come one role at a time
 		out.Roles = append(out.Roles, x)
 	}
 	return out, err

@@ -90,7 +90,7 @@ func (i identity) may(action, resource string, ctx conditionContext) effect {
 	if i.isRoot() {
 		return allowed
 	}
-	return decide(i.policies(), action, resource, ctx)
+	return i.bounded(decide(i.policies(), action, resource, ctx), action, resource, ctx)
 }
 
 // is tells whether a trust policy means this identity, and whether only because it means the whole account.

@@ -18,7 +18,7 @@ type Delay struct {
 // Lag is for how long reads still tell what was before a write, as they may where a service is eventually consistent. For new roles that
 // is DelayVisibility. Writes, and decisions by policies and tags, go by what is.
 type Lag struct {
-	// Policies are trust policies, inline policies and those that are attached; Tags those of roles.
+	// Policies are trust policies, inline policies, those that are attached and permissions boundaries; Tags those of roles.
 	Policies, Tags Delay
 	// Entries are access entries with all that they have. Tokens are read by them, too.
 	Entries Delay
@@ -68,18 +68,19 @@ type policies struct {
 	trust    *policy
 	inline   map[string]*policy
 	attached []string
+	boundary string
 }
 
 // keepPolicies is called before a role's policies change, and keepTags before its tags do.
 func (r *request) keepPolicies(of *role) {
-	of.pastPolicies.keep(policies{of.trust, maps.Clone(of.policies), slices.Clone(of.attached)}, r.lag.Policies, r.now())
+	of.pastPolicies.keep(policies{of.trust, maps.Clone(of.policies), slices.Clone(of.attached), of.boundary}, r.lag.Policies, r.now())
 }
 
 func (r *request) keepTags(of *role) { of.pastTags.keep(slices.Clone(of.tags), r.lag.Tags, r.now()) }
 
 // seenPolicies and seenTags are what a read tells of a role.
 func (r *request) seenPolicies(of *role) policies {
-	return of.pastPolicies.seen(policies{of.trust, of.policies, of.attached}, r.now())
+	return of.pastPolicies.seen(policies{of.trust, of.policies, of.attached, of.boundary}, r.now())
 }
 
 func (r *request) seenTags(of *role) []Tag { return of.pastTags.seen(of.tags, r.now()) }

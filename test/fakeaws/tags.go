@@ -85,6 +85,7 @@ type xmlRole struct {
 	AssumeRolePolicyDocument string
 	Description              string `xml:",omitempty"`
 	MaxSessionDuration       int
+	PermissionsBoundary      *xmlBoundary
 	Tags                     []Tag `xml:"Tags>member,omitempty"`
 }
 
@@ -92,5 +93,6 @@ func (a *Account) xmlRole(r *role) xmlRole {
 	return xmlRole{
 		Path: r.path, RoleName: r.name, RoleID: r.id, Arn: r.arn, CreateDate: xmlTime(r.created), Description: r.description,
 		AssumeRolePolicyDocument: uriEncode(a.trustText(r.trust), true), MaxSessionDuration: int(r.maxSession.Seconds()), Tags: r.tags,
+		PermissionsBoundary: newXMLBoundary(r.boundary),
 	}
 }

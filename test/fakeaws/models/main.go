@@ -24,7 +24,8 @@ const sdk = "github.com/aws/aws-sdk-go"
 // served lists the operations, by service, and where the service's model is.
 var served = []struct{ service, file, operations string }{
 	{"iam", "iam/2010-05-08", `CreateRole GetRole DeleteRole UpdateAssumeRolePolicy PutRolePolicy GetRolePolicy
-		DeleteRolePolicy ListRolePolicies AttachRolePolicy DetachRolePolicy ListAttachedRolePolicies TagRole UntagRole ListRoleTags
+		DeleteRolePolicy ListRolePolicies AttachRolePolicy DetachRolePolicy ListAttachedRolePolicies
+		PutRolePermissionsBoundary DeleteRolePermissionsBoundary TagRole UntagRole ListRoleTags
 		ListRoles`},
 	{"sts", "sts/2011-06-15", "AssumeRole AssumeRoleWithWebIdentity GetCallerIdentity"},
 	{"eks", "eks/2017-11-01", `CreateAccessEntry DescribeAccessEntry UpdateAccessEntry DeleteAccessEntry ListAccessEntries
