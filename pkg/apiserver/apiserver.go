@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -59,6 +60,7 @@ func (c *Config) Complete() CompletedConfig {
 	if c.Generic.AdmissionControl != nil {
 		c.Generic.AdmissionControl = viewedAdmission{c.Generic.AdmissionControl}
 	}
+	c.Generic.AggregatedDiscoveryGroupManager = groupDiscovery{aggregated.NewResourceManager("apis")}
 	if c.Generic.AuditPolicyRuleEvaluator != nil {
 		c.Generic.AuditPolicyRuleEvaluator = withoutTokens{c.Generic.AuditPolicyRuleEvaluator}
 	}

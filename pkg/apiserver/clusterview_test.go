@@ -26,7 +26,7 @@ import (
 	visibleset "github.com/clusterhub/clusterhub/pkg/registry/view/managedclusterset"
 )
 
-// A group whose types are those of another one is served under its own name. Nothing of it is created or deleted.
+// A group whose types are those of another one is served under its own name. Nothing of it is created, nor said to be deleted.
 func TestClusterView_IsServedWithTheTypesOfAnotherGroup(t *testing.T) {
 	config := genericapiserver.NewConfig(Codecs)
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()

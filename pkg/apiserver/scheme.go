@@ -69,7 +69,7 @@ func (s negotiated) SupportedMediaTypes() []runtime.SerializerInfo {
 
 // EncoderForVersion implements runtime.NegotiatedSerializer.
 func (s negotiated) EncoderForVersion(serializer runtime.Encoder, gv runtime.GroupVersioner) runtime.Encoder {
-	encoder := s.NegotiatedSerializer.EncoderForVersion(itemKinds{serializer}, gv)
+	encoder := s.NegotiatedSerializer.EncoderForVersion(versionDiscovery{itemKinds{serializer}}, gv)
 	switch gv {
 	case clusterv1.SchemeGroupVersion, clusterviewv1.SchemeGroupVersion, viewv1alpha1.SchemeGroupVersion:
 	default:

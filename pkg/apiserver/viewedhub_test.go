@@ -185,7 +185,7 @@ func newViewedHub(t *testing.T, of roles) *viewedHub {
 	config.ClientConfig = &restclient.Config{Host: front.URL}
 	config.Authorization.Authorizer = of
 	plugins := []admission.Interface{agentrestriction.New(), objectsize.New(EncodedSize), managedclusterlabel.New(), managedclusteraccept.New(),
-		ownerreferences.New(), hubfinalizers.New(), spy{admission.NewHandler(admission.Update), h}}
+		ownerreferences.New(), hubfinalizers.New(), spy{admission.NewHandler(admission.Update, admission.Delete), h}}
 	for _, p := range plugins {
 		if wants, ok := p.(initializer.WantsAuthorizer); ok {
 			wants.SetAuthorizer(of)

@@ -9,9 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
@@ -47,8 +50,8 @@ func TestVisibleClusters_AreThoseOfTheUser(t *testing.T) {
 			t.Errorf("get of %s: %s, want a refusal that names the rules", name, out)
 		}
 	}
-	if out, err := harness.Kubectl(t, "", "delete", visibleClusters, clusters[0]); err == nil {
-		t.Errorf("delete of an admin: %s, and nothing is deleted here", out)
+	if out, err := harness.Kubectl(t, "", "delete", visibleClusters, clusters[0], "--as", user); err == nil {
+		t.Errorf("delete by who only sees the cluster: %s", out)
 	}
 
 	informer := newInformer(t, user, "v1", "managedclusters")
@@ -141,4 +144,53 @@ spec: {policyName: `+policy+`, validationActions: [Deny]}
 	if out, err := patch(writer, cluster, `{"metadata":{"labels":{"a":"b"}}}`); err == nil {
 		t.Errorf("a cluster that has left the set is written: %s", out)
 	}
+}
+
+// Who may delete the clusters of a set deletes those that are in it. What depends on a cluster goes with it, and stays while it stays:
+// Kubernetes' garbage collector follows the stored clusters only, which the view has the UIDs of.
+func TestVisibleClusters_AreDeletedByTheRightsOnTheirSets(t *testing.T) {
+	set, other, gone, stays, foreign := harness.Unique("set"), harness.Unique("set"), harness.Unique("cluster"), harness.Unique("cluster"), harness.Unique("cluster")
+	harness.NewSet(t, set)
+	harness.NewSet(t, other)
+	for name, in := range map[string]string{gone: set, stays: set, foreign: other} {
+		harness.NewManagedCluster(t, name, map[string]string{harness.SetLabel: in})
+	}
+	deleter := harness.User(t, harness.Rule("get,delete", "managedclustersets/clusters", set))
+	writer := harness.User(t, harness.Rule("get,update,patch", "managedclustersets/clusters", set))
+	maps := harness.Kube(t, harness.Hub(t).AdminConfig()).CoreV1().ConfigMaps("default")
+	for _, name := range []string{gone, stays} {
+		owner := harness.Must(harness.Admin(t).ClusterV1().ManagedClusters().Get(t.Context(), name, metav1.GetOptions{}))(t)
+		harness.Must(maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: clusterv1.SchemeGroupVersion.String(), Kind: "ManagedCluster", Name: name, UID: owner.UID,
+		}}}}, metav1.CreateOptions{}))(t)
+		t.Cleanup(func() { _ = maps.Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}) })
+	}
+	collected := func(name string) {
+		t.Helper()
+		harness.Eventually(t, "what depends on the cluster goes with it", func(ctx context.Context) (bool, error) {
+			_, err := maps.Get(ctx, name, metav1.GetOptions{})
+			return harness.Holds(apierrors.IsNotFound(err), err)
+		})
+	}
+	for who, name := range map[string]string{writer: stays, deleter: foreign} {
+		if out, err := harness.Kubectl(t, "", "delete", visibleClusters, name, "--as", who); err == nil || !strings.Contains(out, "managedclustersets/clusters") {
+			t.Errorf("delete of %s by %s: %s", name, who, out)
+		}
+	}
+	if out, err := harness.Kubectl(t, "", "delete", "--raw", "/apis/clusterview.open-cluster-management.io/v1/managedclusters"); err == nil {
+		t.Errorf("all clusters are deleted at once: %s", out)
+	}
+	harness.MustKubectl(t, "", "delete", visibleClusters, gone, "--as", deleter, "--dry-run=server")
+	harness.MustKubectl(t, "", "get", "managedclusters", gone)
+	harness.MustKubectl(t, "", "delete", visibleClusters, gone, "--as", deleter)
+	collected(gone)
+
+	// It leaves the set, and the eyes of who sees it by that.
+	harness.MustKubectl(t, "", "label", "managedclusters", stays, "--overwrite", harness.SetLabel+"="+other)
+	if out, err := harness.Kubectl(t, "", "delete", visibleClusters, stays, "--as", deleter); err == nil {
+		t.Errorf("a cluster that has left the set is deleted: %s", out)
+	}
+	harness.Must(maps.Get(t.Context(), stays, metav1.GetOptions{}))(t)
+	harness.MustKubectl(t, "", "delete", "managedclusters", stays)
+	collected(stays)
 }

@@ -33,8 +33,11 @@ const mostAsked = 16
 
 // Stored are the registries of what is stored.
 type Stored struct {
-	Clusters rest.Updater
-	Sets     rest.Lister
+	Clusters interface {
+		rest.Updater
+		rest.GracefulDeleter
+	}
+	Sets rest.Lister
 }
 
 // REST also takes writes of the clusters that a user sees. They are writes of the stored clusters: what is stored, its versions and
@@ -44,30 +47,24 @@ type REST struct {
 	stored Stored
 }
 
-var _ rest.Patcher = &REST{}
+var (
+	_ rest.Patcher         = &REST{}
+	_ rest.GracefulDeleter = &REST{}
+)
 
-// Update implements rest.Updater. It creates nothing. A user who does not see the cluster gets the answer of Get, which does not say
-// whether it exists.
+// Update implements rest.Updater. It creates nothing.
 func (r *REST) Update(
 	ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
 	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
-	who, ok := request.UserFrom(ctx)
-	if !ok {
-		return nil, false, apierrors.NewInternalError(errors.New("the request has no user"))
-	}
-	info, ok := request.RequestInfoFrom(ctx)
-	if !ok || info.Verb != "update" && info.Verb != "patch" {
-		return nil, false, apierrors.NewInternalError(errors.New("the request is neither an update nor a patch"))
-	}
 	applies := forceAllowCreate // Of all writes to a name, only those by server-side apply have it.
-	if _, err := r.Get(ctx, name, &metav1.GetOptions{}); err != nil {
+	may, err := r.right(ctx, name, "update", "patch")
+	if err != nil {
 		if applies && apierrors.IsNotFound(err) {
 			err = errNotCreated(name)
 		}
 		return nil, false, err
 	}
-	may := func(ctx context.Context, c *cluster.ManagedCluster) error { return r.mayWrite(ctx, who, info.Verb, c) }
 	object, _, err := r.stored.Clusters.Update(ctx, name, update{objInfo, may, applies}, createValidation, updateValidation, false, options)
 	if err != nil {
 		return nil, false, err
@@ -78,6 +75,66 @@ func (r *REST) Update(
 	}
 	shown, _, err := shownOf(written)
 	return shown, false, err
+}
+
+// Delete implements rest.GracefulDeleter. It is checked as an update is: the store deletes what the right was checked for, or checks
+// again. That discovery does not tell of it is for the server to see to.
+func (r *REST) Delete(
+	ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions,
+) (runtime.Object, bool, error) {
+	may, err := r.right(ctx, name, "delete")
+	if err != nil {
+		return nil, false, err
+	}
+	if options == nil { // which the store takes for this
+		options = metav1.NewDeleteOptions(0)
+	}
+	// They are checked after the right is, because a refusal says what the object has.
+	preconditions := options.Preconditions
+	options = options.DeepCopy()
+	options.Preconditions = nil
+	object, deleted, err := r.stored.Clusters.Delete(ctx, name, func(ctx context.Context, old runtime.Object) error {
+		stored, ok := old.(*cluster.ManagedCluster)
+		if !ok {
+			return apierrors.NewInternalError(fmt.Errorf("a deletion of a cluster got a %T", old))
+		}
+		if err := may(ctx, stored); err != nil {
+			return err
+		}
+		if err := meets(stored, preconditions); err != nil {
+			return err
+		}
+		return validate(ctx, old)
+	}, options)
+	if err != nil {
+		return nil, false, err
+	}
+	left, ok := object.(*cluster.ManagedCluster)
+	if !ok { // it is gone, and this says so
+		return object, deleted, nil
+	}
+	shown, _, err := shownOf(left)
+	return shown, deleted, err
+}
+
+// may is nil if the user of a request may do to a stored cluster what the request asks for.
+type may func(ctx context.Context, stored *cluster.ManagedCluster) error
+
+// right is how to check a write with one of the verbs. A user who does not see the cluster gets the answer of Get, which does not say
+// whether it exists.
+func (r *REST) right(ctx context.Context, name string, verbs ...string) (may, error) {
+	who, ok := request.UserFrom(ctx)
+	if !ok {
+		return nil, apierrors.NewInternalError(errors.New("the request has no user"))
+	}
+	info, ok := request.RequestInfoFrom(ctx)
+	if !ok || !slices.Contains(verbs, info.Verb) {
+		return nil, apierrors.NewInternalError(fmt.Errorf("the request is none of %q", verbs))
+	}
+	if _, err := r.Get(ctx, name, &metav1.GetOptions{}); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, c *cluster.ManagedCluster) error { return r.mayWrite(ctx, who, info.Verb, c) }, nil
 }
 
 // mayWrite is nil for a user who has the verb on the cluster by its name, or on the clusters of a set that it is in as it is now, and
@@ -142,7 +199,7 @@ func (r *REST) setsOf(ctx context.Context, who user.Info, c *cluster.ManagedClus
 // update is an update of a cluster as it is shown, made one of the stored cluster.
 type update struct {
 	rest.UpdatedObjectInfo
-	may func(ctx context.Context, stored *cluster.ManagedCluster) error
+	may may
 	// applies says that it is a server-side apply.
 	applies bool
 }
@@ -160,12 +217,10 @@ func (u update) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.
 	if err := u.may(ctx, stored); err != nil {
 		return nil, err
 	}
-	if p := u.UpdatedObjectInfo.Preconditions(); p != nil {
-		if err := (&storage.Preconditions{UID: p.UID, ResourceVersion: p.ResourceVersion}).Check(stored.Name, stored); err != nil {
-			return nil, err
-		}
+	if err := meets(stored, u.UpdatedObjectInfo.Preconditions()); err != nil {
+		return nil, err
 	}
-	shown, revision, err := shownOf(stored)
+	shown, _, err := shownOf(stored)
 	if err != nil {
 		return nil, err
 	}
@@ -184,15 +239,44 @@ func (u update) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.
 		return nil, err
 	}
 	// Without a version, the store decides.
-	if based, _ := strconv.ParseUint(updated.ResourceVersion, 10, 64); based != 0 {
-		if position.RevisionOf(based) < revision {
-			return nil, apierrors.NewConflict(resource.GroupResource, stored.Name, errors.New(
-				"the cluster has been changed since that version, or it is a version of another resource: read the cluster here, and try again"))
+	if version := updated.ResourceVersion; version != "" && version != "0" {
+		if err := isOf(stored, version); err != nil {
+			return nil, err
 		}
 		updated.ResourceVersion = stored.ResourceVersion
 	}
 	updated.ManagedFields, err = storedManagers(updated.ManagedFields)
 	return updated, err
+}
+
+// meets refuses a write that is meant for another cluster of the name, or for the cluster as it was.
+func meets(stored *cluster.ManagedCluster, p *metav1.Preconditions) error {
+	if p == nil {
+		return nil
+	}
+	if err := (&storage.Preconditions{UID: p.UID}).Check(stored.Name, stored); err != nil {
+		return err
+	}
+	if p.ResourceVersion == nil {
+		return nil
+	}
+	if err := generic.CheckVersion("preconditions.resourceVersion", *p.ResourceVersion); err != nil {
+		return err
+	}
+	return isOf(stored, *p.ResourceVersion)
+}
+
+// isOf refuses what is based on a version of here, if the cluster was written after it.
+func isOf(stored *cluster.ManagedCluster, version string) error {
+	_, revision, err := shownOf(stored)
+	if err != nil {
+		return err
+	}
+	if based, err := strconv.ParseUint(version, 10, 64); err != nil || position.RevisionOf(based) < revision {
+		return apierrors.NewConflict(resource.GroupResource, stored.Name, errors.New(
+			"the cluster has been changed since that version, or it is a version of another resource: read the cluster here, and try again"))
+	}
+	return nil
 }
 
 // shownOf is a stored cluster with the version that it has here: all of the revision that wrote it.

@@ -1,0 +1,63 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"io"
+	"slices"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/clusterview"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
+)
+
+// listed are the verbs that discovery tells of. Kubernetes' garbage collector follows all resources that it says can be listed, watched
+// and deleted, and knows objects by their UIDs. Clusters of clusterview have those of the stored ones, and are DELETED for a viewer who
+// loses a right: it would forget what depends on a cluster that is still there. So it is not told that they can be deleted.
+func listed(resource schema.GroupResource, verbs []string) []string {
+	if resource != clusterview.Resource(managedcluster.Kind.Resource.Resource) {
+		return verbs
+	}
+	return slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool { return verb == "delete" })
+}
+
+// groupDiscovery tells it in the one document that has all groups.
+type groupDiscovery struct{ aggregated.ResourceManager }
+
+// AddGroupVersion implements aggregated.ResourceManager.
+func (d groupDiscovery) AddGroupVersion(group string, version apidiscoveryv2.APIVersionDiscovery) {
+	version.Resources = slices.Clone(version.Resources)
+	for i := range version.Resources {
+		r := &version.Resources[i]
+		r.Verbs = listed(schema.GroupResource{Group: group, Resource: r.Resource}, r.Verbs)
+	}
+	d.ResourceManager.AddGroupVersion(group, version)
+}
+
+// versionDiscovery tells it in the document of one version, for clients that do not know the other.
+type versionDiscovery struct{ runtime.Encoder }
+
+// Encode implements runtime.Encoder.
+func (e versionDiscovery) Encode(obj runtime.Object, w io.Writer) error {
+	list, ok := obj.(*metav1.APIResourceList)
+	if !ok {
+		return e.Encoder.Encode(obj, w)
+	}
+	version, err := schema.ParseGroupVersion(list.GroupVersion)
+	if err != nil {
+		return err
+	}
+	told := *list
+	told.APIResources = slices.Clone(list.APIResources)
+	for i := range told.APIResources {
+		r := &told.APIResources[i]
+		r.Verbs = listed(schema.GroupResource{Group: version.Group, Resource: r.Name}, r.Verbs)
+	}
+	return e.Encoder.Encode(&told, w)
+}
