@@ -28,6 +28,7 @@ type clusters interface {
 	List(ctx context.Context, options metav1.ListOptions) (*clusterv1.ManagedClusterList, error)
 	// Label changes the labels of a cluster, or of one that is as it was read.
 	Label(ctx context.Context, name string, patch []byte) (*clusterv1.ManagedCluster, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
 // reach does something with clusters as managedclusters and, if that is forbidden, as those of clusterview: there users do by their
@@ -127,6 +128,15 @@ func (v viewed) List(ctx context.Context, options metav1.ListOptions) (*clusterv
 
 func (v viewed) Label(ctx context.Context, name string, patch []byte) (*clusterv1.ManagedCluster, error) {
 	return asCluster(v.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}))
+}
+
+// Delete does not say that a cluster is gone which the user cannot see.
+func (v viewed) Delete(ctx context.Context, name string, options metav1.DeleteOptions) error {
+	err := v.ResourceInterface.Delete(ctx, name, options)
+	if apierrors.IsNotFound(err) {
+		return apierrors.NewForbidden(clusterv1.Resource("managedclusters"), name, errors.New("it is not shown to this user"))
+	}
+	return err
 }
 
 func asCluster(object *unstructured.Unstructured, err error) (*clusterv1.ManagedCluster, error) {

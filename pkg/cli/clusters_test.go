@@ -27,10 +27,11 @@ func newRoleOnASet(t *testing.T) (*fakeServer, string) {
 		shown := s.get(strings.NewReplacer("clusterview.", "cluster.", "v1alpha1", "v1beta2").Replace(path))
 		shown.SetAPIVersion("clusterview.open-cluster-management.io/" + version)
 		shown.SetResourceVersion("7.of-the-view")
+		shown.SetUID("c1-uid")
 		s.objects[path] = shown.Object
 	}
 	for _, request := range []string{"GET " + clustersPath, "GET " + clustersPath + "/c1", "PATCH " + clustersPath + "/c1", "PATCH " + clustersPath + "/c1/label",
-		"GET " + setsPath} {
+		"DELETE " + clustersPath + "/c1", "GET " + setsPath} {
 		s.refuse(request, forbidden("managedclusters", strings.ToLower(request[:strings.Index(request, " ")])))
 	}
 	return s, kubeconfig(t, map[string]*fakeServer{"hub": s})
@@ -49,12 +50,32 @@ func TestReach_WhatARoleOnASetGives(t *testing.T) {
 	says(t, s.bodies["PATCH "+viewedPath+"/c1"], `"resourceVersion":"7.of-the-view"`)
 }
 
+// A cluster that is gone is in no set, so that nobody sees it by one. It may be in no set that the user sees, too: that is the same.
+func TestReach_DeletesByARoleOnASet(t *testing.T) {
+	for name, gone := range map[string]*apierrors.StatusError{
+		"forbidden": forbidden("managedclusters", "get"), "not found": apierrors.NewNotFound(clusterv1.Resource("managedclusters"), "c1"),
+	} {
+		s, config := newRoleOnASet(t)
+		s.on["DELETE "+viewedPath+"/c1"] = func(http.ResponseWriter, []byte) bool {
+			s.refuse("GET "+viewedPath+"/c1", gone)
+			return false
+		}
+		if got := mustRun(t, config, "delete", "cluster", "c1", "--wait"); got != "Managed cluster c1 is deleted\n" || s.get(viewedPath+"/c1") != nil {
+			t.Errorf("%s: it says %q", name, got)
+		}
+		// The one that was read there is meant.
+		says(t, s.bodies["DELETE "+viewedPath+"/c1"], `"preconditions":{"uid":"c1-uid"}`)
+	}
+}
+
 // Who may do it by the cluster's name does it there, and is not sent elsewhere by other errors.
 func TestReach_AsksTheViewOnlyWhenItIsForbidden(t *testing.T) {
 	s, config := newRoleOnASet(t)
 	clear(s.on)
 	mustRun(t, config, "get", "clusters")
 	mustRun(t, config, "label", "c1", "a=b")
+	mustRun(t, config, "delete", "cluster", "c1")
+	mustRun(t, config, "delete", "cluster", "c1")
 	s.refuse("GET "+clustersPath, apierrors.NewServiceUnavailable("away"))
 	if _, _, err := run(t, config, "get", "clusters"); !apierrors.IsServiceUnavailable(err) {
 		t.Errorf("it says %v", err)
@@ -72,20 +93,26 @@ func TestReach_SaysWhatIsMissing(t *testing.T) {
 			delete(s.objects, viewedSetsPath+"/payments")
 		},
 		"the view is refused": func(s *fakeServer) {
-			for _, request := range []string{"GET " + viewedPath, "GET " + viewedPath + "/c1", "GET " + viewedSetsPath} {
+			for _, request := range []string{"GET " + viewedPath, "GET " + viewedPath + "/c1", "DELETE " + viewedPath + "/c1", "GET " + viewedSetsPath} {
 				s.refuse(request, apierrors.NewForbidden(clusterv1.Resource("managedclusters"), "", nil))
 			}
 		},
 		"an older hub": func(s *fakeServer) {
-			for _, request := range []string{"GET " + viewedPath, "GET " + viewedPath + "/c1", "GET " + viewedSetsPath} {
+			for _, request := range []string{"GET " + viewedPath, "GET " + viewedPath + "/c1", "DELETE " + viewedPath + "/c1", "GET " + viewedSetsPath} {
 				s.on[request] = func(w http.ResponseWriter, _ []byte) bool { http.NotFound(w, nil); return true }
 			}
+		},
+		"a hub that deletes nothing there": func(s *fakeServer) {
+			for _, request := range []string{"GET " + viewedPath, "PATCH " + viewedPath + "/c1", "DELETE " + viewedPath + "/c1"} {
+				s.refuse(request, apierrors.NewMethodNotSupported(clusterv1.Resource("managedclusters"), "delete"))
+			}
+			delete(s.objects, viewedSetsPath+"/payments")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, config := newRoleOnASet(t)
 			change(s)
-			for _, command := range []string{"get clusters", "get clustersets", "label c1 a=b"} {
+			for _, command := range []string{"get clusters", "get clustersets", "label c1 a=b", "delete cluster c1"} {
 				stdout, _, err := run(t, config, strings.Fields(command)...)
 				if err == nil || stdout != "" {
 					t.Fatalf("%s: %v, %q", command, err, stdout)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -31,7 +32,7 @@ func (g *global) newDeleteClusterCommand() *cobra.Command {
 		Long: "delete cluster deletes a ManagedCluster. The hub takes the rights of its agent away, and removes its namespace as soon as " +
 			"nothing is left in it. Nothing of the cluster itself is deleted. Run kubectl hub unjoin on the cluster before: an agent that " +
 			"runs on, and has a bootstrap token that works, makes the cluster again. This needs the permission to delete managedclusters " +
-			"with the cluster's name.",
+			"with the cluster's name, or managedclustersets/clusters with the name of a set that it is in.",
 		Example:           example("kubectl hub delete cluster c1 --wait"),
 		Args:              oneArg("a cluster"),
 		ValidArgsFunction: first(g.names(clusterNames)),
@@ -52,15 +53,25 @@ func (o *deleteClusterOptions) run(ctx context.Context, name string) error {
 	}
 	ctx, cancel := o.limit(ctx)
 	defer cancel()
-	clusters := h.clusters.ClusterV1().ManagedClusters()
-	// Who may delete a cluster need not be allowed to see it.
-	cluster, err := clusters.Get(ctx, name, metav1.GetOptions{})
-	if err == nil && meta.IsStatusConditionTrue(cluster.Status.Conditions, registration.ConditionAvailable) {
-		o.warn("the agent of managed cluster %s runs: kubectl hub unjoin --cluster-name %[1]s, on the cluster, ends it", name)
-	}
-	return o.remove(ctx, &o.waiting, o.out, "Managed cluster", name, func(ctx context.Context, options metav1.DeleteOptions) error {
-		return clusters.Delete(ctx, name, options)
-	}, func(ctx context.Context) (metav1.Object, error) { return clusters.Get(ctx, name, metav1.GetOptions{}) })
+	warned := false
+	_, err = reach(h, func(c clusters) (struct{}, error) {
+		// Who may delete a cluster need not be allowed to see it.
+		cluster, err := c.Get(ctx, name)
+		if err == nil && !warned && meta.IsStatusConditionTrue(cluster.Status.Conditions, registration.ConditionAvailable) {
+			warned = true
+			o.warn("the agent of managed cluster %s runs: kubectl hub unjoin --cluster-name %[1]s, on the cluster, ends it", name)
+		}
+		return struct{}{}, o.remove(ctx, &o.waiting, o.out, "Managed cluster", name, func(ctx context.Context, options metav1.DeleteOptions) error {
+			return c.Delete(ctx, name, options)
+		}, func(ctx context.Context) (metav1.Object, error) {
+			cluster, err := c.Get(ctx, name)
+			if _, bySet := c.(viewed); bySet && apierrors.IsForbidden(err) { // a cluster that is gone is in no set of the user
+				err = apierrors.NewNotFound(clusterv1.Resource("managedclusters"), name)
+			}
+			return cluster, err
+		})
+	})
+	return err
 }
 
 // remove deletes the object that is there now, and waits until that is gone if this is wanted. What is not there is deleted already.

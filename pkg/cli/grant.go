@@ -114,8 +114,8 @@ func (g *global) newGrantCommands() []*cobra.Command {
 	return []*cobra.Command{
 		command("grant", "Give users a role on a set and on its clusters", "grant gives users a role on a set. A viewer sees the set, its members "+
 			"and its clusters. A user also binds it to namespaces; this needs the right to make bindings there, too. An admin also changes "+
-			"the clusters in the set, writes the label that only this set selects by, and makes clusters with the label clusterset=SET. No role accepts "+
-			"or deletes clusters, takes them from other sets, or changes what the set selects.\n\n"+
+			"and deletes the clusters in the set, writes the label that only this set selects by, and makes clusters with the label clusterset=SET. No role accepts "+
+			"clusters, takes them from other sets, or changes what the set selects.\n\n"+
 			"A role is the ClusterRole clusterhub:set:SET:ROLE, with a ClusterRoleBinding of the same name. Both are deleted with the set. "+
 			"If the set's label changes, grant the role again. This needs the permissions to get the set, to write ClusterRoles and their bindings, "+
 			"and all rights of the role.", "given to", grant),
@@ -158,7 +158,7 @@ func setRules(set *v1beta1.ManagedClusterSet, role string) ([]rbacv1.PolicyRule,
 	if err := v1beta1.Convert_v1beta1_ManagedClusterSet_To_cluster_ManagedClusterSet(set, internal, nil); err != nil {
 		return nil, err
 	}
-	rules[1].Verbs = []string{"get", "update", "patch"}
+	rules[1].Verbs = []string{"get", "update", "patch", "delete"}
 	key, value, _ := selector.ExclusivePair(internal)
 	if cluster.IsReservedLabel(key) {
 		rules = append(rules, rule("managedclusters/label", []string{key + ":" + value}, "create"))

@@ -55,7 +55,8 @@ func grants(rules []rbacv1.PolicyRule) (all []string) {
 func TestGrant_TheRulesOfARole(t *testing.T) {
 	view := []string{"cluster get managedclustersets payments", "cluster get managedclustersets/clusters payments"}
 	use := append(slices.Clone(view), "cluster create managedclustersets/bind payments")
-	change := append(slices.Clone(use), "cluster update managedclustersets/clusters payments", "cluster patch managedclustersets/clusters payments")
+	change := append(slices.Clone(use), "cluster update managedclustersets/clusters payments", "cluster patch managedclustersets/clusters payments",
+		"cluster delete managedclustersets/clusters payments")
 	legacy := v1beta1.ManagedClusterSelector{}
 	exclusive := func(key string) v1beta1.ManagedClusterSelector {
 		return v1beta1.ManagedClusterSelector{SelectorType: v1beta1.ExclusiveLabel, ExclusiveLabel: &v1beta1.ManagedClusterLabel{Key: key, Value: "eu"}}

@@ -60,10 +60,16 @@ func TestGrant_GivesTheRightsOfASetUntilItIsGone(t *testing.T) {
 	harness.WantForbidden(t, makes(harness.Unique("cluster"), other), harness.SetLabel+":"+other)
 
 	plugin.Must(t, "label", mine, "owner=team", "--as", who)
-	for _, refused := range [][]string{{"label", foreign, "owner=team"}, {"label", mine, harness.SetLabel + "=" + other, "--overwrite"}} {
+	for _, refused := range [][]string{{"label", foreign, "owner=team"}, {"label", mine, harness.SetLabel + "=" + other, "--overwrite"},
+		{"delete", "cluster", foreign}} {
 		if out, _, err := plugin.Run(t, append(refused, "--as", who)...); err == nil {
 			t.Errorf("%q of the set's admin: %s", refused, out)
 		}
+	}
+
+	harness.Contains(t, plugin.Must(t, "delete", "cluster", mine, "--wait", "--as", who), mine+" is deleted")
+	if _, err := harness.Admin(t).ClusterV1().ManagedClusters().Get(t.Context(), mine, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the cluster is left: %v", err)
 	}
 
 	// The other half of a binding's rights comes with Kubernetes' role of the namespace.
