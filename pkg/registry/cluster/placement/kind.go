@@ -28,7 +28,7 @@ var Kind = &hubgeneric.Kind[*cluster.Placement]{
 	Spec:   func(p *cluster.Placement) any { return &p.Spec },
 	Status: func(p *cluster.Placement) any { return &p.Status },
 
-	Validate:             validation.ValidatePlacement,
-	ValidateUpdate:       validation.ValidatePlacementUpdate,
+	Validate:             validate,
+	ValidateUpdate:       validateUpdate,
 	ValidateStatusUpdate: validation.ValidatePlacementStatusUpdate,
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
 )
 
-// placement is one with the defaults that decoding fills in.
-func placement() *cluster.Placement {
-	p := &cluster.Placement{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+// placementOf is one with the defaults that decoding fills in.
+func placementOf(name string) *cluster.Placement {
+	p := &cluster.Placement{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	p.Spec.PrioritizerPolicy.Mode = cluster.PrioritizerPolicyModeAdditive
 	p.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup = intstr.FromString("100%")
 	p.Spec.SortBy, p.Spec.ScoreRateLimit = cluster.PlacementSortByClusterName, "1m"
@@ -26,10 +26,11 @@ func placement() *cluster.Placement {
 func TestStorage(t *testing.T) {
 	registrytest.Suite[*cluster.Placement]{
 		Kind:  Kind,
-		Valid: placement,
+		Valid: func() *cluster.Placement { return placementOf("web") },
 		Invalid: []func(*cluster.Placement){
 			func(p *cluster.Placement) { p.Name = strings.Repeat("a", 64) },
 			func(p *cluster.Placement) { p.Spec.NumberOfClusters = new(int32(-1)) },
+			selecting("invalid.expression"),
 		},
 		Change: func(p *cluster.Placement) { p.Spec.NumberOfClusters = new(int32(3)) },
 		InvalidChanges: []func(*cluster.Placement){

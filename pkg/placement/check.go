@@ -1,0 +1,10 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+// CheckExpression says why a CEL expression of a predicate cannot be evaluated, whatever the cluster, or nil.
+func CheckExpression(text string) error {
+	_, err := compileExpression(text, func(string) {})
+	return err
+}

@@ -1,0 +1,59 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/validation"
+	"github.com/clusterhub/clusterhub/pkg/placement"
+)
+
+func validate(p *cluster.Placement) field.ErrorList {
+	return compiled(validation.ValidatePlacement(p), p, &cluster.Placement{})
+}
+
+func validateUpdate(p, old *cluster.Placement) field.ErrorList {
+	return compiled(validation.ValidatePlacementUpdate(p, old), p, old)
+}
+
+// compiled refuses expressions that do not compile, once all else is right: their number and length have bounds then. One that
+// was there before may stay, so that a placement can be changed after the libraries of CEL have.
+func compiled(errs field.ErrorList, p, old *cluster.Placement) field.ErrorList {
+	if len(errs) > 0 {
+		return errs
+	}
+	known := sets.New[string]()
+	for i := range old.Spec.Predicates {
+		known.Insert(old.Spec.Predicates[i].RequiredClusterSelector.CelSelector.CelExpressions...)
+	}
+	path := field.NewPath("spec", "predicates")
+	for i := range p.Spec.Predicates {
+		at := path.Index(i).Child("requiredClusterSelector", "celSelector", "celExpressions")
+		for j, expression := range p.Spec.Predicates[i].RequiredClusterSelector.CelSelector.CelExpressions {
+			if known.Has(expression) {
+				continue
+			}
+			if err := placement.CheckExpression(expression); err != nil {
+				// One is told. Each could have a hundred faults, and each of them quotes the expression.
+				return field.ErrorList{field.Invalid(at.Index(j), field.OmitValueType{}, "must be an expression in CEL: "+told(err))}
+			}
+			known.Insert(expression)
+		}
+	}
+	return nil
+}
+
+// mostTold is how many bytes of a fault are told.
+const mostTold = 512
+
+// told is the first fault, without the expression that it quotes.
+func told(err error) string {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return strings.ToValidUTF8(first[:min(len(first), mostTold)], "")
+}
