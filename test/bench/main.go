@@ -20,6 +20,11 @@
 //
 //	(h) access to one cluster and to many: until it is granted, at rest, a restart of the provider, renewals, deletion
 //	(i) short-lived tokens, against those that the cluster gives by itself
+//
+// On the hub of (a) to (e), but without the peer:
+//
+//	(j) clusters by the view, for users who may get one set: against their members, and the list of the stored clusters; and what
+//	    the first of these lists costs in memory
 package main
 
 import (
@@ -60,7 +65,7 @@ func main() {
 	flag.IntVar(&o.accessRequests, "access-requests", 1000, "AccessRequests that are made at the same time.")
 	flag.IntVar(&o.accessClusters, "access-clusters", 200, "Clusters that as many AccessRequests are for.")
 	flag.DurationVar(&o.driftInterval, "drift-interval", 2*time.Minute, "--drift-check-interval of the fleet at rest.")
-	flag.StringVar(&o.only, "only", "a,b,c,d,e,f,g,h,i", "What to measure.")
+	flag.StringVar(&o.only, "only", "a,b,c,d,e,f,g,h,i,j", "What to measure.")
 	flag.StringVar(&o.binDir, "bin-dir", "_output/bin", "Directory of the binaries.")
 	flag.StringVar(&o.hubBinDir, "hub-bin-dir", "", "Directory of our binaries, if they are not in --bin-dir.")
 	flag.StringVar(&o.output, "output", "_output/bench", "Directory of the results, and of the hub while it runs.")
@@ -105,8 +110,8 @@ func (o *options) validate() error {
 		}
 	}
 	for part := range strings.SplitSeq(o.only, ",") {
-		if len(part) != 1 || !strings.Contains("abcdefghi", part) {
-			return fmt.Errorf("--only=%s has to be some of a,b,c,d,e,f,g,h,i", o.only)
+		if len(part) != 1 || !strings.Contains("abcdefghij", part) {
+			return fmt.Errorf("--only=%s has to be some of a,b,c,d,e,f,g,h,i,j", o.only)
 		}
 	}
 	return nil
@@ -140,7 +145,7 @@ func run(ctx context.Context, o options) error {
 
 // measureAll measures on one hub after the other.
 func (b *bench) measureAll(ctx context.Context) error {
-	if b.options.wants("abcde") {
+	if b.options.wants("abcdej") {
 		if err := b.withHub(ctx, b.withoutRegistration, b.measure); err != nil {
 			return err
 		}
@@ -198,13 +203,18 @@ func (b *bench) measure(ctx context.Context) error {
 			return err
 		}
 	}
-	if !b.options.wants("e") {
-		return nil
+	if b.options.wants("e") {
+		if err := b.restarts(ctx); err != nil {
+			return err
+		}
+		if err := b.measureMemory(ctx, memoryRestarted); err != nil {
+			return err
+		}
 	}
-	if err := b.restarts(ctx); err != nil {
-		return err
+	if b.options.wants("j") {
+		return b.views(ctx)
 	}
-	return b.measureMemory(ctx, memoryRestarted)
+	return nil
 }
 
 type stage struct{ from, to int }

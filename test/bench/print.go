@@ -42,6 +42,7 @@ func (r *report) print(out io.Writer) {
 			{"peer: start of etcd and kube-apiserver to its first list", fmt.Sprintf("%.1f", t.Peer/1000)},
 		})
 	}
+	r.printView(out)
 	r.printRegistration(out)
 	r.printAccess(out)
 	var rows [][]string

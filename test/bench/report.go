@@ -23,6 +23,7 @@ type report struct {
 	Memory     []memoryResult `json:"memory,omitempty"`
 	Watches    []watchResult  `json:"watches,omitempty"`
 	Restarts   *restarted     `json:"restarts,omitempty"`
+	View       *viewResult    `json:"view,omitempty"`
 	Joins      []joinResult   `json:"joins,omitempty"`
 	Rest       *restResult    `json:"fleetAtRest,omitempty"`
 	Grants     []grantResult  `json:"grants,omitempty"`

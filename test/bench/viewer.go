@@ -6,33 +6,117 @@ package main
 import (
 	"context"
 	_ "embed"
+	"fmt"
+	"time"
 )
 
-// viewer is the user of viewer.yaml, who sees the first set and nothing else.
-const viewer = "bench-viewer"
+// viewer and wholeViewer are the users of viewer.yaml: each sees one set and selects nothing.
+const (
+	viewer      = "bench-viewer"
+	wholeViewer = "bench-viewer-whole"
+)
 
 //go:embed viewer.yaml
 var viewerManifest []byte
 
-// Names of the viewer's listings in the report.
-const (
-	listViewerMembers  = "members, by a user with one set"
-	listViewerClusters = "clusters, by a user with one set"
-)
+// pageSize is the number of clusters on a page, as kubectl has it.
+const pageSize = 500
 
-// viewings are the lists of a user with one set, who selects nothing. They come at the end: what a user sees of the clusters is computed from
-// the first request on, which costs memory.
-func (b *bench) viewings(ctx context.Context) ([]*listing, error) {
+// viewing is one way to read clusters by what the user may see, beside the two that it is compared with.
+type viewing struct {
+	// of says which clusters these are.
+	of string
+	// clusters, members and plain are their list by the view, that of their members by the same user, and theirs by a user who lists all.
+	clusters, members, plain *listing
+	// count is how many there are, lists how often each is listed in a round.
+	count, lists int
+}
+
+// views measures lists of what a user sees by set, and what the first of them costs. Hub-apiserver starts anew before: what it keeps for
+// the view it keeps from the first request on.
+func (b *bench) views(ctx context.Context) error {
 	if err := b.apply(ctx, viewerManifest); err != nil {
-		return nil, err
+		return err
 	}
-	client, err := newClient(b.hub.UserConfig(viewer))
+	b.steps.step("Restarting hub-apiserver, which nobody has asked for a view then")
+	b.hub.StopHubAPIServer(0)
+	if err := b.hub.StartHubAPIServer(ctx, 0); err != nil {
+		return err
+	}
+	viewings, err := b.viewings()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	all := func(path string) func(string) string { return func(string) string { return path } }
-	return []*listing{
-		{name: listViewerMembers, client: client, path: all(ourMembers)},
-		{name: listViewerClusters, client: client, path: all(ourVisible)},
-	}, nil
+	first := viewings[0]
+	for _, l := range []*listing{first.members, first.plain} {
+		if err := l.check(ctx, first.count); err != nil {
+			return err
+		}
+	}
+	before, err := b.settledMemory(ctx, "unseen")
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	if err := first.clusters.check(ctx, first.count); err != nil {
+		return err
+	}
+	took := time.Since(begun)
+	after, err := b.settledMemory(ctx, "seen")
+	if err != nil {
+		return err
+	}
+	b.report.addView(b.options.fleet, took, before["hub-apiserver"], after["hub-apiserver"])
+	for _, v := range viewings {
+		if err := b.view(ctx, v); err != nil {
+			return fmt.Errorf("%s: %w", v.of, err)
+		}
+		b.report.addViewing(v)
+	}
+	return nil
+}
+
+// viewings are those of a small set, of a set of all clusters, and of its first page.
+func (b *bench) viewings() ([]*viewing, error) {
+	way := func(name, user, path string) (*listing, error) {
+		client, err := newClient(b.hub.HubAPIServerUserConfig(0, user))
+		return &listing{name: name, client: client, path: func(string) string { return path }}, err
+	}
+	all := b.options.fleet
+	page := fmt.Sprintf("?limit=%d", pageSize)
+	var viewings []*viewing
+	for _, v := range []struct {
+		of, user, selects, separator string
+		count, lists                 int
+	}{
+		{fmt.Sprintf("one set of %d", setSize), viewer, "", "?" + bySetLabel(setName(0)), setSize, b.options.lists},
+		{fmt.Sprintf("one set of all %d", all), wholeViewer, "", "", all, 1},
+		{fmt.Sprintf("one set of all %d, %d of them", all, pageSize), wholeViewer, page, page, min(all, pageSize), max(1, b.options.lists/5)},
+	} {
+		result := &viewing{of: v.of, count: v.count, lists: v.lists}
+		var err error
+		if result.clusters, err = way("clusters by the view", v.user, ourVisible+v.selects); err != nil {
+			return nil, err
+		}
+		if result.members, err = way("members", v.user, ourMembers+v.selects); err != nil {
+			return nil, err
+		}
+		if result.plain, err = way("stored clusters", user, ourClusters+v.separator); err != nil {
+			return nil, err
+		}
+		viewings = append(viewings, result)
+	}
+	return viewings, nil
+}
+
+// view measures the three ways in turns.
+func (b *bench) view(ctx context.Context, v *viewing) error {
+	b.steps.step("Listing %s, %d rounds", v.of, b.options.rounds)
+	listings := []*listing{v.clusters, v.members, v.plain}
+	for _, l := range listings {
+		if err := l.check(ctx, v.count); err != nil {
+			return err
+		}
+	}
+	return b.inTurns(ctx, listings, v.lists, 1)
 }

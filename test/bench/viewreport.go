@@ -1,0 +1,77 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// viewResult is about what a user sees of the clusters by set.
+type viewResult struct {
+	// First is the time of the first request, in milliseconds, and Before and After what hub-apiserver has in memory.
+	First  float64 `json:"firstMilliseconds"`
+	Before usage   `json:"beforeKiB"`
+	After  usage   `json:"afterKiB"`
+	// PerCluster is the difference, divided by the number of clusters.
+	PerCluster perCluster    `json:"perClusterKiB"`
+	Lists      []viewListing `json:"lists"`
+}
+
+type viewListing struct {
+	Of       string  `json:"of"`
+	Name     string  `json:"name"`
+	Count    int     `json:"count"`
+	Median   float64 `json:"medianMilliseconds"`
+	P99      float64 `json:"p99Milliseconds"`
+	CPU      float64 `json:"hubAPIServerCPUMillisecondsEach"`
+	Bytes    int     `json:"bytes"`
+	ToMember float64 `json:"timeToMembers"`
+	ToPlain  float64 `json:"timeToStoredClusters"`
+	// CPUToMember and CPUToPlain are the same of hub-apiserver's processor time.
+	CPUToMember float64 `json:"cpuToMembers"`
+	CPUToPlain  float64 `json:"cpuToStoredClusters"`
+}
+
+func (r *report) addView(clusters int, first time.Duration, before, after usage) {
+	each := func(after, before int) float64 { return round(float64(after-before)/float64(clusters), 2) }
+	r.View = &viewResult{First: milliseconds(first), Before: before, After: after,
+		PerCluster: perCluster{each(after.RSS, before.RSS), each(after.Anon, before.Anon), each(after.Heap, before.Heap)}}
+}
+
+func (r *report) addViewing(v *viewing) {
+	cpu := func(l *listing) float64 { return l.cpu.per(len(l.latency))["hub-apiserver"] }
+	for _, l := range []*listing{v.clusters, v.members, v.plain} {
+		r.View.Lists = append(r.View.Lists, viewListing{
+			Of: v.of, Name: l.name, Count: len(l.latency), Bytes: l.bytes,
+			Median: milliseconds(l.latency.median()), P99: milliseconds(l.latency.p99()), CPU: cpu(l),
+			ToMember: round(pairedRatio(l.perRound, v.members.perRound), 2), ToPlain: round(pairedRatio(l.perRound, v.plain.perRound), 2),
+			CPUToMember: round(ratio(cpu(l), cpu(v.members)), 2), CPUToPlain: round(ratio(cpu(l), cpu(v.plain)), 2),
+		})
+	}
+}
+
+func (r *report) printView(out io.Writer) {
+	if r.View == nil {
+		return
+	}
+	mib := func(kib int) string { return fmt.Sprintf("%.1f", float64(kib)/1024) }
+	v := r.View
+	table(out, fmt.Sprintf("(j) hub-apiserver's memory around the first list of clusters by the view, which took %.0f ms", v.First),
+		[]string{"", "MiB before", "after", "KiB/cluster"}, [][]string{
+			{"live heap", mib(v.Before.Heap), mib(v.After.Heap), fmt.Sprintf("%.2f", v.PerCluster.Heap)},
+			{"RSS", mib(v.Before.RSS), mib(v.After.RSS), fmt.Sprintf("%.2f", v.PerCluster.RSS)},
+			{"not of files", mib(v.Before.Anon), mib(v.After.Anon), fmt.Sprintf("%.2f", v.PerCluster.Anon)},
+		})
+	var rows [][]string
+	for _, l := range v.Lists {
+		rows = append(rows, []string{
+			l.Of, l.Name, fmt.Sprintf("%.2f", l.Median), fmt.Sprintf("%.2f", l.P99), fmt.Sprintf("%.2f", l.CPU), fmt.Sprint(l.Bytes / 1000),
+			fmt.Sprintf("%.2fx, %.2fx", l.ToMember, l.CPUToMember), fmt.Sprintf("%.2fx, %.2fx", l.ToPlain, l.CPUToPlain),
+		})
+	}
+	table(out, "(j) what a user sees by one set, direct: the whole body read, not decoded, JSON",
+		[]string{"", "", "median ms", "p99 ms", "hub-apiserver CPU ms", "KB", "time, CPU to members", "to stored clusters"}, rows)
+}
