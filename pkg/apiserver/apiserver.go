@@ -144,7 +144,7 @@ func (c CompletedConfig) stores() (s stores, err error) {
 	}
 	s.rules = config.Rules
 	s.visibleClusters = visiblecluster.New(config, Codecs.LegacyCodec(clusterviewv1.SchemeGroupVersion), visiblecluster.Stored{
-		Clusters: s.of(managedcluster.Kind), Sets: s.of(managedclusterset.Kind),
+		Clusters: s.of(managedcluster.Kind), Sets: s.of(managedclusterset.Kind), Cached: s.of(managedcluster.Kind),
 	})
 	s.visibleSets = visibleset.New(config, Codecs.LegacyCodec(clusterviewv1alpha1.SchemeGroupVersion))
 	s.members, err = clustersetmember.New(config, Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion))

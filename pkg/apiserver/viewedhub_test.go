@@ -132,6 +132,7 @@ func (r roles) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 type viewedHub struct {
 	t       *testing.T
 	handler http.Handler
+	stores  stores
 	request request.RequestInfoResolver
 	// before is called with the attributes of each write before it is validated.
 	before func(admission.Attributes)
@@ -215,6 +216,7 @@ func newViewedHub(t *testing.T, of roles) *viewedHub {
 		front.Close()
 		store.Stop()
 	})
+	h.stores = s
 	h.handler, h.request = server.Handler.Director, completed.generic.RequestInfoResolver
 	return h
 }

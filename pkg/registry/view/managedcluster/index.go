@@ -21,16 +21,18 @@ import (
 type index struct {
 	members  *membership.Index
 	clusters map[string]*cluster.ManagedCluster
+	shared   shared
 }
 
-func newIndex() *index {
-	return &index{members: membership.New(), clusters: map[string]*cluster.ManagedCluster{}}
+func newIndex(cached Cached) *index {
+	return &index{members: membership.New(), clusters: map[string]*cluster.ManagedCluster{}, shared: shared{cached: cached}}
 }
 
 // Set implements derived.Index.
 func (x *index) Set(object runtime.Object) []derived.Change {
 	switch object := object.(type) {
 	case *cluster.ManagedCluster:
+		object = x.shared.of(object)
 		before, existed := x.members.SetsOf(object.Name), x.clusters[object.Name] != nil
 		x.clusters[object.Name] = object
 		x.members.SetCluster(object)

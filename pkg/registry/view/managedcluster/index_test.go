@@ -52,7 +52,7 @@ func writtenAll(changes []derived.Change) string {
 
 // What happens to a cluster is told by all of its rows, that of the name last and only if the cluster itself has changed.
 func TestIndex_TellsOfAllRows(t *testing.T) {
-	x := newIndex()
+	x := newIndex(nil)
 	for _, step := range []struct {
 		name string
 		do   func() []derived.Change

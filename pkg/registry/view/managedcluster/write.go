@@ -38,6 +38,8 @@ type Stored struct {
 		rest.GracefulDeleter
 	}
 	Sets rest.Lister
+	// Cached has the clusters, so that the view needs none of its own. Without it, the view keeps a second copy of each.
+	Cached Cached
 }
 
 // REST also takes writes of the clusters that a user sees. They are writes of the stored clusters: what is stored, its versions and
