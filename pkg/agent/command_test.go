@@ -52,6 +52,9 @@ func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
 		"--eks-token-command": func(o *Options) {
 			o.Auth, *byAWS(o) = "awsirsa", awsirsa.Driver{HubARN: hubARN, ManagedARN: managedARN, TokenCommand: "x"}
 		},
+		"--hub-role-path": func(o *Options) {
+			o.Auth, *byAWS(o) = "awsirsa", awsirsa.Driver{HubARN: hubARN, ManagedARN: managedARN, TokenCommand: "aws", HubRolePath: "clusterhub"}
+		},
 	} {
 		o := NewOptions()
 		o.Spoke.Kubeconfig = "file"

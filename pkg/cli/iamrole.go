@@ -51,6 +51,8 @@ type iamRoleOptions struct {
 	serviceAccount string
 	hubAccess      string
 	tags           []string
+	rolePath       string
+	boundary       string
 }
 
 func (g *global) newIAMRoleCommand() *cobra.Command {
@@ -79,6 +81,9 @@ kubectl hub iam-role --hub-cluster-arn arn:aws:eks:eu-west-1:123456789012:cluste
 		"How the hub gives roles access to EKS, as set for hub-controller-manager: "+accessEntry+" or "+awsAuth+".")
 	fs.StringSliceVar(&o.tags, "aws-resource-tags", nil,
 		"Tags of what the hub makes in AWS, as set for hub-controller-manager: the hub's role may set these tags and its own.")
+	addRolePathFlag(fs, &o.rolePath, "The default is /.")
+	fs.StringVar(&o.boundary, boundaryFlag, "", "ARN of the permissions boundary of the roles that the hub makes, as set for hub-controller-manager: "+
+		"the hub's role may make no roles without it.")
 	o.out.addTo(cmd)
 	must(cmd.RegisterFlagCompletionFunc("eks-access",
 		cobra.FixedCompletions([]string{accessEntry, awsAuth}, cobra.ShellCompDirectiveNoFileComp)))
@@ -111,8 +116,15 @@ func (o *iamRoleOptions) role() (*iamRole, error) {
 	if o.hubAccess != accessEntry && o.hubAccess != awsAuth {
 		return nil, fmt.Errorf("--eks-access must be %s or %s, not %q", accessEntry, awsAuth, o.hubAccess)
 	}
+	path, err := irsa.ParseRolePath(o.rolePath)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", rolePathFlag, err)
+	}
+	if err := irsa.CheckBoundary(o.boundary, hubCluster); err != nil {
+		return nil, fmt.Errorf("--%s: %w", boundaryFlag, err)
+	}
 	if o.managedARN == "" {
-		return o.hubRole(hubCluster, provider)
+		return o.hubRole(hubCluster, path, provider)
 	}
 	managed, err := irsa.ParseClusterARN(o.managedARN)
 	if err != nil {
@@ -122,6 +134,7 @@ func (o *iamRoleOptions) role() (*iamRole, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--managed-cluster-arn: %w", err)
 	}
+	identity.HubPath = path
 	subject, err := o.subject(registration.AgentNamespace + "/" + registration.AgentServiceAccount)
 	if err != nil {
 		return nil, err
@@ -133,7 +146,7 @@ func (o *iamRoleOptions) role() (*iamRole, error) {
 	}, nil
 }
 
-func (o *iamRoleOptions) hubRole(hubCluster irsa.Cluster, provider string) (*iamRole, error) {
+func (o *iamRoleOptions) hubRole(hubCluster irsa.Cluster, path irsa.RolePath, provider string) (*iamRole, error) {
 	subject, err := o.subject(hubServiceAccount)
 	if err != nil {
 		return nil, err
@@ -145,7 +158,7 @@ func (o *iamRoleOptions) hubRole(hubCluster irsa.Cluster, provider string) (*iam
 	return &iamRole{
 		Name: irsa.CreatorRole(hubCluster), ARN: irsa.CreatorRoleARN(hubCluster),
 		TrustPolicy:  irsa.WebIdentityTrustPolicy(hubCluster, provider, subject),
-		AccessPolicy: irsa.CreatorPolicy(hubCluster, o.hubAccess == accessEntry, keys...),
+		AccessPolicy: irsa.CreatorPolicy(hubCluster, irsa.HubRoles{Path: path, Boundary: o.boundary, AccessEntries: o.hubAccess == accessEntry, TagKeys: keys}),
 	}, nil
 }
 

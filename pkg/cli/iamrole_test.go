@@ -109,6 +109,19 @@ func TestIAMRole_MaySetTheTagsThatAreConfigured(t *testing.T) {
 	}
 }
 
+// With a path and a boundary, the hub's role makes no others, and the agent's becomes the one with that path.
+func TestIAMRole_MakesRolesAsAPlatformTeamDemands(t *testing.T) {
+	const boundary = "arn:aws:iam::123456789012:policy/limits"
+	out, err := iamRoleOutput(t, "--hub-cluster-arn", hubARN, "--oidc-provider", issuer, "--hub-role-path", "/a/", "--hub-role-permissions-boundary", boundary, "-o", "json")
+	if err != nil || strings.Count(out, `"iam:PermissionsBoundary": "`+boundary+`"`) != 1 || !strings.Contains(out, `"arn:aws:iam::123456789012:role/a/ocm-hub-*"`) {
+		t.Errorf("%v: %s", err, out)
+	}
+	out, err = iamRoleOutput(t, "--hub-cluster-arn", hubARN, "--managed-cluster-arn", managedARN, "--oidc-provider", issuer, "--hub-role-path", "/a/", "-o", "json")
+	if err != nil || !strings.Contains(out, `"Resource": "arn:aws:iam::123456789012:role/a/ocm-hub-`) || !strings.Contains(out, `"roleARN": "arn:aws:iam::210987654321:role/ocm-managed-cluster-`) {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 func TestIAMRole_SaysWhatIsWrong(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
@@ -122,6 +135,8 @@ func TestIAMRole_SaysWhatIsWrong(t *testing.T) {
 		"no account":        {[]string{"--hub-cluster-arn", hubARN, "--oidc-provider", issuer, "--service-account", "x"}, "NAMESPACE/NAME"},
 		"no tag":            {[]string{"--hub-cluster-arn", hubARN, "--oidc-provider", issuer, "--aws-resource-tags", "team"}, "key=value"},
 		"a tag's quote":     {[]string{"--hub-cluster-arn", hubARN, "--oidc-provider", issuer, "--aws-resource-tags", "a'; rm=x"}, "key=value"},
+		"no path":           {[]string{"--hub-cluster-arn", hubARN, "--oidc-provider", issuer, "--hub-role-path", "/a'; rm/"}, "--hub-role-path: "},
+		"no boundary":       {[]string{"--hub-cluster-arn", hubARN, "--oidc-provider", issuer, "--hub-role-permissions-boundary", "limits"}, "--hub-role-permissions-boundary: "},
 		"no access":         {[]string{"--hub-cluster-arn", hubARN, "--oidc-provider", issuer, "--eks-access", "x"}, "--eks-access must be"},
 		"another partition": {[]string{"--hub-cluster-arn", hubARN, "--managed-cluster-arn", "arn:aws-cn:eks:cn-north-1:123456789012:cluster/x", "--oidc-provider", issuer}, "--managed-cluster-arn"},
 	} {
@@ -147,7 +162,7 @@ func TestIAMRole_IsWhatTheDocumentationShows(t *testing.T) {
 		}
 		shown++
 	}
-	if shown != 2 {
+	if shown != 3 {
 		t.Errorf("the documentation shows %d of the commands", shown)
 	}
 }

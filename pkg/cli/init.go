@@ -47,7 +47,11 @@ type initOptions struct {
 	tokenOptions
 	waiting
 	upstream bool
+	// boundary is the ARN of the permissions boundary of the roles that the hub makes.
+	boundary string
 }
+
+const boundaryFlag = "hub-role-permissions-boundary"
 
 func (g *global) newInitCommand() *cobra.Command {
 	o := &initOptions{tokenOptions: tokenOptions{global: g, out: newFormat("text", "json")}}
@@ -69,12 +73,17 @@ kubectl hub init --registration-auth=awsirsa --hub-cluster-arn arn:aws:eks:eu-we
 			"ManagedCluster. hub-agent does not need this. Without the flag, init takes these rights away again. For agents that have joined, hub-controller-manager has --agents-list-csrs.")
 	cmd.Flags().BoolVar(&o.upstream, "agents-list-csrs", false, "The same as --upstream-agents.")
 	_ = cmd.Flags().MarkDeprecated("agents-list-csrs", "use --upstream-agents") // it is there
+	cmd.Flags().StringVar(&o.boundary, boundaryFlag, "", "ARN of the policy that is to be the permissions boundary of the roles that the hub makes for "+
+		"clusters, for "+authAWS+": init prints how the hub comes to run with it. The default is that of the Deployment "+deploy.Manager+".")
 	o.addWait(cmd.Flags(), "the hub serves its API and its controllers run")
 	return cmd
 }
 
 func (o *initOptions) run(ctx context.Context) error {
 	if err := errors.Join(o.validate(), o.validateTimeout()); err != nil {
+		return err
+	}
+	if err := o.validateBoundary(); err != nil {
 		return err
 	}
 	ctx, cancel := o.limit(ctx)
@@ -111,22 +120,55 @@ func (o *initOptions) run(ctx context.Context) error {
 // explainDrivers says how to make hub-controller-manager run with the drivers, unless it does. Its default is certificates.
 func (o *initOptions) explainDrivers(ctx context.Context, h *hub) {
 	m := h.manager(ctx)
-	if m.runs(o.auths, o.hubARN) || m == nil && slices.Equal(o.auths, []string{authCSR}) {
+	rolePath, boundary := o.rolePath, o.boundary
+	if m != nil {
+		rolePath, boundary = cmp.Or(rolePath, m.rolePath), cmp.Or(boundary, m.boundary)
+	}
+	if o.upstream && slices.Contains(o.auths, authAWS) && cmp.Or(rolePath, "/") != "/" {
+		o.warn("Open Cluster Management's agents look for their roles at the path /, so they cannot join by %s a hub that makes them at %s", authAWS, rolePath)
+	}
+	if m.runs(o.auths, o.hubARN, rolePath, boundary) || m == nil && slices.Equal(o.auths, []string{authCSR}) {
 		return
 	}
 	drivers, role := o.auths, ""
 	if m != nil && m.stated { // those that the hub has stay, and the first that handles a cluster has it
 		drivers = slices.Concat(slices.DeleteFunc(slices.Clone(o.auths), func(d string) bool { return slices.Contains(m.drivers, d) }), m.drivers)
 	}
+	var making []string // how roles are made
 	if hub, err := irsa.ParseClusterARN(o.hubARN); err == nil && slices.Contains(drivers, authAWS) {
 		role = irsa.CreatorRoleARN(hub)
+		if cmp.Or(rolePath, "/") != "/" {
+			making = append(making, "--"+rolePathFlag+"="+rolePath)
+		}
+		if boundary != "" {
+			making = append(making, "--"+boundaryFlag+"="+boundary)
+		}
 	}
-	_, _ = fmt.Fprintf(o.ErrOut, "%s has to run with --registration-drivers=%s%s. Beside the folder artifacts of Clusterhub, this "+
+	how := after(" ", command.Printable(strings.Join(making, " ")))
+	_, _ = fmt.Fprintf(o.ErrOut, "%s has to run with --registration-drivers=%s%s%s. Beside the folder artifacts of Clusterhub, this "+
 		"kustomization.yaml does it:\n\n%s\n", deploy.Manager, strings.Join(drivers, ","), after(" --hub-cluster-arn=", o.hubARN),
-		deploy.RegistrationKustomization(drivers, o.hubARN, role))
+		how, deploy.RegistrationKustomization(drivers, o.hubARN, role, making...))
 	if role != "" {
-		_, _ = fmt.Fprintf(o.ErrOut, "kubectl hub iam-role --hub-cluster-arn %s --oidc-provider ISSUER prints how to make that role.\n\n", o.hubARN)
+		_, _ = fmt.Fprintf(o.ErrOut, "kubectl hub iam-role --hub-cluster-arn %s%s --oidc-provider ISSUER prints how to make that role.\n\n", o.hubARN, how)
 	}
+}
+
+// validateBoundary is after validate, which finds the hub's ARN.
+func (o *initOptions) validateBoundary() error {
+	if o.boundary == "" {
+		return nil
+	}
+	if !slices.Contains(o.auths, authAWS) {
+		return fmt.Errorf("--%s is for --registration-auth=%s", boundaryFlag, authAWS)
+	}
+	hub, err := irsa.ParseClusterARN(o.hubARN)
+	if err == nil {
+		err = irsa.CheckBoundary(o.boundary, hub)
+	}
+	if err != nil {
+		return fmt.Errorf("--%s: %w", boundaryFlag, err)
+	}
+	return nil
 }
 
 // upstreams is the name that earlier versions gave to the role of bootstrap tokens and to its binding. It is that of upstream's

@@ -39,6 +39,7 @@ type joinOptions struct {
 	auth        string
 	hubARN      string
 	managedARN  string
+	rolePath    string
 	serverURL   string
 	image       string
 	// labels and detect are the agent's flags of these names.
@@ -71,6 +72,7 @@ kubectl hub join --registration-auth=awsirsa --eks-hub-cluster-arn arn:aws:eks:e
 	addHubARNFlags(fs, &o.hubARN, "ARN of the hub's EKS cluster, for "+authAWS+".")
 	fs.StringVar(&o.managedARN, "managed-cluster-arn", "",
 		"ARN of the managed EKS cluster, for "+authAWS+". The default is the name of the cluster in the kubeconfig.")
+	addRolePathFlag(fs, &o.rolePath, "The default is /.")
 	fs.StringVar(&o.serverURL, "cluster-server-url", "",
 		"https URL of the cluster's API server, for users of the hub. The default is that of the kubeconfig, unless it is an address of "+
 			"this machine.")
@@ -157,8 +159,8 @@ func (o *joinOptions) validateServerURL() error {
 
 func (o *joinOptions) validateARNs() error {
 	if o.auth == authCSR {
-		if o.hubARN != "" || o.managedARN != "" {
-			return fmt.Errorf("--eks-hub-cluster-arn and --managed-cluster-arn are for --registration-auth=%s", authAWS)
+		if o.hubARN != "" || o.managedARN != "" || o.rolePath != "" {
+			return fmt.Errorf("--eks-hub-cluster-arn, --managed-cluster-arn and --%s are for --registration-auth=%s", rolePathFlag, authAWS)
 		}
 		return nil
 	}
@@ -183,6 +185,9 @@ func (o *joinOptions) validateARNs() error {
 	roles, err := irsa.NewIdentity(hubCluster, managed)
 	if err != nil {
 		return fmt.Errorf("--managed-cluster-arn: %w", err)
+	}
+	if roles.HubPath, err = irsa.ParseRolePath(o.rolePath); err != nil {
+		return fmt.Errorf("--%s: %w", rolePathFlag, err)
 	}
 	o.roles = &roles
 	return nil
@@ -272,6 +277,9 @@ func (o *joinOptions) agent() (deploy.Agent, error) {
 	}
 	if o.roles != nil {
 		agent.Args = append(agent.Args, "--hub-cluster-arn="+o.roles.Hub.String(), "--managed-cluster-arn="+o.roles.Managed.String())
+		if o.roles.HubPath != "" {
+			agent.Args = append(agent.Args, "--hub-role-path="+o.roles.HubPath.String())
+		}
 		agent.RoleARN = o.roles.ManagedRoleARN()
 	}
 	return agent, nil

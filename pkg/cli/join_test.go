@@ -149,8 +149,8 @@ func (s *fakeServer) as(path string, into any) {
 func TestJoin_PrintsManifestsAndDeploysNothing(t *testing.T) {
 	_, cluster, config, args := newJoining(t)
 	got := mustRun(t, config, append(args, "-o", "yaml", "--registration-auth", "awsirsa", "--hub-cluster-arn", hubARN, "--managed-cluster-arn", managedARN,
-		"--image", "example.com/agent:1", "--cluster-server-url", "https://c1.example.com")...)
-	says(t, got, "kind: Deployment\n", "image: example.com/agent:1\n", "--managed-cluster-arn="+managedARN, "--cluster-server-url=https://c1.example.com",
+		"--image", "example.com/agent:1", "--cluster-server-url", "https://c1.example.com", "--hub-role-path", "/clusterhub/")...)
+	says(t, got, "kind: Deployment\n", "image: example.com/agent:1\n", "--managed-cluster-arn="+managedARN, "--hub-role-path=/clusterhub/\n", "--cluster-server-url=https://c1.example.com",
 		"eks.amazonaws.com/role-arn: arn:aws:iam::210987654321:role/ocm-managed-cluster-")
 	var kinds []string
 	for _, document := range strings.Split(got, "---\n") {
@@ -219,6 +219,8 @@ func TestJoin_SaysWhatIsWrong(t *testing.T) {
 		"no label":               {change: []string{"--cluster-labels", "a b=x,c=" + strings.Repeat("x", 64)}, want: []string{`--cluster-labels: "a b" is not a label key`, "the value of c"}},
 		"an unknown driver":      {change: []string{"--registration-auth", "grpc"}, want: []string{`must be csr or awsirsa, not "grpc"`}},
 		"ARNs for nothing":       {change: []string{"--hub-cluster-arn", hubARN}, want: []string{"are for --registration-auth=awsirsa"}},
+		"a path for nothing":     {change: []string{"--hub-role-path", "/a/"}, want: []string{"--hub-role-path are for --registration-auth=awsirsa"}},
+		"no path":                {change: append(noAWS, "--managed-cluster-arn", managedARN, "--hub-role-path", "a"), want: []string{`--hub-role-path: "a" is not the path of an IAM role`}},
 		"no ARN of the hub":      {change: []string{"--registration-auth", "awsirsa"}, want: []string{"--eks-hub-cluster-arn must be set"}},
 		"no ARN of the cluster":  {change: noAWS, want: []string{"--managed-cluster-arn must be set"}},
 		"an ARN of a role":       {change: append(noAWS, "--managed-cluster-arn", "arn:aws:iam::123456789012:role/x"), want: []string{"--managed-cluster-arn", `its service is "iam"`}},

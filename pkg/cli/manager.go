@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,6 +25,8 @@ type manager struct {
 	drivers []string
 	stated  bool
 	hubARN  string
+	// rolePath and boundary are those of the roles that it makes.
+	rolePath, boundary string
 }
 
 // manager reads the Deployment. It is nil where there is none, or none that the user may see: a hub can run in other ways.
@@ -41,6 +44,8 @@ func (h *hub) manager(ctx context.Context) *manager {
 		fs.ParseErrorsAllowlist.UnknownFlags = true
 		fs.StringSliceVar(&m.drivers, "registration-drivers", []string{authCSR}, "")
 		fs.StringVar(&m.hubARN, "hub-cluster-arn", "", "")
+		fs.StringVar(&m.rolePath, rolePathFlag, "", "")
+		fs.StringVar(&m.boundary, boundaryFlag, "", "")
 		if fs.Parse(slices.Concat(container.Command, container.Args)) == nil {
 			m.stated = fs.Changed("registration-drivers")
 			return m
@@ -76,8 +81,8 @@ func (m *manager) checkARN(cluster *clusterv1.ManagedCluster) error {
 	return nil
 }
 
-// runs is whether hub-controller-manager runs with drivers.
-func (m *manager) runs(drivers []string, hubARN string) bool {
+// runs is whether hub-controller-manager runs with drivers, and with what roles are made with.
+func (m *manager) runs(drivers []string, hubARN, rolePath, boundary string) bool {
 	return m != nil && !slices.ContainsFunc(drivers, func(d string) bool { return !slices.Contains(m.drivers, d) }) &&
-		(!slices.Contains(drivers, authAWS) || m.hubARN == hubARN)
+		(!slices.Contains(drivers, authAWS) || m.hubARN == hubARN && cmp.Or(m.rolePath, "/") == cmp.Or(rolePath, "/") && m.boundary == boundary)
 }

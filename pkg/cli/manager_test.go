@@ -88,11 +88,14 @@ func TestAccept_LooksAtWhetherTheHubCanRegisterTheCluster(t *testing.T) {
 func TestInit_SaysHowTheHubComesToRegisterLikeThat(t *testing.T) {
 	const role = `"arn:aws:iam::123456789012:role/hub_managed-cluster-identity-creator"`
 	aws, either := []string{"--registration-auth=awsirsa", "--hub-cluster-arn=" + hubARN}, []string{"--registration-auth=csr,awsirsa", "--hub-cluster-arn=" + hubARN}
+	demanded := []string{"--hub-role-path=/a/", "--hub-role-permissions-boundary=arn:aws:iam::123456789012:policy/limits"}
 	for name, test := range map[string]struct {
 		args    []string
 		manager *appsv1.Deployment
 		// drivers are what it says that the hub has to run with, nothing if it runs like that.
 		drivers string
+		// roles are the flags by which roles are made that it prints, and joins is what the join command has.
+		roles, joins []string
 	}{
 		"by certificate":                              {},
 		"by certificate, as the hub does":             {manager: runsWith()},
@@ -102,6 +105,13 @@ func TestInit_SaysHowTheHubComesToRegisterLikeThat(t *testing.T) {
 		"by AWS IAM, on a hub with drivers":           {args: aws, manager: runsWith("--registration-drivers=passport,csr"), drivers: "awsirsa,passport,csr"},
 		"by AWS IAM, as the hub does":                 {args: aws, manager: runsWith("--registration-drivers=awsirsa", "--hub-cluster-arn="+hubARN)},
 		"by AWS IAM, on a hub that has another's ARN": {args: aws, manager: runsWith("--registration-drivers=awsirsa", "--hub-cluster-arn="+managedARN), drivers: "awsirsa"},
+		"by AWS IAM, as a platform team demands":      {args: append(aws, demanded...), drivers: "awsirsa", roles: demanded, joins: demanded[:1]},
+		"by AWS IAM, as the hub does, with a path and a boundary": {args: aws, manager: runsWith(append(demanded, "--registration-drivers=awsirsa", "--hub-cluster-arn="+hubARN)...),
+			joins: demanded[:1]},
+		"by AWS IAM, on a hub without a path": {args: append(aws, demanded[0]), manager: runsWith("--registration-drivers=awsirsa", "--hub-cluster-arn="+hubARN),
+			drivers: "awsirsa", roles: demanded[:1], joins: demanded[:1]},
+		"by AWS IAM, on a hub with another boundary": {args: append(aws, demanded[1]), manager: runsWith(demanded[0], "--registration-drivers=awsirsa", "--hub-cluster-arn="+hubARN,
+			"--hub-role-permissions-boundary=arn:aws:iam::aws:policy/Other"), drivers: "awsirsa", roles: demanded, joins: demanded[:1]},
 		"by either":                           {args: either, drivers: "awsirsa,csr"},
 		"by either, on a hub by certificates": {args: either, manager: runsWith("--registration-drivers=csr"), drivers: "awsirsa,csr"},
 	} {
@@ -115,15 +125,37 @@ func TestInit_SaysHowTheHubComesToRegisterLikeThat(t *testing.T) {
 				t.Fatalf("%v: %s", err, stderr)
 			}
 			says(t, stdout, "kubectl hub join")
+			for _, flag := range test.joins {
+				says(t, stdout, strings.Replace(flag, "=", " ", 1))
+			}
+			if len(test.joins) == 0 && strings.Contains(stdout, "--hub-role-path") {
+				t.Errorf("it says %s", stdout)
+			}
 			if test.drivers == "" {
 				return
 			}
 			says(t, stderr, "hub-controller-manager has to run with --registration-drivers="+test.drivers, "kind: Kustomization\n",
 				`value: "--registration-drivers=`+test.drivers+`"}`)
+			for _, flag := range test.roles {
+				says(t, stderr, `value: "`+flag+`"}`)
+			}
+			if len(test.roles) > 0 {
+				says(t, stderr, "kubectl hub iam-role --hub-cluster-arn "+hubARN+" "+strings.Join(test.roles, " ")+" --oidc-provider ISSUER")
+			}
 			if hasRole := strings.Contains(stderr, role) && strings.Contains(stderr, "kubectl hub iam-role --hub-cluster-arn "+hubARN); hasRole != (len(test.args) > 0) {
 				t.Errorf("it says %s", stderr)
 			}
 		})
+	}
+}
+
+func TestInit_WarnsOfAPathThatUpstreamsAgentsDoNotKnow(t *testing.T) {
+	_, config := newPrepared(t)
+	for path, warns := range map[string]bool{"/": false, "/a/": true} {
+		_, stderr, err := run(t, config, "init", "--upstream-agents", "--registration-auth=awsirsa", "--hub-cluster-arn="+hubARN, "--hub-role-path="+path)
+		if err != nil || strings.Contains(stderr, "Open Cluster Management's agents look for their roles at the path /") != warns {
+			t.Errorf("%s: %v: %s", path, err, stderr)
+		}
 	}
 }
 

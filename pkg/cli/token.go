@@ -57,6 +57,7 @@ type tokenOptions struct {
 	out            *format
 	auths          []string
 	hubARN         string
+	rolePath       string
 	server         string
 	ttl            time.Duration
 	bootstrapToken bool
@@ -71,6 +72,7 @@ func (o *tokenOptions) addTo(cmd *cobra.Command) {
 	fs.StringSliceVar(&o.auths, "registration-drivers", o.auths, "The same as --registration-auth.")
 	addHubARNFlags(fs, &o.hubARN,
 		"ARN of the hub's EKS cluster, for "+authAWS+". The default is the name of the cluster in the kubeconfig.")
+	addRolePathFlag(fs, &o.rolePath, "The default is that of the Deployment "+deploy.Manager+", or /.")
 	fs.StringVar(&o.server, "hub-apiserver", "",
 		"https URL by which the clusters reach the hub. The default is that of the kubeconfig.")
 	fs.DurationVar(&o.ttl, "token-ttl", defaultTokenTTL,
@@ -88,6 +90,14 @@ func (o *tokenOptions) addTo(cmd *cobra.Command) {
 func addHubARNFlags(fs *pflag.FlagSet, arn *string, usage string) {
 	fs.StringVar(arn, "hub-cluster-arn", "", usage)
 	fs.StringVar(arn, "eks-hub-cluster-arn", "", "The same as --hub-cluster-arn.")
+}
+
+const rolePathFlag = "hub-role-path"
+
+// addRolePathFlag adds the flag that hub-controller-manager and hub-agent have, too.
+func addRolePathFlag(fs *pflag.FlagSet, path *string, byDefault string) {
+	fs.StringVar(path, rolePathFlag, "", "IAM path of the roles that the hub makes for clusters, as set for "+deploy.Manager+", for "+authAWS+
+		". "+byDefault)
 }
 
 func (o *tokenOptions) validate() error {
@@ -111,7 +121,13 @@ func (o *tokenOptions) validate() error {
 		}
 	}
 	if !slices.Contains(o.auths, authAWS) {
+		if o.rolePath != "" {
+			return fmt.Errorf("--%s is for --registration-auth=%s", rolePathFlag, authAWS)
+		}
 		return nil
+	}
+	if _, err := irsa.ParseRolePath(o.rolePath); err != nil {
+		return fmt.Errorf("--%s: %w", rolePathFlag, err)
 	}
 	if o.hubARN == "" {
 		o.hubARN = o.contextARN()
@@ -236,7 +252,10 @@ func (o *tokenOptions) newJoining(ctx context.Context, h *hub) (*joining, error)
 	if isLoopback(j.Server) {
 		o.warn("%s is this machine: clusters on other machines need another address of the hub (--hub-apiserver)", j.Server)
 	}
-	var err error
+	path, err := o.pathOf(ctx, h)
+	if err != nil {
+		return nil, err
+	}
 	if o.bootstrapToken {
 		j.Token, j.Expires, err = o.newBootstrapToken(ctx, h)
 	} else {
@@ -245,11 +264,27 @@ func (o *tokenOptions) newJoining(ctx context.Context, h *hub) (*joining, error)
 	if err != nil {
 		return nil, err
 	}
-	j.Command = o.joinCommand(j, o.auths[0])
+	j.Command = o.joinCommand(j, o.auths[0], path)
 	if len(o.auths) > 1 {
-		j.Command, j.ByAWS = o.joinCommand(j, authCSR), o.joinCommand(j, authAWS)
+		j.Command, j.ByAWS = o.joinCommand(j, authCSR, path), o.joinCommand(j, authAWS, path)
 	}
 	return j, nil
+}
+
+// pathOf is where agents have to look for the roles of the hub: what the user says or, if nothing, what the hub runs with.
+func (o *tokenOptions) pathOf(ctx context.Context, h *hub) (irsa.RolePath, error) {
+	if o.rolePath != "" || !slices.Contains(o.auths, authAWS) {
+		return irsa.ParseRolePath(o.rolePath)
+	}
+	m := h.manager(ctx)
+	if m == nil {
+		return "", nil
+	}
+	path, err := irsa.ParseRolePath(m.rolePath)
+	if err != nil {
+		return "", fmt.Errorf("%s runs with a wrong --%s: %w", deploy.Manager, rolePathFlag, err)
+	}
+	return path, nil
 }
 
 func (g *global) warn(format string, args ...any) {
@@ -266,13 +301,16 @@ func isLoopback(server string) bool {
 }
 
 // joinCommand has the certificate authority in it, so that join never sends the token to a server that it does not trust.
-func (o *tokenOptions) joinCommand(j *joining, auth string) string {
+func (o *tokenOptions) joinCommand(j *joining, auth string, path irsa.RolePath) string {
 	args := []string{"kubectl hub join", "--hub-token", j.Token, "--hub-apiserver", j.Server}
 	if j.CA != "" {
 		args = append(args, "--ca-data", j.CA)
 	}
 	if auth == authAWS {
 		args = append(args, "--registration-auth", authAWS, "--eks-hub-cluster-arn", o.hubARN)
+		if path != "" {
+			args = append(args, "--"+rolePathFlag, path.String())
+		}
 	}
 	return strings.Join(append(args, "--wait", "--cluster-name", "<cluster_name>"), " ")
 }

@@ -77,6 +77,8 @@ func TestGetToken_PrintsTheJoinCommand(t *testing.T) {
 			command: " --registration-auth awsirsa --eks-hub-cluster-arn " + hubARN + " --wait --cluster-name <cluster_name>", warn: loopback},
 		"by either": {args: "--registration-drivers csr,awsirsa,csr --eks-hub-cluster-arn " + hubARN, command: command + " --wait --cluster-name <cluster_name>", warn: loopback,
 			byAWS: command + " --registration-auth awsirsa --eks-hub-cluster-arn " + hubARN + " --wait --cluster-name <cluster_name>"},
+		"by AWS IAM, with a path": {args: "--registration-auth awsirsa --hub-role-path /a/b/ --hub-cluster-arn " + hubARN, warn: loopback,
+			command: " --eks-hub-cluster-arn " + hubARN + " --hub-role-path /a/b/ --wait --cluster-name <cluster_name>"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "command")

@@ -15,12 +15,13 @@ const (
 )
 
 // RegistrationKustomization is a kustomization, beside the folder artifacts of this repository, of a hub with these registration
-// drivers. A hub on EKS has an ARN and acts as a role.
-func RegistrationKustomization(drivers []string, hubARN, roleARN string) string {
+// drivers. A hub on EKS has an ARN and acts as a role, and may have more flags.
+func RegistrationKustomization(drivers []string, hubARN, roleARN string, more ...string) string {
 	flags := []string{"--registration-drivers=" + strings.Join(drivers, ",")}
 	if hubARN != "" {
 		flags = append(flags, "--hub-cluster-arn="+hubARN)
 	}
+	flags = append(flags, more...)
 	var b strings.Builder
 	b.WriteString(`apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization

@@ -17,14 +17,17 @@ func TestRegistrationKustomization_Builds(t *testing.T) {
 	for name, test := range map[string]struct {
 		drivers      []string
 		hubARN, role string
+		more         []string
 		want         []string
 	}{
 		"by certificate": {drivers: []string{"csr"}, want: []string{"--registration-drivers=csr"}},
-		"by either":      {[]string{"awsirsa", "csr"}, hub, role, []string{"--registration-drivers=awsirsa,csr", "--hub-cluster-arn=" + hub}},
+		"with a path": {[]string{"awsirsa"}, hub, role, []string{"--hub-role-path=/a/"},
+			[]string{"--registration-drivers=awsirsa", "--hub-cluster-arn=" + hub, "--hub-role-path=/a/"}},
+		"by either": {[]string{"awsirsa", "csr"}, hub, role, nil, []string{"--registration-drivers=awsirsa,csr", "--hub-cluster-arn=" + hub}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			annotated := 0
-			for _, o := range kustomizedFile(t, "user/artifacts", []byte(RegistrationKustomization(test.drivers, test.hubARN, test.role))) {
+			for _, o := range kustomizedFile(t, "user/artifacts", []byte(RegistrationKustomization(test.drivers, test.hubARN, test.role, test.more...))) {
 				if o.GetAnnotations()["eks.amazonaws.com/role-arn"] == test.role && test.role != "" {
 					annotated++
 				}
@@ -34,7 +37,7 @@ func TestRegistrationKustomization_Builds(t *testing.T) {
 				}
 				args, _, _ := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
 				added := slices.DeleteFunc(args, func(arg string) bool {
-					return !strings.HasPrefix(arg, "--registration-drivers") && !strings.HasPrefix(arg, "--hub-cluster-arn")
+					return !strings.HasPrefix(arg, "--registration-drivers") && !strings.HasPrefix(arg, "--hub-cluster-arn") && !strings.HasPrefix(arg, "--hub-role")
 				})
 				if isManager := o.GetName() == Manager && o.GetNamespace() == ManagerNamespace; isManager != slices.Equal(added, test.want) || !isManager && len(added) > 0 {
 					t.Errorf("%s has the flags %q", o.GetName(), added)

@@ -86,8 +86,8 @@ func (c Cluster) String() string {
 	return "arn:" + c.Partition + ":eks:" + c.Region + ":" + c.Account + ":cluster/" + c.Name
 }
 
-func (c Cluster) roleARN(role string) string {
-	return "arn:" + c.Partition + ":iam::" + c.Account + ":role/" + role
+func (c Cluster) roleARN(path RolePath, role string) string {
+	return "arn:" + c.Partition + ":iam::" + c.Account + ":role" + path.String() + role
 }
 
 // quote keeps what a stranger wrote to one line of a message.

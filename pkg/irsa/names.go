@@ -56,9 +56,11 @@ func Suffix(hubAccount, hubCluster, managedAccount, managedCluster string) (suff
 type Identity struct {
 	Hub     Cluster
 	Managed Cluster
+	// HubPath is the path of HubRole. The name of a role is unique in its account whatever the path is.
+	HubPath RolePath
 }
 
-// NewIdentity relates a managed cluster to a hub.
+// NewIdentity relates a managed cluster to a hub, whose roles have no path.
 func NewIdentity(hub, managed Cluster) (Identity, error) {
 	if hub.Partition != managed.Partition {
 		return Identity{}, fmt.Errorf("the cluster is in the AWS partition %s and the hub in %s: IAM allows no trust in another partition",
@@ -76,13 +78,16 @@ func (i Identity) Suffix() string {
 func (i Identity) HubRole() string { return hubRolePrefix + i.Suffix() }
 
 // HubRoleARN is the ARN of HubRole.
-func (i Identity) HubRoleARN() string { return i.Hub.roleARN(i.HubRole()) }
+func (i Identity) HubRoleARN() string { return i.Hub.roleARN(i.HubPath, i.HubRole()) }
+
+// MappedRoleARN is the ARN of HubRole as aws-auth has it: without its path, as STS tells of a session without the path of its role.
+func (i Identity) MappedRoleARN() string { return i.Hub.roleARN("", i.HubRole()) }
 
 // ManagedRole names the role of the agent in its own account.
 func (i Identity) ManagedRole() string { return managedRolePrefix + i.Suffix() }
 
-// ManagedRoleARN is the ARN of ManagedRole.
-func (i Identity) ManagedRoleARN() string { return i.Managed.roleARN(i.ManagedRole()) }
+// ManagedRoleARN is the ARN of ManagedRole, which has no path.
+func (i Identity) ManagedRoleARN() string { return i.Managed.roleARN("", i.ManagedRole()) }
 
 // Tags are on HubRole and on ManagedRole. The trust policy of HubRole looks for those of ManagedRole.
 func (i Identity) Tags() map[string]string {
@@ -107,4 +112,4 @@ func CreatorRole(hub Cluster) string {
 }
 
 // CreatorRoleARN is the ARN of CreatorRole.
-func CreatorRoleARN(hub Cluster) string { return hub.roleARN(CreatorRole(hub)) }
+func CreatorRoleARN(hub Cluster) string { return hub.roleARN("", CreatorRole(hub)) }

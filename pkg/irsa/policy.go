@@ -125,38 +125,63 @@ func WebIdentityTrustPolicy(cluster Cluster, provider string, subjects ...string
 
 // CreatorPolicy is what CreatorRole may do: exactly what the hub's controller calls. Of the specification's list it leaves
 // out what makes and changes managed policies, the listing of roles, and iam:PassRole. With access entries it may make those
-// of HubRoles, and no others; without, the hub edits aws-auth and calls no EKS. The tag keys are those besides the hub's own.
-func CreatorPolicy(hub Cluster, accessEntries bool, tagKeys ...string) Policy {
-	hubRoles := hub.roleARN(hubRolePrefix + "*")
-	p := newPolicy(Statement{
-		Effect: allow,
-		Action: Values{
-			"iam:CreateRole",
-			"iam:DeleteRole",
-			"iam:GetRole",
-			"iam:TagRole",
-			"iam:UpdateAssumeRolePolicy",
-			"iam:PutRolePolicy",
-			"iam:GetRolePolicy",
-			"iam:ListRolePolicies",
-			"iam:DeleteRolePolicy",
-			"iam:ListAttachedRolePolicies",
-			"iam:DetachRolePolicy",
-		},
-		Resource: Values{hubRoles},
-	})
-	if !accessEntries {
-		return p
+// of HubRoles, and no others; without, the hub edits aws-auth and calls no EKS. With a boundary it may make only roles that have it, and give
+// rights to no others.
+func CreatorPolicy(hub Cluster, roles HubRoles) Policy {
+	p := newPolicy(roles.iamStatements(hub)...)
+	if roles.AccessEntries {
+		p.Statement = append(p.Statement, roles.eksStatements(hub)...)
 	}
-	entries := "arn:" + hub.Partition + ":eks:" + hub.Region + ":" + hub.Account + ":access-entry/" + hub.Name +
-		"/role/" + hub.Account + "/" + hubRolePrefix + "*"
-	p.Statement = append(p.Statement, Statement{
+	return p
+}
+
+func (r HubRoles) iamStatements(hub Cluster) []Statement {
+	all := hub.roleARN(r.Path, hubRolePrefix+"*")
+	bounded := Values{"iam:CreateRole", "iam:PutRolePolicy"}
+	free := Values{
+		"iam:DeleteRole",
+		"iam:GetRole",
+		"iam:TagRole",
+		"iam:UpdateAssumeRolePolicy",
+		"iam:GetRolePolicy",
+		"iam:ListRolePolicies",
+		"iam:DeleteRolePolicy",
+		"iam:ListAttachedRolePolicies",
+		"iam:DetachRolePolicy",
+	}
+	var statements []Statement
+	if r.Boundary == "" {
+		statements = []Statement{{Effect: allow, Action: append(bounded, free...), Resource: Values{all}}}
+	} else {
+		statements = []Statement{{
+			Effect: allow, Action: append(bounded, "iam:PutRolePermissionsBoundary"), Resource: Values{all},
+			// Of CreateRole and PutRolePermissionsBoundary it is the boundary that the role gets, of PutRolePolicy the one that it has.
+			Condition: map[string]map[string]Values{"StringEquals": {"iam:PermissionsBoundary": {r.Boundary}}},
+		}, {Effect: allow, Action: free, Resource: Values{all}}}
+	}
+	if r.Path != "" {
+		// Of a role that is not there IAM knows no path. The hub has to be told that there is none.
+		statements = append(statements, Statement{Effect: allow, Action: Values{"iam:GetRole"}, Resource: Values{hub.roleARN("", hubRolePrefix+"*")}})
+	}
+	return statements
+}
+
+func (r HubRoles) eksStatements(hub Cluster) []Statement {
+	entriesOf := func(path RolePath) string {
+		return "arn:" + hub.Partition + ":eks:" + hub.Region + ":" + hub.Account + ":access-entry/" + hub.Name +
+			"/role/" + hub.Account + path.String() + hubRolePrefix + "*"
+	}
+	entries := Values{entriesOf("")}
+	if r.Path != "" { // whether the ARN of an entry has the path of its role, AWS does not say
+		entries = append(entries, entriesOf(r.Path))
+	}
+	return []Statement{{
 		Effect:   allow,
 		Action:   Values{"eks:CreateAccessEntry"},
 		Resource: Values{hub.String()},
 		// An entry of any principal would be enough to become an admin of the hub.
-		Condition: map[string]map[string]Values{"ArnLike": {"eks:principalArn": {hubRoles}}},
-	}, Statement{
+		Condition: map[string]map[string]Values{"ArnLike": {"eks:principalArn": {hub.roleARN(r.Path, hubRolePrefix+"*")}}},
+	}, {
 		Effect: allow,
 		Action: Values{
 			"eks:DescribeAccessEntry",
@@ -165,14 +190,13 @@ func CreatorPolicy(hub Cluster, accessEntries bool, tagKeys ...string) Policy {
 			"eks:ListAssociatedAccessPolicies",
 			"eks:DisassociateAccessPolicy",
 		},
-		Resource: Values{entries},
-	}, Statement{
+		Resource: entries,
+	}, {
 		Effect: allow,
 		Action: Values{"eks:TagResource"},
 		// On which of them EKS asks for this when an entry is made with tags, AWS does not say. The hub's cluster gets no tags
 		// by which others give rights.
-		Resource:  Values{hub.String(), entries},
-		Condition: map[string]map[string]Values{"ForAllValues:StringEquals": {"aws:TagKeys": append(ownTagKeys(), tagKeys...)}},
-	})
-	return p
+		Resource:  append(Values{hub.String()}, entries...),
+		Condition: map[string]map[string]Values{"ForAllValues:StringEquals": {"aws:TagKeys": append(ownTagKeys(), r.TagKeys...)}},
+	}}
 }

@@ -119,7 +119,7 @@ func TestPolicies_NameTheirPartition(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range []Policy{i.HubTrustPolicy(), i.HubAccessPolicy(), i.ManagedAccessPolicy(),
-		WebIdentityTrustPolicy(i.Hub, "oidc", "system:serviceaccount:a:b"), CreatorPolicy(i.Hub, true)} {
+		WebIdentityTrustPolicy(i.Hub, "oidc", "system:serviceaccount:a:b"), CreatorPolicy(i.Hub, HubRoles{AccessEntries: true})} {
 		if strings.Contains(p.JSON(), "arn:aws:") || !strings.Contains(p.JSON(), "arn:aws-cn:") {
 			t.Error(p.JSON())
 		}
@@ -135,7 +135,7 @@ func TestCreatorPolicy_AllowsNoMoreThanIsCalled(t *testing.T) {
 		"eks:CreateAccessEntry", "eks:DescribeAccessEntry", "eks:UpdateAccessEntry", "eks:DeleteAccessEntry",
 		"eks:ListAssociatedAccessPolicies", "eks:DisassociateAccessPolicy", "eks:TagResource"}
 	var got []string
-	for _, s := range CreatorPolicy(hub, true).Statement {
+	for _, s := range CreatorPolicy(hub, HubRoles{AccessEntries: true}).Statement {
 		got = append(got, s.Action...)
 		for _, resource := range s.Resource {
 			if resource != hub.String() && !strings.Contains(resource, "/ocm-hub-*") {
@@ -153,7 +153,7 @@ func TestCreatorPolicy_AllowsNoMoreThanIsCalled(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if strings.Contains(CreatorPolicy(hub, false).JSON(), "eks") {
+	if strings.Contains(CreatorPolicy(hub, HubRoles{}).JSON(), "eks") {
 		t.Error("aws-auth needs no right on EKS")
 	}
 }

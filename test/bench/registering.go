@@ -71,7 +71,7 @@ func (r *registering) startAWS() (err error) {
 		return err
 	}
 	// With the rights that the documentation asks for, and no others.
-	user, err := hub.AddUser("hub-controller-manager", irsa.CreatorPolicy(r.eks, true).JSON())
+	user, err := hub.AddUser("hub-controller-manager", irsa.CreatorPolicy(r.eks, irsa.HubRoles{AccessEntries: true}).JSON())
 	if err != nil {
 		return err
 	}

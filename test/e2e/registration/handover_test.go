@@ -61,7 +61,7 @@ func newRelay(t *testing.T) *relay {
 	account := harness.Must(r.aws.AddAccount("111111111111", "us-west-2"))(t)
 	r.members = harness.Must(r.aws.AddAccount("222222222222", "us-west-2"))(t)
 	r.self = harness.Must(irsa.ParseClusterARN(account.AddCluster(fakeaws.Cluster{Name: "hub"})))(t)
-	user := harness.Must(account.AddUser("creator", irsa.CreatorPolicy(r.self, true).JSON()))(t)
+	user := harness.Must(account.AddUser("creator", irsa.CreatorPolicy(r.self, irsa.HubRoles{AccessEntries: true}).JSON()))(t)
 	env := r.aws.Env()
 	env["AWS_REGION"], env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"] = "us-west-2", user.AccessKeyID, user.SecretAccessKey
 	for name, value := range env {

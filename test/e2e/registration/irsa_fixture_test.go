@@ -94,7 +94,7 @@ func newEKS(t *testing.T, change ...func(*localhub.Config)) *eks {
 	e.addRole(t, e.account, fakeaws.Role{
 		Name:     roleName(e.creator),
 		Trust:    irsa.WebIdentityTrustPolicy(e.self, provider, "system:serviceaccount:clusterhub-system:hub-controller-manager").JSON(),
-		Policies: map[string]string{"creator": irsa.CreatorPolicy(e.self, false).JSON()},
+		Policies: map[string]string{"creator": irsa.CreatorPolicy(e.self, irsa.HubRoles{}).JSON()},
 	})
 	writeToken(t, e.Hub, "clusterhub-system", "hub-controller-manager", token)
 	awsAuth := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "aws-auth"}, Data: map[string]string{"mapRoles": nodesOnly}}

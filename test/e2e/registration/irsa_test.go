@@ -316,7 +316,7 @@ func (m *eksManaged) hasNothingInAWS(t *testing.T) {
 func (e *eks) byAccessEntries(t *testing.T) {
 	admin := iam.NewFromConfig(e.account.Config(e.account.Root()))
 	harness.Must(admin.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: aws.String(roleName(e.creator)), PolicyName: aws.String("creator"),
-		PolicyDocument: aws.String(irsa.CreatorPolicy(e.self, true).JSON())}))(t)
+		PolicyDocument: aws.String(irsa.CreatorPolicy(e.self, irsa.HubRoles{AccessEntries: true}).JSON())}))(t)
 	config := e.config
 	config.WithoutHubControllerManager = false
 	config.HubControllerManagerArgs = append(slices.Clone(config.HubControllerManagerArgs), "--eks-access=access-entry")

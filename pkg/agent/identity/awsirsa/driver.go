@@ -35,6 +35,8 @@ const (
 type Driver struct {
 	// HubARN and ManagedARN are the ARNs of the EKS clusters of the hub and of the agent.
 	HubARN, ManagedARN string
+	// HubRolePath is the IAM path of the roles that the hub makes; none is "/".
+	HubRolePath string
 	// TokenCommand is by which command the kubeconfig in the secret gets tokens: hub-agent or aws.
 	TokenCommand string
 }
@@ -55,6 +57,8 @@ func (d *Driver) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&d.HubARN, "hub-cluster-arn", d.HubARN, "ARN of the hub's EKS cluster, for "+Name+".")
 	fs.StringVar(&d.HubARN, "eks-hub-cluster-arn", d.HubARN, "The same as --hub-cluster-arn.")
 	fs.StringVar(&d.ManagedARN, "managed-cluster-arn", d.ManagedARN, "ARN of the managed EKS cluster, for "+Name+".")
+	fs.StringVar(&d.HubRolePath, "hub-role-path", d.HubRolePath,
+		"IAM path of the roles that the hub makes, as set for hub-controller-manager, for "+Name+". The default is /.")
 	fs.StringVar(&d.TokenCommand, "eks-token-command", d.TokenCommand,
 		"Command by which the kubeconfig in the secret gets tokens, for "+Name+": "+tokenCommandOwn+" (hub-agent "+
 			"eks-token) or "+tokenCommandAWS+" (aws eks get-token).")
@@ -115,6 +119,9 @@ func (d *Driver) roles() (irsa.Identity, error) {
 	roles, err := irsa.NewIdentity(hub, managed)
 	if err != nil {
 		return irsa.Identity{}, fmt.Errorf("--managed-cluster-arn: %w", err)
+	}
+	if roles.HubPath, err = irsa.ParseRolePath(d.HubRolePath); err != nil {
+		return irsa.Identity{}, fmt.Errorf("--hub-role-path: %w", err)
 	}
 	return roles, nil
 }

@@ -39,6 +39,19 @@ func TestAWS_TheKubeconfigGetsItsTokensByAPlugin(t *testing.T) {
 	}
 }
 
+func TestAWS_TheRoleMayHaveAPath(t *testing.T) {
+	with := strings.Replace(hubRole, ":role/", ":role/platform/clusterhub/", 1)
+	for path, want := range map[string]string{"": hubRole, "/": hubRole, "/platform/clusterhub/": with} {
+		own, err := (&Driver{HubARN: hubARN, ManagedARN: managedARN, HubRolePath: path, TokenCommand: tokenCommandOwn}).New(identity.Agent{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if args := own.User().Exec.Args; args[len(args)-1] != want || own.(*role).tokens.RoleARN != want {
+			t.Errorf("%q: the role is %s in the kubeconfig and %s for the agent, want %s", path, args[len(args)-1], own.(*role).tokens.RoleARN, want)
+		}
+	}
+}
+
 func TestAWS_TheTokensOfAKubeconfigNeedNoCommand(t *testing.T) {
 	kubeconfigOf := func(args ...string) []byte {
 		made, err := hub.Kubeconfig(agenttest.BootstrapKubeconfig(), "c1", &clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{

@@ -36,6 +36,8 @@ type awsFixture struct {
 	access       awsirsa.Access
 	sdk          aws.Config
 	kube         *kubefake.Clientset
+	// path is that of new roles.
+	path string
 	// patterns are those of ARNs that are approved without an admin.
 	patterns []string
 }
@@ -60,7 +62,7 @@ func newAWSFixture(t *testing.T, access awsirsa.Access, clusters ...string) *aws
 	creator := must(f.hub.AddRole(fakeaws.Role{
 		Name:     irsa.CreatorRole(f.hubCluster),
 		Trust:    irsa.WebIdentityTrustPolicy(f.hubCluster, issuer.Provider, podSubject).JSON(),
-		Policies: map[string]string{"creator": irsa.CreatorPolicy(f.hubCluster, access == awsirsa.AccessEntry).JSON()},
+		Policies: map[string]string{"creator": irsa.CreatorPolicy(f.hubCluster, irsa.HubRoles{AccessEntries: access == awsirsa.AccessEntry}).JSON()},
 	}))(t)
 	for key, value := range must(issuer.PodEnv(t.TempDir(), creator, podSubject))(t) {
 		t.Setenv(key, value)
@@ -94,7 +96,7 @@ func (f *awsFixture) driver() driver.Driver {
 	f.Helper()
 	return must(awsirsa.New(awsirsa.Config{
 		HubClusterARN: f.hubCluster.String(), AWS: f.sdk, Access: f.access,
-		Kube: f.kube, CheckInterval: time.Hour, Clock: f.clock, ApprovedARNPatterns: f.patterns,
+		Kube: f.kube, CheckInterval: time.Hour, Clock: f.clock, ApprovedARNPatterns: f.patterns, RolePath: f.path,
 	}))(f.T)
 }
 

@@ -119,7 +119,7 @@ var lives = map[string]struct {
 func accessedOtherwise(f *awsFixture) {
 	f.Helper()
 	if err := f.hub.ChangeRole(irsa.CreatorRole(f.hubCluster), func(r *fakeaws.Role) {
-		r.Policies["creator"] = irsa.CreatorPolicy(f.hubCluster, true).JSON()
+		r.Policies["creator"] = irsa.CreatorPolicy(f.hubCluster, irsa.HubRoles{AccessEntries: true}).JSON()
 	}); err != nil {
 		f.Fatal(err)
 	}

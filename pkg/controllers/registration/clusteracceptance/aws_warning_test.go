@@ -69,3 +69,21 @@ func TestWarning_OfWhatOthersHaveGiven(t *testing.T) {
 		t.Errorf("condition %q", got)
 	}
 }
+
+// A hub whose roles get another path leaves those that there are alone, and says so.
+func TestWarning_OfARoleThatKeepsItsPath(t *testing.T) {
+	f := newAWSFixture(t, awsirsa.AccessEntry, "c1")
+	f.settle("c1")
+	f.path = "/clusterhub/"
+	f.restart()
+	f.look("c1")
+	f.nextCheck("c1")
+	if diff := cmp.Diff(f.granted("c1"), f.inAWS()); diff != "" {
+		t.Errorf("in AWS (-want +got):\n%s", diff)
+	}
+	const want = accepted + ". Its IAM role keeps the path / that it was made with, and new ones get /clusterhub/: to give it that, deny the cluster"
+	if got := f.accepted("c1"); !strings.HasPrefix(got, want) {
+		t.Errorf("condition %q, want %q", got, want)
+	}
+	f.mustTell("Warning ManagedClusterRegistrationChanged Accepted by hub cluster admin. Its IAM role keeps the path / ")
+}

@@ -35,13 +35,13 @@ var errNoAWSAuth = driver.Terminal(fmt.Errorf("the ConfigMap %[1]s/%[2]s is not 
 
 // ensureMapping lets the role in by aws-auth.
 func (d *Driver) ensureMapping(ctx context.Context, g grant) error {
-	return d.awsAuth.edit(ctx, errNoAWSAuth, func(m *mapRolesDocument) error { return m.set(g.HubRoleARN(), g.cluster) })
+	return d.awsAuth.edit(ctx, errNoAWSAuth, func(m *mapRolesDocument) error { return m.set(g.MappedRoleARN(), g.cluster) })
 }
 
 // removeMapping keeps a role out. If the role is ours, an entry that names no cluster is ours too.
 func (d *Driver) removeMapping(ctx context.Context, g grant, mine bool) error {
 	return d.awsAuth.edit(ctx, nil, func(m *mapRolesDocument) error {
-		m.drop(g.HubRoleARN(), g.cluster, mine)
+		m.drop(g.MappedRoleARN(), g.cluster, mine)
 		return nil
 	})
 }

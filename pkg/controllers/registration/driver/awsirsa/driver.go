@@ -65,6 +65,10 @@ type Config struct {
 	Kube kubernetes.Interface
 	// Tags are put on roles and access entries besides the driver's own.
 	Tags map[string]string
+	// RolePath is the IAM path that new roles get; a role keeps the one that it was made with. None is "/".
+	RolePath string
+	// PermissionsBoundary is the ARN of the policy that each role has as its permissions boundary. Without one, roles keep what they have.
+	PermissionsBoundary string
 	// ApprovedARNPatterns are regular expressions; a cluster whose whole ARN one of them matches, and whose name follows from
 	// that, is accepted without an admin, see irsa.Patterns. None approves nothing.
 	ApprovedARNPatterns []string
@@ -78,6 +82,8 @@ type Config struct {
 type Driver struct {
 	hub      irsa.Cluster
 	access   Access
+	path     irsa.RolePath
+	boundary string
 	tags     map[string]string
 	patterns irsa.Patterns
 	interval time.Duration
@@ -110,6 +116,13 @@ func New(c Config) (*Driver, error) {
 	if err := validateTags(c.Tags); err != nil {
 		return nil, err
 	}
+	path, err := irsa.ParseRolePath(c.RolePath)
+	if err != nil {
+		return nil, fmt.Errorf("the path of roles: %w", err)
+	}
+	if err := irsa.CheckBoundary(c.PermissionsBoundary, hub); err != nil {
+		return nil, fmt.Errorf("the permissions boundary: %w", err)
+	}
 	switch c.Access {
 	case "":
 		c.Access = AccessEntry
@@ -128,7 +141,8 @@ func New(c Config) (*Driver, error) {
 		c.Clock = clock.RealClock{}
 	}
 	d := &Driver{
-		hub: hub, access: c.Access, tags: c.Tags, patterns: patterns, interval: c.CheckInterval, settle: newSettling(c.Clock),
+		hub: hub, access: c.Access, path: path, boundary: c.PermissionsBoundary, tags: c.Tags, patterns: patterns,
+		interval: c.CheckInterval, settle: newSettling(c.Clock),
 	}
 	if c.Kube != nil {
 		d.awsAuth = &awsAuth{kube: c.Kube}
@@ -183,7 +197,9 @@ type record struct {
 	HubClusterARN     string `json:"hubClusterARN"`
 	ManagedClusterARN string `json:"managedClusterARN"`
 	RoleName          string `json:"roleName"`
-	Access            Access `json:"access"`
+	// RolePath is the path that the role is made with, and keeps. None is "/".
+	RolePath irsa.RolePath `json:"rolePath,omitempty"`
+	Access   Access        `json:"access"`
 	// Former is how the role was let in before it moved, while something of that may be left.
 	Former Access `json:"former,omitempty"`
 }
@@ -198,6 +214,7 @@ func (d *Driver) Plan(cluster *clusterv1.ManagedCluster) (driver.Record, error) 
 		HubClusterARN:     identity.Hub.String(),
 		ManagedClusterARN: identity.Managed.String(),
 		RoleName:          identity.HubRole(),
+		RolePath:          identity.HubPath,
 		Access:            d.access,
 	})
 	return driver.Record(text), err
@@ -230,6 +247,7 @@ func (d *Driver) identity(cluster *clusterv1.ManagedCluster) (irsa.Identity, err
 	if err != nil {
 		return irsa.Identity{}, err
 	}
+	identity.HubPath = d.path
 	said := cluster.Annotations[registration.AnnotationRoleSuffix]
 	if said != "" && said != identity.Suffix() {
 		return irsa.Identity{}, fmt.Errorf("the agent and the hub disagree about the hub's ARN: this hub is %s, "+
@@ -269,6 +287,9 @@ func (d *Driver) read(cluster string, rec driver.Record) (grant, error) {
 	if r.RoleName != identity.HubRole() {
 		return refuse(fmt.Sprintf("it names the role %q instead of %s", r.RoleName, identity.HubRole()))
 	}
+	if identity.HubPath, err = irsa.ParseRolePath(string(r.RolePath)); err != nil {
+		return refuse(err.Error())
+	}
 	for _, access := range []Access{r.Access, r.Former} {
 		if access != AccessEntry && access != AWSAuth && (access != "" || r.Access == "") {
 			return refuse(fmt.Sprintf("access by %q is not known", access))
@@ -306,6 +327,10 @@ func (d *Driver) Grant(ctx context.Context, cluster string, rec driver.Record) e
 		return err
 	}
 	d.settle.granted(g)
+	if g.HubPath != d.path {
+		g.note(fmt.Sprintf("Its IAM role keeps the path %s that it was made with, and new ones get %s: to give it that, deny the cluster, wait until "+
+			"it is denied, accept it again, and let its agent join again with --hub-role-path=%[2]s", g.HubPath, d.path))
+	}
 	return g.warning()
 }
 

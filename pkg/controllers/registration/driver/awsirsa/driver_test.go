@@ -222,6 +222,7 @@ func TestRecord_OfAnotherHubOrFormIsRefused(t *testing.T) {
 		"no JSON":      "{",
 		"another hub":  strings.ReplaceAll(good, "hub-cluster1", "hub-cluster2"),
 		"a bad ARN":    strings.ReplaceAll(good, arn1, "arn"),
+		"a bad path":   strings.ReplaceAll(good, `"access"`, `"rolePath":"x","access"`),
 		"another role": strings.ReplaceAll(good, role1, "ocm-hub-"+irsa.Suffix("1", "2", "3", "4")),
 		"any role":     strings.ReplaceAll(good, role1, "admin"),
 		"no access":    strings.ReplaceAll(good, "access-entry", ""),

@@ -41,16 +41,26 @@ type world struct {
 	kube         *fake.Clientset
 	clock        *fakeClock
 	config       aws.Config // of the driver
+	roles        irsa.HubRoles
 	*Driver
 }
 
 // newWorld makes it. The driver's role may do what the policy says, and nothing else.
 func newWorld(t *testing.T, region string, access Access, policy func(irsa.Policy) irsa.Policy) *world {
 	t.Helper()
+	return newWorldOf(t, region, irsa.HubRoles{AccessEntries: access == AccessEntry}, policy)
+}
+
+// boundaryPolicy names the policy that roles have for a boundary, in the hub's account.
+const boundaryPolicy = "platform/limits"
+
+// newWorldOf makes one whose hub makes roles so.
+func newWorldOf(t *testing.T, region string, roles irsa.HubRoles, policy func(irsa.Policy) irsa.Policy) *world {
+	t.Helper()
 	server := must(fakeaws.Start(1))(t)
 	t.Cleanup(server.Close)
 	w := &world{
-		T: t, Server: server, hub: must(server.AddAccount(hubAccount, region))(t),
+		T: t, Server: server, roles: roles, hub: must(server.AddAccount(hubAccount, region))(t),
 		managed: must(server.AddAccount(managedAccount, region))(t),
 		kube:    fake.NewClientset(newAWSAuth(nodes)),
 		clock:   &fakeClock{clocktesting.NewFakePassiveClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))},
@@ -58,7 +68,9 @@ func newWorld(t *testing.T, region string, access Access, policy func(irsa.Polic
 	w.cluster = must(irsa.ParseClusterARN(w.hub.AddCluster(fakeaws.Cluster{Name: "hub-cluster1"})))(t)
 	w.agents = must(w.managed.AddIssuer("oidc.eks." + region + ".amazonaws.com/id/MANAGED"))(t)
 	issuer := must(w.hub.AddIssuer("oidc.eks." + region + ".amazonaws.com/id/HUB"))(t)
-	allowed := irsa.CreatorPolicy(w.cluster, access == AccessEntry, "team")
+	must(w.hub.AddPolicy(boundaryPolicy, fakeaws.AllowAll))(t)
+	w.roles.TagKeys = []string{"team"}
+	allowed := irsa.CreatorPolicy(w.cluster, w.roles)
 	if policy != nil {
 		allowed = policy(allowed)
 	}
@@ -72,12 +84,30 @@ func newWorld(t *testing.T, region string, access Access, policy func(irsa.Polic
 	}
 	w.config = must(LoadConfig(t.Context(), region))(t)
 	w.config.HTTPClient = w.InProcess() // the credentials come by the network
-	w.Driver = must(New(Config{
-		HubClusterARN: w.cluster.String(), AWS: w.config, Access: access, Kube: w.kube,
-		Tags: map[string]string{"team": "platform"}, Clock: w.clock,
-	}))(t)
-	w.clock.pass(2 * settleTime)
+	w.begin()
 	return w
+}
+
+// begin is a new process, which makes roles as w.roles says.
+func (w *world) begin() {
+	w.Helper()
+	access := AWSAuth
+	if w.roles.AccessEntries {
+		access = AccessEntry
+	}
+	w.Driver = must(New(Config{
+		HubClusterARN: w.cluster.String(), AWS: w.config, Access: access, Kube: w.kube, RolePath: string(w.roles.Path),
+		PermissionsBoundary: w.roles.Boundary, Tags: map[string]string{"team": "platform"}, Clock: w.clock,
+	}))(w.T)
+	w.clock.pass(2 * settleTime)
+}
+
+// setCreatorPolicy is what an admin of AWS does before the hub makes roles otherwise.
+func (w *world) setCreatorPolicy(policy irsa.Policy) {
+	w.Helper()
+	if err := w.hub.ChangeRole(irsa.CreatorRole(w.cluster), func(r *fakeaws.Role) { r.Policies["creator"] = policy.JSON() }); err != nil {
+		w.Fatal(err)
+	}
 }
 
 // must is for values whose errors end the test: must(f())(t).
@@ -97,6 +127,7 @@ func (w *world) join(name string) (irsa.Identity, driver.Record) {
 	managed := w.cluster
 	managed.Account, managed.Name = managedAccount, name
 	identity := must(irsa.NewIdentity(w.cluster, managed))(w.T)
+	identity.HubPath = w.roles.Path
 	must(w.managed.AddRole(fakeaws.Role{
 		Name: identity.ManagedRole(), Tags: identity.Tags(),
 		Trust:    irsa.WebIdentityTrustPolicy(managed, w.agents.Provider, "system:serviceaccount:agent:"+name).JSON(),
@@ -182,6 +213,9 @@ func (w *world) live() (errs []error) {
 	grant := func() { errs = append(errs, w.Grant(w.Context(), "a", record)) }
 	grant()
 	all := []map[string]func(*world, irsa.Identity) error{drifts, extras}
+	if w.boundary != "" {
+		all = append(all, boundaryDrifts)
+	}
 	if w.access == AccessEntry {
 		all = append(all, entryDrifts, entryExtras)
 	}

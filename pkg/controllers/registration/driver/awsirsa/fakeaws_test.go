@@ -76,16 +76,18 @@ func TestFakeAWS_LifeOfAClusterInEachPartition(t *testing.T) {
 
 // The policy that is written for admins to copy is enough, and nothing in it is too much.
 func TestFakeAWS_TheCreatorPolicyIsWhatIsNeeded(t *testing.T) {
-	for _, access := range []Access{AccessEntry, AWSAuth} {
-		w := newWorld(t, "us-west-2", access, nil)
+	for name, roles := range map[string]irsa.HubRoles{
+		"access-entry": {AccessEntries: true}, "aws-auth": {}, "access-entry, as a platform team may demand it": demanded, "aws-auth, so": {Path: demanded.Path, Boundary: demanded.Boundary},
+	} {
+		w := newWorldOf(t, "us-west-2", roles, nil)
 		if errs := w.live(); len(errs) > 0 {
-			t.Fatalf("%s: the policy is not enough: %v", access, errors.Join(errs...))
+			t.Fatalf("%s: the policy is not enough: %v", name, errors.Join(errs...))
 		}
 		mustEqual(t, "left", w.leaks(), []string(nil))
-		for i, statement := range irsa.CreatorPolicy(w.cluster, access == AccessEntry, "team").Statement {
+		for i, statement := range irsa.CreatorPolicy(w.cluster, w.roles).Statement {
 			for _, action := range statement.Action {
-				t.Run(string(access)+" without "+action, func(t *testing.T) {
-					w := newWorld(t, "us-west-2", access, func(p irsa.Policy) irsa.Policy {
+				t.Run(fmt.Sprintf("%s without %s of statement %d", name, action, i), func(t *testing.T) {
+					w := newWorldOf(t, "us-west-2", roles, func(p irsa.Policy) irsa.Policy {
 						s := &p.Statement[i]
 						s.Action = slices.DeleteFunc(slices.Clone(s.Action), func(a string) bool { return a == action })
 						if len(s.Action) == 0 {

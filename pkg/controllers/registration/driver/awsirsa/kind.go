@@ -17,7 +17,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/irsa"
 )
 
-const autoApprovedFlag = "auto-approved-arn-patterns"
+const (
+	autoApprovedFlag = "auto-approved-arn-patterns"
+	pathFlag         = "hub-role-path"
+	boundaryFlag     = "hub-role-permissions-boundary"
+)
 
 // Kind is registration by AWS IAM.
 type Kind struct {
@@ -25,6 +29,8 @@ type Kind struct {
 	access        string
 	autoApproved  []string
 	tags          []string
+	path          string
+	boundary      string
 }
 
 var _ driver.Kind = &Kind{}
@@ -46,6 +52,12 @@ func (k *Kind) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&k.access, "eks-access", k.access,
 		"How EKS is told of a cluster's role: access-entry, or aws-auth for hubs that authenticate by that ConfigMap. "+
 			"Clusters that have been accepted with the other one move when they are checked.")
+	fs.StringVar(&k.path, pathFlag, k.path,
+		"IAM path of the roles that are made for clusters, such as /clusterhub/. The default is /. Agents need it, too: --"+pathFlag+
+			" of kubectl hub join. A role keeps the path that it was made with.")
+	fs.StringVar(&k.boundary, boundaryFlag, k.boundary,
+		"ARN of the policy that is the permissions boundary of each role that is made for a cluster. Roles that have another one, or none, "+
+			"get it when they are checked. Without the flag, roles keep what they have.")
 	fs.StringSliceVar(&k.tags, "aws-resource-tags", k.tags, "Tags of what is made in AWS, such as team=platform.")
 }
 
@@ -56,6 +68,15 @@ func (k *Kind) Validate(autoApproval bool) (errs []error) {
 	}
 	if _, err := k.resourceTags(); err != nil {
 		errs = append(errs, err)
+	}
+	if _, err := irsa.ParseRolePath(k.path); err != nil {
+		errs = append(errs, fmt.Errorf("--%s: %w", pathFlag, err))
+	}
+	// Without the hub's ARN, which New asks for, nothing is made.
+	if hub, err := irsa.ParseClusterARN(k.hubClusterARN); err == nil {
+		if err := irsa.CheckBoundary(k.boundary, hub); err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", boundaryFlag, err))
+		}
 	}
 	return errs
 }
@@ -99,7 +120,7 @@ func (k *Kind) New(ctx context.Context, o driver.Options) (driver.Driver, error)
 		return nil, err
 	}
 	return New(Config{
-		HubClusterARN: k.hubClusterARN, AWS: config, Access: Access(k.access), Kube: client, Tags: tags,
+		HubClusterARN: k.hubClusterARN, AWS: config, Access: Access(k.access), Kube: client, Tags: tags, RolePath: k.path, PermissionsBoundary: k.boundary,
 		ApprovedARNPatterns: k.autoApproved, CheckInterval: o.CheckInterval,
 	})
 }

@@ -48,6 +48,7 @@ func (d *Driver) Same(a, b driver.Record) bool {
 		return false
 	}
 	x.Access, x.Former, y.Access, y.Former = "", "", "", ""
+	x.RolePath, y.RolePath = "", "" // a role keeps its path, and so does its record; Grant tells it
 	return x == y
 }
 

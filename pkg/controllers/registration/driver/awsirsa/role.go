@@ -5,6 +5,7 @@ package awsirsa
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 	"github.com/clusterhub/clusterhub/pkg/irsa"
@@ -22,6 +24,9 @@ type role struct {
 	id    string
 	trust string
 	tags  map[string]string
+	path  string
+	// boundary is the ARN of its permissions boundary, or "".
+	boundary string
 	// created is zero when AWS does not say it.
 	created time.Time
 }
@@ -36,6 +41,10 @@ func (d *Driver) getRole(ctx context.Context, g grant) (*role, error) {
 		return nil, awsError("IAM GetRole "+g.HubRole(), err)
 	}
 	r := newRole(out.Role)
+	r.path = aws.ToString(out.Role.Path)
+	if boundary := out.Role.PermissionsBoundary; boundary != nil {
+		r.boundary = aws.ToString(boundary.PermissionsBoundaryArn)
+	}
 	r.trust, r.tags = aws.ToString(out.Role.AssumeRolePolicyDocument), map[string]string{}
 	for _, tag := range out.Role.Tags {
 		r.tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
@@ -62,6 +71,19 @@ func (d *Driver) ensureRole(ctx context.Context, g grant) (r *role, fresh bool, 
 	}
 	if d.settle.gone(r.id) {
 		return nil, false, fmt.Errorf("the IAM role %s was deleted a moment ago, and IAM still shows it: trying again", g.HubRole())
+	}
+	if r.path != g.HubPath.String() {
+		return nil, false, driver.Terminal(fmt.Errorf("the IAM role %s is there already, and has the path %s instead of %s, which a role keeps: "+
+			"delete it, and the hub makes it again", g.HubRole(), r.path, g.HubPath))
+	}
+	// Before it is given anything.
+	if d.boundary != "" && r.boundary != d.boundary {
+		_, err := d.iam.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{
+			RoleName: aws.String(g.HubRole()), PermissionsBoundary: aws.String(d.boundary),
+		})
+		if err != nil {
+			return nil, false, d.boundaryError(awsError("IAM PutRolePermissionsBoundary "+g.HubRole(), err))
+		}
 	}
 	if trust := g.HubTrustPolicy().JSON(); !irsa.Equivalent(r.trust, trust) {
 		_, err := d.iam.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
@@ -92,15 +114,22 @@ func (d *Driver) createRole(ctx context.Context, g grant) (*role, error) {
 		return nil, driver.Terminal(fmt.Errorf("the hub's credentials are of the AWS account %s, and its EKS cluster is %s: "+
 			"use credentials of the account of that cluster", account, g.Hub))
 	}
-	out, err := d.iam.CreateRole(ctx, &iam.CreateRoleInput{
+	in := &iam.CreateRoleInput{
 		RoleName:                 aws.String(g.HubRole()),
 		AssumeRolePolicyDocument: aws.String(g.HubTrustPolicy().JSON()),
 		Description:              aws.String("Access of the managed cluster " + g.cluster + " to the hub " + g.Hub.Name),
 		Tags:                     iamTags(d.wantedTags(g)),
-	})
+	}
+	if g.HubPath != "" {
+		in.Path = aws.String(g.HubPath.String())
+	}
+	if d.boundary != "" {
+		in.PermissionsBoundary = aws.String(d.boundary)
+	}
+	out, err := d.iam.CreateRole(ctx, in)
 	if err != nil {
 		// A role that is there after all could not be seen a moment ago. The next try reads it.
-		return nil, trustError("IAM CreateRole "+g.HubRole(), g, err)
+		return nil, d.boundaryError(trustError("IAM CreateRole "+g.HubRole(), g, err))
 	}
 	r := newRole(out.Role)
 	d.settle.created(g, *r)
@@ -184,6 +213,15 @@ func trustError(what string, g grant, err error) error {
 		return fmt.Errorf("%w (the managed cluster's role %s has to be there first)", wrapped, g.ManagedRoleARN())
 	}
 	return wrapped
+}
+
+// boundaryError adds what IAM's text leaves open: nothing else that these calls name can be missing for long.
+func (d *Driver) boundaryError(err error) error {
+	var api smithy.APIError
+	if d.boundary == "" || !errors.As(err, &api) || api.ErrorCode() != "NoSuchEntity" {
+		return err
+	}
+	return driver.Terminal(fmt.Errorf("%w (the policy of --%s, %s, has to be there first)", err, boundaryFlag, d.boundary))
 }
 
 func iamTags(tags map[string]string) []iamtypes.Tag {

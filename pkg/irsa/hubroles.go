@@ -1,0 +1,93 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package irsa
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// HubRoles is how a hub makes the roles of its managed clusters, and lets them in.
+type HubRoles struct {
+	// Path is that of each role.
+	Path RolePath
+	// Boundary is the ARN of the policy that is the permissions boundary of each role. Without one the hub sets none.
+	Boundary string
+	// AccessEntries says that they are let in by EKS access entries, instead of aws-auth.
+	AccessEntries bool
+	// TagKeys are those of tags beside the hub's own.
+	TagKeys []string
+}
+
+// RolePath is the path of an IAM role, which is in its ARN before the name. The empty one is "/".
+type RolePath string
+
+// String is the path as IAM has it.
+func (p RolePath) String() string { return cmp.Or(string(p), "/") }
+
+const (
+	longestPath   = 512
+	longestPolicy = 2048
+)
+
+var (
+	// IAM takes more characters in a path. Of those left out some are wildcards in policies, and others mean something to a shell.
+	pathForm       = regexp.MustCompile(`^/([0-9A-Za-z_+=,.@-]+/)*$`)
+	policyNameForm = regexp.MustCompile(`^[0-9A-Za-z_+=,.@-]{1,128}$`)
+)
+
+// ParseRolePath reads the path of a role.
+func ParseRolePath(path string) (RolePath, error) {
+	refuse := func(why string) (RolePath, error) {
+		return "", fmt.Errorf("%s is not the path of an IAM role, such as /clusterhub/: %s", quote(path), why)
+	}
+	switch {
+	case path == "" || path == "/":
+		return "", nil
+	case len(path) > longestPath:
+		return refuse(fmt.Sprintf("it has %d characters, and IAM allows %d", len(path), longestPath))
+	case !strings.HasPrefix(path, "/") || !strings.HasSuffix(path, "/"):
+		return refuse("it has to begin and to end with a slash")
+	case strings.Contains(path, "//"):
+		return refuse("two slashes follow each other")
+	case !pathForm.MatchString(path):
+		return refuse("between slashes it may have letters, digits and _+=,.@-")
+	}
+	return RolePath(path), nil
+}
+
+// CheckBoundary says what is wrong with the ARN of a policy that is to be the permissions boundary of roles in the hub's account. That there
+// is none is not wrong.
+func CheckBoundary(arn string, hub Cluster) error {
+	if arn == "" {
+		return nil
+	}
+	refuse := func(format string, args ...any) error {
+		return fmt.Errorf("%s is not the ARN of a policy that roles of %s can have (arn:%s:iam::%s:policy/<name>): %s",
+			quote(arn), hub, hub.Partition, hub.Account, fmt.Sprintf(format, args...))
+	}
+	parts := strings.SplitN(arn, ":", 6)
+	if len(parts) < 6 || parts[0] != "arn" {
+		return refuse("it is no ARN")
+	}
+	policy, isPolicy := strings.CutPrefix(parts[5], "policy")
+	slash := strings.LastIndex(policy, "/")
+	switch {
+	case len(arn) > longestPolicy:
+		return refuse("it has %d characters, and IAM allows %d", len(arn), longestPolicy)
+	case parts[1] != hub.Partition:
+		return refuse("its partition is %s, and the hub is in %s", quote(parts[1]), hub.Partition)
+	case parts[2] != "iam" || parts[3] != "":
+		return refuse("it is not of IAM, which has no regions")
+	case parts[4] != hub.Account && parts[4] != "aws":
+		return refuse("it is of the account %s: take a policy of the hub's account, or one of AWS's own", quote(parts[4]))
+	case !isPolicy || slash < 0:
+		return refuse("it names %s instead of policy/<name>", quote(parts[5]))
+	case !pathForm.MatchString(policy[:slash+1]) || !policyNameForm.MatchString(policy[slash+1:]):
+		return refuse("%s is not the path and the name of a policy", quote(policy))
+	}
+	return nil
+}
