@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// notHere are rows about what this package does not do: which placements are queued for an event, and a debug server.
-var notHere = map[string]bool{"triggers": true, "debug": true}
+// notHere are rows about what this package does not do: a debug server.
+var notHere = map[string]bool{"debug": true}
 
 // TestCases has a test for every row of the table.
 func TestCases(t *testing.T) {
@@ -29,7 +29,7 @@ func TestCases(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := map[string]func(*testing.T){}
-	for _, some := range []map[string]func(*testing.T){eligibleCases, filterCases, scoreCases, decisionCases} {
+	for _, some := range []map[string]func(*testing.T){eligibleCases, filterCases, scoreCases, decisionCases, triggerCases} {
 		for id, test := range some {
 			tests[id] = test
 		}

@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"container/heap"
 	"slices"
+
+	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
 // pick is one chosen cluster.
@@ -29,7 +31,7 @@ func (r *run) choose() {
 	var indices []int32
 	switch {
 	case len(p.spread) > 0:
-		indices = r.spread(r.order(len(r.passed)), limit)
+		indices = r.steadySpread(limit)
 	case limit == len(r.passed) && !p.byScore:
 		r.chosen = make([]pick, limit)
 		for i, c := range r.passed {
@@ -42,15 +44,32 @@ func (r *run) choose() {
 	default:
 		indices = r.order(limit)
 	}
-	if !p.byScore {
-		slices.Sort(indices)
-	} else {
-		slices.SortFunc(indices, r.compare)
-	}
+	slices.Sort(indices)
 	r.chosen = make([]pick, len(indices))
 	for i, index := range indices {
 		r.chosen[i] = pick{r.passed[index], r.totals[index]}
 	}
+	if !p.byScore {
+		return
+	}
+	// What is shown is what the next run comes to. For it, all of these were chosen before.
+	weight := r.steadyWeight()
+	for i := range r.chosen {
+		if !r.isCurrent(r.chosen[i].cluster.Name()) {
+			r.chosen[i].score += weight
+		}
+	}
+	slices.SortStableFunc(r.chosen, func(a, b pick) int { return cmp.Compare(b.score, a.score) })
+}
+
+// steadyWeight is what a cluster gains by being chosen already.
+func (r *run) steadyWeight() (weight int64) {
+	for _, p := range r.program.prioritizers {
+		if p.name == clusterv1beta1.PrioritizerSteady {
+			weight = 100 * p.weight
+		}
+	}
+	return weight
 }
 
 // compare puts the higher score first. What has passed is ordered by name, so the index stands for the name.
@@ -83,7 +102,7 @@ func (r *run) order(limit int) []int32 {
 	return indices
 }
 
-// indexHeap is a heap of indices. It is not generic and has no any in its hot path: heap.Fix and heap.Init need neither.
+// indexHeap is a heap of indices, for container/heap.
 type indexHeap struct {
 	items []int32
 	less  func(a, b int32) bool

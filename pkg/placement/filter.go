@@ -154,16 +154,22 @@ func (p *Program) tolerates(taint *clusterv1.Taint, chosen bool, now time.Time) 
 
 const maxSeconds = int64(1<<63-1) / int64(time.Second)
 
-// contradiction is what upstream says of a toleration that can match nothing, or more than it says.
+// What Open Cluster Management says of such tolerations.
+const (
+	emptyKey      = "If the key is empty, operator must be Exists."
+	needlessValue = "If the operator is Exists, the value should be empty."
+)
+
+// contradiction is why a toleration cannot mean what it says.
 func contradiction(t *clusterv1beta1.Toleration) error {
 	switch t.Operator {
 	case "", clusterv1beta1.TolerationOpEqual:
 		if t.Key == "" {
-			return errors.New("If the key is empty, operator must be Exists.") //nolint:staticcheck // Clients know this text.
+			return errors.New(emptyKey)
 		}
 	case clusterv1beta1.TolerationOpExists:
 		if t.Value != "" {
-			return errors.New("If the operator is Exists, the value should be empty.") //nolint:staticcheck // Clients know this text.
+			return errors.New(needlessValue)
 		}
 	default:
 		return fmt.Errorf("incorrect toleration operator: %s", t.Operator)

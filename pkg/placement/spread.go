@@ -101,6 +101,41 @@ func (r *run) spread(order []int32, limit int) []int32 {
 	return taken
 }
 
+// steadySpread is a spread that would be the same if it were computed again. Which clusters fit depends on which were taken before, so
+// one that is preferred because it was just chosen can make room for others, and these for others again.
+func (r *run) steadySpread(limit int) []int32 {
+	const rounds = 8
+	weight := r.steadyWeight()
+	shown := r.totals
+	defer func() { r.totals = shown }()
+	r.totals = slices.Clone(shown)
+	first, now := make([]bool, len(r.passed)), make([]bool, len(r.passed))
+	for i, c := range r.passed {
+		first[i] = r.isCurrent(c.Name())
+	}
+	copy(now, first)
+	for round := 0; ; round++ {
+		taken := r.spread(r.order(len(r.passed)), limit)
+		then := make([]bool, len(r.passed))
+		for _, i := range taken {
+			then[i] = true
+		}
+		// If it comes back to where it began, it may as well stay there.
+		if weight == 0 || round == rounds || slices.Equal(then, now) || slices.Equal(then, first) {
+			return taken
+		}
+		for i := range then {
+			switch {
+			case then[i] && !now[i]:
+				r.totals[i] += weight
+			case now[i] && !then[i]:
+				r.totals[i] -= weight
+			}
+		}
+		now = then
+	}
+}
+
 // exceeded is the first constraint that a cluster of this kind would break now.
 func exceeded(topologies []topology, values []int32) *topology {
 	for i := range topologies {

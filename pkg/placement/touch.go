@@ -30,8 +30,7 @@ func (p *Program) Touches(ctx context.Context, before, after *Cluster, scores Sc
 		case one.weight == 0:
 		case one.name == clusterv1beta1.PrioritizerResourceAllocatableCPU && before.cpu != after.cpu,
 			one.name == clusterv1beta1.PrioritizerResourceAllocatableMemory && before.memory != after.memory:
-			// They decide nothing if everything is taken and nothing is shown.
-			if p.number != nil || p.byScore || len(p.spread) > 0 {
+			if p.scoresDecide() {
 				return true
 			}
 		}
@@ -52,13 +51,28 @@ func (p *Program) Touches(ctx context.Context, before, after *Cluster, scores Sc
 	return false
 }
 
-// Reads says whether AddOnPlacementScores of a name count for the placement.
-func (p *Program) Reads(score string) bool {
-	if p.reads[score] || p.reads[""] {
+// scoresDecide is false if everything is taken, by name.
+func (p *Program) scoresDecide() bool { return p.number != nil || p.byScore || len(p.spread) > 0 }
+
+// TouchesScore says whether a change of a cluster's AddOnPlacementScore of a name can change anything that the placement shows.
+func (p *Program) TouchesScore(ctx context.Context, c *Cluster, name string, scores Scores, chosen bool, now time.Time) bool {
+	switch {
+	case p.misconfigured != nil:
+		return false
+	case p.reads[name] || p.reads[""]:
+		// Which predicates match may be another matter now.
 		return true
+	case !p.scoresDecide() || !p.prioritizes(name):
+		return false
 	}
+	v := p.judge(ctx, c, scores, newMeter(1), chosen, now)
+	return v.by == passed
+}
+
+// prioritizes says whether scores of that name count.
+func (p *Program) prioritizes(name string) bool {
 	for i := range p.prioritizers {
-		if p.prioritizers[i].weight != 0 && p.prioritizers[i].resource == score {
+		if p.prioritizers[i].weight != 0 && p.prioritizers[i].resource == name {
 			return true
 		}
 	}

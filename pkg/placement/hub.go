@@ -1,0 +1,363 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
+	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+)
+
+// Hub holds the placements of a hub and all that they are chosen from. It is told of each change, and knows which placements the
+// change can touch: those of the namespaces that have bound one of the cluster's sets, and of them those whose own rules say so.
+// Nothing is scheduled until Round, so many changes at once are one run of a placement. It is not safe for concurrent use.
+//
+// Objects that it is given must not be changed afterwards.
+type Hub struct {
+	fleet  *Fleet
+	loads  *Loads
+	scores scoreIndex
+	// bindings are the sets that a namespace has bound, and namespaces the reverse.
+	bindings, namespaces map[string]map[string]bool
+	placements           map[types.NamespacedName]*scheduled
+	byNamespace          map[string]map[types.NamespacedName]*scheduled
+	// decisions are those of each placement, whether it exists or not, by their names. owner says whose one is.
+	decisions map[types.NamespacedName]map[string]*clusterv1beta1.PlacementDecision
+	owner     map[types.NamespacedName]types.NamespacedName
+	dirty     map[types.NamespacedName]bool
+}
+
+// scheduled is one placement.
+type scheduled struct {
+	placement *clusterv1beta1.Placement
+	program   *Program
+	// expected are the decisions and the status after the last run. What is as expected is no news.
+	expected map[string]Step
+	status   *clusterv1beta1.PlacementStatus
+	// again is when to run without any change.
+	again time.Time
+	// writing says that the results of the last run are being written.
+	writing bool
+}
+
+type scoreIndex map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore
+
+// Score implements Scores.
+func (x scoreIndex) Score(cluster, name string) *clusterv1alpha1.AddOnPlacementScore {
+	return x[types.NamespacedName{Namespace: cluster, Name: name}]
+}
+
+// NewHub returns an empty one.
+func NewHub() *Hub {
+	return &Hub{
+		fleet: NewFleet(), loads: NewLoads(), scores: scoreIndex{},
+		bindings: map[string]map[string]bool{}, namespaces: map[string]map[string]bool{},
+		placements:  map[types.NamespacedName]*scheduled{},
+		byNamespace: map[string]map[types.NamespacedName]*scheduled{},
+		decisions:   map[types.NamespacedName]map[string]*clusterv1beta1.PlacementDecision{},
+		owner:       map[types.NamespacedName]types.NamespacedName{},
+		dirty:       map[types.NamespacedName]bool{},
+	}
+}
+
+// SetPlacement adds or replaces a placement. One that is being deleted is not scheduled any more.
+func (h *Hub) SetPlacement(obj *clusterv1beta1.Placement) {
+	key := types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name}
+	if obj.DeletionTimestamp != nil {
+		h.forget(key)
+		return
+	}
+	s := h.placements[key]
+	if s == nil {
+		s = &scheduled{}
+		h.placements[key] = s
+		put(h.byNamespace, key.Namespace, key, s)
+	}
+	before := s.placement
+	s.placement = obj
+	if before == nil || before.UID != obj.UID || before.Generation != obj.Generation {
+		s.program, s.status = Compile(&obj.Spec), nil
+	}
+	disabled := func(p *clusterv1beta1.Placement) bool {
+		return p.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true"
+	}
+	if s.status == nil || disabled(before) != disabled(obj) || !equality.Semantic.DeepEqual(*s.status, obj.Status) {
+		h.dirty[key] = true
+	}
+}
+
+// DeletePlacement removes one.
+func (h *Hub) DeletePlacement(key types.NamespacedName) { h.forget(key) }
+
+func (h *Hub) forget(key types.NamespacedName) {
+	delete(h.placements, key)
+	drop(h.byNamespace, key.Namespace, key)
+	delete(h.dirty, key)
+}
+
+// SetDecision adds or replaces a decision.
+func (h *Hub) SetDecision(obj *clusterv1beta1.PlacementDecision) {
+	name := types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name}
+	key := types.NamespacedName{Namespace: obj.Namespace, Name: obj.Labels[clusterv1beta1.PlacementLabel]}
+	if before, known := h.owner[name]; known && before != key {
+		h.DeleteDecision(name)
+	}
+	if key.Name == "" {
+		return
+	}
+	h.owner[name] = key
+	put(h.decisions, key, obj.Name, obj)
+	h.decided(key, func(s *scheduled) bool {
+		step, wanted := s.expected[obj.Name]
+		return wanted && maps.Equal(step.Labels, ownLabels(obj)) && slices.Equal(step.Decisions, obj.Status.Decisions)
+	})
+}
+
+// DeleteDecision removes one.
+func (h *Hub) DeleteDecision(name types.NamespacedName) {
+	key, known := h.owner[name]
+	if !known {
+		return
+	}
+	delete(h.owner, name)
+	drop(h.decisions, key, name.Name)
+	h.decided(key, func(s *scheduled) bool {
+		_, wanted := s.expected[name.Name]
+		return !wanted
+	})
+}
+
+// decided follows a change of a decision.
+func (h *Hub) decided(key types.NamespacedName, asExpected func(*scheduled) bool) {
+	s := h.placements[key]
+	if s == nil || !s.writing {
+		var clusters []string
+		for _, d := range h.decisions[key] {
+			for i := range d.Status.Decisions {
+				clusters = append(clusters, d.Status.Decisions[i].ClusterName)
+			}
+		}
+		h.loads.Set(key, clusters)
+	}
+	if s != nil && !asExpected(s) {
+		h.dirty[key] = true
+	}
+}
+
+// SetCluster adds or replaces a cluster.
+func (h *Hub) SetCluster(ctx context.Context, obj *clusterv1.ManagedCluster, now time.Time) {
+	before, after, moved := h.fleet.SetCluster(obj)
+	for _, set := range moved {
+		h.touchSet(set, nil)
+	}
+	for _, set := range h.fleet.SetsOf(obj.Name) {
+		if slices.Contains(moved, set) {
+			continue
+		}
+		h.touchSet(set, func(key types.NamespacedName, s *scheduled) bool {
+			return s.program.Touches(ctx, before, after, h.scores, h.holds(key, obj.Name), now)
+		})
+	}
+}
+
+// holds says that a cluster is in a decision of a placement.
+func (h *Hub) holds(key types.NamespacedName, cluster string) bool {
+	_, found := slices.BinarySearch(h.loads.clusters[key], cluster)
+	return found
+}
+
+// DeleteCluster removes a cluster.
+func (h *Hub) DeleteCluster(name string) {
+	for _, set := range h.fleet.DeleteCluster(name) {
+		h.touchSet(set, nil)
+	}
+}
+
+// SetSet adds or replaces a set.
+func (h *Hub) SetSet(obj *clusterv1beta2.ManagedClusterSet) {
+	if h.fleet.SetSet(obj) {
+		h.touchNamespaces(obj.Name)
+	}
+}
+
+// DeleteSet removes a set.
+func (h *Hub) DeleteSet(name string) {
+	h.fleet.DeleteSet(name)
+	h.touchNamespaces(name)
+}
+
+// SetBinding says that a namespace has bound a set.
+func (h *Hub) SetBinding(namespace, set string) {
+	if h.bindings[namespace][set] {
+		return
+	}
+	put(h.bindings, namespace, set, true)
+	put(h.namespaces, set, namespace, true)
+	h.touchNamespace(namespace)
+}
+
+// DeleteBinding says that it has not any more.
+func (h *Hub) DeleteBinding(namespace, set string) {
+	drop(h.bindings, namespace, set)
+	drop(h.namespaces, set, namespace)
+	h.touchNamespace(namespace)
+}
+
+// SetScore adds or replaces the scores of a cluster.
+func (h *Hub) SetScore(ctx context.Context, obj *clusterv1alpha1.AddOnPlacementScore, now time.Time) {
+	key := types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name}
+	before := h.scores[key]
+	h.scores[key] = obj
+	if before == nil || !slices.Equal(before.Status.Scores, obj.Status.Scores) || !before.Status.ValidUntil.Equal(obj.Status.ValidUntil) {
+		h.touchScore(ctx, key, now)
+	}
+}
+
+// DeleteScore removes the scores of a cluster.
+func (h *Hub) DeleteScore(ctx context.Context, key types.NamespacedName, now time.Time) {
+	delete(h.scores, key)
+	h.touchScore(ctx, key, now)
+}
+
+func (h *Hub) touchScore(ctx context.Context, score types.NamespacedName, now time.Time) {
+	c := h.fleet.Cluster(score.Namespace)
+	if c == nil {
+		return
+	}
+	for _, set := range h.fleet.SetsOf(c.Name()) {
+		h.touchSet(set, func(key types.NamespacedName, s *scheduled) bool {
+			return s.program.TouchesScore(ctx, c, score.Name, h.scores, h.holds(key, c.Name()), now)
+		})
+	}
+}
+
+// touchSet marks the placements that choose from a set, if a change concerns them; nil concerns all.
+func (h *Hub) touchSet(set string, concerns func(types.NamespacedName, *scheduled) bool) {
+	for namespace := range h.namespaces[set] {
+		for key, s := range h.byNamespace[namespace] {
+			if sets := s.program.clusterSets; len(sets) > 0 && !slices.Contains(sets, set) {
+				continue
+			}
+			if !h.dirty[key] && (concerns == nil || concerns(key, s)) {
+				h.dirty[key] = true
+			}
+		}
+	}
+}
+
+// touchNamespaces marks the placements of all namespaces that have bound a set. One that does not choose from it may say that none
+// of its sets is bound, which is something else than that no set is.
+func (h *Hub) touchNamespaces(set string) {
+	for namespace := range h.namespaces[set] {
+		h.touchNamespace(namespace)
+	}
+}
+
+func (h *Hub) touchNamespace(namespace string) {
+	for key := range h.byNamespace[namespace] {
+		h.dirty[key] = true
+	}
+}
+
+// Next is when Round has to be called if nothing changes before; never, if it is zero. It is a time that has passed if there is
+// something to do.
+func (h *Hub) Next(now time.Time) (next time.Time) {
+	for key, s := range h.placements {
+		switch {
+		case s.writing:
+		case h.dirty[key]:
+			return now
+		default:
+			next = earlier(next, s.again)
+		}
+	}
+	return next
+}
+
+// Round schedules the placements that changes have touched or whose time has come, and returns their results, the older placements
+// first. Each result has to be written, and Written to be called; until then, its placement is in no other round. Results that
+// change nothing are not returned.
+func (h *Hub) Round(ctx context.Context, now time.Time) (results map[types.NamespacedName]*Result, err error) {
+	var jobs []Job
+	for key, s := range h.placements {
+		if s.writing || (!h.dirty[key] && (s.again.IsZero() || now.Before(s.again))) {
+			continue
+		}
+		jobs = append(jobs, Job{s.program, State{
+			Now: now, Placement: s.placement, Decisions: slices.Collect(maps.Values(h.decisions[key])),
+			Bindings: slices.Collect(maps.Keys(h.bindings[key.Namespace])), Clusters: h.fleet, Scores: h.scores,
+		}})
+	}
+	results = map[types.NamespacedName]*Result{}
+	err = Round(ctx, h.loads, jobs, func(j Job, r *Result) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		key := types.NamespacedName{Namespace: j.State.Placement.Namespace, Name: j.State.Placement.Name}
+		s := h.placements[key]
+		delete(h.dirty, key)
+		s.again, s.status, s.expected = r.Again, &r.Status, map[string]Step{}
+		for _, d := range j.State.Decisions {
+			s.expected[d.Name] = Step{Labels: ownLabels(d), Decisions: d.Status.Decisions}
+		}
+		for _, step := range r.Steps {
+			switch step.Action {
+			case Delete:
+				delete(s.expected, step.Name)
+			case Relabel:
+				step.Decisions = s.expected[step.Name].Decisions
+				fallthrough
+			default:
+				s.expected[step.Name] = step
+			}
+		}
+		if s.writing = len(r.Steps) > 0 || !equality.Semantic.DeepEqual(r.Status, s.placement.Status); s.writing {
+			results[key] = r
+		}
+		return nil
+	})
+	return results, err
+}
+
+// Written says that a result was written, or could not be: then the placement comes again in the next round.
+func (h *Hub) Written(key types.NamespacedName, err error) {
+	s := h.placements[key]
+	if s == nil {
+		return
+	}
+	if s.writing = false; err != nil {
+		h.dirty[key] = true
+	}
+}
+
+// State is the hub as a placement of the namespace sees it now. Whoever explains a placement runs it against this.
+func (h *Hub) State(placement *clusterv1beta1.Placement, now time.Time) State {
+	key := types.NamespacedName{Namespace: placement.Namespace, Name: placement.Name}
+	return State{
+		Now: now, Placement: placement, Decisions: slices.Collect(maps.Values(h.decisions[key])),
+		Bindings: slices.Collect(maps.Keys(h.bindings[key.Namespace])), Clusters: h.fleet, Scores: h.scores, Load: h.loads.Others(key),
+	}
+}
+
+func put[K, N comparable, V any](m map[K]map[N]V, key K, name N, value V) {
+	if m[key] == nil {
+		m[key] = map[N]V{}
+	}
+	m[key][name] = value
+}
+
+func drop[K, N comparable, V any](m map[K]map[N]V, key K, name N) {
+	if delete(m[key], name); len(m[key]) == 0 {
+		delete(m, key)
+	}
+}
