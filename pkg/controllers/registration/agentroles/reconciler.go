@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	apihelper "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
@@ -28,6 +30,9 @@ import (
 // ownInterval is how often is looked whether all clusters have roles of their own, while the shared one is kept for those that
 // have none.
 const ownInterval = 10 * time.Second
+
+// sinceHeld is the APIService of a version that hub-apiserver serves since it holds agents to their own clusters.
+var sinceHeld = clusterv1alpha1.SchemeGroupVersion.Version + "." + clusterv1alpha1.SchemeGroupVersion.Group
 
 // Reconciler binds the shared roles, or takes the bindings away.
 type Reconciler struct {
@@ -70,7 +75,7 @@ func never() builder.Predicates {
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	elsewhere, err := r.servedElsewhere(ctx)
+	elsewhere, older, err := r.served(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -80,13 +85,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 			return reconcile.Result{}, err
 		}
 	}
-	r.say(ctx, elsewhere, without)
+	r.say(ctx, elsewhere, older, without)
 	for _, s := range r.shared() {
 		switch {
 		case elsewhere != "" || !s.wanted || r.Roles != Shared && without == "":
 			err = r.unbind(ctx, s.name)
 		case r.Roles == Shared:
-			err = r.bind(ctx, s.name)
+			err = r.bind(ctx, s.name, older == "")
 		}
 		if err != nil {
 			return reconcile.Result{}, err
@@ -98,14 +103,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return reconcile.Result{}, nil
 }
 
-// servedElsewhere says why hub-apiserver is not what serves the clusters, in all versions, or "". An APIService without a Service
-// is one that kube-apiserver makes for a CustomResourceDefinition.
-func (r *Reconciler) servedElsewhere(ctx context.Context) (string, error) {
+// served says why hub-apiserver is not what serves the clusters, in all versions, or "". An APIService without a Service is one that
+// kube-apiserver makes for a CustomResourceDefinition. And it says why hub-apiserver may be of before it held agents to their own
+// clusters, or "": kube-apiserver asks it for what it serves of a version, and says whether it got that.
+func (r *Reconciler) served(ctx context.Context) (elsewhere, older string, err error) {
 	list := &apiregistrationv1.APIServiceList{}
 	if err := r.client.List(ctx, list); err != nil {
-		return "", fmt.Errorf("listing APIServices: %w", err)
+		return "", "", fmt.Errorf("listing APIServices: %w", err)
 	}
 	found := false
+	older = fmt.Sprintf("there is no APIService %s: apply the manifests of this version", sinceHeld)
 	for i := range list.Items {
 		s := &list.Items[i]
 		if s.Spec.Group != clusterv1.GroupName {
@@ -114,15 +121,21 @@ func (r *Reconciler) servedElsewhere(ctx context.Context) (string, error) {
 		found = true
 		switch service := s.Spec.Service; {
 		case service == nil:
-			return fmt.Sprintf("the APIService %s is not of hub-apiserver: it is served by a CustomResourceDefinition", s.Name), nil
+			return fmt.Sprintf("the APIService %s is not of hub-apiserver: it is served by a CustomResourceDefinition", s.Name), "", nil
 		case service.Namespace+"/"+service.Name != r.Service:
-			return fmt.Sprintf("the APIService %s is of the Service %s/%s, not of %s", s.Name, service.Namespace, service.Name, r.Service), nil
+			return fmt.Sprintf("the APIService %s is of the Service %s/%s, not of %s", s.Name, service.Namespace, service.Name, r.Service), "", nil
+		}
+		if s.Name == sinceHeld {
+			older = fmt.Sprintf("the APIService %s is not available: hub-apiserver does not answer, or is of an older version", s.Name)
+			if apihelper.IsAPIServiceConditionTrue(s, apiregistrationv1.Available) {
+				older = ""
+			}
 		}
 	}
 	if !found {
-		return "there is no APIService of " + clusterv1.GroupName, nil
+		return "there is no APIService of " + clusterv1.GroupName, "", nil
 	}
-	return "", nil
+	return "", older, nil
 }
 
 // withoutOwn names an accepted cluster that has no role of its own yet, "" if there is none. A cluster that nothing is remembered of
@@ -163,13 +176,17 @@ func (r *Reconciler) hasOwn(ctx context.Context, cluster string) (bool, error) {
 	return len(role.Rules) >= len(Rules(cluster)) && binding.DeletionTimestamp.IsZero() && role.DeletionTimestamp.IsZero(), nil
 }
 
-// bind gives a shared role to all agents. It is applied, because RBAC can limit that to a name, and cannot limit POST.
-func (r *Reconciler) bind(ctx context.Context, name string) error {
+// bind gives a shared role to all agents. It is applied, because RBAC can limit that to a name, and cannot limit POST. A binding that
+// is as wanted stays where it is not sure that agents are held: hub-apiserver may just be starting again.
+func (r *Reconciler) bind(ctx context.Context, name string, held bool) error {
 	got := &rbacv1.ClusterRoleBinding{}
 	key := client.ObjectKey{Name: name}
 	err := r.client.Get(ctx, key, got)
 	if err == nil && asWanted(got) {
 		return nil
+	}
+	if !held {
+		return r.unbind(ctx, name)
 	}
 	// It is not in the cache yet, or has lost its label.
 	if err = r.live.Get(ctx, key, got); kit.IgnoreGone(err) != nil {
@@ -194,19 +211,24 @@ func (r *Reconciler) bind(ctx context.Context, name string) error {
 // unbind takes a shared role from all agents. The cache is not asked: it does not have a binding that has lost its label.
 func (r *Reconciler) unbind(ctx context.Context, name string) error {
 	binding := &rbacv1.ClusterRoleBinding{}
-	binding.Name = name
-	if err := r.client.Delete(ctx, binding); kit.IgnoreGone(err) != nil {
+	err := r.live.Get(ctx, client.ObjectKey{Name: name}, binding)
+	if err == nil {
+		err = r.client.Delete(ctx, binding)
+	}
+	if kit.IgnoreGone(err) != nil {
 		return fmt.Errorf("deleting the ClusterRoleBinding %s: %w", name, err)
 	}
 	return nil
 }
 
 // say logs how agents get their rights, when that is new.
-func (r *Reconciler) say(ctx context.Context, elsewhere, without string) {
+func (r *Reconciler) say(ctx context.Context, elsewhere, older, without string) {
 	what := "Agents have a role of their own for each cluster"
 	switch {
 	case elsewhere != "":
 		what = "Agents are not given the shared role: " + elsewhere
+	case r.Roles == Shared && older != "":
+		what = "Agents are not given the shared role if they do not have it yet: " + older
 	case without != "":
 		what = "Agents keep the shared role until all accepted clusters have one of their own"
 	case r.Roles == Shared:

@@ -46,7 +46,7 @@ func newFixture(t *testing.T, objs ...client.Object) *fixture {
 			return c.Apply(ctx, obj, opts...)
 		},
 	}).Build()
-	f.add(service("v1", hubAPIServer()), service("v1beta2", hubAPIServer()))
+	f.add(service("v1", hubAPIServer()), service("v1beta2", hubAPIServer()), holding(apiregistrationv1.ConditionTrue))
 	other := service("v1", &apiregistrationv1.ServiceReference{Namespace: "kube-system", Name: "metrics-server"})
 	other.Name, other.Spec.Group = "v1.metrics.k8s.io", "metrics.k8s.io"
 	builtIn := service("v1", nil)
@@ -68,6 +68,13 @@ func service(version string, leadsTo *apiregistrationv1.ServiceReference) *apire
 		ObjectMeta: metav1.ObjectMeta{Name: version + "." + clusterv1.GroupName},
 		Spec:       apiregistrationv1.APIServiceSpec{Group: clusterv1.GroupName, Version: version, Service: leadsTo},
 	}
+}
+
+// holding is the APIService that shows by its condition of what version hub-apiserver is.
+func holding(available apiregistrationv1.ConditionStatus) *apiregistrationv1.APIService {
+	s := service("v1alpha1", hubAPIServer())
+	s.Status.Conditions = []apiregistrationv1.APIServiceCondition{{Type: apiregistrationv1.Available, Status: available}}
+	return s
 }
 
 func (f *fixture) add(objs ...client.Object) {
@@ -130,7 +137,7 @@ func TestReconcile_BindsTheRoleOnlyWhileHubAPIServerServesTheClusters(t *testing
 	}
 	for what, change := range map[string]struct{ do, undo func(f *fixture) }{
 		"a CRD of another version": {
-			func(f *fixture) { f.add(service("v1alpha1", nil)) }, func(f *fixture) { f.remove(service("v1alpha1", nil)) },
+			func(f *fixture) { f.add(service("v1alpha2", nil)) }, func(f *fixture) { f.remove(service("v1alpha2", nil)) },
 		},
 		"a CRD in place of ours": {
 			func(f *fixture) { f.remove(service("v1", nil)); f.add(service("v1", nil)) },
@@ -143,8 +150,8 @@ func TestReconcile_BindsTheRoleOnlyWhileHubAPIServerServesTheClusters(t *testing
 			func(f *fixture) { f.add(service("v2", other("eve", "hub-apiserver"))) }, func(f *fixture) { f.remove(service("v2", nil)) },
 		},
 		"nothing": {
-			func(f *fixture) { f.remove(service("v1", nil), service("v1beta2", nil)) },
-			func(f *fixture) { f.add(service("v1", hubAPIServer())) },
+			func(f *fixture) { f.remove(service("v1", nil), service("v1beta2", nil), service("v1alpha1", nil)) },
+			func(f *fixture) { f.add(service("v1", hubAPIServer()), holding(apiregistrationv1.ConditionTrue)) },
 		},
 	} {
 		for _, mode := range []string{Shared, PerCluster} {
@@ -168,6 +175,62 @@ func TestReconcile_BindsTheRoleOnlyWhileHubAPIServerServesTheClusters(t *testing
 				f.want(what + ", and back: it is not for this mode to bind it")
 			}
 		}
+	}
+}
+
+// The role is not bound to a hub-apiserver that may be of before it held agents. Where it is bound, hub-apiserver may be away for a while,
+// but a binding that others have changed does not stay.
+func TestReconcile_BindsNoRoleBeforeAgentsAreHeld(t *testing.T) {
+	for what, held := range map[string]*apiregistrationv1.APIService{
+		"the manifests are older":     nil,
+		"hub-apiserver is older":      holding(apiregistrationv1.ConditionFalse),
+		"nobody has asked yet":        service("v1alpha1", hubAPIServer()),
+		"nobody knows how it answers": holding(apiregistrationv1.ConditionUnknown),
+	} {
+		f := newFixture(t)
+		replace := func(by *apiregistrationv1.APIService) {
+			if err := client.IgnoreNotFound(f.Delete(t.Context(), service("v1alpha1", nil))); err != nil {
+				t.Fatal(err)
+			}
+			if by != nil {
+				f.add(by.DeepCopy())
+			}
+		}
+		replace(held)
+		f.reconcile()
+		f.want(what)
+		replace(holding(apiregistrationv1.ConditionTrue))
+		f.reconcile()
+		f.want(what+", and no longer", ClusterRole)
+		replace(held)
+		f.reconcile()
+		f.want(what+" again", ClusterRole)
+		binding := &rbacv1.ClusterRoleBinding{}
+		if err := f.Get(t.Context(), client.ObjectKey{Name: ClusterRole}, binding); err != nil {
+			t.Fatal(err)
+		}
+		binding.Subjects = append(binding.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:authenticated"})
+		if err := f.Update(t.Context(), binding); err != nil {
+			t.Fatal(err)
+		}
+		f.reconcile()
+		f.want(what + ", and the binding was changed")
+	}
+}
+
+// Another look, as after a restart, writes nothing.
+func TestReconcile_DeletesNoBindingThatIsNotThere(t *testing.T) {
+	f := newFixture(t)
+	f.reconcile()
+	deletions := 0
+	r := &Reconciler{Options: f.options, live: f.Client, client: interceptor.NewClient(f.Client.(client.WithWatch), interceptor.Funcs{
+		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
+			deletions++
+			return nil
+		},
+	})}
+	if _, err := r.Reconcile(t.Context(), reconcile.Request{}); err != nil || deletions > 0 {
+		t.Errorf("%v, %d deletions", err, deletions)
 	}
 }
 
