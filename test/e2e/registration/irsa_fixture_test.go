@@ -52,19 +52,28 @@ type eks struct {
 	account, members, other *fakeaws.Account
 	self                    irsa.Cluster
 	creator                 string
+	// roles is how the hub makes roles, and lets them in.
+	roles irsa.HubRoles
 	// tokenFile has the token that hub-controller-manager comes to AWS with.
 	tokenFile string
 }
 
-func newEKS(t *testing.T, change ...func(*localhub.Config)) *eks {
+// newEKS starts one that makes roles so. A boundary is a policy of the hub's account that there is.
+func newEKS(t *testing.T, roles irsa.HubRoles, change ...func(*localhub.Config)) *eks {
 	t.Helper()
 	server := harness.Must(fakeaws.Start(1))(t)
 	t.Cleanup(server.Close)
-	e := &eks{aws: server, self: irsa.Cluster{Partition: "aws", Region: "us-west-2", Account: "111111111111", Name: "hub"}}
+	e := &eks{aws: server, roles: roles, self: irsa.Cluster{Partition: "aws", Region: "us-west-2", Account: "111111111111", Name: "hub"}}
 	e.account = harness.Must(server.AddAccount(e.self.Account, e.self.Region))(t)
 	e.members = harness.Must(server.AddAccount("222222222222", "eu-west-1"))(t)
 	e.other = harness.Must(server.AddAccount("333333333333", "eu-west-1"))(t)
-	e.account.AddCluster(fakeaws.Cluster{Name: e.self.Name})
+	e.account.AddCluster(fakeaws.Cluster{Name: e.self.Name}) // in the mode API_AND_CONFIG_MAP
+	if roles.Boundary != "" {
+		_, name, _ := strings.Cut(roles.Boundary, ":policy/")
+		if arn := harness.Must(e.account.AddPolicy(name, seesTheHub))(t); arn != roles.Boundary {
+			t.Fatalf("the boundary is %s, not %s", arn, roles.Boundary)
+		}
+	}
 	dir := t.TempDir()
 	ca := filepath.Join(dir, "aws.crt")
 	if err := os.WriteFile(ca, server.CA(), 0o600); err != nil {
@@ -77,11 +86,16 @@ func newEKS(t *testing.T, change ...func(*localhub.Config)) *eks {
 	e.config = harness.HubConfig(dir)
 	e.config.Log = t.Logf
 	e.config.Issuer = "https://oidc.eks.us-west-2.amazonaws.com/id/HUB"
-	e.config.EKS = &localhub.EKS{ClusterName: e.self.Name, Env: append([]string{"SSL_CERT_FILE=" + ca}, e.env...)}
+	e.config.EKS = &localhub.EKS{ClusterName: e.self.Name, Env: append([]string{"SSL_CERT_FILE=" + ca}, e.env...),
+		TokenWebhook: server.TokenWebhookURL(e.self.String())}
 	e.config.FrontArgs = []string{"--authentication-token-webhook-cache-ttl=1s"}
 	token := filepath.Join(dir, "hub-controller-manager.token")
 	e.tokenFile, e.creator = token, irsa.CreatorRoleARN(e.self)
-	e.config.HubControllerManagerArgs = []string{"--registration-drivers=csr,awsirsa", "--hub-cluster-arn=" + e.self.String(), "--eks-access=aws-auth"}
+	e.config.HubControllerManagerArgs = []string{"--registration-drivers=csr,awsirsa", "--hub-cluster-arn=" + e.self.String(),
+		"--hub-role-path=" + roles.Path.String(), "--hub-role-permissions-boundary=" + roles.Boundary}
+	if !roles.AccessEntries {
+		e.config.HubControllerManagerArgs = append(e.config.HubControllerManagerArgs, "--eks-access=aws-auth")
+	}
 	e.config.HubControllerManagerEnv = append([]string{"AWS_ROLE_ARN=" + e.creator, "AWS_WEB_IDENTITY_TOKEN_FILE=" + token}, e.env...)
 	for _, do := range change {
 		do(&e.config)
@@ -90,11 +104,14 @@ func newEKS(t *testing.T, change ...func(*localhub.Config)) *eks {
 	e.config.WithoutHubControllerManager = true
 	e.Hub = harness.Must(localhub.Start(t.Context(), e.config))(t)
 	t.Cleanup(e.Stop)
+	if err := e.account.SetAWSAuth(e.self.String(), harness.Must(e.Authenticator())(t)); err != nil {
+		t.Fatal(err)
+	}
 	provider := trustTokensOf(t, e.account, e.Hub, e.config.Issuer)
 	e.addRole(t, e.account, fakeaws.Role{
 		Name:     roleName(e.creator),
 		Trust:    irsa.WebIdentityTrustPolicy(e.self, provider, "system:serviceaccount:clusterhub-system:hub-controller-manager").JSON(),
-		Policies: map[string]string{"creator": irsa.CreatorPolicy(e.self, irsa.HubRoles{}).JSON()},
+		Policies: map[string]string{"creator": irsa.CreatorPolicy(e.self, roles).JSON()},
 	})
 	writeToken(t, e.Hub, "clusterhub-system", "hub-controller-manager", token)
 	awsAuth := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "aws-auth"}, Data: map[string]string{"mapRoles": nodesOnly}}
@@ -104,6 +121,9 @@ func newEKS(t *testing.T, change ...func(*localhub.Config)) *eks {
 	}
 	return e
 }
+
+// seesTheHub is what a platform team may leave to all roles that the hub makes.
+const seesTheHub = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"eks:Describe*","Resource":"*"}]}`
 
 func roleName(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
 
@@ -156,6 +176,7 @@ func (e *eks) newManaged(t *testing.T) *eksManaged {
 	m := &eksManaged{managed: newManaged(t, e.Hub, issuer), eks: e, whole: t}
 	self := irsa.Cluster{Partition: "aws", Region: e.members.Region, Account: e.members.ID, Name: "eks-" + m.name}
 	m.roles = harness.Must(irsa.NewIdentity(e.self, self))(t)
+	m.roles.HubPath = e.roles.Path
 	provider := trustTokensOf(t, e.members, m.Hub, issuer)
 	subject := "system:serviceaccount:" + registration.AgentNamespace + ":" + registration.AgentServiceAccount
 	e.addRole(t, e.members, fakeaws.Role{
@@ -177,7 +198,7 @@ func (m *eksManaged) start(args ...string) {
 		m.stop()
 	}
 	m.stop = m.agent(m.whole, append([]string{"--registration-auth=awsirsa", "--eks-hub-cluster-arn=" + m.roles.Hub.String(),
-		"--managed-cluster-arn=" + m.roles.Managed.String()}, args...)...)
+		"--managed-cluster-arn=" + m.roles.Managed.String(), "--hub-role-path=" + m.roles.HubPath.String()}, args...)...)
 }
 
 // run runs a command of hub-agent with the agent's environment, and returns what it prints.

@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,17 +24,15 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/irsa"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
-	"github.com/clusterhub/clusterhub/test/fakeaws"
 )
 
 // TestRegistration_ByAWSIAM is the life of two clusters in EKS, beside one with a certificate on the same hub. Its parts
 // follow one another.
 func TestRegistration_ByAWSIAM(t *testing.T) {
 	t.Parallel()
-	e := newEKS(t)
+	e := newEKS(t, irsa.HubRoles{})
 	a, b := e.newManaged(t), e.newManaged(t)
 	other := newManaged(t, e.Hub, "")
 	a.start()
@@ -123,7 +119,8 @@ func TestRegistration_ByAWSIAM(t *testing.T) {
 		b.awaitCondition(t, registration.ConditionAvailable, metav1.ConditionTrue)
 		b.isItself(t)
 	})
-	t.Run("by access entries", e.byAccessEntries)
+	t.Run("moved to access entries", func(t *testing.T) { e.movesToAccessEntries(t, b) })
+	t.Run("by access entries", e.withoutAgents)
 
 	for name, said := range map[string]string{"a": a.said.String(), "b": b.said.String(), "the hub": e.said(t)} {
 		if strings.Contains(said, "k8s-aws-v1.") || strings.Contains(said, "X-Amz-Signature") {
@@ -181,19 +178,23 @@ func conditionMessage(cluster *clusterv1.ManagedCluster, conditionType string) s
 func (m *eksManaged) isItself(t *testing.T) {
 	t.Helper()
 	config := m.identity(t)
-	var who authenticationv1.UserInfo
-	harness.Eventually(t, "the hub knows the agent", func(ctx context.Context) (bool, error) {
-		// client-go still has the token of a role that was removed; it asks the plugin for another when that is refused.
-		review, err := harness.Kube(t, config).AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-		if err == nil {
-			who = review.Status.UserInfo
-		}
-		return err == nil, err
-	})
-	groups := []string{registration.ClusterGroup(m.name), registration.ManagedClustersGroup, "system:authenticated"}
-	if who.Username != "system:open-cluster-management:"+m.name || !slices.Equal(who.Groups, groups) {
-		t.Errorf("the agent is %s in %s", who.Username, who.Groups)
+	user, all := registration.ClusterGroup(m.name), registration.ManagedClustersGroup
+	if m.eks.roles.AccessEntries {
+		user, all = registration.AWSGroup(m.name), registration.AWSManagedClustersGroup
 	}
+	harness.Eventually(t, "the hub knows the agent", func(ctx context.Context) (bool, error) {
+		// client-go still has the token of a role that was removed; it asks the plugin for another when that is refused. kube-apiserver
+		// remembers for ten seconds whose token it is.
+		review, err := harness.Kube(t, config).AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+		if err != nil {
+			return false, err
+		}
+		who := review.Status.UserInfo
+		if who.Username != user || !slices.Equal(who.Groups, []string{user, all, "system:authenticated"}) {
+			return false, fmt.Errorf("the agent is %s in %s", who.Username, who.Groups)
+		}
+		return true, nil
+	})
 	seen := harness.Must(harness.Ours(t, config).ClusterV1().ManagedClusters().Get(t.Context(), m.name, metav1.GetOptions{}))(t)
 	if !strings.HasPrefix(seen.Status.Version.Kubernetes, "v1.") {
 		t.Errorf("its status is %+v", seen.Status)
@@ -302,69 +303,13 @@ func (m *eksManaged) hasNothingInAWS(t *testing.T) {
 	harness.Eventually(t, "its role and its access are gone", func(context.Context) (bool, error) {
 		roles, access := m.eks.account.Roles(), m.eks.mapRoles(t)
 		_, there := roles[m.roles.HubRole()]
-		if there || strings.Contains(access, m.name) {
-			return false, fmt.Errorf("roles %v, aws-auth %s", slices.Collect(maps.Keys(roles)), access)
+		entries := m.eks.account.AccessEntries(m.eks.self.String())
+		if _, entered := entries[m.roles.HubRoleARN()]; there || entered || strings.Contains(access, m.name) {
+			return false, fmt.Errorf("roles %v, access entries %v, aws-auth %s", slices.Collect(maps.Keys(roles)), slices.Collect(maps.Keys(entries)), access)
 		}
 		return true, nil
 	})
 	if !strings.HasPrefix(m.eks.mapRoles(t), nodesOnly) {
 		t.Errorf("aws-auth has become %s", m.eks.mapRoles(t))
 	}
-}
-
-// byAccessEntries goes on with a hub that lets clusters in by access entries.
-func (e *eks) byAccessEntries(t *testing.T) {
-	admin := iam.NewFromConfig(e.account.Config(e.account.Root()))
-	harness.Must(admin.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: aws.String(roleName(e.creator)), PolicyName: aws.String("creator"),
-		PolicyDocument: aws.String(irsa.CreatorPolicy(e.self, irsa.HubRoles{AccessEntries: true}).JSON())}))(t)
-	config := e.config
-	config.WithoutHubControllerManager = false
-	config.HubControllerManagerArgs = append(slices.Clone(config.HubControllerManagerArgs), "--eks-access=access-entry")
-	e.StopHubControllerManager()
-	again := harness.Must(localhub.Start(t.Context(), config))(t)
-	t.Cleanup(again.Stop)
-
-	// A trust policy cannot name a role that is not there.
-	early, _ := e.clusterWithoutAgent(t)
-	if reason := early.awaitCondition(t, registration.ConditionHubAccepted, metav1.ConditionFalse); reason != registration.ReasonError {
-		t.Errorf("without its agent's role it is not accepted for the reason %s", reason)
-	}
-	if message := conditionMessage(early.cluster(t), registration.ConditionHubAccepted); !strings.Contains(message, "ocm-managed-cluster-") {
-		t.Errorf("the condition says %q", message)
-	}
-
-	m, roles := e.clusterWithoutAgent(t, e.members)
-	m.awaitCondition(t, registration.ConditionHubAccepted, metav1.ConditionTrue)
-	entry, there := e.account.AccessEntries(e.self.String())[roles.HubRoleARN()]
-	if !there || entry.Type != "STANDARD" || !slices.Equal(entry.KubernetesGroups, []string{registration.AWSGroup(m.name), registration.AWSManagedClustersGroup}) || strings.Contains(e.mapRoles(t), m.name) {
-		t.Errorf("the access entry is %+v", entry)
-	}
-	as := harness.Ours(t, e.UserConfig(entry.Username, entry.KubernetesGroups...)).ClusterV1().ManagedClusters()
-	harness.Must(as.Get(t.Context(), m.name, metav1.GetOptions{}))(t)
-	if _, err := as.Get(t.Context(), early.name, metav1.GetOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("get of another cluster: %v, want 403", err)
-	}
-	if err := m.clusters(t).Delete(t.Context(), m.name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	m.gone(t)
-	_, role := e.account.Roles()[roles.HubRole()]
-	if entries := e.account.AccessEntries(e.self.String()); role || len(entries) > 0 {
-		t.Errorf("the role is left: %t, and the entries %v", role, entries)
-	}
-}
-
-// clusterWithoutAgent makes and accepts a cluster in EKS. Its agent's role is only in an account that is given.
-func (e *eks) clusterWithoutAgent(t *testing.T, with ...*fakeaws.Account) (*managed, irsa.Identity) {
-	t.Helper()
-	m := &managed{hub: e.Hub, name: harness.Unique("entry")}
-	roles := harness.Must(irsa.NewIdentity(e.self, irsa.Cluster{Partition: "aws", Region: e.members.Region, Account: e.members.ID, Name: m.name}))(t)
-	for _, account := range with {
-		e.addRole(t, account, fakeaws.Role{Name: roles.ManagedRole(), Tags: roles.Tags(), Trust: e.account.Roles()[roleName(e.creator)].Trust})
-	}
-	made := harness.ManagedCluster(m.name, nil)
-	made.Annotations = map[string]string{registration.AnnotationManagedClusterARNOfSeed: roles.Managed.String()}
-	harness.Must(m.clusters(t).Create(t.Context(), made, metav1.CreateOptions{}))(t)
-	m.accepted(t, true)
-	return m, roles
 }

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/clusterhub/clusterhub/pkg/irsa"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
@@ -28,7 +29,8 @@ import (
 func TestSecretsInLogs_OfAWS(t *testing.T) {
 	t.Parallel()
 	most := []string{"-v=10", "--vmodule=*=10"}
-	e := newEKS(t, func(c *localhub.Config) {
+	// Its roles have a path, of which neither STS nor aws-auth tells.
+	e := newEKS(t, irsa.HubRoles{Path: "/clusterhub/"}, func(c *localhub.Config) {
 		c.HubAPIServerArgs = append(c.HubAPIServerArgs, most...)
 		c.HubControllerManagerArgs = append(c.HubControllerManagerArgs, most...)
 	})
