@@ -158,6 +158,9 @@ const (
 	clusterCost = 1_000
 )
 
+// touchCost bounds the question whether a change concerns a placement: above it, the change does.
+const touchCost = 20_000
+
 func newMeter(clusters int) *meter { return &meter{runCost + clusterCost*uint64(clusters)} }
 
 func (m *meter) empty() bool { return m.left == 0 }

@@ -46,9 +46,15 @@ type scheduled struct {
 	status   *clusterv1beta1.PlacementStatus
 	// again is when to run without any change.
 	again time.Time
+	// notBefore is until when it is not run, because the last run was expensive.
+	notBefore time.Time
 	// writing says that the results of the last run are being written.
 	writing bool
 }
+
+// costPause is how long a placement pauses for each 1,000 of what the CEL of its last run has cost, which takes about half a
+// millisecond. So no placement takes more than a twentieth of a processor, whatever its expressions and however often things change.
+const costPause = 10 * time.Millisecond
 
 type scoreIndex map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore
 
@@ -165,7 +171,8 @@ func (h *Hub) SetCluster(ctx context.Context, obj *clusterv1.ManagedCluster, now
 			continue
 		}
 		h.touchSet(set, func(key types.NamespacedName, s *scheduled) bool {
-			return s.program.Touches(ctx, before, after, h.scores, h.holds(key, obj.Name), now)
+			// While it pauses, it is not asked either: it will be run anyway.
+			return now.Before(s.notBefore) || s.program.Touches(ctx, before, after, h.scores, h.holds(key, obj.Name), now)
 		})
 	}
 }
@@ -236,7 +243,7 @@ func (h *Hub) touchScore(ctx context.Context, score types.NamespacedName, now ti
 	}
 	for _, set := range h.fleet.SetsOf(c.Name()) {
 		h.touchSet(set, func(key types.NamespacedName, s *scheduled) bool {
-			return s.program.TouchesScore(ctx, c, score.Name, h.scores, h.holds(key, c.Name()), now)
+			return now.Before(s.notBefore) || s.program.TouchesScore(ctx, c, score.Name, h.scores, h.holds(key, c.Name()), now)
 		})
 	}
 }
@@ -276,9 +283,9 @@ func (h *Hub) Next(now time.Time) (next time.Time) {
 		switch {
 		case s.writing:
 		case h.dirty[key]:
-			return now
-		default:
-			next = earlier(next, s.again)
+			next = earlier(next, later(now, s.notBefore))
+		case !s.again.IsZero():
+			next = earlier(next, later(s.again, s.notBefore))
 		}
 	}
 	return next
@@ -290,7 +297,7 @@ func (h *Hub) Next(now time.Time) (next time.Time) {
 func (h *Hub) Round(ctx context.Context, now time.Time) (results map[types.NamespacedName]*Result, err error) {
 	var jobs []Job
 	for key, s := range h.placements {
-		if s.writing || (!h.dirty[key] && (s.again.IsZero() || now.Before(s.again))) {
+		if s.writing || now.Before(s.notBefore) || (!h.dirty[key] && (s.again.IsZero() || now.Before(s.again))) {
 			continue
 		}
 		jobs = append(jobs, Job{s.program, State{
@@ -306,6 +313,7 @@ func (h *Hub) Round(ctx context.Context, now time.Time) (results map[types.Names
 		key := types.NamespacedName{Namespace: j.State.Placement.Namespace, Name: j.State.Placement.Name}
 		s := h.placements[key]
 		delete(h.dirty, key)
+		s.notBefore = now.Add(time.Duration(r.Cost/1000) * costPause)
 		s.again, s.status, s.expected = r.Again, &r.Status, map[string]Step{}
 		for _, d := range j.State.Decisions {
 			s.expected[d.Name] = Step{Labels: ownLabels(d), Decisions: d.Status.Decisions}
@@ -347,6 +355,13 @@ func (h *Hub) State(placement *clusterv1beta1.Placement, now time.Time) State {
 		Now: now, Placement: placement, Decisions: slices.Collect(maps.Values(h.decisions[key])),
 		Bindings: slices.Collect(maps.Keys(h.bindings[key.Namespace])), Clusters: h.fleet, Scores: h.scores, Load: h.loads.Others(key),
 	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func put[K, N comparable, V any](m map[K]map[N]V, key K, name N, value V) {

@@ -42,6 +42,8 @@ type Result struct {
 	Clusters []string
 	// Again is when the result may be another one without any change; never, if it is zero.
 	Again time.Time
+	// Cost is what CEL has cost.
+	Cost uint64
 }
 
 // run is one placement being scheduled.
@@ -70,6 +72,7 @@ type run struct {
 	problem, failure error
 	warning          *warning
 	next             time.Time
+	cost             uint64
 }
 
 // fallen counts the clusters that have not passed.
@@ -91,7 +94,7 @@ func (p *Program) Schedule(ctx context.Context, state State) *Result {
 		groups = r.asTheyAre()
 		r.again(due)
 	}
-	result := &Result{Again: r.next, Clusters: namesOf(groups)}
+	result := &Result{Again: r.next, Clusters: namesOf(groups), Cost: r.cost}
 	if r.failure == nil || len(state.Decisions) > 0 {
 		result.Steps = r.plan(groups)
 	}
@@ -162,6 +165,7 @@ func (r *run) filter(ctx context.Context) {
 	r.passed = make([]*Cluster, 0, len(r.clusters))
 	r.fallen.parts = make([][celPart + 1]int, len(r.program.predicates))
 	m := newMeter(len(r.clusters))
+	defer func(all uint64) { r.cost = all - m.left }(m.left)
 	for i, c := range r.clusters {
 		// Between clusters, too: not every placement has CEL.
 		if i%1024 == 0 && ctx.Err() != nil {

@@ -11,13 +11,13 @@ import (
 )
 
 // Touches says whether a change of a cluster, which is in one of the placement's sets before and after it, can change
-// anything that the placement shows. It costs the predicates for this one cluster. chosen says that the cluster is in a decision of
+// anything that the placement shows. It costs the predicates for this one cluster; if they cost much, it says yes. chosen says that the cluster is in a decision of
 // the placement.
 func (p *Program) Touches(ctx context.Context, before, after *Cluster, scores Scores, chosen bool, now time.Time) bool {
 	if p.misconfigured != nil {
 		return before.deleting() != after.deleting()
 	}
-	m := newMeter(1)
+	m := &meter{touchCost}
 	was, is := p.judge(ctx, before, scores, m, chosen, now), p.judge(ctx, after, scores, m, chosen, now)
 	if was != is || m.empty() {
 		return true
@@ -65,8 +65,9 @@ func (p *Program) TouchesScore(ctx context.Context, c *Cluster, name string, sco
 	case !p.scoresDecide() || !p.prioritizes(name):
 		return false
 	}
-	v := p.judge(ctx, c, scores, newMeter(1), chosen, now)
-	return v.by == passed
+	m := &meter{touchCost}
+	v := p.judge(ctx, c, scores, m, chosen, now)
+	return v.by == passed || m.empty()
 }
 
 // prioritizes says whether scores of that name count.
