@@ -131,8 +131,11 @@ func rewrites(client dynamic.ResourceInterface, there *unstructured.Unstructured
 		"$deleteFromPrimitiveList/finalizers": slices.DeleteFunc(slices.Clone(there.GetFinalizers()), func(f string) bool {
 			return slices.Contains(finalizers, f)
 		})}
-	applied := map[string]any{"apiVersion": there.GetAPIVersion(), "kind": there.GetKind(), "spec": there.Object["spec"],
+	applied := map[string]any{"apiVersion": there.GetAPIVersion(), "kind": there.GetKind(),
 		"metadata": map[string]any{"name": there.GetName(), "namespace": there.GetNamespace(), "ownerReferences": owners, "finalizers": finalizers}}
+	if spec, ok := there.Object["spec"]; ok {
+		applied["spec"] = spec
+	}
 	return map[string]func(context.Context, ...string) error{
 		"update": func(ctx context.Context, subresource ...string) error {
 			_, err := client.Update(ctx, wanted.DeepCopy(), metav1.UpdateOptions{DryRun: harness.DryRun(dryRun)}, subresource...)

@@ -33,17 +33,16 @@ func TestPlacements_WhoRunsANamespacePlacesAndDecidesNothing(t *testing.T) {
 			client := harness.Ours(t, harness.Hub(t).UserConfig(who))
 			placements, decisions := client.ClusterV1beta1().Placements(namespace), client.ClusterV1beta1().PlacementDecisions(namespace)
 			scores := client.ClusterV1alpha1().AddOnPlacementScores(namespace)
-			harness.Eventually(t, "the rights of "+who, func(ctx context.Context) (bool, error) {
-				_, err := placements.List(ctx, metav1.ListOptions{})
-				return err == nil, err
-			})
-			for what, err := range map[string]error{
-				"decisions": func() error { _, err := decisions.List(t.Context(), metav1.ListOptions{}); return err }(),
-				"scores":    func() error { _, err := scores.List(t.Context(), metav1.ListOptions{}); return err }(),
+			// Roles are gathered one after the other, those of view last for an admin.
+			for what, list := range map[string]func(context.Context) error{
+				"placements": func(ctx context.Context) error { _, err := placements.List(ctx, metav1.ListOptions{}); return err },
+				"decisions":  func(ctx context.Context) error { _, err := decisions.List(ctx, metav1.ListOptions{}); return err },
+				"scores":     func(ctx context.Context) error { _, err := scores.List(ctx, metav1.ListOptions{}); return err },
 			} {
-				if err != nil {
-					t.Errorf("to list %s: %v", what, err)
-				}
+				harness.Eventually(t, "the right of "+who+" to list "+what, func(ctx context.Context) (bool, error) {
+					err := list(ctx)
+					return err == nil, err
+				})
 			}
 
 			placement := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Name: who}}
