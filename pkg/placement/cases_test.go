@@ -8,8 +8,9 @@ import (
 	"os"
 	"testing"
 
-	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
 // notHere are rows about what this package does not do: a debug server.

@@ -19,7 +19,7 @@ type Event struct {
 func (r *run) addEvents(steps []Step) {
 	last := -1
 	for i := range steps {
-		done, reason := "", ""
+		var done, reason string
 		switch steps[i].Action {
 		case Create:
 			done, reason = "created", "DecisionCreate"
