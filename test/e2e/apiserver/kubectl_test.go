@@ -226,3 +226,19 @@ func TestKubectl_Wait(t *testing.T) {
 		t.Errorf("kubectl wait --for=delete: %v\n%s", err, out.String())
 	}
 }
+
+// TestKubectl_BringsOverDecisions: what was saved of CustomResourceDefinitions is applied, and then its status.
+func TestKubectl_BringsOverDecisions(t *testing.T) {
+	namespace := harness.NewNamespace(t)
+	saved := `{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: PlacementDecision, metadata: {name: web-decision-1, namespace: ` + namespace + `,
+  labels: {cluster.open-cluster-management.io/placement: web}}, status: {decisions: [{clusterName: c1, reason: ""}]}}`
+	get := []string{"get", "placementdecisions", "-n", namespace, "-l", "cluster.open-cluster-management.io/placement=web", "-o", "jsonpath={.items[*].status}"}
+	harness.MustKubectl(t, saved, "apply", "-f", "-")
+	if out := harness.MustKubectl(t, "", get...); out != `{"decisions":[]}` {
+		t.Errorf("applied without its status: %s", out)
+	}
+	harness.MustKubectl(t, saved, "apply", "--server-side", "--subresource=status", "-f", "-")
+	if out := harness.MustKubectl(t, "", get...); out != `{"decisions":[{"clusterName":"c1","reason":""}]}` {
+		t.Errorf("with its status: %s", out)
+	}
+}
