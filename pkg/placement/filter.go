@@ -165,11 +165,11 @@ func contradiction(t *clusterv1beta1.Toleration) error {
 	switch t.Operator {
 	case "", clusterv1beta1.TolerationOpEqual:
 		if t.Key == "" {
-			return errors.New(emptyKey)
+			return errors.New(emptyKey) //nolint:staticcheck // It is their sentence, with its full stop.
 		}
 	case clusterv1beta1.TolerationOpExists:
 		if t.Value != "" {
-			return errors.New(needlessValue)
+			return errors.New(needlessValue) //nolint:staticcheck // The same.
 		}
 	default:
 		return fmt.Errorf("incorrect toleration operator: %s", t.Operator)
