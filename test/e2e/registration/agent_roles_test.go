@@ -23,7 +23,7 @@ import (
 // byCRD has kube-apiserver serve one more version of the group of the clusters.
 const byCRD = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: others.cluster.open-cluster-management.io},
 	spec: {group: cluster.open-cluster-management.io, scope: Cluster, names: {plural: others, singular: other, kind: Other, listKind: OtherList},
-	versions: [{name: v1alpha1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`
+	versions: [{name: v1alpha9, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`
 
 // roled is a hub whose agents have their rights in one way or the other, and the agent of an accepted cluster.
 type roled struct {
