@@ -19,7 +19,8 @@ func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 func decision(name string, index int, group string, clusters ...string) *clusterv1beta1.PlacementDecision {
 	d := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-		clusterv1beta1.PlacementLabel: "p", clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(index), clusterv1beta1.DecisionGroupNameLabel: group}}}
+		clusterv1beta1.PlacementLabel: "p", clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(index), clusterv1beta1.DecisionGroupNameLabel: group},
+		OwnerReferences: Owners(&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "p"}})}}
 	d.Status.Decisions = []clusterv1beta1.ClusterDecision{}
 	for _, c := range clusters {
 		d.Status.Decisions = append(d.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: c})

@@ -48,7 +48,7 @@ var key = types.NamespacedName{Namespace: "ns", Name: "p"}
 // newWorld has the set s1, bound, and these clusters in it.
 func newWorld(t *testing.T, clusters ...*clusterv1.ManagedCluster) *world {
 	w := &world{t: t, now: start, fleet: NewFleet(), scores: scoreMap{}, loads: NewLoads(), bindings: []string{"s1"}}
-	w.placement = &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	w.placement = &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: types.UID(key.Name)}}
 	w.set("s1")
 	w.add(clusters...)
 	return w
@@ -155,7 +155,7 @@ func (w *world) apply(step Step) {
 		w.decisions = slices.Delete(slices.Clone(w.decisions), i, i+1)
 		return
 	}
-	d := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: step.Name, Labels: maps.Clone(step.Labels)}}
+	d := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: step.Name, Labels: maps.Clone(step.Labels), OwnerReferences: Owners(w.placement)}}
 	if d.Status.Decisions = slices.Clone(step.Decisions); step.Decisions == nil || len(step.Decisions) > sliceSize {
 		w.t.Fatalf("%d decisions: %v", len(step.Decisions), step)
 	}

@@ -125,7 +125,7 @@ func (h *Hub) SetDecision(obj *clusterv1beta1.PlacementDecision) {
 	put(h.decisions, key, obj.Name, obj)
 	h.decided(key, func(s *scheduled) bool {
 		step, wanted := s.expected[obj.Name]
-		return wanted && maps.Equal(step.Labels, ownLabels(obj)) && slices.Equal(step.Decisions, obj.Status.Decisions)
+		return wanted && owned(obj, s.placement) && maps.Equal(step.Labels, ownLabels(obj)) && slices.Equal(step.Decisions, obj.Status.Decisions)
 	})
 }
 
@@ -255,7 +255,7 @@ func (h *Hub) touchSet(set string, concerns func(types.NamespacedName, *schedule
 			if sets := s.program.clusterSets; len(sets) > 0 && !slices.Contains(sets, set) {
 				continue
 			}
-			if !h.dirty[key] && (concerns == nil || concerns(key, s)) {
+			if !h.dirty[key] && (concerns == nil || guarded(func() bool { return concerns(key, s) })) {
 				h.dirty[key] = true
 			}
 		}
@@ -293,7 +293,8 @@ func (h *Hub) Next(now time.Time) (next time.Time) {
 
 // Round schedules the placements that changes have touched or whose time has come, and returns their results, the older placements
 // first. Each result has to be written, and Written to be called; until then, its placement is in no other round. Results that
-// change nothing are not returned.
+// change nothing are not returned. There may be an error besides results: of placements that could not be scheduled, which stay as
+// they are, or of the context.
 func (h *Hub) Round(ctx context.Context, now time.Time) (results map[types.NamespacedName]*Result, err error) {
 	var jobs []Job
 	for key, s := range h.placements {
@@ -345,15 +346,6 @@ func (h *Hub) Written(key types.NamespacedName, err error) {
 	}
 	if s.writing = false; err != nil {
 		h.dirty[key] = true
-	}
-}
-
-// State is the hub as a placement of the namespace sees it now. Whoever explains a placement runs it against this.
-func (h *Hub) State(placement *clusterv1beta1.Placement, now time.Time) State {
-	key := types.NamespacedName{Namespace: placement.Namespace, Name: placement.Name}
-	return State{
-		Now: now, Placement: placement, Decisions: slices.Collect(maps.Values(h.decisions[key])),
-		Bindings: slices.Collect(maps.Keys(h.bindings[key.Namespace])), Clusters: h.fleet, Scores: h.scores, Load: h.loads.Others(key),
 	}
 }
 

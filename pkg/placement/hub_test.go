@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,7 +55,8 @@ func (w *hubWorld) round() (written []string) {
 				w.DeleteDecision(types.NamespacedName{Namespace: key.Namespace, Name: step.Name})
 				continue
 			}
-			d := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: step.Name, Labels: step.Labels}}
+			d := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: step.Name, Labels: step.Labels,
+				OwnerReferences: Owners(w.placements[key].placement)}}
 			d.Status.Decisions = step.Decisions
 			if step.Action == Relabel {
 				d.Status = w.decisions[key][step.Name].Status
@@ -199,6 +201,11 @@ func TestHub_Repairs(t *testing.T) {
 		"without label": func() {
 			d := decision("p-decision-1", 0, "", "c1")
 			d.Namespace, d.Labels = "ns", nil
+			w.SetDecision(d)
+		},
+		"of a placement that was": func() {
+			d := decision("p-decision-1", 0, "", "c1")
+			d.Namespace, d.OwnerReferences[0].UID = "ns", "before"
 			w.SetDecision(d)
 		},
 		"the status": func() { p := *w.placements[key].placement; p.Status.NumberOfSelectedClusters = 7; w.SetPlacement(&p) },
@@ -367,4 +374,21 @@ func TestHub_ExpensiveCELPauses(t *testing.T) {
 	w.now = w.placements[key].notBefore
 	w.SetCluster(t.Context(), managed("c2", "label:o=o"), w.now)
 	w.touched("p")
+}
+
+// A fault that one placement brings to light holds up no other, and is told.
+func TestHub_APanicHoldsUpNoOther(t *testing.T) {
+	w, key := oneOf(t)
+	other := w.place("ns", "q", nil)
+	w.expectRound("q")
+	w.placements[key].program = &Program{predicates: []clusterSelector{{expressions: []*expression{nil}}}} // none is nil
+	w.SetCluster(t.Context(), managed("c2", "taint:k=v:NoSelect"), w.now)
+	w.touched("p", "q")
+	results, err := w.Round(t.Context(), w.now)
+	if len(results) != 1 || results[other] == nil || err == nil || !strings.Contains(err.Error(), "ns/p") {
+		t.Fatalf("results: %v, %v", results, err)
+	}
+	if next := w.Next(w.now); !next.Equal(w.now.Add(afterPanic)) {
+		t.Errorf("next %v", next)
+	}
 }

@@ -6,6 +6,7 @@ package placement
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -109,23 +110,24 @@ type Job struct {
 
 // Round schedules placements, the older ones first, and calls done with each result. Each sees the load by those before it in this
 // round, and by the last decisions of the others. So the outcome depends on which placements are in the round, and not on the order
-// in which something made them be in it. It ends early if done fails.
+// in which something made them be in it. It ends early if done fails. The error has those of placements that could not be scheduled, too.
 func Round(ctx context.Context, loads *Loads, jobs []Job, done func(Job, *Result) error) error {
 	jobs = slices.SortedFunc(slices.Values(jobs), func(a, b Job) int {
 		x, y := a.State.Placement, b.State.Placement
 		return cmp.Or(x.CreationTimestamp.Compare(y.CreationTimestamp.Time),
 			strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name, y.Name))
 	})
+	var failed []error
 	for _, job := range jobs {
 		key := types.NamespacedName{Namespace: job.State.Placement.Namespace, Name: job.State.Placement.Name}
 		job.State.Load = loads.Others(key)
-		result := job.Program.Schedule(ctx, job.State)
-		if !result.Disabled {
+		result, err := job.schedule(ctx)
+		if failed = append(failed, err); err == nil && !result.Disabled {
 			loads.Set(key, result.Clusters)
 		}
 		if err := done(job, result); err != nil {
-			return err
+			return errors.Join(append(failed, err)...)
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }

@@ -16,11 +16,11 @@ type Action string
 
 // The actions.
 const (
-	// Create makes a PlacementDecision with labels and clusters.
+	// Create makes a PlacementDecision with labels, owner and clusters.
 	Create Action = "Create"
-	// Update writes the clusters, and the labels where they are others.
+	// Update writes the clusters, and the labels and the owner where they are others.
 	Update Action = "Update"
-	// Relabel writes the labels only.
+	// Relabel writes the labels and the owner only.
 	Relabel Action = "Relabel"
 	// Delete takes it away.
 	Delete Action = "Delete"
@@ -94,7 +94,7 @@ func (r *run) plan(groups []group) (steps []Step) {
 			switch n := &nodes[i]; {
 			case n.done:
 			case len(n.before) == 0:
-				if step, needed := n.step(); needed {
+				if step, needed := n.step(r.state.Placement); needed {
 					steps = append(steps, step)
 				}
 				free(i)
@@ -190,7 +190,7 @@ func (n *node) nowLabels() map[string]string {
 }
 
 // step is what brings it to what it should be, if anything has to be written.
-func (n *node) step() (step Step, needed bool) {
+func (n *node) step(p *clusterv1beta1.Placement) (step Step, needed bool) {
 	step = Step{Name: n.name, Labels: n.labels, Decisions: n.want}
 	switch {
 	case !n.wanted:
@@ -200,7 +200,7 @@ func (n *node) step() (step Step, needed bool) {
 	// A status without a list is not what readers expect.
 	case n.gained || n.now.Status.Decisions == nil || !slices.Equal(n.now.Status.Decisions, n.want):
 		step.Action = Update
-	case !maps.Equal(ownLabels(n.now), n.labels):
+	case !owned(n.now, p) || !maps.Equal(ownLabels(n.now), n.labels):
 		step.Action = Relabel
 	default:
 		return step, false
