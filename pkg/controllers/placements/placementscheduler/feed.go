@@ -1,0 +1,104 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placementscheduler
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
+	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+)
+
+// watched is a kind, and what becomes of its events.
+type watched struct {
+	kind    client.Object
+	handler handler.EventHandler
+}
+
+// watches are all that decisions depend on. Workers start when each has told of all that there is.
+func (r *Reconciler) watches() []watched {
+	return []watched{
+		feed(r, r.setPlacement, r.deletePlacement),
+		feed(r, r.setDecision, r.deleteDecision),
+		feed(r, func(_ context.Context, s *clusterv1beta2.ManagedClusterSet) { r.hub.SetSet(s) },
+			func(_ context.Context, s *clusterv1beta2.ManagedClusterSet) { r.hub.DeleteSet(s.Name) }),
+		feed(r, r.setBinding, r.deleteBinding),
+		feed(r, func(ctx context.Context, c *clusterv1.ManagedCluster) { r.hub.SetCluster(ctx, c, r.clock.Now()) },
+			func(_ context.Context, c *clusterv1.ManagedCluster) { r.hub.DeleteCluster(c.Name) }),
+		feed(r, func(ctx context.Context, s *clusterv1alpha1.AddOnPlacementScore) {
+			r.hub.SetScore(ctx, s, r.clock.Now())
+		},
+			func(ctx context.Context, s *clusterv1alpha1.AddOnPlacementScore) {
+				r.hub.DeleteScore(ctx, client.ObjectKeyFromObject(s), r.clock.Now())
+			}),
+	}
+}
+
+// feed tells the hub of changes, and asks for a round.
+func feed[O any, T interface {
+	*O
+	client.Object
+}](r *Reconciler, set, gone func(context.Context, T)) watched {
+	do := func(ctx context.Context, obj client.Object, q queue, tell func(context.Context, T)) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		tell(ctx, obj.(T))
+		q.AddAfter(everything, gather)
+	}
+	return watched{kind: T(new(O)), handler: handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { do(ctx, e.Object, q, set) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { do(ctx, e.ObjectNew, q, set) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { do(ctx, e.Object, q, gone) },
+	}}
+}
+
+func (r *Reconciler) setPlacement(_ context.Context, p *clusterv1beta1.Placement) {
+	if r.unseenPlacements.hides(p) {
+		return
+	}
+	key := client.ObjectKeyFromObject(p)
+	if now := r.hub.Placement(key); now != nil && now.UID != p.UID {
+		// What is being written is for the one before.
+		r.hub.DeletePlacement(key)
+	}
+	r.hub.SetPlacement(p)
+}
+
+func (r *Reconciler) deletePlacement(_ context.Context, p *clusterv1beta1.Placement) {
+	if !r.unseenPlacements.hidesDeletion(p) {
+		r.hub.DeletePlacement(client.ObjectKeyFromObject(p))
+	}
+}
+
+func (r *Reconciler) setDecision(_ context.Context, d *clusterv1beta1.PlacementDecision) {
+	if !r.unseenDecisions.hides(d) {
+		r.hub.SetDecision(d)
+	}
+}
+
+func (r *Reconciler) deleteDecision(_ context.Context, d *clusterv1beta1.PlacementDecision) {
+	if !r.unseenDecisions.hidesDeletion(d) {
+		r.hub.DeleteDecision(client.ObjectKeyFromObject(d))
+	}
+}
+
+// setBinding counts a binding that is to stay. Whether its set exists, the hub knows by the set. Its name is that of the set: the one
+// who made it had the permission for that one.
+func (r *Reconciler) setBinding(ctx context.Context, b *clusterv1beta2.ManagedClusterSetBinding) {
+	if !b.DeletionTimestamp.IsZero() || b.Spec.ClusterSet != b.Name {
+		r.deleteBinding(ctx, b)
+		return
+	}
+	r.hub.SetBinding(b.Namespace, b.Name)
+}
+
+func (r *Reconciler) deleteBinding(_ context.Context, b *clusterv1beta2.ManagedClusterSetBinding) {
+	r.hub.DeleteBinding(b.Namespace, b.Name)
+}

@@ -1,0 +1,209 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package placementscheduler writes the PlacementDecisions and the status of every Placement. Which clusters are chosen, and in which
+// order what is written, is decided by pkg/placement; this feeds it and does what it says.
+//
+// Everything that is watched goes into one placement.Hub, and nothing is scheduled before all of it is there: a placement that is
+// scheduled without its clusters would lose them. A change only says that there is something to do; what it is, a round finds out a
+// moment later for all changes since. Each placement with a result is then written by a worker of its own, and is in no other round
+// until that is done. The process keeps nothing that its successor could not learn anew: killed between two writes, the next one
+// schedules from what there is, and goes on.
+package placementscheduler
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/placement"
+)
+
+const (
+	// workers are how many placements are written at once.
+	workers = 8
+	// gather is how long a change waits for others, to be in the same round with them.
+	gather = 100 * time.Millisecond
+)
+
+// everything asks for a round. Other requests are for placements whose results are to be written.
+var everything = reconcile.Request{}
+
+// errNotWritten has a placement in the next round again.
+var errNotWritten = errors.New("the result was not written")
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// Reconciler schedules placements, and writes what comes out.
+type Reconciler struct {
+	client   client.Client
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
+	// backoff is for placements that were changed by others while they were written, which is no error.
+	backoff workqueue.TypedRateLimiter[types.NamespacedName]
+	// queue is there before the first request is.
+	queue queue
+
+	// mu is held for all that follows, by watches and workers, and by nobody who waits for the API server.
+	mu  sync.Mutex
+	hub *placement.Hub
+	// ready are results that no worker has taken yet, and taken those that one has. One that stays taken could not be written.
+	ready, taken map[types.NamespacedName]*work
+	// unseenDecisions and unseenPlacements are writes that no watch has told of yet.
+	unseenDecisions, unseenPlacements unseen
+}
+
+// work is a result to be written, and what it was computed from.
+type work struct {
+	result    *placement.Result
+	placement *clusterv1beta1.Placement
+	// decisions are by name, and as the last write has left them.
+	decisions map[string]*clusterv1beta1.PlacementDecision
+}
+
+var _ reconcile.Reconciler = &Reconciler{}
+
+// SetupWithManager adds the controller.
+func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
+	r := newReconciler(mgr.GetClient(), mgr.GetEventRecorder(name), clock.RealClock{})
+	b := ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(kit.Options(workers))
+	for _, s := range r.sources(mgr.GetCache()) {
+		b = b.WatchesRawSource(s)
+	}
+	return b.Complete(r)
+}
+
+// sources are there before the first request is handled, with all that they had to tell until then.
+func (r *Reconciler) sources(from cache.Cache) []source.Source {
+	sources := []source.Source{source.Func(func(_ context.Context, q queue) error {
+		r.queue = q
+		return nil
+	})}
+	for _, w := range r.watches() {
+		sources = append(sources, source.Kind(from, w.kind, w.handler))
+	}
+	return sources
+}
+
+func newReconciler(c client.Client, recorder events.EventRecorder, clock clock.PassiveClock) *Reconciler {
+	return &Reconciler{
+		client: c, recorder: recorder, clock: clock,
+		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](kit.FirstBackoff, kit.LongestBackoff),
+		hub:     placement.NewHub(),
+		ready:   map[types.NamespacedName]*work{}, taken: map[types.NamespacedName]*work{},
+		unseenDecisions: unseen{}, unseenPlacements: unseen{},
+	}
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	if request == everything {
+		return reconcile.Result{RequeueAfter: r.round(ctx)}, nil
+	}
+	key := request.NamespacedName
+	w := r.take(ctx, key)
+	if w == nil {
+		r.backoff.Forget(key)
+		return reconcile.Result{}, nil
+	}
+	switch err := r.write(ctx, key, w); {
+	case err == nil:
+		r.backoff.Forget(key)
+		r.written(key, w)
+		return reconcile.Result{}, nil
+	case kit.IsOutdated(err) || apierrors.IsAlreadyExists(err):
+		return reconcile.Result{RequeueAfter: r.backoff.When(key)}, nil
+	default:
+		return reconcile.Result{}, err
+	}
+}
+
+// round schedules what changes have touched, and says after how long to do so without any change; never, if it is zero.
+func (r *Reconciler) round(ctx context.Context) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.clock.Now()
+	r.catchUp(ctx, now)
+	r.schedule(ctx, types.NamespacedName{})
+	next := r.hub.Next(now)
+	for _, u := range []unseen{r.unseenDecisions, r.unseenPlacements} {
+		if due := u.due(); next.IsZero() || !due.IsZero() && due.Before(next) {
+			next = due
+		}
+	}
+	if next.IsZero() {
+		return 0
+	}
+	return max(next.Sub(now), gather)
+}
+
+// schedule runs a round, and has its results written, but for that of the caller's own placement, who does it.
+func (r *Reconciler) schedule(ctx context.Context, own types.NamespacedName) {
+	now := r.clock.Now()
+	results, err := r.hub.Round(ctx, now)
+	if err != nil && ctx.Err() == nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Some placements could not be scheduled, and stay as they are")
+	}
+	for key, result := range results {
+		w := &work{result: result, placement: r.hub.Placement(key), decisions: map[string]*clusterv1beta1.PlacementDecision{}}
+		for _, d := range r.hub.State(w.placement, now).Decisions {
+			w.decisions[d.Name] = d
+		}
+		if r.ready[key] = w; key != own {
+			r.queue.Add(reconcile.Request{NamespacedName: key})
+		}
+	}
+}
+
+// take is the result for a placement, or nil. If the last one could not be written, or the worker has panicked, it is scheduled anew,
+// with what is known by now.
+func (r *Reconciler) take(ctx context.Context, key types.NamespacedName) *work {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if failed := r.taken[key]; failed != nil {
+		delete(r.taken, key)
+		if r.isCurrent(key, failed) {
+			r.hub.Written(key, errNotWritten)
+			r.schedule(ctx, key)
+			// When to look again is for the next round to find out.
+			r.queue.AddAfter(everything, gather)
+		}
+	}
+	w := r.ready[key]
+	if delete(r.ready, key); w != nil {
+		r.taken[key] = w
+	}
+	return w
+}
+
+// written ends what take has begun.
+func (r *Reconciler) written(key types.NamespacedName, w *work) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.taken, key)
+	if r.isCurrent(key, w) {
+		r.hub.Written(key, nil)
+	}
+	// What has changed meanwhile was put off.
+	r.queue.AddAfter(everything, gather)
+}
+
+// isCurrent says that a placement has not gone, nor has another one of its name come.
+func (r *Reconciler) isCurrent(key types.NamespacedName, w *work) bool {
+	now := r.hub.Placement(key)
+	return now != nil && now.UID == w.placement.UID
+}

@@ -1,0 +1,148 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placementscheduler
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/placement"
+)
+
+// actionSchedule is what events are about.
+const actionSchedule = "Schedule"
+
+// write does the steps of a result in their order, and after one that fails none, and then writes the status. Every write fails if the
+// object is not as it was when the result was computed.
+func (r *Reconciler) write(ctx context.Context, key types.NamespacedName, w *work) error {
+	for i := range w.result.Steps {
+		step := &w.result.Steps[i]
+		d, err := r.step(ctx, key, w, step)
+		if err != nil {
+			return fmt.Errorf("%s of the PlacementDecision %s/%s: %w", step.Action, key.Namespace, step.Name, err)
+		}
+		for _, e := range step.Events {
+			kind := corev1.EventTypeNormal
+			if e.Warning {
+				kind = corev1.EventTypeWarning
+			}
+			r.recorder.Eventf(w.placement, d, kind, e.Reason, actionSchedule, "%s", e.Message)
+		}
+	}
+	p := w.placement.DeepCopy()
+	changed, err := kit.PatchStatus(ctx, r.client, p, func(p *clusterv1beta1.Placement) { p.Status = *w.result.Status.DeepCopy() })
+	if err != nil {
+		return fmt.Errorf("the status of the Placement %s: %w", key, err)
+	}
+	if changed {
+		r.learnPlacement(p)
+	}
+	return nil
+}
+
+// step does one step, and returns the decision that it is about.
+func (r *Reconciler) step(ctx context.Context, key types.NamespacedName, w *work, step *placement.Step) (*clusterv1beta1.PlacementDecision, error) {
+	now := w.decisions[step.Name]
+	switch {
+	case step.Action == placement.Delete:
+		return now, r.delete(ctx, w, now)
+	case step.Action != placement.Create:
+		return r.update(ctx, w, step, now)
+	}
+	d := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+		Namespace: key.Namespace, Name: step.Name, Labels: maps.Clone(step.Labels), OwnerReferences: placement.Owners(w.placement),
+	}}
+	err := r.client.Create(ctx, d)
+	if apierrors.IsAlreadyExists(err) {
+		// Somebody has taken away its label, or the cache will tell of it a little later.
+		there := &clusterv1beta1.PlacementDecision{}
+		if r.client.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: step.Name}, there) == nil {
+			return r.update(ctx, w, step, there)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	// The server takes no status with a new object. Until it has one, the decision is there without clusters; those that move here are
+	// still where they were, since that step comes after this one.
+	w.decisions[step.Name] = d
+	d, err = r.update(ctx, w, step, d)
+	if !kit.IsGone(err) {
+		r.learn(d) // also of one that has no status
+	}
+	return d, err
+}
+
+// update makes a decision what the step says.
+func (r *Reconciler) update(ctx context.Context, w *work, step *placement.Step, now *clusterv1beta1.PlacementDecision) (*clusterv1beta1.PlacementDecision, error) {
+	d := now.DeepCopy()
+	labels := func() error {
+		_, err := kit.Patch(ctx, r.client, d, func(d *clusterv1beta1.PlacementDecision) {
+			if d.Labels == nil {
+				d.Labels = map[string]string{}
+			}
+			maps.Copy(d.Labels, step.Labels)
+			d.OwnerReferences = placement.Owners(w.placement)
+		})
+		return err
+	}
+	status := func() error {
+		if step.Action == placement.Relabel {
+			return nil
+		}
+		_, err := kit.PatchStatus(ctx, r.client, d, func(d *clusterv1beta1.PlacementDecision) { d.Status.Decisions = slices.Clone(step.Decisions) })
+		return err
+	}
+	writes := []func() error{status, labels}
+	if goesToLaterGroup(d, step) {
+		slices.Reverse(writes)
+	}
+	for _, write := range writes {
+		err := write()
+		if w.decisions[step.Name] = d; d.ResourceVersion != now.ResourceVersion {
+			r.learn(d.DeepCopy())
+		}
+		if kit.IsGone(err) {
+			r.learnGone(d)
+		}
+		if err != nil {
+			return d, err
+		}
+	}
+	return d, nil
+}
+
+// goesToLaterGroup says that the labels are to be written before the clusters. They are two writes, and whoever looks in between sees
+// clusters in a group that is not theirs. Rollouts go from one group to the next: that a cluster is seen in a later group has it wait
+// for a moment, that it is seen in an earlier one would have it changed too early. So in between it is the later of both groups. A
+// decision that has not had the label of its placement gets its clusters first, and then it is seen.
+func goesToLaterGroup(d *clusterv1beta1.PlacementDecision, step *placement.Step) bool {
+	if d.Labels[clusterv1beta1.PlacementLabel] != step.Labels[clusterv1beta1.PlacementLabel] {
+		return false
+	}
+	before, err := strconv.Atoi(d.Labels[clusterv1beta1.DecisionGroupIndexLabel])
+	after, _ := strconv.Atoi(step.Labels[clusterv1beta1.DecisionGroupIndexLabel])
+	return err == nil && after > before
+}
+
+// delete takes away a decision as it is known. One that is gone already is as it should be.
+func (r *Reconciler) delete(ctx context.Context, w *work, d *clusterv1beta1.PlacementDecision) error {
+	gone := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name}}
+	if err := kit.IgnoreGone(r.client.Delete(ctx, gone, kit.AsRead(d))); err != nil {
+		return err
+	}
+	delete(w.decisions, d.Name)
+	r.learnGone(d)
+	return nil
+}
