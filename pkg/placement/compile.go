@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -119,6 +120,11 @@ func (p *Program) compilePredicates(spec *clusterv1beta1.PlacementSpec) error {
 		p.predicates = append(p.predicates, s)
 	}
 	return nil
+}
+
+// hasCEL says that a run may be expensive.
+func (p *Program) hasCEL() bool {
+	return slices.ContainsFunc(p.predicates, func(s clusterSelector) bool { return len(s.expressions) > 0 })
 }
 
 func (p *Program) compileTolerations(spec *clusterv1beta1.PlacementSpec) error {

@@ -92,7 +92,10 @@ func (h *Hub) SetPlacement(obj *clusterv1beta1.Placement) {
 	before := s.placement
 	s.placement = obj
 	if before == nil || before.UID != obj.UID || before.Generation != obj.Generation {
-		s.program, s.status = Compile(&obj.Spec), nil
+		if s.program, s.status = Compile(&obj.Spec), nil; !s.program.hasCEL() {
+			// Who has replaced an expensive expression by something else does not wait for it.
+			s.notBefore = time.Time{}
+		}
 	}
 	disabled := func(p *clusterv1beta1.Placement) bool {
 		return p.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true"

@@ -349,33 +349,6 @@ func TestHub_TouchesAll(t *testing.T) {
 	}
 }
 
-// A placement with expensive CEL is run less often, however much happens.
-func TestHub_ExpensiveCELPauses(t *testing.T) {
-	w := newHubWorld(t)
-	w.SetSet(exclusiveSet("s1"))
-	w.SetBinding("ns", "s1")
-	w.SetCluster(t.Context(), managed("c1"), w.now)
-	key := w.place("ns", "p", func(s *clusterv1beta1.PlacementSpec) {
-		s.Predicates = one(withCEL(anything, `[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, [1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, a + b + c + d > 0))))`))
-	})
-	w.expectRound("p")
-	until := w.placements[key].notBefore
-	if pause := until.Sub(w.now); pause < 100*time.Millisecond || pause > 5*time.Second {
-		t.Fatal("a pause of", pause)
-	}
-	w.SetCluster(t.Context(), managed("c2"), w.now)
-	w.expectRound()
-	if next := w.Next(w.now); !next.Equal(until) {
-		t.Errorf("next %v, want %v", next, until)
-	}
-	w.now = until
-	w.expectRound("p")
-	// The question alone would cost too much, so it is not answered.
-	w.now = w.placements[key].notBefore
-	w.SetCluster(t.Context(), managed("c2", "label:o=o"), w.now)
-	w.touched("p")
-}
-
 // A fault that one placement brings to light holds up no other, and is told.
 func TestHub_APanicHoldsUpNoOther(t *testing.T) {
 	w, key := oneOf(t)
