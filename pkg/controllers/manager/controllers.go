@@ -14,6 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterscheduler"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/unattendedclusters"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/controllers/placements/placementscheduler"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clusteracceptance"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clusteravailability"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clustermetrics"
@@ -40,6 +41,7 @@ func (c *controllers) all() []entry {
 		{setsControllers, c.FeatureGate.Enabled(DefaultClusterSet), defaultclusterset.Controller()},
 		{setsControllers, true, clustersetbinding.Controller()},
 		{setsControllers, true, clustersetstatus.Controller()},
+		{placementsControllers, true, placementscheduler.Controller()},
 		// The index of clusterprotection is there for those that follow.
 		{accessControllers, true, clusterprotection.Controller()},
 		{accessControllers, true, unattendedclusters.Controller()},

@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
 // served answers discovery with what is served at the time: errors by group version, or resources.
@@ -62,10 +64,13 @@ func all() map[string][]string {
 	}
 }
 
-// needed is what is waited for without registration.
+// setsAndAccess is a process without registration and placements.
+var setsAndAccess = []string{setsControllers, accessControllers}
+
+// needed is what such a process waits for.
 func needed() []schema.GroupVersionResource {
 	o := NewOptions()
-	o.Registration.Drivers = nil
+	o.Controllers = setsAndAccess
 	return watched((&controllers{Options: o}).enabled())
 }
 
@@ -78,6 +83,9 @@ func TestWatched_IsWhatTheControllersOfAProcessWatch(t *testing.T) {
 		registrationControllers: {registers, sets},
 		setsControllers: {sets, "cluster.open-cluster-management.io/v1beta2, Resource=managedclustersetbindings",
 			"view.clusterhub.dev/v1alpha1, Resource=clustersetmembers"},
+		placementsControllers: {registers, "cluster.open-cluster-management.io/v1alpha1, Resource=addonplacementscores", sets,
+			"cluster.open-cluster-management.io/v1beta2, Resource=managedclustersetbindings",
+			"cluster.open-cluster-management.io/v1beta1, Resource=placements", "cluster.open-cluster-management.io/v1beta1, Resource=placementdecisions"},
 		accessControllers: {"clusters.openmcp.cloud/v1alpha1, Resource=clusters", "clusters.openmcp.cloud/v1alpha1, Resource=accessrequests",
 			"clusters.openmcp.cloud/v1alpha1, Resource=clusterprofiles", "clusters.openmcp.cloud/v1alpha1, Resource=clusterrequests"},
 	} {
@@ -90,6 +98,33 @@ func TestWatched_IsWhatTheControllersOfAProcessWatch(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s wait for %q, want %q", group, got, want)
 		}
+	}
+}
+
+// Where upstream's placement controller writes decisions, ours does not: not even its rights are left.
+func TestControllers_WithoutPlacementsWriteNoDecision(t *testing.T) {
+	decides := func(groups []string) (decides bool) {
+		o, held := NewOptions(), false
+		o.Controllers = groups
+		decides = slices.ContainsFunc((&controllers{Options: o}).enabled(), func(c kit.Controller) bool { return c.Name == "placementscheduler" })
+		for _, right := range o.Rights() {
+			resource, _, _ := strings.Cut(right.Resource, "/")
+			writes := slices.ContainsFunc(right.Verbs, func(verb string) bool { return verb != "list" && verb != "watch" })
+			if resource == "placements" || resource == "placementdecisions" {
+				held = held || writes
+			}
+		}
+		if held != decides {
+			t.Errorf("with --controllers=%s, whether decisions are written: %t, and whether that takes rights: %t", groups, decides, held)
+		}
+		return decides
+	}
+	if !decides(NewOptions().Controllers) {
+		t.Error("by default no decision is written")
+	}
+	without := slices.DeleteFunc(slices.Clone(allControllers), func(group string) bool { return group == placementsControllers })
+	if decides(without) {
+		t.Errorf("--controllers=%s write decisions", without)
 	}
 }
 
@@ -173,7 +208,7 @@ func TestValidate_NamesTheFlag(t *testing.T) {
 		"no controller": {change: func(o *Options) { o.Controllers = nil }, want: "--controllers must name at least one of sets, "},
 		"an unknown one": {
 			change: func(o *Options) { o.Controllers = []string{"sets", "csr"} },
-			want:   `--controllers: there is no "csr", only sets, access, registration, certificates`,
+			want:   `--controllers: there is no "csr", only sets, placements, access, registration, certificates`,
 		},
 		"no retry": {
 			change: func(o *Options) { o.LeaderElection.RetryPeriod = 0 }, want: "--leader-elect-retry-period",

@@ -35,12 +35,13 @@ const (
 // The groups of controllers. Each can be a process of its own, with the rights that it needs and no others.
 const (
 	setsControllers         = "sets"
+	placementsControllers   = "placements"
 	accessControllers       = "access"
 	registrationControllers = "registration"
 	certificatesControllers = "certificates"
 )
 
-var allControllers = []string{setsControllers, accessControllers, registrationControllers, certificatesControllers}
+var allControllers = []string{setsControllers, placementsControllers, accessControllers, registrationControllers, certificatesControllers}
 
 // Options are hub-controller-manager's flags.
 type Options struct {

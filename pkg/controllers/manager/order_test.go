@@ -143,7 +143,7 @@ func TestRun_WritesNoStatusBeforeTheMembersAreKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.HealthAddress, o.MetricsAddress, o.LeaderElection.Enabled = "127.0.0.1:0", "0", false
-	o.Registration.Drivers = nil
+	o.Controllers = setsAndAccess
 	if err := o.FeatureGate.Set("DefaultClusterSet=false"); err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
+	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/command"
@@ -99,8 +101,8 @@ func (o *Options) restConfig() (*rest.Config, error) {
 
 func (o *Options) managerOptions() ctrlmanager.Options {
 	scheme := runtime.NewScheme()
-	types := runtime.NewSchemeBuilder(clusterv1.AddToScheme, clusterv1beta2.AddToScheme, apiregistrationv1.AddToScheme, authenticationv1.AddToScheme,
-		certificatesv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, openmcpv1alpha1.AddToScheme, rbacv1.AddToScheme)
+	types := runtime.NewSchemeBuilder(clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
+		apiregistrationv1.AddToScheme, authenticationv1.AddToScheme, certificatesv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, openmcpv1alpha1.AddToScheme, rbacv1.AddToScheme)
 	if err := types.AddToScheme(scheme); err != nil {
 		panic(err) // two types of one name: a mistake in the program
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/agentroles"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
@@ -82,6 +83,16 @@ func secretOf(namespace, name, secretType, of string) string {
 	return fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {namespace: %s, name: %s, annotations: {kubernetes.io/service-account.name: %q}},
 		type: %s, stringData: {tls.crt: a, tls.key: a}}`, namespace, name, of, secretType)
 }
+
+// decisionOf is a PlacementDecision in the namespace team. The owner is what kind it has, and its name.
+func decisionOf(name, labels, ownerKind, owner string) string {
+	return fmt.Sprintf(`{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: PlacementDecision,
+		metadata: {namespace: team, name: %q, labels: {%s}, ownerReferences: [
+		{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: %s, name: %q, uid: a, controller: true}]}}`, name, labels, ownerKind, owner)
+}
+
+// ofPlacement is the label of the decisions of a placement.
+func ofPlacement(name string) string { return v1beta1.PlacementLabel + ": " + name }
 
 func asUser(name string) string {
 	return fmt.Sprintf("{apiGroup: rbac.authorization.k8s.io, kind: User, name: %q}", name)

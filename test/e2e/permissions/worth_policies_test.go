@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/agentroles"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
@@ -84,6 +85,10 @@ func TestWorth_OfHubControllerManager(t *testing.T) {
 		clusterRequest = `{apiVersion: clusters.openmcp.cloud/v1alpha1, kind: ClusterRequest, metadata: {namespace: default, name: a}, spec: {purpose: a}}`
 		goneOwner      = `{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"gone"}]}`
 	)
+	ofWeb := decisionOf("web-decision-1", ofPlacement("web")+`, mine: "yes"`, "Placement", "web")
+	admin.create(ofWeb)
+	admin.create(decisionOf("of-nobody", "", "Placement", "web"))
+	admin.create("{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {namespace: team, name: web}}")
 	admin.create(accessRequest)
 	admin.create(clusterRequest)
 	role := func(rule string) string { return roleOf(clusterMap+"c3", rule) }
@@ -181,7 +186,22 @@ func TestWorth_OfHubControllerManager(t *testing.T) {
 		"say how a cluster registers": as.patch(managedCluster("c2"), `{"metadata":{"annotations":{"`+registration.AnnotationAgentKey+`":"00"}}}`),
 		"namespaces on all clusters": as.create(`{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet,
 			metadata: {name: global}, spec: {clusterSelector: {selectorType: LabelSelector, labelSelector: {}}, managedNamespaces: [{name: eve}]}}`),
-		"a set of its own": as.create(`{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet, metadata: {name: eve}}`),
+		"a decision of no placement":             as.create(decisionOf("web-decision-2", "", "Placement", "web")),
+		"… that nobody owns":                     as.create(strings.Replace(decisionOf("web-decision-2", ofPlacement("web"), "Placement", "web"), "ownerReferences", "x", 1)),
+		"… that another owns":                    as.create(decisionOf("web-decision-2", ofPlacement("web"), "Placement", "api")),
+		"… that is collected as garbage":         as.create(decisionOf("web-decision-2", ofPlacement("web"), "ManagedClusterSet", "web")),
+		"… that delays its placement's end":      as.create(strings.Replace(decisionOf("web-decision-2", ofPlacement("web"), "Placement", "web"), "controller: true", "controller: true, blockOwnerDeletion: true", 1)),
+		"… by the name of another":               as.create(decisionOf("api-decision-1", ofPlacement("web"), "Placement", "web")),
+		"… with a label of its own":              as.create(decisionOf("web-decision-2", ofPlacement("web")+", a: b", "Placement", "web")),
+		"have a decision collected as garbage":   as.patch(ofWeb, `{"metadata":`+goneOwner+`}`),
+		"hide a decision":                        as.patch(ofWeb, `{"metadata":{"labels":{"`+v1beta1.PlacementLabel+`":null}}}`),
+		"give a decision to another placement":   as.patch(ofWeb, `{"metadata":{"labels":{"`+v1beta1.PlacementLabel+`":"api"}}}`),
+		"take away what others label a decision": as.patch(ofWeb, `{"metadata":{"labels":{"mine":null}}}`),
+		"keep a decision from being deleted":     as.patch(ofWeb, `{"metadata":{"finalizers":["example.com/eve"]}}`),
+		"annotate a decision":                    as.patch(ofWeb, `{"metadata":{"annotations":{"a":"b"}}}`),
+		"delete what is a decision of nobody":    as.delete(decisionOf("of-nobody", "", "Placement", "web")),
+		"change what is wanted":                  as.patch(strings.Replace(decisionOf("web", "", "Placement", "web"), "kind: PlacementDecision", "kind: Placement", 1), `{"spec":{"numberOfClusters":1}}`),
+		"a set of its own":                       as.create(`{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet, metadata: {name: eve}}`),
 	} {
 		w.want(managerSA, what, false, err)
 	}
@@ -202,7 +222,11 @@ func TestWorth_OfHubControllerManager(t *testing.T) {
 		"agents in an adopted one":       as.create(bindingIn("adopted", clusterMap+"adopted:work", registration.WorkClusterRole, asGroup(registration.ClusterGroup("adopted")))),
 		"taint a cluster":                as.patch(managedCluster("c2"), `{"spec":{"taints":[{"key":"a","effect":"NoSelect"}]}}`),
 		"hold a cluster":                 as.patch(managedCluster("c2"), `{"metadata":{"finalizers":["`+registration.Finalizer+`"]}}`),
+		"make a decision":                as.create(decisionOf("web-decision-2", ofPlacement("web"), "Placement", "web")),
+		"move it to another group":       as.patch(ofWeb, `{"metadata":{"labels":{"`+v1beta1.DecisionGroupIndexLabel+`":"1"}}}`),
+		"delete a decision":              as.delete(ofWeb),
 		// What it is worth beyond its task.
+		"send things to any cluster":               as.patchStatus(ofWeb, `{"status":{"decisions":[{"clusterName":"c1","reason":""}]}}`),
 		"read Secrets in a namespace that it made": as.list("Secret", "c1"),
 		"bring every cluster to look gone":         as.patchStatus(managedCluster("c2"), `{"status":{"conditions":[]}}`),
 	} {

@@ -282,6 +282,9 @@ func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
 		{"update", clusters + "/managedclusters/", "", "c1"}:          {hubAgent},
 		{"update", clusters + "/managedclusters/status", "", "c2"}:    {hubAgent},
 		{"patch", clusters + "/managedclusters/", "", "c2"}:           {managerSA},
+		{"patch", clusters + "/placements/", "default", "a"}:          nil,
+		{"update", clusters + "/placementdecisions/", "default", "a"}: nil,
+		{"patch", clusters + "/placements/status", "default", "a"}:    {managerSA},
 		{"create", openmcp + "/accessrequests/", "default", ""}:       nil,
 		{"create", openmcp + "/accessrequests/token", "default", "a"}: nil,
 		{"access", openmcp + "/clusters/", "default", "a"}:            nil,
@@ -289,6 +292,10 @@ func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
 		{"patch", openmcp + "/accessrequests/", "default", "a"}:       {managerSA, providerSA},
 
 		// What policies hold to its task.
+		{"create", clusters + "/placementdecisions/", "default", ""}:                        {managerSA},
+		{"patch", clusters + "/placementdecisions/", "default", "a"}:                        {managerSA},
+		{"patch", clusters + "/placementdecisions/status", "default", "a"}:                  {managerSA},
+		{"create", clusters + "/addonplacementscores/", "default", ""}:                      nil,
 		{"approve", certificates + "/signers/", "", registration.SignerName}:                {approverSA},
 		{"update", certificates + "/certificatesigningrequests/approval", "", "a"}:          {approverSA},
 		{"create", certificates + "/certificatesigningrequests/", "", ""}:                   {hubAgent, bootstrap},
