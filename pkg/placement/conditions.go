@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -24,13 +25,7 @@ func (r *run) status(groups []group, written bool) clusterv1beta1.PlacementStatu
 		LastScoreUpdateTime: before.LastScoreUpdateTime,
 	}
 	for i := range status.Conditions {
-		c := &status.Conditions[i]
-		c.LastTransitionTime = metav1.NewTime(r.state.Now).Rfc3339Copy()
-		for _, old := range before.Conditions {
-			if old.Type == c.Type && old.Status == c.Status {
-				c.LastTransitionTime = old.LastTransitionTime
-			}
-		}
+		setTransition(&status.Conditions[i], before.Conditions, r.state.Now)
 	}
 	for _, old := range before.Conditions {
 		if old.Type != clusterv1beta1.PlacementConditionMisconfigured && old.Type != clusterv1beta1.PlacementConditionSatisfied {
@@ -60,6 +55,31 @@ func (r *run) status(groups []group, written bool) clusterv1beta1.PlacementStatu
 		status.LastScoreUpdateTime = &now
 	}
 	return status
+}
+
+// Refused is the status of a placement whose result could not be written: what is there, and why it is not what it should be.
+func (r *Result) Refused(before *clusterv1beta1.PlacementStatus, now time.Time, refused error) clusterv1beta1.PlacementStatus {
+	status := *before.DeepCopy()
+	status.Conditions = slices.Clone(r.Status.Conditions)
+	for i := range status.Conditions {
+		c := &status.Conditions[i]
+		if c.Type != clusterv1beta1.PlacementConditionSatisfied {
+			continue
+		}
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "NotAllDecisionsScheduled", cut("The decisions could not be written: "+refused.Error())
+		setTransition(c, before.Conditions, now)
+	}
+	return status
+}
+
+// setTransition says since when a condition has its status.
+func setTransition(c *metav1.Condition, before []metav1.Condition, now time.Time) {
+	c.LastTransitionTime = metav1.NewTime(now).Rfc3339Copy()
+	for _, old := range before {
+		if old.Type == c.Type && old.Status == c.Status {
+			c.LastTransitionTime = old.LastTransitionTime
+		}
+	}
 }
 
 func (r *run) misconfigured() metav1.Condition {

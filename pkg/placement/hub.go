@@ -5,6 +5,7 @@ package placement
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -35,6 +36,10 @@ type Hub struct {
 	decisions map[types.NamespacedName]map[string]*clusterv1beta1.PlacementDecision
 	owner     map[types.NamespacedName]types.NamespacedName
 	dirty     map[types.NamespacedName]bool
+
+	compile func(*clusterv1beta1.PlacementSpec) *Program
+	// faults are those of ours that Round has yet to tell of.
+	faults []error
 }
 
 // scheduled is one placement.
@@ -73,6 +78,7 @@ func NewHub() *Hub {
 		decisions:   map[types.NamespacedName]map[string]*clusterv1beta1.PlacementDecision{},
 		owner:       map[types.NamespacedName]types.NamespacedName{},
 		dirty:       map[types.NamespacedName]bool{},
+		compile:     Compile,
 	}
 }
 
@@ -92,7 +98,7 @@ func (h *Hub) SetPlacement(obj *clusterv1beta1.Placement) {
 	before := s.placement
 	s.placement = obj
 	if before == nil || before.UID != obj.UID || before.Generation != obj.Generation {
-		if s.program, s.status = Compile(&obj.Spec), nil; !s.program.hasCEL() {
+		if s.program, s.status = h.compiled(obj), nil; !s.program.hasCEL() {
 			// Who has replaced an expensive expression by something else does not wait for it.
 			s.notBefore = time.Time{}
 		}
@@ -338,6 +344,7 @@ func (h *Hub) Round(ctx context.Context, now time.Time) (results map[types.Names
 		}
 		return nil
 	})
+	err, h.faults = errors.Join(append(h.faults, err)...), nil
 	return results, err
 }
 

@@ -4,6 +4,8 @@
 package placement
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,5 +48,33 @@ func TestHub_ExpensiveCELPauses(t *testing.T) {
 	w.place("ns", "p", nil)
 	if next := w.Next(w.now); !next.Equal(w.now) {
 		t.Errorf("next %v, want %v", next, w.now)
+	}
+}
+
+// A fault that a spec brings to light is told once, and the placement keeps what it has.
+func TestHub_APanicOfTheCompilerIsAMisconfiguredPlacement(t *testing.T) {
+	w, key := oneOf(t)
+	compile := w.compile
+	w.compile = func(*clusterv1beta1.PlacementSpec) *Program { panic("a fault") }
+	w.place(key.Namespace, key.Name, nil)
+	results, err := w.Round(t.Context(), w.now)
+	if err == nil || !strings.Contains(err.Error(), "ns/p: panic: a fault") {
+		t.Errorf("told: %v", err)
+	}
+	if r := results[key]; r == nil || len(r.Steps) > 0 || r.Status.Conditions[0].Reason != "Misconfigured" || !slices.Equal(r.Clusters, []string{"c1"}) {
+		t.Fatalf("results: %+v", results[key])
+	}
+	w.placements[key].placement.Status = results[key].Status
+	w.Written(key, nil)
+	w.DeleteCluster("c1")
+	if _, err := w.Round(t.Context(), w.now); err != nil {
+		t.Errorf("told again: %v", err)
+	}
+	w.Written(key, nil)
+	w.compile = compile
+	w.place(key.Namespace, key.Name, nil)
+	results, err = w.Round(t.Context(), w.now)
+	if r := results[key]; err != nil || r == nil || r.Status.Conditions[0].Reason != "Succeedconfigured" {
+		t.Errorf("results: %+v, %v", results[key], err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -125,8 +126,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.backoff.Forget(key)
 		r.written(key, w)
 		return reconcile.Result{}, nil
-	case kit.IsOutdated(err) || apierrors.IsAlreadyExists(err):
+	case kit.IsOutdated(err) || apierrors.IsAlreadyExists(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		// The last is the end of the placement, too.
 		return reconcile.Result{RequeueAfter: r.backoff.When(key)}, nil
+	case isRefused(err):
+		return reconcile.Result{RequeueAfter: r.backoff.When(key)}, r.tell(ctx, w, err)
 	default:
 		return reconcile.Result{}, err
 	}

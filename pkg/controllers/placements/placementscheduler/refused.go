@@ -1,0 +1,50 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placementscheduler
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+)
+
+// isRefused says that the server will not take a write, such as for a quota, a policy or a bound, until somebody changes something.
+func isRefused(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	switch status.Status().Code {
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusRequestEntityTooLarge,
+		http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
+}
+
+// tell has the conditions of a placement say why its decisions are not what they should be. It is tried again later, and later each
+// time: what refuses may be changed without a word. As long as the reason is the same, nothing is written.
+func (r *Reconciler) tell(ctx context.Context, w *work, refused error) error {
+	p := w.placement.DeepCopy()
+	changed, err := kit.PatchStatus(ctx, r.client, p, func(p *clusterv1beta1.Placement) {
+		p.Status = w.result.Refused(&w.placement.Status, r.clock.Now(), refused)
+	})
+	switch {
+	case kit.IsOutdated(err):
+		return nil
+	case err != nil:
+		return errors.Join(refused, err)
+	}
+	if changed {
+		ctrl.LoggerFrom(ctx).Info("A write is refused, and the placement says so", "reason", refused.Error())
+		r.learnPlacement(p)
+	}
+	return nil
+}
