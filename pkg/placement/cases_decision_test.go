@@ -4,14 +4,18 @@
 package placement
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
@@ -200,5 +204,29 @@ func TestGroups_AreBounded(t *testing.T) {
 	w.schedule()
 	if n := len(w.placement.Status.DecisionGroups); n > maxGroups || n < maxGroups/2 {
 		t.Error(n, "groups")
+	}
+
+	// There is room for them in the status, whatever their names are, and for conditions.
+	const room = objectsize.StatusRoom - 8<<10
+	long := strings.Repeat("x", 63)
+	for name, test := range map[string]struct {
+		clusters []*clusterv1.ManagedCluster
+		groups   []string
+		length   int32
+		atLeast  int
+	}{
+		"small groups":  {many(5000, "label:group="+long), []string{long}, 1, 500},
+		"large groups":  {many(12_000), nil, 0, 1},
+		"many of both":  {many(12_000), nil, 101, 100},
+		"groups of one": {many(600), nil, 1, 600},
+	} {
+		w := newWorld(t, test.clusters...)
+		w.placement.Name = long
+		w.spec().DecisionStrategy = groupsOf(intstr.FromInt32(test.length), test.groups...)
+		w.schedule()
+		data, err := json.Marshal(w.placement.Status.DecisionGroups)
+		if n := len(w.placement.Status.DecisionGroups); err != nil || len(data) > room || n < test.atLeast {
+			t.Errorf("%s: %d groups, %d bytes, %v", name, n, len(data), err)
+		}
 	}
 }

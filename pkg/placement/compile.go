@@ -34,6 +34,10 @@ const (
 	sliceSize = 100
 	// maxGroups is how many groups the status takes.
 	maxGroups = 2048
+	// statusBytes is what all groups may take in the status: less than a Placement leaves to it (pkg/admission/objectsize), since there are
+	// conditions as well. groupBytes is what one takes in JSON, besides its name and those of its decisions.
+	statusBytes = 160 << 10
+	groupBytes  = len(`{"decisionGroupIndex":1234,"decisionGroupName":"","decisions":[],"clusterCount":1234567},`)
 )
 
 // Program is a placement's spec, compiled. It can be used from several goroutines, and for as long as the spec is the same.
@@ -193,8 +197,8 @@ func compileLength(length intstr.IntOrString) (groupLength, error) {
 	return groupLength{value: int(value), percent: percent}, nil
 }
 
-// of is the length of groups where so many clusters are selected. It is never so short that the status has no room for them.
-func (l groupLength) of(selected, named int) int {
+// of is the length of groups where so many clusters are selected. It is never so short that there are more groups than the most.
+func (l groupLength) of(selected, most int) int {
 	length := l.value
 	if l.percent {
 		length = (selected*l.value + 99) / 100
@@ -202,11 +206,7 @@ func (l groupLength) of(selected, named int) int {
 	if length <= 0 || length > selected {
 		return selected
 	}
-	// Every name may have one group that is not full, and so has the rest.
-	if room := max(maxGroups-named-1, 1); (selected+length-1)/length > room {
-		length = (selected + room - 1) / room
-	}
-	return length
+	return max(length, (selected+most-1)/most)
 }
 
 // prioritizer is one way to score clusters.

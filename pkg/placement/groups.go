@@ -40,7 +40,7 @@ func (r *run) divide() []group {
 		return r.kept()
 	}
 	var parts []picks
-	length := r.program.perGroup.of(len(r.chosen), len(r.program.groups))
+	length := r.program.perGroup.of(len(r.chosen), r.mostGroups())
 	rest := r.chosen
 	for i := range r.program.groups {
 		g := &r.program.groups[i]
@@ -69,6 +69,17 @@ func (r *run) divide() []group {
 		r.fill(groups[i].slices, part.picks)
 	}
 	return groups
+}
+
+// mostGroups is for how many groups the status has room, apart from those that are not full.
+func (r *run) mostGroups() int {
+	group, slice := groupBytes, len(r.decisionName(maxGroups))+len(`"",`)
+	for i := range r.program.groups {
+		group = max(group, groupBytes+len(r.program.groups[i].name))
+	}
+	room := (statusBytes - len(r.chosen)/sliceSize*slice) / (group + slice)
+	// Every name may have one group that is not full, and so has the rest.
+	return max(min(room, maxGroups)-len(r.program.groups)-1, 1)
 }
 
 // picks are the clusters of one group.

@@ -30,6 +30,10 @@ const (
 	Reserve = 64 << 10
 )
 
+// StatusRoom is what a Placement leaves to its status below the limit: the scheduler writes there which decisions there are, and it could
+// not even say that there is no room.
+const StatusRoom = 176 << 10
+
 // Sizer tells how many bytes an object of a resource takes when it is stored.
 type Sizer func(resource schema.GroupResource, object runtime.Object) (int, error)
 
@@ -58,6 +62,9 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	size, err := p.size(resource, a.GetObject())
 	if err != nil {
 		return apierrors.NewInternalError(fmt.Errorf("%s: %w", PluginName, err))
+	}
+	if err := p.leavesRoomToStatus(a); err != nil {
+		return err
 	}
 	limit := Limit
 	if leavesRoom(a) {
@@ -101,4 +108,26 @@ func leavesRoom(a admission.Attributes) bool {
 	}
 	who := a.GetUserInfo()
 	return a.GetOperation() == admission.Create || who == nil || registration.IsAgent(who.GetName(), who.GetGroups(), a.GetName())
+}
+
+// leavesRoomToStatus refuses a Placement that is too large without its status, unless it was as large before.
+func (p *Plugin) leavesRoomToStatus(a admission.Attributes) error {
+	now, before, err := permission.Objects[cluster.Placement](a, cluster.Resource("placements"))
+	if now == nil || err != nil || a.GetSubresource() != "" {
+		return err
+	}
+	var sizes [2]int
+	for i, one := range []*cluster.Placement{now, before} {
+		without := *one
+		without.Status = cluster.PlacementStatus{}
+		if sizes[i], err = p.size(a.GetResource().GroupResource(), &without); err != nil {
+			return apierrors.NewInternalError(fmt.Errorf("%s: %w", PluginName, err))
+		}
+	}
+	if sizes[0] <= max(Limit-StatusRoom, sizes[1]) {
+		return nil
+	}
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+		"placements %q would take %d bytes in etcd without its status, and the limit is %d: use fewer or shorter predicates, or less metadata",
+		a.GetName(), sizes[0], Limit-StatusRoom))
 }
