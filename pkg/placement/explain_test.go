@@ -187,7 +187,7 @@ func TestTouches(t *testing.T) {
 			was := w.explain()
 			old, after, moved := w.fleet.SetCluster(managed("c1", test.after...))
 			program := Compile(w.spec())
-			if got := program.Touches(t.Context(), old, after, w.scores, true, w.now); got != test.touches || len(moved) > 0 {
+			if got, _ := program.Touches(t.Context(), old, after, w.scores, true, w.now); got != test.touches || len(moved) > 0 {
 				t.Errorf("touches: %t, moved: %v", got, moved)
 			}
 			if !test.touches {
@@ -205,7 +205,8 @@ func TestTouches(t *testing.T) {
 func TestTouchesScore(t *testing.T) {
 	w := newWorld(t, managed("c1", "label:a=b"), managed("c2"))
 	touches := func(cluster, name string) bool {
-		return Compile(w.spec()).TouchesScore(t.Context(), w.fleet.Cluster(cluster), name, w.scores, false, w.now)
+		touches, _ := Compile(w.spec()).TouchesScore(t.Context(), w.fleet.Cluster(cluster), name, w.scores, false, w.now)
+		return touches
 	}
 	w.spec().NumberOfClusters = number(1)
 	w.spec().Predicates = one(matchLabels("a=b"))

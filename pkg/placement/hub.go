@@ -36,6 +36,7 @@ type Hub struct {
 	decisions map[types.NamespacedName]map[string]*clusterv1beta1.PlacementDecision
 	owner     map[types.NamespacedName]types.NamespacedName
 	dirty     map[types.NamespacedName]bool
+	spent     spending
 
 	compile func(*clusterv1beta1.PlacementSpec) *Program
 	// faults are those of ours that Round has yet to tell of.
@@ -51,15 +52,11 @@ type scheduled struct {
 	status   *clusterv1beta1.PlacementStatus
 	// again is when to run without any change.
 	again time.Time
-	// notBefore is until when it is not run, because the last run was expensive.
-	notBefore time.Time
+	// paused is until when it is not run, because the last run was expensive.
+	paused time.Time
 	// writing says that the results of the last run are being written.
 	writing bool
 }
-
-// costPause is how long a placement pauses for each 1,000 of what the CEL of its last run has cost, which takes about half a
-// millisecond. So no placement takes more than a twentieth of a processor, whatever its expressions and however often things change.
-const costPause = 10 * time.Millisecond
 
 type scoreIndex map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore
 
@@ -78,6 +75,7 @@ func NewHub() *Hub {
 		decisions:   map[types.NamespacedName]map[string]*clusterv1beta1.PlacementDecision{},
 		owner:       map[types.NamespacedName]types.NamespacedName{},
 		dirty:       map[types.NamespacedName]bool{},
+		spent:       spending{},
 		compile:     Compile,
 	}
 }
@@ -98,10 +96,7 @@ func (h *Hub) SetPlacement(obj *clusterv1beta1.Placement) {
 	before := s.placement
 	s.placement = obj
 	if before == nil || before.UID != obj.UID || before.Generation != obj.Generation {
-		if s.program, s.status = h.compiled(obj), nil; !s.program.hasCEL() {
-			// Who has replaced an expensive expression by something else does not wait for it.
-			s.notBefore = time.Time{}
-		}
+		s.program, s.status = h.compiled(obj), nil
 	}
 	disabled := func(p *clusterv1beta1.Placement) bool {
 		return p.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true"
@@ -180,8 +175,9 @@ func (h *Hub) SetCluster(ctx context.Context, obj *clusterv1.ManagedCluster, now
 			continue
 		}
 		h.touchSet(set, func(key types.NamespacedName, s *scheduled) bool {
-			// While it pauses, it is not asked either: it will be run anyway.
-			return now.Before(s.notBefore) || s.program.Touches(ctx, before, after, h.scores, h.holds(key, obj.Name), now)
+			return h.asked(key, s, now, func() (bool, uint64) {
+				return s.program.Touches(ctx, before, after, h.scores, h.holds(key, obj.Name), now)
+			})
 		})
 	}
 }
@@ -252,7 +248,9 @@ func (h *Hub) touchScore(ctx context.Context, score types.NamespacedName, now ti
 	}
 	for _, set := range h.fleet.SetsOf(c.Name()) {
 		h.touchSet(set, func(key types.NamespacedName, s *scheduled) bool {
-			return now.Before(s.notBefore) || s.program.TouchesScore(ctx, c, score.Name, h.scores, h.holds(key, c.Name()), now)
+			return h.asked(key, s, now, func() (bool, uint64) {
+				return s.program.TouchesScore(ctx, c, score.Name, h.scores, h.holds(key, c.Name()), now)
+			})
 		})
 	}
 }
@@ -292,9 +290,9 @@ func (h *Hub) Next(now time.Time) (next time.Time) {
 		switch {
 		case s.writing:
 		case h.dirty[key]:
-			next = earlier(next, later(now, s.notBefore))
+			next = earlier(next, later(now, h.notBefore(key, s)))
 		case !s.again.IsZero():
-			next = earlier(next, later(s.again, s.notBefore))
+			next = earlier(next, later(s.again, h.notBefore(key, s)))
 		}
 	}
 	return next
@@ -305,15 +303,16 @@ func (h *Hub) Next(now time.Time) (next time.Time) {
 // change nothing are not returned. There may be an error besides results: of placements that could not be scheduled, which stay as
 // they are, or of the context.
 func (h *Hub) Round(ctx context.Context, now time.Time) (results map[types.NamespacedName]*Result, err error) {
+	h.spent.forget(now)
 	var jobs []Job
 	for key, s := range h.placements {
-		if s.writing || now.Before(s.notBefore) || (!h.dirty[key] && (s.again.IsZero() || now.Before(s.again))) {
+		if s.writing || (!h.dirty[key] && (s.again.IsZero() || now.Before(s.again))) {
 			continue
 		}
 		jobs = append(jobs, Job{s.program, State{
 			Now: now, Placement: s.placement, Decisions: slices.Collect(maps.Values(h.decisions[key])),
 			Bindings: slices.Collect(maps.Keys(h.bindings[key.Namespace])), Clusters: h.fleet, Scores: h.scores,
-		}})
+		}, func() bool { return now.Before(h.notBefore(key, s)) }})
 	}
 	results = map[types.NamespacedName]*Result{}
 	err = Round(ctx, h.loads, jobs, func(j Job, r *Result) error {
@@ -323,7 +322,8 @@ func (h *Hub) Round(ctx context.Context, now time.Time) (results map[types.Names
 		key := types.NamespacedName{Namespace: j.State.Placement.Namespace, Name: j.State.Placement.Name}
 		s := h.placements[key]
 		delete(h.dirty, key)
-		s.notBefore = now.Add(time.Duration(r.Cost/1000) * costPause)
+		s.paused = now.Add(pause(r.Cost, placementPause))
+		h.spent.add(key.Namespace, r.Cost, now)
 		s.again, s.status, s.expected = r.Again, &r.Status, map[string]Step{}
 		for _, d := range j.State.Decisions {
 			s.expected[d.Name] = Step{Labels: ownLabels(d), Decisions: d.Status.Decisions}

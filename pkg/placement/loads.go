@@ -106,6 +106,8 @@ func (o *others) Count(cluster string) int {
 type Job struct {
 	Program *Program
 	State   State
+	// Later says that it is left to a later round. It is asked when its turn comes, and may be nil.
+	Later func() bool
 }
 
 // Round schedules placements, the older ones first, and calls done with each result. Each sees the load by those before it in this
@@ -119,6 +121,9 @@ func Round(ctx context.Context, loads *Loads, jobs []Job, done func(Job, *Result
 	})
 	var failed []error
 	for _, job := range jobs {
+		if job.Later != nil && job.Later() {
+			continue
+		}
 		key := types.NamespacedName{Namespace: job.State.Placement.Namespace, Name: job.State.Placement.Name}
 		job.State.Load = loads.Others(key)
 		result, err := job.schedule(ctx)

@@ -11,13 +11,18 @@ import (
 )
 
 // Touches says whether a change of a cluster, which is in one of the placement's sets before and after it, can change
-// anything that the placement shows. It costs the predicates for this one cluster; if they cost much, it says yes. chosen says that the cluster is in a decision of
-// the placement.
-func (p *Program) Touches(ctx context.Context, before, after *Cluster, scores Scores, chosen bool, now time.Time) bool {
+// anything that the placement shows, and what the answer has cost: the predicates for this one cluster. If they cost much, it says yes.
+// chosen says that the cluster is in a decision of the placement.
+func (p *Program) Touches(ctx context.Context, before, after *Cluster, scores Scores, chosen bool, now time.Time) (yes bool, cost uint64) {
+	m := &meter{touchCost}
+	yes = p.touches(ctx, m, before, after, scores, chosen, now)
+	return yes, touchCost - m.left
+}
+
+func (p *Program) touches(ctx context.Context, m *meter, before, after *Cluster, scores Scores, chosen bool, now time.Time) bool {
 	if p.misconfigured != nil {
 		return before.deleting() != after.deleting()
 	}
-	m := &meter{touchCost}
 	was, is := p.judge(ctx, before, scores, m, chosen, now), p.judge(ctx, after, scores, m, chosen, now)
 	if was != is || m.empty() {
 		return true
@@ -55,19 +60,19 @@ func (p *Program) Touches(ctx context.Context, before, after *Cluster, scores Sc
 func (p *Program) scoresDecide() bool { return p.number != nil || p.byScore || len(p.spread) > 0 }
 
 // TouchesScore says whether a change of a cluster's AddOnPlacementScore of a name can change anything that the placement shows.
-func (p *Program) TouchesScore(ctx context.Context, c *Cluster, name string, scores Scores, chosen bool, now time.Time) bool {
+func (p *Program) TouchesScore(ctx context.Context, c *Cluster, name string, scores Scores, chosen bool, now time.Time) (yes bool, cost uint64) {
 	switch {
 	case p.misconfigured != nil:
-		return false
+		return false, 0
 	case p.reads[name] || p.reads[""]:
 		// Which predicates match may be another matter now.
-		return true
+		return true, 0
 	case !p.scoresDecide() || !p.prioritizes(name):
-		return false
+		return false, 0
 	}
 	m := &meter{touchCost}
 	v := p.judge(ctx, c, scores, m, chosen, now)
-	return v.by == passed || m.empty()
+	return v.by == passed || m.empty(), touchCost - m.left
 }
 
 // prioritizes says whether scores of that name count.
