@@ -23,6 +23,7 @@ import (
 	viewinstall "github.com/clusterhub/clusterhub/pkg/apis/view/install"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/visibility"
+	workinstall "github.com/clusterhub/clusterhub/pkg/apis/work/install"
 )
 
 var (
@@ -37,6 +38,7 @@ func init() {
 	clusterviewinstall.Install(Scheme)
 	viewinstall.Install(Scheme)
 	openmcpinstall.Install(Scheme)
+	workinstall.Install(Scheme)
 	utilruntime.Must(visibility.AddToScheme(Scheme))
 
 	// What the generic server needs of the unnamed group: options, and the kinds of discovery and errors.

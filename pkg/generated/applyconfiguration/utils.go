@@ -11,12 +11,16 @@ import (
 	v1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	v1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/cluster/v1"
 	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/cluster/v1alpha1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/cluster/v1beta1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/cluster/v1beta2"
 	internal "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/internal"
 	applyconfigurationopenmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/openmcp/v1alpha1"
+	applyconfigurationworkv1 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/work/v1"
+	applyconfigurationworkv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/work/v1alpha1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	managedfields "k8s.io/apimachinery/pkg/util/managedfields"
@@ -55,6 +59,20 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &clusterv1alpha1.ClusterClaimApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClusterClaimSpec"):
 		return &clusterv1alpha1.ClusterClaimSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MandatoryDecisionGroup"):
+		return &clusterv1alpha1.MandatoryDecisionGroupApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MandatoryDecisionGroups"):
+		return &clusterv1alpha1.MandatoryDecisionGroupsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RolloutAll"):
+		return &clusterv1alpha1.RolloutAllApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RolloutConfig"):
+		return &clusterv1alpha1.RolloutConfigApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RolloutProgressive"):
+		return &clusterv1alpha1.RolloutProgressiveApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RolloutProgressivePerGroup"):
+		return &clusterv1alpha1.RolloutProgressivePerGroupApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RolloutStrategy"):
+		return &clusterv1alpha1.RolloutStrategyApplyConfiguration{}
 
 		// Group=cluster.open-cluster-management.io, Version=v1beta1
 	case v1beta1.SchemeGroupVersion.WithKind("AddOnScore"):
@@ -185,6 +203,80 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &applyconfigurationopenmcpv1alpha1.SupportedK8sVersionApplyConfiguration{}
 	case openmcpv1alpha1.SchemeGroupVersion.WithKind("TokenConfig"):
 		return &applyconfigurationopenmcpv1alpha1.TokenConfigApplyConfiguration{}
+
+		// Group=work.open-cluster-management.io, Version=v1
+	case workv1.SchemeGroupVersion.WithKind("AppliedManifestResourceMeta"):
+		return &applyconfigurationworkv1.AppliedManifestResourceMetaApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("AppliedManifestWork"):
+		return &applyconfigurationworkv1.AppliedManifestWorkApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("AppliedManifestWorkSpec"):
+		return &applyconfigurationworkv1.AppliedManifestWorkSpecApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("AppliedManifestWorkStatus"):
+		return &applyconfigurationworkv1.AppliedManifestWorkStatusApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("ConditionRule"):
+		return &applyconfigurationworkv1.ConditionRuleApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("DeleteOption"):
+		return &applyconfigurationworkv1.DeleteOptionApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("FeedbackRule"):
+		return &applyconfigurationworkv1.FeedbackRuleApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("FeedbackValue"):
+		return &applyconfigurationworkv1.FeedbackValueApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("FieldValue"):
+		return &applyconfigurationworkv1.FieldValueApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("IgnoreField"):
+		return &applyconfigurationworkv1.IgnoreFieldApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("JsonPath"):
+		return &applyconfigurationworkv1.JsonPathApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("Manifest"):
+		return &applyconfigurationworkv1.ManifestApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("ManifestCondition"):
+		return &applyconfigurationworkv1.ManifestConditionApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("ManifestConfigOption"):
+		return &applyconfigurationworkv1.ManifestConfigOptionApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("ManifestResourceMeta"):
+		return &applyconfigurationworkv1.ManifestResourceMetaApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("ManifestResourceStatus"):
+		return &applyconfigurationworkv1.ManifestResourceStatusApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("ManifestsTemplate"):
+		return &applyconfigurationworkv1.ManifestsTemplateApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("ManifestWork"):
+		return &applyconfigurationworkv1.ManifestWorkApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("ManifestWorkExecutor"):
+		return &applyconfigurationworkv1.ManifestWorkExecutorApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("ManifestWorkExecutorSubject"):
+		return &applyconfigurationworkv1.ManifestWorkExecutorSubjectApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("ManifestWorkSpec"):
+		return &applyconfigurationworkv1.ManifestWorkSpecApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("ManifestWorkStatus"):
+		return &applyconfigurationworkv1.ManifestWorkStatusApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("ManifestWorkSubjectServiceAccount"):
+		return &applyconfigurationworkv1.ManifestWorkSubjectServiceAccountApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("OrphaningRule"):
+		return &applyconfigurationworkv1.OrphaningRuleApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("ResourceIdentifier"):
+		return &applyconfigurationworkv1.ResourceIdentifierApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("SelectivelyOrphan"):
+		return &applyconfigurationworkv1.SelectivelyOrphanApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("ServerSideApplyConfig"):
+		return &applyconfigurationworkv1.ServerSideApplyConfigApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("StatusFeedbackResult"):
+		return &applyconfigurationworkv1.StatusFeedbackResultApplyConfiguration{}
+	case workv1.SchemeGroupVersion.WithKind("UpdateStrategy"):
+		return &applyconfigurationworkv1.UpdateStrategyApplyConfiguration{}
+
+		// Group=work.open-cluster-management.io, Version=v1alpha1
+	case workv1alpha1.SchemeGroupVersion.WithKind("LocalPlacementReference"):
+		return &applyconfigurationworkv1alpha1.LocalPlacementReferenceApplyConfiguration{}
+	case workv1alpha1.SchemeGroupVersion.WithKind("ManifestWorkReplicaSet"):
+		return &applyconfigurationworkv1alpha1.ManifestWorkReplicaSetApplyConfiguration{}
+	case workv1alpha1.SchemeGroupVersion.WithKind("ManifestWorkReplicaSetSpec"):
+		return &applyconfigurationworkv1alpha1.ManifestWorkReplicaSetSpecApplyConfiguration{}
+	case workv1alpha1.SchemeGroupVersion.WithKind("ManifestWorkReplicaSetStatus"):
+		return &applyconfigurationworkv1alpha1.ManifestWorkReplicaSetStatusApplyConfiguration{}
+	case workv1alpha1.SchemeGroupVersion.WithKind("ManifestWorkReplicaSetSummary"):
+		return &applyconfigurationworkv1alpha1.ManifestWorkReplicaSetSummaryApplyConfiguration{}
+	case workv1alpha1.SchemeGroupVersion.WithKind("PlacementSummary"):
+		return &applyconfigurationworkv1alpha1.PlacementSummaryApplyConfiguration{}
 
 	}
 	return nil

@@ -15,6 +15,8 @@ import (
 	v1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	resource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,170 +30,215 @@ import (
 
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
-		v1.ClientConfig{}.OpenAPIModelName():                        schema_pkg_apis_cluster_v1_ClientConfig(ref),
-		v1.ClusterSetManagedNamespaceConfig{}.OpenAPIModelName():    schema_pkg_apis_cluster_v1_ClusterSetManagedNamespaceConfig(ref),
-		v1.ManagedCluster{}.OpenAPIModelName():                      schema_pkg_apis_cluster_v1_ManagedCluster(ref),
-		v1.ManagedClusterClaim{}.OpenAPIModelName():                 schema_pkg_apis_cluster_v1_ManagedClusterClaim(ref),
-		v1.ManagedClusterList{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1_ManagedClusterList(ref),
-		v1.ManagedClusterSpec{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1_ManagedClusterSpec(ref),
-		v1.ManagedClusterStatus{}.OpenAPIModelName():                schema_pkg_apis_cluster_v1_ManagedClusterStatus(ref),
-		v1.ManagedClusterVersion{}.OpenAPIModelName():               schema_pkg_apis_cluster_v1_ManagedClusterVersion(ref),
-		v1.Taint{}.OpenAPIModelName():                               schema_pkg_apis_cluster_v1_Taint(ref),
-		v1alpha1.AddOnPlacementScore{}.OpenAPIModelName():           schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScore(ref),
-		v1alpha1.AddOnPlacementScoreItem{}.OpenAPIModelName():       schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScoreItem(ref),
-		v1alpha1.AddOnPlacementScoreList{}.OpenAPIModelName():       schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScoreList(ref),
-		v1alpha1.AddOnPlacementScoreStatus{}.OpenAPIModelName():     schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScoreStatus(ref),
-		v1alpha1.ClusterClaim{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1alpha1_ClusterClaim(ref),
-		v1alpha1.ClusterClaimList{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1alpha1_ClusterClaimList(ref),
-		v1alpha1.ClusterClaimSpec{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1alpha1_ClusterClaimSpec(ref),
-		v1beta1.AddOnScore{}.OpenAPIModelName():                     schema_pkg_apis_cluster_v1beta1_AddOnScore(ref),
-		v1beta1.ClusterCelSelector{}.OpenAPIModelName():             schema_pkg_apis_cluster_v1beta1_ClusterCelSelector(ref),
-		v1beta1.ClusterClaimSelector{}.OpenAPIModelName():           schema_pkg_apis_cluster_v1beta1_ClusterClaimSelector(ref),
-		v1beta1.ClusterDecision{}.OpenAPIModelName():                schema_pkg_apis_cluster_v1beta1_ClusterDecision(ref),
-		v1beta1.ClusterPredicate{}.OpenAPIModelName():               schema_pkg_apis_cluster_v1beta1_ClusterPredicate(ref),
-		v1beta1.ClusterSelector{}.OpenAPIModelName():                schema_pkg_apis_cluster_v1beta1_ClusterSelector(ref),
-		v1beta1.DecisionGroup{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1beta1_DecisionGroup(ref),
-		v1beta1.DecisionGroupStatus{}.OpenAPIModelName():            schema_pkg_apis_cluster_v1beta1_DecisionGroupStatus(ref),
-		v1beta1.DecisionStrategy{}.OpenAPIModelName():               schema_pkg_apis_cluster_v1beta1_DecisionStrategy(ref),
-		v1beta1.GroupClusterSelector{}.OpenAPIModelName():           schema_pkg_apis_cluster_v1beta1_GroupClusterSelector(ref),
-		v1beta1.GroupStrategy{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1beta1_GroupStrategy(ref),
-		v1beta1.ManagedClusterLabel{}.OpenAPIModelName():            schema_pkg_apis_cluster_v1beta1_ManagedClusterLabel(ref),
-		v1beta1.ManagedClusterSelector{}.OpenAPIModelName():         schema_pkg_apis_cluster_v1beta1_ManagedClusterSelector(ref),
-		v1beta1.ManagedClusterSet{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1beta1_ManagedClusterSet(ref),
-		v1beta1.ManagedClusterSetBinding{}.OpenAPIModelName():       schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBinding(ref),
-		v1beta1.ManagedClusterSetBindingList{}.OpenAPIModelName():   schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBindingList(ref),
-		v1beta1.ManagedClusterSetBindingSpec{}.OpenAPIModelName():   schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBindingSpec(ref),
-		v1beta1.ManagedClusterSetBindingStatus{}.OpenAPIModelName(): schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBindingStatus(ref),
-		v1beta1.ManagedClusterSetList{}.OpenAPIModelName():          schema_pkg_apis_cluster_v1beta1_ManagedClusterSetList(ref),
-		v1beta1.ManagedClusterSetSpec{}.OpenAPIModelName():          schema_pkg_apis_cluster_v1beta1_ManagedClusterSetSpec(ref),
-		v1beta1.ManagedClusterSetStatus{}.OpenAPIModelName():        schema_pkg_apis_cluster_v1beta1_ManagedClusterSetStatus(ref),
-		v1beta1.ManagedNamespaceConfig{}.OpenAPIModelName():         schema_pkg_apis_cluster_v1beta1_ManagedNamespaceConfig(ref),
-		v1beta1.Placement{}.OpenAPIModelName():                      schema_pkg_apis_cluster_v1beta1_Placement(ref),
-		v1beta1.PlacementDecision{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1beta1_PlacementDecision(ref),
-		v1beta1.PlacementDecisionList{}.OpenAPIModelName():          schema_pkg_apis_cluster_v1beta1_PlacementDecisionList(ref),
-		v1beta1.PlacementDecisionStatus{}.OpenAPIModelName():        schema_pkg_apis_cluster_v1beta1_PlacementDecisionStatus(ref),
-		v1beta1.PlacementList{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1beta1_PlacementList(ref),
-		v1beta1.PlacementSpec{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1beta1_PlacementSpec(ref),
-		v1beta1.PlacementStatus{}.OpenAPIModelName():                schema_pkg_apis_cluster_v1beta1_PlacementStatus(ref),
-		v1beta1.PrioritizerConfig{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1beta1_PrioritizerConfig(ref),
-		v1beta1.PrioritizerPolicy{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1beta1_PrioritizerPolicy(ref),
-		v1beta1.ScoreCoordinate{}.OpenAPIModelName():                schema_pkg_apis_cluster_v1beta1_ScoreCoordinate(ref),
-		v1beta1.SpreadConstraintsTerm{}.OpenAPIModelName():          schema_pkg_apis_cluster_v1beta1_SpreadConstraintsTerm(ref),
-		v1beta1.SpreadPolicy{}.OpenAPIModelName():                   schema_pkg_apis_cluster_v1beta1_SpreadPolicy(ref),
-		v1beta1.Toleration{}.OpenAPIModelName():                     schema_pkg_apis_cluster_v1beta1_Toleration(ref),
-		v1beta2.ManagedClusterSelector{}.OpenAPIModelName():         schema_pkg_apis_cluster_v1beta2_ManagedClusterSelector(ref),
-		v1beta2.ManagedClusterSet{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1beta2_ManagedClusterSet(ref),
-		v1beta2.ManagedClusterSetBinding{}.OpenAPIModelName():       schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBinding(ref),
-		v1beta2.ManagedClusterSetBindingList{}.OpenAPIModelName():   schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBindingList(ref),
-		v1beta2.ManagedClusterSetBindingSpec{}.OpenAPIModelName():   schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBindingSpec(ref),
-		v1beta2.ManagedClusterSetBindingStatus{}.OpenAPIModelName(): schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBindingStatus(ref),
-		v1beta2.ManagedClusterSetList{}.OpenAPIModelName():          schema_pkg_apis_cluster_v1beta2_ManagedClusterSetList(ref),
-		v1beta2.ManagedClusterSetSpec{}.OpenAPIModelName():          schema_pkg_apis_cluster_v1beta2_ManagedClusterSetSpec(ref),
-		v1beta2.ManagedClusterSetStatus{}.OpenAPIModelName():        schema_pkg_apis_cluster_v1beta2_ManagedClusterSetStatus(ref),
-		v1beta2.ManagedNamespaceConfig{}.OpenAPIModelName():         schema_pkg_apis_cluster_v1beta2_ManagedNamespaceConfig(ref),
-		openmcpv1alpha1.AccessRequest{}.OpenAPIModelName():          schema_pkg_apis_openmcp_v1alpha1_AccessRequest(ref),
-		openmcpv1alpha1.AccessRequestList{}.OpenAPIModelName():      schema_pkg_apis_openmcp_v1alpha1_AccessRequestList(ref),
-		openmcpv1alpha1.AccessRequestSpec{}.OpenAPIModelName():      schema_pkg_apis_openmcp_v1alpha1_AccessRequestSpec(ref),
-		openmcpv1alpha1.AccessRequestStatus{}.OpenAPIModelName():    schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref),
-		openmcpv1alpha1.AccessToken{}.OpenAPIModelName():            schema_pkg_apis_openmcp_v1alpha1_AccessToken(ref),
-		openmcpv1alpha1.AccessTokenSpec{}.OpenAPIModelName():        schema_pkg_apis_openmcp_v1alpha1_AccessTokenSpec(ref),
-		openmcpv1alpha1.AccessTokenStatus{}.OpenAPIModelName():      schema_pkg_apis_openmcp_v1alpha1_AccessTokenStatus(ref),
-		openmcpv1alpha1.Cluster{}.OpenAPIModelName():                schema_pkg_apis_openmcp_v1alpha1_Cluster(ref),
-		openmcpv1alpha1.ClusterList{}.OpenAPIModelName():            schema_pkg_apis_openmcp_v1alpha1_ClusterList(ref),
-		openmcpv1alpha1.ClusterProfile{}.OpenAPIModelName():         schema_pkg_apis_openmcp_v1alpha1_ClusterProfile(ref),
-		openmcpv1alpha1.ClusterProfileList{}.OpenAPIModelName():     schema_pkg_apis_openmcp_v1alpha1_ClusterProfileList(ref),
-		openmcpv1alpha1.ClusterProfileSpec{}.OpenAPIModelName():     schema_pkg_apis_openmcp_v1alpha1_ClusterProfileSpec(ref),
-		openmcpv1alpha1.ClusterRequest{}.OpenAPIModelName():         schema_pkg_apis_openmcp_v1alpha1_ClusterRequest(ref),
-		openmcpv1alpha1.ClusterRequestList{}.OpenAPIModelName():     schema_pkg_apis_openmcp_v1alpha1_ClusterRequestList(ref),
-		openmcpv1alpha1.ClusterRequestSpec{}.OpenAPIModelName():     schema_pkg_apis_openmcp_v1alpha1_ClusterRequestSpec(ref),
-		openmcpv1alpha1.ClusterRequestStatus{}.OpenAPIModelName():   schema_pkg_apis_openmcp_v1alpha1_ClusterRequestStatus(ref),
-		openmcpv1alpha1.ClusterSpec{}.OpenAPIModelName():            schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref),
-		openmcpv1alpha1.ClusterStatus{}.OpenAPIModelName():          schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref),
-		openmcpv1alpha1.Endpoint{}.OpenAPIModelName():               schema_pkg_apis_openmcp_v1alpha1_Endpoint(ref),
-		openmcpv1alpha1.K8sConfiguration{}.OpenAPIModelName():       schema_pkg_apis_openmcp_v1alpha1_K8sConfiguration(ref),
-		openmcpv1alpha1.LocalObjectReference{}.OpenAPIModelName():   schema_pkg_apis_openmcp_v1alpha1_LocalObjectReference(ref),
-		openmcpv1alpha1.OIDCConfig{}.OpenAPIModelName():             schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref),
-		openmcpv1alpha1.OIDCProviderConfig{}.OpenAPIModelName():     schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref),
-		openmcpv1alpha1.ObjectReference{}.OpenAPIModelName():        schema_pkg_apis_openmcp_v1alpha1_ObjectReference(ref),
-		openmcpv1alpha1.PermissionsRequest{}.OpenAPIModelName():     schema_pkg_apis_openmcp_v1alpha1_PermissionsRequest(ref),
-		openmcpv1alpha1.RoleBindings{}.OpenAPIModelName():           schema_pkg_apis_openmcp_v1alpha1_RoleBindings(ref),
-		openmcpv1alpha1.RoleRef{}.OpenAPIModelName():                schema_pkg_apis_openmcp_v1alpha1_RoleRef(ref),
-		openmcpv1alpha1.Status{}.OpenAPIModelName():                 schema_pkg_apis_openmcp_v1alpha1_Status(ref),
-		openmcpv1alpha1.SupportedK8sVersion{}.OpenAPIModelName():    schema_pkg_apis_openmcp_v1alpha1_SupportedK8sVersion(ref),
-		openmcpv1alpha1.TokenConfig{}.OpenAPIModelName():            schema_pkg_apis_openmcp_v1alpha1_TokenConfig(ref),
-		viewv1alpha1.ClusterSetMember{}.OpenAPIModelName():          schema_pkg_apis_view_v1alpha1_ClusterSetMember(ref),
-		viewv1alpha1.ClusterSetMemberList{}.OpenAPIModelName():      schema_pkg_apis_view_v1alpha1_ClusterSetMemberList(ref),
-		viewv1alpha1.ClusterSetMemberSpec{}.OpenAPIModelName():      schema_pkg_apis_view_v1alpha1_ClusterSetMemberSpec(ref),
-		viewv1alpha1.ClusterSetMemberStatus{}.OpenAPIModelName():    schema_pkg_apis_view_v1alpha1_ClusterSetMemberStatus(ref),
-		viewv1alpha1.SelectedBy{}.OpenAPIModelName():                schema_pkg_apis_view_v1alpha1_SelectedBy(ref),
-		rbacv1.AggregationRule{}.OpenAPIModelName():                 schema_k8sio_api_rbac_v1_AggregationRule(ref),
-		rbacv1.ClusterRole{}.OpenAPIModelName():                     schema_k8sio_api_rbac_v1_ClusterRole(ref),
-		rbacv1.ClusterRoleBinding{}.OpenAPIModelName():              schema_k8sio_api_rbac_v1_ClusterRoleBinding(ref),
-		rbacv1.ClusterRoleBindingList{}.OpenAPIModelName():          schema_k8sio_api_rbac_v1_ClusterRoleBindingList(ref),
-		rbacv1.ClusterRoleList{}.OpenAPIModelName():                 schema_k8sio_api_rbac_v1_ClusterRoleList(ref),
-		rbacv1.PolicyRule{}.OpenAPIModelName():                      schema_k8sio_api_rbac_v1_PolicyRule(ref),
-		rbacv1.Role{}.OpenAPIModelName():                            schema_k8sio_api_rbac_v1_Role(ref),
-		rbacv1.RoleBinding{}.OpenAPIModelName():                     schema_k8sio_api_rbac_v1_RoleBinding(ref),
-		rbacv1.RoleBindingList{}.OpenAPIModelName():                 schema_k8sio_api_rbac_v1_RoleBindingList(ref),
-		rbacv1.RoleList{}.OpenAPIModelName():                        schema_k8sio_api_rbac_v1_RoleList(ref),
-		rbacv1.RoleRef{}.OpenAPIModelName():                         schema_k8sio_api_rbac_v1_RoleRef(ref),
-		rbacv1.Subject{}.OpenAPIModelName():                         schema_k8sio_api_rbac_v1_Subject(ref),
-		resource.Quantity{}.OpenAPIModelName():                      schema_apimachinery_pkg_api_resource_Quantity(ref),
-		metav1.APIGroup{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_APIGroup(ref),
-		metav1.APIGroupList{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_APIGroupList(ref),
-		metav1.APIResource{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_APIResource(ref),
-		metav1.APIResourceList{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_APIResourceList(ref),
-		metav1.APIVersions{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_APIVersions(ref),
-		metav1.ApplyOptions{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_ApplyOptions(ref),
-		metav1.Condition{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_Condition(ref),
-		metav1.CreateOptions{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_CreateOptions(ref),
-		metav1.DeleteOptions{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_DeleteOptions(ref),
-		metav1.Duration{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_Duration(ref),
-		metav1.FieldSelectorRequirement{}.OpenAPIModelName():        schema_pkg_apis_meta_v1_FieldSelectorRequirement(ref),
-		metav1.FieldsV1{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_FieldsV1(ref),
-		metav1.GetOptions{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_GetOptions(ref),
-		metav1.GroupKind{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_GroupKind(ref),
-		metav1.GroupResource{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_GroupResource(ref),
-		metav1.GroupVersion{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_GroupVersion(ref),
-		metav1.GroupVersionForDiscovery{}.OpenAPIModelName():        schema_pkg_apis_meta_v1_GroupVersionForDiscovery(ref),
-		metav1.GroupVersionKind{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_GroupVersionKind(ref),
-		metav1.GroupVersionResource{}.OpenAPIModelName():            schema_pkg_apis_meta_v1_GroupVersionResource(ref),
-		metav1.InternalEvent{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_InternalEvent(ref),
-		metav1.LabelSelector{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_LabelSelector(ref),
-		metav1.LabelSelectorRequirement{}.OpenAPIModelName():        schema_pkg_apis_meta_v1_LabelSelectorRequirement(ref),
-		metav1.List{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_List(ref),
-		metav1.ListMeta{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_ListMeta(ref),
-		metav1.ListOptions{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_ListOptions(ref),
-		metav1.ManagedFieldsEntry{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_ManagedFieldsEntry(ref),
-		metav1.MicroTime{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_MicroTime(ref),
-		metav1.ObjectMeta{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_ObjectMeta(ref),
-		metav1.OwnerReference{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_OwnerReference(ref),
-		metav1.PartialObjectMetadata{}.OpenAPIModelName():           schema_pkg_apis_meta_v1_PartialObjectMetadata(ref),
-		metav1.PartialObjectMetadataList{}.OpenAPIModelName():       schema_pkg_apis_meta_v1_PartialObjectMetadataList(ref),
-		metav1.Patch{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_Patch(ref),
-		metav1.PatchOptions{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_PatchOptions(ref),
-		metav1.Preconditions{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_Preconditions(ref),
-		metav1.RootPaths{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_RootPaths(ref),
-		metav1.ServerAddressByClientCIDR{}.OpenAPIModelName():       schema_pkg_apis_meta_v1_ServerAddressByClientCIDR(ref),
-		metav1.ShardInfo{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_ShardInfo(ref),
-		metav1.Status{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_Status(ref),
-		metav1.StatusCause{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_StatusCause(ref),
-		metav1.StatusDetails{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_StatusDetails(ref),
-		metav1.Table{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_Table(ref),
-		metav1.TableColumnDefinition{}.OpenAPIModelName():           schema_pkg_apis_meta_v1_TableColumnDefinition(ref),
-		metav1.TableOptions{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_TableOptions(ref),
-		metav1.TableRow{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_TableRow(ref),
-		metav1.TableRowCondition{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_TableRowCondition(ref),
-		metav1.Time{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_Time(ref),
-		metav1.Timestamp{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_Timestamp(ref),
-		metav1.TypeMeta{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_TypeMeta(ref),
-		metav1.UpdateOptions{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_UpdateOptions(ref),
-		metav1.WatchEvent{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_WatchEvent(ref),
-		runtime.RawExtension{}.OpenAPIModelName():                   schema_k8sio_apimachinery_pkg_runtime_RawExtension(ref),
-		runtime.TypeMeta{}.OpenAPIModelName():                       schema_k8sio_apimachinery_pkg_runtime_TypeMeta(ref),
-		runtime.Unknown{}.OpenAPIModelName():                        schema_k8sio_apimachinery_pkg_runtime_Unknown(ref),
-		intstr.IntOrString{}.OpenAPIModelName():                     schema_apimachinery_pkg_util_intstr_IntOrString(ref),
-		version.Info{}.OpenAPIModelName():                           schema_k8sio_apimachinery_pkg_version_Info(ref),
+		v1.ClientConfig{}.OpenAPIModelName():                            schema_pkg_apis_cluster_v1_ClientConfig(ref),
+		v1.ClusterSetManagedNamespaceConfig{}.OpenAPIModelName():        schema_pkg_apis_cluster_v1_ClusterSetManagedNamespaceConfig(ref),
+		v1.ManagedCluster{}.OpenAPIModelName():                          schema_pkg_apis_cluster_v1_ManagedCluster(ref),
+		v1.ManagedClusterClaim{}.OpenAPIModelName():                     schema_pkg_apis_cluster_v1_ManagedClusterClaim(ref),
+		v1.ManagedClusterList{}.OpenAPIModelName():                      schema_pkg_apis_cluster_v1_ManagedClusterList(ref),
+		v1.ManagedClusterSpec{}.OpenAPIModelName():                      schema_pkg_apis_cluster_v1_ManagedClusterSpec(ref),
+		v1.ManagedClusterStatus{}.OpenAPIModelName():                    schema_pkg_apis_cluster_v1_ManagedClusterStatus(ref),
+		v1.ManagedClusterVersion{}.OpenAPIModelName():                   schema_pkg_apis_cluster_v1_ManagedClusterVersion(ref),
+		v1.Taint{}.OpenAPIModelName():                                   schema_pkg_apis_cluster_v1_Taint(ref),
+		v1alpha1.AddOnPlacementScore{}.OpenAPIModelName():               schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScore(ref),
+		v1alpha1.AddOnPlacementScoreItem{}.OpenAPIModelName():           schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScoreItem(ref),
+		v1alpha1.AddOnPlacementScoreList{}.OpenAPIModelName():           schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScoreList(ref),
+		v1alpha1.AddOnPlacementScoreStatus{}.OpenAPIModelName():         schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScoreStatus(ref),
+		v1alpha1.ClusterClaim{}.OpenAPIModelName():                      schema_pkg_apis_cluster_v1alpha1_ClusterClaim(ref),
+		v1alpha1.ClusterClaimList{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1alpha1_ClusterClaimList(ref),
+		v1alpha1.ClusterClaimSpec{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1alpha1_ClusterClaimSpec(ref),
+		v1alpha1.MandatoryDecisionGroup{}.OpenAPIModelName():            schema_pkg_apis_cluster_v1alpha1_MandatoryDecisionGroup(ref),
+		v1alpha1.MandatoryDecisionGroups{}.OpenAPIModelName():           schema_pkg_apis_cluster_v1alpha1_MandatoryDecisionGroups(ref),
+		v1alpha1.RolloutAll{}.OpenAPIModelName():                        schema_pkg_apis_cluster_v1alpha1_RolloutAll(ref),
+		v1alpha1.RolloutConfig{}.OpenAPIModelName():                     schema_pkg_apis_cluster_v1alpha1_RolloutConfig(ref),
+		v1alpha1.RolloutProgressive{}.OpenAPIModelName():                schema_pkg_apis_cluster_v1alpha1_RolloutProgressive(ref),
+		v1alpha1.RolloutProgressivePerGroup{}.OpenAPIModelName():        schema_pkg_apis_cluster_v1alpha1_RolloutProgressivePerGroup(ref),
+		v1alpha1.RolloutStrategy{}.OpenAPIModelName():                   schema_pkg_apis_cluster_v1alpha1_RolloutStrategy(ref),
+		v1beta1.AddOnScore{}.OpenAPIModelName():                         schema_pkg_apis_cluster_v1beta1_AddOnScore(ref),
+		v1beta1.ClusterCelSelector{}.OpenAPIModelName():                 schema_pkg_apis_cluster_v1beta1_ClusterCelSelector(ref),
+		v1beta1.ClusterClaimSelector{}.OpenAPIModelName():               schema_pkg_apis_cluster_v1beta1_ClusterClaimSelector(ref),
+		v1beta1.ClusterDecision{}.OpenAPIModelName():                    schema_pkg_apis_cluster_v1beta1_ClusterDecision(ref),
+		v1beta1.ClusterPredicate{}.OpenAPIModelName():                   schema_pkg_apis_cluster_v1beta1_ClusterPredicate(ref),
+		v1beta1.ClusterSelector{}.OpenAPIModelName():                    schema_pkg_apis_cluster_v1beta1_ClusterSelector(ref),
+		v1beta1.DecisionGroup{}.OpenAPIModelName():                      schema_pkg_apis_cluster_v1beta1_DecisionGroup(ref),
+		v1beta1.DecisionGroupStatus{}.OpenAPIModelName():                schema_pkg_apis_cluster_v1beta1_DecisionGroupStatus(ref),
+		v1beta1.DecisionStrategy{}.OpenAPIModelName():                   schema_pkg_apis_cluster_v1beta1_DecisionStrategy(ref),
+		v1beta1.GroupClusterSelector{}.OpenAPIModelName():               schema_pkg_apis_cluster_v1beta1_GroupClusterSelector(ref),
+		v1beta1.GroupStrategy{}.OpenAPIModelName():                      schema_pkg_apis_cluster_v1beta1_GroupStrategy(ref),
+		v1beta1.ManagedClusterLabel{}.OpenAPIModelName():                schema_pkg_apis_cluster_v1beta1_ManagedClusterLabel(ref),
+		v1beta1.ManagedClusterSelector{}.OpenAPIModelName():             schema_pkg_apis_cluster_v1beta1_ManagedClusterSelector(ref),
+		v1beta1.ManagedClusterSet{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1beta1_ManagedClusterSet(ref),
+		v1beta1.ManagedClusterSetBinding{}.OpenAPIModelName():           schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBinding(ref),
+		v1beta1.ManagedClusterSetBindingList{}.OpenAPIModelName():       schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBindingList(ref),
+		v1beta1.ManagedClusterSetBindingSpec{}.OpenAPIModelName():       schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBindingSpec(ref),
+		v1beta1.ManagedClusterSetBindingStatus{}.OpenAPIModelName():     schema_pkg_apis_cluster_v1beta1_ManagedClusterSetBindingStatus(ref),
+		v1beta1.ManagedClusterSetList{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1beta1_ManagedClusterSetList(ref),
+		v1beta1.ManagedClusterSetSpec{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1beta1_ManagedClusterSetSpec(ref),
+		v1beta1.ManagedClusterSetStatus{}.OpenAPIModelName():            schema_pkg_apis_cluster_v1beta1_ManagedClusterSetStatus(ref),
+		v1beta1.ManagedNamespaceConfig{}.OpenAPIModelName():             schema_pkg_apis_cluster_v1beta1_ManagedNamespaceConfig(ref),
+		v1beta1.Placement{}.OpenAPIModelName():                          schema_pkg_apis_cluster_v1beta1_Placement(ref),
+		v1beta1.PlacementDecision{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1beta1_PlacementDecision(ref),
+		v1beta1.PlacementDecisionList{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1beta1_PlacementDecisionList(ref),
+		v1beta1.PlacementDecisionStatus{}.OpenAPIModelName():            schema_pkg_apis_cluster_v1beta1_PlacementDecisionStatus(ref),
+		v1beta1.PlacementList{}.OpenAPIModelName():                      schema_pkg_apis_cluster_v1beta1_PlacementList(ref),
+		v1beta1.PlacementSpec{}.OpenAPIModelName():                      schema_pkg_apis_cluster_v1beta1_PlacementSpec(ref),
+		v1beta1.PlacementStatus{}.OpenAPIModelName():                    schema_pkg_apis_cluster_v1beta1_PlacementStatus(ref),
+		v1beta1.PrioritizerConfig{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1beta1_PrioritizerConfig(ref),
+		v1beta1.PrioritizerPolicy{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1beta1_PrioritizerPolicy(ref),
+		v1beta1.ScoreCoordinate{}.OpenAPIModelName():                    schema_pkg_apis_cluster_v1beta1_ScoreCoordinate(ref),
+		v1beta1.SpreadConstraintsTerm{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1beta1_SpreadConstraintsTerm(ref),
+		v1beta1.SpreadPolicy{}.OpenAPIModelName():                       schema_pkg_apis_cluster_v1beta1_SpreadPolicy(ref),
+		v1beta1.Toleration{}.OpenAPIModelName():                         schema_pkg_apis_cluster_v1beta1_Toleration(ref),
+		v1beta2.ManagedClusterSelector{}.OpenAPIModelName():             schema_pkg_apis_cluster_v1beta2_ManagedClusterSelector(ref),
+		v1beta2.ManagedClusterSet{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1beta2_ManagedClusterSet(ref),
+		v1beta2.ManagedClusterSetBinding{}.OpenAPIModelName():           schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBinding(ref),
+		v1beta2.ManagedClusterSetBindingList{}.OpenAPIModelName():       schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBindingList(ref),
+		v1beta2.ManagedClusterSetBindingSpec{}.OpenAPIModelName():       schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBindingSpec(ref),
+		v1beta2.ManagedClusterSetBindingStatus{}.OpenAPIModelName():     schema_pkg_apis_cluster_v1beta2_ManagedClusterSetBindingStatus(ref),
+		v1beta2.ManagedClusterSetList{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1beta2_ManagedClusterSetList(ref),
+		v1beta2.ManagedClusterSetSpec{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1beta2_ManagedClusterSetSpec(ref),
+		v1beta2.ManagedClusterSetStatus{}.OpenAPIModelName():            schema_pkg_apis_cluster_v1beta2_ManagedClusterSetStatus(ref),
+		v1beta2.ManagedNamespaceConfig{}.OpenAPIModelName():             schema_pkg_apis_cluster_v1beta2_ManagedNamespaceConfig(ref),
+		openmcpv1alpha1.AccessRequest{}.OpenAPIModelName():              schema_pkg_apis_openmcp_v1alpha1_AccessRequest(ref),
+		openmcpv1alpha1.AccessRequestList{}.OpenAPIModelName():          schema_pkg_apis_openmcp_v1alpha1_AccessRequestList(ref),
+		openmcpv1alpha1.AccessRequestSpec{}.OpenAPIModelName():          schema_pkg_apis_openmcp_v1alpha1_AccessRequestSpec(ref),
+		openmcpv1alpha1.AccessRequestStatus{}.OpenAPIModelName():        schema_pkg_apis_openmcp_v1alpha1_AccessRequestStatus(ref),
+		openmcpv1alpha1.AccessToken{}.OpenAPIModelName():                schema_pkg_apis_openmcp_v1alpha1_AccessToken(ref),
+		openmcpv1alpha1.AccessTokenSpec{}.OpenAPIModelName():            schema_pkg_apis_openmcp_v1alpha1_AccessTokenSpec(ref),
+		openmcpv1alpha1.AccessTokenStatus{}.OpenAPIModelName():          schema_pkg_apis_openmcp_v1alpha1_AccessTokenStatus(ref),
+		openmcpv1alpha1.Cluster{}.OpenAPIModelName():                    schema_pkg_apis_openmcp_v1alpha1_Cluster(ref),
+		openmcpv1alpha1.ClusterList{}.OpenAPIModelName():                schema_pkg_apis_openmcp_v1alpha1_ClusterList(ref),
+		openmcpv1alpha1.ClusterProfile{}.OpenAPIModelName():             schema_pkg_apis_openmcp_v1alpha1_ClusterProfile(ref),
+		openmcpv1alpha1.ClusterProfileList{}.OpenAPIModelName():         schema_pkg_apis_openmcp_v1alpha1_ClusterProfileList(ref),
+		openmcpv1alpha1.ClusterProfileSpec{}.OpenAPIModelName():         schema_pkg_apis_openmcp_v1alpha1_ClusterProfileSpec(ref),
+		openmcpv1alpha1.ClusterRequest{}.OpenAPIModelName():             schema_pkg_apis_openmcp_v1alpha1_ClusterRequest(ref),
+		openmcpv1alpha1.ClusterRequestList{}.OpenAPIModelName():         schema_pkg_apis_openmcp_v1alpha1_ClusterRequestList(ref),
+		openmcpv1alpha1.ClusterRequestSpec{}.OpenAPIModelName():         schema_pkg_apis_openmcp_v1alpha1_ClusterRequestSpec(ref),
+		openmcpv1alpha1.ClusterRequestStatus{}.OpenAPIModelName():       schema_pkg_apis_openmcp_v1alpha1_ClusterRequestStatus(ref),
+		openmcpv1alpha1.ClusterSpec{}.OpenAPIModelName():                schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref),
+		openmcpv1alpha1.ClusterStatus{}.OpenAPIModelName():              schema_pkg_apis_openmcp_v1alpha1_ClusterStatus(ref),
+		openmcpv1alpha1.Endpoint{}.OpenAPIModelName():                   schema_pkg_apis_openmcp_v1alpha1_Endpoint(ref),
+		openmcpv1alpha1.K8sConfiguration{}.OpenAPIModelName():           schema_pkg_apis_openmcp_v1alpha1_K8sConfiguration(ref),
+		openmcpv1alpha1.LocalObjectReference{}.OpenAPIModelName():       schema_pkg_apis_openmcp_v1alpha1_LocalObjectReference(ref),
+		openmcpv1alpha1.OIDCConfig{}.OpenAPIModelName():                 schema_pkg_apis_openmcp_v1alpha1_OIDCConfig(ref),
+		openmcpv1alpha1.OIDCProviderConfig{}.OpenAPIModelName():         schema_pkg_apis_openmcp_v1alpha1_OIDCProviderConfig(ref),
+		openmcpv1alpha1.ObjectReference{}.OpenAPIModelName():            schema_pkg_apis_openmcp_v1alpha1_ObjectReference(ref),
+		openmcpv1alpha1.PermissionsRequest{}.OpenAPIModelName():         schema_pkg_apis_openmcp_v1alpha1_PermissionsRequest(ref),
+		openmcpv1alpha1.RoleBindings{}.OpenAPIModelName():               schema_pkg_apis_openmcp_v1alpha1_RoleBindings(ref),
+		openmcpv1alpha1.RoleRef{}.OpenAPIModelName():                    schema_pkg_apis_openmcp_v1alpha1_RoleRef(ref),
+		openmcpv1alpha1.Status{}.OpenAPIModelName():                     schema_pkg_apis_openmcp_v1alpha1_Status(ref),
+		openmcpv1alpha1.SupportedK8sVersion{}.OpenAPIModelName():        schema_pkg_apis_openmcp_v1alpha1_SupportedK8sVersion(ref),
+		openmcpv1alpha1.TokenConfig{}.OpenAPIModelName():                schema_pkg_apis_openmcp_v1alpha1_TokenConfig(ref),
+		viewv1alpha1.ClusterSetMember{}.OpenAPIModelName():              schema_pkg_apis_view_v1alpha1_ClusterSetMember(ref),
+		viewv1alpha1.ClusterSetMemberList{}.OpenAPIModelName():          schema_pkg_apis_view_v1alpha1_ClusterSetMemberList(ref),
+		viewv1alpha1.ClusterSetMemberSpec{}.OpenAPIModelName():          schema_pkg_apis_view_v1alpha1_ClusterSetMemberSpec(ref),
+		viewv1alpha1.ClusterSetMemberStatus{}.OpenAPIModelName():        schema_pkg_apis_view_v1alpha1_ClusterSetMemberStatus(ref),
+		viewv1alpha1.SelectedBy{}.OpenAPIModelName():                    schema_pkg_apis_view_v1alpha1_SelectedBy(ref),
+		workv1.AppliedManifestResourceMeta{}.OpenAPIModelName():         schema_pkg_apis_work_v1_AppliedManifestResourceMeta(ref),
+		workv1.AppliedManifestWork{}.OpenAPIModelName():                 schema_pkg_apis_work_v1_AppliedManifestWork(ref),
+		workv1.AppliedManifestWorkList{}.OpenAPIModelName():             schema_pkg_apis_work_v1_AppliedManifestWorkList(ref),
+		workv1.AppliedManifestWorkSpec{}.OpenAPIModelName():             schema_pkg_apis_work_v1_AppliedManifestWorkSpec(ref),
+		workv1.AppliedManifestWorkStatus{}.OpenAPIModelName():           schema_pkg_apis_work_v1_AppliedManifestWorkStatus(ref),
+		workv1.ConditionRule{}.OpenAPIModelName():                       schema_pkg_apis_work_v1_ConditionRule(ref),
+		workv1.DeleteOption{}.OpenAPIModelName():                        schema_pkg_apis_work_v1_DeleteOption(ref),
+		workv1.FeedbackRule{}.OpenAPIModelName():                        schema_pkg_apis_work_v1_FeedbackRule(ref),
+		workv1.FeedbackValue{}.OpenAPIModelName():                       schema_pkg_apis_work_v1_FeedbackValue(ref),
+		workv1.FieldValue{}.OpenAPIModelName():                          schema_pkg_apis_work_v1_FieldValue(ref),
+		workv1.IgnoreField{}.OpenAPIModelName():                         schema_pkg_apis_work_v1_IgnoreField(ref),
+		workv1.JsonPath{}.OpenAPIModelName():                            schema_pkg_apis_work_v1_JsonPath(ref),
+		workv1.Manifest{}.OpenAPIModelName():                            schema_pkg_apis_work_v1_Manifest(ref),
+		workv1.ManifestCondition{}.OpenAPIModelName():                   schema_pkg_apis_work_v1_ManifestCondition(ref),
+		workv1.ManifestConfigOption{}.OpenAPIModelName():                schema_pkg_apis_work_v1_ManifestConfigOption(ref),
+		workv1.ManifestResourceMeta{}.OpenAPIModelName():                schema_pkg_apis_work_v1_ManifestResourceMeta(ref),
+		workv1.ManifestResourceStatus{}.OpenAPIModelName():              schema_pkg_apis_work_v1_ManifestResourceStatus(ref),
+		workv1.ManifestWork{}.OpenAPIModelName():                        schema_pkg_apis_work_v1_ManifestWork(ref),
+		workv1.ManifestWorkExecutor{}.OpenAPIModelName():                schema_pkg_apis_work_v1_ManifestWorkExecutor(ref),
+		workv1.ManifestWorkExecutorSubject{}.OpenAPIModelName():         schema_pkg_apis_work_v1_ManifestWorkExecutorSubject(ref),
+		workv1.ManifestWorkList{}.OpenAPIModelName():                    schema_pkg_apis_work_v1_ManifestWorkList(ref),
+		workv1.ManifestWorkSpec{}.OpenAPIModelName():                    schema_pkg_apis_work_v1_ManifestWorkSpec(ref),
+		workv1.ManifestWorkStatus{}.OpenAPIModelName():                  schema_pkg_apis_work_v1_ManifestWorkStatus(ref),
+		workv1.ManifestWorkSubjectServiceAccount{}.OpenAPIModelName():   schema_pkg_apis_work_v1_ManifestWorkSubjectServiceAccount(ref),
+		workv1.ManifestsTemplate{}.OpenAPIModelName():                   schema_pkg_apis_work_v1_ManifestsTemplate(ref),
+		workv1.OrphaningRule{}.OpenAPIModelName():                       schema_pkg_apis_work_v1_OrphaningRule(ref),
+		workv1.ResourceIdentifier{}.OpenAPIModelName():                  schema_pkg_apis_work_v1_ResourceIdentifier(ref),
+		workv1.SelectivelyOrphan{}.OpenAPIModelName():                   schema_pkg_apis_work_v1_SelectivelyOrphan(ref),
+		workv1.ServerSideApplyConfig{}.OpenAPIModelName():               schema_pkg_apis_work_v1_ServerSideApplyConfig(ref),
+		workv1.StatusFeedbackResult{}.OpenAPIModelName():                schema_pkg_apis_work_v1_StatusFeedbackResult(ref),
+		workv1.UpdateStrategy{}.OpenAPIModelName():                      schema_pkg_apis_work_v1_UpdateStrategy(ref),
+		workv1alpha1.LocalPlacementReference{}.OpenAPIModelName():       schema_pkg_apis_work_v1alpha1_LocalPlacementReference(ref),
+		workv1alpha1.ManifestWorkReplicaSet{}.OpenAPIModelName():        schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSet(ref),
+		workv1alpha1.ManifestWorkReplicaSetList{}.OpenAPIModelName():    schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetList(ref),
+		workv1alpha1.ManifestWorkReplicaSetSpec{}.OpenAPIModelName():    schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetSpec(ref),
+		workv1alpha1.ManifestWorkReplicaSetStatus{}.OpenAPIModelName():  schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetStatus(ref),
+		workv1alpha1.ManifestWorkReplicaSetSummary{}.OpenAPIModelName(): schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetSummary(ref),
+		workv1alpha1.PlacementSummary{}.OpenAPIModelName():              schema_pkg_apis_work_v1alpha1_PlacementSummary(ref),
+		rbacv1.AggregationRule{}.OpenAPIModelName():                     schema_k8sio_api_rbac_v1_AggregationRule(ref),
+		rbacv1.ClusterRole{}.OpenAPIModelName():                         schema_k8sio_api_rbac_v1_ClusterRole(ref),
+		rbacv1.ClusterRoleBinding{}.OpenAPIModelName():                  schema_k8sio_api_rbac_v1_ClusterRoleBinding(ref),
+		rbacv1.ClusterRoleBindingList{}.OpenAPIModelName():              schema_k8sio_api_rbac_v1_ClusterRoleBindingList(ref),
+		rbacv1.ClusterRoleList{}.OpenAPIModelName():                     schema_k8sio_api_rbac_v1_ClusterRoleList(ref),
+		rbacv1.PolicyRule{}.OpenAPIModelName():                          schema_k8sio_api_rbac_v1_PolicyRule(ref),
+		rbacv1.Role{}.OpenAPIModelName():                                schema_k8sio_api_rbac_v1_Role(ref),
+		rbacv1.RoleBinding{}.OpenAPIModelName():                         schema_k8sio_api_rbac_v1_RoleBinding(ref),
+		rbacv1.RoleBindingList{}.OpenAPIModelName():                     schema_k8sio_api_rbac_v1_RoleBindingList(ref),
+		rbacv1.RoleList{}.OpenAPIModelName():                            schema_k8sio_api_rbac_v1_RoleList(ref),
+		rbacv1.RoleRef{}.OpenAPIModelName():                             schema_k8sio_api_rbac_v1_RoleRef(ref),
+		rbacv1.Subject{}.OpenAPIModelName():                             schema_k8sio_api_rbac_v1_Subject(ref),
+		resource.Quantity{}.OpenAPIModelName():                          schema_apimachinery_pkg_api_resource_Quantity(ref),
+		metav1.APIGroup{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_APIGroup(ref),
+		metav1.APIGroupList{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_APIGroupList(ref),
+		metav1.APIResource{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_APIResource(ref),
+		metav1.APIResourceList{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_APIResourceList(ref),
+		metav1.APIVersions{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_APIVersions(ref),
+		metav1.ApplyOptions{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_ApplyOptions(ref),
+		metav1.Condition{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_Condition(ref),
+		metav1.CreateOptions{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_CreateOptions(ref),
+		metav1.DeleteOptions{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_DeleteOptions(ref),
+		metav1.Duration{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_Duration(ref),
+		metav1.FieldSelectorRequirement{}.OpenAPIModelName():            schema_pkg_apis_meta_v1_FieldSelectorRequirement(ref),
+		metav1.FieldsV1{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_FieldsV1(ref),
+		metav1.GetOptions{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_GetOptions(ref),
+		metav1.GroupKind{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_GroupKind(ref),
+		metav1.GroupResource{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_GroupResource(ref),
+		metav1.GroupVersion{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_GroupVersion(ref),
+		metav1.GroupVersionForDiscovery{}.OpenAPIModelName():            schema_pkg_apis_meta_v1_GroupVersionForDiscovery(ref),
+		metav1.GroupVersionKind{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_GroupVersionKind(ref),
+		metav1.GroupVersionResource{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_GroupVersionResource(ref),
+		metav1.InternalEvent{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_InternalEvent(ref),
+		metav1.LabelSelector{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_LabelSelector(ref),
+		metav1.LabelSelectorRequirement{}.OpenAPIModelName():            schema_pkg_apis_meta_v1_LabelSelectorRequirement(ref),
+		metav1.List{}.OpenAPIModelName():                                schema_pkg_apis_meta_v1_List(ref),
+		metav1.ListMeta{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_ListMeta(ref),
+		metav1.ListOptions{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_ListOptions(ref),
+		metav1.ManagedFieldsEntry{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_ManagedFieldsEntry(ref),
+		metav1.MicroTime{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_MicroTime(ref),
+		metav1.ObjectMeta{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_ObjectMeta(ref),
+		metav1.OwnerReference{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_OwnerReference(ref),
+		metav1.PartialObjectMetadata{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_PartialObjectMetadata(ref),
+		metav1.PartialObjectMetadataList{}.OpenAPIModelName():           schema_pkg_apis_meta_v1_PartialObjectMetadataList(ref),
+		metav1.Patch{}.OpenAPIModelName():                               schema_pkg_apis_meta_v1_Patch(ref),
+		metav1.PatchOptions{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_PatchOptions(ref),
+		metav1.Preconditions{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_Preconditions(ref),
+		metav1.RootPaths{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_RootPaths(ref),
+		metav1.ServerAddressByClientCIDR{}.OpenAPIModelName():           schema_pkg_apis_meta_v1_ServerAddressByClientCIDR(ref),
+		metav1.ShardInfo{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_ShardInfo(ref),
+		metav1.Status{}.OpenAPIModelName():                              schema_pkg_apis_meta_v1_Status(ref),
+		metav1.StatusCause{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_StatusCause(ref),
+		metav1.StatusDetails{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_StatusDetails(ref),
+		metav1.Table{}.OpenAPIModelName():                               schema_pkg_apis_meta_v1_Table(ref),
+		metav1.TableColumnDefinition{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_TableColumnDefinition(ref),
+		metav1.TableOptions{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_TableOptions(ref),
+		metav1.TableRow{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_TableRow(ref),
+		metav1.TableRowCondition{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_TableRowCondition(ref),
+		metav1.Time{}.OpenAPIModelName():                                schema_pkg_apis_meta_v1_Time(ref),
+		metav1.Timestamp{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_Timestamp(ref),
+		metav1.TypeMeta{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_TypeMeta(ref),
+		metav1.UpdateOptions{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_UpdateOptions(ref),
+		metav1.WatchEvent{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_WatchEvent(ref),
+		runtime.RawExtension{}.OpenAPIModelName():                       schema_k8sio_apimachinery_pkg_runtime_RawExtension(ref),
+		runtime.TypeMeta{}.OpenAPIModelName():                           schema_k8sio_apimachinery_pkg_runtime_TypeMeta(ref),
+		runtime.Unknown{}.OpenAPIModelName():                            schema_k8sio_apimachinery_pkg_runtime_Unknown(ref),
+		intstr.IntOrString{}.OpenAPIModelName():                         schema_apimachinery_pkg_util_intstr_IntOrString(ref),
+		version.Info{}.OpenAPIModelName():                               schema_k8sio_apimachinery_pkg_version_Info(ref),
 	}
 }
 
@@ -981,6 +1028,303 @@ func schema_pkg_apis_cluster_v1alpha1_ClusterClaimSpec(ref common.ReferenceCallb
 				},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_cluster_v1alpha1_MandatoryDecisionGroup(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "MandatoryDecisionGroup names a decision group of the placement, by its name if there is one, or by its index.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"groupName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "groupName is the name of the group, at most 63 characters.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"groupIndex": {
+						SchemaProps: spec.SchemaProps{
+							Description: "groupIndex is the index of the group, from 0 on.",
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_cluster_v1alpha1_MandatoryDecisionGroups(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "MandatoryDecisionGroups has the groups that come first.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"mandatoryDecisionGroups": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "mandatoryDecisionGroups are decision groups that get it before all others, and in which no cluster may fail: at most 64.",
+							MaxItems:    ptr.To[int64](64),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.MandatoryDecisionGroup{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.MandatoryDecisionGroup{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1alpha1_RolloutAll(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RolloutAll is how all clusters get it at once.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"minSuccessTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "minSuccessTime is how long a cluster has to be well before it is done: hours, minutes and seconds, such as 90m or 1h30m. The default is 0.",
+							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"progressDeadline": {
+						SchemaProps: spec.SchemaProps{
+							Description: "progressDeadline is after which time a cluster that is not done counts as failed: hours, minutes and seconds, such as 30m or 1h30m. None (the default) is never.",
+							Default:     "None",
+							MaxLength:   ptr.To[int64](16),
+							Pattern:     "^(([0-9]+[hms])+|None)$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"maxFailures": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxFailures is how many clusters may fail before the rollout stops: a number, 0 or more, or a percentage from \"0%\" to \"100%\", rounded up, of all clusters, or of those of the group. The default is 0.",
+							Ref:         ref(intstr.IntOrString{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			metav1.Duration{}.OpenAPIModelName(), intstr.IntOrString{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1alpha1_RolloutConfig(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RolloutConfig says when a cluster is done, and how many may fail.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"minSuccessTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "minSuccessTime is how long a cluster has to be well before it is done: hours, minutes and seconds, such as 90m or 1h30m. The default is 0.",
+							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"progressDeadline": {
+						SchemaProps: spec.SchemaProps{
+							Description: "progressDeadline is after which time a cluster that is not done counts as failed: hours, minutes and seconds, such as 30m or 1h30m. None (the default) is never.",
+							Default:     "None",
+							MaxLength:   ptr.To[int64](16),
+							Pattern:     "^(([0-9]+[hms])+|None)$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"maxFailures": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxFailures is how many clusters may fail before the rollout stops: a number, 0 or more, or a percentage from \"0%\" to \"100%\", rounded up, of all clusters, or of those of the group. The default is 0.",
+							Ref:         ref(intstr.IntOrString{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			metav1.Duration{}.OpenAPIModelName(), intstr.IntOrString{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1alpha1_RolloutProgressive(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RolloutProgressive is how some clusters at a time get it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"minSuccessTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "minSuccessTime is how long a cluster has to be well before it is done: hours, minutes and seconds, such as 90m or 1h30m. The default is 0.",
+							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"progressDeadline": {
+						SchemaProps: spec.SchemaProps{
+							Description: "progressDeadline is after which time a cluster that is not done counts as failed: hours, minutes and seconds, such as 30m or 1h30m. None (the default) is never.",
+							Default:     "None",
+							MaxLength:   ptr.To[int64](16),
+							Pattern:     "^(([0-9]+[hms])+|None)$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"maxFailures": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxFailures is how many clusters may fail before the rollout stops: a number, 0 or more, or a percentage from \"0%\" to \"100%\", rounded up, of all clusters, or of those of the group. The default is 0.",
+							Ref:         ref(intstr.IntOrString{}.OpenAPIModelName()),
+						},
+					},
+					"mandatoryDecisionGroups": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "mandatoryDecisionGroups are decision groups that get it before all others, and in which no cluster may fail: at most 64.",
+							MaxItems:    ptr.To[int64](64),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.MandatoryDecisionGroup{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"maxConcurrency": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxConcurrency is how many clusters are on the way at a time: a number, 1 or more, or a percentage of the clusters from \"1%\" to \"100%\", rounded up. The default is all clusters, and 0 means the default.",
+							Ref:         ref(intstr.IntOrString{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.MandatoryDecisionGroup{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName(), intstr.IntOrString{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1alpha1_RolloutProgressivePerGroup(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RolloutProgressivePerGroup is how one decision group after the other gets it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"minSuccessTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "minSuccessTime is how long a cluster has to be well before it is done: hours, minutes and seconds, such as 90m or 1h30m. The default is 0.",
+							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"progressDeadline": {
+						SchemaProps: spec.SchemaProps{
+							Description: "progressDeadline is after which time a cluster that is not done counts as failed: hours, minutes and seconds, such as 30m or 1h30m. None (the default) is never.",
+							Default:     "None",
+							MaxLength:   ptr.To[int64](16),
+							Pattern:     "^(([0-9]+[hms])+|None)$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"maxFailures": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxFailures is how many clusters may fail before the rollout stops: a number, 0 or more, or a percentage from \"0%\" to \"100%\", rounded up, of all clusters, or of those of the group. The default is 0.",
+							Ref:         ref(intstr.IntOrString{}.OpenAPIModelName()),
+						},
+					},
+					"mandatoryDecisionGroups": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "mandatoryDecisionGroups are decision groups that get it before all others, and in which no cluster may fail: at most 64.",
+							MaxItems:    ptr.To[int64](64),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.MandatoryDecisionGroup{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.MandatoryDecisionGroup{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName(), intstr.IntOrString{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1alpha1_RolloutStrategy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RolloutStrategy says in which steps the clusters of a placement get what was changed.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type is All (the default): all clusters at once. Progressive: some clusters at a time. ProgressivePerGroup: one decision group of the placement after the other. The field of that name says more.\n\nPossible enum values:\n - `\"All\"` is all clusters at once.\n - `\"Progressive\"` is some clusters at a time.\n - `\"ProgressivePerGroup\"` is one decision group after the other.",
+							Default:     "All",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"All", "Progressive", "ProgressivePerGroup"},
+						},
+					},
+					"all": {
+						SchemaProps: spec.SchemaProps{
+							Description: "all is for the type All.",
+							Ref:         ref(v1alpha1.RolloutAll{}.OpenAPIModelName()),
+						},
+					},
+					"progressive": {
+						SchemaProps: spec.SchemaProps{
+							Description: "progressive is for the type Progressive.",
+							Ref:         ref(v1alpha1.RolloutProgressive{}.OpenAPIModelName()),
+						},
+					},
+					"progressivePerGroup": {
+						SchemaProps: spec.SchemaProps{
+							Description: "progressivePerGroup is for the type ProgressivePerGroup.",
+							Ref:         ref(v1alpha1.RolloutProgressivePerGroup{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.RolloutAll{}.OpenAPIModelName(), v1alpha1.RolloutProgressive{}.OpenAPIModelName(), v1alpha1.RolloutProgressivePerGroup{}.OpenAPIModelName()},
 	}
 }
 
@@ -4744,6 +5088,1823 @@ func schema_pkg_apis_view_v1alpha1_SelectedBy(ref common.ReferenceCallback) comm
 				Required: []string{"type"},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_work_v1_AppliedManifestResourceMeta(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AppliedManifestResourceMeta is an object that an agent has made.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"group": {
+						SchemaProps: spec.SchemaProps{
+							Description: "group is the API group, at most 253 characters. The default is the core group.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resource is the plural of the kind, such as deployments: 1 to 253 characters. It is required.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the object, 1 to 253 characters. It is required.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is that of the object, at most 253 characters. The default is none, as for objects of the whole cluster.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "version is the API version, 1 to 253 characters. It is required.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid is the UID of the object, at most 253 characters. Another object of the same name is left alone.",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"resource", "name", "version"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_work_v1_AppliedManifestWork(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AppliedManifestWork is what an agent remembers, in its managed cluster, of one ManifestWork: the objects that it has made, which have it as their owner. Its name is <hash of the hub>-<name of the work>. On a hub it says something about the hub's own cluster, where that is managed as well.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec says which work it is, and of which agent. The agent writes it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1.AppliedManifestWorkSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status has the objects. The agent writes it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1.AppliedManifestWorkStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			workv1.AppliedManifestWorkSpec{}.OpenAPIModelName(), workv1.AppliedManifestWorkStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1_AppliedManifestWorkList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AppliedManifestWorkList is a list of AppliedManifestWork.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the applied works.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1.AppliedManifestWork{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			workv1.AppliedManifestWork{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1_AppliedManifestWorkSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AppliedManifestWorkSpec says which work of which hub it is.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"hubHash": {
+						SchemaProps: spec.SchemaProps{
+							Description: "hubHash is a hash of the hub's URL, 1 to 253 characters. It is required.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"agentID": {
+						SchemaProps: spec.SchemaProps{
+							Description: "agentID says whose it is where several agents work in one cluster, at most 253 characters.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"manifestWorkName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "manifestWorkName is the name of the work on the hub, 1 to 253 characters. It is required.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"hubHash", "manifestWorkName"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_work_v1_AppliedManifestWorkStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AppliedManifestWorkStatus has the objects that an agent has made for a work.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"appliedResources": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "appliedResources are the objects, at most 2048.",
+							MaxItems:    ptr.To[int64](2048),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1.AppliedManifestResourceMeta{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"evictionStartTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "evictionStartTime is since when the work is missing on the hub, or the agent belongs to another hub. The objects are deleted after a grace period from then on.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			workv1.AppliedManifestResourceMeta{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1_ConditionRule(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ConditionRule makes a condition of the state of an object. The condition is shown for the object, and, from all of its objects together, for the work.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"condition": {
+						SchemaProps: spec.SchemaProps{
+							Description: "condition is the type of the condition, 1 to 316 characters. Some have a meaning: an object that is Complete is not updated any more, and Progressing and Degraded are what rollouts go by. It is required.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](316),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type is WellKnownConditions: the rule that the agent has for the condition and the kind, such as Complete of a Job. CEL: the condition is True if all celExpressions are. It is required.\n\nPossible enum values:\n - `\"CEL\"` takes the expressions of the rule.\n - `\"WellKnownConditions\"` takes the agent's rule for the kind and the condition.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"CEL", "WellKnownConditions"},
+						},
+					},
+					"celExpressions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "celExpressions are expressions in CEL, each of which gives true or false: at most 16, of 1 to 4096 bytes. The object is the variable object. Only for the type CEL.",
+							MaxItems:    ptr.To[int64](16),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message is the message of the condition, at most 4096 characters.",
+							MaxLength:   ptr.To[int64](4096),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"messageExpression": {
+						SchemaProps: spec.SchemaProps{
+							Description: "messageExpression is an expression in CEL that gives the message of the condition, at most 4096 bytes. Its variables are object, and result: whether the condition is True. If it gives a text that is not empty, message does not count.",
+							MaxLength:   ptr.To[int64](4096),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"condition", "type"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_work_v1_DeleteOption(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DeleteOption says what becomes of the objects of a work that is deleted.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"propagationPolicy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "propagationPolicy is Foreground (the default): the objects are deleted, and the work is there until they are gone. Orphan: they stay. SelectivelyOrphan: those in selectivelyOrphans stay.\n\nPossible enum values:\n - `\"Foreground\"` deletes them first.\n - `\"Orphan\"` lets them stay.\n - `\"SelectivelyOrphan\"` lets some of them stay.",
+							Default:     "Foreground",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Foreground", "Orphan", "SelectivelyOrphan"},
+						},
+					},
+					"selectivelyOrphans": {
+						SchemaProps: spec.SchemaProps{
+							Description: "selectivelyOrphans are the objects that stay. Only for propagationPolicy SelectivelyOrphan. They stay, too, when they leave the manifests, so that another work can take them over.",
+							Ref:         ref(workv1.SelectivelyOrphan{}.OpenAPIModelName()),
+						},
+					},
+					"ttlSecondsAfterFinished": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ttlSecondsAfterFinished is after how many seconds a work is deleted that has the condition Complete: 0 or more, and 0 is at once. The default is never. Works of a ManifestWorkReplicaSet are not deleted so.",
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			workv1.SelectivelyOrphan{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1_FeedbackRule(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FeedbackRule says which fields are reported.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type is WellKnownStatus: the usual ones of a kind that the agent knows, such as the replicas of a Deployment. JSONPaths: those in jsonPaths. It is required.\n\nPossible enum values:\n - `\"JSONPaths\"` reports the fields that jsonPaths name.\n - `\"WellKnownStatus\"` reports the usual fields of a kind.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"JSONPaths", "WellKnownStatus"},
+						},
+					},
+					"jsonPaths": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "jsonPaths are the fields, at most 64, by name. Only for the type JSONPaths.",
+							MaxItems:    ptr.To[int64](64),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1.JsonPath{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"type"},
+			},
+		},
+		Dependencies: []string{
+			workv1.JsonPath{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1_FeedbackValue(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FeedbackValue is a field of an object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name that a JSON path or the well-known rule has for it, 1 to 253 characters. It is required.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"fieldValue": {
+						SchemaProps: spec.SchemaProps{
+							Description: "fieldValue is its value. It is required.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1.FieldValue{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"name", "fieldValue"},
+			},
+		},
+		Dependencies: []string{
+			workv1.FieldValue{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1_FieldValue(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FieldValue is the value of a field: the one of its fields that type names.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type is Integer, String, Boolean or JsonRaw. It is required.\n\nPossible enum values:\n - `\"Boolean\"` is true or false.\n - `\"Integer\"` is a number.\n - `\"JsonRaw\"` is a list or an object.\n - `\"String\"` is a text.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Boolean", "Integer", "JsonRaw", "String"},
+						},
+					},
+					"integer": {
+						SchemaProps: spec.SchemaProps{
+							Description: "integer is a number.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"string": {
+						SchemaProps: spec.SchemaProps{
+							Description: "string is a text, at most 32768 characters.",
+							MaxLength:   ptr.To[int64](32768),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"boolean": {
+						SchemaProps: spec.SchemaProps{
+							Description: "boolean is true or false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"jsonRaw": {
+						SchemaProps: spec.SchemaProps{
+							Description: "jsonRaw is a list or an object as JSON, at most 1024 characters.",
+							MaxLength:   ptr.To[int64](1024),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"type"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_work_v1_IgnoreField(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "IgnoreField has fields of a manifest that are not applied. At least one of its lists has an entry.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"condition": {
+						SchemaProps: spec.SchemaProps{
+							Description: "condition is when they are left out. OnSpokePresent (the default): while the object is there, so that they count when it is made. OnSpokeChange: when somebody else has changed them in the managed cluster.\n\nPossible enum values:\n - `\"OnSpokeChange\"` leaves out fields that somebody else has changed.\n - `\"OnSpokePresent\"` leaves out fields of an object that is there.",
+							Default:     "OnSpokePresent",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"OnSpokeChange", "OnSpokePresent"},
+						},
+					},
+					"jsonPaths": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "jsonPaths are fields as kubectl has them with -o jsonpath, such as .spec.replicas: at most 128, of 1 to 1024 characters.",
+							MaxItems:    ptr.To[int64](128),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"jsonPointers": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "jsonPointers are fields as in RFC 6901, such as /spec/replicas: at most 128, of 1 to 1024 characters.",
+							MaxItems:    ptr.To[int64](128),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"jqPathExpressions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "jqPathExpressions are fields as paths of jq, such as .spec.containers[] | select(.name == \"a\") | .image: at most 128, of 1 to 1024 characters.",
+							MaxItems:    ptr.To[int64](128),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_work_v1_JsonPath(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "JsonPath is a field that is reported.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is what the field is called in the status, 1 to 253 characters. It is required.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "version is the API version of the object in which the path is looked up, at most 63 characters. In an object of another version the field is not reported. The default is the version of the manifest.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"path": {
+						SchemaProps: spec.SchemaProps{
+							Description: "path is a path as kubectl has it with -o jsonpath, such as .status.readyReplicas: 1 to 1024 characters. It has to lead to one number, text or boolean. It is required.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](1024),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "path"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_work_v1_Manifest(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Manifest is an object as it is wanted in the managed cluster: apiVersion, kind, metadata.name, and all else that it has.",
+				Type:        []string{"object"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_work_v1_ManifestCondition(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestCondition is the state of one object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"resourceMeta": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resourceMeta says which object it is. It is required.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1.ManifestResourceMeta{}.OpenAPIModelName()),
+						},
+					},
+					"statusFeedback": {
+						SchemaProps: spec.SchemaProps{
+							Description: "statusFeedback has the fields that feedbackRules ask for.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1.StatusFeedbackResult{}.OpenAPIModelName()),
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions say whether the object was applied (Applied) and is there (Available), and whether its fields could be read (StatusFeedbackSynced). Conditions that rules make are here as well. At most 128.",
+							MaxItems:    ptr.To[int64](128),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(metav1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"resourceMeta"},
+			},
+		},
+		Dependencies: []string{
+			workv1.ManifestResourceMeta{}.OpenAPIModelName(), workv1.StatusFeedbackResult{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1_ManifestConfigOption(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestConfigOption says how some objects of a work are updated, and what of them is reported.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"resourceIdentifier": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resourceIdentifier says which objects these are: those of the work that it names. In name and namespace, * stands for any characters. It is required.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1.ResourceIdentifier{}.OpenAPIModelName()),
+						},
+					},
+					"feedbackRules": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "feedbackRules say which fields of the objects are reported in the status, at most 16. The default is none.",
+							MaxItems:    ptr.To[int64](16),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1.FeedbackRule{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"feedbackScrapeType": {
+						SchemaProps: spec.SchemaProps{
+							Description: "feedbackScrapeType is when fields are read. Poll (the default): now and then. Watch: when they change.\n\nPossible enum values:\n - `\"Poll\"` reads them now and then.\n - `\"Watch\"` reads them when they change.",
+							Default:     "Poll",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Poll", "Watch"},
+						},
+					},
+					"updateStrategy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "updateStrategy says how the objects are updated.",
+							Ref:         ref(workv1.UpdateStrategy{}.OpenAPIModelName()),
+						},
+					},
+					"conditionRules": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"condition",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditionRules make conditions of the state of the objects, at most 64, one for each condition.",
+							MaxItems:    ptr.To[int64](64),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1.ConditionRule{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"resourceIdentifier"},
+			},
+		},
+		Dependencies: []string{
+			workv1.ConditionRule{}.OpenAPIModelName(), workv1.FeedbackRule{}.OpenAPIModelName(), workv1.ResourceIdentifier{}.OpenAPIModelName(), workv1.UpdateStrategy{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1_ManifestResourceMeta(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestResourceMeta names an object of a work.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"ordinal": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ordinal is the index of the object in spec.workload.manifests, from 0 on. It is required.",
+							Default:     0,
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"group": {
+						SchemaProps: spec.SchemaProps{
+							Description: "group is the API group, at most 253 characters.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "version is the API version, at most 253 characters.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is the kind, at most 253 characters.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resource is the plural of the kind, at most 253 characters. It is empty where the cluster does not know the kind.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the object, at most 253 characters.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is that of the object, at most 253 characters. It is empty for objects of the whole cluster.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"ordinal"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_work_v1_ManifestResourceStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestResourceStatus has the state of each object of a work.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"manifests": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "manifests are the objects, at most 2048.",
+							MaxItems:    ptr.To[int64](2048),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1.ManifestCondition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			workv1.ManifestCondition{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1_ManifestWork(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestWork is a list of objects that an agent makes in one managed cluster, and keeps as they are written here. It is in the namespace that has the name of the cluster. Whoever may write it can do in the cluster what the agent can: see spec.executor. Deleting it deletes the objects, unless spec.deleteOption says otherwise.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata. The name has at most 188 characters: the object that the agent makes for it in the managed cluster has a longer one.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is the desired state: the objects, and how they are kept. Users write it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1.ManifestWorkSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the observed state. The agent writes it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1.ManifestWorkStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			workv1.ManifestWorkSpec{}.OpenAPIModelName(), workv1.ManifestWorkStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1_ManifestWorkExecutor(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestWorkExecutor is whose rights limit a work.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"subject": {
+						SchemaProps: spec.SchemaProps{
+							Description: "subject is who it is in the managed cluster. It is required.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1.ManifestWorkExecutorSubject{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"subject"},
+			},
+		},
+		Dependencies: []string{
+			workv1.ManifestWorkExecutorSubject{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1_ManifestWorkExecutorSubject(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestWorkExecutorSubject is who an executor is.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type is ServiceAccount. It is required.\n\nPossible enum values:\n - `\"ServiceAccount\"` is a service account of the managed cluster.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"ServiceAccount"},
+						},
+					},
+					"serviceAccount": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceAccount is a service account of the managed cluster. It is required for the type ServiceAccount.",
+							Ref:         ref(workv1.ManifestWorkSubjectServiceAccount{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"type"},
+			},
+		},
+		Dependencies: []string{
+			workv1.ManifestWorkSubjectServiceAccount{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1_ManifestWorkList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestWorkList is a list of ManifestWork.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the works.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1.ManifestWork{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			workv1.ManifestWork{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1_ManifestWorkSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestWorkSpec says which objects are in a managed cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"workload": {
+						SchemaProps: spec.SchemaProps{
+							Description: "workload has the objects.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1.ManifestsTemplate{}.OpenAPIModelName()),
+						},
+					},
+					"deleteOption": {
+						SchemaProps: spec.SchemaProps{
+							Description: "deleteOption says what becomes of the objects when the work is deleted, and when that is. The default is to delete them, and to delete the work only when a user does.",
+							Ref:         ref(workv1.DeleteOption{}.OpenAPIModelName()),
+						},
+					},
+					"manifestConfigs": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "manifestConfigs say, for some of the objects, how they are updated and what of them is reported. At most 1024. The first that fits an object counts.",
+							MaxItems:    ptr.To[int64](1024),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1.ManifestConfigOption{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"executor": {
+						SchemaProps: spec.SchemaProps{
+							Description: "executor is whose rights in the managed cluster limit what the work may do there. Setting it takes the permission \"execute-as\" on manifestworks in the namespace of the work, with the name system:serviceaccount:<namespace>:<name>. The default is all rights of the agent.",
+							Ref:         ref(workv1.ManifestWorkExecutor{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			workv1.DeleteOption{}.OpenAPIModelName(), workv1.ManifestConfigOption{}.OpenAPIModelName(), workv1.ManifestWorkExecutor{}.OpenAPIModelName(), workv1.ManifestsTemplate{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1_ManifestWorkStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestWorkStatus is the observed state of a ManifestWork, of at most 512000 bytes.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions say whether all objects were applied (Applied) and are there (Available), and that the work is being deleted (Deleting). Conditions that rules make are here as well. At most 128.",
+							MaxItems:    ptr.To[int64](128),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(metav1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"resourceStatus": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resourceStatus has the state of each object.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1.ManifestResourceStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			workv1.ManifestResourceStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1_ManifestWorkSubjectServiceAccount(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestWorkSubjectServiceAccount names a service account of the managed cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is that of the service account, 1 to 253 characters. It is required.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Pattern:     "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is that of the service account, 1 to 253 characters. It is required.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Pattern:     "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"namespace", "name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_work_v1_ManifestsTemplate(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestsTemplate has the objects of a work.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"manifests": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "manifests are the objects, 1 to 1024, and 512000 bytes together. Each has apiVersion, kind and metadata.name, no generateName, and is there once.",
+							MaxItems:    ptr.To[int64](1024),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1.Manifest{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			workv1.Manifest{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1_OrphaningRule(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "OrphaningRule names an object that stays. All fields have to be those of the object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"group": {
+						SchemaProps: spec.SchemaProps{
+							Description: "group is the API group, at most 253 characters. The default is the core group.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resource is the plural of the kind, such as deployments: 1 to 253 characters. It is required.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the object, 1 to 253 characters. It is required.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is that of the object, at most 253 characters. The default is none, as for objects of the whole cluster.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"resource", "name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_work_v1_ResourceIdentifier(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceIdentifier names an object in the managed cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"group": {
+						SchemaProps: spec.SchemaProps{
+							Description: "group is the API group, at most 253 characters. The default is the core group.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resource is the plural of the kind, such as deployments: 1 to 253 characters. It is required.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the object, 1 to 253 characters. It is required.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is that of the object, at most 253 characters. The default is none, as for objects of the whole cluster.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"resource", "name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_work_v1_SelectivelyOrphan(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SelectivelyOrphan has the objects that stay.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"orphaningRules": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "orphaningRules are the objects, at most 1024.",
+							MaxItems:    ptr.To[int64](1024),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1.OrphaningRule{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			workv1.OrphaningRule{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1_ServerSideApplyConfig(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ServerSideApplyConfig says how a manifest is applied.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"force": {
+						SchemaProps: spec.SchemaProps{
+							Description: "force takes fields from other managers. The default is that a field of another manager is a conflict: nothing is applied, and the condition Applied is False.",
+							Default:     false,
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"fieldManager": {
+						SchemaProps: spec.SchemaProps{
+							Description: "fieldManager is the name under which the manifest is applied, at most 128 characters. It begins with work-agent, which is the default.",
+							Default:     "work-agent",
+							MaxLength:   ptr.To[int64](128),
+							Pattern:     "^work-agent",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"ignoreFields": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"condition",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "ignoreFields are fields of the manifest that are not applied, one entry for each condition.",
+							MaxItems:    ptr.To[int64](2),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1.IgnoreField{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			workv1.IgnoreField{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1_StatusFeedbackResult(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "StatusFeedbackResult has fields of an object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"values": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "values are the fields by name, at most 1024.",
+							MaxItems:    ptr.To[int64](1024),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1.FeedbackValue{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			workv1.FeedbackValue{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1_UpdateStrategy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "UpdateStrategy says how an object is updated.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type is Update (the default): fields that the manifest has are set by updates. CreateOnly: the object is made and not updated. ServerSideApply: it is applied, and what other managers own is left alone. ReadOnly: it is neither made nor changed nor deleted, only read for feedbackRules and conditionRules.\n\nPossible enum values:\n - `\"CreateOnly\"` makes an object and does not update it.\n - `\"ReadOnly\"` only reads the object.\n - `\"ServerSideApply\"` applies the manifest, and leaves alone what others own.\n - `\"Update\"` sets the fields of the manifest by updates.",
+							Default:     "Update",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"CreateOnly", "ReadOnly", "ServerSideApply", "Update"},
+						},
+					},
+					"serverSideApply": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serverSideApply says how the object is applied. Only for the type ServerSideApply.",
+							Ref:         ref(workv1.ServerSideApplyConfig{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			workv1.ServerSideApplyConfig{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1alpha1_LocalPlacementReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "LocalPlacementReference names a placement of the namespace, and says in which steps its clusters get the work.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the placement, 1 to 63 characters. It is required.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"rolloutStrategy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "rolloutStrategy says in which steps the clusters get what was changed. The default is all at once.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.RolloutStrategy{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.RolloutStrategy{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSet(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestWorkReplicaSet makes a ManifestWork for each cluster that some placements of its namespace choose, and deletes it when a placement chooses the cluster no longer. The works can do what the one could do who wrote the spec last. The server records who that is in the annotation work.clusterhub.dev/author.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata. Namespace and name have at most 62 characters together: they are the value of a label of every work.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is the desired state: what is put on which clusters, and in which steps. Users write it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1alpha1.ManifestWorkReplicaSetSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the observed state. The hub writes it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1alpha1.ManifestWorkReplicaSetStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			workv1alpha1.ManifestWorkReplicaSetSpec{}.OpenAPIModelName(), workv1alpha1.ManifestWorkReplicaSetStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestWorkReplicaSetList is a list of ManifestWorkReplicaSet.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the replica sets.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1alpha1.ManifestWorkReplicaSet{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			workv1alpha1.ManifestWorkReplicaSet{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestWorkReplicaSetSpec says what is put on which clusters.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"manifestWorkTemplate": {
+						SchemaProps: spec.SchemaProps{
+							Description: "manifestWorkTemplate is the spec of the works. It is required.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1.ManifestWorkSpec{}.OpenAPIModelName()),
+						},
+					},
+					"placementRefs": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "placementRefs are placements of the namespace, 1 to 64, each once.",
+							MinItems:    ptr.To[int64](1),
+							MaxItems:    ptr.To[int64](64),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1alpha1.LocalPlacementReference{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"cascadeDeletionPolicy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "cascadeDeletionPolicy is Background (the default): a set that is deleted is gone at once, and its works after it. Foreground: it is there until its works are gone.\n\nPossible enum values:\n - `\"Background\"` lets the set go first.\n - `\"Foreground\"` keeps the set until its works are gone.",
+							Default:     "Background",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Background", "Foreground"},
+						},
+					},
+				},
+				Required: []string{"manifestWorkTemplate", "placementRefs"},
+			},
+		},
+		Dependencies: []string{
+			workv1.ManifestWorkSpec{}.OpenAPIModelName(), workv1alpha1.LocalPlacementReference{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestWorkReplicaSetStatus is the observed state of a ManifestWorkReplicaSet.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions say whether the placements have decisions (PlacementVerified), whether all clusters have what the spec says (PlacementRolledOut), and whether the works do what they should (ManifestworkApplied). At most 128.",
+							MaxItems:    ptr.To[int64](128),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(metav1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"summary": {
+						SchemaProps: spec.SchemaProps{
+							Description: "summary counts the works of all placements.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1alpha1.ManifestWorkReplicaSetSummary{}.OpenAPIModelName()),
+						},
+					},
+					"placementSummary": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "placementSummary counts the works of each placement, at most 64.",
+							MaxItems:    ptr.To[int64](64),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1alpha1.PlacementSummary{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			workv1alpha1.ManifestWorkReplicaSetSummary{}.OpenAPIModelName(), workv1alpha1.PlacementSummary{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetSummary(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestWorkReplicaSetSummary counts works by their state. All numbers are 0 or more.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"total": {
+						SchemaProps: spec.SchemaProps{
+							Description: "total is the number of works that there are.",
+							Default:     0,
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"progressing": {
+						SchemaProps: spec.SchemaProps{
+							Description: "progressing is the number of those whose condition Progressing is True.",
+							Default:     0,
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"available": {
+						SchemaProps: spec.SchemaProps{
+							Description: "available is the number of those whose condition Available is True.",
+							Default:     0,
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"degraded": {
+						SchemaProps: spec.SchemaProps{
+							Description: "degraded is the number of those whose condition Degraded is True.",
+							Default:     0,
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"applied": {
+						SchemaProps: spec.SchemaProps{
+							Description: "applied is the number of those whose condition Applied is True.",
+							Default:     0,
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"desiredTotal": {
+						SchemaProps: spec.SchemaProps{
+							Description: "desiredTotal is the number of works that there should be: one for each cluster.",
+							Default:     0,
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"updated": {
+						SchemaProps: spec.SchemaProps{
+							Description: "updated is the number of those that have what the spec says now.",
+							Default:     0,
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_work_v1alpha1_PlacementSummary(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlacementSummary counts the works of a placement.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is that of the placement, 1 to 63 characters. It is required.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"availableDecisionGroups": {
+						SchemaProps: spec.SchemaProps{
+							Description: "availableDecisionGroups is how many groups of the placement have their works, and how many clusters, as text for people: at most 253 characters.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"summary": {
+						SchemaProps: spec.SchemaProps{
+							Description: "summary counts the works.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1alpha1.ManifestWorkReplicaSetSummary{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
+		Dependencies: []string{
+			workv1alpha1.ManifestWorkReplicaSetSummary{}.OpenAPIModelName()},
 	}
 }
 

@@ -93,6 +93,76 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*MandatoryDecisionGroup)(nil), (*cluster.MandatoryDecisionGroup)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_MandatoryDecisionGroup_To_cluster_MandatoryDecisionGroup(a.(*MandatoryDecisionGroup), b.(*cluster.MandatoryDecisionGroup), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.MandatoryDecisionGroup)(nil), (*MandatoryDecisionGroup)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_MandatoryDecisionGroup_To_v1alpha1_MandatoryDecisionGroup(a.(*cluster.MandatoryDecisionGroup), b.(*MandatoryDecisionGroup), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*MandatoryDecisionGroups)(nil), (*cluster.MandatoryDecisionGroups)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_MandatoryDecisionGroups_To_cluster_MandatoryDecisionGroups(a.(*MandatoryDecisionGroups), b.(*cluster.MandatoryDecisionGroups), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.MandatoryDecisionGroups)(nil), (*MandatoryDecisionGroups)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_MandatoryDecisionGroups_To_v1alpha1_MandatoryDecisionGroups(a.(*cluster.MandatoryDecisionGroups), b.(*MandatoryDecisionGroups), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RolloutAll)(nil), (*cluster.RolloutAll)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RolloutAll_To_cluster_RolloutAll(a.(*RolloutAll), b.(*cluster.RolloutAll), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.RolloutAll)(nil), (*RolloutAll)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_RolloutAll_To_v1alpha1_RolloutAll(a.(*cluster.RolloutAll), b.(*RolloutAll), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RolloutConfig)(nil), (*cluster.RolloutConfig)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RolloutConfig_To_cluster_RolloutConfig(a.(*RolloutConfig), b.(*cluster.RolloutConfig), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.RolloutConfig)(nil), (*RolloutConfig)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_RolloutConfig_To_v1alpha1_RolloutConfig(a.(*cluster.RolloutConfig), b.(*RolloutConfig), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RolloutProgressive)(nil), (*cluster.RolloutProgressive)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RolloutProgressive_To_cluster_RolloutProgressive(a.(*RolloutProgressive), b.(*cluster.RolloutProgressive), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.RolloutProgressive)(nil), (*RolloutProgressive)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_RolloutProgressive_To_v1alpha1_RolloutProgressive(a.(*cluster.RolloutProgressive), b.(*RolloutProgressive), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RolloutProgressivePerGroup)(nil), (*cluster.RolloutProgressivePerGroup)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RolloutProgressivePerGroup_To_cluster_RolloutProgressivePerGroup(a.(*RolloutProgressivePerGroup), b.(*cluster.RolloutProgressivePerGroup), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.RolloutProgressivePerGroup)(nil), (*RolloutProgressivePerGroup)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_RolloutProgressivePerGroup_To_v1alpha1_RolloutProgressivePerGroup(a.(*cluster.RolloutProgressivePerGroup), b.(*RolloutProgressivePerGroup), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RolloutStrategy)(nil), (*cluster.RolloutStrategy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RolloutStrategy_To_cluster_RolloutStrategy(a.(*RolloutStrategy), b.(*cluster.RolloutStrategy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.RolloutStrategy)(nil), (*RolloutStrategy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_RolloutStrategy_To_v1alpha1_RolloutStrategy(a.(*cluster.RolloutStrategy), b.(*RolloutStrategy), scope)
+	}); err != nil {
+		return err
+	}
 	return nil
 }
 
@@ -250,4 +320,144 @@ func autoConvert_cluster_ClusterClaimSpec_To_v1alpha1_ClusterClaimSpec(in *clust
 // Convert_cluster_ClusterClaimSpec_To_v1alpha1_ClusterClaimSpec is an autogenerated conversion function.
 func Convert_cluster_ClusterClaimSpec_To_v1alpha1_ClusterClaimSpec(in *cluster.ClusterClaimSpec, out *ClusterClaimSpec, s conversion.Scope) error {
 	return autoConvert_cluster_ClusterClaimSpec_To_v1alpha1_ClusterClaimSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_MandatoryDecisionGroup_To_cluster_MandatoryDecisionGroup(in *MandatoryDecisionGroup, out *cluster.MandatoryDecisionGroup, s conversion.Scope) error {
+	*out = *(*cluster.MandatoryDecisionGroup)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_MandatoryDecisionGroup_To_cluster_MandatoryDecisionGroup is an autogenerated conversion function.
+func Convert_v1alpha1_MandatoryDecisionGroup_To_cluster_MandatoryDecisionGroup(in *MandatoryDecisionGroup, out *cluster.MandatoryDecisionGroup, s conversion.Scope) error {
+	return autoConvert_v1alpha1_MandatoryDecisionGroup_To_cluster_MandatoryDecisionGroup(in, out, s)
+}
+
+func autoConvert_cluster_MandatoryDecisionGroup_To_v1alpha1_MandatoryDecisionGroup(in *cluster.MandatoryDecisionGroup, out *MandatoryDecisionGroup, s conversion.Scope) error {
+	*out = *(*MandatoryDecisionGroup)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_MandatoryDecisionGroup_To_v1alpha1_MandatoryDecisionGroup is an autogenerated conversion function.
+func Convert_cluster_MandatoryDecisionGroup_To_v1alpha1_MandatoryDecisionGroup(in *cluster.MandatoryDecisionGroup, out *MandatoryDecisionGroup, s conversion.Scope) error {
+	return autoConvert_cluster_MandatoryDecisionGroup_To_v1alpha1_MandatoryDecisionGroup(in, out, s)
+}
+
+func autoConvert_v1alpha1_MandatoryDecisionGroups_To_cluster_MandatoryDecisionGroups(in *MandatoryDecisionGroups, out *cluster.MandatoryDecisionGroups, s conversion.Scope) error {
+	*out = *(*cluster.MandatoryDecisionGroups)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_MandatoryDecisionGroups_To_cluster_MandatoryDecisionGroups is an autogenerated conversion function.
+func Convert_v1alpha1_MandatoryDecisionGroups_To_cluster_MandatoryDecisionGroups(in *MandatoryDecisionGroups, out *cluster.MandatoryDecisionGroups, s conversion.Scope) error {
+	return autoConvert_v1alpha1_MandatoryDecisionGroups_To_cluster_MandatoryDecisionGroups(in, out, s)
+}
+
+func autoConvert_cluster_MandatoryDecisionGroups_To_v1alpha1_MandatoryDecisionGroups(in *cluster.MandatoryDecisionGroups, out *MandatoryDecisionGroups, s conversion.Scope) error {
+	*out = *(*MandatoryDecisionGroups)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_MandatoryDecisionGroups_To_v1alpha1_MandatoryDecisionGroups is an autogenerated conversion function.
+func Convert_cluster_MandatoryDecisionGroups_To_v1alpha1_MandatoryDecisionGroups(in *cluster.MandatoryDecisionGroups, out *MandatoryDecisionGroups, s conversion.Scope) error {
+	return autoConvert_cluster_MandatoryDecisionGroups_To_v1alpha1_MandatoryDecisionGroups(in, out, s)
+}
+
+func autoConvert_v1alpha1_RolloutAll_To_cluster_RolloutAll(in *RolloutAll, out *cluster.RolloutAll, s conversion.Scope) error {
+	*out = *(*cluster.RolloutAll)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_RolloutAll_To_cluster_RolloutAll is an autogenerated conversion function.
+func Convert_v1alpha1_RolloutAll_To_cluster_RolloutAll(in *RolloutAll, out *cluster.RolloutAll, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RolloutAll_To_cluster_RolloutAll(in, out, s)
+}
+
+func autoConvert_cluster_RolloutAll_To_v1alpha1_RolloutAll(in *cluster.RolloutAll, out *RolloutAll, s conversion.Scope) error {
+	*out = *(*RolloutAll)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_RolloutAll_To_v1alpha1_RolloutAll is an autogenerated conversion function.
+func Convert_cluster_RolloutAll_To_v1alpha1_RolloutAll(in *cluster.RolloutAll, out *RolloutAll, s conversion.Scope) error {
+	return autoConvert_cluster_RolloutAll_To_v1alpha1_RolloutAll(in, out, s)
+}
+
+func autoConvert_v1alpha1_RolloutConfig_To_cluster_RolloutConfig(in *RolloutConfig, out *cluster.RolloutConfig, s conversion.Scope) error {
+	*out = *(*cluster.RolloutConfig)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_RolloutConfig_To_cluster_RolloutConfig is an autogenerated conversion function.
+func Convert_v1alpha1_RolloutConfig_To_cluster_RolloutConfig(in *RolloutConfig, out *cluster.RolloutConfig, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RolloutConfig_To_cluster_RolloutConfig(in, out, s)
+}
+
+func autoConvert_cluster_RolloutConfig_To_v1alpha1_RolloutConfig(in *cluster.RolloutConfig, out *RolloutConfig, s conversion.Scope) error {
+	*out = *(*RolloutConfig)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_RolloutConfig_To_v1alpha1_RolloutConfig is an autogenerated conversion function.
+func Convert_cluster_RolloutConfig_To_v1alpha1_RolloutConfig(in *cluster.RolloutConfig, out *RolloutConfig, s conversion.Scope) error {
+	return autoConvert_cluster_RolloutConfig_To_v1alpha1_RolloutConfig(in, out, s)
+}
+
+func autoConvert_v1alpha1_RolloutProgressive_To_cluster_RolloutProgressive(in *RolloutProgressive, out *cluster.RolloutProgressive, s conversion.Scope) error {
+	*out = *(*cluster.RolloutProgressive)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_RolloutProgressive_To_cluster_RolloutProgressive is an autogenerated conversion function.
+func Convert_v1alpha1_RolloutProgressive_To_cluster_RolloutProgressive(in *RolloutProgressive, out *cluster.RolloutProgressive, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RolloutProgressive_To_cluster_RolloutProgressive(in, out, s)
+}
+
+func autoConvert_cluster_RolloutProgressive_To_v1alpha1_RolloutProgressive(in *cluster.RolloutProgressive, out *RolloutProgressive, s conversion.Scope) error {
+	*out = *(*RolloutProgressive)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_RolloutProgressive_To_v1alpha1_RolloutProgressive is an autogenerated conversion function.
+func Convert_cluster_RolloutProgressive_To_v1alpha1_RolloutProgressive(in *cluster.RolloutProgressive, out *RolloutProgressive, s conversion.Scope) error {
+	return autoConvert_cluster_RolloutProgressive_To_v1alpha1_RolloutProgressive(in, out, s)
+}
+
+func autoConvert_v1alpha1_RolloutProgressivePerGroup_To_cluster_RolloutProgressivePerGroup(in *RolloutProgressivePerGroup, out *cluster.RolloutProgressivePerGroup, s conversion.Scope) error {
+	*out = *(*cluster.RolloutProgressivePerGroup)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_RolloutProgressivePerGroup_To_cluster_RolloutProgressivePerGroup is an autogenerated conversion function.
+func Convert_v1alpha1_RolloutProgressivePerGroup_To_cluster_RolloutProgressivePerGroup(in *RolloutProgressivePerGroup, out *cluster.RolloutProgressivePerGroup, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RolloutProgressivePerGroup_To_cluster_RolloutProgressivePerGroup(in, out, s)
+}
+
+func autoConvert_cluster_RolloutProgressivePerGroup_To_v1alpha1_RolloutProgressivePerGroup(in *cluster.RolloutProgressivePerGroup, out *RolloutProgressivePerGroup, s conversion.Scope) error {
+	*out = *(*RolloutProgressivePerGroup)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_RolloutProgressivePerGroup_To_v1alpha1_RolloutProgressivePerGroup is an autogenerated conversion function.
+func Convert_cluster_RolloutProgressivePerGroup_To_v1alpha1_RolloutProgressivePerGroup(in *cluster.RolloutProgressivePerGroup, out *RolloutProgressivePerGroup, s conversion.Scope) error {
+	return autoConvert_cluster_RolloutProgressivePerGroup_To_v1alpha1_RolloutProgressivePerGroup(in, out, s)
+}
+
+func autoConvert_v1alpha1_RolloutStrategy_To_cluster_RolloutStrategy(in *RolloutStrategy, out *cluster.RolloutStrategy, s conversion.Scope) error {
+	*out = *(*cluster.RolloutStrategy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_RolloutStrategy_To_cluster_RolloutStrategy is an autogenerated conversion function.
+func Convert_v1alpha1_RolloutStrategy_To_cluster_RolloutStrategy(in *RolloutStrategy, out *cluster.RolloutStrategy, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RolloutStrategy_To_cluster_RolloutStrategy(in, out, s)
+}
+
+func autoConvert_cluster_RolloutStrategy_To_v1alpha1_RolloutStrategy(in *cluster.RolloutStrategy, out *RolloutStrategy, s conversion.Scope) error {
+	*out = *(*RolloutStrategy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_RolloutStrategy_To_v1alpha1_RolloutStrategy is an autogenerated conversion function.
+func Convert_cluster_RolloutStrategy_To_v1alpha1_RolloutStrategy(in *cluster.RolloutStrategy, out *RolloutStrategy, s conversion.Scope) error {
+	return autoConvert_cluster_RolloutStrategy_To_v1alpha1_RolloutStrategy(in, out, s)
 }

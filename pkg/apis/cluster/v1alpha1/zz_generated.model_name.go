@@ -42,3 +42,38 @@ func (in ClusterClaimList) OpenAPIModelName() string {
 func (in ClusterClaimSpec) OpenAPIModelName() string {
 	return "io.open-cluster-management.api.cluster.v1alpha1.ClusterClaimSpec"
 }
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in MandatoryDecisionGroup) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1alpha1.MandatoryDecisionGroup"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in MandatoryDecisionGroups) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1alpha1.MandatoryDecisionGroups"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RolloutAll) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1alpha1.RolloutAll"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RolloutConfig) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1alpha1.RolloutConfig"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RolloutProgressive) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1alpha1.RolloutProgressive"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RolloutProgressivePerGroup) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1alpha1.RolloutProgressivePerGroup"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RolloutStrategy) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1alpha1.RolloutStrategy"
+}

@@ -15,6 +15,8 @@ import (
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1beta2"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/openmcp/v1alpha1"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/view/v1alpha1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/work/v1"
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/work/v1alpha1"
 	discovery "k8s.io/client-go/discovery"
 	rest "k8s.io/client-go/rest"
 	flowcontrol "k8s.io/client-go/util/flowcontrol"
@@ -28,6 +30,8 @@ type Interface interface {
 	ClusterV1beta2() clusterv1beta2.ClusterV1beta2Interface
 	OpenMCPV1alpha1() openmcpv1alpha1.OpenMCPV1alpha1Interface
 	ViewV1alpha1() viewv1alpha1.ViewV1alpha1Interface
+	WorkV1() workv1.WorkV1Interface
+	WorkV1alpha1() workv1alpha1.WorkV1alpha1Interface
 }
 
 // Clientset contains the clients for groups.
@@ -39,6 +43,8 @@ type Clientset struct {
 	clusterV1beta2  *clusterv1beta2.ClusterV1beta2Client
 	openMCPV1alpha1 *openmcpv1alpha1.OpenMCPV1alpha1Client
 	viewV1alpha1    *viewv1alpha1.ViewV1alpha1Client
+	workV1          *workv1.WorkV1Client
+	workV1alpha1    *workv1alpha1.WorkV1alpha1Client
 }
 
 // ClusterV1 retrieves the ClusterV1Client
@@ -69,6 +75,16 @@ func (c *Clientset) OpenMCPV1alpha1() openmcpv1alpha1.OpenMCPV1alpha1Interface {
 // ViewV1alpha1 retrieves the ViewV1alpha1Client
 func (c *Clientset) ViewV1alpha1() viewv1alpha1.ViewV1alpha1Interface {
 	return c.viewV1alpha1
+}
+
+// WorkV1 retrieves the WorkV1Client
+func (c *Clientset) WorkV1() workv1.WorkV1Interface {
+	return c.workV1
+}
+
+// WorkV1alpha1 retrieves the WorkV1alpha1Client
+func (c *Clientset) WorkV1alpha1() workv1alpha1.WorkV1alpha1Interface {
+	return c.workV1alpha1
 }
 
 // Discovery retrieves the DiscoveryClient
@@ -139,6 +155,14 @@ func NewForConfigAndClient(c *rest.Config, httpClient *http.Client) (*Clientset,
 	if err != nil {
 		return nil, err
 	}
+	cs.workV1, err = workv1.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	cs.workV1alpha1, err = workv1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
 
 	cs.DiscoveryClient, err = discovery.NewDiscoveryClientForConfigAndClient(&configShallowCopy, httpClient)
 	if err != nil {
@@ -166,6 +190,8 @@ func New(c rest.Interface) *Clientset {
 	cs.clusterV1beta2 = clusterv1beta2.New(c)
 	cs.openMCPV1alpha1 = openmcpv1alpha1.New(c)
 	cs.viewV1alpha1 = viewv1alpha1.New(c)
+	cs.workV1 = workv1.New(c)
+	cs.workV1alpha1 = workv1alpha1.New(c)
 
 	cs.DiscoveryClient = discovery.NewDiscoveryClient(c)
 	return &cs

@@ -16,6 +16,7 @@ import (
 	internalinterfaces "github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions/internalinterfaces"
 	openmcp "github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions/openmcp"
 	view "github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions/view"
+	work "github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions/work"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -317,6 +318,7 @@ type SharedInformerFactory interface {
 	Cluster() cluster.Interface
 	OpenMCP() openmcp.Interface
 	View() view.Interface
+	Work() work.Interface
 }
 
 func (f *sharedInformerFactory) Cluster() cluster.Interface {
@@ -329,4 +331,8 @@ func (f *sharedInformerFactory) OpenMCP() openmcp.Interface {
 
 func (f *sharedInformerFactory) View() view.Interface {
 	return view.New(f, f.namespace, f.tweakListOptions)
+}
+
+func (f *sharedInformerFactory) Work() work.Interface {
+	return work.New(f, f.namespace, f.tweakListOptions)
 }

@@ -14,6 +14,8 @@ import (
 	v1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	cache "k8s.io/client-go/tools/cache"
 )
@@ -83,6 +85,16 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		// Group=view.clusterhub.dev, Version=v1alpha1
 	case viewv1alpha1.SchemeGroupVersion.WithResource("clustersetmembers"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.View().V1alpha1().ClusterSetMembers().Informer()}, nil
+
+		// Group=work.open-cluster-management.io, Version=v1
+	case workv1.SchemeGroupVersion.WithResource("appliedmanifestworks"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Work().V1().AppliedManifestWorks().Informer()}, nil
+	case workv1.SchemeGroupVersion.WithResource("manifestworks"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Work().V1().ManifestWorks().Informer()}, nil
+
+		// Group=work.open-cluster-management.io, Version=v1alpha1
+	case workv1alpha1.SchemeGroupVersion.WithResource("manifestworkreplicasets"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Work().V1alpha1().ManifestWorkReplicaSets().Informer()}, nil
 
 	}
 

@@ -28,6 +28,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/install"
 	openmcpinstall "github.com/clusterhub/clusterhub/pkg/apis/openmcp/install"
+	workinstall "github.com/clusterhub/clusterhub/pkg/apis/work/install"
 )
 
 // Scheme returns the kinds that are stored for users.
@@ -35,6 +36,7 @@ func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	openmcpinstall.Install(scheme)
+	workinstall.Install(scheme)
 	return scheme
 }
 

@@ -20,6 +20,10 @@ import (
 	fakeopenmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/openmcp/v1alpha1/fake"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/view/v1alpha1"
 	fakeviewv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/view/v1alpha1/fake"
+	workv1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/work/v1"
+	fakeworkv1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/work/v1/fake"
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/work/v1alpha1"
+	fakeworkv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/work/v1alpha1/fake"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -161,4 +165,14 @@ func (c *Clientset) OpenMCPV1alpha1() openmcpv1alpha1.OpenMCPV1alpha1Interface {
 // ViewV1alpha1 retrieves the ViewV1alpha1Client
 func (c *Clientset) ViewV1alpha1() viewv1alpha1.ViewV1alpha1Interface {
 	return &fakeviewv1alpha1.FakeViewV1alpha1{Fake: &c.Fake}
+}
+
+// WorkV1 retrieves the WorkV1Client
+func (c *Clientset) WorkV1() workv1.WorkV1Interface {
+	return &fakeworkv1.FakeWorkV1{Fake: &c.Fake}
+}
+
+// WorkV1alpha1 retrieves the WorkV1alpha1Client
+func (c *Clientset) WorkV1alpha1() workv1alpha1.WorkV1alpha1Interface {
+	return &fakeworkv1alpha1.FakeWorkV1alpha1{Fake: &c.Fake}
 }

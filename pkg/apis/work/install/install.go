@@ -1,0 +1,22 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package install registers every version of work.open-cluster-management.io in a scheme.
+package install
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	v1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+)
+
+// Install adds the internal and the served versions, and says which one clients should prefer.
+func Install(scheme *runtime.Scheme) {
+	utilruntime.Must(work.AddToScheme(scheme))
+	utilruntime.Must(v1.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	utilruntime.Must(scheme.SetVersionPriority(v1.SchemeGroupVersion, v1alpha1.SchemeGroupVersion))
+}

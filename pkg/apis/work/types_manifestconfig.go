@@ -1,0 +1,153 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+// ManifestConfigOption says how some objects of a work are updated, and what of them is reported.
+type ManifestConfigOption struct {
+	// resourceIdentifier says which objects these are: those of the work that it names. In name and namespace, * stands
+	// for any characters. It is required.
+	ResourceIdentifier ResourceIdentifier
+	// feedbackRules say which fields of the objects are reported in the status, at most 16. The default is none.
+	FeedbackRules []FeedbackRule
+	// feedbackScrapeType is when fields are read. Poll (the default): now and then. Watch: when they change.
+	FeedbackScrapeType FeedbackScrapeType
+	// updateStrategy says how the objects are updated.
+	UpdateStrategy *UpdateStrategy
+	// conditionRules make conditions of the state of the objects, at most 64, one for each condition.
+	ConditionRules []ConditionRule
+}
+
+// FeedbackScrapeType is when fields are read.
+type FeedbackScrapeType string
+
+const (
+	// FeedbackPollType reads them now and then.
+	FeedbackPollType FeedbackScrapeType = "Poll"
+	// FeedbackWatchType reads them when they change.
+	FeedbackWatchType FeedbackScrapeType = "Watch"
+)
+
+// FeedbackRule says which fields are reported.
+type FeedbackRule struct {
+	// type is WellKnownStatus: the usual ones of a kind that the agent knows, such as the replicas of a Deployment.
+	// JSONPaths: those in jsonPaths. It is required.
+	Type FeedBackType
+	// jsonPaths are the fields, at most 64, by name. Only for the type JSONPaths.
+	JsonPaths []JsonPath
+}
+
+// FeedBackType says which fields are reported.
+type FeedBackType string
+
+const (
+	// WellKnownStatusType reports the usual fields of a kind.
+	WellKnownStatusType FeedBackType = "WellKnownStatus"
+	// JSONPathsType reports the fields that jsonPaths name.
+	JSONPathsType FeedBackType = "JSONPaths"
+)
+
+// JsonPath is a field that is reported.
+type JsonPath struct {
+	// name is what the field is called in the status, 1 to 253 characters. It is required.
+	Name string
+	// version is the API version of the object in which the path is looked up, at most 63 characters. In an object of
+	// another version the field is not reported. The default is the version of the manifest.
+	Version string
+	// path is a path as kubectl has it with -o jsonpath, such as .status.readyReplicas: 1 to 1024 characters. It has to
+	// lead to one number, text or boolean. It is required.
+	Path string
+}
+
+// ConditionRule makes a condition of the state of an object. The condition is shown for the object, and, from all of its
+// objects together, for the work.
+type ConditionRule struct {
+	// condition is the type of the condition, 1 to 316 characters. Some have a meaning: an object that is Complete is not
+	// updated any more, and Progressing and Degraded are what rollouts go by. It is required.
+	Condition string
+	// type is WellKnownConditions: the rule that the agent has for the condition and the kind, such as Complete of a Job.
+	// CEL: the condition is True if all celExpressions are. It is required.
+	Type ConditionRuleType
+	// celExpressions are expressions in CEL, each of which gives true or false: at most 16, of 1 to 4096 bytes. The object
+	// is the variable object. Only for the type CEL.
+	CelExpressions []string
+	// message is the message of the condition, at most 4096 characters.
+	Message string
+	// messageExpression is an expression in CEL that gives the message of the condition, at most 4096 bytes. Its variables
+	// are object, and result: whether the condition is True. If it gives a text that is not empty, message does not count.
+	MessageExpression string
+}
+
+// ConditionRuleType says how a condition is made.
+type ConditionRuleType string
+
+const (
+	// WellKnownConditionsType takes the agent's rule for the kind and the condition.
+	WellKnownConditionsType ConditionRuleType = "WellKnownConditions"
+	// CelConditionExpressionsType takes the expressions of the rule.
+	CelConditionExpressionsType ConditionRuleType = "CEL"
+)
+
+// UpdateStrategy says how an object is updated.
+type UpdateStrategy struct {
+	// type is Update (the default): fields that the manifest has are set by updates. CreateOnly: the object is made and
+	// not updated. ServerSideApply: it is applied, and what other managers own is left alone. ReadOnly: it is neither made
+	// nor changed nor deleted, only read for feedbackRules and conditionRules.
+	Type UpdateStrategyType
+	// serverSideApply says how the object is applied. Only for the type ServerSideApply.
+	ServerSideApply *ServerSideApplyConfig
+}
+
+// UpdateStrategyType says how an object is updated.
+type UpdateStrategyType string
+
+const (
+	// UpdateStrategyTypeUpdate sets the fields of the manifest by updates.
+	UpdateStrategyTypeUpdate UpdateStrategyType = "Update"
+	// UpdateStrategyTypeCreateOnly makes an object and does not update it.
+	UpdateStrategyTypeCreateOnly UpdateStrategyType = "CreateOnly"
+	// UpdateStrategyTypeServerSideApply applies the manifest, and leaves alone what others own.
+	UpdateStrategyTypeServerSideApply UpdateStrategyType = "ServerSideApply"
+	// UpdateStrategyTypeReadOnly only reads the object.
+	UpdateStrategyTypeReadOnly UpdateStrategyType = "ReadOnly"
+)
+
+// DefaultFieldManager is the name under which manifests are applied.
+const DefaultFieldManager = "work-agent"
+
+// ServerSideApplyConfig says how a manifest is applied.
+type ServerSideApplyConfig struct {
+	// force takes fields from other managers. The default is that a field of another manager is a conflict: nothing is
+	// applied, and the condition Applied is False.
+	Force bool
+	// fieldManager is the name under which the manifest is applied, at most 128 characters. It begins with work-agent,
+	// which is the default.
+	FieldManager string
+	// ignoreFields are fields of the manifest that are not applied, one entry for each condition.
+	IgnoreFields []IgnoreField
+}
+
+// IgnoreField has fields of a manifest that are not applied. At least one of its lists has an entry.
+type IgnoreField struct {
+	// condition is when they are left out. OnSpokePresent (the default): while the object is there, so that they count
+	// when it is made. OnSpokeChange: when somebody else has changed them in the managed cluster.
+	Condition IgnoreFieldsCondition
+	// jsonPaths are fields as kubectl has them with -o jsonpath, such as .spec.replicas: at most 128, of 1 to 1024
+	// characters.
+	JSONPaths []string
+	// jsonPointers are fields as in RFC 6901, such as /spec/replicas: at most 128, of 1 to 1024 characters.
+	JSONPointers []string
+	// jqPathExpressions are fields as paths of jq, such as .spec.containers[] | select(.name == "a") | .image: at most
+	// 128, of 1 to 1024 characters.
+	JQPathExpressions []string
+}
+
+// IgnoreFieldsCondition is when fields are not applied.
+type IgnoreFieldsCondition string
+
+const (
+	// IgnoreFieldsConditionOnSpokeChange leaves out fields that somebody else has changed.
+	IgnoreFieldsConditionOnSpokeChange IgnoreFieldsCondition = "OnSpokeChange"
+	// IgnoreFieldsConditionOnSpokePresent leaves out fields of an object that is there.
+	IgnoreFieldsConditionOnSpokePresent IgnoreFieldsCondition = "OnSpokePresent"
+)

@@ -1,0 +1,186 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// +genclient
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ManifestWork is a list of objects that an agent makes in one managed cluster, and keeps as they are written here. It is in
+// the namespace that has the name of the cluster. Whoever may write it can do in the cluster what the agent can: see
+// spec.executor. Deleting it deletes the objects, unless spec.deleteOption says otherwise.
+type ManifestWork struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata. The name has at most 188 characters: the object that the agent makes for it
+	// in the managed cluster has a longer one.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the desired state: the objects, and how they are kept. Users write it.
+	// +optional
+	Spec ManifestWorkSpec `json:"spec"`
+	// status is the observed state. The agent writes it.
+	// +optional
+	Status ManifestWorkStatus `json:"status,omitempty"`
+}
+
+// ManifestWorkSpec says which objects are in a managed cluster.
+type ManifestWorkSpec struct {
+	// workload has the objects.
+	// +optional
+	Workload ManifestsTemplate `json:"workload,omitempty"`
+	// deleteOption says what becomes of the objects when the work is deleted, and when that is. The default is to delete
+	// them, and to delete the work only when a user does.
+	// +optional
+	DeleteOption *DeleteOption `json:"deleteOption,omitempty"`
+	// manifestConfigs say, for some of the objects, how they are updated and what of them is reported. At most 1024. The
+	// first that fits an object counts.
+	// +optional
+	// +listType=atomic
+	// +k8s:validation:maxItems=1024
+	ManifestConfigs []ManifestConfigOption `json:"manifestConfigs,omitempty"`
+	// executor is whose rights in the managed cluster limit what the work may do there. Setting it takes the permission
+	// "execute-as" on manifestworks in the namespace of the work, with the name
+	// system:serviceaccount:<namespace>:<name>. The default is all rights of the agent.
+	// +optional
+	Executor *ManifestWorkExecutor `json:"executor,omitempty"`
+}
+
+// Manifest is an object as it is wanted in the managed cluster: apiVersion, kind, metadata.name, and all else that it has.
+type Manifest struct {
+	runtime.RawExtension `json:",inline"`
+}
+
+// ManifestsTemplate has the objects of a work.
+type ManifestsTemplate struct {
+	// manifests are the objects, 1 to 1024, and 512000 bytes together. Each has apiVersion, kind and metadata.name, no
+	// generateName, and is there once.
+	// +optional
+	// +listType=atomic
+	// +k8s:validation:maxItems=1024
+	Manifests []Manifest `json:"manifests,omitempty"`
+}
+
+// DeleteOption says what becomes of the objects of a work that is deleted.
+type DeleteOption struct {
+	// propagationPolicy is Foreground (the default): the objects are deleted, and the work is there until they are gone.
+	// Orphan: they stay. SelectivelyOrphan: those in selectivelyOrphans stay.
+	// +optional
+	// +default="Foreground"
+	PropagationPolicy DeletePropagationPolicyType `json:"propagationPolicy,omitempty"`
+	// selectivelyOrphans are the objects that stay. Only for propagationPolicy SelectivelyOrphan. They stay, too, when
+	// they leave the manifests, so that another work can take them over.
+	// +optional
+	SelectivelyOrphan *SelectivelyOrphan `json:"selectivelyOrphans,omitempty"`
+	// ttlSecondsAfterFinished is after how many seconds a work is deleted that has the condition Complete: 0 or more, and
+	// 0 is at once. The default is never. Works of a ManifestWorkReplicaSet are not deleted so.
+	// +optional
+	// +k8s:validation:minimum=0
+	TTLSecondsAfterFinished *int64 `json:"ttlSecondsAfterFinished,omitempty"`
+}
+
+// DeletePropagationPolicyType says what becomes of the objects of a work that is deleted.
+// +enum
+type DeletePropagationPolicyType string
+
+const (
+	// DeletePropagationPolicyTypeForeground deletes them first.
+	DeletePropagationPolicyTypeForeground DeletePropagationPolicyType = "Foreground"
+	// DeletePropagationPolicyTypeOrphan lets them stay.
+	DeletePropagationPolicyTypeOrphan DeletePropagationPolicyType = "Orphan"
+	// DeletePropagationPolicyTypeSelectivelyOrphan lets some of them stay.
+	DeletePropagationPolicyTypeSelectivelyOrphan DeletePropagationPolicyType = "SelectivelyOrphan"
+)
+
+// SelectivelyOrphan has the objects that stay.
+type SelectivelyOrphan struct {
+	// orphaningRules are the objects, at most 1024.
+	// +optional
+	// +listType=atomic
+	// +k8s:validation:maxItems=1024
+	OrphaningRules []OrphaningRule `json:"orphaningRules,omitempty"`
+}
+
+// OrphaningRule names an object that stays. All fields have to be those of the object.
+type OrphaningRule ResourceIdentifier
+
+// ResourceIdentifier names an object in the managed cluster.
+type ResourceIdentifier struct {
+	// group is the API group, at most 253 characters. The default is the core group.
+	// +optional
+	// +k8s:validation:maxLength=253
+	Group string `json:"group"`
+	// resource is the plural of the kind, such as deployments: 1 to 253 characters. It is required.
+	// +required
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=253
+	Resource string `json:"resource"`
+	// name is the name of the object, 1 to 253 characters. It is required.
+	// +required
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=253
+	Name string `json:"name"`
+	// namespace is that of the object, at most 253 characters. The default is none, as for objects of the whole cluster.
+	// +optional
+	// +k8s:validation:maxLength=253
+	Namespace string `json:"namespace"`
+}
+
+// ManifestWorkExecutor is whose rights limit a work.
+type ManifestWorkExecutor struct {
+	// subject is who it is in the managed cluster. It is required.
+	// +required
+	Subject ManifestWorkExecutorSubject `json:"subject"`
+}
+
+// ManifestWorkExecutorSubject is who an executor is.
+type ManifestWorkExecutorSubject struct {
+	// type is ServiceAccount. It is required.
+	// +required
+	Type ManifestWorkExecutorSubjectType `json:"type"`
+	// serviceAccount is a service account of the managed cluster. It is required for the type ServiceAccount.
+	// +optional
+	ServiceAccount *ManifestWorkSubjectServiceAccount `json:"serviceAccount,omitempty"`
+}
+
+// ManifestWorkExecutorSubjectType is a kind of executors.
+// +enum
+type ManifestWorkExecutorSubjectType string
+
+const (
+	// ExecutorSubjectTypeServiceAccount is a service account of the managed cluster.
+	ExecutorSubjectTypeServiceAccount ManifestWorkExecutorSubjectType = "ServiceAccount"
+)
+
+// ManifestWorkSubjectServiceAccount names a service account of the managed cluster.
+type ManifestWorkSubjectServiceAccount struct {
+	// namespace is that of the service account, 1 to 253 characters. It is required.
+	// +required
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=253
+	// +k8s:validation:pattern="^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)$"
+	Namespace string `json:"namespace"`
+	// name is that of the service account, 1 to 253 characters. It is required.
+	// +required
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=253
+	// +k8s:validation:pattern="^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)$"
+	Name string `json:"name"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ManifestWorkList is a list of ManifestWork.
+type ManifestWorkList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the works.
+	Items []ManifestWork `json:"items"`
+}

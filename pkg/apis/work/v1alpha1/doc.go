@@ -1,0 +1,12 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// +k8s:openapi-gen=true
+// +k8s:deepcopy-gen=package
+// +k8s:conversion-gen=github.com/clusterhub/clusterhub/pkg/apis/work
+// +k8s:defaulter-gen=TypeMeta
+// +k8s:openapi-model-package=io.open-cluster-management.api.work.v1alpha1
+// +groupName=work.open-cluster-management.io
+
+// Package v1alpha1 is the served v1alpha1 form of work.open-cluster-management.io.
+package v1alpha1

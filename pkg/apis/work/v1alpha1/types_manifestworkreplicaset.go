@@ -1,0 +1,181 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+)
+
+// +genclient
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ManifestWorkReplicaSet makes a ManifestWork for each cluster that some placements of its namespace choose, and deletes it
+// when a placement chooses the cluster no longer. The works can do what the one could do who wrote the spec last. The server
+// records who that is in the annotation work.clusterhub.dev/author.
+type ManifestWorkReplicaSet struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata. Namespace and name have at most 62 characters together: they are the value
+	// of a label of every work.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the desired state: what is put on which clusters, and in which steps. Users write it.
+	// +optional
+	Spec ManifestWorkReplicaSetSpec `json:"spec,omitempty"`
+	// status is the observed state. The hub writes it.
+	// +optional
+	Status ManifestWorkReplicaSetStatus `json:"status,omitempty"`
+}
+
+// ManifestWorkReplicaSetSpec says what is put on which clusters.
+type ManifestWorkReplicaSetSpec struct {
+	// manifestWorkTemplate is the spec of the works. It is required.
+	// +required
+	ManifestWorkTemplate workv1.ManifestWorkSpec `json:"manifestWorkTemplate"`
+	// placementRefs are placements of the namespace, 1 to 64, each once.
+	// +required
+	// +listType=atomic
+	// +k8s:validation:minItems=1
+	// +k8s:validation:maxItems=64
+	PlacementRefs []LocalPlacementReference `json:"placementRefs"`
+	// cascadeDeletionPolicy is Background (the default): a set that is deleted is gone at once, and its works after it.
+	// Foreground: it is there until its works are gone.
+	// +optional
+	// +default="Background"
+	CascadeDeletionPolicy CascadeDeletionPolicy `json:"cascadeDeletionPolicy,omitempty"`
+}
+
+// CascadeDeletionPolicy says whether a set goes before its works.
+// +enum
+type CascadeDeletionPolicy string
+
+const (
+	// Foreground keeps the set until its works are gone.
+	Foreground CascadeDeletionPolicy = "Foreground"
+	// Background lets the set go first.
+	Background CascadeDeletionPolicy = "Background"
+)
+
+// LocalPlacementReference names a placement of the namespace, and says in which steps its clusters get the work.
+type LocalPlacementReference struct {
+	// name is the name of the placement, 1 to 63 characters. It is required.
+	// +required
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=63
+	Name string `json:"name"`
+	// rolloutStrategy says in which steps the clusters get what was changed. The default is all at once.
+	// +optional
+	RolloutStrategy clusterv1alpha1.RolloutStrategy `json:"rolloutStrategy"`
+}
+
+// ManifestWorkReplicaSetStatus is the observed state of a ManifestWorkReplicaSet.
+type ManifestWorkReplicaSetStatus struct {
+	// conditions say whether the placements have decisions (PlacementVerified), whether all clusters have what the spec
+	// says (PlacementRolledOut), and whether the works do what they should (ManifestworkApplied). At most 128.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +k8s:validation:maxItems=128
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// summary counts the works of all placements.
+	// +optional
+	Summary ManifestWorkReplicaSetSummary `json:"summary"`
+	// placementSummary counts the works of each placement, at most 64.
+	// +optional
+	// +listType=atomic
+	// +k8s:validation:maxItems=64
+	PlacementsSummary []PlacementSummary `json:"placementSummary,omitempty"`
+}
+
+// PlacementSummary counts the works of a placement.
+type PlacementSummary struct {
+	// name is that of the placement, 1 to 63 characters. It is required.
+	// +required
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=63
+	Name string `json:"name"`
+	// availableDecisionGroups is how many groups of the placement have their works, and how many clusters, as text for
+	// people: at most 253 characters.
+	// +optional
+	// +k8s:validation:maxLength=253
+	AvailableDecisionGroups string `json:"availableDecisionGroups"`
+	// summary counts the works.
+	// +optional
+	Summary ManifestWorkReplicaSetSummary `json:"summary"`
+}
+
+// ManifestWorkReplicaSetSummary counts works by their state. All numbers are 0 or more.
+type ManifestWorkReplicaSetSummary struct {
+	// total is the number of works that there are.
+	// +optional
+	// +k8s:validation:minimum=0
+	Total int `json:"total"`
+	// progressing is the number of those whose condition Progressing is True.
+	// +optional
+	// +k8s:validation:minimum=0
+	Progressing int `json:"progressing"`
+	// available is the number of those whose condition Available is True.
+	// +optional
+	// +k8s:validation:minimum=0
+	Available int `json:"available"`
+	// degraded is the number of those whose condition Degraded is True.
+	// +optional
+	// +k8s:validation:minimum=0
+	Degraded int `json:"degraded"`
+	// applied is the number of those whose condition Applied is True.
+	// +optional
+	// +k8s:validation:minimum=0
+	Applied int `json:"applied"`
+	// desiredTotal is the number of works that there should be: one for each cluster.
+	// +optional
+	// +k8s:validation:minimum=0
+	DesiredTotal int `json:"desiredTotal"`
+	// updated is the number of those that have what the spec says now.
+	// +optional
+	// +k8s:validation:minimum=0
+	Updated int `json:"updated"`
+}
+
+// Types of conditions of a ManifestWorkReplicaSet.
+const (
+	// ManifestWorkReplicaSetConditionPlacementVerified is True when every placement is there and has decisions.
+	ManifestWorkReplicaSetConditionPlacementVerified string = "PlacementVerified"
+	// ManifestWorkReplicaSetConditionPlacementRolledOut is True when all clusters have what the spec says.
+	ManifestWorkReplicaSetConditionPlacementRolledOut string = "PlacementRolledOut"
+	// ManifestWorkReplicaSetConditionManifestworkApplied is True when all works do what they should.
+	ManifestWorkReplicaSetConditionManifestworkApplied string = "ManifestworkApplied"
+)
+
+// Reasons of conditions of a ManifestWorkReplicaSet.
+const (
+	// ReasonPlacementDecisionNotFound is that a placement is not there.
+	ReasonPlacementDecisionNotFound = "PlacementDecisionNotFound"
+	// ReasonPlacementDecisionEmpty is that a placement has chosen no cluster.
+	ReasonPlacementDecisionEmpty = "PlacementDecisionEmpty"
+	// ReasonAsExpected is that all is as the spec says.
+	ReasonAsExpected = "AsExpected"
+	// ReasonProcessing is that works are on the way to what they should be.
+	ReasonProcessing = "Processing"
+	// ReasonNotAsExpected is that works are not what they should be.
+	ReasonNotAsExpected = "NotAsExpected"
+	// ReasonProgressing is that the rollout goes on.
+	ReasonProgressing = "Progressing"
+	// ReasonComplete is that the rollout has ended.
+	ReasonComplete = "Complete"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ManifestWorkReplicaSetList is a list of ManifestWorkReplicaSet.
+type ManifestWorkReplicaSetList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the replica sets.
+	Items []ManifestWorkReplicaSet `json:"items"`
+}

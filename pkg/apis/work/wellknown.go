@@ -1,0 +1,36 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+const (
+	// ReplicaSetLabel of a work has the namespace and the name of the ManifestWorkReplicaSet that it is of: <namespace>.<name>.
+	ReplicaSetLabel = "work.open-cluster-management.io/manifestworkreplicaset"
+	// PlacementLabel of a work of a ManifestWorkReplicaSet has the name of the placement that has chosen the cluster.
+	PlacementLabel = "work.open-cluster-management.io/placementname"
+	// ReplicaSetFinalizer keeps a ManifestWorkReplicaSet until its works are gone.
+	ReplicaSetFinalizer = "work.open-cluster-management.io/manifest-work-cleanup"
+
+	// CleanupPriorityAnnotation of a work says when it goes while its cluster is deleted: a number from 0 (the default) to 100,
+	// lowest first.
+	CleanupPriorityAnnotation = "open-cluster-management.io/cleanup-priority"
+
+	// MaxNameLength is how long the name of a work may be: the object that the agent makes for it has 65 characters more.
+	MaxNameLength = 188
+)
+
+// AuthorAnnotation of a ManifestWorkReplicaSet has an Author as JSON. Only hub-apiserver writes it.
+const AuthorAnnotation = "work.clusterhub.dev/author"
+
+// Author is who wrote the spec of a ManifestWorkReplicaSet last, as a SubjectAccessReview takes it: what its works do, the author
+// has to be allowed to.
+type Author struct {
+	// Username is the name of the user.
+	Username string `json:"username"`
+	// UID tells users of one name apart.
+	UID string `json:"uid,omitempty"`
+	// Groups are those of the user.
+	Groups []string `json:"groups,omitempty"`
+	// Extra is what else authorizers may look at.
+	Extra map[string][]string `json:"extra,omitempty"`
+}
