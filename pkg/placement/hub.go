@@ -322,7 +322,7 @@ func (h *Hub) Round(ctx context.Context, now time.Time) (results map[types.Names
 		key := types.NamespacedName{Namespace: j.State.Placement.Namespace, Name: j.State.Placement.Name}
 		s := h.placements[key]
 		delete(h.dirty, key)
-		s.paused = now.Add(pause(r.Cost, placementPause))
+		s.paused = later(s.paused, now.Add(pause(r.Cost, placementPause)))
 		h.spent.add(key.Namespace, r.Cost, now)
 		s.again, s.status, s.expected = r.Again, &r.Status, map[string]Step{}
 		for _, d := range j.State.Decisions {

@@ -50,6 +50,12 @@ func TestHub_ExpensiveCELPauses(t *testing.T) {
 	if next := w.Next(w.now); !next.Equal(w.now) {
 		t.Errorf("next %v, want %v", next, w.now)
 	}
+	w.expectRound()
+	// An edit that comes to CEL again by way of a spec without any waits, too.
+	w.place("ns", "p", func(s *clusterv1beta1.PlacementSpec) { s.Predicates = one(withCEL(anything, `true`)) })
+	if next := w.Next(w.now); !next.Equal(until) {
+		t.Errorf("next %v, want %v", next, until)
+	}
 }
 
 // A namespace with many expensive placements takes no more than its share, each of them gets its turn, and no other namespace waits.
