@@ -18,6 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclustersetbinding"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/placement"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/accessrequest"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/clusterprofile"
 )
@@ -28,6 +29,8 @@ type Registries struct {
 	SetUsage clustersetdeletion.Counter
 	// ManagedClusters are the clusters of the hub.
 	ManagedClusters pendingclusters.Clusters
+	// Placements are those of all namespaces.
+	Placements rest.Lister
 	// ClusterProfiles are the profiles of clusters.openmcp.cloud.
 	ClusterProfiles rest.Getter
 	// AccessRequests are the access requests of clusters.openmcp.cloud.
@@ -38,6 +41,7 @@ func (s stores) registries() Registries {
 	return Registries{
 		SetUsage:        usage{s},
 		ManagedClusters: s.of(managedcluster.Kind),
+		Placements:      s.of(placement.Kind),
 		ClusterProfiles: s.of(clusterprofile.Kind),
 		AccessRequests:  s.of(accessrequest.Kind),
 	}

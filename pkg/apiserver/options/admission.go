@@ -34,6 +34,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/defaultclusterset"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/managedclusteraccept"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/managedclusterlabel"
+	"github.com/clusterhub/clusterhub/pkg/admission/cluster/namespaceplacements"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/pendingclusters"
 	"github.com/clusterhub/clusterhub/pkg/admission/hubfinalizers"
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
@@ -68,9 +69,10 @@ var plugins = []plugin{
 	{name: validatingadmissionpolicy.PluginName},
 	{name: validatingwebhook.PluginName},
 
-	// These three last, so that nothing that is refused counts.
+	// These four last, so that nothing that is refused counts.
 	ours(agentlabelrate.PluginName, agentlabelrate.New),
 	ours(pendingclusters.PluginName, func() *pendingclusters.Plugin { return pendingclusters.New(clock.RealClock{}) }),
+	ours(namespaceplacements.PluginName, func() *namespaceplacements.Plugin { return namespaceplacements.New(clock.RealClock{}) }),
 	{name: resourcequota.PluginName, register: resourcequota.Register},
 }
 
@@ -132,6 +134,8 @@ type pluginInitializer struct {
 	informers informers.SharedInformerFactory
 	// mostPending is --max-pending-clusters.
 	mostPending int
+	// mostPlacements is --max-placements-per-namespace.
+	mostPlacements int
 	// labelChanges is how often agents change labels.
 	labelChanges agentlimit.Limit
 	// room is an error while there is no room for writes; nil where it is not known.
@@ -151,6 +155,9 @@ func (i *pluginInitializer) Initialize(one admission.Interface) {
 	case *pendingclusters.Plugin:
 		p.Most = i.mostPending
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Clusters = r.ManagedClusters })
+	case *namespaceplacements.Plugin:
+		p.Most = i.mostPlacements
+		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Placements = r.Placements })
 	case *agentlabelrate.Plugin:
 		p.Changes = agentlimit.New(i.labelChanges)
 	case *storagespace.Plugin:

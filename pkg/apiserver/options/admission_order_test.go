@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/agentlabelrate"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/clustersetdeletion"
+	"github.com/clusterhub/clusterhub/pkg/admission/cluster/namespaceplacements"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/pendingclusters"
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
 	"github.com/clusterhub/clusterhub/pkg/admission/storagespace"
@@ -32,8 +33,8 @@ func TestRegisterAdmission_Order(t *testing.T) {
 	if want := []string{storagespace.PluginName, objectsize.PluginName}; !slices.Equal(order[first:first+2], want) {
 		t.Errorf("after the mutating plugins come %q, want %q", order[first:first+2], want)
 	}
-	if want := []string{agentlabelrate.PluginName, pendingclusters.PluginName, resourcequota.PluginName}; !slices.Equal(order[len(order)-3:], want) {
-		t.Errorf("the last are %q, want %q", order[len(order)-3:], want)
+	if want := []string{agentlabelrate.PluginName, pendingclusters.PluginName, namespaceplacements.PluginName, resourcequota.PluginName}; !slices.Equal(order[len(order)-4:], want) {
+		t.Errorf("the last are %q, want %q", order[len(order)-4:], want)
 	}
 	for _, name := range order {
 		if !slices.Contains(o.Plugins.Registered(), name) {
@@ -56,7 +57,7 @@ func (k *keeper) Initialize(plugin admission.Interface) {
 func TestPluginInitializer_SetsEveryFieldOfOurPlugins(t *testing.T) {
 	o := genericoptions.NewAdmissionOptions()
 	registerAdmission(o)
-	k := &keeper{pluginInitializer: pluginInitializer{mostPending: 1, room: func() error { return nil }}}
+	k := &keeper{pluginInitializer: pluginInitializer{mostPending: 1, mostPlacements: 1, room: func() error { return nil }}}
 	for _, p := range plugins {
 		if p.register != nil {
 			// It fails where the generic server's initializer is missing.
@@ -68,7 +69,7 @@ func TestPluginInitializer_SetsEveryFieldOfOurPlugins(t *testing.T) {
 		rest.Getter
 		rest.Lister
 	}{}
-	k.SetRegistries(apiserver.Registries{SetUsage: stored, ManagedClusters: stored, ClusterProfiles: stored, AccessRequests: stored})
+	k.SetRegistries(apiserver.Registries{SetUsage: stored, ManagedClusters: stored, Placements: stored, ClusterProfiles: stored, AccessRequests: stored})
 	seen := 0
 	for _, plugin := range k.plugins {
 		v := reflect.ValueOf(plugin).Elem()

@@ -22,6 +22,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/defaultclusterset"
+	"github.com/clusterhub/clusterhub/pkg/admission/cluster/namespaceplacements"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/pendingclusters"
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
@@ -60,6 +61,8 @@ type Options struct {
 	ServiceNamespace, ServiceName string
 	// MaxPendingClusters is how many clusters may wait to be accepted.
 	MaxPendingClusters int
+	// MaxPlacements is how many placements a namespace may have.
+	MaxPlacements int
 }
 
 // NewOptions returns the defaults.
@@ -78,6 +81,7 @@ func NewOptions() *Options {
 		AgentLabelChanges: agentlimit.Limit{PerSecond: 0.1, Burst: 10},
 
 		MaxPendingClusters: pendingclusters.DefaultMost,
+		MaxPlacements:      namespaceplacements.DefaultMost,
 	}
 	// Without servers in the flags, etcd runs inside this process.
 	o.Recommended.Etcd.StorageConfig.Transport.ServerList = nil
@@ -101,6 +105,8 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	o.addServiceFlags(fss.FlagSet("service"))
 	fss.FlagSet("registration").IntVar(&o.MaxPendingClusters, "max-pending-clusters", o.MaxPendingClusters,
 		"How many ManagedClusters may wait to be accepted. Above it, only users who may accept a cluster can create it. 0 means no bound.")
+	fss.FlagSet("placements").IntVar(&o.MaxPlacements, "max-placements-per-namespace", o.MaxPlacements,
+		"How many Placements a namespace may have. 0 means no bound.")
 	o.addAgentFlags(fss.FlagSet("agents"))
 	return fss
 }
@@ -152,6 +158,9 @@ func (o *Options) Validate() error {
 	}
 	if o.MaxPendingClusters < 0 {
 		errs = append(errs, fmt.Errorf("--max-pending-clusters must be 0 or above, not %d", o.MaxPendingClusters))
+	}
+	if o.MaxPlacements < 0 {
+		errs = append(errs, fmt.Errorf("--max-placements-per-namespace must be 0 or above, not %d", o.MaxPlacements))
 	}
 	if o.AgentWrites.PerSecond < 0 || o.AgentWrites.Burst < 1 {
 		errs = append(errs, errors.New("--agent-writes-per-second must be 0 or more, and --agent-writes-burst 1 or more"))

@@ -1,0 +1,63 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+)
+
+// TestBounds_ATenantMakesSoManyPlacementsAndNoMore floods a namespace with placements, from many connections at once.
+func TestBounds_ATenantMakesSoManyPlacementsAndNoMore(t *testing.T) {
+	t.Parallel()
+	const most = 5
+	h := harness.OwnHub(t, func(c *localhub.Config) {
+		c.HubAPIServerArgs = []string{fmt.Sprintf("--max-placements-per-namespace=%d", most)}
+		c.WithoutHubControllerManager, c.WithoutKubeControllerManager = true, true
+	})
+	client := harness.Ours(t, h.AdminConfig())
+	placements := client.ClusterV1beta1().Placements("default")
+	var made atomic.Int32
+	var group sync.WaitGroup
+	for i := range 40 {
+		group.Go(func() {
+			p := &v1beta1.Placement{ObjectMeta: harness.Named(fmt.Sprintf("flood-%d", i))}
+			if i%2 == 0 {
+				p.Name, p.GenerateName = "", "flood-"
+			}
+			_, err := placements.Create(t.Context(), p, metav1.CreateOptions{})
+			switch {
+			case err == nil:
+				made.Add(1)
+			case !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "the namespace has 5 placements"):
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	group.Wait()
+	list := harness.Must(placements.List(t.Context(), metav1.ListOptions{}))(t)
+	if int(made.Load()) != most || len(list.Items) != most {
+		t.Fatalf("%d were made, and %d are there", made.Load(), len(list.Items))
+	}
+	body := []byte(`{"apiVersion":"cluster.open-cluster-management.io/v1beta1","kind":"Placement","metadata":{"name":"applied"}}`)
+	_, err := placements.Patch(t.Context(), "applied", types.ApplyYAMLPatchType, body, metav1.PatchOptions{FieldManager: "test"})
+	harness.WantForbidden(t, err, "--max-placements-per-namespace")
+	_, err = placements.Create(t.Context(), &v1beta1.Placement{ObjectMeta: harness.Named("dry")}, metav1.CreateOptions{DryRun: harness.DryRun(true)})
+	harness.WantForbidden(t, err, "--max-placements-per-namespace")
+	// What is there is changed, and other namespaces have their own.
+	list.Items[0].Labels = map[string]string{"a": "b"}
+	harness.Must(placements.Update(t.Context(), &list.Items[0], metav1.UpdateOptions{}))(t)
+	harness.Must(client.ClusterV1beta1().Placements("clusterhub-system").Create(t.Context(), &v1beta1.Placement{ObjectMeta: harness.Named("other")}, metav1.CreateOptions{}))(t)
+}
