@@ -21,8 +21,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apiserver/moves"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registry/backend"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/addonplacementscore"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclustersetbinding"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/placement"
+	"github.com/clusterhub/clusterhub/pkg/registry/cluster/placementdecision"
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/accessrequest"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/cluster"
@@ -31,6 +35,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/filtered"
 	visiblecluster "github.com/clusterhub/clusterhub/pkg/registry/view/managedcluster"
 	visibleset "github.com/clusterhub/clusterhub/pkg/registry/view/managedclusterset"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/placementexplanation"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
 
@@ -146,6 +151,10 @@ func (c CompletedConfig) stores() (s stores, err error) {
 	s.visibleClusters = visiblecluster.New(config, Codecs.LegacyCodec(clusterviewv1.SchemeGroupVersion), visiblecluster.Stored{
 		Clusters: s.of(managedcluster.Kind), Sets: s.of(managedclusterset.Kind), Cached: s.of(managedcluster.Kind),
 	})
+	s.explanations = placementexplanation.New(placementexplanation.Stored{
+		Placements: s.of(placement.Kind), Bindings: s.of(managedclustersetbinding.Kind), Sets: s.of(managedclusterset.Kind),
+		Decisions: s.of(placementdecision.Kind), Scores: s.of(addonplacementscore.Kind),
+	}, &s.visibleClusters.Visible)
 	s.visibleSets = visibleset.New(config, Codecs.LegacyCodec(clusterviewv1alpha1.SchemeGroupVersion))
 	s.members, err = clustersetmember.New(config, Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion))
 	return s, err

@@ -34,6 +34,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/filtered"
 	visiblecluster "github.com/clusterhub/clusterhub/pkg/registry/view/managedcluster"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/placementexplanation"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
 
@@ -68,6 +69,8 @@ type stores struct {
 	// rules decide who sees what of the derived resources.
 	rules        *visibility.Rules
 	accessTokens *accessrequest.TokenREST
+	// explanations say why placements choose what they choose.
+	explanations *placementexplanation.REST
 	moves        *moves.Reporter
 }
 
@@ -96,6 +99,9 @@ func (s stores) groups() []*genericapiserver.APIGroupInfo {
 	}
 	for _, version := range accessrequest.Kind.GroupVersions() {
 		add(version, map[string]rest.Storage{"accessrequests/token": s.accessTokens})
+	}
+	for _, version := range placement.Kind.GroupVersions() {
+		add(version, map[string]rest.Storage{"placements/explain": s.explanations})
 	}
 	add(v1alpha1.SchemeGroupVersion, map[string]rest.Storage{"clustersetmembers": s.members})
 	add(clusterviewv1.SchemeGroupVersion, map[string]rest.Storage{"managedclusters": s.visibleClusters})

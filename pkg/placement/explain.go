@@ -6,7 +6,10 @@ package placement
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+
+	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
 // Explanation says of one cluster why a placement chooses it, or does not.
@@ -20,6 +23,10 @@ type Explanation struct {
 	FilteredBy string
 	// Message says it in words.
 	Message string
+	// Passed says that the cluster has passed the predicates and the taints.
+	Passed bool
+	// Mismatches are the predicates that the cluster does not match, if it matches none.
+	Mismatches []Mismatch
 	// Scores are those of each prioritizer, and Total is the sum of weight times score. Clusters that fell out by a predicate or a
 	// taint have none.
 	Scores []PrioritizerScore
@@ -29,16 +36,46 @@ type Explanation struct {
 	GroupName, Decision string
 }
 
+// Mismatch is a predicate, by its index, and the selector of it that a cluster does not match.
+type Mismatch struct {
+	Predicate int
+	Selector  string
+}
+
 // PrioritizerScore is what one prioritizer says of a cluster.
 type PrioritizerScore struct {
 	Name          string
 	Weight, Score int64
+	// Compared are the other clusters that the score depends on.
+	Compared Compared
+}
+
+// Compared are the clusters that one is compared with.
+type Compared uint8
+
+// A score can depend on no other cluster, on those of the placement, or on all of the hub.
+const (
+	WithNone Compared = iota
+	WithPlacement
+	WithHub
+)
+
+func (p *prioritizer) compares() Compared {
+	switch {
+	case p.resource != "" || p.name == clusterv1beta1.PrioritizerSteady:
+		return WithNone
+	case p.name == clusterv1beta1.PrioritizerBalance:
+		return WithHub
+	}
+	return WithPlacement
 }
 
 // Explained is a placement with all of its clusters.
 type Explained struct {
 	// Clusters are all in the sets of the placement, ordered by name.
 	Clusters []Explanation
+	// Sets are those that the placement chooses from, ordered by name.
+	Sets []string
 	// Problem is why nothing new is chosen, if that is so.
 	Problem string
 }
@@ -46,7 +83,7 @@ type Explained struct {
 // Explain says what Schedule comes to at this state, and why. It is the same computation.
 func (p *Program) Explain(ctx context.Context, state State) *Explained {
 	r := p.run(ctx, &state, true)
-	result := &Explained{Clusters: make([]Explanation, len(r.clusters))}
+	result := &Explained{Clusters: make([]Explanation, len(r.clusters)), Sets: r.sets}
 	if r.failure != nil {
 		result.Problem = r.failure.Error()
 	} else if r.problem != nil {
@@ -87,9 +124,10 @@ func (r *run) explainScores(result *Explained, at map[string]int) {
 	}
 	for i, c := range r.passed {
 		e := &result.Clusters[at[c.Name()]]
-		e.Total = r.totals[i]
+		e.Passed, e.Total = true, r.totals[i]
 		for j := range r.columns {
-			e.Scores = append(e.Scores, PrioritizerScore{r.columns[j].name, r.columns[j].weight, r.columns[j].scores[i]})
+			column := &r.columns[j]
+			e.Scores = append(e.Scores, PrioritizerScore{column.name, column.weight, column.scores[i], column.compares()})
 		}
 	}
 }
@@ -109,6 +147,7 @@ func (r *run) explainCluster(e *Explanation, index int) {
 	case v.by == byPredicate:
 		var parts []string
 		for i := range r.program.predicates {
+			e.Mismatches = append(e.Mismatches, Mismatch{i, v.part(i).String()})
 			parts = append(parts, fmt.Sprintf("the %s of predicate %d", v.part(i), i))
 		}
 		e.FilteredBy, e.Message = pluginPredicate, "The cluster does not match "+strings.Join(parts, ", nor ")
@@ -123,4 +162,19 @@ func (r *run) explainCluster(e *Explanation, index int) {
 	default:
 		e.FilteredBy, e.Message = pluginSpread, "The cluster would break a constraint of the spreadPolicy with DoNotSchedule"
 	}
+}
+
+// NeedsScores says whether an explanation depends on any AddOnPlacementScore.
+func (p *Program) NeedsScores() bool {
+	return len(p.reads) > 0 || slices.ContainsFunc(p.prioritizers, func(one prioritizer) bool { return one.weight != 0 && one.resource != "" })
+}
+
+// NeedsLoad says whether an explanation depends on the decisions of other placements.
+func (p *Program) NeedsLoad() bool {
+	return slices.ContainsFunc(p.prioritizers, func(one prioritizer) bool { return one.weight != 0 && one.compares() == WithHub })
+}
+
+// ChoosesFrom says whether a placement takes clusters of a set that is bound to its namespace.
+func (p *Program) ChoosesFrom(set string) bool {
+	return len(p.clusterSets) == 0 || slices.Contains(p.clusterSets, set)
 }

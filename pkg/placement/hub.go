@@ -259,7 +259,7 @@ func (h *Hub) touchScore(ctx context.Context, score types.NamespacedName, now ti
 func (h *Hub) touchSet(set string, concerns func(types.NamespacedName, *scheduled) bool) {
 	for namespace := range h.namespaces[set] {
 		for key, s := range h.byNamespace[namespace] {
-			if sets := s.program.clusterSets; len(sets) > 0 && !slices.Contains(sets, set) {
+			if !s.program.ChoosesFrom(set) {
 				continue
 			}
 			if !h.dirty[key] && (concerns == nil || guarded(func() bool { return concerns(key, s) })) {

@@ -148,7 +148,7 @@ func (r *run) eligible() {
 			continue
 		}
 		r.bound = append(r.bound, set)
-		if len(r.program.clusterSets) > 0 && !slices.Contains(r.program.clusterSets, set) {
+		if !r.program.ChoosesFrom(set) {
 			continue
 		}
 		if err != nil {

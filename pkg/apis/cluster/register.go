@@ -38,6 +38,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&PlacementList{},
 		&PlacementDecision{},
 		&PlacementDecisionList{},
+		&PlacementExplanation{},
+		&PlacementExplainOptions{},
 		&AddOnPlacementScore{},
 		&AddOnPlacementScoreList{},
 		&ClusterClaim{},

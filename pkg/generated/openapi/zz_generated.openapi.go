@@ -62,6 +62,9 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta1.DecisionGroup{}.OpenAPIModelName():                      schema_pkg_apis_cluster_v1beta1_DecisionGroup(ref),
 		v1beta1.DecisionGroupStatus{}.OpenAPIModelName():                schema_pkg_apis_cluster_v1beta1_DecisionGroupStatus(ref),
 		v1beta1.DecisionStrategy{}.OpenAPIModelName():                   schema_pkg_apis_cluster_v1beta1_DecisionStrategy(ref),
+		v1beta1.ExplainedCluster{}.OpenAPIModelName():                   schema_pkg_apis_cluster_v1beta1_ExplainedCluster(ref),
+		v1beta1.ExplainedCount{}.OpenAPIModelName():                     schema_pkg_apis_cluster_v1beta1_ExplainedCount(ref),
+		v1beta1.ExplainedScore{}.OpenAPIModelName():                     schema_pkg_apis_cluster_v1beta1_ExplainedScore(ref),
 		v1beta1.GroupClusterSelector{}.OpenAPIModelName():               schema_pkg_apis_cluster_v1beta1_GroupClusterSelector(ref),
 		v1beta1.GroupStrategy{}.OpenAPIModelName():                      schema_pkg_apis_cluster_v1beta1_GroupStrategy(ref),
 		v1beta1.ManagedClusterLabel{}.OpenAPIModelName():                schema_pkg_apis_cluster_v1beta1_ManagedClusterLabel(ref),
@@ -79,9 +82,13 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta1.PlacementDecision{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1beta1_PlacementDecision(ref),
 		v1beta1.PlacementDecisionList{}.OpenAPIModelName():              schema_pkg_apis_cluster_v1beta1_PlacementDecisionList(ref),
 		v1beta1.PlacementDecisionStatus{}.OpenAPIModelName():            schema_pkg_apis_cluster_v1beta1_PlacementDecisionStatus(ref),
+		v1beta1.PlacementExplainOptions{}.OpenAPIModelName():            schema_pkg_apis_cluster_v1beta1_PlacementExplainOptions(ref),
+		v1beta1.PlacementExplanation{}.OpenAPIModelName():               schema_pkg_apis_cluster_v1beta1_PlacementExplanation(ref),
+		v1beta1.PlacementExplanationStatus{}.OpenAPIModelName():         schema_pkg_apis_cluster_v1beta1_PlacementExplanationStatus(ref),
 		v1beta1.PlacementList{}.OpenAPIModelName():                      schema_pkg_apis_cluster_v1beta1_PlacementList(ref),
 		v1beta1.PlacementSpec{}.OpenAPIModelName():                      schema_pkg_apis_cluster_v1beta1_PlacementSpec(ref),
 		v1beta1.PlacementStatus{}.OpenAPIModelName():                    schema_pkg_apis_cluster_v1beta1_PlacementStatus(ref),
+		v1beta1.PredicateMismatch{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1beta1_PredicateMismatch(ref),
 		v1beta1.PrioritizerConfig{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1beta1_PrioritizerConfig(ref),
 		v1beta1.PrioritizerPolicy{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1beta1_PrioritizerPolicy(ref),
 		v1beta1.ScoreCoordinate{}.OpenAPIModelName():                    schema_pkg_apis_cluster_v1beta1_ScoreCoordinate(ref),
@@ -1641,6 +1648,209 @@ func schema_pkg_apis_cluster_v1beta1_DecisionStrategy(ref common.ReferenceCallba
 	}
 }
 
+func schema_pkg_apis_cluster_v1beta1_ExplainedCluster(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ExplainedCluster says of one cluster why it is chosen, or not.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"clusterName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "clusterName is the name of the ManagedCluster.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"clusterSets": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "clusterSets are the sets of the placement that the cluster is in, ordered by name: those whose clusters the reader may see.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"chosen": {
+						SchemaProps: spec.SchemaProps{
+							Description: "chosen says whether the placement chooses the cluster.",
+							Default:     false,
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"filteredBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "filteredBy is what the cluster fell out by. ClusterSet: it is in no set of the placement. Deletion: it is being deleted. Predicate: it matches no predicate. TaintToleration: it has a taint that is not tolerated. Spread: it would break a spread constraint. NumberOfClusters: others come before it. Empty for a cluster that is chosen, and where problem says why nothing new is chosen.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says it in words.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"mismatches": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "mismatches are the predicates that the cluster does not match, if it matches none.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.PredicateMismatch{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"scores": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "scores are those of each prioritizer, for a cluster that has passed the predicates and the taints.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.ExplainedScore{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"totalScore": {
+						SchemaProps: spec.SchemaProps{
+							Description: "totalScore is the sum of weight times score. It is left out where one of the scores is.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"rank": {
+						SchemaProps: spec.SchemaProps{
+							Description: "rank is the place of the cluster among those that have passed and that the reader sees, from 1 on: by totalScore, and by name where it is equal. It is left out where totalScore is.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"decisionGroupIndex": {
+						SchemaProps: spec.SchemaProps{
+							Description: "decisionGroupIndex is the index of the decision group of a chosen cluster, from 0 on.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"decisionGroupName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "decisionGroupName is the name of that group, empty for one without a name.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"decisionName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "decisionName is the name of the PlacementDecision of a chosen cluster.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"clusterName", "chosen", "message"},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.ExplainedScore{}.OpenAPIModelName(), v1beta1.PredicateMismatch{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_ExplainedCount(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ExplainedCount is a number of clusters.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"filteredBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "filteredBy is what they fell out by, as in clusters; empty for those that are chosen.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"clusters": {
+						SchemaProps: spec.SchemaProps{
+							Description: "clusters is how many.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"clusters"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_ExplainedScore(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ExplainedScore is what one prioritizer says of a cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is that of the built-in prioritizer, or AddOn/<resourceName>/<scoreName>.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"weight": {
+						SchemaProps: spec.SchemaProps{
+							Description: "weight is that of the prioritizer, -10 to 10.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"score": {
+						SchemaProps: spec.SchemaProps{
+							Description: "score is from -100 to 100. Balance compares a cluster with all of the hub, and the ResourceAllocatable ones compare it with those of the placement: they are left out unless the rights of the reader cover the sets of all these.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"name", "weight"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_cluster_v1beta1_GroupClusterSelector(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -2322,6 +2532,169 @@ func schema_pkg_apis_cluster_v1beta1_PlacementDecisionStatus(ref common.Referenc
 	}
 }
 
+func schema_pkg_apis_cluster_v1beta1_PlacementExplainOptions(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlacementExplainOptions are the query parameters of an explanation.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"cluster": {
+						SchemaProps: spec.SchemaProps{
+							Description: "cluster is the name of the one ManagedCluster to explain. The default is all.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"limit": {
+						SchemaProps: spec.SchemaProps{
+							Description: "limit is how many clusters are told of at most, 1 to 10000. The default is 500.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"continue": {
+						SchemaProps: spec.SchemaProps{
+							Description: "continue is status.continue of the page before.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_PlacementExplanation(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlacementExplanation says why a Placement chooses the clusters that it chooses, and why not the others. The hub computes it when it is read, as the subresource explain of a placement, and stores it nowhere. It tells only of clusters that the reader may see, as managedclusters of clusterview.open-cluster-management.io shows them.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the name and the namespace of the Placement, and the UID and the generation of it that is explained.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the explanation.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.PlacementExplanationStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.PlacementExplanationStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_PlacementExplanationStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlacementExplanationStatus is what the placement comes to at the state of the hub that is.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"problem": {
+						SchemaProps: spec.SchemaProps{
+							Description: "problem is why nothing new is chosen, if that is so: then the clusters of the last decisions are kept.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"partial": {
+						SchemaProps: spec.SchemaProps{
+							Description: "partial says that the rights of the reader do not cover all sets that the placement chooses from: there may be more clusters than are told of.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"counts": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "counts say how many clusters are chosen, and how many fell out by what. They count what the reader may see, on all pages.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.ExplainedCount{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"clusters": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "clusters are those of the sets of the placement, ordered by name, or the one that was asked for. At most as many as the limit of the request.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.ExplainedCluster{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"continue": {
+						SchemaProps: spec.SchemaProps{
+							Description: "continue is what to ask for next, if there are more clusters: the same request with the parameter continue.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.ExplainedCluster{}.OpenAPIModelName(), v1beta1.ExplainedCount{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_cluster_v1beta1_PlacementList(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -2561,6 +2934,36 @@ func schema_pkg_apis_cluster_v1beta1_PlacementStatus(ref common.ReferenceCallbac
 		},
 		Dependencies: []string{
 			v1beta1.DecisionGroupStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_cluster_v1beta1_PredicateMismatch(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PredicateMismatch is a predicate that a cluster does not match.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"predicate": {
+						SchemaProps: spec.SchemaProps{
+							Description: "predicate is its index in spec.predicates.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"selector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "selector is the first part of it that does not match: labelSelector, claimSelector or celSelector.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"predicate", "selector"},
+			},
+		},
 	}
 }
 

@@ -42,6 +42,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&PlacementList{},
 		&PlacementDecision{},
 		&PlacementDecisionList{},
+		&PlacementExplanation{},
+		&PlacementExplainOptions{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

@@ -9,6 +9,7 @@
 package v1beta1
 
 import (
+	url "net/url"
 	unsafe "unsafe"
 
 	cluster "github.com/clusterhub/clusterhub/pkg/apis/cluster"
@@ -111,6 +112,36 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*cluster.DecisionStrategy)(nil), (*DecisionStrategy)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_cluster_DecisionStrategy_To_v1beta1_DecisionStrategy(a.(*cluster.DecisionStrategy), b.(*DecisionStrategy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ExplainedCluster)(nil), (*cluster.ExplainedCluster)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_ExplainedCluster_To_cluster_ExplainedCluster(a.(*ExplainedCluster), b.(*cluster.ExplainedCluster), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.ExplainedCluster)(nil), (*ExplainedCluster)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_ExplainedCluster_To_v1beta1_ExplainedCluster(a.(*cluster.ExplainedCluster), b.(*ExplainedCluster), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ExplainedCount)(nil), (*cluster.ExplainedCount)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_ExplainedCount_To_cluster_ExplainedCount(a.(*ExplainedCount), b.(*cluster.ExplainedCount), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.ExplainedCount)(nil), (*ExplainedCount)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_ExplainedCount_To_v1beta1_ExplainedCount(a.(*cluster.ExplainedCount), b.(*ExplainedCount), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ExplainedScore)(nil), (*cluster.ExplainedScore)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_ExplainedScore_To_cluster_ExplainedScore(a.(*ExplainedScore), b.(*cluster.ExplainedScore), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.ExplainedScore)(nil), (*ExplainedScore)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_ExplainedScore_To_v1beta1_ExplainedScore(a.(*cluster.ExplainedScore), b.(*ExplainedScore), scope)
 	}); err != nil {
 		return err
 	}
@@ -269,6 +300,36 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*PlacementExplainOptions)(nil), (*cluster.PlacementExplainOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_PlacementExplainOptions_To_cluster_PlacementExplainOptions(a.(*PlacementExplainOptions), b.(*cluster.PlacementExplainOptions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.PlacementExplainOptions)(nil), (*PlacementExplainOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_PlacementExplainOptions_To_v1beta1_PlacementExplainOptions(a.(*cluster.PlacementExplainOptions), b.(*PlacementExplainOptions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PlacementExplanation)(nil), (*cluster.PlacementExplanation)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_PlacementExplanation_To_cluster_PlacementExplanation(a.(*PlacementExplanation), b.(*cluster.PlacementExplanation), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.PlacementExplanation)(nil), (*PlacementExplanation)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_PlacementExplanation_To_v1beta1_PlacementExplanation(a.(*cluster.PlacementExplanation), b.(*PlacementExplanation), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PlacementExplanationStatus)(nil), (*cluster.PlacementExplanationStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_PlacementExplanationStatus_To_cluster_PlacementExplanationStatus(a.(*PlacementExplanationStatus), b.(*cluster.PlacementExplanationStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.PlacementExplanationStatus)(nil), (*PlacementExplanationStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_PlacementExplanationStatus_To_v1beta1_PlacementExplanationStatus(a.(*cluster.PlacementExplanationStatus), b.(*PlacementExplanationStatus), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*PlacementList)(nil), (*cluster.PlacementList)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1beta1_PlacementList_To_cluster_PlacementList(a.(*PlacementList), b.(*cluster.PlacementList), scope)
 	}); err != nil {
@@ -296,6 +357,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*cluster.PlacementStatus)(nil), (*PlacementStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_cluster_PlacementStatus_To_v1beta1_PlacementStatus(a.(*cluster.PlacementStatus), b.(*PlacementStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PredicateMismatch)(nil), (*cluster.PredicateMismatch)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_PredicateMismatch_To_cluster_PredicateMismatch(a.(*PredicateMismatch), b.(*cluster.PredicateMismatch), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*cluster.PredicateMismatch)(nil), (*PredicateMismatch)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_cluster_PredicateMismatch_To_v1beta1_PredicateMismatch(a.(*cluster.PredicateMismatch), b.(*PredicateMismatch), scope)
 	}); err != nil {
 		return err
 	}
@@ -356,6 +427,11 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*cluster.Toleration)(nil), (*Toleration)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_cluster_Toleration_To_v1beta1_Toleration(a.(*cluster.Toleration), b.(*Toleration), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*url.Values)(nil), (*PlacementExplainOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_url_Values_To_v1beta1_PlacementExplainOptions(a.(*url.Values), b.(*PlacementExplainOptions), scope)
 	}); err != nil {
 		return err
 	}
@@ -555,6 +631,66 @@ func autoConvert_cluster_DecisionStrategy_To_v1beta1_DecisionStrategy(in *cluste
 // Convert_cluster_DecisionStrategy_To_v1beta1_DecisionStrategy is an autogenerated conversion function.
 func Convert_cluster_DecisionStrategy_To_v1beta1_DecisionStrategy(in *cluster.DecisionStrategy, out *DecisionStrategy, s conversion.Scope) error {
 	return autoConvert_cluster_DecisionStrategy_To_v1beta1_DecisionStrategy(in, out, s)
+}
+
+func autoConvert_v1beta1_ExplainedCluster_To_cluster_ExplainedCluster(in *ExplainedCluster, out *cluster.ExplainedCluster, s conversion.Scope) error {
+	*out = *(*cluster.ExplainedCluster)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_ExplainedCluster_To_cluster_ExplainedCluster is an autogenerated conversion function.
+func Convert_v1beta1_ExplainedCluster_To_cluster_ExplainedCluster(in *ExplainedCluster, out *cluster.ExplainedCluster, s conversion.Scope) error {
+	return autoConvert_v1beta1_ExplainedCluster_To_cluster_ExplainedCluster(in, out, s)
+}
+
+func autoConvert_cluster_ExplainedCluster_To_v1beta1_ExplainedCluster(in *cluster.ExplainedCluster, out *ExplainedCluster, s conversion.Scope) error {
+	*out = *(*ExplainedCluster)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_ExplainedCluster_To_v1beta1_ExplainedCluster is an autogenerated conversion function.
+func Convert_cluster_ExplainedCluster_To_v1beta1_ExplainedCluster(in *cluster.ExplainedCluster, out *ExplainedCluster, s conversion.Scope) error {
+	return autoConvert_cluster_ExplainedCluster_To_v1beta1_ExplainedCluster(in, out, s)
+}
+
+func autoConvert_v1beta1_ExplainedCount_To_cluster_ExplainedCount(in *ExplainedCount, out *cluster.ExplainedCount, s conversion.Scope) error {
+	*out = *(*cluster.ExplainedCount)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_ExplainedCount_To_cluster_ExplainedCount is an autogenerated conversion function.
+func Convert_v1beta1_ExplainedCount_To_cluster_ExplainedCount(in *ExplainedCount, out *cluster.ExplainedCount, s conversion.Scope) error {
+	return autoConvert_v1beta1_ExplainedCount_To_cluster_ExplainedCount(in, out, s)
+}
+
+func autoConvert_cluster_ExplainedCount_To_v1beta1_ExplainedCount(in *cluster.ExplainedCount, out *ExplainedCount, s conversion.Scope) error {
+	*out = *(*ExplainedCount)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_ExplainedCount_To_v1beta1_ExplainedCount is an autogenerated conversion function.
+func Convert_cluster_ExplainedCount_To_v1beta1_ExplainedCount(in *cluster.ExplainedCount, out *ExplainedCount, s conversion.Scope) error {
+	return autoConvert_cluster_ExplainedCount_To_v1beta1_ExplainedCount(in, out, s)
+}
+
+func autoConvert_v1beta1_ExplainedScore_To_cluster_ExplainedScore(in *ExplainedScore, out *cluster.ExplainedScore, s conversion.Scope) error {
+	*out = *(*cluster.ExplainedScore)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_ExplainedScore_To_cluster_ExplainedScore is an autogenerated conversion function.
+func Convert_v1beta1_ExplainedScore_To_cluster_ExplainedScore(in *ExplainedScore, out *cluster.ExplainedScore, s conversion.Scope) error {
+	return autoConvert_v1beta1_ExplainedScore_To_cluster_ExplainedScore(in, out, s)
+}
+
+func autoConvert_cluster_ExplainedScore_To_v1beta1_ExplainedScore(in *cluster.ExplainedScore, out *ExplainedScore, s conversion.Scope) error {
+	*out = *(*ExplainedScore)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_ExplainedScore_To_v1beta1_ExplainedScore is an autogenerated conversion function.
+func Convert_cluster_ExplainedScore_To_v1beta1_ExplainedScore(in *cluster.ExplainedScore, out *ExplainedScore, s conversion.Scope) error {
+	return autoConvert_cluster_ExplainedScore_To_v1beta1_ExplainedScore(in, out, s)
 }
 
 func autoConvert_v1beta1_GroupClusterSelector_To_cluster_GroupClusterSelector(in *GroupClusterSelector, out *cluster.GroupClusterSelector, s conversion.Scope) error {
@@ -980,6 +1116,108 @@ func autoConvert_cluster_PlacementDecisionStatus_To_v1beta1_PlacementDecisionSta
 	return nil
 }
 
+func autoConvert_v1beta1_PlacementExplainOptions_To_cluster_PlacementExplainOptions(in *PlacementExplainOptions, out *cluster.PlacementExplainOptions, s conversion.Scope) error {
+	out.Cluster = in.Cluster
+	out.Limit = in.Limit
+	out.Continue = in.Continue
+	return nil
+}
+
+// Convert_v1beta1_PlacementExplainOptions_To_cluster_PlacementExplainOptions is an autogenerated conversion function.
+func Convert_v1beta1_PlacementExplainOptions_To_cluster_PlacementExplainOptions(in *PlacementExplainOptions, out *cluster.PlacementExplainOptions, s conversion.Scope) error {
+	return autoConvert_v1beta1_PlacementExplainOptions_To_cluster_PlacementExplainOptions(in, out, s)
+}
+
+func autoConvert_cluster_PlacementExplainOptions_To_v1beta1_PlacementExplainOptions(in *cluster.PlacementExplainOptions, out *PlacementExplainOptions, s conversion.Scope) error {
+	out.Cluster = in.Cluster
+	out.Limit = in.Limit
+	out.Continue = in.Continue
+	return nil
+}
+
+// Convert_cluster_PlacementExplainOptions_To_v1beta1_PlacementExplainOptions is an autogenerated conversion function.
+func Convert_cluster_PlacementExplainOptions_To_v1beta1_PlacementExplainOptions(in *cluster.PlacementExplainOptions, out *PlacementExplainOptions, s conversion.Scope) error {
+	return autoConvert_cluster_PlacementExplainOptions_To_v1beta1_PlacementExplainOptions(in, out, s)
+}
+
+func autoConvert_url_Values_To_v1beta1_PlacementExplainOptions(in *url.Values, out *PlacementExplainOptions, s conversion.Scope) error {
+	// WARNING: Field TypeMeta does not have json tag, skipping.
+
+	if values, ok := map[string][]string(*in)["cluster"]; ok && len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_string(&values, &out.Cluster, s); err != nil {
+			return err
+		}
+	} else {
+		out.Cluster = ""
+	}
+	if values, ok := map[string][]string(*in)["limit"]; ok && len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_int64(&values, &out.Limit, s); err != nil {
+			return err
+		}
+	} else {
+		out.Limit = 0
+	}
+	if values, ok := map[string][]string(*in)["continue"]; ok && len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_string(&values, &out.Continue, s); err != nil {
+			return err
+		}
+	} else {
+		out.Continue = ""
+	}
+	return nil
+}
+
+// Convert_url_Values_To_v1beta1_PlacementExplainOptions is an autogenerated conversion function.
+func Convert_url_Values_To_v1beta1_PlacementExplainOptions(in *url.Values, out *PlacementExplainOptions, s conversion.Scope) error {
+	return autoConvert_url_Values_To_v1beta1_PlacementExplainOptions(in, out, s)
+}
+
+func autoConvert_v1beta1_PlacementExplanation_To_cluster_PlacementExplanation(in *PlacementExplanation, out *cluster.PlacementExplanation, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1beta1_PlacementExplanationStatus_To_cluster_PlacementExplanationStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1beta1_PlacementExplanation_To_cluster_PlacementExplanation is an autogenerated conversion function.
+func Convert_v1beta1_PlacementExplanation_To_cluster_PlacementExplanation(in *PlacementExplanation, out *cluster.PlacementExplanation, s conversion.Scope) error {
+	return autoConvert_v1beta1_PlacementExplanation_To_cluster_PlacementExplanation(in, out, s)
+}
+
+func autoConvert_cluster_PlacementExplanation_To_v1beta1_PlacementExplanation(in *cluster.PlacementExplanation, out *PlacementExplanation, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_cluster_PlacementExplanationStatus_To_v1beta1_PlacementExplanationStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_cluster_PlacementExplanation_To_v1beta1_PlacementExplanation is an autogenerated conversion function.
+func Convert_cluster_PlacementExplanation_To_v1beta1_PlacementExplanation(in *cluster.PlacementExplanation, out *PlacementExplanation, s conversion.Scope) error {
+	return autoConvert_cluster_PlacementExplanation_To_v1beta1_PlacementExplanation(in, out, s)
+}
+
+func autoConvert_v1beta1_PlacementExplanationStatus_To_cluster_PlacementExplanationStatus(in *PlacementExplanationStatus, out *cluster.PlacementExplanationStatus, s conversion.Scope) error {
+	*out = *(*cluster.PlacementExplanationStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_PlacementExplanationStatus_To_cluster_PlacementExplanationStatus is an autogenerated conversion function.
+func Convert_v1beta1_PlacementExplanationStatus_To_cluster_PlacementExplanationStatus(in *PlacementExplanationStatus, out *cluster.PlacementExplanationStatus, s conversion.Scope) error {
+	return autoConvert_v1beta1_PlacementExplanationStatus_To_cluster_PlacementExplanationStatus(in, out, s)
+}
+
+func autoConvert_cluster_PlacementExplanationStatus_To_v1beta1_PlacementExplanationStatus(in *cluster.PlacementExplanationStatus, out *PlacementExplanationStatus, s conversion.Scope) error {
+	*out = *(*PlacementExplanationStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_PlacementExplanationStatus_To_v1beta1_PlacementExplanationStatus is an autogenerated conversion function.
+func Convert_cluster_PlacementExplanationStatus_To_v1beta1_PlacementExplanationStatus(in *cluster.PlacementExplanationStatus, out *PlacementExplanationStatus, s conversion.Scope) error {
+	return autoConvert_cluster_PlacementExplanationStatus_To_v1beta1_PlacementExplanationStatus(in, out, s)
+}
+
 func autoConvert_v1beta1_PlacementList_To_cluster_PlacementList(in *PlacementList, out *cluster.PlacementList, s conversion.Scope) error {
 	out.ListMeta = in.ListMeta
 	out.Items = *(*[]cluster.Placement)(unsafe.Pointer(&in.Items))
@@ -1040,6 +1278,26 @@ func autoConvert_cluster_PlacementStatus_To_v1beta1_PlacementStatus(in *cluster.
 // Convert_cluster_PlacementStatus_To_v1beta1_PlacementStatus is an autogenerated conversion function.
 func Convert_cluster_PlacementStatus_To_v1beta1_PlacementStatus(in *cluster.PlacementStatus, out *PlacementStatus, s conversion.Scope) error {
 	return autoConvert_cluster_PlacementStatus_To_v1beta1_PlacementStatus(in, out, s)
+}
+
+func autoConvert_v1beta1_PredicateMismatch_To_cluster_PredicateMismatch(in *PredicateMismatch, out *cluster.PredicateMismatch, s conversion.Scope) error {
+	*out = *(*cluster.PredicateMismatch)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_PredicateMismatch_To_cluster_PredicateMismatch is an autogenerated conversion function.
+func Convert_v1beta1_PredicateMismatch_To_cluster_PredicateMismatch(in *PredicateMismatch, out *cluster.PredicateMismatch, s conversion.Scope) error {
+	return autoConvert_v1beta1_PredicateMismatch_To_cluster_PredicateMismatch(in, out, s)
+}
+
+func autoConvert_cluster_PredicateMismatch_To_v1beta1_PredicateMismatch(in *cluster.PredicateMismatch, out *PredicateMismatch, s conversion.Scope) error {
+	*out = *(*PredicateMismatch)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_cluster_PredicateMismatch_To_v1beta1_PredicateMismatch is an autogenerated conversion function.
+func Convert_cluster_PredicateMismatch_To_v1beta1_PredicateMismatch(in *cluster.PredicateMismatch, out *PredicateMismatch, s conversion.Scope) error {
+	return autoConvert_cluster_PredicateMismatch_To_v1beta1_PredicateMismatch(in, out, s)
 }
 
 func autoConvert_v1beta1_PrioritizerConfig_To_cluster_PrioritizerConfig(in *PrioritizerConfig, out *cluster.PrioritizerConfig, s conversion.Scope) error {

@@ -54,6 +54,21 @@ func (in DecisionStrategy) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ExplainedCluster) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.ExplainedCluster"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ExplainedCount) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.ExplainedCount"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ExplainedScore) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.ExplainedScore"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in GroupClusterSelector) OpenAPIModelName() string {
 	return "io.open-cluster-management.api.cluster.v1beta1.GroupClusterSelector"
 }
@@ -139,6 +154,21 @@ func (in PlacementDecisionStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PlacementExplainOptions) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.PlacementExplainOptions"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PlacementExplanation) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.PlacementExplanation"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PlacementExplanationStatus) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.PlacementExplanationStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in PlacementList) OpenAPIModelName() string {
 	return "io.open-cluster-management.api.cluster.v1beta1.PlacementList"
 }
@@ -151,6 +181,11 @@ func (in PlacementSpec) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in PlacementStatus) OpenAPIModelName() string {
 	return "io.open-cluster-management.api.cluster.v1beta1.PlacementStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PredicateMismatch) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.cluster.v1beta1.PredicateMismatch"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

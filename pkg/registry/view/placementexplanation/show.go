@@ -1,0 +1,177 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placementexplanation
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/placement"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
+)
+
+// seer is what the reader sees.
+type seer interface {
+	// Shows says whether the reader sees a cluster, ShowsSet whether those of a set, and ShowsAll whether those of all sets. The latter two do
+	// not depend on which clusters there are.
+	Shows(cluster string) bool
+	ShowsSet(set string) bool
+	ShowsAll() bool
+}
+
+var _ seer = &visibility.OfSets{}
+
+// noSet is what a cluster falls out by that is in no set of the placement.
+const noSet = "ClusterSet"
+
+// show is what the reader gets of an explanation.
+func show(p *v1beta1.Placement, all *placement.Explained, seen seer, asked *cluster.PlacementExplainOptions) *cluster.PlacementExplanation {
+	e := &cluster.PlacementExplanation{
+		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID, Generation: p.Generation},
+	}
+	v := &viewer{seer: seen, hub: seen.ShowsAll()}
+	v.sets = !slices.ContainsFunc(all.Sets, func(set string) bool { return !seen.ShowsSet(set) })
+	e.Status.Partial = !v.sets
+	e.Status.Problem = problem(p, all, v.sets)
+	shown := slices.DeleteFunc(all.Clusters, func(c placement.Explanation) bool {
+		// Whoever names a cluster has been asked about already.
+		return c.Cluster != asked.Cluster && !seen.Shows(c.Cluster)
+	})
+	ranks := v.ranks(shown)
+	if asked.Cluster != "" {
+		e.Status.Clusters = []cluster.ExplainedCluster{{
+			ClusterName: asked.Cluster, FilteredBy: noSet, Message: "The cluster is in none of the sets that the placement chooses from",
+		}}
+		for i := range shown {
+			if shown[i].Cluster == asked.Cluster {
+				e.Status.Clusters[0] = v.cluster(&shown[i], ranks)
+			}
+		}
+		return e
+	}
+	e.Status.Counts = counts(shown)
+	from, _ := slices.BinarySearchFunc(shown, asked.Continue, func(c placement.Explanation, after string) int {
+		// The one that the page before ended with is not told again.
+		if asked.Continue != "" && c.Cluster == after {
+			return -1
+		}
+		return strings.Compare(c.Cluster, after)
+	})
+	page := shown[from:]
+	if int64(len(page)) > asked.Limit {
+		page = page[:asked.Limit]
+		e.Status.Continue = page[len(page)-1].Cluster
+	}
+	for i := range page {
+		e.Status.Clusters = append(e.Status.Clusters, v.cluster(&page[i], ranks))
+	}
+	return e
+}
+
+// problem is told in full to whoever sees all clusters of the placement: it may count them.
+func problem(p *v1beta1.Placement, all *placement.Explained, full bool) string {
+	switch {
+	case p.Annotations[v1beta1.PlacementDisableAnnotation] == "true":
+		return fmt.Sprintf("The annotation %s keeps the hub from scheduling the placement: this is what it would choose", v1beta1.PlacementDisableAnnotation)
+	case p.DeletionTimestamp != nil:
+		return "The placement is being deleted: this is what it would choose"
+	case all.Problem != "" && !full:
+		return "Nothing new is chosen: the conditions of the placement say why"
+	}
+	return all.Problem
+}
+
+// viewer shows clusters to the reader.
+type viewer struct {
+	seer
+	// sets says that the reader sees all clusters of the placement, hub that they see those of all sets.
+	sets, hub bool
+}
+
+// knows says whether the reader sees all that a score compares. It does not depend on which clusters there are.
+func (v *viewer) knows(score *placement.PrioritizerScore) bool {
+	switch score.Compared {
+	case placement.WithNone:
+		return true
+	case placement.WithPlacement:
+		return v.sets
+	}
+	return v.hub
+}
+
+// ranks are the places of the clusters that have passed and whose total is shown.
+func (v *viewer) ranks(shown []placement.Explanation) map[string]int32 {
+	var ranked []*placement.Explanation
+	for i := range shown {
+		if shown[i].Passed && v.knowsTotal(&shown[i]) {
+			ranked = append(ranked, &shown[i])
+		}
+	}
+	slices.SortFunc(ranked, func(a, b *placement.Explanation) int {
+		return cmp.Or(cmp.Compare(b.Total, a.Total), strings.Compare(a.Cluster, b.Cluster))
+	})
+	ranks := make(map[string]int32, len(ranked))
+	for i := range ranked {
+		ranks[ranked[i].Cluster] = int32(i + 1)
+	}
+	return ranks
+}
+
+func (v *viewer) knowsTotal(of *placement.Explanation) bool {
+	return !slices.ContainsFunc(of.Scores, func(s placement.PrioritizerScore) bool { return !v.knows(&s) })
+}
+
+func (v *viewer) cluster(of *placement.Explanation, ranks map[string]int32) cluster.ExplainedCluster {
+	c := cluster.ExplainedCluster{ClusterName: of.Cluster, Chosen: of.Chosen, FilteredBy: of.FilteredBy, Message: of.Message}
+	for _, set := range of.Sets {
+		if v.ShowsSet(set) {
+			c.ClusterSets = append(c.ClusterSets, set)
+		}
+	}
+	for _, m := range of.Mismatches {
+		c.Mismatches = append(c.Mismatches, cluster.PredicateMismatch{Predicate: int32(m.Predicate), Selector: m.Selector})
+	}
+	for i := range of.Scores {
+		s := &of.Scores[i]
+		score := cluster.ExplainedScore{Name: s.Name, Weight: int32(s.Weight)}
+		if v.knows(s) {
+			score.Score = new(int32(s.Score))
+		}
+		c.Scores = append(c.Scores, score)
+	}
+	if rank, known := ranks[of.Cluster]; known {
+		c.TotalScore, c.Rank = new(of.Total), &rank
+	}
+	if of.Chosen {
+		c.DecisionGroupIndex, c.DecisionGroupName, c.DecisionName = new(int32(of.GroupIndex)), of.GroupName, of.Decision
+	}
+	return c
+}
+
+// counts says how many clusters are chosen, and how many fell out by what, the most first.
+func counts(shown []placement.Explanation) (result []cluster.ExplainedCount) {
+	at := map[string]int{}
+	for i := range shown {
+		by := shown[i].FilteredBy
+		if !shown[i].Chosen && by == "" {
+			continue // problem says why
+		}
+		if _, known := at[by]; !known {
+			at[by] = len(result)
+			result = append(result, cluster.ExplainedCount{FilteredBy: by})
+		}
+		result[at[by]].Clusters++
+	}
+	slices.SortFunc(result, func(a, b cluster.ExplainedCount) int {
+		return cmp.Or(cmp.Compare(min(len(a.FilteredBy), 1), min(len(b.FilteredBy), 1)), cmp.Compare(b.Clusters, a.Clusters),
+			strings.Compare(a.FilteredBy, b.FilteredBy))
+	})
+	return result
+}

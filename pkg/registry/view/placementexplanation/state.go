@@ -1,0 +1,207 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placementexplanation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/selector"
+	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/placement"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
+)
+
+// state reads what a placement is scheduled by. The clusters are those of its sets only, from the view, which knows the members.
+func (r *REST) state(ctx context.Context, who user.Info, program *placement.Program, p *v1beta1.Placement) (
+	state placement.State, seen *visibility.OfSets, err error,
+) {
+	state = placement.State{Now: r.now(), Placement: p}
+	exist, err := r.sets(ctx)
+	if err != nil {
+		return state, nil, err
+	}
+	if state.Bindings, err = r.bound(ctx, p.Namespace); err != nil {
+		return state, nil, err
+	}
+	var from []string
+	for _, name := range state.Bindings {
+		if _, exists := exist[name]; exists && program.ChoosesFrom(name) {
+			from = append(from, name)
+		}
+	}
+	if seen, err = r.visible.OfSets(ctx, who, from); err != nil {
+		return state, nil, err
+	}
+	if state.Clusters, err = newFleet(exist, from, seen); err != nil {
+		return state, nil, err
+	}
+	if program.NeedsScores() {
+		if state.Scores, err = r.scores(ctx); err != nil {
+			return state, nil, err
+		}
+	}
+	state.Decisions, state.Load, err = r.decisions(ctx, p, program.NeedsLoad())
+	return state, seen, err
+}
+
+// list lists what is in a namespace, or in all of them, as it is now.
+func list[T runtime.Object](ctx context.Context, of rest.Lister, namespace string, selects labels.Selector) (T, error) {
+	var typed T
+	object, err := of.List(request.WithNamespace(ctx, namespace), &internalversion.ListOptions{LabelSelector: selects})
+	if err != nil {
+		return typed, err
+	}
+	typed, ok := object.(T)
+	if !ok {
+		return typed, apierrors.NewInternalError(fmt.Errorf("the list is a %T", object))
+	}
+	return typed, nil
+}
+
+// sets are those that exist, with an error for each whose members nobody knows.
+func (r *REST) sets(ctx context.Context) (map[string]error, error) {
+	all, err := list[*cluster.ManagedClusterSetList](ctx, r.stored.Sets, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	exist := make(map[string]error, len(all.Items))
+	for i := range all.Items {
+		_, err := selector.For(&all.Items[i])
+		if err != nil {
+			err = fmt.Errorf("the members of the ManagedClusterSet %s are not known: %w", all.Items[i].Name, err)
+		}
+		exist[all.Items[i].Name] = err
+	}
+	return exist, nil
+}
+
+// bound are the sets that a namespace has bound, in order.
+func (r *REST) bound(ctx context.Context, namespace string) (names []string, err error) {
+	all, err := list[*cluster.ManagedClusterSetBindingList](ctx, r.stored.Bindings, namespace, nil)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all.Items {
+		if b := &all.Items[i]; b.DeletionTimestamp == nil && b.Spec.ClusterSet == b.Name {
+			names = append(names, b.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// decisions are those of the placement, and how many decisions of the others each cluster is in, if that is needed.
+func (r *REST) decisions(ctx context.Context, p *v1beta1.Placement, load bool) (own []*v1beta1.PlacementDecision, _ placement.Load, err error) {
+	namespace, selects := p.Namespace, labels.SelectorFromSet(labels.Set{cluster.PlacementLabel: p.Name})
+	if load {
+		namespace, selects = "", nil
+	}
+	all, err := list[*cluster.PlacementDecisionList](ctx, r.stored.Decisions, namespace, selects)
+	if err != nil {
+		return nil, nil, err
+	}
+	key := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+	clusters := map[types.NamespacedName][]string{}
+	for i := range all.Items {
+		d := &all.Items[i]
+		of := types.NamespacedName{Namespace: d.Namespace, Name: d.Labels[cluster.PlacementLabel]}
+		switch {
+		case of == key:
+			versioned := &v1beta1.PlacementDecision{}
+			if err := v1beta1.Convert_cluster_PlacementDecision_To_v1beta1_PlacementDecision(d, versioned, nil); err != nil {
+				return nil, nil, apierrors.NewInternalError(err)
+			}
+			own = append(own, versioned)
+		case of.Name != "":
+			for j := range d.Status.Decisions {
+				clusters[of] = append(clusters[of], d.Status.Decisions[j].ClusterName)
+			}
+		}
+	}
+	if !load {
+		return own, nil, nil
+	}
+	loads := placement.NewLoads()
+	for of, names := range clusters {
+		loads.Set(of, names)
+	}
+	return own, loads.Others(key), nil
+}
+
+// scores are those of all clusters.
+type scores map[types.NamespacedName]*v1alpha1.AddOnPlacementScore
+
+// Score implements placement.Scores.
+func (s scores) Score(cluster, name string) *v1alpha1.AddOnPlacementScore {
+	return s[types.NamespacedName{Namespace: cluster, Name: name}]
+}
+
+func (r *REST) scores(ctx context.Context) (placement.Scores, error) {
+	all, err := list[*cluster.AddOnPlacementScoreList](ctx, r.stored.Scores, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	found := make(scores, len(all.Items))
+	for i := range all.Items {
+		versioned := &v1alpha1.AddOnPlacementScore{}
+		if err := v1alpha1.Convert_cluster_AddOnPlacementScore_To_v1alpha1_AddOnPlacementScore(&all.Items[i], versioned, nil); err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		found[types.NamespacedName{Namespace: versioned.Namespace, Name: versioned.Name}] = versioned
+	}
+	return found, nil
+}
+
+// fleet is the clusters of the sets of a placement.
+type fleet struct {
+	exist    map[string]error
+	members  map[string][]*placement.Cluster
+	clusters map[string]*placement.Cluster
+}
+
+func newFleet(exist map[string]error, sets []string, seen *visibility.OfSets) (*fleet, error) {
+	f := &fleet{exist: exist, members: map[string][]*placement.Cluster{}, clusters: map[string]*placement.Cluster{}}
+	for _, set := range sets {
+		for object := range seen.Each(set) {
+			stored, ok := object.(*cluster.ManagedCluster)
+			if !ok {
+				return nil, apierrors.NewInternalError(fmt.Errorf("the view has a %T", object))
+			}
+			c := f.clusters[stored.Name]
+			if c == nil {
+				versioned := &v1.ManagedCluster{}
+				if err := v1.Convert_cluster_ManagedCluster_To_v1_ManagedCluster(stored, versioned, nil); err != nil {
+					return nil, apierrors.NewInternalError(err)
+				}
+				c = placement.NewCluster(versioned)
+				f.clusters[stored.Name] = c
+			}
+			f.members[set] = append(f.members[set], c)
+		}
+	}
+	return f, nil
+}
+
+// Cluster implements placement.Clusters.
+func (f *fleet) Cluster(name string) *placement.Cluster { return f.clusters[name] }
+
+// Members implements placement.Clusters.
+func (f *fleet) Members(set string) (members []*placement.Cluster, exists bool, err error) {
+	err, exists = f.exist[set]
+	return f.members[set], exists, err
+}
