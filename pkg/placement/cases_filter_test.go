@@ -11,6 +11,7 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/expression"
 )
 
 var anything = clusterv1beta1.ClusterPredicate{}
@@ -80,7 +81,7 @@ var filterCases = map[string]func(*testing.T){
 	"P029": predicateCase(one(withCEL(anything, `semver(managedCluster.metadata.labels["version"]).isLessThan(semver("1.31.0"))`)),
 		some(managed("c1", "label:version=1.30.0"), managed("c2", "label:version=1.31.0")), "c1"),
 	"P030": func(t *testing.T) {
-		var all []*expression
+		var all []*expression.Program
 		for range 3 {
 			e, err := compileExpression(`managedCluster.metadata.name == "c1"`, func(string) {})
 			if err != nil {

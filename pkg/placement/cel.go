@@ -13,15 +13,13 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
-	"k8s.io/apiserver/pkg/cel/library"
+
+	"github.com/clusterhub/clusterhub/pkg/expression"
 )
 
 const (
-	// expressionCost bounds one expression for one cluster, and selectorCost all of one selector.
-	expressionCost = 1_000_000
-	selectorCost   = 10_000_000
-	// interruptEvery is how many steps of a loop pass until it is looked whether the run was cancelled.
-	interruptEvery = 100
+	// selectorCost bounds all expressions of one selector for one cluster.
+	selectorCost = 10_000_000
 
 	clusterVariable = "managedCluster"
 	scoresFunction  = "scores"
@@ -29,20 +27,16 @@ const (
 	jsonOverload    = "parse_json_string"
 )
 
-// environment has the libraries that Open Cluster Management offers in placements.
-var environment = sync.OnceValues(func() (*cel.Env, error) {
-	return cel.NewEnv(append(boundedText(),
-		cel.EagerlyValidateDeclarations(true),
-		cel.DefaultUTCTimeZone(true),
-		cel.OptionalTypes(),
-		library.Lists(), library.Regex(), library.URLs(), library.Quantity(), library.IP(), library.CIDR(), library.Format(),
-		library.SemverLib(),
+// environment has what Open Cluster Management offers in placements besides the libraries.
+var environment = sync.OnceValues(func() (*expression.Environment, error) {
+	return expression.NewEnvironment(
+		map[string]expression.Cost{scoresOverload: costOfScores, jsonOverload: costOfJSON},
 		cel.Variable(clusterVariable, cel.MapType(cel.StringType, cel.DynType)),
 		cel.Function(scoresFunction, cel.MemberOverload(scoresOverload,
 			[]*cel.Type{cel.DynType, cel.StringType}, cel.ListType(cel.DynType), cel.BinaryBinding(scoresOf))),
 		cel.Function("parseJSON", cel.MemberOverload(jsonOverload,
 			[]*cel.Type{cel.StringType}, cel.DynType, cel.UnaryBinding(parseJSON))),
-	)...)
+	)
 })
 
 // clusterValue is the variable managedCluster: a map that knows whose scores are asked for.
@@ -86,47 +80,33 @@ func parseJSON(text ref.Val) ref.Val {
 	return types.DefaultTypeAdapter.NativeToValue(value)
 }
 
-// costs are those of Kubernetes' libraries, and of the two functions above.
-type costs struct{ *library.CostEstimator }
-
-// CallCost implements interpreter.ActualCostEstimator.
-func (c costs) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
-	cost := uint64(1)
-	if text, ok := result.(types.String); ok && len(text) > maxText {
-		cost = expressionCost + 1
-		return &cost
+func costOfScores(_ []ref.Val, result ref.Val) uint64 {
+	if list, ok := result.(traits.Sizer); ok {
+		return 1 + uint64(list.Size().(types.Int))
 	}
-	switch overload {
-	case scoresOverload:
-		if list, ok := result.(traits.Sizer); ok {
-			cost += uint64(list.Size().(types.Int))
-		}
-	case jsonOverload:
-		if text, ok := args[0].(types.String); ok {
-			// What is parsed is larger than its text.
-			cost += uint64(len(text))
-		}
-	default:
-		return c.CostEstimator.CallCost(function, overload, args, result)
-	}
-	return &cost
+	return 1
 }
 
-// expression is one that was compiled. It can be used from several goroutines.
-type expression struct{ program cel.Program }
+func costOfJSON(args []ref.Val, _ ref.Val) uint64 {
+	if text, ok := args[0].(types.String); ok {
+		// What is parsed is larger than its text.
+		return 1 + uint64(len(text))
+	}
+	return 1
+}
 
 // compileExpression also tells which AddOnPlacementScores it reads: uses is called with their names, or with "" for those
 // that are known only when it is evaluated.
-func compileExpression(text string, uses func(resource string)) (*expression, error) {
+func compileExpression(text string, uses func(resource string)) (*expression.Program, error) {
 	env, err := environment()
 	if err != nil {
 		return nil, err
 	}
-	ast, issues := env.Compile(text)
-	if err := issues.Err(); err != nil {
+	program, err := env.Compile(text)
+	if err != nil {
 		return nil, err
 	}
-	celast.PostOrderVisit(ast.NativeRep().Expr(), celast.NewExprVisitor(func(e celast.Expr) {
+	celast.PostOrderVisit(program.AST().Expr(), celast.NewExprVisitor(func(e celast.Expr) {
 		if e.Kind() != celast.CallKind || e.AsCall().FunctionName() != scoresFunction {
 			return
 		}
@@ -136,16 +116,7 @@ func compileExpression(text string, uses func(resource string)) (*expression, er
 		}
 		uses(name)
 	}))
-	program, err := env.Program(ast,
-		cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost),
-		cel.CostLimit(expressionCost),
-		cel.CostTracking(costs{&library.CostEstimator{}}),
-		cel.InterruptCheckFrequency(interruptEvery),
-	)
-	if err != nil {
-		return nil, err
-	}
-	return &expression{program}, nil
+	return program, nil
 }
 
 // meter is what all expressions of one run may still cost. Evaluated for every cluster of a large hub, expressions that are within
@@ -168,7 +139,7 @@ func (m *meter) empty() bool { return m.left == 0 }
 func (m *meter) take(cost uint64) { m.left -= min(cost, m.left) }
 
 // allTrue evaluates expressions one after the other. What fails, is not a truth value or costs more than is left is not true.
-func allTrue(ctx context.Context, expressions []*expression, c *Cluster, scores Scores, budget uint64, m *meter) bool {
+func allTrue(ctx context.Context, expressions []*expression.Program, c *Cluster, scores Scores, budget uint64, m *meter) bool {
 	if len(expressions) == 0 {
 		return true
 	}
@@ -181,11 +152,7 @@ func allTrue(ctx context.Context, expressions []*expression, c *Cluster, scores 
 		if m.empty() {
 			return false
 		}
-		result, details, err := e.program.ContextEval(ctx, variables)
-		cost := uint64(expressionCost)
-		if details != nil && details.ActualCost() != nil {
-			cost = *details.ActualCost()
-		}
+		result, cost, err := e.Eval(ctx, variables)
 		m.take(cost)
 		if err != nil || result != types.True || cost > budget {
 			return false

@@ -14,6 +14,7 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/expression"
 )
 
 // part is that of a predicate which a cluster does not match.
@@ -33,7 +34,7 @@ func (p part) String() string {
 // clusterSelector is a compiled ClusterSelector. What is nil selects everything.
 type clusterSelector struct {
 	labels, claims labels.Selector
-	expressions    []*expression
+	expressions    []*expression.Program
 }
 
 func compileSelector(label *metav1.LabelSelector, claim *clusterv1beta1.ClusterClaimSelector) (s clusterSelector, err error) {

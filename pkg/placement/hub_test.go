@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/expression"
 )
 
 // hubWorld is a hub whose results are written at once.
@@ -354,7 +355,7 @@ func TestHub_APanicHoldsUpNoOther(t *testing.T) {
 	w, key := oneOf(t)
 	other := w.place("ns", "q", nil)
 	w.expectRound("q")
-	w.placements[key].program = &Program{predicates: []clusterSelector{{expressions: []*expression{nil}}}} // none is nil
+	w.placements[key].program = &Program{predicates: []clusterSelector{{expressions: []*expression.Program{nil}}}} // none is nil
 	w.SetCluster(t.Context(), managed("c2", "taint:k=v:NoSelect"), w.now)
 	w.touched("p", "q")
 	results, err := w.Round(t.Context(), w.now)

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package expression
 
 import (
 	"strings"
@@ -14,10 +14,10 @@ import (
 	"github.com/google/cel-go/ext"
 )
 
-// maxText is the longest text that an expression may make, in bytes. What an expression has cost is known after each call, and one
+// MaxText is the longest text that an expression may make, in bytes. What an expression has cost is known after each call, and one
 // call of the functions here can make gigabytes of a few kilobytes. So they look before they do it; for the others, which at most
 // double what they get, costs.CallCost looks afterwards.
-const maxText = 1 << 20
+const MaxText = 1 << 20
 
 // boundedText is the library of strings, with bounds where one call multiplies.
 func boundedText() []cel.EnvOption {
@@ -36,7 +36,7 @@ func boundedText() []cel.EnvOption {
 	}
 }
 
-func tooLong() ref.Val { return types.NewErr("the text would be longer than %d bytes", maxText) }
+func tooLong() ref.Val { return types.NewErr("the text would be longer than %d bytes", MaxText) }
 
 func replace(args ...ref.Val) ref.Val {
 	var parts [3]string
@@ -60,7 +60,7 @@ func replace(args ...ref.Val) ref.Val {
 	if most >= 0 {
 		count = min(count, most)
 	}
-	if len(s)+count*max(len(to)-len(old), 0) > maxText {
+	if len(s)+count*max(len(to)-len(old), 0) > MaxText {
 		return tooLong()
 	}
 	return types.String(strings.Replace(s, old, to, most))
@@ -78,7 +78,7 @@ func join(list, separator ref.Val) ref.Val {
 		if !ok {
 			return types.NewErr("join takes a list of strings")
 		}
-		if text.Len()+len(between)+len(item) > maxText {
+		if text.Len()+len(between)+len(item) > MaxText {
 			return tooLong()
 		}
 		if i > 0 {
@@ -110,7 +110,7 @@ func format(args ...ref.Val) ref.Val {
 	}
 	// No verb shows more than all arguments together. A number takes up to 1 + 309 + 1 + 100 characters.
 	verbs := strings.Count(string(text), "%")
-	room := maxText - len(text)
+	room := MaxText - len(text)
 	if verbs > 0 {
 		room /= verbs
 	}

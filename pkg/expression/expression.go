@@ -1,0 +1,104 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package expression compiles and evaluates CEL that others write: in placements, and in the condition rules of works. What an expression
+// may cost, and the texts that it may make, are bounded here; who evaluates several adds them up.
+package expression
+
+import (
+	"context"
+
+	"github.com/google/cel-go/cel"
+	celast "github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"k8s.io/apiserver/pkg/cel/library"
+)
+
+const (
+	// MaxCost bounds one evaluation of one expression.
+	MaxCost = 1_000_000
+	// interruptEvery is how many steps of a loop pass until it is looked whether the context has ended.
+	interruptEvery = 100
+)
+
+// Cost is what a call has cost, by what it was given and what it made.
+type Cost func(args []ref.Val, result ref.Val) uint64
+
+// Environment is what expressions can use.
+type Environment struct {
+	env   *cel.Env
+	costs costs
+}
+
+// NewEnvironment has the libraries that Open Cluster Management offers in all its expressions, and the variables and functions of
+// the options. Their overloads cost what more says.
+func NewEnvironment(more map[string]Cost, options ...cel.EnvOption) (*Environment, error) {
+	env, err := cel.NewEnv(append(append(boundedText(),
+		cel.EagerlyValidateDeclarations(true),
+		cel.DefaultUTCTimeZone(true),
+		cel.OptionalTypes(),
+		library.Lists(), library.Regex(), library.URLs(), library.Quantity(), library.IP(), library.CIDR(), library.Format(),
+		library.SemverLib(),
+	), options...)...)
+	if err != nil {
+		return nil, err
+	}
+	return &Environment{env, costs{&library.CostEstimator{}, more}}, nil
+}
+
+// costs are those of Kubernetes' libraries, and of the functions of an environment.
+type costs struct {
+	*library.CostEstimator
+	more map[string]Cost
+}
+
+// CallCost implements interpreter.ActualCostEstimator.
+func (c costs) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
+	cost := uint64(MaxCost + 1)
+	if text, ok := result.(types.String); ok && len(text) > MaxText {
+		return &cost
+	}
+	if of := c.more[overload]; of != nil {
+		cost = of(args, result)
+		return &cost
+	}
+	return c.CostEstimator.CallCost(function, overload, args, result)
+}
+
+// Program is an expression that was compiled. It can be used from several goroutines.
+type Program struct {
+	program cel.Program
+	ast     *cel.Ast
+}
+
+// Compile checks an expression.
+func (e *Environment) Compile(text string) (*Program, error) {
+	ast, issues := e.env.Compile(text)
+	if err := issues.Err(); err != nil {
+		return nil, err
+	}
+	program, err := e.env.Program(ast,
+		cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost),
+		cel.CostLimit(MaxCost),
+		cel.CostTracking(e.costs),
+		cel.InterruptCheckFrequency(interruptEvery),
+	)
+	if err != nil {
+		return nil, err
+	}
+	return &Program{program, ast}, nil
+}
+
+// AST is the expression as it was understood.
+func (p *Program) AST() *celast.AST { return p.ast.NativeRep() }
+
+// Eval also says what it has cost, if it has failed, too.
+func (p *Program) Eval(ctx context.Context, variables map[string]any) (result ref.Val, cost uint64, err error) {
+	result, details, err := p.program.ContextEval(ctx, variables)
+	cost = MaxCost
+	if details != nil && details.ActualCost() != nil {
+		cost = *details.ActualCost()
+	}
+	return result, cost, err
+}
