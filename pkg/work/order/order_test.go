@@ -1,0 +1,59 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package order
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// of makes manifests of apiVersions and kinds, such as apps/v1:Deployment. "" is one that could not be parsed.
+func of(texts ...string) []*unstructured.Unstructured {
+	manifests := make([]*unstructured.Unstructured, len(texts))
+	for i, text := range texts {
+		if version, kind, ok := strings.Cut(text, ":"); ok {
+			manifests[i] = &unstructured.Unstructured{Object: map[string]any{"apiVersion": version, "kind": kind}}
+		}
+	}
+	return manifests
+}
+
+func TestApply(t *testing.T) {
+	for name, test := range map[string]struct {
+		manifests []string
+		want      []int
+	}{
+		"none": {},
+		"W016: RBAC, accounts, then what runs": {
+			manifests: []string{"apps/v1:Deployment", "rbac.authorization.k8s.io/v1:RoleBinding", "v1:ServiceAccount", "rbac.authorization.k8s.io/v1:Role"},
+			want:      []int{1, 3, 2, 0},
+		},
+		"W017: equal and unknown kinds": {
+			manifests: []string{"example.com/v1:B", "v1:ConfigMap", "example.com/v1:A", "v1:Secret", "v1:ConfigMap"},
+			want:      []int{1, 3, 4, 0, 2},
+		},
+		"one kind of each step, backwards": {
+			manifests: []string{"", "example.com/v1:A", "apiregistration.k8s.io/v1:APIService", "batch/v1:Job", "v1:Service", "v1:ConfigMap",
+				"networking.k8s.io/v1:NetworkPolicy", "rbac.authorization.k8s.io/v1:ClusterRole", "v1:Namespace"},
+			want: []int{8, 7, 6, 5, 4, 3, 2, 1, 0},
+		},
+		"the version does not count": {
+			manifests: []string{"autoscaling/v2:HorizontalPodAutoscaler", "autoscaling/v1:HorizontalPodAutoscaler", "apiextensions.k8s.io/v1beta1:CustomResourceDefinition"},
+			want:      []int{2, 0, 1},
+		},
+		"a kind of the same name in another group is another kind": {
+			manifests: []string{"example.com/v1:Namespace", "v1:Pod", "serving.knative.dev/v1:Service", "v1:Service"},
+			want:      []int{3, 1, 0, 2},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Apply(of(test.manifests...)); !slices.Equal(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
