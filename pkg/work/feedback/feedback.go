@@ -1,0 +1,240 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package feedback reads fields of objects for the status of their work.
+package feedback
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/work/jsonpath"
+	"github.com/clusterhub/clusterhub/pkg/work/readable"
+)
+
+const (
+	// MaxJSONRaw is the longest list or object, as JSON, in bytes. It is that of the API.
+	MaxJSONRaw = 1024
+	// MaxText is the longest text, in bytes, and MaxTotal all values of an object with their names.
+	MaxText  = 16 << 10
+	MaxTotal = 64 << 10
+	// maxErrors is how many errors are told of one object.
+	maxErrors = 10
+)
+
+// Options are what the agent is asked for by its flags.
+type Options struct {
+	// Raw has lists, objects and fractions come as JSON; without it, they are errors.
+	Raw bool
+	// MaxJSONRaw is the longest of them, if it is less than MaxJSONRaw and not 0.
+	MaxJSONRaw int
+}
+
+func (o Options) maxJSONRaw() int {
+	if o.MaxJSONRaw > 0 {
+		return min(o.MaxJSONRaw, MaxJSONRaw)
+	}
+	return MaxJSONRaw
+}
+
+type path struct{ name, path string }
+
+// wellKnown are the kinds that the type WellKnownStatus knows, in the order in which their fields are reported.
+var wellKnown = map[schema.GroupVersionKind][]path{
+	{Group: "apps", Version: "v1", Kind: "Deployment"}: {
+		{"ReadyReplicas", ".status.readyReplicas"},
+		{"Replicas", ".status.replicas"},
+		{"AvailableReplicas", ".status.availableReplicas"},
+	},
+	{Group: "apps", Version: "v1", Kind: "DaemonSet"}: {
+		{"NumberReady", ".status.numberReady"},
+		{"DesiredNumberScheduled", ".status.desiredNumberScheduled"},
+		{"NumberAvailable", ".status.numberAvailable"},
+	},
+	{Group: "batch", Version: "v1", Kind: "Job"}: {
+		{"JobComplete", `.status.conditions[?(@.type=="Complete")].status`},
+		{"JobSucceeded", ".status.succeeded"},
+	},
+	{Version: "v1", Kind: "Pod"}: {
+		{"PodReady", `.status.conditions[?(@.type=="Ready")].status`},
+		{"PodPhase", ".status.phase"},
+	},
+}
+
+// reader reads one object.
+type reader struct {
+	object  *unstructured.Unstructured
+	fields  map[string]any
+	whole   bool
+	options Options
+	meter   *jsonpath.Meter
+
+	values []workv1.FeedbackValue
+	names  map[string]bool
+	size   int
+	errs   []error
+	failed int
+}
+
+// Read returns the values that rules ask for, in the order of the rules. With an error, it returns those that could be read.
+func Read(object *unstructured.Unstructured, rules []workv1.FeedbackRule, options Options) ([]workv1.FeedbackValue, error) {
+	r := &reader{object: object, options: options, meter: jsonpath.NewMeter(jsonpath.Steps), names: map[string]bool{}}
+	r.fields, r.whole = readable.Of(object)
+	for i := range rules {
+		r.read(&rules[i])
+	}
+	if r.failed > len(r.errs) {
+		r.errs = append(r.errs, fmt.Errorf("and %d more errors", r.failed-len(r.errs)))
+	}
+	return r.values, utilerrors.NewAggregate(r.errs)
+}
+
+func (r *reader) fail(err error) {
+	if r.failed++; len(r.errs) < maxErrors {
+		r.errs = append(r.errs, err)
+	}
+}
+
+func (r *reader) read(rule *workv1.FeedbackRule) {
+	kind := r.object.GroupVersionKind()
+	switch rule.Type {
+	case workv1.WellKnownStatusType:
+		paths := wellKnown[kind]
+		if len(paths) == 0 {
+			r.fail(fmt.Errorf("cannot find the wellknown statuses for resource with gvk %s", kind.String()))
+		}
+		for _, p := range paths {
+			r.add(p.name, p.path)
+		}
+	case workv1.JSONPathsType:
+		for i := range rule.JsonPaths {
+			p := &rule.JsonPaths[i]
+			if p.Version != "" && p.Version != kind.Version {
+				r.fail(fmt.Errorf("version set in the path %s is not matched for the related resource", p.Name))
+				continue
+			}
+			r.add(p.Name, p.Path)
+		}
+	default:
+		r.fail(fmt.Errorf("expected the type %s or %s of a rule, got %q", workv1.WellKnownStatusType, workv1.JSONPathsType, rule.Type))
+	}
+}
+
+func (r *reader) add(name, path string) {
+	// A name is there once in a status.
+	if r.names[name] {
+		r.fail(fmt.Errorf("the name %s is there twice: the first counts", name))
+		return
+	}
+	r.names[name] = true
+	value, err := r.value(name, path)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	if value == nil {
+		return
+	}
+	size := len(name) + sizeOf(value)
+	if r.size+size > MaxTotal {
+		r.fail(fmt.Errorf("the values of the object are longer than %d bytes: %s is left out", MaxTotal, name))
+		return
+	}
+	r.size += size
+	r.values = append(r.values, workv1.FeedbackValue{Name: name, Value: *value})
+}
+
+// value is nil if there is none.
+func (r *reader) value(name, path string) (*workv1.FieldValue, error) {
+	parsed, err := jsonpath.Parse(path)
+	if err != nil {
+		return nil, fmt.Errorf("failed to parse json path %s of %s with error: %w", path, name, err)
+	}
+	found, err := parsed.Find(r.fields, r.meter)
+	if err == nil && len(found) == 0 && !r.whole {
+		err = errors.New(readable.Limits)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("failed to find value for %s with error: %w", name, err)
+	}
+	if len(found) == 0 || found[0] == nil {
+		return nil, nil
+	}
+	// Of several, the first counts.
+	switch v := found[0].(type) {
+	case int64:
+		return &workv1.FieldValue{Type: workv1.Integer, Integer: &v}, nil
+	case bool:
+		return &workv1.FieldValue{Type: workv1.Boolean, Boolean: &v}, nil
+	case string:
+		if len(v) > MaxText {
+			return nil, fmt.Errorf("the length of the text for name %s is larger than the maximum length %d", name, MaxText)
+		}
+		return &workv1.FieldValue{Type: workv1.String, String: &v}, nil
+	default:
+		return r.raw(name, v)
+	}
+}
+
+func (r *reader) raw(name string, value any) (*workv1.FieldValue, error) {
+	if !r.options.Raw {
+		return nil, fmt.Errorf("the type %T of the value for %s is not found", value, name)
+	}
+	limit := r.options.maxJSONRaw()
+	text, err := marshal(value, limit)
+	if err != nil {
+		return nil, fmt.Errorf("failed to parse the resource to json string for name %s: %w", name, err)
+	}
+	if len(text) > limit {
+		return nil, fmt.Errorf("the length of returned json raw string for name %s is larger than the maximum length %d", name, limit)
+	}
+	return &workv1.FieldValue{Type: workv1.JsonRaw, JsonRaw: &text}, nil
+}
+
+// marshal makes no JSON of what is too long at first sight.
+func marshal(value any, limit int) (string, error) {
+	if room := limit; !fits(value, &room) {
+		return string(make([]byte, limit+1)), nil
+	}
+	text, err := json.Marshal(value)
+	return string(text), err
+}
+
+// fits takes from the room what the texts of a value take at least, and one for each value.
+func fits(value any, room *int) bool {
+	*room--
+	switch v := value.(type) {
+	case string:
+		*room -= len(v)
+	case []any:
+		for _, item := range v {
+			if *room < 0 || !fits(item, room) {
+				return false
+			}
+		}
+	case map[string]any:
+		for key, item := range v {
+			*room -= len(key)
+			if *room < 0 || !fits(item, room) {
+				return false
+			}
+		}
+	}
+	return *room >= 0
+}
+
+func sizeOf(value *workv1.FieldValue) int {
+	switch {
+	case value.String != nil:
+		return len(*value.String)
+	case value.JsonRaw != nil:
+		return len(*value.JsonRaw)
+	}
+	return 20
+}
