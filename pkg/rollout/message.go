@@ -1,0 +1,57 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"strings"
+)
+
+// told is how states are told of, those first that somebody may have to do something about.
+var told = []struct {
+	state State
+	text  string
+}{
+	{Failed, "failed"}, {TimeOut, "without success in time"}, {Blocked, "not allowed"}, {Writing, "being written"}, {InProgress, "in progress"},
+	{Soaking, "soaking"}, {Waiting, "waiting"},
+}
+
+// mostTold is how many clusters of each state are told of.
+const mostTold = 3
+
+// Message says how far a rollout is, and what clusters wait for, of the first ones in each state.
+func (p *Plan) Message() string {
+	parts := []string{fmt.Sprintf("%d of %d clusters have succeeded", p.Counts[Succeeded]+p.Counts[Soaking], len(p.Clusters))}
+	for _, t := range told {
+		n := p.Counts[t.state]
+		if n == 0 {
+			continue
+		}
+		if t.state == Waiting && p.Held != "" {
+			parts = append(parts, fmt.Sprintf("%d waiting: %s", n, p.Held))
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%d %s: %s", n, t.text, p.some(t.state, n)))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (p *Plan) some(state State, n int) string {
+	var some []string
+	for _, o := range p.Clusters {
+		if o.State != state {
+			continue
+		}
+		if len(some) == mostTold {
+			some = append(some, fmt.Sprintf("and %d more", n-mostTold))
+			break
+		}
+		text := o.Name
+		if o.Waits != "" {
+			text += " (" + o.Waits + ")"
+		}
+		some = append(some, text)
+	}
+	return strings.Join(some, ", ")
+}

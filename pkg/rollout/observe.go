@@ -1,0 +1,150 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The conditions of a work that count.
+const (
+	applied     = "Applied"
+	available   = "Available"
+	progressing = "Progressing"
+	degraded    = "Degraded"
+	complete    = "Complete"
+)
+
+// Progress is how far a work is in its cluster.
+type Progress int
+
+const (
+	// Unapplied is what is not yet known to be there, at the present generation.
+	Unapplied Progress = iota
+	// Progresses is what is there, and not what it is to become.
+	Progresses
+	// Fails is what is there, and does not work.
+	Fails
+	// Succeeds is what is as it should be.
+	Succeeds
+)
+
+// Status is what an agent says of a work.
+type Status struct {
+	// Generation is that of the work.
+	Generation int64
+	Conditions []metav1.Condition
+	// Manifests are those of which values are known.
+	Manifests []Manifest
+}
+
+// Observation is what a Status comes to.
+type Observation struct {
+	Progress Progress
+	// Since is when the condition that decides has last changed. It may be before the present generation.
+	Since time.Time
+	// Waits says what it waits for, or what has failed.
+	Waits string
+}
+
+// Observe judges a work by what is known of its generation. Where condition rules make a condition Progressing, it decides, with
+// Degraded, as in Open Cluster Management. Else that decides which is known of every work: that it is applied, that its
+// resources are there, and what well-known kinds say of their readiness. byRules says that the work has a rule for Progressing: then
+// it waits for the condition as long as it is not there.
+func Observe(s Status, byRules bool) Observation {
+	o, ready := observeApplied(s)
+	if !ready {
+		return o
+	}
+	p := meta.FindStatusCondition(s.Conditions, progressing)
+	if p != nil || byRules {
+		return observeRules(s, p)
+	}
+	if d := meta.FindStatusCondition(s.Conditions, degraded); d != nil && d.Status == metav1.ConditionTrue {
+		if d.ObservedGeneration != s.Generation {
+			return unobserved(d, s.Generation)
+		}
+		return Observation{Progress: Fails, Since: d.LastTransitionTime.Time, Waits: "degraded" + because(d.Message)}
+	}
+	if c := meta.FindStatusCondition(s.Conditions, complete); c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == s.Generation {
+		return Observation{Progress: Succeeds, Since: c.LastTransitionTime.Time}
+	}
+	a := meta.FindStatusCondition(s.Conditions, available)
+	switch {
+	case a == nil:
+		return Observation{Progress: Progresses, Waits: "applied; waits to be available"}
+	case a.ObservedGeneration != s.Generation:
+		return Observation{Progress: Progresses, Waits: fmt.Sprintf("applied; waits to be available at generation %d", s.Generation)}
+	case a.Status != metav1.ConditionTrue:
+		return Observation{Progress: Progresses, Since: a.LastTransitionTime.Time, Waits: "applied; waits to be available" + because(a.Message)}
+	}
+	for i := range s.Manifests {
+		if progress, waits := s.Manifests[i].ready(); progress != Succeeds {
+			return Observation{Progress: progress, Waits: waits}
+		}
+	}
+	return Observation{Progress: Succeeds, Since: a.LastTransitionTime.Time}
+}
+
+// observeApplied says whether there is more to judge.
+func observeApplied(s Status) (o Observation, ready bool) {
+	a := meta.FindStatusCondition(s.Conditions, applied)
+	switch {
+	case a == nil:
+		return Observation{Waits: "waits to be applied"}, false
+	case a.ObservedGeneration != s.Generation:
+		return Observation{Waits: fmt.Sprintf("waits to be applied at generation %d", s.Generation)}, false
+	case a.Status != metav1.ConditionTrue:
+		return Observation{Since: a.LastTransitionTime.Time, Waits: "not applied" + because(a.Message)}, false
+	}
+	return Observation{}, true
+}
+
+// observeRules has the meaning of Open Cluster Management.
+func observeRules(s Status, p *metav1.Condition) Observation {
+	if p == nil {
+		return Observation{Waits: "applied; waits for the condition Progressing, for which it has a rule"}
+	}
+	if p.ObservedGeneration != s.Generation {
+		return unobserved(p, s.Generation)
+	}
+	d := meta.FindStatusCondition(s.Conditions, degraded)
+	if d != nil && d.ObservedGeneration != s.Generation {
+		return unobserved(d, s.Generation)
+	}
+	since := p.LastTransitionTime.Time
+	switch {
+	case p.Status == metav1.ConditionFalse:
+		return Observation{Progress: Succeeds, Since: since}
+	case p.Status == metav1.ConditionTrue && d != nil && d.Status == metav1.ConditionTrue:
+		return Observation{Progress: Fails, Since: since, Waits: "degraded" + because(d.Message)}
+	}
+	return Observation{Progress: Progresses, Since: since, Waits: "progressing" + because(p.Message)}
+}
+
+func unobserved(c *metav1.Condition, generation int64) Observation {
+	return Observation{Waits: fmt.Sprintf("waits for the condition %s at generation %d", c.Type, generation)}
+}
+
+// longestMessage is how much of what an agent says is passed on.
+const longestMessage = 120
+
+// because is a message of an agent, in one line.
+func because(message string) string {
+	message = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(message, ""), func(r rune) bool { return r <= ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 }), " ")
+	if message == "" {
+		return ""
+	}
+	for i := range message {
+		if i > longestMessage {
+			return ": " + message[:i] + "…"
+		}
+	}
+	return ": " + message
+}

@@ -1,0 +1,74 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import "fmt"
+
+// Manifest is one resource of a work, and the values that agents tell of well-known kinds.
+type Manifest struct {
+	Group, Kind, Namespace, Name string
+	// Numbers and Texts are by the names of Open Cluster Management, such as ReadyReplicas and PodPhase.
+	Numbers map[string]int64
+	Texts   map[string]string
+}
+
+// WellKnown says that the readiness of a kind can be known by the values of this name.
+func WellKnown(group, kind, value string) bool {
+	known := map[string][]string{
+		"apps/Deployment": {"Replicas", "ReadyReplicas", "AvailableReplicas"},
+		"apps/DaemonSet":  {"DesiredNumberScheduled", "NumberReady", "NumberAvailable"},
+		"batch/Job":       {"JobComplete"},
+		"/Pod":            {"PodReady", "PodPhase"},
+	}[group+"/"+kind]
+	for _, name := range known {
+		if name == value {
+			return true
+		}
+	}
+	return false
+}
+
+// ready says how far a resource is, as far as its values tell. A number that is not told is 0: its field is left out then.
+func (m *Manifest) ready() (Progress, string) {
+	switch m.Group + "/" + m.Kind {
+	case "apps/Deployment":
+		return m.all("replicas", "Replicas", "ReadyReplicas", "AvailableReplicas")
+	case "apps/DaemonSet":
+		return m.all("pods", "DesiredNumberScheduled", "NumberReady", "NumberAvailable")
+	case "batch/Job":
+		if done, told := m.Texts["JobComplete"]; told && done != "True" {
+			return Progresses, m.String() + " is not complete"
+		}
+	case "/Pod":
+		switch phase := m.Texts["PodPhase"]; {
+		case phase == "Failed":
+			return Fails, m.String() + " has failed"
+		case phase == "Succeeded":
+		case phase != "" && phase != "Running", m.Texts["PodReady"] != "" && m.Texts["PodReady"] != "True":
+			return Progresses, m.String() + " is not ready"
+		}
+	}
+	return Succeeds, ""
+}
+
+// all says whether two values are as large as a third.
+func (m *Manifest) all(what, want string, have ...string) (Progress, string) {
+	wanted, told := m.Numbers[want]
+	if !told {
+		return Succeeds, ""
+	}
+	for _, name := range have {
+		if n := m.Numbers[name]; n != wanted {
+			return Progresses, fmt.Sprintf("%s: %d of %d %s are ready", m, n, wanted, what)
+		}
+	}
+	return Succeeds, ""
+}
+
+func (m *Manifest) String() string {
+	if m.Namespace == "" {
+		return m.Kind + " " + m.Name
+	}
+	return m.Kind + " " + m.Namespace + "/" + m.Name
+}
