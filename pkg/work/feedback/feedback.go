@@ -21,8 +21,9 @@ import (
 const (
 	// MaxJSONRaw is the longest list or object, as JSON, in bytes. It is that of the API.
 	MaxJSONRaw = 1024
-	// MaxText is the longest text, in bytes, and MaxTotal all values of an object with their names.
-	MaxText  = 16 << 10
+	// MaxText is the longest text, in bytes.
+	MaxText = 16 << 10
+	// MaxTotal is what all values of an object may take with their names, in bytes.
 	MaxTotal = 64 << 10
 	// maxErrors is how many errors are told of one object.
 	maxErrors = 10
