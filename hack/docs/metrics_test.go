@@ -15,8 +15,8 @@ import (
 )
 
 var (
-	madeMetric = regexp.MustCompile(`"(clusterhub_[a-z_]+)"`)
-	toldMetric = regexp.MustCompile("`(clusterhub_[a-z_]+)`")
+	madeMetric = regexp.MustCompile(`"((?:clusterhub|scheduling)_[a-z_]+)"`)
+	toldMetric = regexp.MustCompile("`((?:clusterhub|scheduling)_[a-z_]+)`")
 )
 
 // TestDocs_NameEveryMetric: those that the programs have, and no others.

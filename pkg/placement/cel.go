@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
@@ -121,7 +122,11 @@ func compileExpression(text string, uses func(resource string)) (*expression.Pro
 
 // meter is what all expressions of one run may still cost. Evaluated for every cluster of a large hub, expressions that are within
 // their own bounds could take hours.
-type meter struct{ left uint64 }
+type meter struct {
+	left uint64
+	// took is how long they have taken.
+	took time.Duration
+}
 
 const (
 	// runCost and clusterCost bound a run: so much, and so much for each cluster. A comparison of a label costs about 5.
@@ -132,7 +137,7 @@ const (
 // touchCost bounds the question whether a change concerns a placement: above it, the change does.
 const touchCost = 20_000
 
-func newMeter(clusters int) *meter { return &meter{runCost + clusterCost*uint64(clusters)} }
+func newMeter(clusters int) *meter { return &meter{left: runCost + clusterCost*uint64(clusters)} }
 
 func (m *meter) empty() bool { return m.left == 0 }
 
@@ -143,6 +148,7 @@ func allTrue(ctx context.Context, expressions []*expression.Program, c *Cluster,
 	if len(expressions) == 0 {
 		return true
 	}
+	defer func(begun time.Time) { m.took += time.Since(begun) }(time.Now())
 	value, err := c.asMap()
 	if err != nil {
 		return false

@@ -25,6 +25,9 @@ import (
 //
 // Objects that it is given must not be changed afterwards.
 type Hub struct {
+	// Timing is told of the runs, and may be nil.
+	Timing Timing
+
 	fleet  *Fleet
 	loads  *Loads
 	scores scoreIndex
@@ -311,7 +314,7 @@ func (h *Hub) Round(ctx context.Context, now time.Time) (results map[types.Names
 		}
 		jobs = append(jobs, Job{s.program, State{
 			Now: now, Placement: s.placement, Decisions: slices.Collect(maps.Values(h.decisions[key])),
-			Bindings: slices.Collect(maps.Keys(h.bindings[key.Namespace])), Clusters: h.fleet, Scores: h.scores,
+			Bindings: slices.Collect(maps.Keys(h.bindings[key.Namespace])), Clusters: h.fleet, Scores: h.scores, Timing: h.Timing,
 		}, func() bool { return now.Before(h.notBefore(key, s)) }})
 	}
 	results = map[types.NamespacedName]*Result{}

@@ -27,6 +27,8 @@ type State struct {
 	Scores Scores
 	// Load may be nil: no other placement has decisions.
 	Load Load
+	// Timing may be nil.
+	Timing Timing
 }
 
 // Result is what a placement comes to.
@@ -88,6 +90,7 @@ func (p *Program) Schedule(ctx context.Context, state State) *Result {
 	if state.Placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true" {
 		return &Result{Disabled: true, Status: state.Placement.Status}
 	}
+	defer state.Timing.of(TimeRun, "")()
 	r := p.run(ctx, &state, false)
 	groups := r.divide()
 	if due := r.scoresDue(groups); !due.IsZero() {
@@ -165,7 +168,13 @@ func (r *run) filter(ctx context.Context) {
 	r.passed = make([]*Cluster, 0, len(r.clusters))
 	r.fallen.parts = make([][celPart + 1]int, len(r.program.predicates))
 	m := newMeter(len(r.clusters))
-	defer func(all uint64) { r.cost = all - m.left }(m.left)
+	defer r.state.Timing.of(TimeFilter, pluginPredicate+","+pluginTaint)()
+	defer func(all uint64) {
+		r.cost = all - m.left
+		if r.program.hasCEL() && r.state.Timing != nil {
+			r.state.Timing(TimeCEL, "", m.took)
+		}
+	}(m.left)
 	for i, c := range r.clusters {
 		// Between clusters, too: not every placement has CEL.
 		if i%1024 == 0 && ctx.Err() != nil {

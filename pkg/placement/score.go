@@ -43,7 +43,9 @@ func (r *run) scores() {
 			continue
 		}
 		clear(out)
+		end := r.state.Timing.of(TimePrioritizer, p.timed())
 		r.score(&p, out)
+		end()
 		for i, score := range out {
 			r.totals[i] += p.weight * score
 		}

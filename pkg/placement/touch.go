@@ -14,7 +14,7 @@ import (
 // anything that the placement shows, and what the answer has cost: the predicates for this one cluster. If they cost much, it says yes.
 // chosen says that the cluster is in a decision of the placement.
 func (p *Program) Touches(ctx context.Context, before, after *Cluster, scores Scores, chosen bool, now time.Time) (yes bool, cost uint64) {
-	m := &meter{touchCost}
+	m := &meter{left: touchCost}
 	yes = p.touches(ctx, m, before, after, scores, chosen, now)
 	return yes, touchCost - m.left
 }
@@ -70,7 +70,7 @@ func (p *Program) TouchesScore(ctx context.Context, c *Cluster, name string, sco
 	case !p.scoresDecide() || !p.prioritizes(name):
 		return false, 0
 	}
-	m := &meter{touchCost}
+	m := &meter{left: touchCost}
 	v := p.judge(ctx, c, scores, m, chosen, now)
 	return v.by == passed || m.empty(), touchCost - m.left
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Expose adds what a controller measures to the metrics of the process, in place of what the same controller of a manager before it
-// has added. Its name begins with clusterhub_, and is in docs/metrics.md.
+// has added. Its name begins with clusterhub_, or is that of upstream, and is in docs/metrics.md.
 func Expose(c prometheus.Collector) error {
 	metrics.Registry.Unregister(c) // what has the same names
 	return metrics.Registry.Register(c)

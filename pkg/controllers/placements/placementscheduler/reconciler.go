@@ -54,6 +54,7 @@ type Reconciler struct {
 	client   client.Client
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
+	metrics  *metrics
 	// backoff is for placements that were changed by others while they were written, which is no error.
 	backoff workqueue.TypedRateLimiter[types.NamespacedName]
 	// queue is there before the first request is.
@@ -81,6 +82,11 @@ var _ reconcile.Reconciler = &Reconciler{}
 // SetupWithManager adds the controller.
 func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 	r := newReconciler(mgr.GetClient(), mgr.GetEventRecorder(name), clock.RealClock{})
+	for _, c := range r.metrics.all() {
+		if err := kit.Expose(c); err != nil {
+			return err
+		}
+	}
 	b := ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(kit.Options(workers))
 	for _, s := range r.sources(mgr.GetCache()) {
 		b = b.WatchesRawSource(s)
@@ -101,13 +107,15 @@ func (r *Reconciler) sources(from cache.Cache) []source.Source {
 }
 
 func newReconciler(c client.Client, recorder events.EventRecorder, clock clock.PassiveClock) *Reconciler {
-	return &Reconciler{
-		client: c, recorder: recorder, clock: clock,
+	r := &Reconciler{
+		client: c, recorder: recorder, clock: clock, metrics: newMetrics(),
 		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](kit.FirstBackoff, kit.LongestBackoff),
 		hub:     placement.NewHub(),
 		ready:   map[types.NamespacedName]*work{}, taken: map[types.NamespacedName]*work{},
 		unseenDecisions: unseen{}, unseenPlacements: unseen{},
 	}
+	r.hub.Timing = r.metrics.took
+	return r
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -121,7 +129,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.backoff.Forget(key)
 		return reconcile.Result{}, nil
 	}
-	switch err := r.write(ctx, key, w); {
+	begun := time.Now()
+	err := r.write(ctx, key, w)
+	r.metrics.bind.Observe(time.Since(begun).Seconds())
+	switch {
 	case err == nil:
 		r.backoff.Forget(key)
 		r.written(key, w)
