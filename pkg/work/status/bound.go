@@ -1,0 +1,169 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+)
+
+// MaxSize is the largest status, in bytes of its JSON. hub-apiserver takes 512000, and less counts there for an entry.
+const MaxSize = 480_000
+
+// reserve is what the condition takes that tells what was left out.
+const reserve = 500
+
+// shortMessage is what is left of messages of a status that is too large.
+const shortMessage = 96
+
+// bound leaves out of a status what it has no room for, the least important first. The same status always loses the same. Conditions of the
+// work are made before, so they count all manifests.
+func bound(s *workv1.ManifestWorkStatus, generation int64, now metav1.Time) {
+	all := s.ResourceStatus.Manifests
+	sizes := make([]int, len(all))
+	rest := *s
+	rest.ResourceStatus.Manifests = nil
+	// What is told of the last time does not count, or it would not come to the same.
+	rest.Conditions = slices.DeleteFunc(slices.Clone(s.Conditions), func(c metav1.Condition) bool { return c.Type == conditionStatusTruncated })
+	before := sizeOf(&rest)
+	total := before
+	for i := range all {
+		sizes[i] = sizeOf(&all[i])
+		total += sizes[i]
+	}
+	if total <= MaxSize-reserve {
+		meta.RemoveStatusCondition(&s.Conditions, conditionStatusTruncated)
+		return
+	}
+	b := &bounding{all: all, sizes: sizes, total: total}
+	for i := range s.Conditions {
+		s.Conditions[i].Message = cut(s.Conditions[i].Message, shortMessage)
+	}
+	for i := range rest.Conditions {
+		rest.Conditions[i].Message = cut(rest.Conditions[i].Message, shortMessage)
+	}
+	b.total += sizeOf(&rest) - before
+	b.each(func(m *workv1.ManifestCondition) {
+		for i := range m.Conditions {
+			m.Conditions[i].Message = cut(m.Conditions[i].Message, shortMessage)
+		}
+	})
+	// It says that there are no rules.
+	b.each(func(m *workv1.ManifestCondition) {
+		m.Conditions = slices.DeleteFunc(m.Conditions, func(c metav1.Condition) bool { return c.Type == FeedbackSynced && c.Reason == reasonNoFeedback })
+	})
+	values := b.leaveOutFeedback()
+	kept := b.leaveOutManifests()
+	s.ResourceStatus.Manifests = kept
+	message := "messages are cut"
+	if values > 0 {
+		message += fmt.Sprintf(", the feedback of %d manifests is left out", values)
+	}
+	if left := len(all) - len(kept); left > 0 {
+		message += fmt.Sprintf(", %d of %d manifests are left out", left, len(all))
+	}
+	set(&s.Conditions, metav1.Condition{Type: conditionStatusTruncated, Status: metav1.ConditionTrue, Reason: reasonStatusTooLarge,
+		Message: fmt.Sprintf("a status has room for %d bytes: %s; make several works of this one", MaxSize, message)}, generation, now)
+}
+
+// bounding is a status on the way to its bound.
+type bounding struct {
+	all   []workv1.ManifestCondition
+	sizes []int
+	total int
+}
+
+func (b *bounding) fits() bool { return b.total <= MaxSize-reserve }
+
+// each changes all manifests, if it is still needed.
+func (b *bounding) each(change func(*workv1.ManifestCondition)) {
+	if b.fits() {
+		return
+	}
+	for i := range b.all {
+		change(&b.all[i])
+		b.weigh(i)
+	}
+}
+
+func (b *bounding) weigh(i int) {
+	b.total -= b.sizes[i]
+	b.sizes[i] = sizeOf(&b.all[i])
+	b.total += b.sizes[i]
+}
+
+// leaveOutFeedback takes the largest first, and what is told of it. A value is there, or it is not: none is cut.
+func (b *bounding) leaveOutFeedback() (manifests int) {
+	var with []int
+	feedback := map[int]int{}
+	for i := range b.all {
+		if len(b.all[i].StatusFeedbacks.Values) > 0 {
+			with = append(with, i)
+			feedback[i] = sizeOf(&b.all[i].StatusFeedbacks)
+		}
+	}
+	slices.SortStableFunc(with, func(x, y int) int { return cmp.Compare(feedback[y], feedback[x]) })
+	for _, i := range with {
+		if b.fits() {
+			break
+		}
+		b.all[i].StatusFeedbacks.Values = nil
+		b.all[i].Conditions = slices.DeleteFunc(b.all[i].Conditions, func(c metav1.Condition) bool {
+			return c.Type == FeedbackSynced && c.Status == metav1.ConditionTrue
+		})
+		b.weigh(i)
+		manifests++
+	}
+	return manifests
+}
+
+// leaveOutManifests takes those first that are as they should be, the last of the spec first. Those that are complete stay
+// longest: they would be applied again.
+func (b *bounding) leaveOutManifests() (kept []workv1.ManifestCondition) {
+	order := make([]int, len(b.all))
+	for i := range order {
+		order[i] = len(order) - 1 - i
+	}
+	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(importance(&b.all[x]), importance(&b.all[y])) })
+	left := map[int]bool{}
+	for _, i := range order {
+		if b.fits() {
+			break
+		}
+		left[i] = true
+		b.total -= b.sizes[i]
+	}
+	for i := range b.all {
+		if !left[i] {
+			kept = append(kept, b.all[i])
+		}
+	}
+	return kept
+}
+
+func importance(m *workv1.ManifestCondition) int {
+	if meta.IsStatusConditionTrue(m.Conditions, workv1.ManifestComplete) {
+		return 2
+	}
+	if meta.IsStatusConditionTrue(m.Conditions, workv1.ManifestApplied) && meta.IsStatusConditionTrue(m.Conditions, workv1.ManifestAvailable) {
+		return 0
+	}
+	return 1
+}
+
+// sizeOf counts a comma, too.
+func sizeOf(part any) int {
+	text, err := json.Marshal(part)
+	if err != nil {
+		return MaxSize
+	}
+	return len(text) + 1
+}

@@ -1,0 +1,135 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+)
+
+// Next is the status after a round. The former one is not changed. It is the same if nothing is new, times included.
+func Next(former *workv1.ManifestWorkStatus, round Round) *workv1.ManifestWorkStatus {
+	next := &workv1.ManifestWorkStatus{}
+	next.Conditions = slices.Clone(former.Conditions)
+	before := index(former.ResourceStatus.Manifests)
+	cut := meta.IsStatusConditionTrue(former.Conditions, conditionStatusTruncated)
+	for i := range round.Manifests {
+		m := &round.Manifests[i]
+		next.ResourceStatus.Manifests = append(next.ResourceStatus.Manifests, nextManifest(before.of(&m.Meta), cut, m, &round))
+	}
+	aggregate(next, round.Generation, round.Now)
+	bound(next, round.Generation, round.Now)
+	return next
+}
+
+// manifests are those of a status, found by what they are of.
+type manifests struct {
+	exact map[workv1.ManifestResourceMeta]*workv1.ManifestCondition
+	// moved has no ordinals: a manifest that is now elsewhere in the spec. It is nil where there are several.
+	moved map[workv1.ManifestResourceMeta]*workv1.ManifestCondition
+}
+
+func index(former []workv1.ManifestCondition) manifests {
+	m := manifests{map[workv1.ManifestResourceMeta]*workv1.ManifestCondition{}, map[workv1.ManifestResourceMeta]*workv1.ManifestCondition{}}
+	for i := range former {
+		one := &former[i]
+		m.exact[one.ResourceMeta] = one
+		key := one.ResourceMeta
+		key.Ordinal = 0
+		if _, twice := m.moved[key]; twice {
+			one = nil
+		}
+		m.moved[key] = one
+	}
+	// Those that could not be parsed have nothing but their ordinal.
+	delete(m.moved, workv1.ManifestResourceMeta{})
+	return m
+}
+
+func (m manifests) of(of *workv1.ManifestResourceMeta) *workv1.ManifestCondition {
+	if found := m.exact[*of]; found != nil {
+		return found
+	}
+	key := *of
+	key.Ordinal = 0
+	if found := m.moved[key]; found != nil {
+		return found
+	}
+	return &workv1.ManifestCondition{}
+}
+
+// Find is what a status says of a manifest, or nil.
+func Find(status *workv1.ManifestWorkStatus, of *workv1.ManifestResourceMeta) *workv1.ManifestCondition {
+	found := index(status.ResourceStatus.Manifests).of(of)
+	if len(found.Conditions) == 0 {
+		return nil
+	}
+	return found
+}
+
+// nextManifest is told whether the former status had no room for all.
+func nextManifest(former *workv1.ManifestCondition, cut bool, m *Manifest, round *Round) workv1.ManifestCondition {
+	next := workv1.ManifestCondition{ResourceMeta: m.Meta, StatusFeedbacks: former.StatusFeedbacks}
+	next.Conditions = slices.Clone(former.Conditions)
+	if m.Applied != nil {
+		setApplied(&next.Conditions, appliedCondition(m.Applied, round.Generation), round.Now)
+	}
+	if m.Seen != nil {
+		var fresh []metav1.Condition
+		if m.Seen.Err == nil {
+			fresh = m.Seen.Conditions
+			feedback := feedbackCondition(m.Seen)
+			feedback.LastTransitionTime = round.Now
+			leftOut := cut && len(former.StatusFeedbacks.Values) == 0
+			if !leftOut && !equality.Semantic.DeepEqual(former.StatusFeedbacks.Values, m.Seen.Feedback) {
+				// New values have a new time: so does Open Cluster Management.
+				meta.RemoveStatusCondition(&next.Conditions, FeedbackSynced)
+			}
+			next.StatusFeedbacks.Values = m.Seen.Feedback
+			meta.SetStatusCondition(&next.Conditions, feedback)
+		}
+		// A rule may say what available means.
+		if !slices.ContainsFunc(fresh, func(c metav1.Condition) bool { return c.Type == workv1.ManifestAvailable }) {
+			set(&next.Conditions, availableCondition(m), 0, round.Now)
+		}
+		for _, c := range fresh {
+			if Makes(c.Type) {
+				set(&next.Conditions, c, round.Generation, round.Now)
+			}
+		}
+	}
+	next.Conditions = slices.DeleteFunc(next.Conditions, func(c metav1.Condition) bool {
+		return ByRule(&c) && c.ObservedGeneration != round.Generation && !(m.Frozen && c.Type == workv1.ManifestComplete)
+	})
+	if c := meta.FindStatusCondition(next.Conditions, workv1.ManifestComplete); m.Frozen && c != nil && ByRule(c) {
+		c.ObservedGeneration = round.Generation
+	}
+	return next
+}
+
+// setApplied gives the condition a new time at each generation: whoever waits for a rollout sees by it that the new one was applied.
+func setApplied(conditions *[]metav1.Condition, c metav1.Condition, now metav1.Time) {
+	c.LastTransitionTime = now
+	former := meta.FindStatusCondition(*conditions, c.Type)
+	switch {
+	case former == nil:
+		// It is always the first.
+		*conditions = slices.Insert(*conditions, 0, c)
+	case former.ObservedGeneration == c.ObservedGeneration && former.Status == c.Status:
+		c.LastTransitionTime = former.LastTransitionTime
+		*former = c
+	default:
+		*former = c
+	}
+}
+
+func set(conditions *[]metav1.Condition, c metav1.Condition, generation int64, now metav1.Time) {
+	c.ObservedGeneration, c.LastTransitionTime, c.Message = generation, now, Cut(c.Message)
+	meta.SetStatusCondition(conditions, c)
+}
