@@ -1,0 +1,191 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rules makes conditions of the state of objects, as the conditionRules of a work say. Rules are compiled once, and evaluated
+// whenever an object changes.
+package rules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/cel-go/common/types/ref"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/work/readable"
+	"github.com/clusterhub/clusterhub/pkg/work/status"
+)
+
+// Budget is what all rules may cost together for one object. A rule that looks for a condition costs about 50.
+const Budget = 1_000_000
+
+// errBudget is worded as Open Cluster Management has it.
+var errBudget = errors.New("CEL evaluation budget exceeded")
+
+// Set are the rules for an object, compiled. It can be used from several goroutines.
+type Set struct{ rules []rule }
+
+type rule struct {
+	kind        workv1.ConditionRuleType
+	condition   string
+	expressions []expr
+	// message is nil without a messageExpression.
+	message *expr
+	text    string
+}
+
+// Compile prepares rules. What does not compile becomes a condition when the rule is evaluated. Rules for conditions that the agent
+// itself writes, or whose types are none, are left out.
+func Compile(from []workv1.ConditionRule) *Set {
+	s := &Set{}
+	for i := range from {
+		r := &from[i]
+		if !status.Makes(r.Condition) {
+			continue
+		}
+		compiled := rule{kind: r.Type, condition: r.Condition, text: r.Message}
+		if r.Type == workv1.CelConditionExpressionsType {
+			for _, text := range r.CelExpressions {
+				compiled.expressions = append(compiled.expressions, compile(ruleEnvironment, text))
+			}
+		}
+		if r.MessageExpression != "" {
+			message := compile(messageEnvironment, r.MessageExpression)
+			compiled.message = &message
+		}
+		s.rules = append(s.rules, compiled)
+	}
+	return s
+}
+
+// Evaluate returns the conditions of an object, without times and generations, and what they have cost: whoever evaluates often waits
+// accordingly. The only error is that the context has ended.
+func (s *Set) Evaluate(ctx context.Context, object *unstructured.Unstructured) (conditions []metav1.Condition, cost uint64, err error) {
+	if len(s.rules) == 0 {
+		return nil, 0, nil
+	}
+	fields, _ := readable.Of(object)
+	m := &meter{left: Budget}
+	for i := range s.rules {
+		if c := s.rules[i].evaluate(ctx, object.GroupVersionKind(), fields, m); c != nil {
+			c.Message = status.Cut(c.Message)
+			conditions = append(conditions, *c)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		// What was interrupted says nothing of the object.
+		return nil, Budget - m.left, err
+	}
+	return conditions, Budget - m.left, nil
+}
+
+// evaluate returns nil for a well-known condition that is none of the kind.
+func (r *rule) evaluate(ctx context.Context, kind schema.GroupVersionKind, fields map[string]any, m *meter) *metav1.Condition {
+	c := &metav1.Condition{Type: r.condition, Status: metav1.ConditionUnknown, Reason: workv1.ConditionRuleInvalid}
+	expressions, message := r.expressions, r.message
+	switch r.kind {
+	case workv1.CelConditionExpressionsType:
+		if len(expressions) == 0 {
+			c.Message = "expected celExpressions, got none"
+			return c
+		}
+	case workv1.WellKnownConditionsType:
+		known, err := wellKnown()
+		if err != nil {
+			c.Reason, c.Message = workv1.ConditionRuleInternalError, err.Error()
+			return c
+		}
+		of := known[kindCondition{kind, r.condition}]
+		if of == nil {
+			return nil
+		}
+		expressions = of.expressions
+		if message == nil && r.text == "" {
+			message = of.message
+		}
+	default:
+		c.Message = fmt.Sprintf("unrecognized condition rule type %s", r.kind)
+		return c
+	}
+	result, err := all(ctx, expressions, fields, m)
+	switch {
+	case err == nil:
+		c.Status, c.Reason = statusOf(result), workv1.ConditionRuleEvaluated
+		c.Message = r.messageOf(ctx, message, result, fields, m)
+	case errors.Is(err, errInternal):
+		c.Reason, c.Message = workv1.ConditionRuleInternalError, err.Error()
+	default:
+		// What could not be evaluated is not true.
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, workv1.ConditionRuleExpressionError, err.Error()
+	}
+	return c
+}
+
+func statusOf(result bool) metav1.ConditionStatus {
+	if result {
+		return metav1.ConditionTrue
+	}
+	return metav1.ConditionFalse
+}
+
+// all ends at the first expression that is false.
+func all(ctx context.Context, expressions []expr, fields map[string]any, m *meter) (bool, error) {
+	for i := range expressions {
+		value, err := expressions[i].eval(ctx, map[string]any{objectVariable: fields}, m)
+		if err != nil {
+			return false, err
+		}
+		result, ok := value.Value().(bool)
+		if !ok {
+			return false, fmt.Errorf("expected bool result, got %T", value.Value())
+		}
+		if !result {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// messageOf is the text of the rule. An error in it does not change the condition.
+func (r *rule) messageOf(ctx context.Context, message *expr, result bool, fields map[string]any, m *meter) string {
+	if message != nil {
+		value, err := message.eval(ctx, map[string]any{objectVariable: fields, resultVariable: result}, m)
+		if err != nil {
+			// Without the lines that show where.
+			text, _, _ := strings.Cut(err.Error(), "\n | ")
+			return text
+		}
+		switch text := value.Value().(type) {
+		case string:
+			if text != "" {
+				return text
+			}
+		default:
+			return fmt.Sprintf("expected message expression to have a string result, got %T", text)
+		}
+	}
+	switch {
+	case r.text != "":
+		return r.text
+	case result:
+		return "Manifest is " + r.condition
+	}
+	return "Manifest is not " + r.condition
+}
+
+// meter is what all expressions of an object may still cost.
+type meter struct{ left uint64 }
+
+func (m *meter) take(value ref.Val, cost uint64, err error) (ref.Val, error) {
+	if cost > m.left {
+		m.left = 0
+		return nil, errBudget
+	}
+	m.left -= cost
+	return value, err
+}
