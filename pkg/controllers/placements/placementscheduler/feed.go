@@ -5,7 +5,11 @@ package placementscheduler
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -41,7 +45,8 @@ func (r *Reconciler) watches() []watched {
 	}
 }
 
-// feed tells the hub of changes, and asks for a round.
+// feed tells the hub of changes, and asks for a round. A fault of ours that one object brings to light must not end the process, which
+// would find the same object when it starts again: the hub goes on with what it knew of that one.
 func feed[O any, T interface {
 	*O
 	client.Object
@@ -49,8 +54,14 @@ func feed[O any, T interface {
 	do := func(ctx context.Context, obj client.Object, q queue, tell func(context.Context, T)) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
+		defer q.AddAfter(everything, gather)
+		defer func() {
+			if fault := recover(); fault != nil {
+				ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %v\n%s", fault, debug.Stack()), "A change is left out of the placements",
+					"kind", fmt.Sprintf("%T", obj), "object", klog.KObj(obj))
+			}
+		}()
 		tell(ctx, obj.(T))
-		q.AddAfter(everything, gather)
 	}
 	return watched{kind: T(new(O)), handler: handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { do(ctx, e.Object, q, set) },
