@@ -98,11 +98,11 @@ func (p *Path) Find(object any, m *Meter) ([]any, error) {
 // Field splits a path that ends in the name of a field: the maps that have the field, and its name.
 func (p *Path) Field(object any, m *Meter) (parents []map[string]any, name string, err error) {
 	if len(p.nodes) == 0 {
-		return nil, "", errNoField
+		return nil, "", ErrNoField
 	}
 	last, ok := p.nodes[len(p.nodes)-1].(*jsonpath.FieldNode)
 	if !ok || last.Value == "" {
-		return nil, "", errNoField
+		return nil, "", ErrNoField
 	}
 	values, err := walkAll([]any{object}, p.nodes[:len(p.nodes)-1], m)
 	if err != nil {
@@ -116,7 +116,8 @@ func (p *Path) Field(object any, m *Meter) (parents []map[string]any, name strin
 	return parents, last.Value, nil
 }
 
-var errNoField = errors.New("expected a path that ends in the name of a field, such as .spec.replicas")
+// ErrNoField is that of a path which cannot be split into a field and what has it.
+var ErrNoField = errors.New("expected a path that ends in the name of a field, such as .spec.replicas")
 
 func walkAll(values []any, nodes []jsonpath.Node, m *Meter) (_ []any, err error) {
 	for _, node := range nodes {
