@@ -5,6 +5,7 @@
 package ignorefields
 
 import (
+	"context"
 	"crypto/md5"
 	"errors"
 	"fmt"
@@ -43,20 +44,25 @@ func (p *Prepared) Unchanged(annotations map[string]string) bool {
 	return p.Hash != "" && annotations[workv1.ManifestConfigSpecHashAnnotationKey] == p.Hash
 }
 
-// Prepare does not change the manifest. Its error is an Error.
-func Prepare(manifest *unstructured.Unstructured, fields []workv1.IgnoreField) (*Prepared, error) {
+// Prepare does not change the manifest. Its error is an Error, if the context has not ended.
+func Prepare(ctx context.Context, manifest *unstructured.Unstructured, fields []workv1.IgnoreField) (*Prepared, error) {
 	whole := manifest.DeepCopy()
 	stripTimes(whole.Object)
 	if len(fields) == 0 {
 		return &Prepared{Whole: whole, Reduced: whole}, nil
 	}
 	reduced := whole.DeepCopy()
+	limited, cancel := context.WithTimeout(ctx, jqTime)
+	defer cancel()
 	for i := range fields {
 		// Those that are ignored when somebody has changed them count for the hash: they are applied again with the next manifest.
 		if fields[i].Condition == workv1.IgnoreFieldsConditionOnSpokeChange {
 			continue
 		}
-		if err := remove(reduced.Object, &fields[i]); err != nil {
+		if err := remove(limited, reduced.Object, &fields[i]); err != nil {
+			if ended := ctx.Err(); ended != nil {
+				return nil, ended
+			}
 			return nil, &Error{err}
 		}
 	}
@@ -85,7 +91,7 @@ func hashOf(object map[string]any) string {
 	return fmt.Sprintf("%x", md5.Sum(fmt.Appendf(nil, "&{%v}", object)))
 }
 
-func remove(object map[string]any, field *workv1.IgnoreField) error {
+func remove(ctx context.Context, object map[string]any, field *workv1.IgnoreField) error {
 	meter := jsonpath.NewMeter(jsonpath.Steps)
 	for _, path := range field.JSONPaths {
 		if err := removePath(object, path, meter); err != nil {
@@ -98,7 +104,7 @@ func remove(object map[string]any, field *workv1.IgnoreField) error {
 		}
 	}
 	for _, expression := range field.JQPathExpressions {
-		if err := removeJQ(object, expression); err != nil {
+		if err := removeJQ(ctx, object, expression); err != nil {
 			return fmt.Errorf("JQ expression error in '%s': %w", expression, err)
 		}
 	}
@@ -119,10 +125,6 @@ func removePath(object map[string]any, path string, meter *jsonpath.Meter) error
 		delete(parent, name)
 	}
 	return nil
-}
-
-func removeJQ(map[string]any, string) error {
-	return errors.New("jqPathExpressions are not supported: use jsonPaths or jsonPointers")
 }
 
 // stripTimes takes null as creationTimestamp away from all metadata: a server that prunes it makes a new generation each time.
