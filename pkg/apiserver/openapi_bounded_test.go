@@ -13,6 +13,8 @@ import (
 	clustervalidation "github.com/clusterhub/clusterhub/pkg/apis/cluster/validation"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 	openmcpvalidation "github.com/clusterhub/clusterhub/pkg/apis/openmcp/validation"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	workvalidation "github.com/clusterhub/clusterhub/pkg/apis/work/validation"
 )
 
 // bounded are objects that have each field for which OpenAPI states an enum, a pattern or a bound.
@@ -209,6 +211,14 @@ func refusals(t *testing.T, object, old runtime.Object) field.ErrorList {
 		return clustervalidation.ValidateAddOnPlacementScoreStatusUpdate(o, old.(*cluster.AddOnPlacementScore))
 	case *cluster.ClusterClaim:
 		return clustervalidation.ValidateClusterClaim(o)
+	case *work.ManifestWork:
+		errs := append(workvalidation.ValidateManifestWork(o), workvalidation.BadManifestWork(o, &work.ManifestWork{})...)
+		return append(errs, workvalidation.ValidateManifestWorkStatusUpdate(o, old.(*work.ManifestWork))...)
+	case *work.AppliedManifestWork:
+		return append(workvalidation.ValidateAppliedManifestWork(o), workvalidation.ValidateAppliedManifestWorkStatusUpdate(o, old.(*work.AppliedManifestWork))...)
+	case *work.ManifestWorkReplicaSet:
+		errs := append(workvalidation.ValidateManifestWorkReplicaSet(o), workvalidation.BadManifestWorkReplicaSet(o, &work.ManifestWorkReplicaSet{})...)
+		return append(errs, workvalidation.ValidateManifestWorkReplicaSetStatusUpdate(o, old.(*work.ManifestWorkReplicaSet))...)
 	case *openmcp.ClusterProfile:
 		return openmcpvalidation.ValidateClusterProfile(o)
 	case *openmcp.Cluster:

@@ -18,6 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	"github.com/clusterhub/clusterhub/pkg/apiserver/moves"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/addonplacementscore"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/clusterclaim"
@@ -36,6 +37,9 @@ import (
 	visiblecluster "github.com/clusterhub/clusterhub/pkg/registry/view/managedcluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/placementexplanation"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
+	"github.com/clusterhub/clusterhub/pkg/registry/work/appliedmanifestwork"
+	"github.com/clusterhub/clusterhub/pkg/registry/work/manifestwork"
+	"github.com/clusterhub/clusterhub/pkg/registry/work/manifestworkreplicaset"
 )
 
 // kinds are those that are stored in etcd.
@@ -48,6 +52,10 @@ var kinds = []hubgeneric.Definition{
 	addonplacementscore.Kind,
 	clusterclaim.Kind,
 
+	manifestwork.Kind,
+	appliedmanifestwork.Kind,
+	manifestworkreplicaset.Kind,
+
 	clusterprofile.Kind,
 	openmcpcluster.Kind,
 	clusterrequest.Kind,
@@ -56,7 +64,7 @@ var kinds = []hubgeneric.Definition{
 
 // Groups are the API groups that hub-apiserver serves.
 func Groups() []string {
-	return []string{cluster.GroupName, clusterview.GroupName, view.GroupName, openmcp.GroupName}
+	return []string{cluster.GroupName, clusterview.GroupName, view.GroupName, openmcp.GroupName, work.GroupName}
 }
 
 // stores are the registries of all resources, each with one store whatever the number of versions.

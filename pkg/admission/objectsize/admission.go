@@ -16,6 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/hubfinalizers"
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -24,6 +25,8 @@ const (
 	PluginName = "ObjectSize"
 	// Limit is how many bytes an object may take, the record of who manages which field included.
 	Limit = 256 << 10
+	// WorkLimit is that of works, which have other objects in them: 512000 bytes of these, and a status for each.
+	WorkLimit = 1280 << 10
 	// Reserve is what users with the right to the object's end may add. Without it, a user who fills an object could keep
 	// the hub from denying a cluster, or a provider from taking access back. It is also what a cluster's agents leave to
 	// others below the limit, so that they cannot keep a team from labelling or tainting the cluster.
@@ -66,7 +69,11 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if err := p.leavesRoomToStatus(a); err != nil {
 		return err
 	}
-	limit := Limit
+	most := Limit
+	if resource.Group == work.GroupName {
+		most = WorkLimit
+	}
+	limit := most
 	if leavesRoom(a) {
 		limit -= Reserve
 	}
@@ -81,16 +88,16 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		}
 		shrinks = size <= before
 		// What others have put into their share does not hold an agent back.
-		if shrinks && size <= Limit {
+		if shrinks && size <= most {
 			return nil
 		}
 		// Not what reaches into the reserve: else the user who filled the object could replace what the hub has written
 		// there, time and again, until nothing of the reserve is left.
-		if shrinks && (before > Limit+Reserve || updated.GetDeletionTimestamp() != nil) {
+		if shrinks && (before > most+Reserve || updated.GetDeletionTimestamp() != nil) {
 			return nil
 		}
 	}
-	if shrinks || size <= Limit+Reserve {
+	if shrinks || size <= most+Reserve {
 		if excused, _ := p.Excused(ctx, a, hubfinalizers.Rules(a)...); excused {
 			return nil
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -31,7 +32,7 @@ func sized(n int) *cluster.ManagedCluster {
 
 func plugin(a *at.Authorizer) *objectsize.Plugin {
 	p := objectsize.New(func(_ schema.GroupResource, object runtime.Object) (int, error) {
-		return len(object.(*cluster.ManagedCluster).Annotations["a"]), nil
+		return len(object.(metav1.Object).GetAnnotations()["a"]), nil
 	})
 	p.SetAuthorizer(a)
 	return p
@@ -107,6 +108,27 @@ func TestAdmission_AnObjectGrowsUpToTheLimit(t *testing.T) {
 	}
 	if err := objectsize.New(nil).ValidateInitialization(); err == nil {
 		t.Error("it starts without an authorizer")
+	}
+}
+
+// Works have other objects in them.
+func TestAdmission_WorksMayBeLarger(t *testing.T) {
+	const limit = objectsize.WorkLimit
+	for name, c := range map[string]struct {
+		resource string
+		object   func(metav1.ObjectMeta) runtime.Object
+	}{
+		"a work":        {"manifestworks", func(m metav1.ObjectMeta) runtime.Object { return &work.ManifestWork{ObjectMeta: m} }},
+		"a replica set": {"manifestworkreplicasets", func(m metav1.ObjectMeta) runtime.Object { return &work.ManifestWorkReplicaSet{ObjectMeta: m} }},
+	} {
+		for size, refused := range map[int]bool{objectsize.Limit + 1: false, limit: false, limit + 1: true} {
+			request := at.Request{Group: work.GroupName, Resource: c.resource,
+				Object: c.object(metav1.ObjectMeta{Name: "a", Namespace: "c1", Annotations: map[string]string{"a": strings.Repeat("x", size)}})}
+			_, err := at.Validate(t, plugin(&at.Authorizer{}), request.Attributes())
+			if apierrors.IsRequestEntityTooLargeError(err) != refused || err != nil && !refused {
+				t.Errorf("%s of %d bytes: %v", name, size, err)
+			}
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
 
 // PluginName is the name of the plugin in flags and metrics.
@@ -41,6 +42,8 @@ var ofTheirMakers = map[schema.GroupResource]bool{
 	cluster.Resource("placements"):                true,
 	openmcp.Resource("clusterrequests"):           true,
 	openmcp.Resource("accessrequests"):            true,
+	work.Resource("manifestworks"):                true,
+	work.Resource("manifestworkreplicasets"):      true,
 }
 
 // Validate implements admission.ValidationInterface.

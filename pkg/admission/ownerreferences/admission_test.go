@@ -17,6 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
 
 var (
@@ -44,6 +45,9 @@ var kinds = []kind{
 	{openmcp.GroupName, "clusters", "ns", false, func(m metav1.ObjectMeta) runtime.Object { return &openmcp.Cluster{ObjectMeta: m} }},
 	{openmcp.GroupName, "clusterrequests", "ns", true, func(m metav1.ObjectMeta) runtime.Object { return &openmcp.ClusterRequest{ObjectMeta: m} }},
 	{openmcp.GroupName, "accessrequests", "ns", true, func(m metav1.ObjectMeta) runtime.Object { return &openmcp.AccessRequest{ObjectMeta: m} }},
+	{work.GroupName, "manifestworks", "ns", true, func(m metav1.ObjectMeta) runtime.Object { return &work.ManifestWork{ObjectMeta: m} }},
+	{work.GroupName, "appliedmanifestworks", "", false, func(m metav1.ObjectMeta) runtime.Object { return &work.AppliedManifestWork{ObjectMeta: m} }},
+	{work.GroupName, "manifestworkreplicasets", "ns", true, func(m metav1.ObjectMeta) runtime.Object { return &work.ManifestWorkReplicaSet{ObjectMeta: m} }},
 }
 
 func (k kind) owned(by ...metav1.OwnerReference) runtime.Object {

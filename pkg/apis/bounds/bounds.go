@@ -47,3 +47,24 @@ func Each[T any](path *field.Path, name string, now, before []T, most int, value
 	}
 	return errs
 }
+
+// Filled refuses an empty value, and one of more bytes than the most.
+func Filled(path *field.Path, value string, most int) field.ErrorList {
+	switch {
+	case value == "":
+		return field.ErrorList{field.Required(path, "must not be empty")}
+	case len(value) > most:
+		return field.ErrorList{field.TooLong(path, value, most)}
+	}
+	return nil
+}
+
+// OneOf refuses a value that is none of those.
+func OneOf[T ~string](path *field.Path, value T, values []T) field.ErrorList {
+	for _, v := range values {
+		if v == value {
+			return nil
+		}
+	}
+	return field.ErrorList{field.NotSupported(path, value, values)}
+}

@@ -4,6 +4,7 @@
 package generic
 
 import (
+	"context"
 	"fmt"
 	"maps"
 
@@ -56,10 +57,19 @@ type Kind[T Object] struct {
 	// not come here.
 	PrepareForCreate func(object T)
 	PrepareForUpdate func(updated, old T)
-	Validate         func(object T) field.ErrorList
-	ValidateUpdate   func(updated, old T) field.ErrorList
+	// Stamp records who wrote what. An object has changed that is new, or has another spec; the old object of a new one is empty.
+	// Writes of a part do not come here.
+	Stamp          func(ctx context.Context, updated, old T, changed bool)
+	Validate       func(object T) field.ErrorList
+	ValidateUpdate func(updated, old T) field.ErrorList
 	// ValidateStatusUpdate checks a write through the subresource status.
 	ValidateStatusUpdate func(updated, old T) field.ErrorList
+	// Refuse is what is wrong with the request, not with the object only: the answer is a 400 instead of the 422 of Validate, before
+	// which it is asked. The old object of a new one is empty. Writes of a part do not come here.
+	Refuse func(updated, old T) field.ErrorList
+	// MostWeight is how many bytes an object may have in its entries to be looked at, if it is not what most kinds may have. What may
+	// be stored is in pkg/admission/objectsize.
+	MostWeight int
 	// Warnings are about an object that is new or has another spec.
 	Warnings func(object T) []string
 
@@ -133,9 +143,13 @@ func (k *Kind[T]) NewStorage(scheme *runtime.Scheme, options generic.RESTOptions
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: k.attributes, Indexers: k.indexers()}); err != nil {
 		return nil, err
 	}
-	resource := &Resource{Storage: &Storage{Store: store, Short: k.ShortNames}, Subresources: map[string]*SubresourceREST{}}
+	resource := &Resource{
+		Storage:      &Storage{Store: store, Short: k.ShortNames, checks: checks{weight: k.MostWeight, refuse: k.refusal()}},
+		Subresources: map[string]*SubresourceREST{},
+	}
 	for name, part := range k.parts() {
 		resource.Subresources[name] = NewSubresource(store, partStrategy[T]{main, part})
+		resource.Subresources[name].checks = checks{weight: k.MostWeight}
 	}
 	return resource, nil
 }

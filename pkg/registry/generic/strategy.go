@@ -60,7 +60,7 @@ func (k *Kind[T]) resetFields(paths ...fieldpath.Path) map[fieldpath.APIVersion]
 	return result
 }
 
-func (s strategy[T]) PrepareForCreate(_ context.Context, obj runtime.Object) {
+func (s strategy[T]) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	object := obj.(T)
 	if s.kind.Status != nil {
 		assign(s.kind.Status(object), s.kind.Status(s.kind.New()))
@@ -69,9 +69,12 @@ func (s strategy[T]) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	if s.kind.PrepareForCreate != nil {
 		s.kind.PrepareForCreate(object)
 	}
+	if s.kind.Stamp != nil {
+		s.kind.Stamp(ctx, object, s.kind.New(), true)
+	}
 }
 
-func (s strategy[T]) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+func (s strategy[T]) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	updated, existing := obj.(T), old.(T)
 	if s.kind.Status != nil {
 		assign(s.kind.Status(updated), s.kind.Status(existing))
@@ -80,6 +83,9 @@ func (s strategy[T]) PrepareForUpdate(_ context.Context, obj, old runtime.Object
 		s.kind.PrepareForUpdate(updated, existing)
 	}
 	s.countGeneration(updated, existing)
+	if s.kind.Stamp != nil {
+		s.kind.Stamp(ctx, updated, existing, s.changed(updated, existing))
+	}
 }
 
 // countGeneration makes another spec another generation.

@@ -19,8 +19,9 @@ import (
 // SubresourceREST serves a subresource that takes the whole object and changes one part of it, in the manner of the
 // approval of certificate signing requests.
 type SubresourceREST struct {
-	store *genericregistry.Store
-	told  Told
+	store  *genericregistry.Store
+	told   Told
+	checks checks
 }
 
 var (
@@ -61,7 +62,7 @@ func (r *SubresourceREST) Get(ctx context.Context, name string, options *metav1.
 
 // Update implements rest.Updater. A subresource never creates its object, not even by server-side apply.
 func (r *SubresourceREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return r.told.update(ctx, r.store, name, objInfo, createValidation, updateValidation, false, options)
+	return r.told.update(ctx, r.store, r.checks, name, objInfo, createValidation, updateValidation, false, options)
 }
 
 // GetResetFields implements rest.ResetFieldsStrategy.
@@ -78,8 +79,9 @@ func (r *SubresourceREST) ConvertToTable(ctx context.Context, object, tableOptio
 // take for faults of the client.
 type Storage struct {
 	*genericregistry.Store
-	Short []string
-	told  Told
+	Short  []string
+	told   Told
+	checks checks
 }
 
 var (
@@ -116,7 +118,7 @@ func (s *Storage) Watch(ctx context.Context, options *internalversion.ListOption
 
 // Create implements rest.Creater.
 func (s *Storage) Create(ctx context.Context, obj runtime.Object, createValidation rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	if err := checkNew(obj); err != nil {
+	if err := s.checks.checkNew(obj); err != nil {
 		return nil, err
 	}
 	return s.Store.Create(ctx, obj, createValidation, options)
@@ -124,5 +126,5 @@ func (s *Storage) Create(ctx context.Context, obj runtime.Object, createValidati
 
 // Update implements rest.Updater.
 func (s *Storage) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return s.told.update(ctx, s.Store, name, objInfo, createValidation, updateValidation, forceAllowCreate, options)
+	return s.told.update(ctx, s.Store, s.checks, name, objInfo, createValidation, updateValidation, forceAllowCreate, options)
 }

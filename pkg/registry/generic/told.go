@@ -26,11 +26,11 @@ func (r *Resource) TellUpdates(f Told) {
 
 // update updates an object of the store, and tells of it. Hooks of the store are called before it writes.
 func (f Told) update(
-	ctx context.Context, store *genericregistry.Store, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
+	ctx context.Context, store *genericregistry.Store, c checks, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
 	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
 	var old runtime.Object // that of the last try
-	objInfo = rest.WrapUpdatedObjectInfo(checked(objInfo), func(_ context.Context, updated, existing runtime.Object) (runtime.Object, error) {
+	objInfo = rest.WrapUpdatedObjectInfo(c.checked(objInfo), func(_ context.Context, updated, existing runtime.Object) (runtime.Object, error) {
 		old = existing
 		return updated, nil
 	})

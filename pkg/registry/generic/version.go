@@ -15,6 +15,15 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
+// checks are what a kind has looked at before the generic server prepares and validates an object. The zero value has what is
+// looked at for all kinds.
+type checks struct {
+	// weight is how much there may be of an object, or 0.
+	weight int
+	// refuse is Kind.Refuse, or nil. The old object is nil for a new one.
+	refuse func(updated, old runtime.Object) error
+}
+
 var versioner = storage.APIObjectVersioner{}
 
 // CheckVersion refuses an invalid resource version, by the name of the parameter or field that has it. The store would take
@@ -35,16 +44,19 @@ func checkList(options *internalversion.ListOptions) error {
 
 // checkNew refuses an object to be created that has a version, such as one that was exported. The store would take it for a
 // failure of its own, and ignore it in a dry run.
-func checkNew(obj runtime.Object) error {
+func (c checks) checkNew(obj runtime.Object) error {
 	if version, err := versioner.ObjectResourceVersion(obj); err != nil || version != 0 {
 		return apierrors.NewBadRequest(storage.ErrResourceVersionSetOnCreate.Error() +
 			": remove metadata.resourceVersion, or update the object that has it")
 	}
-	return checkWeight(obj, nil)
+	if err := checkWeight(obj, nil, c.weight); err != nil || c.refuse == nil {
+		return err
+	}
+	return c.refuse(obj, nil)
 }
 
 // checked refuses an update with an invalid version, and one that is too much to be looked at.
-func checked(objInfo rest.UpdatedObjectInfo) rest.UpdatedObjectInfo {
+func (c checks) checked(objInfo rest.UpdatedObjectInfo) rest.UpdatedObjectInfo {
 	return rest.WrapUpdatedObjectInfo(objInfo, func(_ context.Context, updated, old runtime.Object) (runtime.Object, error) {
 		object, err := meta.Accessor(updated)
 		if err != nil {
@@ -53,6 +65,9 @@ func checked(objInfo rest.UpdatedObjectInfo) rest.UpdatedObjectInfo {
 		if err := CheckVersion("metadata.resourceVersion", object.GetResourceVersion()); err != nil {
 			return nil, err
 		}
-		return updated, checkWeight(updated, old)
+		if err := checkWeight(updated, old, c.weight); err != nil || c.refuse == nil {
+			return updated, err
+		}
+		return updated, c.refuse(updated, old)
 	})
 }

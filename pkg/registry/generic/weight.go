@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// mostWeight is far above what admission lets be stored (pkg/admission/objectsize), which is asked after validation only.
+	// mostWeight is far above what admission lets be stored (pkg/admission/objectsize), which is asked after validation only. Kinds
+	// may have another one.
 	mostWeight = 512 << 10
 	// mostMetadata is how many labels an object may have, and annotations, owner references, finalizers and managers. The generic
 	// server looks for faults in them by itself.
@@ -26,10 +27,13 @@ const (
 
 // checkWeight refuses what is too much to be validated. A request has room for a million entries, each with several faults. What
 // is stored beyond the bounds, from before there were any, may stay as it is.
-func checkWeight(updated, old runtime.Object) error {
-	if bounds.Heavier(updated, mostWeight) && (old == nil || !bounds.Heavier(old, mostWeight)) {
+func checkWeight(updated, old runtime.Object, most int) error {
+	if most == 0 {
+		most = mostWeight
+	}
+	if bounds.Heavier(updated, most) && (old == nil || !bounds.Heavier(old, most)) {
 		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
-			"the object has more than %d bytes in its entries: leave out what it does not need", mostWeight))
+			"the object has more than %d bytes in its entries: leave out what it does not need", most))
 	}
 	now, err := meta.Accessor(updated)
 	if err != nil {

@@ -79,6 +79,14 @@ func TestDiscovery_IsOneRequest(t *testing.T) {
 			"v1 managedclusters/label ManagedCluster " + part,
 			"v1 managedclusters/status ManagedCluster " + part,
 		},
+		"work.open-cluster-management.io": {
+			"v1 appliedmanifestworks Cluster AppliedManifestWork " + stored,
+			"v1 appliedmanifestworks/status AppliedManifestWork " + part,
+			"v1 manifestworks Namespaced ManifestWork " + stored,
+			"v1 manifestworks/status ManifestWork " + part,
+			"v1alpha1 manifestworkreplicasets Namespaced ManifestWorkReplicaSet " + stored + " mwrs",
+			"v1alpha1 manifestworkreplicasets/status ManifestWorkReplicaSet " + part,
+		},
 		"view.clusterhub.dev": {"v1alpha1 clustersetmembers Cluster ClusterSetMember get,list,watch csm"},
 		"clusterview.open-cluster-management.io": {
 			"v1 managedclusters Cluster ManagedCluster get,list,patch,update,watch",

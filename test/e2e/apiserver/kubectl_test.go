@@ -26,6 +26,9 @@ func TestKubectl_ListsTheResources(t *testing.T) {
 		{"placementdecisions", "cluster.open-cluster-management.io/v1beta1", "true", "PlacementDecision"},
 		{"addonplacementscores", "cluster.open-cluster-management.io/v1alpha1", "true", "AddOnPlacementScore"},
 		{"clusterclaims", "cluster.open-cluster-management.io/v1alpha1", "false", "ClusterClaim"},
+		{"manifestworks", "work.open-cluster-management.io/v1", "true", "ManifestWork"},
+		{"appliedmanifestworks", "work.open-cluster-management.io/v1", "false", "AppliedManifestWork"},
+		{"manifestworkreplicasets", "mwrs", "work.open-cluster-management.io/v1alpha1", "true", "ManifestWorkReplicaSet"},
 		{"managedclusters", "clusterview.open-cluster-management.io/v1", "false", "ManagedCluster"},
 		{"managedclustersets", "clusterview.open-cluster-management.io/v1alpha1", "false", "ManagedClusterSet"},
 		{"clustersetmembers", "csm", "view.clusterhub.dev/v1alpha1", "false", "ClusterSetMember"},
@@ -40,7 +43,8 @@ func TestKubectl_ListsTheResources(t *testing.T) {
 // TestKubectl_ExplainsEveryField walks through the schema: a field without a description teaches nothing.
 func TestKubectl_ExplainsEveryField(t *testing.T) {
 	for _, group := range []string{"cluster.open-cluster-management.io/v1", "cluster.open-cluster-management.io/v1alpha1", "cluster.open-cluster-management.io/v1beta1",
-		"cluster.open-cluster-management.io/v1beta2", "clusterview.open-cluster-management.io/v1", "clusterview.open-cluster-management.io/v1alpha1", "view.clusterhub.dev/v1alpha1"} {
+		"cluster.open-cluster-management.io/v1beta2", "clusterview.open-cluster-management.io/v1", "clusterview.open-cluster-management.io/v1alpha1", "view.clusterhub.dev/v1alpha1",
+		"work.open-cluster-management.io/v1", "work.open-cluster-management.io/v1alpha1"} {
 		ours := 0
 		for name, schema := range harness.OpenAPIModels(t, group) {
 			if strings.HasPrefix(name, "io.k8s.") {

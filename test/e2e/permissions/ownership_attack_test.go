@@ -24,6 +24,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
+const workGroup = "work.open-cluster-management.io"
+
 // ownable is a kind of ours in one version, with an object of it.
 type ownable struct {
 	resource     schema.GroupVersionResource
@@ -44,6 +46,12 @@ func ownables() []ownable {
 	access := func(resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: harness.OpenMCPGroup, Version: "v1alpha1", Resource: resource}
 	}
+	works := func(version, resource string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: workGroup, Version: version, Resource: resource}
+	}
+	oneConfigMap := map[string]any{"workload": map[string]any{"manifests": []any{
+		map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x", "namespace": "default"}},
+	}}}
 	status := []string{"", "status"}
 	return []ownable{
 		{resource: of("v1", "managedclusters"), kind: "ManagedCluster", subresources: []string{"", "status", "label", "accept"},
@@ -65,6 +73,11 @@ func ownables() []ownable {
 		{resource: of("v1beta1", "placements"), kind: "Placement", subresources: status, byItsMaker: true, namespaced: true},
 		{resource: of("v1beta1", "placementdecisions"), kind: "PlacementDecision", subresources: status, namespaced: true},
 		{resource: of("v1alpha1", "addonplacementscores"), kind: "AddOnPlacementScore", subresources: status, namespaced: true},
+		{resource: works("v1", "manifestworks"), kind: "ManifestWork", subresources: status, byItsMaker: true, namespaced: true, spec: oneConfigMap},
+		{resource: works("v1", "appliedmanifestworks"), kind: "AppliedManifestWork", subresources: status,
+			spec: map[string]any{"hubHash": "x", "manifestWorkName": "x"}},
+		{resource: works("v1alpha1", "manifestworkreplicasets"), kind: "ManifestWorkReplicaSet", subresources: status, byItsMaker: true, namespaced: true,
+			spec: map[string]any{"manifestWorkTemplate": oneConfigMap, "placementRefs": []any{map[string]any{"name": "x"}}}},
 		{resource: of("v1alpha1", "clusterclaims"), kind: "ClusterClaim", subresources: []string{""}, spec: map[string]any{"value": "x"}},
 	}
 }
@@ -169,8 +182,11 @@ func nextToOwning() []rbacv1.PolicyRule {
 	access := harness.RuleIn(harness.OpenMCPGroup, "get,list,watch,create,update,patch", "*")
 	access.Resources = []string{"clusterprofiles", "clusters", "clusters/status", "clusterrequests", "clusterrequests/status",
 		"accessrequests", "accessrequests/status"}
+	works := harness.RuleIn(workGroup, "get,list,watch,create,update,patch", "*")
+	works.Resources = []string{"manifestworks", "manifestworks/status", "appliedmanifestworks", "appliedmanifestworks/status",
+		"manifestworkreplicasets", "manifestworkreplicasets/status"}
 	finalizers := harness.RuleIn(harness.OpenMCPGroup, "get,patch,delete", "clusters/finalizers")
-	return []rbacv1.PolicyRule{clusters, access, finalizers, harness.Rule("get,patch,delete,deletecollection", "managedclusters/finalizers"),
+	return []rbacv1.PolicyRule{clusters, access, works, finalizers, harness.Rule("get,patch,delete,deletecollection", "managedclusters/finalizers"),
 		harness.Rule("get,patch,create", "managedclusters/accept"), harness.Rule("delete", "managedclusters", "another"),
 		harness.RuleIn(harness.OpenMCPGroup, "delete", "clusters", "another"), harness.Rule("update", "managedclusters/finalizers", "another")}
 }

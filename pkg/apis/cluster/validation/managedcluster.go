@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
@@ -123,13 +124,7 @@ func ValidateManagedClusterStatusUpdate(c, old *cluster.ManagedCluster) field.Er
 }
 
 func validateLength(value string, longest int, path *field.Path) field.ErrorList {
-	switch {
-	case value == "":
-		return field.ErrorList{field.Required(path, "must not be empty")}
-	case len(value) > longest:
-		return field.ErrorList{field.TooLong(path, value, longest)}
-	}
-	return nil
+	return bounds.Filled(path, value, longest)
 }
 
 func validateConditions(conditions []metav1.Condition, path *field.Path) field.ErrorList {

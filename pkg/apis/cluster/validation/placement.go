@@ -159,10 +159,5 @@ func validateRateLimit(limit string, path *field.Path) field.ErrorList {
 
 // oneOf refuses a value that is none of those.
 func oneOf[T ~string](value T, values []T, path *field.Path) field.ErrorList {
-	for _, v := range values {
-		if v == value {
-			return nil
-		}
-	}
-	return field.ErrorList{field.NotSupported(path, value, values)}
+	return bounds.OneOf(path, value, values)
 }

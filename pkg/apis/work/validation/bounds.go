@@ -1,0 +1,49 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package validation validates objects of work.open-cluster-management.io. What upstream's schema refuses is invalid; what its
+// webhook refuses is in BadManifests and BadExecutor, with upstream's words, for an answer that is upstream's as well.
+package validation
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+const (
+	// ManifestLimit is how many bytes the manifests of a work have at most, all together, as JSON.
+	ManifestLimit = 512_000
+	// StatusLimit is how many bytes the status of a work has at most in its texts and entries.
+	StatusLimit = 512_000
+	// MostWeight is how many bytes an object may have in its entries to be looked at: those of its manifests and of its status, and
+	// half as many besides.
+	MostWeight = ManifestLimit + StatusLimit + 512<<10
+	// maxAuthor is how long the record of an author may be.
+	maxAuthor = 16 << 10
+)
+
+// What agents and tenants may write where upstream's CustomResourceDefinitions have no bound. docs/operating.md has the table.
+const (
+	maxName             = validation.DNS1123SubdomainMaxLength
+	maxManifests        = 1024
+	maxOrphaningRules   = 1024
+	maxManifestConfigs  = 1024
+	maxFeedbackRules    = 16
+	maxJSONPaths        = 64
+	maxPath             = 1024
+	maxVersion          = 63
+	maxConditionRules   = 64
+	maxConditionType    = 316
+	maxExpressions      = 16
+	maxExpression       = 4096
+	maxMessage          = 4096
+	maxFieldManager     = 128
+	maxIgnoreFields     = 2
+	maxIgnoredPaths     = 128
+	maxConditions       = 128
+	maxStatusManifests  = 2048
+	maxValues           = 1024
+	maxValue            = 32768
+	maxRawValue         = 1024
+	maxAppliedResources = 2048
+	maxPlacements       = 64
+)

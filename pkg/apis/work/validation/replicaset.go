@@ -1,0 +1,104 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
+	clustervalidation "github.com/clusterhub/clusterhub/pkg/apis/cluster/validation"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+)
+
+var cascadePolicies = []work.CascadeDeletionPolicy{work.Background, work.Foreground}
+
+// ValidateManifestWorkReplicaSet checks a new replica set, besides BadManifestWorkReplicaSet.
+func ValidateManifestWorkReplicaSet(s *work.ManifestWorkReplicaSet) field.ErrorList {
+	path := field.NewPath("metadata")
+	errs := apivalidation.ValidateObjectMeta(&s.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, path)
+	errs = append(errs, validateAuthor(&s.ObjectMeta, &metav1.ObjectMeta{})...)
+	if len(s.Namespace)+1+len(s.Name) > validation.LabelValueMaxLength {
+		errs = append(errs, field.Invalid(path.Child("name"), s.Name, fmt.Sprintf(
+			"must have at most %d characters in the namespace %s: %s.<name> is the value of the label %s of every work, which has at most %d",
+			max(0, validation.LabelValueMaxLength-1-len(s.Namespace)), s.Namespace, s.Namespace, work.ReplicaSetLabel, validation.LabelValueMaxLength)))
+	}
+	return append(errs, validateReplicaSetSpec(&s.Spec, &work.ManifestWorkReplicaSetSpec{}, field.NewPath("spec"))...)
+}
+
+// ValidateManifestWorkReplicaSetUpdate checks a change of a replica set, besides BadManifestWorkReplicaSet.
+func ValidateManifestWorkReplicaSetUpdate(s, old *work.ManifestWorkReplicaSet) field.ErrorList {
+	errs := apivalidation.ValidateObjectMetaUpdate(&s.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	errs = append(errs, validateAuthor(&s.ObjectMeta, &old.ObjectMeta)...)
+	return append(errs, validateReplicaSetSpec(&s.Spec, &old.Spec, field.NewPath("spec"))...)
+}
+
+// validateAuthor bounds the record of an author, which the server has made of the user of the request.
+func validateAuthor(m, old *metav1.ObjectMeta) field.ErrorList {
+	record := m.Annotations[work.AuthorAnnotation]
+	if len(record) <= maxAuthor || record == old.Annotations[work.AuthorAnnotation] {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "annotations").Key(work.AuthorAnnotation), fmt.Sprintf(
+		"the server records who writes the spec, and what it would record of you has %d bytes of at most %d: write it as a user with fewer groups",
+		len(record), maxAuthor))}
+}
+
+// BadManifestWorkReplicaSet is what upstream's webhook refuses of the works of a replica set.
+func BadManifestWorkReplicaSet(s, old *work.ManifestWorkReplicaSet) field.ErrorList {
+	return badWorkSpec(&s.Spec.ManifestWorkTemplate, &old.Spec.ManifestWorkTemplate, field.NewPath("spec", "manifestWorkTemplate"))
+}
+
+func validateReplicaSetSpec(spec, old *work.ManifestWorkReplicaSetSpec, path *field.Path) field.ErrorList {
+	errs := validateWorkSpec(&spec.ManifestWorkTemplate, &old.ManifestWorkTemplate, path.Child("manifestWorkTemplate"))
+	refs := path.Child("placementRefs")
+	if len(spec.PlacementRefs) == 0 {
+		errs = append(errs, field.Required(refs, "must name a placement of the namespace"))
+	}
+	errs = append(errs, bounds.Count(refs, len(spec.PlacementRefs), 0, maxPlacements)...)
+	names := sets.New[string]()
+	for i := range spec.PlacementRefs {
+		r, at := &spec.PlacementRefs[i], refs.Index(i)
+		errs = append(errs, once(names, r.Name, at.Child("name"))...)
+		errs = append(errs, bounds.Filled(at.Child("name"), r.Name, validation.LabelValueMaxLength)...)
+		errs = append(errs, clustervalidation.ValidateRolloutStrategy(&r.RolloutStrategy, at.Child("rolloutStrategy"))...)
+	}
+	return append(errs, bounds.OneOf(path.Child("cascadeDeletionPolicy"), spec.CascadeDeletionPolicy, cascadePolicies)...)
+}
+
+// ValidateManifestWorkReplicaSetStatusUpdate checks a change of a replica set's status.
+func ValidateManifestWorkReplicaSetStatusUpdate(s, old *work.ManifestWorkReplicaSet) field.ErrorList {
+	path := field.NewPath("status")
+	errs := apivalidation.ValidateObjectMetaUpdate(&s.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	errs = append(errs, validateConditions(s.Status.Conditions, path.Child("conditions"))...)
+	errs = append(errs, validateSummary(&s.Status.Summary, path.Child("summary"))...)
+	placements := path.Child("placementSummary")
+	errs = append(errs, bounds.Count(placements, len(s.Status.PlacementsSummary), 0, maxPlacements)...)
+	for i := range s.Status.PlacementsSummary {
+		p, at := &s.Status.PlacementsSummary[i], placements.Index(i)
+		errs = append(errs, bounds.Filled(at.Child("name"), p.Name, validation.LabelValueMaxLength)...)
+		errs = append(errs, bounds.Length(at.Child("availableDecisionGroups"), p.AvailableDecisionGroups, 0, maxName)...)
+		errs = append(errs, validateSummary(&p.Summary, at.Child("summary"))...)
+	}
+	return errs
+}
+
+func validateSummary(s *work.ManifestWorkReplicaSetSummary, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, count := range []struct {
+		name  string
+		value int
+	}{
+		{"total", s.Total}, {"progressing", s.Progressing}, {"available", s.Available}, {"degraded", s.Degraded},
+		{"applied", s.Applied}, {"desiredTotal", s.DesiredTotal}, {"updated", s.Updated},
+	} {
+		errs = append(errs, apivalidation.ValidateNonnegativeField(int64(count.value), path.Child(count.name))...)
+	}
+	return errs
+}

@@ -1,0 +1,45 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manifestworkreplicaset is the registry of replica sets of works.
+package manifestworkreplicaset
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	"github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/apis/work/validation"
+	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
+)
+
+// Kind is the kind ManifestWorkReplicaSet.
+var Kind = &hubgeneric.Kind[*work.ManifestWorkReplicaSet]{
+	Resource:   work.Resource("manifestworkreplicasets"),
+	Singular:   "manifestworkreplicaset",
+	ShortNames: []string{"mwrs"},
+	Namespaced: true,
+	Versions:   []schema.GroupVersion{v1alpha1.SchemeGroupVersion},
+
+	New:     func() *work.ManifestWorkReplicaSet { return &work.ManifestWorkReplicaSet{} },
+	NewList: func() runtime.Object { return &work.ManifestWorkReplicaSetList{} },
+	Table:   tableConvertor,
+
+	Spec:   func(s *work.ManifestWorkReplicaSet) any { return &s.Spec },
+	Status: func(s *work.ManifestWorkReplicaSet) any { return &s.Status },
+
+	PrepareForCreate: func(s *work.ManifestWorkReplicaSet) {
+		validation.Canonical(s.Spec.ManifestWorkTemplate.Workload.Manifests, nil)
+	},
+	PrepareForUpdate: func(s, old *work.ManifestWorkReplicaSet) {
+		validation.Canonical(s.Spec.ManifestWorkTemplate.Workload.Manifests, old.Spec.ManifestWorkTemplate.Workload.Manifests)
+	},
+	Stamp: recordAuthor,
+
+	Refuse:               validation.BadManifestWorkReplicaSet,
+	MostWeight:           validation.MostWeight,
+	Validate:             validation.ValidateManifestWorkReplicaSet,
+	ValidateUpdate:       validation.ValidateManifestWorkReplicaSetUpdate,
+	ValidateStatusUpdate: validation.ValidateManifestWorkReplicaSetStatusUpdate,
+}

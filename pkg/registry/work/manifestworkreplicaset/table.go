@@ -1,0 +1,33 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifestworkreplicaset
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	"github.com/clusterhub/clusterhub/pkg/registry/table"
+)
+
+// tableConvertor has the columns of upstream's CustomResourceDefinition, and the age where there is room.
+var tableConvertor = table.Convertor[*work.ManifestWorkReplicaSet]{
+	Columns: []metav1.TableColumnDefinition{
+		table.Name(),
+		{Name: "Placement", Type: "string", Description: "Whether the placements have decisions, or why not."},
+		{Name: "Found", Type: "string", Description: "Whether the placements have decisions."},
+		{Name: "ManifestWorks", Type: "string", Description: "Whether the works do what they should, or why not."},
+		{Name: "Applied", Type: "string", Description: "Whether the works do what they should."},
+		table.Wide(table.Age()),
+	},
+	Cells: func(s *work.ManifestWorkReplicaSet) []any {
+		return []any{
+			s.Name,
+			table.ReasonCell(s.Status.Conditions, work.ManifestWorkReplicaSetConditionPlacementVerified),
+			table.ConditionCell(s.Status.Conditions, work.ManifestWorkReplicaSetConditionPlacementVerified),
+			table.ReasonCell(s.Status.Conditions, work.ManifestWorkReplicaSetConditionManifestworkApplied),
+			table.ConditionCell(s.Status.Conditions, work.ManifestWorkReplicaSetConditionManifestworkApplied),
+			table.AgeCell(&s.ObjectMeta),
+		}
+	},
+}
