@@ -74,7 +74,8 @@ kubectl hub accept --clusters c1 --wait --context hub`),
 	cmd.AddCommand(g.newInitCommand(), g.newJoinCommand(), g.newAcceptCommand(), g.newUnjoinCommand(), g.newGetCommand(),
 		g.newLabelCommand(), g.newMembersCommand(), g.newIAMRoleCommand(), g.newAccessCommand(), g.newAccessTokenCommand(),
 		g.newVersionCommand(), g.newDenyCommand(),
-		group("create", "Make a set of clusters", g.newCreateClusterSetCommand()),
+		group("explain", "Show why a placement chooses what it chooses", g.newExplainPlacementCommand()),
+		group("create", "Make a set of clusters, or a placement", g.newCreateClusterSetCommand(), g.newCreatePlacementCommand()),
 		group("delete", "Delete a set, or remove a cluster from the hub", g.newDeleteClusterCommand(), g.newDeleteClusterSetCommand()))
 	cmd.AddCommand(g.newBindCommands()...)
 	cmd.AddCommand(g.newGrantCommands()...)

@@ -1,0 +1,154 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+)
+
+const (
+	placementsPath = "/apis/cluster.open-cluster-management.io/v1beta1/namespaces/dev/placements"
+	explainPath    = placementsPath + "/web/explain"
+)
+
+// explained is an explanation of the placement dev/web.
+func explained(clusters ...v1beta1.ExplainedCluster) *v1beta1.PlacementExplanation {
+	e := &v1beta1.PlacementExplanation{ObjectMeta: metav1.ObjectMeta{Namespace: "dev", Name: "web"}}
+	e.TypeMeta = metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "PlacementExplanation"}
+	e.Status.Clusters = clusters
+	counts := map[string]int32{}
+	for i := range clusters {
+		counts[clusters[i].FilteredBy]++
+	}
+	for _, by := range []string{"", "NumberOfClusters", "Predicate", "TaintToleration"} {
+		if counts[by] > 0 {
+			e.Status.Counts = append(e.Status.Counts, v1beta1.ExplainedCount{FilteredBy: by, Clusters: counts[by]})
+		}
+	}
+	return e
+}
+
+func chosen(name string, group, rank int32, scores ...v1beta1.ExplainedScore) v1beta1.ExplainedCluster {
+	return v1beta1.ExplainedCluster{ClusterName: name, ClusterSets: []string{"eu"}, Chosen: true, Message: "The cluster is chosen", Scores: scores,
+		TotalScore: new(int64(100)), Rank: &rank, DecisionGroupIndex: &group, DecisionName: "web-decision-1"}
+}
+
+func fell(name, by, message string) v1beta1.ExplainedCluster {
+	return v1beta1.ExplainedCluster{ClusterName: name, ClusterSets: []string{"eu"}, FilteredBy: by, Message: message}
+}
+
+func newExplained(t *testing.T, e *v1beta1.PlacementExplanation) (*fakeServer, string) {
+	p := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "dev", Name: "web"}}
+	p.Spec.NumberOfClusters = new(int32(2))
+	p.Spec.Predicates = make([]v1beta1.ClusterPredicate, 1)
+	p.Spec.Predicates[0].RequiredClusterSelector.LabelSelector.MatchLabels = map[string]string{"env": "prod"}
+	s := newServer(t, p)
+	s.answer("GET "+explainPath, e)
+	return s, kubeconfig(t, map[string]*fakeServer{"hub": s})
+}
+
+func TestExplain_ShowsWhatIsChosenAndCountsTheOthers(t *testing.T) {
+	many := []v1beta1.ExplainedCluster{
+		chosen("b", 1, 2), chosen("a", 0, 3, v1beta1.ExplainedScore{Name: "Steady", Weight: 3, Score: new(int32(100))}, v1beta1.ExplainedScore{Name: "Balance", Weight: 1}),
+		fell("t", "TaintToleration", "The taint k=v:NoSelect of the cluster is not tolerated"),
+	}
+	for i := range 12 {
+		many = append(many, fell(fmt.Sprint("n", i), "NumberOfClusters", "2 clusters are wanted, and others come before this one"))
+	}
+	s, config := newExplained(t, explained(many...))
+	want := `Chosen: 2 clusters
+CLUSTER GROUP RANK TOTAL SCORES
+a 0 3 100 Steady=100×3 Balance=?
+b 1 2 100 <none>
+A score with a question mark compares the cluster with others that you may not see.
+
+Not needed, since others come before: 12 clusters
+2 clusters are wanted, and others come before this one: n0, n1, n2, n3, n4, n5, n6, n7, n8, n9 and 2 more
+
+With a taint that is not tolerated: 1 cluster
+The taint k=v:NoSelect of the cluster is not tolerated: t`
+	if got := squeeze(mustRun(t, config, "explain", "placement", "web", "-n", "dev")); got != want {
+		t.Errorf("it prints\n%s\nwant\n%s", got, want)
+	}
+	s.wantAsked("GET "+explainPath+"?limit=5000", "GET "+placementsPath+"/web")
+	for _, format := range []string{"json", "yaml"} {
+		says(t, mustRun(t, config, "explain", "placement", "web", "-n", "dev", "-o", format), "PlacementExplanation", "filteredBy", "n11")
+	}
+}
+
+func TestExplain_ReadsAllPages(t *testing.T) {
+	s, config := newExplained(t, nil)
+	pages := []*v1beta1.PlacementExplanation{explained(chosen("a", 0, 1)), explained(chosen("b", 0, 2))}
+	pages[0].Status.Continue = "a"
+	s.on["GET "+explainPath] = func(w http.ResponseWriter, _ []byte) bool {
+		page := pages[0]
+		pages = pages[1:]
+		writeJSON(w, http.StatusOK, page)
+		return true
+	}
+	var all v1beta1.PlacementExplanation
+	if err := json.Unmarshal([]byte(mustRun(t, config, "explain", "placement", "web", "-n", "dev", "-o", "json")), &all); err != nil ||
+		len(all.Status.Clusters) != 2 || all.Status.Continue != "" {
+		t.Errorf("%v, %+v", err, all)
+	}
+	s.wantAsked("GET "+explainPath+"?limit=5000", "GET "+explainPath+"?continue=a&limit=5000")
+}
+
+func TestExplain_ShowsTheStepsOfACluster(t *testing.T) {
+	took := chosen("a", 0, 1, v1beta1.ExplainedScore{Name: "Steady", Weight: -2, Score: new(int32(50))}, v1beta1.ExplainedScore{Name: "Balance", Weight: 1})
+	mismatch := fell("a", "Predicate", "The cluster does not match the labelSelector of predicate 0")
+	mismatch.Mismatches = []v1beta1.PredicateMismatch{{Predicate: 0, Selector: "labelSelector"}, {Predicate: 7, Selector: "celSelector"}}
+	elsewhere := fell("a", "ClusterSet", "The cluster is in none of the sets that the placement chooses from")
+	for _, test := range []struct {
+		cluster v1beta1.ExplainedCluster
+		want    string
+	}{
+		{took, `Cluster a is chosen.
+
+Sets passed in eu, of those that are bound to the namespace
+Predicates passed matches one
+Taints passed none that is not tolerated
+Steady - 50 × weight -2 = -100
+Balance - not shown: it compares the cluster with others that you may not see
+Total - 100: rank 1 of the clusters that passed and that you may see
+Spread passed the placement has no constraints
+Number passed among the 2 that are wanted
+Decision - group 0, PlacementDecision web-decision-1`},
+		{mismatch, `Cluster a is not chosen: the cluster does not match the labelSelector of predicate 0.
+
+Sets passed in eu, of those that are bound to the namespace
+Predicates FELL OUT predicate 0: its labelSelector does not match: env=prod; predicate 7: its celSelector does not match`},
+		{elsewhere, `Cluster a is not chosen: the cluster is in none of the sets that the placement chooses from.
+
+Sets FELL OUT in none of those that are bound to the namespace`},
+	} {
+		s, config := newExplained(t, explained(test.cluster))
+		if got := squeeze(mustRun(t, config, "explain", "placement", "web", "-n", "dev", "--cluster", "a")); got != test.want {
+			t.Errorf("it prints\n%s\nwant\n%s", got, test.want)
+		}
+		s.wantAsked("GET "+explainPath+"?cluster=a", "GET "+placementsPath+"/web")
+	}
+}
+
+// Who may not read the placement is shown what the explanation says.
+func TestExplain_WithoutThePlacement(t *testing.T) {
+	e := explained(fell("a", "Predicate", "The cluster matches nothing \x1b[2J"))
+	e.Status.Partial, e.Status.Problem = true, "The placement is being deleted"
+	s, config := newExplained(t, e)
+	s.refuse("GET "+placementsPath+"/web", forbidden("placements", "get"))
+	got := mustRun(t, config, "explain", "placement", "web", "-n", "dev")
+	says(t, got, "The placement is being deleted", "Your rights do not cover all sets", "No cluster is chosen", "Not matched by a predicate: 1 cluster")
+	if strings.Contains(got, "\x1b") {
+		t.Errorf("it moves the cursor: %q", got)
+	}
+	says(t, mustRun(t, config, "explain", "placement", "web", "-n", "dev", "--cluster", "a"), "Predicates", "FELL OUT")
+}
