@@ -92,6 +92,15 @@ func (t *table) addTo(cmd *cobra.Command) {
 	must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp)))
 }
 
+// addObjectTo is for a command whose result is an object, of which it prints a line if no format is given.
+func (t *table) addObjectTo(cmd *cobra.Command) {
+	t.flags.AddFlags(cmd)
+	*t.flags.OutputFormat = ""
+	cmd.Flag("output").DefValue = ""
+	cmd.Flag("output").Usage = "Output format. One of: (" + strings.Join(t.flags.AllowedFormats(), ", ") + "). The default is a line of text."
+	must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(t.flags.AllowedFormats(), cobra.ShellCompDirectiveNoFileComp)))
+}
+
 func (t *table) format() string { return *t.flags.OutputFormat }
 
 // isTable says whether rows are to be printed, not the objects.
@@ -111,7 +120,7 @@ func (t *table) printObjects(out io.Writer, list runtime.Object) error {
 	if err != nil {
 		return err
 	}
-	if t.format() != "name" {
+	if t.format() != "name" || !meta.IsListType(list) {
 		return printer.PrintObj(list, out)
 	}
 	return meta.EachListItem(list, func(object runtime.Object) error { return printer.PrintObj(object, out) })

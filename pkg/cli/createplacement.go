@@ -1,0 +1,216 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+)
+
+type createPlacementOptions struct {
+	inNamespace
+	dryRun
+	sets, labels, predicates, cel, prioritizers []string
+	count                                       int32
+	overwrite                                   bool
+	out                                         *table
+}
+
+func (g *global) newCreatePlacementCommand() *cobra.Command {
+	o := &createPlacementOptions{inNamespace: inNamespace{global: g}, out: newTable()}
+	cmd := &cobra.Command{
+		Use:     "placement PLACEMENT",
+		Aliases: []string{"placements"},
+		Short:   "Make a placement, which chooses clusters of the sets that a namespace is bound to",
+		Long: "create placement makes a placement. A cluster has to match one of the predicates, which are the values of --label-selectors and " +
+			"--predicate, and all expressions of --cel. Without any, all clusters of the sets match. This needs the permission to create " +
+			"placements in the namespace.",
+		Example: example(`
+kubectl hub create placement web -n dev --clustersets europe --count 2
+kubectl hub create placement web -n dev --predicate 'env=prod,tier notin (gold)' --predicate env=test
+kubectl hub create placement web -n dev --cel 'managedCluster.status.version.kubernetes.startsWith("v1.3")' --dry-run=server -o yaml
+kubectl hub create placement web -n dev --count 2 --prioritizers BuiltIn:ResourceAllocatableMemory:3,AddOn:load:free:1`),
+		Args: oneArg("a placement"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), args[0], cmd.Flags().Changed("count"))
+		},
+	}
+	o.inNamespace.addTo(cmd, "the placement")
+	fs := cmd.Flags()
+	fs.StringSliceVar(&o.sets, "clustersets", nil, "Sets to choose from. The default is all that the namespace is bound to.")
+	fs.Int32Var(&o.count, "count", 0, "Number of clusters to choose, 0 or more. The default is all that match.")
+	fs.StringArrayVar(&o.labels, "label-selectors", nil, "Label selectors, such as region=eu or 'tier in (a,b)', with commas between them. A cluster has to match one.")
+	fs.StringArrayVar(&o.predicates, "predicate", nil, "Label selector of which a cluster has to match all terms, such as 'env=prod,tier notin (gold)'. Can be repeated: then one of them.")
+	fs.StringArrayVar(&o.cel, "cel", nil, "CEL expression about managedCluster that has to be true. Can be repeated: then all of them.")
+	fs.StringSliceVar(&o.prioritizers, "prioritizers", nil, "What clusters are preferred by: BuiltIn:NAME:WEIGHT or AddOn:RESOURCE:SCORE:WEIGHT, with commas between them.")
+	fs.BoolVar(&o.overwrite, "overwrite", false, "Replace the spec of a placement that is there.")
+	must(cmd.RegisterFlagCompletionFunc("clustersets", g.names(setNames)))
+	o.dryRun.addTo(cmd)
+	o.out.addObjectTo(cmd)
+	return cmd
+}
+
+func (o *createPlacementOptions) run(ctx context.Context, name string, counted bool) error {
+	if err := o.out.validate(); err != nil {
+		return err
+	}
+	namespace, err := o.inNamespace.name()
+	if err != nil {
+		return err
+	}
+	p := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	p.TypeMeta = metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Placement"}
+	p.Spec.ClusterSets = o.sets
+	if counted {
+		p.Spec.NumberOfClusters = &o.count
+	}
+	if p.Spec.Predicates, err = o.predicatesOf(); err != nil {
+		return err
+	}
+	for _, text := range o.prioritizers {
+		one, err := parsePrioritizer(text)
+		if err != nil {
+			return err
+		}
+		p.Spec.PrioritizerPolicy.Configurations = append(p.Spec.PrioritizerPolicy.Configurations, one)
+	}
+	if o.dryRun.isClient() {
+		return o.done(p, "is created")
+	}
+	h, err := o.hub()
+	if err != nil {
+		return err
+	}
+	o.warnOfUnbound(ctx, h, namespace)
+	placements := h.clusters.ClusterV1beta1().Placements(namespace)
+	made, err := placements.Create(ctx, p, metav1.CreateOptions{DryRun: o.dryRun.options()})
+	if apierrors.IsAlreadyExists(err) {
+		if !o.overwrite {
+			return fmt.Errorf("%w: --overwrite replaces its spec", err)
+		}
+		there, err := placements.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		there.Spec = p.Spec
+		if made, err = placements.Update(ctx, there, metav1.UpdateOptions{DryRun: o.dryRun.options()}); err != nil {
+			return err
+		}
+		return o.done(made, "is updated")
+	}
+	if err != nil {
+		return err
+	}
+	return o.done(made, "is created")
+}
+
+func (o *createPlacementOptions) done(p *v1beta1.Placement, is string) error {
+	if !o.out.isTable() {
+		p.TypeMeta = metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Placement"}
+		return o.out.printObjects(o.Out, p)
+	}
+	_, err := fmt.Fprintf(o.Out, "Placement %s/%s %s%s\n", p.Namespace, p.Name, is, o.dryRun.says())
+	return err
+}
+
+// warnOfUnbound tells of sets from which nothing can be chosen yet.
+func (o *createPlacementOptions) warnOfUnbound(ctx context.Context, h *hub, namespace string) {
+	bindings, err := h.clusters.ClusterV1beta2().ManagedClusterSetBindings(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return // it is a hint only
+	}
+	bound := make([]string, len(bindings.Items))
+	for i := range bindings.Items {
+		bound[i] = bindings.Items[i].Name
+	}
+	if len(bound) == 0 {
+		o.warn("the namespace %s is bound to no set, so there is nothing to choose from: kubectl hub bind SET --namespace %[1]s", namespace)
+	}
+	for _, set := range o.sets {
+		if len(bound) > 0 && !slices.Contains(bound, set) {
+			o.warn("the namespace %s is not bound to the set %s: kubectl hub bind %[2]s --namespace %[1]s", namespace, set)
+		}
+	}
+}
+
+// predicatesOf are one for each selector, each with all expressions.
+func (o *createPlacementOptions) predicatesOf() (predicates []v1beta1.ClusterPredicate, err error) {
+	add := func(flag, text string) error {
+		selector, err := metav1.ParseToLabelSelector(text)
+		if err != nil {
+			return fmt.Errorf("--%s: %w", flag, err)
+		}
+		if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
+			return fmt.Errorf("--%s: expected a label selector such as env=prod, got %q", flag, text)
+		}
+		p := v1beta1.ClusterPredicate{}
+		p.RequiredClusterSelector.LabelSelector = *selector
+		predicates = append(predicates, p)
+		return nil
+	}
+	for _, texts := range o.labels {
+		for _, text := range splitSelectors(texts) {
+			if err := add("label-selectors", text); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, text := range o.predicates {
+		if err := add("predicate", text); err != nil {
+			return nil, err
+		}
+	}
+	if len(o.cel) > 0 && len(predicates) == 0 {
+		predicates = make([]v1beta1.ClusterPredicate, 1)
+	}
+	for i := range predicates {
+		predicates[i].RequiredClusterSelector.CelSelector.CelExpressions = o.cel
+	}
+	return predicates, nil
+}
+
+// splitSelectors splits at the commas that are not within parentheses.
+func splitSelectors(texts string) (selectors []string) {
+	start, depth := 0, 0
+	for i, c := range texts {
+		switch {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == ',' && depth == 0:
+			selectors, start = append(selectors, texts[start:i]), i+1
+		}
+	}
+	return append(selectors, texts[start:])
+}
+
+// parsePrioritizer reads what clusteradm takes.
+func parsePrioritizer(text string) (config v1beta1.PrioritizerConfig, err error) {
+	parts := strings.Split(text, ":")
+	expected := fmt.Errorf("--prioritizers: expected BuiltIn:NAME:WEIGHT or AddOn:RESOURCE:SCORE:WEIGHT, got %q", text)
+	coordinate := &v1beta1.ScoreCoordinate{Type: parts[0]}
+	switch {
+	case parts[0] == v1beta1.ScoreCoordinateTypeBuiltIn && len(parts) == 3:
+		coordinate.BuiltIn = parts[1]
+	case parts[0] == v1beta1.ScoreCoordinateTypeAddOn && len(parts) == 4:
+		coordinate.AddOn = &v1beta1.AddOnScore{ResourceName: parts[1], ScoreName: parts[2]}
+	default:
+		return config, expected
+	}
+	weight, err := strconv.ParseInt(parts[len(parts)-1], 10, 32)
+	if err != nil {
+		return config, expected
+	}
+	return v1beta1.PrioritizerConfig{ScoreCoordinate: coordinate, Weight: new(int32(weight))}, nil
+}

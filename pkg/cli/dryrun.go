@@ -1,0 +1,60 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// dryRun is the flag --dry-run, as kubectl's.
+type dryRun struct{ value string }
+
+var dryRuns = []string{"none", "client", "server"}
+
+func (d *dryRun) addTo(cmd *cobra.Command) {
+	d.value = dryRuns[0]
+	cmd.Flags().Var(d, "dry-run", "Do not make it: client sends nothing, server has it checked. The default is none, and client without a value.")
+	cmd.Flag("dry-run").NoOptDefVal = "client"
+	must(cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions(dryRuns, cobra.ShellCompDirectiveNoFileComp)))
+}
+
+// String implements pflag.Value.
+func (d *dryRun) String() string { return d.value }
+
+// Type implements pflag.Value.
+func (d *dryRun) Type() string { return "string" }
+
+// Set implements pflag.Value.
+func (d *dryRun) Set(value string) error {
+	if !slices.Contains(dryRuns, value) {
+		return fmt.Errorf("must be none, client or server, not %q", value)
+	}
+	d.value = value
+	return nil
+}
+
+func (d *dryRun) isClient() bool { return d.value == "client" }
+
+// options are those of requests.
+func (d *dryRun) options() []string {
+	if d.value == "server" {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
+
+// says is what follows a result.
+func (d *dryRun) says() string {
+	switch d.value {
+	case "client":
+		return " (dry run)"
+	case "server":
+		return " (server dry run)"
+	}
+	return ""
+}

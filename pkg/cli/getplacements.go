@@ -1,0 +1,237 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+type getPlacementsOptions struct {
+	inNamespace
+	all bool
+	out *table
+}
+
+func (g *global) newGetPlacementsCommand() *cobra.Command {
+	o := &getPlacementsOptions{inNamespace: inNamespace{global: g}, out: newTable()}
+	cmd := &cobra.Command{
+		Use:     "placements [PLACEMENT]",
+		Aliases: []string{"placement"},
+		Short:   "Show the placements of a namespace, and the clusters that they choose",
+		Long: "get placements shows placements. With -o wide there is a line for each chosen cluster. This needs the permissions to get and " +
+			"list placements and placementdecisions in the namespace.",
+		Example: example(`
+kubectl hub get placements -n dev
+kubectl hub get placements web -n dev -o wide`),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: first(g.names(o.placementNames)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.out.validate(); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), args)
+		},
+	}
+	o.addTo(cmd, "the placements")
+	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "Show the placements of all namespaces.")
+	cmd.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
+	o.out.addTo(cmd)
+	return cmd
+}
+
+func (o *getPlacementsOptions) run(ctx context.Context, args []string) error {
+	namespace, err := o.name()
+	if o.all {
+		namespace, err = metav1.NamespaceAll, nil
+	}
+	if err != nil {
+		return err
+	}
+	h, err := o.hub()
+	if err != nil {
+		return err
+	}
+	list := &v1beta1.PlacementList{Items: []v1beta1.Placement{}}
+	switch {
+	case len(args) == 1 && o.all:
+		return fmt.Errorf("a placement is in a namespace: %s --namespace, in place of --all-namespaces", args[0])
+	case len(args) == 1:
+		one, err := h.clusters.ClusterV1beta1().Placements(namespace).Get(ctx, args[0], metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		list.Items = append(list.Items, *one)
+	default:
+		if list.Items, err = pages(func(options metav1.ListOptions) ([]v1beta1.Placement, string, error) {
+			page, err := h.clusters.ClusterV1beta1().Placements(namespace).List(ctx, options)
+			if err != nil {
+				return nil, "", err
+			}
+			return page.Items, page.Continue, nil
+		}); err != nil {
+			return err
+		}
+	}
+	for i := range list.Items {
+		list.Items[i].TypeMeta = metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Placement"}
+	}
+	if !o.out.isTable() {
+		return o.out.printObjects(o.Out, list)
+	}
+	if len(list.Items) == 0 {
+		_, err := fmt.Fprintln(o.ErrOut, "No placements found.")
+		return err
+	}
+	decided, err := h.decisions(ctx, namespace, args)
+	if err != nil {
+		return err
+	}
+	if o.out.format() != "wide" {
+		return o.out.printRows(o.Out, placementRows(list, decided, o.all))
+	}
+	return o.out.printRows(o.Out, decisionRows(list, decided, h.availability(ctx), o.all))
+}
+
+// pages reads a list in pages.
+func pages[T any](read func(metav1.ListOptions) ([]T, string, error)) ([]T, error) {
+	all, options := []T{}, metav1.ListOptions{Limit: 500}
+	for {
+		items, next, err := read(options)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, items...)
+		if options.Continue = next; next == "" {
+			return all, nil
+		}
+	}
+}
+
+// decision is a chosen cluster.
+type decision struct {
+	v1beta1.ClusterDecision
+	group string
+}
+
+// decisions are those of each placement of a namespace, or of one placement: in the order of their groups and of their numbers.
+func (h *hub) decisions(ctx context.Context, namespace string, of []string) (map[types.NamespacedName][]decision, error) {
+	list, err := pages(func(options metav1.ListOptions) ([]v1beta1.PlacementDecision, string, error) {
+		options.LabelSelector = v1beta1.PlacementLabel
+		if len(of) == 1 {
+			options.LabelSelector += "=" + of[0]
+		}
+		page, err := h.clusters.ClusterV1beta1().PlacementDecisions(namespace).List(ctx, options)
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Items, page.Continue, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	// The numbers at the end of the names run on over the groups.
+	slices.SortFunc(list, func(a, b v1beta1.PlacementDecision) int {
+		if d := len(a.Name) - len(b.Name); d != 0 {
+			return d
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	decided := map[types.NamespacedName][]decision{}
+	for i := range list {
+		d := &list[i]
+		group := d.Labels[v1beta1.DecisionGroupIndexLabel]
+		if name := d.Labels[v1beta1.DecisionGroupNameLabel]; name != "" {
+			group += " (" + name + ")"
+		}
+		key := types.NamespacedName{Namespace: d.Namespace, Name: d.Labels[v1beta1.PlacementLabel]}
+		for j := range d.Status.Decisions {
+			decided[key] = append(decided[key], decision{d.Status.Decisions[j], group})
+		}
+	}
+	return decided, nil
+}
+
+// availability says which clusters are available, as far as the user may see them.
+func (h *hub) availability(ctx context.Context) map[string]string {
+	available := map[string]string{}
+	list, err := h.listClusters(ctx, metav1.ListOptions{})
+	if err != nil {
+		return available
+	}
+	for i := range list.Items {
+		available[list.Items[i].Name] = status(&list.Items[i], registration.ConditionAvailable)
+	}
+	return available
+}
+
+// placed begins each row, as clusteradm does.
+func placed(p *v1beta1.Placement, all bool) []any {
+	state, reason := unknown, "<none>"
+	if c := meta.FindStatusCondition(p.Status.Conditions, v1beta1.PlacementConditionSatisfied); c != nil {
+		state, reason = string(c.Status), c.Reason
+	}
+	if c := meta.FindStatusCondition(p.Status.Conditions, v1beta1.PlacementConditionMisconfigured); c != nil && c.Status == metav1.ConditionTrue {
+		reason = c.Reason
+	}
+	cells := []any{p.Name, state, reason}
+	if all {
+		cells = append([]any{p.Namespace}, cells...)
+	}
+	return cells
+}
+
+func placementColumns(all bool, more ...string) []metav1.TableColumnDefinition {
+	names := append([]string{"Name", "Status", "Reason"}, more...)
+	if all {
+		names = append([]string{"Namespace"}, names...)
+	}
+	return columns(names...)
+}
+
+func placementRows(list *v1beta1.PlacementList, decided map[types.NamespacedName][]decision, all bool) *metav1.Table {
+	rows := &metav1.Table{ColumnDefinitions: placementColumns(all, "Count", "Selected Clusters")}
+	for i := range list.Items {
+		p := &list.Items[i]
+		var names []string
+		for _, d := range decided[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] {
+			names = append(names, d.ClusterName)
+		}
+		rows.Rows = append(rows.Rows, metav1.TableRow{Cells: append(placed(p, all), strconv.Itoa(len(names)), orNone(someNames(names)))})
+	}
+	return rows
+}
+
+func decisionRows(list *v1beta1.PlacementList, decided map[types.NamespacedName][]decision, available map[string]string, all bool) *metav1.Table {
+	rows := &metav1.Table{ColumnDefinitions: placementColumns(all, "Cluster", "Group", "Score", "Available")}
+	for i := range list.Items {
+		p := &list.Items[i]
+		chosen := decided[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}]
+		if len(chosen) == 0 {
+			rows.Rows = append(rows.Rows, metav1.TableRow{Cells: append(placed(p, all), "<none>", "-", "-", "-")})
+		}
+		for _, d := range chosen {
+			score, state := "-", unknown
+			if p.Spec.SortBy == v1beta1.PlacementSortByScore {
+				score = strconv.FormatInt(d.Score, 10)
+			}
+			if known, ok := available[d.ClusterName]; ok {
+				state = known
+			}
+			rows.Rows = append(rows.Rows, metav1.TableRow{Cells: append(placed(p, all), d.ClusterName, d.group, score, state)})
+		}
+	}
+	return rows
+}
