@@ -83,6 +83,8 @@ if [ "$which" != e2e ]; then
   run "Unit tests" "$packages" -race -timeout 10m $(times 20) "$@"
   # A module of its own, so that AWS's retired SDK, which has the models, is none of the product's dependencies.
   run "Models of AWS" ./... -C test/fakeaws/models "$@"
+  # The same, for Open Cluster Management's Go module.
+  run "Types of upstream" ./... -C test/upstream "$@"
 fi
 if [ "$which" != unit ]; then
   packages=$(tested test/e2e examples)
