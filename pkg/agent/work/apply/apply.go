@@ -1,0 +1,278 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apply brings one manifest of a work to a cluster, and takes away what was brought.
+//
+// Objects belong to a work by an owner reference to its AppliedManifestWork, so that either this agent or upstream's can go on where
+// the other has ended. Nothing without that reference is deleted, and an object that two works want differently is the first one's.
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+)
+
+// DefaultManager is the field manager of all that is written, unless a work says another: upstream's.
+const DefaultManager = "work-agent"
+
+// tries is how often an object is looked at anew that others have changed since it was read.
+const tries = 5
+
+// The ways to bring a manifest to a cluster: those of spec.manifestConfigs[].updateStrategy.type of a work.
+const (
+	// Update replaces what is there; what others have added to its metadata stays.
+	Update = "Update"
+	// CreateOnly makes what is not there.
+	CreateOnly = "CreateOnly"
+	// ServerSideApply changes the given fields and no others.
+	ServerSideApply = "ServerSideApply"
+	// ReadOnly writes nothing.
+	ReadOnly = "ReadOnly"
+)
+
+// Strategy is how a manifest is brought to a cluster.
+type Strategy struct {
+	Type string
+	// Force takes fields over from other managers, and Manager is ours. They are for ServerSideApply.
+	Force   bool
+	Manager string
+}
+
+// Target is one object of a cluster.
+type Target struct {
+	schema.GroupVersionResource
+	Namespace, Name string
+}
+
+// String is a target for people.
+func (t Target) String() string {
+	resource := t.GroupResource().String()
+	if t.Namespace == "" {
+		return resource + " " + t.Name
+	}
+	return resource + " " + t.Namespace + "/" + t.Name
+}
+
+// Manifest is one of a work, and where it goes.
+type Manifest struct {
+	Object *unstructured.Unstructured
+	Target
+	Strategy Strategy
+	// Orphaned objects are not owned: they stay when the work goes.
+	Orphaned bool
+}
+
+// Applier brings the manifests of one work to a cluster.
+type Applier struct {
+	Client dynamic.Interface
+	// Owner is what the objects are to belong to.
+	Owner Owner
+	// Rival says which work an owner reference of another AppliedManifestWork stands for; empty if no work stands behind it any more.
+	// It is asked only about objects that this work would change, and another one has, too.
+	Rival func(context.Context, metav1.OwnerReference) (string, error)
+	// Making is called before an object is made, so that it is remembered before it is there.
+	Making func(context.Context, Target) error
+}
+
+// Contested is that another work wants an object, too, differently, and was there first.
+type Contested struct {
+	Target Target
+	// Rival is that work.
+	Rival string
+}
+
+func (e *Contested) Error() string {
+	return fmt.Sprintf("%s also belongs to ManifestWork %s, which had it first and wants it differently: change one of the two works",
+		e.Target, e.Rival)
+}
+
+// Get is what is there, or nil.
+func Get(ctx context.Context, client dynamic.Interface, t Target) (*unstructured.Unstructured, error) {
+	have, err := client.Resource(t.GroupVersionResource).Namespace(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
+	if IsGone(err) {
+		return nil, nil
+	}
+	return have, err
+}
+
+// IsGone says that there is no object of the name. It is false where the resource is not served: then it is not known.
+func IsGone(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err)
+}
+
+// Apply brings a manifest to the cluster, and returns what is there then: nil if nothing is, which is no error of ReadOnly. What is
+// there is returned with an error, too, as far as it is known. An object with the fingerprint last is as wanted: nothing is sent.
+func (a *Applier) Apply(ctx context.Context, m Manifest, last string) (have *unstructured.Unstructured, err error) {
+	for try := 1; ; try++ {
+		if have, err = Get(ctx, a.Client, m.Target); err != nil {
+			return nil, err
+		}
+		if m.Strategy.Type == ReadOnly || have != nil && last != "" && Fingerprint(have) == last {
+			return have, nil
+		}
+		done, err := a.bring(ctx, m, have)
+		if err == nil {
+			return done, nil
+		}
+		outdated := apierrors.IsAlreadyExists(err) || IsGone(err) && have != nil || apierrors.IsConflict(err) && !isOfFields(err)
+		if !outdated || try == tries {
+			return have, err
+		}
+	}
+}
+
+// isOfFields says that a conflict is one of fields with another manager: it will not go away by itself.
+func isOfFields(err error) bool {
+	return apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
+}
+
+// bring writes only if what is there is still have.
+func (a *Applier) bring(ctx context.Context, m Manifest, have *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if have != nil && have.GetDeletionTimestamp() != nil {
+		return nil, fmt.Errorf("%s is being deleted: it is made again when it is gone", m.Target)
+	}
+	if have == nil && a.Making != nil {
+		if err := a.Making(ctx, m.Target); err != nil {
+			return nil, err
+		}
+	}
+	w := &write{Applier: a, Manifest: m, have: have, resource: a.Client.Resource(m.GroupVersionResource).Namespace(m.Namespace)}
+	switch m.Strategy.Type {
+	case Update, "":
+		return w.update(ctx)
+	case CreateOnly:
+		return w.createOnly(ctx)
+	case ServerSideApply:
+		return w.serverSideApply(ctx)
+	}
+	return nil, fmt.Errorf("the update strategy %q is not known", m.Strategy.Type)
+}
+
+// write is one attempt.
+type write struct {
+	*Applier
+	Manifest
+	have     *unstructured.Unstructured
+	resource dynamic.ResourceInterface
+}
+
+// owners are the owner references that the object should have.
+func (w *write) owners() []metav1.OwnerReference {
+	var refs []metav1.OwnerReference
+	if w.have != nil {
+		refs = w.have.GetOwnerReferences()
+	}
+	return w.Owner.in(refs, !w.Orphaned)
+}
+
+// wanted is the manifest as a new object.
+func (w *write) wanted() *unstructured.Unstructured {
+	object := w.Object.DeepCopy()
+	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "selfLink"} {
+		unstructured.RemoveNestedField(object.Object, "metadata", field)
+	}
+	object.SetNamespace(w.Namespace)
+	object.SetOwnerReferences(w.owners())
+	return object
+}
+
+func (w *write) create(ctx context.Context) (*unstructured.Unstructured, error) {
+	return w.resource.Create(ctx, w.wanted(), metav1.CreateOptions{FieldManager: DefaultManager})
+}
+
+func (w *write) update(ctx context.Context) (*unstructured.Unstructured, error) {
+	if w.have == nil {
+		return w.create(ctx)
+	}
+	next := replace(w.wanted(), w.have)
+	if same(next, w.have) {
+		return w.have, nil
+	}
+	return w.uncontested(ctx, DefaultManager, false, func(dryRun []string) (*unstructured.Unstructured, error) {
+		return w.resource.Update(ctx, next, metav1.UpdateOptions{FieldManager: DefaultManager, DryRun: dryRun})
+	})
+}
+
+func (w *write) createOnly(ctx context.Context) (*unstructured.Unstructured, error) {
+	if w.have == nil {
+		return w.create(ctx)
+	}
+	return setOwners(ctx, w.resource, w.have, w.owners())
+}
+
+// notYet is a resource version that no object has: a store has begun before it. The server ignores it where there is no object,
+// and answers with a conflict where there is one.
+const notYet = "1"
+
+func (w *write) serverSideApply(ctx context.Context) (*unstructured.Unstructured, error) {
+	manager := w.Strategy.Manager
+	if manager == "" {
+		manager = DefaultManager
+	}
+	next := w.wanted()
+	dropNulls(next.Object)
+	next.SetResourceVersion(notYet)
+	if w.have != nil {
+		next.SetResourceVersion(w.have.GetResourceVersion())
+	}
+	return w.uncontested(ctx, manager, true, func(dryRun []string) (*unstructured.Unstructured, error) {
+		return w.resource.Apply(ctx, w.Name, next, metav1.ApplyOptions{FieldManager: manager, Force: w.Strategy.Force, DryRun: dryRun})
+	})
+}
+
+// uncontested writes what no other work that was there first wants differently. That is asked of the server: it knows what it would
+// fill in.
+func (w *write) uncontested(
+	ctx context.Context, manager string, apply bool, send func(dryRun []string) (*unstructured.Unstructured, error),
+) (*unstructured.Unstructured, error) {
+	rival, err := w.rival(ctx, manager, apply)
+	if err != nil {
+		return nil, err
+	}
+	if rival != "" {
+		would, err := send([]string{metav1.DryRunAll})
+		if err != nil {
+			return nil, err
+		}
+		if !sameContent(would, w.have) {
+			return nil, &Contested{Target: w.Target, Rival: rival}
+		}
+	}
+	return send(nil)
+}
+
+// rival is the first other work that has the object, and had it before this one; empty if there is none. Who applies fields under a name of its
+// own has no rivals: the server sees to that.
+func (w *write) rival(ctx context.Context, manager string, apply bool) (string, error) {
+	if w.have == nil || w.Rival == nil || apply && !applies(w.have, manager) {
+		return "", nil
+	}
+	for _, ref := range w.have.GetOwnerReferences() {
+		if ref.UID == w.Owner.UID {
+			return "", nil
+		}
+		if !isAppliedWork(ref) {
+			continue
+		}
+		if rival, err := w.Rival(ctx, ref); err != nil || rival != "" {
+			return rival, err
+		}
+	}
+	return "", nil
+}
+
+// applies says whether somebody of that name has applied fields of an object.
+func applies(object *unstructured.Unstructured, manager string) bool {
+	for _, entry := range object.GetManagedFields() {
+		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply {
+			return true
+		}
+	}
+	return false
+}

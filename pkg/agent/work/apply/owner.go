@@ -1,0 +1,129 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// WorkGroup is the group of works, and AppliedKind the kind that objects belong to.
+const (
+	WorkGroup   = "work.open-cluster-management.io"
+	AppliedKind = "AppliedManifestWork"
+)
+
+// Owner is the AppliedManifestWork that the objects of a work belong to. One of the same name that was there before is another owner.
+type Owner struct {
+	Name string
+	UID  types.UID
+}
+
+// Reference is that of an owner. It is no controller: several works can have one object.
+func (o Owner) Reference() metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: WorkGroup + "/v1", Kind: AppliedKind, Name: o.Name, UID: o.UID}
+}
+
+// Owns is whether an object belongs to this owner. Without a UID nothing does.
+func (o Owner) Owns(object *unstructured.Unstructured) bool {
+	return o.UID != "" && slices.ContainsFunc(object.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
+		return ref.UID == o.UID && isAppliedWork(ref)
+	})
+}
+
+// in is what owner references become with that of this owner, or without it.
+func (o Owner) in(refs []metav1.OwnerReference, owned bool) []metav1.OwnerReference {
+	ours := func(ref metav1.OwnerReference) bool { return ref.UID == o.UID }
+	if !owned {
+		return slices.DeleteFunc(slices.Clone(refs), ours)
+	}
+	if slices.ContainsFunc(refs, ours) {
+		return refs
+	}
+	return append(slices.Clone(refs), o.Reference())
+}
+
+func isAppliedWork(ref metav1.OwnerReference) bool {
+	version, err := schema.ParseGroupVersion(ref.APIVersion)
+	return err == nil && version.Group == WorkGroup && ref.Kind == AppliedKind
+}
+
+// setOwners writes the owner references of an object, if it is still as it was read, and nothing if they are those already.
+func setOwners(
+	ctx context.Context, resource dynamic.ResourceInterface, have *unstructured.Unstructured, refs []metav1.OwnerReference,
+) (*unstructured.Unstructured, error) {
+	if slices.EqualFunc(refs, have.GetOwnerReferences(), func(a, b metav1.OwnerReference) bool { return a.UID == b.UID }) {
+		return have, nil
+	}
+	if refs == nil {
+		refs = []metav1.OwnerReference{}
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"ownerReferences": refs, "uid": have.GetUID(), "resourceVersion": have.GetResourceVersion()}})
+	if err != nil {
+		return nil, err
+	}
+	return resource.Patch(ctx, have.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: DefaultManager})
+}
+
+// Release lets an object be that belongs to an owner: it stays when the owner goes.
+func (o Owner) Release(ctx context.Context, client dynamic.Interface, t Target) error {
+	for try := 1; ; try++ {
+		have, err := Get(ctx, client, t)
+		if err != nil || have == nil || !o.Owns(have) {
+			return err
+		}
+		_, err = setOwners(ctx, client.Resource(t.GroupVersionResource).Namespace(t.Namespace), have, o.in(have.GetOwnerReferences(), false))
+		if IsGone(err) {
+			return nil
+		}
+		if !apierrors.IsConflict(err) || try == tries {
+			return err
+		}
+	}
+}
+
+// Delete deletes an object that belongs to an owner, and says whether it is gone, or is not the owner's to wait for. What the
+// record says of an object is not enough: anybody may have written it. It has to bear the owner's reference, and the UID if one was recorded.
+// An object that belongs to another work, too, only loses the reference; so does one that somebody else has made anew.
+func (o Owner) Delete(ctx context.Context, client dynamic.Interface, t Target, uid types.UID) (gone bool, err error) {
+	resource := client.Resource(t.GroupVersionResource).Namespace(t.Namespace)
+	for try := 1; ; try++ {
+		have, err := Get(ctx, client, t)
+		if err != nil || have == nil || !o.Owns(have) {
+			return err == nil, err
+		}
+		refs := o.in(have.GetOwnerReferences(), false)
+		if slices.ContainsFunc(refs, isAppliedWork) || uid != "" && uid != have.GetUID() {
+			_, err = setOwners(ctx, resource, have, refs)
+			gone = err == nil
+		} else if have.GetDeletionTimestamp() != nil {
+			return false, nil
+		} else {
+			is, version, background := have.GetUID(), have.GetResourceVersion(), metav1.DeletePropagationBackground
+			err = resource.Delete(ctx, t.Name, metav1.DeleteOptions{
+				Preconditions: &metav1.Preconditions{UID: &is, ResourceVersion: &version}, PropagationPolicy: &background})
+			// Whether it is gone at once, or waits for a finalizer, is seen at the next look.
+			if err == nil {
+				var left *unstructured.Unstructured
+				left, err = Get(ctx, client, t)
+				return err == nil && (left == nil || left.GetUID() != is), err
+			}
+		}
+		if IsGone(err) {
+			return true, nil
+		}
+		if !apierrors.IsConflict(err) || try == tries {
+			return gone, err
+		}
+	}
+}

@@ -1,0 +1,82 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// TestDelete: what stands in a record is not enough to delete something, since anybody with the right to write records may
+// have put it there.
+func TestDelete(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.work("a"), w.work("b")
+	target := w.configMap(Strategy{}, "{}").Target
+	foreign := []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}}
+	for name, c := range map[string]struct {
+		owners      []metav1.OwnerReference
+		uid         types.UID // "" is that of the object
+		gone, stays bool
+		left        int
+	}{
+		"ours":                                {owners: []metav1.OwnerReference{a.Owner.Reference()}, gone: true},
+		"ours, and of another kind":           {owners: append(foreign, a.Owner.Reference()), gone: true},
+		"nobody's":                            {gone: true, stays: true},
+		"another work's":                      {owners: []metav1.OwnerReference{b.Owner.Reference()}, gone: true, stays: true, left: 1},
+		"ours and another work's":             {owners: []metav1.OwnerReference{a.Owner.Reference(), b.Owner.Reference()}, gone: true, stays: true, left: 1},
+		"a new one in the place of ours":      {uid: "former", gone: true, stays: true},
+		"a new one with the reference":        {uid: "former", owners: []metav1.OwnerReference{a.Owner.Reference()}, gone: true, stays: true},
+		"a reference to a namesake of a work": {owners: []metav1.OwnerReference{{APIVersion: WorkGroup + "/v1", Kind: AppliedKind, Name: a.Owner.Name, UID: "former"}}, gone: true, stays: true, left: 1},
+		"a reference of another group":        {owners: []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: AppliedKind, Name: a.Owner.Name, UID: a.Owner.UID}}, gone: true, stays: true, left: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{T: t, client: w.client, namespace: w.namespace}
+			object := w.configMap(Strategy{}, "{}").Object
+			object.SetNamespace(w.namespace)
+			object.SetOwnerReferences(c.owners)
+			// The garbage collector must not be quicker than this test with what has an owner that does not exist.
+			object.SetFinalizers([]string{"example.com/hold"})
+			made, err := w.client.Resource(configMaps).Namespace(w.namespace).Create(t.Context(), object, metav1.CreateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			uid := made.GetUID()
+			if c.uid != "" {
+				uid = c.uid
+			}
+			gone, err := a.Owner.Delete(t.Context(), w.client, target, uid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left := w.get(target)
+			if c.stays {
+				if !gone || left.GetDeletionTimestamp() != nil && c.owners == nil || len(left.GetOwnerReferences()) != c.left {
+					t.Errorf("gone is %v, and it is %v", gone, left.Object["metadata"])
+				}
+			} else if gone || left.GetDeletionTimestamp() == nil {
+				t.Error("it is not deleted, or said to be gone before it is")
+			}
+			w.change(target, func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
+			if !c.stays {
+				if gone, err := a.Owner.Delete(t.Context(), w.client, target, uid); !gone || err != nil {
+					t.Errorf("it is not gone: %v", err)
+				}
+			}
+			_ = w.client.Resource(configMaps).Namespace(w.namespace).Delete(t.Context(), "cm", metav1.DeleteOptions{})
+		})
+	}
+}
+
+// TestOwner_WithoutUID owns nothing, so that no mistake deletes everything.
+func TestOwner_WithoutUID(t *testing.T) {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	object.SetOwnerReferences([]metav1.OwnerReference{Owner{Name: "a"}.Reference()})
+	if (Owner{Name: "a"}).Owns(object) {
+		t.Error("an owner without a UID owns something")
+	}
+}

@@ -1,0 +1,178 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package worktest has a real cluster for the tests of what the work agent does to one: what becomes of an update, an apply or an owner
+// reference only a real server decides. The cluster serves the kinds of works, so it can be the hub, too.
+package worktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/clusterprovider/local"
+)
+
+// Timeout is for anything that a machine with much else to do takes long for.
+const Timeout = 3 * time.Minute
+
+// shared is the cluster of all tests of a package: to start one takes longer than most of them.
+var shared struct {
+	once     sync.Once
+	provider *local.Provider
+	config   *rest.Config
+	err      error
+}
+
+// Main runs the tests of a package, and ends the cluster that they have shared.
+func Main(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "worktest-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	directory = dir
+	defer func() {
+		if shared.provider != nil {
+			_, _ = shared.provider.Remove(context.Background(), object, clusterprovider.Profile{})
+			_ = shared.provider.Close()
+		}
+	}()
+	return m.Run()
+}
+
+var (
+	directory string
+	object    = &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "worktest", UID: uuid.NewUUID()}}
+)
+
+// Config is the way to the cluster as its admin.
+func Config(t testing.TB) *rest.Config {
+	t.Helper()
+	if os.Getenv("TEST_BIN_DIR") == "" {
+		t.Skip("TEST_BIN_DIR does not say where etcd, kube-apiserver and kube-controller-manager are")
+	}
+	shared.once.Do(func() { shared.config, shared.err = start() })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	config := rest.CopyConfig(shared.config)
+	config.QPS = -1
+	return config
+}
+
+func start() (config *rest.Config, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
+	defer cancel()
+	shared.provider, err = local.New(local.Options{Dir: directory, BinDir: os.Getenv("TEST_BIN_DIR"), EndWithProvider: true, UnsafeNoFsync: true})
+	if err != nil {
+		return nil, err
+	}
+	var state clusterprovider.State
+	err = wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (_ bool, err error) {
+		state, err = shared.provider.Ensure(ctx, object, clusterprovider.Profile{})
+		return state.Ready, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the cluster is not ready: %w (%s)", err, state.Info)
+	}
+	if config, err = shared.provider.Connect(ctx, object); err != nil {
+		return nil, err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return config, errors.Join(serve(ctx, client, "AppliedManifestWork", "Cluster"), serve(ctx, client, "ManifestWork", "Namespaced"))
+}
+
+// Group is that of works.
+const Group = "work.open-cluster-management.io"
+
+// serve has the cluster serve a kind of the group of works, whatever its fields are.
+func serve(ctx context.Context, client dynamic.Interface, kind, scope string) error {
+	plural := strings.ToLower(kind) + "s"
+	crd := Parse(fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %s.%s, annotations: {api-approved.kubernetes.io: "unapproved, for tests"}}
+spec:
+  group: %s
+  scope: %s
+  names: {kind: %s, plural: %s}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`, plural, Group, Group, scope, kind, plural))
+	crds := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	if _, err := crds.Create(ctx, crd, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	served := client.Resource(schema.GroupVersionResource{Group: Group, Version: "v1", Resource: plural})
+	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		_, err := served.List(ctx, metav1.ListOptions{})
+		return err == nil, nil
+	})
+}
+
+// Client is the way to the cluster as its admin.
+func Client(t testing.TB) dynamic.Interface {
+	t.Helper()
+	client, err := dynamic.NewForConfig(Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// Namespace makes one of the test's own.
+func Namespace(t testing.TB) string {
+	t.Helper()
+	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
+	namespace.SetGenerateName("t-")
+	made, err := Client(t).Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Create(t.Context(), namespace, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.GetName()
+}
+
+// Parse reads an object.
+func Parse(text string) *unstructured.Unstructured {
+	parsed := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &parsed.Object); err != nil {
+		panic(err)
+	}
+	return parsed
+}
+
+// Eventually waits until something holds.
+func Eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, Timeout, true, func(context.Context) (bool, error) { return holds(), nil })
+	if err != nil {
+		t.Fatalf("it never holds that %s", what)
+	}
+}
