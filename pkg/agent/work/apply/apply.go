@@ -50,6 +50,11 @@ type Target struct {
 	Namespace, Name string
 }
 
+// Is says whether both are one object: it is the same in every version.
+func (t Target) Is(other Target) bool {
+	return t.GroupResource() == other.GroupResource() && t.Namespace == other.Namespace && t.Name == other.Name
+}
+
 // String is a target for people.
 func (t Target) String() string {
 	resource := t.GroupResource().String()
@@ -104,6 +109,11 @@ func Get(ctx context.Context, client dynamic.Interface, t Target) (*unstructured
 // IsGone says that there is no object of the name. It is false where the resource is not served: then it is not known.
 func IsGone(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err)
+}
+
+// IsNotServed says that there is no resource of the name, or not in that version.
+func IsNotServed(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err)
 }
 
 // Apply brings a manifest to the cluster, and returns what is there then: nil if nothing is, which is no error of ReadOnly. What is

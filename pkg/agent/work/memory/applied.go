@@ -1,0 +1,267 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+)
+
+// Finalizer keeps an AppliedManifestWork until all of its objects are gone.
+const Finalizer = workv1.AppliedManifestWorkFinalizer
+
+// HubHash is what stands for a hub in the names of AppliedManifestWorks: it is upstream's, of the address in the agent's kubeconfig.
+func HubHash(url string) string {
+	sum := sha256.Sum256([]byte(url))
+	return hex.EncodeToString(sum[:])
+}
+
+// Applied has an AppliedManifestWork for each work, with upstream's names, so that either agent finds what the other has made.
+type Applied struct {
+	client           dynamic.ResourceInterface
+	hubHash, agentID string
+}
+
+var _ Memory = &Applied{}
+
+// NewApplied is the memory of an agent of a hub. The agent's ID is empty unless agents of several hubs share a cluster, or a hub
+// gets another address.
+func NewApplied(client dynamic.Interface, hubHash, agentID string) *Applied {
+	if agentID == "" {
+		agentID = hubHash
+	}
+	return &Applied{client: client.Resource(workv1.SchemeGroupVersion.WithResource("appliedmanifestworks")), hubHash: hubHash, agentID: agentID}
+}
+
+func (a *Applied) nameOf(work string) string { return a.hubHash + "-" + work }
+
+func parse(object *unstructured.Unstructured) (*workv1.AppliedManifestWork, error) {
+	parsed := &workv1.AppliedManifestWork{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, parsed); err != nil {
+		return nil, fmt.Errorf("%s %s cannot be read: %w", apply.AppliedKind, object.GetName(), err)
+	}
+	return parsed, nil
+}
+
+func recordOf(object *workv1.AppliedManifestWork) *Record {
+	r := &Record{
+		Owner: apply.Owner{Name: object.Name, UID: object.UID}, Work: object.Spec.ManifestWorkName, HubHash: object.Spec.HubHash,
+		Deleting: object.DeletionTimestamp != nil, version: object.ResourceVersion,
+	}
+	if object.Status.EvictionStartTime != nil {
+		r.Evicting = &object.Status.EvictionStartTime.Time
+	}
+	for _, known := range object.Status.AppliedResources {
+		r.Resources = append(r.Resources, Resource{UID: types.UID(known.UID), Target: apply.Target{
+			GroupVersionResource: schema.GroupVersionResource{Group: known.Group, Version: known.Version, Resource: known.Resource},
+			Namespace:            known.Namespace, Name: known.Name}})
+	}
+	return r
+}
+
+func (a *Applied) get(ctx context.Context, name string) (*workv1.AppliedManifestWork, error) {
+	object, err := a.client.Get(ctx, name, metav1.GetOptions{})
+	if apply.IsGone(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", apply.AppliedKind, name, err)
+	}
+	return parse(object)
+}
+
+// Find implements Memory.
+func (a *Applied) Find(ctx context.Context, work string) (*Record, error) {
+	object, err := a.get(ctx, a.nameOf(work))
+	if object == nil || err != nil {
+		return nil, err
+	}
+	return recordOf(object), nil
+}
+
+// Make implements Memory. One that another agent has made becomes this one's, as upstream's agents do: its name says that it is for this work
+// of this hub.
+func (a *Applied) Make(ctx context.Context, work string, labels map[string]string) (*Record, error) {
+	want := &workv1.AppliedManifestWork{
+		TypeMeta:   metav1.TypeMeta{APIVersion: workv1.SchemeGroupVersion.String(), Kind: apply.AppliedKind},
+		ObjectMeta: metav1.ObjectMeta{Name: a.nameOf(work), Labels: maps.Clone(labels), Finalizers: []string{Finalizer}},
+		Spec:       workv1.AppliedManifestWorkSpec{HubHash: a.hubHash, ManifestWorkName: work, AgentID: a.agentID},
+	}
+	have, err := a.get(ctx, want.Name)
+	if err != nil {
+		return nil, err
+	}
+	if have == nil {
+		given, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
+		if err != nil {
+			return nil, err
+		}
+		delete(given, "status")
+		made, err := a.client.Create(ctx, &unstructured.Unstructured{Object: given}, metav1.CreateOptions{FieldManager: apply.DefaultManager})
+		if err != nil {
+			return nil, fmt.Errorf("making %s %s: %w", apply.AppliedKind, want.Name, err)
+		}
+		if have, err = parse(made); err != nil {
+			return nil, err
+		}
+	}
+	r := recordOf(have)
+	finalized := slices.Contains(have.Finalizers, Finalizer)
+	if have.DeletionTimestamp != nil || finalized && equality.Semantic.DeepEqual(have.Spec, want.Spec) {
+		return r, nil
+	}
+	finalizers := have.Finalizers
+	if !finalized {
+		finalizers = append(slices.Clone(finalizers), Finalizer)
+	}
+	r.HubHash, r.Work = a.hubHash, work
+	return r, a.patch(ctx, r, map[string]any{"spec": want.Spec}, map[string]any{"finalizers": finalizers})
+}
+
+// patch writes a record that is still as it was read.
+func (a *Applied) patch(ctx context.Context, r *Record, patch, metadata map[string]any, subresource ...string) error {
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["uid"], metadata["resourceVersion"] = r.Owner.UID, r.version
+	patch["metadata"] = metadata
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	after, err := a.client.Patch(ctx, r.Owner.Name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: apply.DefaultManager}, subresource...)
+	if err != nil {
+		return fmt.Errorf("writing %s %s: %w", apply.AppliedKind, r.Owner.Name, err)
+	}
+	r.version = after.GetResourceVersion()
+	return nil
+}
+
+// Remember implements Memory.
+func (a *Applied) Remember(ctx context.Context, r *Record, resources []Resource) error {
+	if slices.Equal(r.Resources, resources) {
+		return nil
+	}
+	known := make([]workv1.AppliedManifestResourceMeta, 0, len(resources))
+	for _, resource := range resources {
+		known = append(known, workv1.AppliedManifestResourceMeta{
+			ResourceIdentifier: workv1.ResourceIdentifier{
+				Group: resource.Group, Resource: resource.Resource, Namespace: resource.Namespace, Name: resource.Name},
+			Version: resource.Version, UID: string(resource.UID)})
+	}
+	if err := a.patch(ctx, r, map[string]any{"status": map[string]any{"appliedResources": known}}, nil, "status"); err != nil {
+		return err
+	}
+	r.Resources = slices.Clone(resources)
+	return nil
+}
+
+// Evict implements Memory.
+func (a *Applied) Evict(ctx context.Context, r *Record, since *time.Time) error {
+	if (r.Evicting == nil) == (since == nil) {
+		return nil
+	}
+	var start any
+	if since != nil {
+		start = metav1.NewTime(*since)
+	}
+	err := a.patch(ctx, r, map[string]any{"status": map[string]any{"evictionStartTime": start}}, nil, "status")
+	if err == nil {
+		r.Evicting = since
+	}
+	return err
+}
+
+// Forget implements Memory.
+func (a *Applied) Forget(ctx context.Context, r *Record) error {
+	if r.Deleting {
+		return nil
+	}
+	err := a.client.Delete(ctx, r.Owner.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.Owner.UID, ResourceVersion: &r.version}})
+	if err != nil && !apply.IsGone(err) {
+		return fmt.Errorf("deleting %s %s: %w", apply.AppliedKind, r.Owner.Name, err)
+	}
+	r.Deleting = true
+	object, err := a.get(ctx, r.Owner.Name)
+	if object != nil && object.UID == r.Owner.UID {
+		r.version = object.ResourceVersion
+	}
+	return err
+}
+
+// Drop implements Memory.
+func (a *Applied) Drop(ctx context.Context, r *Record) error {
+	object, err := a.get(ctx, r.Owner.Name)
+	if err != nil || object == nil || object.UID != r.Owner.UID || !slices.Contains(object.Finalizers, Finalizer) {
+		return err
+	}
+	if object.DeletionTimestamp == nil {
+		return apierrors.NewConflict(workv1.SchemeGroupVersion.WithResource("appliedmanifestworks").GroupResource(), r.Owner.Name,
+			fmt.Errorf("it is not being deleted"))
+	}
+	left := slices.DeleteFunc(slices.Clone(object.Finalizers), func(f string) bool { return f == Finalizer })
+	r.version = object.ResourceVersion
+	if err := a.patch(ctx, r, map[string]any{}, map[string]any{"finalizers": left}); err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	return nil
+}
+
+// List implements Memory. Those of other agents are none of ours.
+func (a *Applied) List(ctx context.Context) (records []*Record, err error) {
+	options := metav1.ListOptions{Limit: 500}
+	for {
+		page, err := a.client.List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("listing %ss: %w", apply.AppliedKind, err)
+		}
+		for i := range page.Items {
+			object, err := parse(&page.Items[i])
+			if err != nil {
+				return nil, err
+			}
+			// The name tells as much as the rest: what contradicts itself was made by somebody else.
+			if object.Spec.AgentID == a.agentID && object.Name == object.Spec.HubHash+"-"+object.Spec.ManifestWorkName {
+				records = append(records, recordOf(object))
+			}
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return records, nil
+		}
+	}
+}
+
+// Rival implements Memory. Nobody applies any more what is being deleted, or was for a work that is missing, or for a former address of
+// this agent's hub.
+func (a *Applied) Rival(ctx context.Context, ref metav1.OwnerReference) (string, error) {
+	object, err := a.get(ctx, ref.Name)
+	if err != nil || object == nil || object.UID != ref.UID || object.DeletionTimestamp != nil || object.Status.EvictionStartTime != nil {
+		return "", err
+	}
+	switch former := object.Spec.HubHash != a.hubHash; {
+	case former && object.Spec.AgentID == a.agentID:
+		return "", nil
+	case former:
+		return object.Spec.ManifestWorkName + " of another hub (" + object.Name + ")", nil
+	}
+	return object.Spec.ManifestWorkName, nil
+}
