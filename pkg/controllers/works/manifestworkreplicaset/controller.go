@@ -1,0 +1,36 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifestworkreplicaset
+
+import (
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+)
+
+// name is that of the controller.
+const name = "manifestworkreplicaset"
+
+// Controller is what the manager knows of it.
+func Controller() kit.Controller {
+	works, replicaSets, placements := workv1.SchemeGroupVersion, workv1alpha1.SchemeGroupVersion, clusterv1beta1.SchemeGroupVersion
+	return kit.Controller{Name: name, Setup: SetupWithManager, Rights: []kit.Right{
+		kit.On(replicaSets, "manifestworkreplicasets", "list", "watch", "patch"),
+		kit.On(replicaSets, "manifestworkreplicasets/status", "patch"),
+		// execute-as is for templates with an executor: that their authors have it, it asks itself.
+		kit.On(works, "manifestworks", "list", "watch", "create", "patch", "delete", executeAs),
+		kit.On(placements, "placements", "list", "watch"),
+		kit.On(placements, "placementdecisions", "list", "watch"),
+		// What an author may do is asked for sets, too.
+		kit.On(clusterv1.SchemeGroupVersion, "managedclusters", "list", "watch"),
+		kit.On(clusterv1beta2.SchemeGroupVersion, "managedclustersets", "list", "watch"),
+		kit.On(clusterv1beta2.SchemeGroupVersion, "managedclustersetbindings", "list", "watch"),
+		kit.On(authorizationv1.SchemeGroupVersion, "subjectaccessreviews", "create"),
+	}}
+}

@@ -1,0 +1,113 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifestworkreplicaset
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+)
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// watched is a kind, and what becomes of its events.
+type watched struct {
+	kind    client.Object
+	handler handler.EventHandler
+}
+
+// watches are all that is read. Workers start when each has told of all that there is. What changes together costs one round.
+func (r *Reconciler) watches() []watched {
+	return []watched{
+		feed(r, func(set *workv1alpha1.ManifestWorkReplicaSet) []types.NamespacedName {
+			var placements []string
+			for _, ref := range set.Spec.PlacementRefs {
+				placements = append(placements, ref.Name)
+			}
+			r.works.setReplicaSet(client.ObjectKeyFromObject(set), placements)
+			return []types.NamespacedName{client.ObjectKeyFromObject(set)}
+		}, func(set *workv1alpha1.ManifestWorkReplicaSet) []types.NamespacedName {
+			r.works.deleteReplicaSet(client.ObjectKeyFromObject(set))
+			return []types.NamespacedName{client.ObjectKeyFromObject(set)}
+		}),
+		feed(r, func(w *workv1.ManifestWork) []types.NamespacedName { return r.works.set(w, time.Time{}) },
+			func(w *workv1.ManifestWork) []types.NamespacedName {
+				return r.works.delete(client.ObjectKeyFromObject(w), w.UID)
+			}),
+		feed(r, r.ofPlacement, r.ofPlacement),
+		feed(r, r.ofDecision, r.ofDecision),
+		// What these change comes as decisions. That an author may do more is found out after a while.
+		feed(r, nothing[*clusterv1.ManagedCluster], nothing),
+		feed(r, nothing[*clusterv1beta2.ManagedClusterSet], nothing),
+		feed(r, nothing[*clusterv1beta2.ManagedClusterSetBinding], nothing),
+	}
+}
+
+func nothing[T client.Object](T) []types.NamespacedName { return nil }
+
+func (r *Reconciler) ofPlacement(p *clusterv1beta1.Placement) []types.NamespacedName {
+	return r.works.setsOf(client.ObjectKeyFromObject(p))
+}
+
+func (r *Reconciler) ofDecision(d *clusterv1beta1.PlacementDecision) []types.NamespacedName {
+	return r.works.setsOf(types.NamespacedName{Namespace: d.Namespace, Name: d.Labels[clusterv1beta1.PlacementLabel]})
+}
+
+// feed tells of changes, and asks for a round of the sets that they concern.
+func feed[O any, T interface {
+	*O
+	client.Object
+}](_ *Reconciler, set, gone func(T) []types.NamespacedName) watched {
+	do := func(obj client.Object, q queue, tell func(T) []types.NamespacedName) {
+		for _, key := range tell(obj.(T)) {
+			q.AddAfter(reconcile.Request{NamespacedName: key}, gather)
+		}
+	}
+	return watched{kind: T(new(O)), handler: handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { do(e.Object, q, set) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			// A decision may come from another placement.
+			do(e.ObjectOld, q, func(before T) []types.NamespacedName {
+				if d, ok := any(before).(*clusterv1beta1.PlacementDecision); ok {
+					return any(gone).(func(*clusterv1beta1.PlacementDecision) []types.NamespacedName)(d)
+				}
+				return nil
+			})
+			do(e.ObjectNew, q, set)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { do(e.Object, q, gone) },
+	}}
+}
+
+// catchUp takes what the cache has for what there is, where a write has been unseen for too long.
+func (r *Reconciler) catchUp(ctx context.Context, set types.NamespacedName) {
+	works, _ := r.works.of(set)
+	for key, e := range works {
+		if e.unseen.IsZero() || r.clock.Since(e.unseen) < longestUnseen {
+			continue
+		}
+		w := &workv1.ManifestWork{}
+		switch err := r.client.Get(ctx, key, w); {
+		case err == nil:
+			r.works.delete(key, e.work.UID)
+			slim(w)
+			r.works.set(w, time.Time{})
+		case kit.IsGone(err):
+			r.works.delete(key, e.work.UID)
+		}
+	}
+}

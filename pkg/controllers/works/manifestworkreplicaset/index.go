@@ -1,0 +1,212 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifestworkreplicaset
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/rollout"
+)
+
+// entry is what is known of a work. It is not changed: another one takes its place.
+type entry struct {
+	work        *workv1.ManifestWork
+	owner       string
+	placement   string
+	observation rollout.Observation
+	summary     workv1alpha1.ManifestWorkReplicaSetSummary
+	// unseen is when it was written, if no watch has told of that yet.
+	unseen time.Time
+}
+
+func (e *entry) cluster() string { return e.work.Namespace }
+
+func (e *entry) leaving() bool { return !e.work.DeletionTimestamp.IsZero() }
+
+func (e *entry) digest() string { return e.work.Annotations[digestAnnotation] }
+
+func (e *entry) time(annotation string) time.Time {
+	t, err := time.Parse(time.RFC3339, e.work.Annotations[annotation])
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// newEntry takes a work as the cache has it.
+func newEntry(w *workv1.ManifestWork) *entry {
+	e := &entry{work: w, owner: ownerFrom(w.Labels), placement: w.Labels[work.PlacementLabel], observation: observe(w)}
+	if e.leaving() {
+		return e
+	}
+	e.summary.Total = 1
+	for condition, count := range map[string]*int{
+		workv1.WorkApplied: &e.summary.Applied, workv1.WorkAvailable: &e.summary.Available,
+		workv1.WorkProgressing: &e.summary.Progressing, workv1.WorkDegraded: &e.summary.Degraded,
+	} {
+		if c := meta.FindStatusCondition(w.Status.Conditions, condition); c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == w.Generation {
+			*count = 1
+		}
+	}
+	return e
+}
+
+// index has the works of all sets, by set, and the sets of placements. A change of a work costs as much in a large hub as in a small one.
+type index struct {
+	mu sync.Mutex
+	// works are by the owner, and then by their name.
+	works map[string]map[types.NamespacedName]*entry
+	// counts are of the works of an owner, by placement.
+	counts map[string]map[string]workv1alpha1.ManifestWorkReplicaSetSummary
+	// owners says whose a work is.
+	owners map[types.NamespacedName]string
+	// sets are by their owner hash, and by the placements that they name.
+	sets        map[string]types.NamespacedName
+	placements  map[types.NamespacedName][]string
+	byPlacement map[types.NamespacedName]map[types.NamespacedName]bool
+}
+
+func newIndex() *index {
+	return &index{
+		works: map[string]map[types.NamespacedName]*entry{}, counts: map[string]map[string]workv1alpha1.ManifestWorkReplicaSetSummary{},
+		owners: map[types.NamespacedName]string{}, sets: map[string]types.NamespacedName{}, placements: map[types.NamespacedName][]string{},
+		byPlacement: map[types.NamespacedName]map[types.NamespacedName]bool{},
+	}
+}
+
+// set takes a work, and returns the sets that it concerns. learned is when it was written, for what no watch has told.
+func (x *index) set(w *workv1.ManifestWork, learned time.Time) (concerns []types.NamespacedName) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	key := client.ObjectKeyFromObject(w)
+	if before := x.entry(key); before != nil && before.work.UID == w.UID && isOlder(w.ResourceVersion, before.work.ResourceVersion) {
+		return nil
+	}
+	concerns = x.remove(key)
+	e := newEntry(w)
+	e.unseen = learned
+	if e.owner == "" {
+		return concerns
+	}
+	if x.works[e.owner] == nil {
+		x.works[e.owner], x.counts[e.owner] = map[types.NamespacedName]*entry{}, map[string]workv1alpha1.ManifestWorkReplicaSetSummary{}
+	}
+	x.works[e.owner][key], x.owners[key] = e, e.owner
+	x.count(e, 1)
+	if set, known := x.sets[e.owner]; known && !slices.Contains(concerns, set) {
+		concerns = append(concerns, set)
+	}
+	return concerns
+}
+
+// delete forgets a work, unless it is another one of the name by now.
+func (x *index) delete(key types.NamespacedName, uid types.UID) []types.NamespacedName {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if e := x.entry(key); e == nil || e.work.UID != uid {
+		return nil
+	}
+	return x.remove(key)
+}
+
+func (x *index) entry(key types.NamespacedName) *entry { return x.works[x.owners[key]][key] }
+
+func (x *index) remove(key types.NamespacedName) (concerns []types.NamespacedName) {
+	e := x.entry(key)
+	if e == nil {
+		return nil
+	}
+	x.count(e, -1)
+	delete(x.owners, key)
+	if delete(x.works[e.owner], key); len(x.works[e.owner]) == 0 {
+		delete(x.works, e.owner)
+		delete(x.counts, e.owner)
+	}
+	if set, known := x.sets[e.owner]; known {
+		concerns = append(concerns, set)
+	}
+	return concerns
+}
+
+func (x *index) count(e *entry, by int) {
+	all := x.counts[e.owner]
+	c := all[e.placement]
+	add(&c, e.summary, by)
+	all[e.placement] = c
+}
+
+func add(to *workv1alpha1.ManifestWorkReplicaSetSummary, s workv1alpha1.ManifestWorkReplicaSetSummary, by int) {
+	to.Total += by * s.Total
+	to.Applied += by * s.Applied
+	to.Available += by * s.Available
+	to.Progressing += by * s.Progressing
+	to.Degraded += by * s.Degraded
+	to.DesiredTotal += by * s.DesiredTotal
+	to.Updated += by * s.Updated
+}
+
+// of are the works of a set, and their counts by placement.
+func (x *index) of(set types.NamespacedName) (works map[types.NamespacedName]*entry, counts map[string]workv1alpha1.ManifestWorkReplicaSetSummary) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return maps.Clone(x.works[owner(set)]), maps.Clone(x.counts[owner(set)])
+}
+
+// setReplicaSet takes a set with the placements that it names.
+func (x *index) setReplicaSet(key types.NamespacedName, placements []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.forget(key)
+	x.sets[owner(key)], x.placements[key] = key, placements
+	for _, p := range placements {
+		placement := types.NamespacedName{Namespace: key.Namespace, Name: p}
+		if x.byPlacement[placement] == nil {
+			x.byPlacement[placement] = map[types.NamespacedName]bool{}
+		}
+		x.byPlacement[placement][key] = true
+	}
+}
+
+func (x *index) deleteReplicaSet(key types.NamespacedName) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.forget(key)
+}
+
+func (x *index) forget(key types.NamespacedName) {
+	for _, p := range x.placements[key] {
+		placement := types.NamespacedName{Namespace: key.Namespace, Name: p}
+		if delete(x.byPlacement[placement], key); len(x.byPlacement[placement]) == 0 {
+			delete(x.byPlacement, placement)
+		}
+	}
+	delete(x.placements, key)
+	delete(x.sets, owner(key))
+}
+
+// setsOf are those that name a placement.
+func (x *index) setsOf(placement types.NamespacedName) []types.NamespacedName {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(x.byPlacement[placement]), func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// isOlder says so of versions that can be compared.
+func isOlder(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
+}

@@ -1,0 +1,225 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifestworkreplicaset
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/selector"
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+)
+
+const (
+	create    = "create"
+	executeAs = "execute-as"
+
+	// How long answers count. A right that is taken away stops what is under way after the first time at the latest; that one
+	// was given is noticed after the second, or the third if it is for one cluster only.
+	allowedFor, deniedFor, deniedForCluster = 30 * time.Second, 2 * time.Minute, 10 * time.Minute
+	// mostReviews is how many questions one round asks, and askAgain when the next one may. So an author without rights, for 10,000
+	// clusters, costs no more.
+	mostReviews, askAgain = 50, time.Second
+)
+
+// author is who has written the spec of a set, and what is known of what that user may do.
+type author struct {
+	uid        types.UID
+	generation int64
+	recorded   string
+	work.Author
+	// unknown says why nothing is allowed at all.
+	unknown string
+	answers map[question]answer
+}
+
+// question is one that the front is asked.
+type question struct{ verb, group, resource, subresource, namespace, name string }
+
+func (q question) String() string {
+	text := q.verb + " " + q.resource
+	if q.subresource != "" {
+		text += "/" + q.subresource
+	}
+	if q.name != "" {
+		text += fmt.Sprintf(" %q", q.name)
+	}
+	if q.namespace != "" {
+		text += " in namespace " + q.namespace
+	}
+	return text
+}
+
+type answer struct {
+	allowed bool
+	at      time.Time
+}
+
+func (a answer) counts(q question, now time.Time) bool {
+	switch since := now.Sub(a.at); {
+	case a.allowed:
+		return since < allowedFor
+	case q.namespace != "":
+		return since < deniedForCluster
+	default:
+		return since < deniedFor
+	}
+}
+
+// authorOf is who has written the spec as it is. What was answered for another spec does not count.
+func authorOf(set *workv1alpha1.ManifestWorkReplicaSet, before *author) *author {
+	recorded := set.Annotations[work.AuthorAnnotation]
+	if before != nil && before.uid == set.UID && before.generation == set.Generation && before.recorded == recorded {
+		return before
+	}
+	a := &author{uid: set.UID, generation: set.Generation, recorded: recorded, answers: map[question]answer{}}
+	if json.Unmarshal([]byte(recorded), &a.Author) != nil || a.Username == "" {
+		a.Author = work.Author{}
+		a.unknown = "it is not known who has written the spec, so nothing is written: write it again, such as by kubectl apply after a change"
+	}
+	return a
+}
+
+// rights are what an author may do, in one round.
+type rights struct {
+	*author
+	r         *Reconciler
+	namespace string
+	// executor is the user that the template names, or empty.
+	executor string
+	left     int
+	// sets are those bound to the namespace, by which clusters they select. They are read if they are needed.
+	sets map[string]labels.Selector
+	// asksMore says that there was more to ask than one round may.
+	asksMore bool
+}
+
+func (r *Reconciler) rights(set *workv1alpha1.ManifestWorkReplicaSet, who *author) *rights {
+	a := &rights{author: who, r: r, namespace: set.Namespace, left: mostReviews}
+	if e := set.Spec.ManifestWorkTemplate.Executor; e != nil {
+		a.executor = "system:serviceaccount::"
+		if sa := e.Subject.ServiceAccount; sa != nil {
+			a.executor = "system:serviceaccount:" + sa.Namespace + ":" + sa.Name
+		}
+	}
+	return a
+}
+
+// may says why the author may not write works of the set for a cluster; it is empty if that is allowed.
+func (a *rights) may(ctx context.Context, cluster string) (refusal string, err error) {
+	if a.unknown != "" {
+		return a.unknown, nil
+	}
+	if refusal, err = a.holds(ctx, create, "", cluster); refusal != "" || err != nil || a.executor == "" {
+		return refusal, err
+	}
+	return a.holds(ctx, executeAs, a.executor, cluster)
+}
+
+// holds asks for all clusters, then for the sets of the cluster, then for the cluster: most authors have a right for many.
+func (a *rights) holds(ctx context.Context, verb, name, cluster string) (refusal string, err error) {
+	works := question{verb: verb, group: workv1.GroupName, resource: "manifestworks", name: name}
+	if allowed, err := a.ask(ctx, works); allowed || err != nil {
+		return "", err
+	}
+	sets, err := a.setsOf(ctx, cluster)
+	if err != nil {
+		return "", err
+	}
+	for _, set := range sets {
+		bySet := question{verb: verb, group: clusterv1beta2.GroupName, resource: "managedclustersets", subresource: "manifestworks", name: set}
+		if name != "" {
+			bySet.name = set + ":" + name
+		}
+		if allowed, err := a.ask(ctx, bySet); allowed || err != nil {
+			return "", err
+		}
+	}
+	works.namespace = cluster
+	if allowed, err := a.ask(ctx, works); allowed || err != nil {
+		return "", err
+	}
+	if _, asked := a.answers[works]; !asked {
+		return fmt.Sprintf("what user %q may do is yet to be asked", a.Username), nil
+	}
+	return fmt.Sprintf("user %q, who has written the spec, may not %s", a.Username, works), nil
+}
+
+// ask is false, and not an error, where a round may ask no more.
+func (a *rights) ask(ctx context.Context, q question) (bool, error) {
+	now := a.r.clock.Now()
+	if known, there := a.answers[q]; there && known.counts(q, now) {
+		return known.allowed, nil
+	}
+	if a.left == 0 {
+		a.asksMore = true
+		return false, nil
+	}
+	a.left--
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: a.Username, UID: a.UID, Groups: a.Groups, Extra: map[string]authorizationv1.ExtraValue{},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: q.verb, Group: q.group, Version: "*", Resource: q.resource, Subresource: q.subresource, Namespace: q.namespace, Name: q.name,
+		},
+	}}
+	for k, v := range a.Extra {
+		review.Spec.Extra[k] = v
+	}
+	if err := a.r.client.Create(ctx, review); err != nil {
+		return false, fmt.Errorf("asking what user %q may do: %w", a.Username, err)
+	}
+	a.answers[q] = answer{allowed: review.Status.Allowed && !review.Status.Denied, at: now}
+	return a.answers[q].allowed, nil
+}
+
+// setsOf are the sets bound to the namespace that select a cluster. A right for any other set is none to use them here.
+func (a *rights) setsOf(ctx context.Context, cluster string) (names []string, err error) {
+	c := &clusterv1.ManagedCluster{}
+	if err := a.r.client.Get(ctx, types.NamespacedName{Name: cluster}, c); err != nil {
+		return nil, kit.IgnoreGone(err)
+	}
+	if a.sets == nil {
+		bindings := &clusterv1beta2.ManagedClusterSetBindingList{}
+		if err := a.r.client.List(ctx, bindings, client.InNamespace(a.namespace)); err != nil {
+			return nil, err
+		}
+		sets := map[string]labels.Selector{}
+		for _, b := range bindings.Items {
+			set := &clusterv1beta2.ManagedClusterSet{}
+			if !b.DeletionTimestamp.IsZero() || b.Spec.ClusterSet != b.Name {
+				continue
+			}
+			switch err := a.r.client.Get(ctx, types.NamespacedName{Name: b.Name}, set); {
+			case kit.IsGone(err):
+				continue
+			case err != nil:
+				return nil, err
+			}
+			if s, err := selector.ForV1beta2(set); err == nil {
+				sets[b.Name] = s
+			}
+		}
+		a.sets = sets
+	}
+	for set, s := range a.sets {
+		if s.Matches(labels.Set(c.Labels)) {
+			names = append(names, set)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}

@@ -1,0 +1,243 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifestworkreplicaset
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+)
+
+// only allows these questions.
+func only(questions ...string) func(string) (bool, error) {
+	return func(q string) (bool, error) { return slices.Contains(questions, q), nil }
+}
+
+// bound is the set s1, with a cluster in it, and a binding of it in the namespace.
+func bound(set, namespace string, clusters ...string) (objs []client.Object) {
+	objs = append(objs, &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: set}},
+		&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: set}})
+	for _, name := range clusters {
+		objs = append(objs, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: map[string]string{"cluster.open-cluster-management.io/clusterset": set},
+		}})
+	}
+	return objs
+}
+
+const (
+	everywhere = "ann: create manifestworks"
+	inSet      = `ann: create managedclustersets/manifestworks "s1"`
+	inC1       = "ann: create manifestworks in namespace c1"
+	inC2       = "ann: create manifestworks in namespace c2"
+)
+
+func TestRights_OneReviewForAllClusters(t *testing.T) {
+	f := newFixture(t, replicaSet("p"))
+	f.decide("p", names(300)...)
+	if f.settle(); len(f.works()) != 300 || !slices.Equal(f.reviews, []string{everywhere}) {
+		t.Errorf("%d works after %q", len(f.works()), f.reviews)
+	}
+	f.is(conditionAuthorized, "True", "AsExpected")
+	// Another spec is asked for anew, and so is the same one after a while.
+	f.retext("two")
+	f.settle()
+	f.clock.SetTime(f.clock.Now().Add(allowedFor))
+	f.decide("p", append(names(300), "d1")...)
+	if f.settle(); len(f.reviews) != 3 {
+		t.Errorf("%q", f.reviews)
+	}
+}
+
+func TestRights_AreThoseOfTheAuthor(t *testing.T) {
+	for name, test := range map[string]struct {
+		objects []client.Object
+		allows  []string
+		write   []string
+	}{
+		"none":                      {},
+		"everywhere":                {allows: []string{everywhere}, write: []string{"create c1", "create c2"}},
+		"in the namespace of one":   {allows: []string{inC1}, write: []string{"create c1"}},
+		"in a set":                  {objects: bound("s1", "ns", "c1"), allows: []string{inSet}, write: []string{"create c1"}},
+		"in a set, and of one":      {objects: bound("s1", "ns", "c1"), allows: []string{inSet, inC2}, write: []string{"create c1", "create c2"}},
+		"in a set bound elsewhere":  {objects: bound("s1", "other", "c1"), allows: []string{inSet}},
+		"in a set of other ones":    {objects: bound("s1", "ns", "c3"), allows: []string{inSet}},
+		"of another user":           {allows: []string{"eve: create manifestworks"}},
+		"to create something else":  {allows: []string{"ann: create pods", "ann: create manifestworks/status"}},
+		"in the namespace of a set": {allows: []string{"ann: create manifestworks in namespace ns"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, append(test.objects, replicaSet("p"))...)
+			f.allows = only(test.allows...)
+			f.decide("p", "c1", "c2")
+			f.expect(test.write...)
+			if len(test.write) == 2 {
+				f.is(conditionAuthorized, "True", "AsExpected")
+				return
+			}
+			f.is(conditionAuthorized, "False", "NotAllowed")
+			if c := f.condition(conditionAuthorized); !strings.Contains(c.Message, `user "ann", who has written the spec, may not create manifestworks in namespace c`) {
+				t.Error(c.Message)
+			}
+			f.is(rolledOut, "False", "Progressing")
+		})
+	}
+}
+
+// An executor is somebody whose rights in the cluster are used: that takes a right of its own.
+func TestRights_ToActAsTheExecutor(t *testing.T) {
+	set := replicaSet("p")
+	set.Spec.ManifestWorkTemplate.Executor = &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
+		Type: workv1.ExecutorSubjectTypeServiceAccount, ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{Namespace: "a", Name: "b"},
+	}}
+	const asExecutor = `ann: execute-as manifestworks "system:serviceaccount:a:b"`
+	for name, test := range map[string]struct {
+		allows []string
+		write  []string
+	}{
+		"none":           {allows: []string{everywhere}},
+		"everywhere":     {allows: []string{everywhere, asExecutor}, write: []string{"create c1", "create c2"}},
+		"not to write":   {allows: []string{asExecutor}},
+		"in one":         {allows: []string{everywhere, asExecutor + " in namespace c1"}, write: []string{"create c1"}},
+		"in a set":       {allows: []string{everywhere, `ann: execute-as managedclustersets/manifestworks "s1:system:serviceaccount:a:b"`}, write: []string{"create c1"}},
+		"of another set": {allows: []string{everywhere, `ann: execute-as managedclustersets/manifestworks "s2:system:serviceaccount:a:b"`}},
+		"as another one": {allows: []string{everywhere, `ann: execute-as manifestworks "system:serviceaccount:a:c"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, append(bound("s1", "ns", "c1"), set.DeepCopy())...)
+			f.allows = only(test.allows...)
+			f.decide("p", "c1", "c2")
+			f.expect(test.write...)
+		})
+	}
+}
+
+func TestRights_WithoutAnAuthorNothingIsWritten(t *testing.T) {
+	for _, recorded := range []string{"", "ann", `{"username":""}`, `{"groups":["system:masters"]}`, `["ann"]`} {
+		set := replicaSet("p")
+		if set.Annotations[work.AuthorAnnotation] = recorded; recorded == "" {
+			set.Annotations = nil
+		}
+		f := newFixture(t, set)
+		f.decide("p", "c1")
+		f.expect()
+		f.is(conditionAuthorized, "False", "AuthorUnknown")
+		if len(f.reviews) > 0 {
+			t.Errorf("asked: %q", f.reviews)
+		}
+	}
+	// What it had written stays as it is.
+	f := newFixture(t, replicaSet("p"))
+	f.decide("p", "c1", "c2")
+	f.settle()
+	change(f, key, func(set *workv1alpha1.ManifestWorkReplicaSet) {
+		set.Annotations, set.Labels["a"], set.Spec.ManifestWorkTemplate = nil, "b", template("two")
+	})
+	f.decide("p", "c1", "c3")
+	f.expect()
+	if got := f.texts(); !slices.Equal(got, []string{"c1 one", "c2 one"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// Somebody with fewer rights changes the spec: what is there stays as it was, and nobody else's rights are used.
+func TestRights_OfTheLastAuthorCount(t *testing.T) {
+	f := newFixture(t, replicaSet("p"))
+	f.decide("p", "c1", "c2")
+	f.settle()
+	f.report("Applied Available", "c1", "c2")
+	f.settle()
+	f.allows = only("eve: create manifestworks in namespace c2", everywhere)
+	change(f, key, func(set *workv1alpha1.ManifestWorkReplicaSet) {
+		set.Annotations[work.AuthorAnnotation], set.Labels["a"], set.Spec.ManifestWorkTemplate = `{"username":"eve"}`, "b", template("two")
+	})
+	f.expect("update c2")
+	if got := f.texts(); !slices.Equal(got, []string{"c1 one", "c2 two"}) {
+		t.Errorf("%q", got)
+	}
+	c := f.condition(conditionAuthorized)
+	if want := `user "eve", who has written the spec, may not create manifestworks in namespace c1; nothing is written to 1 clusters: c1`; c.Message != want {
+		t.Error(c.Message)
+	}
+}
+
+// A right that is taken away counts for what is still to be written, soon, and one that is given after a while.
+func TestRights_Change(t *testing.T) {
+	f := newFixture(t, progressive(replicaSet("p"), 1))
+	f.decide("p", "c1", "c2")
+	f.expect("create c1")
+	f.allows = only()
+	f.clock.SetTime(f.clock.Now().Add(allowedFor))
+	f.report("Applied Available", "c1")
+	f.expect()
+	f.is(conditionAuthorized, "False", "NotAllowed")
+	f.allows = only(everywhere)
+	f.expect()
+	f.pass(deniedFor)
+	f.expect("create c2")
+}
+
+// Nobody knows is no.
+func TestRights_ThatCannotBeAskedAreNone(t *testing.T) {
+	f := newFixture(t, replicaSet("p"))
+	f.allows = func(string) (bool, error) { return true, errors.New("connection refused") }
+	f.decide("p", "c1")
+	f.tell()
+	f.once()
+	if len(f.there()) > 0 || len(f.queue.all) == 0 {
+		t.Errorf("%d works, asked again: %v", len(f.there()), f.queue.all)
+	}
+}
+
+// Who may not write to any of many clusters costs a bounded number of questions.
+func TestRights_QuestionsArePaced(t *testing.T) {
+	f := newFixture(t, progressive(replicaSet("p"), 1))
+	f.allows = only(inC2)
+	f.decide("p", names(400)...)
+	f.tell()
+	if f.once(); len(f.reviews) != mostReviews {
+		t.Fatalf("%d questions in a round", len(f.reviews))
+	}
+	f.expect("create c2")
+	// While it has the one place, no others are asked for.
+	if asked := len(f.reviews); asked > 200 {
+		t.Errorf("%d questions", asked)
+	}
+	f.report("Applied Available", "c2")
+	f.expect()
+	asked := len(f.reviews)
+	if asked < 400 || asked > 410 {
+		t.Errorf("%d questions", asked)
+	}
+	f.pass(deniedFor)
+	f.expect()
+	if more := len(f.reviews) - asked; more > 1 {
+		t.Errorf("%d questions again", more)
+	}
+}
+
+func TestRights_TheAuthorIsAskedForWhole(t *testing.T) {
+	f := newFixture(t, replicaSet("p"))
+	f.decide("p", "c1")
+	f.settle()
+	want := authorizationv1.SubjectAccessReviewSpec{
+		User: "ann", UID: "1", Groups: []string{"team"}, Extra: map[string]authorizationv1.ExtraValue{"scopes": {"a"}},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "create", Group: "work.open-cluster-management.io", Version: "*", Resource: "manifestworks"},
+	}
+	if diff := cmp.Diff(want, f.asked); diff != "" {
+		t.Error(diff)
+	}
+}

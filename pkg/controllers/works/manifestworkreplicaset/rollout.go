@@ -1,0 +1,137 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifestworkreplicaset
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/rollout"
+)
+
+// rollOut writes to clusters what the plan says. A cluster that may not be written, or refuses it, gives its place to others; where it is
+// not known what has become of a write, nothing more is written until it is.
+func (r *round) rollOut(ctx context.Context, t *target) {
+	r.recall(t)
+	for again := true; again; {
+		again = false
+		for _, cluster := range t.decide(r.now).Write {
+			c := t.clusters[cluster]
+			if allowed, err := r.isAllowed(ctx, t, c); err != nil {
+				r.errs = append(r.errs, err)
+				return
+			} else if !allowed {
+				again = true
+				break
+			}
+			if r.left == 0 {
+				return
+			}
+			r.left--
+			switch err := r.write(ctx, t, cluster); {
+			case err == nil:
+				c.Current, c.Written, c.Succeeded = true, r.now, time.Time{}
+				c.Observation = rollout.Observation{Waits: "was written just now"}
+			case isRefusal(err):
+				r.memory.refusals[types.NamespacedName{Namespace: cluster, Name: t.placement}] = refusal{err, r.now}
+				r.failures = append(r.failures, err)
+				c.Blocked, again = err.Error(), true
+			default:
+				r.errs = append(r.errs, err)
+				t.decide(r.now)
+				return
+			}
+		}
+	}
+	t.decide(r.now)
+	r.tend(ctx, t)
+}
+
+// recall leaves out clusters that have refused the same a short while ago.
+func (r *round) recall(t *target) {
+	for name, c := range t.clusters {
+		key := types.NamespacedName{Namespace: name, Name: t.placement}
+		switch before, refused := r.memory.refusals[key]; {
+		case !refused:
+		case c.Current || r.now.Sub(before.at) >= kit.LongestBackoff:
+			delete(r.memory.refusals, key)
+		default:
+			c.Blocked = before.err.Error()
+			r.failures = append(r.failures, before.err)
+		}
+	}
+}
+
+// isAllowed says whether the author may write to a cluster. If not, all clusters are looked at that are still to be written, so that
+// the plan is not made anew for each.
+func (r *round) isAllowed(ctx context.Context, t *target, c *rollout.Cluster) (bool, error) {
+	refusal, err := r.rights.may(ctx, c.Name)
+	if err != nil || refusal == "" {
+		return refusal == "", err
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.clusters)) {
+		other := t.clusters[name]
+		if other.Current || other.Leaving || other.Blocked != "" {
+			continue
+		}
+		if refusal, err = r.rights.may(ctx, name); err != nil {
+			return false, err
+		}
+		if refusal != "" {
+			other.Blocked, r.refused[name] = refusal, refusal
+		}
+	}
+	return false, nil
+}
+
+// tend keeps what is noted on works, and their labels.
+func (r *round) tend(ctx context.Context, t *target) {
+	labels, notes := labelsOf(r.set, t.placement), map[string]bool{}
+	for _, name := range t.plan.Note {
+		notes[name] = true
+	}
+	for _, o := range t.plan.Clusters {
+		e, c := t.works[o.Name], t.clusters[o.Name]
+		if e == nil || e.leaving() || !r.isCurrent(e) {
+			continue
+		}
+		relabel := !hasAll(e.work.Labels, labels)
+		if relabel {
+			if refusal, err := r.rights.may(ctx, o.Name); refusal != "" || err != nil {
+				relabel = false
+			}
+		}
+		if !relabel && !notes[o.Name] && !c.Written.IsZero() {
+			continue
+		}
+		if r.left == 0 {
+			return
+		}
+		r.left--
+		if err := r.mark(ctx, e, func(w *workv1.ManifestWork) {
+			if w.Annotations == nil {
+				w.Annotations = map[string]string{}
+			}
+			if relabel {
+				maps.Copy(w.Labels, labels)
+				w.Annotations[ownerAnnotation] = r.key.String()
+			}
+			if c.Written.IsZero() {
+				w.Annotations[writtenAnnotation] = r.now.UTC().Format(time.RFC3339Nano)
+			}
+			if notes[o.Name] {
+				w.Annotations[succeededAnnotation] = r.now.UTC().Format(time.RFC3339Nano)
+			}
+		}); err != nil {
+			r.errs = append(r.errs, err)
+			return
+		}
+	}
+}

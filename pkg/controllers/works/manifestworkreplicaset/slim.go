@@ -1,0 +1,102 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifestworkreplicaset
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/tools/cache"
+
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/rollout"
+)
+
+// digestAnnotation is on works in the cache only, in place of what was taken off their spec.
+const digestAnnotation = "work.clusterhub.dev/digest-in-cache"
+
+// byRules is what follows the digest of a spec with a rule for the condition Progressing.
+const byRules = " Progressing"
+
+var _ cache.TransformFunc = ForCache
+
+// ForCache keeps of works what the controllers of works need: the manifests of 10,000 clusters would fill the memory. Writes of the
+// spec from the cache are none: see replaceSpec.
+func ForCache(in any) (any, error) {
+	if w, ok := in.(*workv1.ManifestWork); ok {
+		slim(w)
+	}
+	return command.ForCache(in)
+}
+
+func slim(w *workv1.ManifestWork) {
+	if len(w.Spec.Workload.Manifests) == 0 && w.Annotations[digestAnnotation] != "" {
+		return // it was done
+	}
+	delete(w.Annotations, digestAnnotation)
+	if IsOfReplicaSet(w.Labels) {
+		if w.Annotations == nil {
+			w.Annotations = map[string]string{}
+		}
+		w.Annotations[digestAnnotation] = digest(&w.Spec)
+	}
+	w.Spec = workv1.ManifestWorkSpec{DeleteOption: w.Spec.DeleteOption}
+	w.Status.ResourceStatus.Manifests = slimManifests(w.Status.ResourceStatus.Manifests)
+}
+
+// slimManifests leaves the values of well-known kinds.
+func slimManifests(all []workv1.ManifestCondition) (slim []workv1.ManifestCondition) {
+	for _, m := range all {
+		values := slices.DeleteFunc(m.StatusFeedbacks.Values, func(v workv1.FeedbackValue) bool {
+			return !rollout.WellKnown(m.ResourceMeta.Group, m.ResourceMeta.Kind, v.Name)
+		})
+		if len(values) > 0 {
+			slim = append(slim, workv1.ManifestCondition{
+				ResourceMeta: m.ResourceMeta, StatusFeedbacks: workv1.StatusFeedbackResult{Values: slices.Clone(values)},
+			})
+		}
+	}
+	return slim
+}
+
+// digest tells specs apart, and says whether one has a rule for the condition Progressing.
+func digest(spec *workv1.ManifestWorkSpec) string {
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return "" // is no spec that a server has sent
+	}
+	sum := sha256.Sum256(text)
+	digest := hex.EncodeToString(sum[:])
+	for _, c := range spec.ManifestConfigs {
+		if slices.ContainsFunc(c.ConditionRules, func(r workv1.ConditionRule) bool { return r.Condition == workv1.WorkProgressing }) {
+			return digest + byRules
+		}
+	}
+	return digest
+}
+
+// observe judges a work as it is in the cache.
+func observe(w *workv1.ManifestWork) rollout.Observation {
+	s := rollout.Status{Generation: w.Generation, Conditions: w.Status.Conditions}
+	for _, m := range w.Status.ResourceStatus.Manifests {
+		known := rollout.Manifest{
+			Group: m.ResourceMeta.Group, Kind: m.ResourceMeta.Kind, Namespace: m.ResourceMeta.Namespace, Name: m.ResourceMeta.Name,
+			Numbers: map[string]int64{}, Texts: map[string]string{},
+		}
+		for _, v := range m.StatusFeedbacks.Values {
+			if v.Value.Integer != nil {
+				known.Numbers[v.Name] = *v.Value.Integer
+			}
+			if v.Value.String != nil {
+				known.Texts[v.Name] = *v.Value.String
+			}
+		}
+		s.Manifests = append(s.Manifests, known)
+	}
+	return rollout.Observe(s, strings.HasSuffix(w.Annotations[digestAnnotation], byRules))
+}

@@ -1,0 +1,168 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifestworkreplicaset
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/rollout"
+)
+
+const (
+	// conditionAuthorized is False if the author of the spec may not do something that it takes.
+	conditionAuthorized = "Authorized"
+
+	reasonAuthorUnknown = "AuthorUnknown"
+	reasonNotAllowed    = "NotAllowed"
+
+	// mostNamed is how many clusters a message names.
+	mostNamed = 5
+)
+
+// status is that which the set is to have.
+func (r *round) status(status *workv1alpha1.ManifestWorkReplicaSetStatus) {
+	_, counts := r.works.of(r.key)
+	var summary workv1alpha1.ManifestWorkReplicaSetSummary
+	for _, c := range counts {
+		add(&summary, c, 1)
+	}
+	status.PlacementsSummary = nil
+	for _, t := range r.targets {
+		s := workv1alpha1.PlacementSummary{Name: t.placement, Summary: counts[t.placement]}
+		s.Summary.DesiredTotal = len(t.clusters)
+		for _, c := range t.clusters {
+			if c.Current {
+				s.Summary.Updated++
+			}
+		}
+		summary.DesiredTotal += s.Summary.DesiredTotal
+		summary.Updated += s.Summary.Updated
+		s.AvailableDecisionGroups = fmt.Sprintf("%d (%d / %d clusters applied)", t.reached(), s.Summary.Total, len(t.clusters))
+		status.PlacementsSummary = append(status.PlacementsSummary, s)
+	}
+	status.Summary = summary
+	for _, c := range []metav1.Condition{r.verified(), r.rolledOut(), r.applied(summary), r.authorized()} {
+		c.ObservedGeneration, c.Message = r.set.Generation, kit.Message(c.Message)
+		meta.SetStatusCondition(&status.Conditions, c)
+	}
+}
+
+// reached is how many groups have a work for each of their clusters.
+func (t *target) reached() (n int) {
+	for _, g := range t.groups {
+		if !slices.ContainsFunc(g.Clusters, func(c *rollout.Cluster) bool { return !c.Current && t.works[c.Name] == nil }) {
+			n++
+		}
+	}
+	return n
+}
+
+func condition(kind string, ok bool, reason, message string) metav1.Condition {
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+	if ok {
+		c.Status = metav1.ConditionTrue
+	}
+	return c
+}
+
+// verified says whether all placements have decisions.
+func (r *round) verified() metav1.Condition {
+	const kind = workv1alpha1.ManifestWorkReplicaSetConditionPlacementVerified
+	var messages []string
+	reason, chosen := "", 0
+	for _, t := range r.targets {
+		if chosen += len(t.clusters); t.problem != nil {
+			messages = append(messages, t.problem.Message)
+			if reason == "" {
+				reason = t.problem.Reason
+			}
+		}
+	}
+	switch {
+	case reason != "":
+		return condition(kind, false, reason, strings.Join(messages, "; "))
+	case chosen == 0:
+		return condition(kind, false, workv1alpha1.ReasonPlacementDecisionEmpty, "no cluster was chosen")
+	}
+	return condition(kind, true, workv1alpha1.ReasonAsExpected, "")
+}
+
+// rolledOut says what is waited for, cluster by cluster.
+func (r *round) rolledOut() metav1.Condition {
+	var messages []string
+	done := len(r.surplus) == 0
+	for _, t := range r.targets {
+		text := ""
+		switch {
+		case t.problem != nil:
+			text = t.problem.Message
+		case !t.plan.Done():
+			text = t.plan.Message()
+			if len(r.targets) > 1 {
+				text = "placement " + t.placement + ": " + text
+			}
+		default:
+			continue
+		}
+		done = false
+		messages = append(messages, text)
+	}
+	if n := len(r.surplus); n > 0 {
+		messages = append(messages, fmt.Sprintf("%d works of clusters that are not chosen are being deleted", n))
+	}
+	const kind = workv1alpha1.ManifestWorkReplicaSetConditionPlacementRolledOut
+	if done {
+		return condition(kind, true, workv1alpha1.ReasonComplete, "")
+	}
+	return condition(kind, false, workv1alpha1.ReasonProgressing, strings.Join(messages, "; "))
+}
+
+// applied says whether the works that there are do what they should.
+func (r *round) applied(s workv1alpha1.ManifestWorkReplicaSetSummary) metav1.Condition {
+	const kind = workv1alpha1.ManifestWorkReplicaSetConditionManifestworkApplied
+	counts := fmt.Sprintf("of %d works, %d are applied, %d available, %d progressing and %d degraded", s.Total, s.Applied, s.Available, s.Progressing, s.Degraded)
+	switch {
+	case len(r.failures) > 0:
+		var texts []string
+		for _, err := range r.failures {
+			texts = append(texts, err.Error())
+		}
+		slices.Sort(texts)
+		return condition(kind, false, workv1alpha1.ReasonNotAsExpected, strings.Join(texts[:min(len(texts), mostNamed)], "; "))
+	case s.DesiredTotal == 0 && s.Total == 0:
+		return condition(kind, false, workv1alpha1.ReasonPlacementDecisionEmpty, "there are no works, since no cluster was chosen")
+	case s.Degraded > 0:
+		return condition(kind, false, workv1alpha1.ReasonNotAsExpected, counts)
+	case s.Total < s.DesiredTotal || s.Available < s.Total || s.Progressing > 0:
+		return condition(kind, false, workv1alpha1.ReasonProcessing, counts)
+	}
+	return condition(kind, true, workv1alpha1.ReasonAsExpected, "")
+}
+
+// authorized says for which clusters the author may not write.
+func (r *round) authorized() metav1.Condition {
+	if r.rights.unknown != "" {
+		return condition(conditionAuthorized, false, reasonAuthorUnknown, r.rights.unknown)
+	}
+	refused := slices.Sorted(maps.Keys(r.refused))
+	if len(refused) == 0 {
+		return condition(conditionAuthorized, true, workv1alpha1.ReasonAsExpected, "")
+	}
+	text := fmt.Sprintf("%s; nothing is written to %d clusters: %s", r.refused[refused[0]], len(refused), strings.Join(refused[:min(len(refused), mostNamed)], ", "))
+	if more := len(refused) - mostNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return condition(conditionAuthorized, false, reasonNotAllowed, text)
+}
+
+// isWaiting says that a state changes by itself.
+func isWaiting(p *rollout.Plan) bool { return p != nil && !p.Next.IsZero() }

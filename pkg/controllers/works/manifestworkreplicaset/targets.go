@@ -1,0 +1,177 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifestworkreplicaset
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
+	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/rollout"
+)
+
+// target is a placement of a set, and what is to be on its clusters.
+type target struct {
+	placement string
+	// problem says why it has no decisions, or cannot be followed. Works stay as they are then.
+	problem  *kit.Problem
+	strategy *rollout.Strategy
+	groups   []rollout.Group
+	clusters map[string]*rollout.Cluster
+	// works are those that stay, by cluster.
+	works map[string]*entry
+	plan  *rollout.Plan
+}
+
+// targets are the placements of a set. One that is not there leaves the others alone.
+func (r *Reconciler) targets(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) (targets []*target, err error) {
+	seen := map[string]bool{}
+	for _, ref := range set.Spec.PlacementRefs {
+		if seen[ref.Name] {
+			continue
+		}
+		seen[ref.Name] = true
+		t, err := r.target(ctx, set.Namespace, ref)
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, t)
+	}
+	return targets, nil
+}
+
+func (r *Reconciler) target(ctx context.Context, namespace string, ref workv1alpha1.LocalPlacementReference) (*target, error) {
+	t := &target{placement: ref.Name, clusters: map[string]*rollout.Cluster{}, works: map[string]*entry{}}
+	problem := func(reason, format string, args ...any) {
+		t.problem = &kit.Problem{Reason: reason, Message: fmt.Sprintf("placement %s: ", ref.Name) + fmt.Sprintf(format, args...)}
+	}
+	switch err := r.client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, &clusterv1beta1.Placement{}); {
+	case kit.IsGone(err):
+		problem(workv1alpha1.ReasonPlacementDecisionNotFound, "there is none of this name; works that are there stay")
+		return t, nil
+	case err != nil:
+		return nil, err
+	}
+	list := &clusterv1beta1.PlacementDecisionList{}
+	if err := r.client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: ref.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	if len(list.Items) == 0 {
+		problem(workv1alpha1.ReasonPlacementDecisionEmpty, "it is not decided yet; works that are there stay")
+		return t, nil
+	}
+	var err error
+	if t.strategy, err = strategyOf(&ref.RolloutStrategy); err != nil {
+		problem(workv1alpha1.ReasonNotAsExpected, "%v", err)
+		return t, nil
+	}
+	t.fill(list.Items)
+	return t, nil
+}
+
+// fill takes the clusters of decisions. What cannot be the name of a cluster is none: it would be a namespace.
+func (t *target) fill(decisions []clusterv1beta1.PlacementDecision) {
+	at := map[int]int{}
+	for i := range decisions {
+		d := &decisions[i]
+		index, err := strconv.Atoi(d.Labels[clusterv1beta1.DecisionGroupIndexLabel])
+		if err != nil {
+			index = 0
+		}
+		if _, there := at[index]; !there {
+			at[index] = len(t.groups)
+			t.groups = append(t.groups, rollout.Group{Index: index, Name: d.Labels[clusterv1beta1.DecisionGroupNameLabel]})
+		}
+		g := &t.groups[at[index]]
+		for _, one := range d.Status.Decisions {
+			if len(validation.IsDNS1123Label(one.ClusterName)) > 0 {
+				continue
+			}
+			c := t.clusters[one.ClusterName]
+			if c == nil {
+				c = &rollout.Cluster{Name: one.ClusterName}
+				t.clusters[one.ClusterName] = c
+			}
+			g.Clusters = append(g.Clusters, c)
+		}
+	}
+}
+
+// take finds, for each cluster, the work that stays, and returns those that are too many or whose cluster was not chosen.
+func (t *target) take(works []*entry, key types.NamespacedName, current func(*entry) bool) (surplus []*entry) {
+	fixed := workName(key, t.placement)
+	slices.SortFunc(works, func(a, b *entry) int {
+		return cmp.Or(compareBool(a.leaving(), b.leaving()), compareBool(a.work.Name != fixed, b.work.Name != fixed),
+			a.work.CreationTimestamp.Compare(b.work.CreationTimestamp.Time), cmp.Compare(a.work.Name, b.work.Name))
+	})
+	for _, e := range works {
+		c := t.clusters[e.cluster()]
+		if c == nil || t.works[e.cluster()] != nil {
+			if !e.leaving() {
+				surplus = append(surplus, e)
+			}
+			continue
+		}
+		t.works[e.cluster()] = e
+		if c.Leaving = e.leaving(); c.Leaving {
+			continue
+		}
+		if c.Current = current(e); c.Current {
+			c.Observation, c.Written, c.Succeeded = e.observation, e.time(writtenAnnotation), e.time(succeededAnnotation)
+		}
+	}
+	return surplus
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// decide makes the plan anew.
+func (t *target) decide(now time.Time) *rollout.Plan {
+	t.plan = rollout.Decide(t.strategy, t.groups, now)
+	return t.plan
+}
+
+// strategyOf reads a strategy of the API.
+func strategyOf(from *clusterv1alpha1.RolloutStrategy) (*rollout.Strategy, error) {
+	s := &rollout.Strategy{Type: rollout.Type(from.Type)}
+	var common clusterv1alpha1.RolloutConfig
+	var mandatory []clusterv1alpha1.MandatoryDecisionGroup
+	switch {
+	case from.Type == clusterv1alpha1.Progressive && from.Progressive != nil:
+		p := from.Progressive
+		common, mandatory, s.MaxConcurrency = p.RolloutConfig, p.MandatoryDecisionGroups.MandatoryDecisionGroups, p.MaxConcurrency
+	case from.Type == clusterv1alpha1.ProgressivePerGroup && from.ProgressivePerGroup != nil:
+		common, mandatory = from.ProgressivePerGroup.RolloutConfig, from.ProgressivePerGroup.MandatoryDecisionGroups.MandatoryDecisionGroups
+	case (from.Type == clusterv1alpha1.All || from.Type == "") && from.All != nil:
+		common = from.All.RolloutConfig
+	}
+	for _, g := range mandatory {
+		s.Mandatory = append(s.Mandatory, rollout.MandatoryGroup{Name: g.GroupName, Index: int(g.GroupIndex)})
+	}
+	s.MinSuccessTime, s.MaxFailures = common.MinSuccessTime.Duration, common.MaxFailures
+	var err error
+	if s.ProgressDeadline, err = rollout.ParseDeadline(common.ProgressDeadline); err != nil {
+		return nil, err
+	}
+	return s, s.Validate()
+}

@@ -1,0 +1,134 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifestworkreplicaset
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+)
+
+// errElsewhere is for a cluster where something else has the name of the work.
+var errElsewhere = errors.New("there is another ManifestWork of the name, which is not of this set: delete it")
+
+// isRefusal says that a write was refused for good reasons of its own, so that nothing was written, and others may be.
+func isRefusal(err error) bool {
+	return errors.Is(err, errElsewhere) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsMethodNotSupported(err)
+}
+
+// write brings the template to a cluster: a new work, or the one that is there.
+func (r *round) write(ctx context.Context, t *target, cluster string) error {
+	w := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: cluster}}
+	err := func() error {
+		if now := t.works[cluster]; now != nil {
+			w.Name = now.work.Name
+			return r.replaceSpec(ctx, now, w, t.placement)
+		}
+		w.Name = workName(r.key, t.placement)
+		w.Labels, w.Annotations = labelsOf(r.set, t.placement), r.annotations()
+		r.set.Spec.ManifestWorkTemplate.DeepCopyInto(&w.Spec)
+		err := r.client.Create(ctx, w)
+		if apierrors.IsAlreadyExists(err) {
+			there := &workv1.ManifestWork{}
+			if r.client.Get(ctx, types.NamespacedName{Namespace: cluster, Name: workName(r.key, t.placement)}, there) == nil &&
+				ownerFrom(there.Labels) != owner(r.key) {
+				return errElsewhere
+			}
+		}
+		if kit.IsGone(err) {
+			return apierrors.NewForbidden(workv1.SchemeGroupVersion.WithResource("manifestworks").GroupResource(), w.Name, err)
+		}
+		return err
+	}()
+	if err != nil {
+		return fmt.Errorf("ManifestWork %s/%s: %w", cluster, w.Name, err)
+	}
+	// A server that knows defaults which the template is without makes a spec of its own of it.
+	if d := digest(&w.Spec); !slices.Contains(r.memory.digests, d) {
+		r.memory.digests = append(r.memory.digests, d)
+	}
+	r.learn(w)
+	return nil
+}
+
+// annotations are those of a work that is written now.
+func (r *round) annotations() map[string]string {
+	return map[string]string{ownerAnnotation: r.key.String(), writtenAnnotation: r.now.UTC().Format(time.RFC3339Nano)}
+}
+
+// operation is one of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// replaceSpec writes the whole spec. A merge patch would leave in it what the template does not have, since the cache does not know
+// that it is there. With the version in it, the patch is for the work as it is known.
+func (r *round) replaceSpec(ctx context.Context, now *entry, w *workv1.ManifestWork, placement string) error {
+	annotations := maps.Clone(now.work.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	delete(annotations, digestAnnotation)
+	delete(annotations, succeededAnnotation)
+	maps.Copy(annotations, r.annotations())
+	labels := maps.Clone(now.work.Labels)
+	maps.Copy(labels, labelsOf(r.set, placement))
+	patch, err := json.Marshal([]operation{
+		{"replace", "/metadata/uid", now.work.UID},
+		{"replace", "/metadata/resourceVersion", now.work.ResourceVersion},
+		{"add", "/metadata/labels", labels},
+		{"add", "/metadata/annotations", annotations},
+		{"replace", "/spec", &r.set.Spec.ManifestWorkTemplate},
+	})
+	if err != nil {
+		return err
+	}
+	return r.client.Patch(ctx, w, client.RawPatch(types.JSONPatchType, patch))
+}
+
+// mark changes labels and annotations of a work, and nothing else.
+func (r *round) mark(ctx context.Context, e *entry, change func(*workv1.ManifestWork)) error {
+	w := e.work.DeepCopy()
+	changed, err := kit.Patch(ctx, r.client, w, change)
+	if err != nil {
+		return fmt.Errorf("ManifestWork %s/%s: %w", e.work.Namespace, e.work.Name, err)
+	}
+	if changed {
+		r.learn(w)
+	}
+	return nil
+}
+
+// remove deletes a work as it is known.
+func (r *round) remove(ctx context.Context, e *entry) error {
+	err := r.client.Delete(ctx, &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: e.work.Namespace, Name: e.work.Name}}, kit.AsRead(e.work))
+	if err := kit.IgnoreGone(err); err != nil {
+		return fmt.Errorf("ManifestWork %s/%s: %w", e.work.Namespace, e.work.Name, err)
+	}
+	w := e.work.DeepCopy()
+	w.DeletionTimestamp = &metav1.Time{Time: r.now}
+	r.works.set(w, r.now)
+	return nil
+}
+
+// learn takes a write for seen before a watch tells of it.
+func (r *round) learn(w *workv1.ManifestWork) {
+	slim(w)
+	r.works.set(w, r.clock.Now())
+}
