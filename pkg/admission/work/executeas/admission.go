@@ -1,0 +1,69 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package executeas guards whose rights in a cluster a work has.
+package executeas
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+)
+
+// PluginName is the name of the plugin in flags and metrics.
+const PluginName = "ManifestWorkExecuteAs"
+
+// Plugin refuses another executor of a work to users who may not execute as this one in the cluster. A work without an executor has
+// the rights of the agent, and whoever may write works may write one: so an executor may go, as it does with upstream.
+type Plugin struct {
+	permission.Guard
+}
+
+var _ admission.ValidationInterface = &Plugin{}
+
+// New returns the plugin, to be given an authorizer.
+func New() *Plugin {
+	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update)}
+}
+
+// Validate implements admission.ValidationInterface. It looks at every subresource. The answer is upstream's, a 400, on which its
+// clients rely.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	w, old, err := permission.Objects[work.ManifestWork](a, work.Resource("manifestworks"))
+	if w == nil {
+		return err
+	}
+	executor := w.Spec.Executor
+	if executor == nil || equality.Semantic.DeepEqual(executor, old.Spec.Executor) {
+		return nil
+	}
+	account := executor.Subject.ServiceAccount
+	if executor.Subject.Type != work.ExecutorSubjectTypeServiceAccount || account == nil {
+		return apierrors.NewBadRequest("spec.executor.subject: executor service account can not be nil")
+	}
+	rule := permission.Rule{
+		Verb: "execute-as", Group: work.GroupName, Resource: "manifestworks", Namespace: w.Namespace,
+		Name: serviceaccount.MakeUsername(account.Namespace, account.Name),
+	}
+	what := fmt.Sprintf("manipulate the Manifestwork with executor %s/%s in namespace %s", account.Namespace, account.Name, w.Namespace)
+	d := p.Decide(a)
+	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), rule)
+	if held != nil {
+		d.Uses(rule)
+		return d.End(ctx)
+	}
+	d.Lacks(what, rule, err)
+	_ = d.End(ctx) // Auditors hear of it; the answer is another one.
+	message := fmt.Sprintf("user %s cannot %s: this needs the RBAC rule %s", a.GetUserInfo().GetName(), what, rule)
+	if err != nil {
+		message += fmt.Sprintf(" (%v)", err)
+	}
+	return apierrors.NewBadRequest(message)
+}

@@ -1,0 +1,176 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package executeas
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+)
+
+// executeAs is the right to be a service account in the works of a namespace.
+func executeAs(namespace, name string) permission.Rule {
+	rule := at.Rule("execute-as", work.GroupName, "manifestworks", name)
+	rule.Namespace = namespace
+	return rule
+}
+
+var deployer = executeAs("c1", "system:serviceaccount:ops:deployer")
+
+// workOf is in the namespace of c1, with an executor written namespace/name, or without one.
+func workOf(executor string) *work.ManifestWork {
+	w := &work.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "web"}}
+	if namespace, name, ok := strings.Cut(executor, "/"); ok {
+		w.Spec.Executor = &work.ManifestWorkExecutor{Subject: work.ManifestWorkExecutorSubject{
+			Type:           work.ExecutorSubjectTypeServiceAccount,
+			ServiceAccount: &work.ManifestWorkSubjectServiceAccount{Namespace: namespace, Name: name},
+		}}
+	}
+	return w
+}
+
+func validate(t *testing.T, a *at.Authorizer, object, old runtime.Object, change ...func(*at.Request)) error {
+	t.Helper()
+	p := New()
+	p.SetAuthorizer(a)
+	request := at.Request{Object: object, Old: old, Group: work.GroupName, Resource: "manifestworks"}
+	for _, c := range change {
+		c(&request)
+	}
+	_, err := at.Validate(t, p, request.Attributes())
+	return err
+}
+
+func TestValidate_WhoMayExecuteAs(t *testing.T) {
+	for who, c := range map[string]struct {
+		grants  []permission.Rule
+		allowed bool
+	}{
+		"nothing":                   {},
+		"execute-as":                {[]permission.Rule{deployer}, true},
+		"as another":                {[]permission.Rule{executeAs("c1", "system:serviceaccount:ops:admin")}, false},
+		"as one of the name":        {[]permission.Rule{executeAs("c1", "deployer"), executeAs("c1", "ops/deployer"), executeAs("c1", "")}, false},
+		"of another namespace":      {[]permission.Rule{executeAs("c1", "system:serviceaccount:c1:deployer")}, false},
+		"in another cluster":        {[]permission.Rule{executeAs("c2", deployer.Name)}, false},
+		"on what is in none":        {[]permission.Rule{executeAs("", deployer.Name)}, false},
+		"to update the work":        {[]permission.Rule{{Verb: "update", Group: work.GroupName, Resource: "manifestworks", Name: "web", Namespace: "c1"}}, false},
+		"impersonate":               {[]permission.Rule{{Verb: "impersonate", Resource: "serviceaccounts", Name: "deployer", Namespace: "ops"}}, false},
+		"execute-as on the status":  {[]permission.Rule{{Verb: "execute-as", Group: work.GroupName, Resource: "manifestworks", Subresource: "status", Name: deployer.Name, Namespace: "c1"}}, false},
+		"execute-as of replicasets": {[]permission.Rule{{Verb: "execute-as", Group: work.GroupName, Resource: "manifestworkreplicasets", Name: deployer.Name, Namespace: "c1"}}, false},
+	} {
+		for how, old := range map[string]runtime.Object{"create": nil, "a first one": workOf(""), "another one": workOf("ops/viewer")} {
+			for _, change := range []func(*at.Request){
+				func(*at.Request) {}, func(r *at.Request) { r.DryRun = true }, func(r *at.Request) { r.Version = "v1alpha1" },
+			} {
+				a := &at.Authorizer{Grants: c.grants}
+				err := validate(t, a, workOf("ops/deployer"), old, change)
+				const says = "user ann cannot manipulate the Manifestwork with executor ops/deployer in namespace c1"
+				if c.allowed != (err == nil) || err != nil && (!apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), says) ||
+					!strings.Contains(err.Error(), `resourceNames: ["system:serviceaccount:ops:deployer"], verbs: ["execute-as"]} in the namespace c1`)) {
+					t.Errorf("%s, %s: %v", who, how, err)
+				}
+				if !slices.Equal(a.Asked, []permission.Rule{deployer}) || len(a.Odd) > 0 {
+					t.Errorf("%s, %s: asked %v, odd %v", who, how, a.Asked, a.Odd)
+				}
+			}
+		}
+	}
+}
+
+// A part that takes the spec along is no way around, whatever it is called.
+func TestValidate_LooksAtEverySubresource(t *testing.T) {
+	for _, subresource := range []string{"status", "anything"} {
+		err := validate(t, &at.Authorizer{}, workOf("ops/deployer"), workOf(""), func(r *at.Request) { r.Subresource = subresource })
+		if !apierrors.IsBadRequest(err) {
+			t.Errorf("%s: %v", subresource, err)
+		}
+	}
+}
+
+func TestValidate_WhatDoesNotChangeIsNotAskedAbout(t *testing.T) {
+	for name, c := range map[string]struct{ object, old *work.ManifestWork }{
+		"no executor":           {workOf(""), nil},
+		"none, again":           {workOf(""), workOf("")},
+		"the same":              {workOf("ops/deployer"), workOf("ops/deployer")},
+		"an executor that goes": {workOf(""), workOf("ops/deployer")},
+	} {
+		a := &at.Authorizer{Err: errors.New("not to be asked")}
+		var old runtime.Object
+		if c.old != nil {
+			old = c.old
+			c.object.Spec.ManifestConfigs = []work.ManifestConfigOption{{}}
+		}
+		if err := validate(t, a, c.object, old); err != nil || len(a.Asked) > 0 {
+			t.Errorf("%s: %v, asked %v", name, err, a.Asked)
+		}
+	}
+	// Other kinds are none of its business.
+	set := &work.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: work.ManifestWorkReplicaSetSpec{ManifestWorkTemplate: workOf("a/b").Spec}}
+	if err := validate(t, &at.Authorizer{}, set, nil, func(r *at.Request) { r.Resource = "manifestworkreplicasets" }); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestValidate_RefusesWhatIsNobody(t *testing.T) {
+	for name, executor := range map[string]*work.ManifestWorkExecutor{
+		"nothing":    {},
+		"no account": {Subject: work.ManifestWorkExecutorSubject{Type: work.ExecutorSubjectTypeServiceAccount}},
+		"a user": {Subject: work.ManifestWorkExecutorSubject{Type: "User",
+			ServiceAccount: &work.ManifestWorkSubjectServiceAccount{Namespace: "ops", Name: "deployer"}}},
+	} {
+		w := workOf("")
+		w.Spec.Executor = executor
+		if err := validate(t, &at.Authorizer{Grants: []permission.Rule{deployer}}, w, nil); !apierrors.IsBadRequest(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestValidate_WithoutAnAnswerNothingIsAllowed(t *testing.T) {
+	for name, a := range map[string]*at.Authorizer{
+		"cannot be asked": {Err: errors.New("connection refused")},
+		"denies":          {Denials: []permission.Rule{deployer}, Grants: nil},
+	} {
+		if err := validate(t, a, workOf("ops/deployer"), nil); !apierrors.IsBadRequest(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := New().ValidateInitialization(); err == nil {
+		t.Error("it starts without an authorizer")
+	}
+}
+
+// asked remembers who was asked about.
+type asked struct {
+	at.Authorizer
+	extra map[string][]string
+}
+
+func (a *asked) Authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
+	a.extra = attributes.GetUser().GetExtra()
+	return a.Authorizer.Authorize(ctx, attributes)
+}
+
+// Authorizers such as those of scoped tokens go by it.
+func TestValidate_AsksWithTheExtraOfTheUser(t *testing.T) {
+	a, p := &asked{Authorizer: at.Authorizer{Grants: []permission.Rule{deployer}}}, New()
+	p.SetAuthorizer(a)
+	request := at.Request{Object: workOf("ops/deployer"), Group: work.GroupName, Resource: "manifestworks"}
+	var attributes admission.Attributes = request.Attributes()
+	if _, err := at.Validate(t, p, attributes); err != nil || len(a.extra["example.com/scope"]) != 1 {
+		t.Errorf("%v, asked with %v", err, a.extra)
+	}
+}
