@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -27,6 +28,8 @@ const Name = "clusterhub.dev/agents"
 type right struct {
 	group, resource, subresource string
 	verbs                        []string
+	// inNamespace says that it is for all objects in the namespace that has the name of the cluster instead.
+	inNamespace bool
 	// whenAccepted says that the cluster has to be accepted.
 	whenAccepted bool
 }
@@ -37,6 +40,9 @@ var rights = []right{
 	{group: cluster.GroupName, resource: "managedclusters", verbs: []string{"update"}, whenAccepted: true},
 	{group: cluster.GroupName, resource: "managedclusters", subresource: "status", verbs: []string{"patch", "update"}, whenAccepted: true},
 	{group: cluster.GroupName, resource: "managedclusters", subresource: "leave", verbs: []string{"update"}, whenAccepted: true},
+	// Of a work they change the finalizer and the status: the admission plugin agentworks holds them to it.
+	{group: work.GroupName, resource: "manifestworks", verbs: []string{"get", "list", "watch", "update", "patch"}, inNamespace: true, whenAccepted: true},
+	{group: work.GroupName, resource: "manifestworks", subresource: "status", verbs: []string{"patch", "update"}, inNamespace: true, whenAccepted: true},
 }
 
 // Authorizer allows to agents what they may do, and denies them all else in the API groups that it is for. It has no opinion
@@ -93,11 +99,15 @@ func (a *Authorizer) authorize(ctx context.Context, request authorizer.Attribute
 		}
 	}
 	return deny, fmt.Sprintf("an agent of cluster %[1]q may get, list and watch the ManagedCluster %[1]q by its name and, while it is accepted, "+
-		"update it and its status, and leave: this request is something else, and RBAC cannot allow it to an agent", name), nil
+		"update it and its status, and leave, and get, list, watch, update and patch the ManifestWorks in the namespace %[1]q, and their status: this request is something else, and RBAC cannot allow it to an agent", name), nil
 }
 
 func (r *right) covers(request authorizer.Attributes, name string) bool {
-	return request.GetName() == name && request.GetNamespace() == "" && request.GetResource() == r.resource &&
+	ours := request.GetName() == name && request.GetNamespace() == ""
+	if r.inNamespace {
+		ours = request.GetNamespace() == name
+	}
+	return ours && request.GetResource() == r.resource &&
 		request.GetSubresource() == r.subresource && request.GetAPIGroup() == r.group && slices.Contains(r.verbs, request.GetVerb())
 }
 

@@ -22,11 +22,13 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // groups are the API groups of hub-apiserver, and the one by which upstream's roles name permissions.
-var groups = []string{cluster.GroupName, "clusterview.open-cluster-management.io", "view.clusterhub.dev", "clusters.openmcp.cloud", registration.RegisterGroup}
+var groups = []string{cluster.GroupName, "clusterview.open-cluster-management.io", "view.clusterhub.dev", "clusters.openmcp.cloud", registration.RegisterGroup,
+	work.GroupName}
 
 // clusters are those of a hub: each whether it is accepted. The watch cache may be behind.
 type clusters struct {
@@ -100,7 +102,10 @@ func decide(t *testing.T, a *Authorizer, who user.Info, method, path string) (au
 	return decision, reason
 }
 
-const v1 = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
+const (
+	v1    = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
+	works = "/apis/work.open-cluster-management.io/v1/namespaces/NAME/manifestworks"
+)
 
 // TestAuthorize_WhatAgentsDo has the requests of ours and of upstream's agents.
 func TestAuthorize_WhatAgentsDo(t *testing.T) {
@@ -117,6 +122,15 @@ func TestAuthorize_WhatAgentsDo(t *testing.T) {
 		{method: "PUT", path: v1 + "/NAME/status", whenAccepted: true},
 		{method: "PATCH", path: v1 + "/NAME/status", whenAccepted: true},
 		{method: "PUT", path: v1 + "/NAME/leave", whenAccepted: true},
+		{method: "GET", path: works, whenAccepted: true},
+		{method: "GET", path: works + "?allowWatchBookmarks=true&watch=true", whenAccepted: true},
+		{method: "GET", path: works + "?fieldSelector=metadata.name%3Dweb", whenAccepted: true},
+		{method: "GET", path: works + "/web", whenAccepted: true},
+		{method: "PUT", path: works + "/web", whenAccepted: true},
+		{method: "PATCH", path: works + "/web", whenAccepted: true},
+		{method: "PATCH", path: works + "/NAME", whenAccepted: true},
+		{method: "PUT", path: works + "/web/status", whenAccepted: true},
+		{method: "PATCH", path: works + "/web/status", whenAccepted: true},
 	} {
 		for name, accepted := range map[string]bool{"c1": true, "c2": true, "d1": false, "n1": false} {
 			for _, who := range []user.Info{agent(name), awsAgent(name)} {
@@ -145,6 +159,8 @@ func TestAuthorize_Attacks(t *testing.T) {
 		"view.clusterhub.dev/v1alpha1":                "clustersetmembers managedclusters",
 		"clusters.openmcp.cloud/v1alpha1":             "clusters clusterrequests accessrequests clusterprofiles managedclusters",
 		"register.open-cluster-management.io/v1":      "managedclusters",
+		"work.open-cluster-management.io/v1":          "appliedmanifestworks managedclusters",
+		"work.open-cluster-management.io/v1alpha1":    "manifestworkreplicasets",
 	} {
 		for resource := range strings.FieldsSeq(resources) {
 			ours := strings.HasPrefix(served, cluster.GroupName) && resource == "managedclusters"
@@ -153,6 +169,32 @@ func TestAuthorize_Attacks(t *testing.T) {
 				attack(t, base+"/namespaces/OWN/"+resource, false)
 			}
 		}
+	}
+}
+
+// TestAuthorize_AttacksOnWorks: an agent has the works of its own cluster, and makes and deletes none of them.
+func TestAuthorize_AttacksOnWorks(t *testing.T) {
+	const every = "GET HEAD PUT PATCH POST DELETE"
+	for _, c := range []struct{ methods, path string }{
+		{every, "/manifestworks"}, {every, "/manifestworks/c1"}, {every, "/manifestworks/c1/status"},
+		{"GET", "/manifestworks?fieldSelector=metadata.namespace%3Dc1"}, {"GET", "/watch/manifestworks"},
+		{every, "/namespaces/c2/manifestworks"}, {every, "/namespaces/c2/manifestworks/c1"}, {every, "/namespaces/c2/manifestworks/web/status"},
+		{"GET", "/namespaces/c2/manifestworks?fieldSelector=metadata.namespace%3Dc1"}, {"GET", "/watch/namespaces/c2/manifestworks"},
+		{every, "/namespaces/c1%2F..%2Fc2/manifestworks/web"}, {every, "/namespaces/*/manifestworks"},
+		{"POST DELETE", "/namespaces/c1/manifestworks"}, {"POST DELETE", "/namespaces/c1/manifestworks/web"},
+		{"GET POST DELETE", "/namespaces/c1/manifestworks/web/status"}, {every, "/namespaces/c1/manifestworks/web/finalizers"},
+		{every, "/namespaces/c1/manifestworkreplicasets/web"}, {every, "/namespaces/c1/secrets/web"},
+	} {
+		for method := range strings.FieldsSeq(c.methods) {
+			path := "/apis/work.open-cluster-management.io/v1" + c.path
+			if got, reason := decide(t, attacked, agent("c1"), method, path); got != deny {
+				t.Errorf("%s %s: %v (%s)", method, path, got, reason)
+			}
+		}
+	}
+	executeAs := permission(agent("c1"), "execute-as", work.GroupName, "manifestworks", "system:serviceaccount:ops:deployer")
+	if got, _, err := attacked.authorize(t.Context(), executeAs); got != deny || err != nil {
+		t.Errorf("execute-as: %v, %v", got, err)
 	}
 }
 

@@ -42,6 +42,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/openmcp/clusterprofile"
 	"github.com/clusterhub/clusterhub/pkg/admission/ownerreferences"
 	"github.com/clusterhub/clusterhub/pkg/admission/storagespace"
+	"github.com/clusterhub/clusterhub/pkg/admission/work/agentworks"
 	"github.com/clusterhub/clusterhub/pkg/admission/work/executeas"
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
 	"github.com/clusterhub/clusterhub/pkg/registration/agentlimit"
@@ -65,6 +66,7 @@ var plugins = []plugin{
 	ours(hubfinalizers.PluginName, hubfinalizers.New),
 	ours(clustersetbinding.PluginName, clustersetbinding.New),
 	ours(clustersetdeletion.PluginName, clustersetdeletion.New),
+	ours(agentworks.PluginName, agentworks.New),
 	ours(executeas.PluginName, executeas.New),
 	ours(clusterprofile.PluginName, clusterprofile.New),
 	ours(clusterdeletion.PluginName, clusterdeletion.New),
