@@ -102,10 +102,7 @@ func decide(t *testing.T, a *Authorizer, who user.Info, method, path string) (au
 	return decision, reason
 }
 
-const (
-	v1    = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
-	works = "/apis/work.open-cluster-management.io/v1/namespaces/NAME/manifestworks"
-)
+const v1 = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
 
 // TestAuthorize_WhatAgentsDo has the requests of ours and of upstream's agents.
 func TestAuthorize_WhatAgentsDo(t *testing.T) {
@@ -122,15 +119,6 @@ func TestAuthorize_WhatAgentsDo(t *testing.T) {
 		{method: "PUT", path: v1 + "/NAME/status", whenAccepted: true},
 		{method: "PATCH", path: v1 + "/NAME/status", whenAccepted: true},
 		{method: "PUT", path: v1 + "/NAME/leave", whenAccepted: true},
-		{method: "GET", path: works, whenAccepted: true},
-		{method: "GET", path: works + "?allowWatchBookmarks=true&watch=true", whenAccepted: true},
-		{method: "GET", path: works + "?fieldSelector=metadata.name%3Dweb", whenAccepted: true},
-		{method: "GET", path: works + "/web", whenAccepted: true},
-		{method: "PUT", path: works + "/web", whenAccepted: true},
-		{method: "PATCH", path: works + "/web", whenAccepted: true},
-		{method: "PATCH", path: works + "/NAME", whenAccepted: true},
-		{method: "PUT", path: works + "/web/status", whenAccepted: true},
-		{method: "PATCH", path: works + "/web/status", whenAccepted: true},
 	} {
 		for name, accepted := range map[string]bool{"c1": true, "c2": true, "d1": false, "n1": false} {
 			for _, who := range []user.Info{agent(name), awsAgent(name)} {
@@ -169,32 +157,6 @@ func TestAuthorize_Attacks(t *testing.T) {
 				attack(t, base+"/namespaces/OWN/"+resource, false)
 			}
 		}
-	}
-}
-
-// TestAuthorize_AttacksOnWorks: an agent has the works of its own cluster, and makes and deletes none of them.
-func TestAuthorize_AttacksOnWorks(t *testing.T) {
-	const every = "GET HEAD PUT PATCH POST DELETE"
-	for _, c := range []struct{ methods, path string }{
-		{every, "/manifestworks"}, {every, "/manifestworks/c1"}, {every, "/manifestworks/c1/status"},
-		{"GET", "/manifestworks?fieldSelector=metadata.namespace%3Dc1"}, {"GET", "/watch/manifestworks"},
-		{every, "/namespaces/c2/manifestworks"}, {every, "/namespaces/c2/manifestworks/c1"}, {every, "/namespaces/c2/manifestworks/web/status"},
-		{"GET", "/namespaces/c2/manifestworks?fieldSelector=metadata.namespace%3Dc1"}, {"GET", "/watch/namespaces/c2/manifestworks"},
-		{every, "/namespaces/c1%2F..%2Fc2/manifestworks/web"}, {every, "/namespaces/*/manifestworks"},
-		{"POST DELETE", "/namespaces/c1/manifestworks"}, {"POST DELETE", "/namespaces/c1/manifestworks/web"},
-		{"GET POST DELETE", "/namespaces/c1/manifestworks/web/status"}, {every, "/namespaces/c1/manifestworks/web/finalizers"},
-		{every, "/namespaces/c1/manifestworkreplicasets/web"}, {every, "/namespaces/c1/secrets/web"},
-	} {
-		for method := range strings.FieldsSeq(c.methods) {
-			path := "/apis/work.open-cluster-management.io/v1" + c.path
-			if got, reason := decide(t, attacked, agent("c1"), method, path); got != deny {
-				t.Errorf("%s %s: %v (%s)", method, path, got, reason)
-			}
-		}
-	}
-	executeAs := permission(agent("c1"), "execute-as", work.GroupName, "manifestworks", "system:serviceaccount:ops:deployer")
-	if got, _, err := attacked.authorize(t.Context(), executeAs); got != deny || err != nil {
-		t.Errorf("execute-as: %v, %v", got, err)
 	}
 }
 
