@@ -177,6 +177,7 @@ func TestPrepare_IsBounded(t *testing.T) {
 func FuzzPrepare(f *testing.F) {
 	f.Add(".spec.replicas", "/spec/replicas", ".spec.replicas", deployment)
 	f.Add("..image", "/spec/template/spec/containers/1/image", `.spec.template.spec.containers[] | select(.name == "a") | .image`, deployment)
+	f.Add("", "", "", deployment)
 	f.Add(`.metadata.labels.a\.b/c`, "/metadata/labels/~0", ".metadata.labels", deployment)
 	f.Fuzz(func(t *testing.T, path, pointer, expression, text string) {
 		o := &unstructured.Unstructured{}

@@ -23,7 +23,13 @@ const (
 
 // removeJQ does what del(expression) does in jq: it asks for the paths one by one, and takes them away itself. So no expression
 // makes a value, which could be as large as it likes.
-func removeJQ(ctx context.Context, object map[string]any, expression string) error {
+func removeJQ(ctx context.Context, object map[string]any, expression string) (err error) {
+	defer func() {
+		// Nothing that somebody writes may end the agent. What the panic says could panic, too.
+		if recover() != nil {
+			err = errors.New("the jq expression cannot be evaluated")
+		}
+	}()
 	if len(expression) > maxJQ {
 		return fmt.Errorf("expected an expression of at most %d bytes, got %d", maxJQ, len(expression))
 	}

@@ -74,6 +74,8 @@ func TestPrepare_JQ(t *testing.T) {
 	for name, test := range map[string]struct{ expression, err string }{
 		"W037: no expression": {".spec | | .replicas", "failed to parse jq expression: unexpected token \"|\""},
 		"an end":              {".spec) | (.replicas", "failed to parse jq expression: unexpected token \")\""},
+		"nothing":             {"", "expected a path, got an empty expression"},
+		"only a remark":       {"# .spec", "expected a path, got an empty expression"},
 		"the whole":           {".", "expected a path to a field, got one to the whole object"},
 		"a value":             {".spec | length", "jq expression returned error: invalid path against: number (2)"},
 		"not iterable":        {".spec.replicas[]", "jq expression returned error: cannot iterate over: number (3)"},

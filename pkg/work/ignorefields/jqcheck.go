@@ -34,6 +34,9 @@ func checkQuery(q *gojq.Query) error {
 		return errors.New("expected a path, got imports, definitions or variables")
 	case q.Term != nil:
 		return checkTerm(q.Term)
+	case q.Op == 0:
+		// Such an operator cannot even be printed.
+		return errors.New("expected a path, got an empty expression")
 	case !slices.Contains(operators, q.Op):
 		return fmt.Errorf("expected a path, got the operator %s", q.Op)
 	}
