@@ -75,8 +75,9 @@ kubectl hub accept --clusters c1 --wait --context hub`),
 		g.newLabelCommand(), g.newMembersCommand(), g.newIAMRoleCommand(), g.newAccessCommand(), g.newAccessTokenCommand(),
 		g.newVersionCommand(), g.newDenyCommand(),
 		group("explain", "Show why a placement chooses what it chooses", g.newExplainPlacementCommand()),
-		group("create", "Make a set of clusters, or a placement", g.newCreateClusterSetCommand(), g.newCreatePlacementCommand()),
-		group("delete", "Delete a set, or remove a cluster from the hub", g.newDeleteClusterCommand(), g.newDeleteClusterSetCommand()))
+		group("create", "Make a set of clusters, a placement or a work", g.newCreateClusterSetCommand(), g.newCreatePlacementCommand(), g.newCreateWorkCommand()),
+		g.newWorkCommand(),
+		group("delete", "Delete a set or a work, or remove a cluster from the hub", g.newDeleteClusterCommand(), g.newDeleteClusterSetCommand(), g.newDeleteWorkCommand()))
 	cmd.AddCommand(g.newBindCommands()...)
 	cmd.AddCommand(g.newGrantCommands()...)
 	upstreams := group("clusterset", "The same as bind and unbind", g.newBindCommands()...)

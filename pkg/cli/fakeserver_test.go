@@ -36,6 +36,8 @@ var served = map[string]map[string]string{
 		"placementdecisions": "*PlacementDecision"},
 	"clusterview.open-cluster-management.io/v1":       {"managedclusters": "ManagedCluster"},
 	"clusterview.open-cluster-management.io/v1alpha1": {"managedclustersets": "ManagedClusterSet"},
+	"work.open-cluster-management.io/v1":              {"manifestworks": "*ManifestWork"},
+	"work.open-cluster-management.io/v1alpha1":        {"manifestworkreplicasets": "*ManifestWorkReplicaSet"},
 	"view.clusterhub.dev/v1alpha1":                    {"clustersetmembers": "ClusterSetMember"},
 	"clusters.openmcp.cloud/v1alpha1":                 {"accessrequests": "*AccessRequest"},
 }

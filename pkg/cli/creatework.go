@@ -1,0 +1,262 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/resource"
+
+	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+)
+
+type createWorkOptions struct {
+	*global
+	dryRun
+	waiting
+	clusters, more, files []string
+	recursive             bool
+	placement             string
+	replicaSet, overwrite bool
+	out                   *table
+}
+
+func (g *global) newCreateWorkCommand() *cobra.Command {
+	o := &createWorkOptions{global: g, out: newTable()}
+	cmd := &cobra.Command{
+		Use:     "work WORK",
+		Aliases: []string{"works"},
+		Short:   "Put the objects of files on clusters",
+		Long: "create work makes a ManifestWork with the objects of files or folders, for each cluster that --clusters names or --placement has " +
+			"chosen now. With --replicaset the hub does that, and follows the placement when it chooses others. This needs the permission to create " +
+			"manifestworks in the namespaces of the clusters, or manifestworkreplicasets in that of the placement.",
+		Example: example(`
+kubectl hub create work web -f manifests/ --clusters c1,c2 --wait
+kubectl hub create work web -f web.yaml --placement dev/web --replicaset
+kubectl hub create work web -f web.yaml --clusters c1 --overwrite`),
+		Args: oneArg("a work"),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+	}
+	fs := cmd.Flags()
+	fs.StringSliceVarP(&o.files, "filename", "f", nil, "File or folder with the objects, as YAML or JSON; - is the standard input.")
+	fs.BoolVarP(&o.recursive, "recursive", "R", false, "Take the folders below those of --filename, too.")
+	g.addClusters(cmd, &o.clusters, &o.more)
+	fs.StringVar(&o.placement, "placement", "", "Placement that has chosen the clusters, as NAMESPACE/NAME, or NAME in the namespace of the context.")
+	fs.BoolVarP(&o.replicaSet, "replicaset", "r", false, "Make a ManifestWorkReplicaSet, which follows the placement.")
+	fs.BoolVar(&o.overwrite, "overwrite", false, "Replace the spec of what is there.")
+	must(cmd.MarkFlagRequired("filename"))
+	for _, name := range []string{"clusters", "cluster"} {
+		cmd.MarkFlagsMutuallyExclusive("placement", name)
+	}
+	o.addWait(fs, "the work is applied and available on all clusters")
+	o.dryRun.addTo(cmd)
+	o.out.addObjectTo(cmd)
+	return cmd
+}
+
+func (o *createWorkOptions) run(ctx context.Context, name string) error {
+	if err := o.out.validate(); err != nil {
+		return err
+	}
+	if err := o.validateTimeout(); err != nil {
+		return err
+	}
+	switch {
+	case o.replicaSet && o.placement == "":
+		return errors.New("--replicaset takes the clusters of a placement: --placement has to name it")
+	case o.wait && (o.replicaSet || o.value != "none"):
+		return errors.New("--wait is for works that are made: not with --replicaset or --dry-run")
+	}
+	spec, err := o.spec()
+	if err != nil {
+		return err
+	}
+	namespace, placement, err := o.placementName()
+	if err != nil {
+		return err
+	}
+	if o.replicaSet {
+		return o.makeSet(ctx, namespace, placement, name, spec)
+	}
+	if o.placement == "" {
+		if o.clusters, err = namedClusters("put the work on", o.clusters, o.more); err != nil {
+			return err
+		}
+	}
+	var h *hub
+	if !o.isClient() || o.placement != "" {
+		if h, err = o.hub(); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := o.limit(ctx)
+	defer cancel()
+	if o.placement != "" {
+		if o.clusters, err = h.chosenBy(ctx, namespace, placement); err != nil {
+			return err
+		}
+	}
+	if err := o.makeWorks(ctx, h, name, spec); err != nil || !o.wait {
+		return err
+	}
+	return o.awaitWorks(ctx, h, o.clusters, name)
+}
+
+// placementName is the namespace and the name of the placement, if there is one.
+func (o *createWorkOptions) placementName() (namespace, name string, err error) {
+	namespace, name, found := strings.Cut(o.placement, "/")
+	switch {
+	case o.placement == "":
+		return "", "", nil
+	case !found:
+		in := &inNamespace{global: o.global}
+		name = namespace
+		namespace, err = in.name()
+	case namespace == "" || name == "" || strings.Contains(name, "/"):
+		err = fmt.Errorf("--placement: expected NAMESPACE/NAME, got %q", o.placement)
+	}
+	return namespace, name, err
+}
+
+// chosenBy are the clusters that a placement has chosen now.
+func (h *hub) chosenBy(ctx context.Context, namespace, placement string) (clusters []string, err error) {
+	if _, err := h.clusters.ClusterV1beta1().Placements(namespace).Get(ctx, placement, metav1.GetOptions{}); err != nil {
+		return nil, err
+	}
+	decided, err := h.decisions(ctx, namespace, []string{placement})
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range decided[types.NamespacedName{Namespace: namespace, Name: placement}] {
+		clusters = append(clusters, d.ClusterName)
+	}
+	slices.Sort(clusters)
+	if clusters = slices.Compact(clusters); len(clusters) == 0 {
+		return nil, fmt.Errorf("the placement %s/%s has chosen no cluster: kubectl hub explain placement %[2]s -n %[1]s says why", namespace, placement)
+	}
+	return clusters, nil
+}
+
+// spec has the objects of the files.
+func (o *createWorkOptions) spec() (spec workv1.ManifestWorkSpec, err error) {
+	infos, err := resource.NewLocalBuilder().Unstructured().
+		FilenameParam(false, &resource.FilenameOptions{Filenames: o.files, Recursive: o.recursive}).Flatten().Do().Infos()
+	if err != nil {
+		return spec, fmt.Errorf("--filename: %w", err)
+	}
+	if len(infos) == 0 {
+		return spec, fmt.Errorf("--filename: there is no object in %s", strings.Join(o.files, ", "))
+	}
+	for _, info := range infos {
+		object, ok := info.Object.(*unstructured.Unstructured)
+		if !ok || object.GetName() == "" {
+			return spec, fmt.Errorf("--filename: expected objects with a name, got a %s without one in %s", object.GetKind(), info.Source)
+		}
+		raw, err := object.MarshalJSON()
+		if err != nil {
+			return spec, err
+		}
+		spec.Workload.Manifests = append(spec.Workload.Manifests, workv1.Manifest{RawExtension: runtime.RawExtension{Raw: raw}})
+	}
+	return spec, nil
+}
+
+// makeWorks goes on with the other clusters if one fails.
+func (o *createWorkOptions) makeWorks(ctx context.Context, h *hub, name string, spec workv1.ManifestWorkSpec) error {
+	list, failed := &workv1.ManifestWorkList{}, []error{}
+	for _, cluster := range o.clusters {
+		work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: name}, Spec: spec}
+		is := "is created"
+		if !o.isClient() {
+			made, updated, err := o.makeWork(ctx, h, work)
+			if err != nil {
+				failed = append(failed, fmt.Errorf("cluster %s: %w", cluster, err))
+				continue
+			}
+			if work = made; updated {
+				is = "is updated"
+			}
+		}
+		work.TypeMeta = metav1.TypeMeta{APIVersion: workv1.SchemeGroupVersion.String(), Kind: "ManifestWork"}
+		list.Items = append(list.Items, *work)
+		if o.out.isTable() {
+			if _, err := fmt.Fprintf(o.Out, "Work %s/%s %s%s\n", cluster, name, is, o.says()); err != nil {
+				return err
+			}
+		}
+	}
+	if !o.out.isTable() && len(list.Items) > 0 {
+		failed = append(failed, o.out.printObjects(o.Out, list))
+	}
+	return errors.Join(failed...)
+}
+
+func (o *createWorkOptions) makeWork(ctx context.Context, h *hub, work *workv1.ManifestWork) (made *workv1.ManifestWork, updated bool, err error) {
+	works := h.clusters.WorkV1().ManifestWorks(work.Namespace)
+	made, err = works.Create(ctx, work, metav1.CreateOptions{DryRun: o.options()})
+	if !apierrors.IsAlreadyExists(err) {
+		return made, false, err
+	}
+	if !o.overwrite {
+		return nil, false, fmt.Errorf("%w: --overwrite replaces its manifests", err)
+	}
+	there, err := works.Get(ctx, work.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, false, err
+	}
+	// All else of the spec, such as the executor, is somebody's decision.
+	there.Spec.Workload = work.Spec.Workload
+	made, err = works.Update(ctx, there, metav1.UpdateOptions{DryRun: o.options()})
+	return made, true, err
+}
+
+// makeSet makes the ManifestWorkReplicaSet.
+func (o *createWorkOptions) makeSet(ctx context.Context, namespace, placement, name string, spec workv1.ManifestWorkSpec) error {
+	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	set.Spec.ManifestWorkTemplate = spec
+	set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: placement,
+		RolloutStrategy: clusterv1alpha1.RolloutStrategy{Type: clusterv1alpha1.All}}}
+	is := "is created"
+	if !o.isClient() {
+		h, err := o.hub()
+		if err != nil {
+			return err
+		}
+		sets := h.clusters.WorkV1alpha1().ManifestWorkReplicaSets(namespace)
+		made, err := sets.Create(ctx, set, metav1.CreateOptions{DryRun: o.options()})
+		if apierrors.IsAlreadyExists(err) {
+			if !o.overwrite {
+				return fmt.Errorf("%w: --overwrite replaces its manifests", err)
+			}
+			there, getErr := sets.Get(ctx, name, metav1.GetOptions{})
+			if getErr != nil {
+				return getErr
+			}
+			there.Spec.ManifestWorkTemplate.Workload, is = spec.Workload, "is updated"
+			made, err = sets.Update(ctx, there, metav1.UpdateOptions{DryRun: o.options()})
+		}
+		if err != nil {
+			return err
+		}
+		set = made
+	}
+	if !o.out.isTable() {
+		set.TypeMeta = metav1.TypeMeta{APIVersion: workv1alpha1.SchemeGroupVersion.String(), Kind: "ManifestWorkReplicaSet"}
+		return o.out.printObjects(o.Out, set)
+	}
+	_, err := fmt.Fprintf(o.Out, "ManifestWorkReplicaSet %s/%s %s%s\n", namespace, name, is, o.says())
+	return err
+}

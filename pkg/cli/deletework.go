@@ -1,0 +1,137 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+type deleteWorkOptions struct {
+	*global
+	onClusters
+	waiting
+	out *format
+}
+
+func (g *global) newDeleteWorkCommand() *cobra.Command {
+	o := &deleteWorkOptions{global: g, out: newFormat("text", "json")}
+	cmd := &cobra.Command{
+		Use:     "work WORK",
+		Aliases: []string{"works"},
+		Short:   "Delete the works of a name, and with them what they have put on clusters",
+		Long: "delete work deletes the works of one name on the clusters that --clusters names, or on all with --all-namespaces. The agents of the " +
+			"clusters delete the objects, unless the work says that they stay. This needs the permission to delete manifestworks in the namespaces " +
+			"of the clusters.",
+		Example:           example("kubectl hub delete work web --clusters c1,c2 --wait"),
+		Args:              oneArg("a work"),
+		ValidArgsFunction: first(g.names(workNames)),
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+	}
+	o.onClusters.addTo(g, cmd)
+	o.addWait(cmd.Flags(), "the works are gone")
+	o.out.addTo(cmd)
+	return cmd
+}
+
+func (o *deleteWorkOptions) run(ctx context.Context, name string) error {
+	if err := o.validateTimeout(); err != nil {
+		return err
+	}
+	clusters, err := o.onClusters.names()
+	if err != nil {
+		return err
+	}
+	if len(clusters) == 0 && !o.all {
+		return fmt.Errorf("--clusters has to name the clusters to delete the work %s from; --all-namespaces takes all", name)
+	}
+	h, err := o.hub()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := o.limit(ctx)
+	defer cancel()
+	if len(clusters) == 0 {
+		works, err := h.works(ctx, nil, name)
+		if err != nil {
+			return err
+		}
+		if len(works) == 0 {
+			return errNoWork(name)
+		}
+		for i := range works {
+			clusters = append(clusters, works[i].Namespace)
+		}
+	}
+	// All are deleted before one of them is waited for.
+	left := map[string]types.UID{}
+	for _, cluster := range clusters {
+		uid, err := h.deleteWork(ctx, cluster, name)
+		if err != nil {
+			return err
+		}
+		if uid != "" {
+			left[cluster] = uid
+		}
+	}
+	if o.wait && len(left) > 0 {
+		if err := o.awaitGone(ctx, h, name, left); err != nil {
+			return err
+		}
+	}
+	for _, cluster := range clusters {
+		_, deleted := left[cluster]
+		is := "is not found or is already deleted"
+		if deleted {
+			is = "is deleted"
+		}
+		if err := o.out.print(o.Out, change{cluster + "/" + name, deleted}, "Work %s/%s %s\n", cluster, name, is); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteWork deletes the work that is there now, and returns its UID; none if there is no work.
+func (h *hub) deleteWork(ctx context.Context, cluster, name string) (types.UID, error) {
+	works := h.clusters.WorkV1().ManifestWorks(cluster)
+	work, err := works.Get(ctx, name, metav1.GetOptions{})
+	if err == nil {
+		err = works.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &work.UID}})
+	}
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return work.UID, nil
+}
+
+// awaitGone waits until works are gone, or others have their names.
+func (o *deleteWorkOptions) awaitGone(ctx context.Context, h *hub, name string, left map[string]types.UID) error {
+	clusters := slices.Sorted(maps.Keys(left))
+	return o.await(ctx, "the deletion of work "+name, func(ctx context.Context) (bool, string, error) {
+		for i, cluster := range clusters {
+			work, err := h.clusters.WorkV1().ManifestWorks(cluster).Get(ctx, name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) || err == nil && work.UID != left[cluster] {
+				continue
+			}
+			if err != nil {
+				return false, "", err
+			}
+			clusters = clusters[i:]
+			return false, fmt.Sprintf("%s has it still, with the finalizers %s", cluster, strings.Join(work.Finalizers, ", ")), nil
+		}
+		return true, "", nil
+	})
+}

@@ -1,0 +1,252 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+)
+
+// onClusters are the flags that say which clusters a command is about. The namespace of a cluster on the hub has its name.
+type onClusters struct {
+	clusters, more []string
+	namespace      string
+	all            bool
+}
+
+func (o *onClusters) addTo(g *global, cmd *cobra.Command) {
+	g.addClusters(cmd, &o.clusters, &o.more)
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "The same as --clusters, of one cluster.")
+	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "Take all clusters. It is the default of commands that only show.")
+	for _, name := range []string{"clusters", "cluster", "namespace"} {
+		cmd.MarkFlagsMutuallyExclusive("all-namespaces", name)
+	}
+}
+
+// names are the clusters that the flags name, none for all.
+func (o *onClusters) names() ([]string, error) {
+	if o.all || len(o.clusters)+len(o.more) == 0 && o.namespace == "" {
+		return nil, nil
+	}
+	more := o.more
+	if o.namespace != "" {
+		more = append(slices.Clone(more), o.namespace)
+	}
+	return namedClusters("look at", o.clusters, more)
+}
+
+// workNames completes the works of all clusters.
+func workNames(ctx context.Context, h *hub) (names []string, err error) {
+	list, err := h.clusters.WorkV1().ManifestWorks(metav1.NamespaceAll).List(ctx, metav1.ListOptions{Limit: mostCompletions})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// works are those on some clusters, or on all, or those of a name: in the order of clusters and names.
+func (h *hub) works(ctx context.Context, clusters []string, name string) ([]workv1.ManifestWork, error) {
+	if len(clusters) == 0 {
+		clusters = []string{metav1.NamespaceAll}
+	}
+	all := []workv1.ManifestWork{}
+	for _, cluster := range clusters {
+		found, err := pages(func(options metav1.ListOptions) ([]workv1.ManifestWork, string, error) {
+			if name != "" {
+				options.FieldSelector = fields.OneTermEqualSelector("metadata.name", name).String()
+			}
+			page, err := h.clusters.WorkV1().ManifestWorks(cluster).List(ctx, options)
+			if err != nil {
+				return nil, "", err
+			}
+			return page.Items, page.Continue, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	for i := range all {
+		all[i].TypeMeta = metav1.TypeMeta{APIVersion: workv1.SchemeGroupVersion.String(), Kind: "ManifestWork"}
+	}
+	return all, nil
+}
+
+// workState is that of a condition of a work. What was said of an older spec says nothing of this one.
+func workState(w *workv1.ManifestWork, conditionType string) string {
+	c := meta.FindStatusCondition(w.Status.Conditions, conditionType)
+	if c == nil || c.ObservedGeneration != w.Generation {
+		return string(metav1.ConditionUnknown)
+	}
+	return string(c.Status)
+}
+
+// fault is a manifest of a work that is not as it is wanted.
+type fault struct {
+	manifest, is, why string
+}
+
+func (f fault) String() string { return f.manifest + " is " + f.is + after(": ", f.why) }
+
+// faults are those that the agent tells of the work as it is now.
+func faults(w *workv1.ManifestWork) (all []fault) {
+	for i := range w.Status.ResourceStatus.Manifests {
+		m := &w.Status.ResourceStatus.Manifests[i]
+		for _, wanted := range []struct{ condition, is string }{
+			{workv1.ManifestApplied, "not applied"}, {workv1.ManifestAvailable, "not available"}, {workv1.ManifestDegraded, "degraded"},
+		} {
+			c := meta.FindStatusCondition(m.Conditions, wanted.condition)
+			bad := metav1.ConditionFalse
+			if wanted.condition == workv1.ManifestDegraded {
+				bad = metav1.ConditionTrue
+			}
+			if c != nil && c.Status == bad {
+				all = append(all, fault{manifestName(&m.ResourceMeta), wanted.is, c.Message})
+				break
+			}
+		}
+	}
+	return all
+}
+
+func manifestName(m *workv1.ManifestResourceMeta) string {
+	name := m.Name
+	if m.Namespace != "" {
+		name = m.Namespace + "/" + name
+	}
+	if m.Kind == "" {
+		return "manifest " + strconv.Itoa(int(m.Ordinal)) + after(" ", name)
+	}
+	return m.Kind + " " + name
+}
+
+// isDone says whether the objects of a work are there and available, and what is missing.
+func isDone(w *workv1.ManifestWork) (done bool, missing string) {
+	applied, available := workState(w, workv1.WorkApplied), workState(w, workv1.WorkAvailable)
+	if applied == "True" && available == "True" {
+		return true, ""
+	}
+	for _, condition := range []string{workv1.WorkApplied, workv1.WorkAvailable} {
+		if workState(w, condition) == "Unknown" && len(faults(w)) == 0 {
+			return false, "its agent has not told of it yet"
+		}
+	}
+	if all := faults(w); len(all) > 0 {
+		return false, all[0].String()
+	}
+	if applied != "True" {
+		return false, "not applied" + conditionMessage(w, workv1.WorkApplied)
+	}
+	return false, "not available" + conditionMessage(w, workv1.WorkAvailable)
+}
+
+func conditionMessage(w *workv1.ManifestWork, conditionType string) string {
+	if c := meta.FindStatusCondition(w.Status.Conditions, conditionType); c != nil {
+		return after(": ", c.Message)
+	}
+	return ""
+}
+
+// awaitWorks waits until all works of a name are done.
+func (g *global) awaitWorks(ctx context.Context, h *hub, clusters []string, name string) error {
+	return g.await(ctx, "work "+name, func(ctx context.Context) (bool, string, error) {
+		works, err := h.works(ctx, clusters, name)
+		if err != nil {
+			return false, "", err
+		}
+		done, missing := 0, ""
+		for i := range works {
+			if ok, why := isDone(&works[i]); ok {
+				done++
+			} else if missing == "" {
+				missing = "; " + works[i].Namespace + ": " + why
+			}
+		}
+		wanted := max(len(works), len(clusters))
+		return wanted > 0 && done == wanted, fmt.Sprintf("done on %d of %s%s", done, clusterCount(wanted), missing), nil
+	})
+}
+
+func (g *global) newGetWorksCommand() *cobra.Command {
+	on, out := &onClusters{}, newTable()
+	cmd := &cobra.Command{
+		Use:     "works [WORK]",
+		Aliases: []string{"work"},
+		Short:   "Show the works of clusters, and whether they are applied",
+		Long: "get works shows the ManifestWorks of some clusters, or of all. This needs the permission to list manifestworks in the " +
+			"namespaces of the clusters.",
+		Example:           example("kubectl hub get works --clusters c1,c2\nkubectl hub get works web -o wide"),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: first(g.names(workNames)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := out.validate(); err != nil {
+				return err
+			}
+			clusters, err := on.names()
+			if err != nil {
+				return err
+			}
+			h, err := g.hub()
+			if err != nil {
+				return err
+			}
+			works, err := h.works(cmd.Context(), clusters, strings.Join(args, ""))
+			if err != nil {
+				return err
+			}
+			if !out.isTable() {
+				return out.printObjects(g.Out, &workv1.ManifestWorkList{Items: works})
+			}
+			if len(works) == 0 {
+				_, err := fmt.Fprintln(g.ErrOut, "No works found.")
+				return err
+			}
+			return out.printRows(g.Out, workRows(works))
+		},
+	}
+	on.addTo(g, cmd)
+	out.addTo(cmd)
+	return cmd
+}
+
+func workRows(works []workv1.ManifestWork) *metav1.Table {
+	rows := &metav1.Table{ColumnDefinitions: columns("Name", "Cluster", "Number Of Manifests", "Applied", "Available", "+Progressing", "+Degraded",
+		"+Complete", "+Problem", "+Age")}
+	for i := range works {
+		w := &works[i]
+		problem := ""
+		if all := faults(w); len(all) > 0 {
+			problem = all[0].String()
+			if len(all) > 1 {
+				problem = fmt.Sprintf("%s (and %d more)", problem, len(all)-1)
+			}
+		}
+		rows.Rows = append(rows.Rows, metav1.TableRow{Cells: []any{
+			w.Name, w.Namespace, strconv.Itoa(len(w.Spec.Workload.Manifests)), workState(w, workv1.WorkApplied), workState(w, workv1.WorkAvailable),
+			workState(w, workv1.WorkProgressing), workState(w, workv1.WorkDegraded), workState(w, workv1.WorkComplete), orNone(problem),
+			age(w.CreationTimestamp),
+		}})
+	}
+	return rows
+}
+
+// errNoWork is for a name that no cluster has.
+func errNoWork(name string) error {
+	return errors.New("there is no work " + name + " on the clusters that you named and may see: kubectl hub get works shows all")
+}

@@ -1,0 +1,236 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+)
+
+const worksPath = "/apis/work.open-cluster-management.io/v1/namespaces/"
+
+// newWork is one of generation 2 whose conditions are of a generation.
+func newWork(cluster, name string, generation int64, applied, available metav1.ConditionStatus) *workv1.ManifestWork {
+	w := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: name, Generation: 2, UID: "u"}}
+	w.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"}}`)}}}
+	for conditionType, status := range map[string]metav1.ConditionStatus{workv1.WorkApplied: applied, workv1.WorkAvailable: available} {
+		meta.SetStatusCondition(&w.Status.Conditions, metav1.Condition{Type: conditionType, Status: status, ObservedGeneration: generation, Reason: "R"})
+	}
+	return w
+}
+
+// failing adds a manifest with a condition that is false.
+func failing(w *workv1.ManifestWork, condition, message string) *workv1.ManifestWork {
+	w.Status.ResourceStatus.Manifests = append(w.Status.ResourceStatus.Manifests, workv1.ManifestCondition{
+		ResourceMeta: workv1.ManifestResourceMeta{Kind: "Deployment", Namespace: "web", Name: "nginx"},
+		Conditions:   []metav1.Condition{{Type: condition, Status: metav1.ConditionFalse, Message: message}},
+		StatusFeedbacks: workv1.StatusFeedbackResult{Values: []workv1.FeedbackValue{
+			{Name: "ReadyReplicas", Value: workv1.FieldValue{Type: workv1.Integer, Integer: new(int64(0))}}}},
+	})
+	return w
+}
+
+func newWorked(t *testing.T) (*fakeServer, string) {
+	t.Helper()
+	s := newServer(t, newWork("c1", "web", 2, "True", "True"), failing(newWork("c2", "web", 2, "False", "True"), workv1.ManifestApplied, "no such\x1b[2J kind"),
+		newWork("c3", "web", 1, "True", "True"), failing(newWork("c1", "db", 2, "True", "False"), workv1.ManifestAvailable, "0 of 1"))
+	return s, kubeconfig(t, map[string]*fakeServer{"hub": s})
+}
+
+func TestGetWorks(t *testing.T) {
+	s, config := newWorked(t)
+	for _, test := range []struct{ args, want string }{
+		{"get works", `NAME CLUSTER NUMBER OF MANIFESTS APPLIED AVAILABLE
+db c1 1 True False
+web c1 1 True True
+web c2 1 False True
+web c3 1 Unknown Unknown`},
+		{"get work web --clusters c1,c3", `NAME CLUSTER NUMBER OF MANIFESTS APPLIED AVAILABLE
+web c1 1 True True
+web c3 1 Unknown Unknown`},
+		{"get works db -n c1 -o wide", `NAME CLUSTER NUMBER OF MANIFESTS APPLIED AVAILABLE PROGRESSING DEGRADED COMPLETE PROBLEM AGE
+db c1 1 True False Unknown Unknown Unknown Deployment web/nginx is not available: 0 of 1 <unknown>`},
+		{"get works -n c1 -o name", "manifestwork.work.open-cluster-management.io/db\nmanifestwork.work.open-cluster-management.io/web"},
+	} {
+		if got := squeeze(mustRun(t, config, strings.Fields(test.args)...)); got != test.want {
+			t.Errorf("%s prints\n%s\nwant\n%s", test.args, got, test.want)
+		}
+	}
+	if stdout, stderr, err := run(t, config, "get", "works", "-n", "c9"); err != nil || stdout != "" || stderr != "No works found.\n" {
+		t.Errorf("%v, %q, %q", err, stdout, stderr)
+	}
+	s.pageSize = 1
+	if got := mustRun(t, config, "get", "works", "-o", "name"); strings.Count(got, "\n") != 4 {
+		t.Errorf("of several pages it prints %q", got)
+	}
+}
+
+func TestWorkStatus(t *testing.T) {
+	_, config := newWorked(t)
+	want := `Work web is applied on 1 of 3 clusters, and available on 2.
+c2: Deployment web/nginx is not applied: no such\x1b[2J kind
+c3: its agent has not told of it yet`
+	if got := squeeze(mustRun(t, config, "work", "status", "web")); got != want {
+		t.Errorf("it prints\n%s\nwant\n%s", got, want)
+	}
+	if got := mustRun(t, config, "work", "status", "web", "--cluster", "c1"); got != "Work web is applied on 1 of 1 cluster, and available on 1.\n" {
+		t.Errorf("it prints %s", got)
+	}
+	got := mustRun(t, config, "work", "status", "web", "-o", "wide")
+	says(t, squeeze(got), "c2 Deployment web/nginx False Unknown", "ReadyReplicas=0", "c3 <none> Unknown Unknown its agent has not told of it yet <none>")
+	if strings.Contains(got, "\x1b") {
+		t.Errorf("it moves the cursor: %q", got)
+	}
+	if _, _, err := run(t, config, "work", "status", "none"); err == nil || !strings.Contains(err.Error(), "there is no work none") {
+		t.Errorf("no work: %v", err)
+	}
+}
+
+// It waits for what the agents tell of the spec as it is now, and says what it waited for.
+func TestWorkStatus_Waits(t *testing.T) {
+	s, config := newWorked(t)
+	stdout, _, err := run(t, config, "work", "status", "web", "--clusters", "c1,c3", "--wait", "--timeout", "50ms")
+	if err == nil || !strings.Contains(err.Error(), "done on 1 of 2 clusters; c3: its agent has not told") || !strings.Contains(stdout, "applied on 1 of 2") {
+		t.Errorf("%v, %q", err, stdout)
+	}
+	looks := 0
+	s.on["GET "+worksPath+"c3/manifestworks"] = func(http.ResponseWriter, []byte) bool {
+		if looks++; looks == 3 {
+			s.put(newWork("c3", "web", 2, "True", "True"))
+		}
+		return false
+	}
+	if got := mustRun(t, config, "work", "status", "web", "--clusters", "c1,c3", "--wait"); !strings.HasPrefix(got, "Work web is applied on 2 of 2 clusters") {
+		t.Errorf("it prints %q", got)
+	}
+}
+
+// manifests are files in a folder.
+func manifests(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+const twoObjects = `apiVersion: v1
+kind: Namespace
+metadata: {name: web}
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: example.com/v1
+  kind: Anything
+  metadata: {name: x, namespace: web}
+  unknown: {field: 1}
+`
+
+func TestCreateWork(t *testing.T) {
+	s := newServer(t, newWork("c2", "web", 2, "True", "True"))
+	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
+	dir := manifests(t, map[string]string{"a.yaml": twoObjects, "b.json": `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"y"}}`})
+	// What is there is left alone, and holds up no other.
+	stdout, _, err := run(t, config, "create", "work", "web", "-f", dir, "--clusters", "c1,c2,c3")
+	if err == nil || !strings.Contains(err.Error(), "cluster c2:") || !strings.Contains(err.Error(), "--overwrite") ||
+		stdout != "Work c1/web is created\nWork c3/web is created\n" {
+		t.Fatalf("%v, %q", err, stdout)
+	}
+	made := s.get(worksPath + "c3/manifestworks/web")
+	says(t, s.bodies["POST "+worksPath+"c3/manifestworks"], `"kind":"Namespace"`, `"unknown":{"field":1}`, `"name":"y"`)
+	if made == nil || strings.Contains(s.bodies["POST "+worksPath+"c3/manifestworks"], `"kind":"List"`) {
+		t.Errorf("made %v", made)
+	}
+	if got := mustRun(t, config, "create", "work", "web", "-f", dir, "--cluster", "c2", "--overwrite"); got != "Work c2/web is updated\n" {
+		t.Errorf("it prints %q", got)
+	}
+	says(t, mustRun(t, config, "create", "work", "web", "-f", dir, "-c", "c4", "--dry-run", "-o", "yaml"), "kind: ManifestWork", "namespace: c4")
+	if s.get(worksPath+"c4/manifestworks/web") != nil {
+		t.Error("a dry run makes a work")
+	}
+}
+
+func TestCreateWork_ByPlacement(t *testing.T) {
+	s, config := newPlaced(t)
+	dir := manifests(t, map[string]string{"a.yaml": twoObjects})
+	if got := mustRun(t, config, "create", "work", "web", "-f", dir, "--placement", "dev/web"); strings.Count(got, "is created") != 3 {
+		t.Errorf("it prints %q", got)
+	}
+	if _, _, err := run(t, config, "create", "work", "web", "-f", dir, "--placement", "dev/none"); err == nil || !strings.Contains(err.Error(), "has chosen no cluster") {
+		t.Errorf("without clusters: %v", err)
+	}
+	if got := mustRun(t, config, "create", "work", "web", "-f", dir, "--placement", "dev/web", "--replicaset"); got != "ManifestWorkReplicaSet dev/web is created\n" {
+		t.Errorf("it prints %q", got)
+	}
+	says(t, s.bodies["POST /apis/work.open-cluster-management.io/v1alpha1/namespaces/dev/manifestworkreplicasets"], `"placementRefs":[{"name":"web"`, `"kind":"Namespace"`)
+	if got := mustRun(t, config, "create", "work", "web", "-f", dir, "--placement", "dev/web", "-r", "--overwrite"); got != "ManifestWorkReplicaSet dev/web is updated\n" {
+		t.Errorf("it prints %q", got)
+	}
+}
+
+func TestCreateWork_RefusesWhatMeansNothing(t *testing.T) {
+	config := kubeconfig(t, map[string]*fakeServer{"hub": newServer(t)})
+	dir := manifests(t, map[string]string{"a.yaml": twoObjects})
+	nameless := manifests(t, map[string]string{"a.yaml": "apiVersion: v1\nkind: ConfigMap\n"})
+	empty := manifests(t, nil)
+	for _, args := range []string{
+		"-f " + dir, "--clusters c1", "-f " + dir + " --clusters c1 --placement dev/web", "-f " + dir + " --clusters c1 --replicaset",
+		"-f " + dir + " --placement dev/", "-f " + dir + " --placement a/b/c", "-f " + empty + " --clusters c1", "-f " + nameless + " --clusters c1",
+		"-f " + dir + "/none.yaml --clusters c1", "-f " + dir + " --placement dev/web -r --wait",
+	} {
+		if _, _, err := run(t, config, append([]string{"create", "work", "web"}, strings.Fields(args)...)...); err == nil {
+			t.Errorf("%s is taken", args)
+		}
+	}
+}
+
+func TestDeleteWork(t *testing.T) {
+	s, config := newWorked(t)
+	if _, _, err := run(t, config, "delete", "work", "web"); err == nil || !strings.Contains(err.Error(), "--clusters has to name") {
+		t.Errorf("without clusters: %v", err)
+	}
+	want := "Work c1/web is deleted\nWork c9/web is not found or is already deleted\n"
+	if got := mustRun(t, config, "delete", "work", "web", "--clusters", "c1,c9", "--wait"); got != want {
+		t.Errorf("it prints %q", got)
+	}
+	if s.get(worksPath+"c1/manifestworks/web") != nil || s.get(worksPath+"c1/manifestworks/db") == nil {
+		t.Errorf("left are %v", s.paths())
+	}
+	s.wantAsked("GET "+worksPath+"c1/manifestworks/web", "DELETE "+worksPath+"c1/manifestworks/web", "GET "+worksPath+"c9/manifestworks/web",
+		"GET "+worksPath+"c1/manifestworks/web")
+	says(t, s.bodies["DELETE "+worksPath+"c1/manifestworks/web"], `"preconditions":{"uid":"u"}`)
+	if got := mustRun(t, config, "delete", "work", "web", "-A"); strings.Count(got, "is deleted\n") != 2 {
+		t.Errorf("it prints %q", got)
+	}
+	s.refuse("DELETE "+worksPath+"c1/manifestworks/db", apierrors.NewForbidden(workv1.Resource("manifestworks"), "db", nil))
+	if _, _, err := run(t, config, "delete", "work", "db", "-n", "c1"); !apierrors.IsForbidden(err) {
+		t.Errorf("what may not be deleted: %v", err)
+	}
+}
+
+// A placement that has chosen the same cluster in two decisions for a moment gets one work there.
+func TestCreateWork_OnceForACluster(t *testing.T) {
+	s, config := newPlaced(t)
+	twice := &v1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: "dev", Name: "web-decision-11", Labels: map[string]string{v1beta1.PlacementLabel: "web"}}}
+	twice.Status.Decisions = []v1beta1.ClusterDecision{{ClusterName: "c1"}}
+	s.put(twice)
+	if got := mustRun(t, config, "create", "work", "web", "-f", manifests(t, map[string]string{"a.yaml": twoObjects}), "--placement", "dev/web"); strings.Count(got, "c1/web") != 1 {
+		t.Errorf("it prints %q", got)
+	}
+}

@@ -1,0 +1,160 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+)
+
+type workStatusOptions struct {
+	*global
+	onClusters
+	waiting
+	out *table
+}
+
+func (g *global) newWorkCommand() *cobra.Command {
+	o := &workStatusOptions{global: g, out: newTable()}
+	cmd := &cobra.Command{
+		Use:   "status WORK",
+		Short: "Show how far the works of a name are, and which manifest fails, and why",
+		Long: "work status shows the works of one name on some clusters, or on all: on how many they are applied and available, and each manifest " +
+			"that is not, with the reason. With -o wide it shows all manifests, with the fields that they feed back. This needs the permission to " +
+			"list manifestworks in the namespaces of the clusters.",
+		Example:           example("kubectl hub work status web\nkubectl hub work status web --clusters c1 --wait"),
+		Args:              oneArg("a work"),
+		ValidArgsFunction: first(g.names(workNames)),
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+	}
+	o.onClusters.addTo(g, cmd)
+	o.addWait(cmd.Flags(), "the work is applied and available on all clusters")
+	o.out.addTo(cmd)
+	return group("work", "Show how far a work is", cmd)
+}
+
+func (o *workStatusOptions) run(ctx context.Context, name string) error {
+	if err := o.out.validate(); err != nil {
+		return err
+	}
+	if err := o.validateTimeout(); err != nil {
+		return err
+	}
+	clusters, err := o.onClusters.names()
+	if err != nil {
+		return err
+	}
+	h, err := o.hub()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := o.limit(ctx)
+	defer cancel()
+	var late error
+	if o.wait {
+		// What there is, is shown also when it is not done in time.
+		late = o.awaitWorks(ctx, h, clusters, name)
+		if late != nil && ctx.Err() == nil {
+			return late
+		}
+	}
+	works, err := h.works(context.WithoutCancel(ctx), clusters, name)
+	switch {
+	case err != nil:
+		return err
+	case len(works) == 0:
+		return errNoWork(name)
+	}
+	if !o.out.isTable() {
+		err = o.out.printObjects(o.Out, &workv1.ManifestWorkList{Items: works})
+	} else if o.out.format() == "wide" {
+		err = o.out.printRows(o.Out, manifestRows(works))
+	} else {
+		err = o.summary(name, works)
+	}
+	if err == nil {
+		err = late
+	}
+	return err
+}
+
+// summary counts what is done, and tells what is not.
+func (o *workStatusOptions) summary(name string, works []workv1.ManifestWork) error {
+	l := &lines{out: o.Out}
+	applied, available := 0, 0
+	for i := range works {
+		if workState(&works[i], workv1.WorkApplied) == "True" {
+			applied++
+		}
+		if workState(&works[i], workv1.WorkAvailable) == "True" {
+			available++
+		}
+	}
+	l.printf("Work %s is applied on %d of %s, and available on %d.", name, applied, clusterCount(len(works)), available)
+	for i := range works {
+		w := &works[i]
+		if done, missing := isDone(w); !done {
+			all := faults(w)
+			if len(all) == 0 {
+				l.printf("  %s: %s", w.Namespace, missing)
+			}
+			for _, f := range all {
+				l.printf("  %s: %s", w.Namespace, f)
+			}
+		}
+	}
+	return l.err
+}
+
+func manifestRows(works []workv1.ManifestWork) *metav1.Table {
+	rows := &metav1.Table{ColumnDefinitions: columns("Cluster", "Manifest", "Applied", "Available", "Message", "Feedback")}
+	for i := range works {
+		w := &works[i]
+		if len(w.Status.ResourceStatus.Manifests) == 0 {
+			_, missing := isDone(w)
+			rows.Rows = append(rows.Rows, metav1.TableRow{Cells: []any{w.Namespace, "<none>", "Unknown", "Unknown", orNone(missing), "<none>"}})
+		}
+		for j := range w.Status.ResourceStatus.Manifests {
+			m := &w.Status.ResourceStatus.Manifests[j]
+			state := map[string]string{}
+			message := ""
+			for _, condition := range []string{workv1.ManifestApplied, workv1.ManifestAvailable} {
+				state[condition] = "Unknown"
+				if c := meta.FindStatusCondition(m.Conditions, condition); c != nil {
+					if state[condition] = string(c.Status); c.Status != metav1.ConditionTrue && message == "" {
+						message = c.Message
+					}
+				}
+			}
+			var feedback []string
+			for k := range m.StatusFeedbacks.Values {
+				feedback = append(feedback, m.StatusFeedbacks.Values[k].Name+"="+fieldText(&m.StatusFeedbacks.Values[k].Value))
+			}
+			rows.Rows = append(rows.Rows, metav1.TableRow{Cells: []any{w.Namespace, manifestName(&m.ResourceMeta), state[workv1.ManifestApplied],
+				state[workv1.ManifestAvailable], orNone(message), orNone(strings.Join(feedback, " "))}})
+		}
+	}
+	return rows
+}
+
+func fieldText(v *workv1.FieldValue) string {
+	switch {
+	case v.Integer != nil:
+		return strconv.FormatInt(*v.Integer, 10)
+	case v.Boolean != nil:
+		return strconv.FormatBool(*v.Boolean)
+	case v.String != nil:
+		return *v.String
+	case v.JsonRaw != nil:
+		return *v.JsonRaw
+	}
+	return ""
+}
