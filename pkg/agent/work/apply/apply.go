@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/clusterhub/clusterhub/pkg/work/ignorefields"
 )
 
 // DefaultManager is the field manager of all that is written, unless a work says another: upstream's.
@@ -42,6 +44,8 @@ type Strategy struct {
 	// Force takes fields over from other managers, and Manager is ours. They are for ServerSideApply.
 	Force   bool
 	Manager string
+	// Prepared is the manifest with fields that are not always applied; nil if there are none. It is for ServerSideApply.
+	Prepared *ignorefields.Prepared
 }
 
 // Target is one object of a cluster.
@@ -224,6 +228,14 @@ func (w *write) serverSideApply(ctx context.Context) (*unstructured.Unstructured
 	manager := w.Strategy.Manager
 	if manager == "" {
 		manager = DefaultManager
+	}
+	if prepared := w.Strategy.Prepared; prepared != nil {
+		if w.have != nil && prepared.Unchanged(w.have.GetAnnotations()) {
+			return setOwners(ctx, w.resource, w.have, w.owners())
+		}
+		if w.Object = prepared.Whole; w.have != nil {
+			w.Object = prepared.Reduced
+		}
 	}
 	next := w.wanted()
 	dropNulls(next.Object)

@@ -1,0 +1,246 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package work brings the ManifestWorks of a cluster's namespace on the hub to the cluster, and takes away what they no longer have.
+//
+// A work is brought by one worker at a time, and its status has one writer. What a worker does can end at any line: it begins
+// anew with what the hub, the cluster and the memory say, and each step can be repeated.
+package work
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/repeat"
+	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
+	"github.com/clusterhub/clusterhub/pkg/agent/work/drift"
+	"github.com/clusterhub/clusterhub/pkg/agent/work/executor"
+	"github.com/clusterhub/clusterhub/pkg/agent/work/kinds"
+	"github.com/clusterhub/clusterhub/pkg/agent/work/memory"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	workclient "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/work/rules"
+)
+
+const (
+	// workers is how many works are brought at a time.
+	workers = 5
+	// resync is how often all of a work is looked at that is not watched.
+	resync = 5 * time.Minute
+	// shortestRetry and longestRetry bound the time until something is tried again that has failed.
+	shortestRetry, longestRetry = time.Second, 5 * time.Minute
+	// cachedRules is how many sets of condition rules are kept compiled.
+	cachedRules = 256
+	// never is a grace period from which on nothing is evicted: upstream's.
+	never = 100 * 365 * 24 * time.Hour
+)
+
+// Options are what an Agent is made of.
+type Options struct {
+	// Works are those of the cluster on its hub, in its namespace.
+	Works     workclient.ManifestWorkInterface
+	Namespace string
+	// Cluster is the agent's own.
+	Cluster dynamic.Interface
+	Kinds   *kinds.Kinds
+	Drift   *drift.Watcher
+	Memory  memory.Memory
+	// Executors let accounts of the cluster do what they may.
+	Executors Executors
+	// HubHash is that of the hub.
+	HubHash string
+	// Own are the agent's objects, which no work may name.
+	Own Own
+	// Grace is how long a work may be missing on the hub before its objects are taken away; from 100 years on they never are.
+	Grace time.Duration
+	// Random is in [0, 1), for delays that spread.
+	Random func() float64
+}
+
+// Executors say what accounts of the cluster may do.
+type Executors interface {
+	// For is the way to the cluster with the rights of an account, to do something with an object there. The error is an executor.Denied
+	// if the account may not.
+	For(ctx context.Context, account *workv1.ManifestWorkSubjectServiceAccount, access executor.Access) (dynamic.Interface, error)
+}
+
+// Agent brings works to a cluster.
+type Agent struct {
+	Options
+	rules    *rules.Cache
+	queue    workqueue.TypedRateLimitingInterface[string]
+	informer cache.SharedIndexInformer
+
+	mu     sync.Mutex
+	states map[string]*state
+}
+
+// New returns an agent, which has asked nothing yet.
+func New(o Options) *Agent {
+	a := &Agent{Options: o, states: map[string]*state{}, rules: rules.NewCache(cachedRules)}
+	a.queue = workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](shortestRetry/10, longestRetry))
+	// What happens to several objects of a work at once is looked at once.
+	o.Drift.Changed = func(work string) { a.queue.AddAfter(work, shortestRetry/10) }
+	a.informer = cache.NewSharedIndexInformer(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
+			return o.Works.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return o.Works.Watch(ctx, options)
+		},
+	}, &workv1.ManifestWork{}, 0, cache.Indexers{})
+	return a
+}
+
+// Run goes on until the context ends.
+func (a *Agent) Run(ctx context.Context) error {
+	enqueue := func(object any) {
+		if key, err := cache.DeletionHandlingObjectToName(object); err == nil {
+			a.queue.Add(key.Name)
+		}
+	}
+	if err := a.informer.SetTransform(func(object any) (any, error) {
+		if accessor, err := meta.Accessor(object); err == nil {
+			accessor.SetManagedFields(nil)
+		}
+		return object, nil
+	}); err != nil {
+		return err
+	}
+	if _, err := a.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: enqueue, UpdateFunc: func(_, object any) { enqueue(object) }, DeleteFunc: enqueue}); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer a.Drift.Wait()
+	defer stop()
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer a.queue.ShutDown()
+	running.Go(func() { a.informer.RunWithContext(ctx) })
+	// Nothing is known of works that are missing before all are known that are there.
+	if !cache.WaitForCacheSync(ctx.Done(), a.informer.HasSynced) {
+		return nil
+	}
+	for range workers {
+		running.Go(func() {
+			for a.next(ctx) {
+			}
+		})
+	}
+	for said := (&repeat.Said{}); ; {
+		said.Result(ctx, "looking for works that are missing on the hub", a.evict(ctx))
+		if !repeat.Sleep(ctx, repeat.Jittered(min(max(a.Grace/10, time.Second), resync), a.Random)) {
+			return nil
+		}
+	}
+}
+
+func (a *Agent) next(ctx context.Context) bool {
+	name, end := a.queue.Get()
+	if end {
+		return false
+	}
+	defer a.queue.Done(name)
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("work", name))
+	again, err := a.once(ctx, name)
+	switch {
+	case ctx.Err() != nil:
+	case isOutdated(err):
+		// What is newer comes as an event; if it has come already, this is the next look at it.
+		a.queue.AddAfter(name, shortestRetry/10)
+	case err != nil:
+		klog.FromContext(ctx).Error(err, "A work is tried again")
+		a.queue.AddRateLimited(name)
+	default:
+		a.queue.Forget(name)
+		if again > 0 {
+			a.queue.AddAfter(name, again)
+		}
+	}
+	return true
+}
+
+// once makes an error of a panic: a work that has found a fault of the agent holds up no other.
+func (a *Agent) once(ctx context.Context, name string) (again time.Duration, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	work, err := a.cached(name)
+	if err != nil {
+		return 0, err
+	}
+	if work == nil {
+		a.forget(name)
+		return 0, nil
+	}
+	if work.DeletionTimestamp != nil {
+		return a.finish(ctx, work)
+	}
+	return a.bring(ctx, work)
+}
+
+// cached is a work as it was when it was last heard of, or nil. It may be changed.
+func (a *Agent) cached(name string) (*workv1.ManifestWork, error) {
+	object, exists, err := a.informer.GetStore().GetByKey(a.Namespace + "/" + name)
+	if err != nil || !exists {
+		return nil, err
+	}
+	return object.(*workv1.ManifestWork).DeepCopy(), nil
+}
+
+// state is what one process knows of a work; it need not.
+type state struct {
+	work      string
+	uid       string
+	record    *memory.Record
+	manifests map[apply.Target]*attempt
+	// generation is that which the attempts are for.
+	generation int64
+	// reported is when the status was written last.
+	reported time.Time
+	// waits are for what is to be taken away, and kinds for kinds that the cluster does not have.
+	waits, kinds repeat.Backoff
+}
+
+func (a *Agent) state(work *workv1.ManifestWork) *state {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.states[work.Name]
+	if s == nil || s.uid != string(work.UID) {
+		s = &state{work: work.Name, uid: string(work.UID), manifests: map[apply.Target]*attempt{},
+			waits: repeat.Backoff{Shortest: shortestRetry / 4, Longest: time.Minute, Random: a.Random},
+			kinds: repeat.Backoff{Shortest: shortestRetry, Longest: longestRetry, Random: a.Random}}
+		a.states[work.Name] = s
+	}
+	return s
+}
+
+func (a *Agent) forget(name string) {
+	a.Drift.Keep(name, nil)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.states, name)
+}
+
+// recordTarget is the AppliedManifestWork of a record.
+func recordTarget(r *memory.Record) apply.Target {
+	return apply.Target{GroupVersionResource: appliedWorks, Name: r.Owner.Name}
+}
+
+var appliedWorks = schema.GroupVersionResource{Group: apply.WorkGroup, Version: "v1", Resource: "appliedmanifestworks"}

@@ -1,0 +1,342 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/repeat"
+	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
+	"github.com/clusterhub/clusterhub/pkg/agent/work/executor"
+	"github.com/clusterhub/clusterhub/pkg/agent/work/kinds"
+	"github.com/clusterhub/clusterhub/pkg/agent/work/memory"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/work/order"
+	"github.com/clusterhub/clusterhub/pkg/work/status"
+)
+
+// attempt is what became of a manifest when it was last tried to bring it.
+type attempt struct {
+	// hash is of what was wanted, and rules of what was to be said of it.
+	hash, rules string
+	err         error
+	// seen is what is said of the object as it was afterwards.
+	seen *status.Seen
+	// version and fingerprint are those of the object that was there.
+	version, fingerprint string
+	uid                  types.UID
+	// at is when that was, and next is when it is tried again that has failed.
+	at, next time.Time
+	waits    repeat.Backoff
+}
+
+// isOutdated says that something has changed since it was read: it is looked at anew.
+func isOutdated(err error) bool { return apierrors.IsConflict(err) }
+
+// bring brings a work to the cluster, takes away what it does not have any more, and says so in the status.
+func (a *Agent) bring(ctx context.Context, work *workv1.ManifestWork) (again time.Duration, err error) {
+	if !slices.Contains(work.Finalizers, workv1.ManifestWorkFinalizer) {
+		// The rest comes with the event of that write.
+		return 0, a.setFinalizers(ctx, work, append(work.Finalizers, workv1.ManifestWorkFinalizer))
+	}
+	if status.Done(work.Status.Conditions, work.Generation) {
+		return 0, nil
+	}
+	s := a.state(work)
+	items := a.plan(work)
+	again = resync
+	record, kept := a.record(ctx, work, s)
+	if kept == nil && record.Deleting {
+		// Somebody has deleted the record, and with it all that belongs to it. A new one is made when it is gone.
+		gone, err := a.removeAll(ctx, record)
+		if err != nil || !gone {
+			return s.waits.Next(), err
+		}
+		s.record = nil
+		return time.Millisecond, a.Memory.Drop(ctx, record)
+	}
+	if kept == nil {
+		kept = a.Memory.Remember(ctx, record, intended(record, items))
+	}
+	if isOutdated(kept) {
+		s.record = nil
+		return 0, kept
+	}
+	if s.generation != work.Generation {
+		// Who changes the spec waits for what becomes of it.
+		for _, last := range s.manifests {
+			last.next = time.Time{}
+			last.waits.Reset()
+		}
+		s.generation = work.Generation
+	}
+	if kept != nil {
+		// What cannot be remembered is not made.
+		kept = fmt.Errorf("the agent cannot keep its record of this work: %w", kept)
+		for _, one := range items {
+			if one.refused == nil {
+				one.refused = kept
+			}
+		}
+		again = longestRetry / 10
+	}
+	again = min(again, a.applyAll(ctx, work, s, items))
+	if kept == nil {
+		left, err := a.settle(ctx, work, s, items)
+		if err != nil {
+			return 0, err
+		}
+		if left {
+			again = min(again, s.waits.Next())
+		} else {
+			s.waits.Reset()
+		}
+	}
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	later, err := a.report(ctx, work, s, items)
+	if later > 0 {
+		again = min(again, later)
+	}
+	return repeat.Jittered(again, a.Random), err
+}
+
+// record is what is remembered of a work. It is read again if it may have changed.
+func (a *Agent) record(ctx context.Context, work *workv1.ManifestWork, s *state) (*memory.Record, error) {
+	if r := s.record; r != nil && a.Drift.Fresh(recordTarget(r), r.Version()) {
+		return r, nil
+	}
+	s.record = nil
+	r, err := a.Memory.Make(ctx, work.Name, work.Labels)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Memory.Evict(ctx, r, nil); err != nil {
+		return nil, err
+	}
+	s.record = r
+	a.Drift.Watch(ctx, work.Name, recordTarget(r), r.Version())
+	return r, nil
+}
+
+// intended is what is remembered before anything is made: all that was remembered, and all that may be made.
+func intended(record *memory.Record, items []*item) []memory.Resource {
+	resources := slices.Clone(record.Resources)
+	for _, one := range items {
+		if !one.target || one.refused != nil || one.manifest.Strategy.Type == apply.ReadOnly {
+			continue
+		}
+		if _, known := record.UID(one.manifest.Target); !known {
+			resources = append(resources, memory.Resource{Target: one.manifest.Target})
+		}
+	}
+	return resources
+}
+
+// applyAll applies the manifests in their order, and says when to try again. What fails holds up no other.
+func (a *Agent) applyAll(ctx context.Context, work *workv1.ManifestWork, s *state, items []*item) (again time.Duration) {
+	objects := make([]*unstructured.Unstructured, len(items))
+	for i, one := range items {
+		objects[i] = one.object()
+	}
+	again = resync
+	missing := false
+	for _, i := range order.Apply(objects) {
+		one := items[i]
+		if one.refused != nil {
+			if unknown := (*kinds.Unknown)(nil); errors.As(one.refused, &unknown) {
+				missing = true
+			}
+			continue
+		}
+		last := s.manifests[one.manifest.Target]
+		if last == nil {
+			last = &attempt{waits: repeat.Backoff{Shortest: shortestRetry, Longest: longestRetry, Random: a.Random}}
+			s.manifests[one.manifest.Target] = last
+		}
+		a.attempt(ctx, work, s, one, last)
+		if last.err != nil {
+			again = min(again, max(time.Until(last.next), time.Millisecond))
+		}
+	}
+	if !missing {
+		s.kinds.Reset()
+		return again
+	}
+	return min(again, s.kinds.Next())
+}
+
+// attempt tries to bring one manifest, unless it is known to be as wanted, or has failed just now.
+func (a *Agent) attempt(ctx context.Context, work *workv1.ManifestWork, s *state, one *item, last *attempt) {
+	hash, rules, target := one.hash(work, s.record.Owner), one.rulesHash(), one.manifest.Target
+	if before := status.Find(&work.Status, &one.meta); before != nil {
+		one.frozen = status.Frozen(before.Conditions, one.config.ConditionRules, last.hash == "" || last.hash == hash)
+	}
+	if hash != last.hash {
+		last.fingerprint, last.next = "", time.Time{}
+	} else if rules != last.rules {
+	} else if last.err != nil && time.Now().Before(last.next) || last.err == nil && a.isFresh(work, target, last) {
+		return
+	}
+	if last.err != nil {
+		last.fingerprint = ""
+	}
+	have, err := a.apply(ctx, work, s, one, last.fingerprint)
+	var seen *status.Seen
+	switch {
+	case have == nil && err != nil:
+		seen = a.look(ctx, work, one)
+	case have == nil:
+		seen = notThere(target)
+	case err == nil || s.record.Owner.Owns(have):
+		var ended error
+		if seen, ended = a.see(ctx, one, have); ended != nil {
+			return
+		}
+	default:
+		// It is there, and that is all that a work learns of what is not its own.
+		seen = &status.Seen{}
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	last.hash, last.rules, last.err, last.at, last.seen = hash, rules, err, time.Now(), seen
+	last.version, last.fingerprint, last.uid = "", "", ""
+	if have != nil {
+		last.version, last.fingerprint, last.uid = have.GetResourceVersion(), apply.Fingerprint(have), have.GetUID()
+	}
+	if err == nil {
+		last.waits.Reset()
+	} else if denied := (*executor.Denied)(nil); errors.As(err, &denied) {
+		last.next = time.Now().Add(executor.Again)
+	} else {
+		last.next = time.Now().Add(last.waits.Next())
+	}
+	if apply.IsNotServed(err) {
+		a.Kinds.Changed()
+	}
+	a.Drift.Watch(ctx, work.Name, target, last.version)
+	a.Drift.Seen(target, last.version)
+}
+
+// isFresh says that an object is known to be as it was. What an account may do can change without a sign.
+func (a *Agent) isFresh(work *workv1.ManifestWork, t apply.Target, last *attempt) bool {
+	return a.Drift.Fresh(t, last.version) && (work.Spec.Executor == nil || time.Since(last.at) < resync*3/4)
+}
+
+// apply brings one manifest with the rights of the work's executor.
+func (a *Agent) apply(ctx context.Context, work *workv1.ManifestWork, s *state, one *item, fingerprint string) (*unstructured.Unstructured, error) {
+	manifest := one.manifest
+	if one.frozen {
+		manifest.Strategy.Type = apply.ReadOnly
+	}
+	client, err := a.clientFor(ctx, work, one)
+	if err != nil {
+		return nil, err
+	}
+	applier := &apply.Applier{Client: client, Owner: s.record.Owner, Rival: a.Memory.Rival,
+		Making: func(ctx context.Context, t apply.Target) error { return a.making(ctx, s, t) }}
+	return applier.Apply(ctx, manifest, fingerprint)
+}
+
+// making remembers that an object is about to be made anew: the UID that is known is that of another one.
+func (a *Agent) making(ctx context.Context, s *state, t apply.Target) error {
+	if uid, known := s.record.UID(t); known && uid == "" {
+		return nil
+	}
+	resources := slices.DeleteFunc(slices.Clone(s.record.Resources), func(r memory.Resource) bool { return r.Target.Is(t) })
+	return a.Memory.Remember(ctx, s.record, append(resources, memory.Resource{Target: t}))
+}
+
+// look says whether an object is there that could not be brought. Nobody learns that by an executor who may not.
+func (a *Agent) look(ctx context.Context, work *workv1.ManifestWork, one *item) *status.Seen {
+	reading := *one
+	reading.manifest.Strategy.Type = apply.ReadOnly
+	client, err := a.clientFor(ctx, work, &reading)
+	if err != nil {
+		return &status.Seen{Err: err}
+	}
+	have, err := apply.Get(ctx, client, one.manifest.Target)
+	if have == nil && err == nil {
+		return notThere(one.manifest.Target)
+	}
+	return &status.Seen{Err: err}
+}
+
+// settle remembers the UIDs of what was brought, and takes away what the spec does not have any more. left says that some of that is
+// still there.
+func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state, items []*item) (left bool, err error) {
+	var resources, dropped []memory.Resource
+	for _, known := range s.record.Resources {
+		if isWanted(known.Target, items) {
+			resources = append(resources, s.known(known))
+		} else {
+			dropped = append(dropped, known)
+		}
+	}
+	if len(dropped) > 0 {
+		if err := a.isCurrent(ctx, work); err != nil {
+			return false, err
+		}
+	}
+	keep := sets.New(recordTarget(s.record))
+	for _, one := range items {
+		if one.target && one.refused == nil {
+			keep.Insert(one.manifest.Target)
+		}
+	}
+	var failed error
+	for _, one := range dropped {
+		gone, err := a.drop(ctx, work, s.record.Owner, one)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("taking away %s: %w", one.Target, err))
+		}
+		if !gone {
+			resources, left = append(resources, one), true
+			keep.Insert(one.Target) // its end is an event
+		} else {
+			delete(s.manifests, one.Target)
+		}
+	}
+	a.Drift.Keep(work.Name, keep)
+	if err := a.Memory.Remember(ctx, s.record, resources); err != nil {
+		s.record = nil
+		return left, err
+	}
+	a.Drift.Seen(recordTarget(s.record), s.record.Version())
+	return left, failed
+}
+
+// known is what is to be remembered of an object: in the version and with the UID in which it was there last.
+func (s *state) known(resource memory.Resource) memory.Resource {
+	for t, last := range s.manifests {
+		if t.Is(resource.Target) && last.uid != "" {
+			return memory.Resource{Target: t, UID: last.uid}
+		}
+	}
+	return resource
+}
+
+// clientFor is the way to the cluster with the rights of a work's executor, or of the agent if the work has none.
+func (a *Agent) clientFor(ctx context.Context, work *workv1.ManifestWork, one *item) (dynamic.Interface, error) {
+	by := work.Spec.Executor
+	if by == nil {
+		return a.Cluster, nil
+	}
+	if by.Subject.Type != workv1.ExecutorSubjectTypeServiceAccount || by.Subject.ServiceAccount == nil {
+		return nil, fmt.Errorf("the executor must be a %s, not %q", workv1.ExecutorSubjectTypeServiceAccount, by.Subject.Type)
+	}
+	return a.Executors.For(ctx, by.Subject.ServiceAccount, executor.Access{Manifest: one.manifest, Delete: !one.manifest.Orphaned})
+}

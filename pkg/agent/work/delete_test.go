@@ -1,0 +1,222 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
+	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+)
+
+// TestDelete_WaitsForFinalizersOfOthers, and says meanwhile that the work is being deleted.
+func TestDelete_WaitsForFinalizersOfOthers(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.newAgent())
+	w.put("a", w.spec(w.configMap("cm1", "{}"), w.configMap("cm2", "{}")))
+	w.eventuallySaid("a", workv1.WorkApplied, "True: True True")
+	for _, name := range []string{"cm1", "cm2"} {
+		w.change(w.target(name), func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/hold"}) })
+	}
+	w.delete("a")
+	for _, name := range []string{"cm1", "cm2"} {
+		worktest.Eventually(t, name+" is being deleted", func() bool { return w.get(w.target(name)).GetDeletionTimestamp() != nil })
+	}
+	deleting := meta.FindStatusCondition(w.work("a").Status.Conditions, workv1.WorkDeleting)
+	if deleting == nil || deleting.Status != metav1.ConditionTrue || deleting.Reason != "WorkDeleting" || deleting.Message != "ManifestWork is being deleted" {
+		t.Errorf("the work says %+v", deleting)
+	}
+	w.change(w.target("cm1"), func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
+	if w.record("a") == nil || w.get(w.target("cm2")) == nil {
+		t.Error("it has gone before its objects")
+	}
+	w.change(w.target("cm2"), func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
+	w.eventuallyGone("a")
+	if w.record("a") != nil {
+		t.Error("the record was left")
+	}
+}
+
+func orphaning(policy workv1.DeletePropagationPolicyType, namespace string, names ...string) *workv1.DeleteOption {
+	option := &workv1.DeleteOption{PropagationPolicy: policy}
+	for _, name := range names {
+		if option.SelectivelyOrphan == nil {
+			option.SelectivelyOrphan = &workv1.SelectivelyOrphan{}
+		}
+		option.SelectivelyOrphan.OrphaningRules = append(option.SelectivelyOrphan.OrphaningRules,
+			workv1.OrphaningRule{Resource: "configmaps", Namespace: namespace, Name: name})
+	}
+	return option
+}
+
+func TestDelete_Orphans(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.newAgent())
+	owners := func(name string) string {
+		have := w.get(w.target(name))
+		if have == nil {
+			return "<none>"
+		}
+		return fmt.Sprint(len(have.GetOwnerReferences()))
+	}
+	all := w.spec(w.configMap("all", "{}"))
+	all.DeleteOption = orphaning(workv1.DeletePropagationPolicyTypeOrphan, "")
+	w.put("all", all)
+	some := w.spec(w.configMap("stays", "{}"), w.configMap("goes", "{}"), w.configMap("left", "{}"))
+	some.DeleteOption = orphaning(workv1.DeletePropagationPolicyTypeSelectivelyOrphan, w.namespace, "stays", "left")
+	w.put("some", some)
+	w.eventuallySaid("all", workv1.WorkApplied, "True: True")
+	w.eventuallySaid("some", workv1.WorkApplied, "True: True True True")
+	for name, want := range map[string]string{"all": "0", "stays": "0", "goes": "1", "left": "0"} {
+		if got := owners(name); got != want {
+			t.Errorf("%s has %s owners, want %s", name, got, want)
+		}
+	}
+	t.Log("What is orphaned stays when it leaves the spec")
+	some = w.spec(w.configMap("stays", "{}"), w.configMap("goes", "{}"))
+	some.DeleteOption = orphaning(workv1.DeletePropagationPolicyTypeSelectivelyOrphan, w.namespace, "stays", "left")
+	w.put("some", some)
+	w.eventually("the record", "stays goes", func() string { return w.recorded("some") })
+	w.delete("all")
+	w.delete("some")
+	w.eventuallyGone("all")
+	w.eventuallyGone("some")
+	for name, want := range map[string]string{"all": "0", "stays": "0", "goes": "<none>", "left": "0"} {
+		if got := owners(name); got != want {
+			t.Errorf("%s has %s owners, want %s", name, got, want)
+		}
+	}
+	t.Log("What is no orphan any more is owned again")
+	all.DeleteOption = orphaning(workv1.DeletePropagationPolicyTypeOrphan, "")
+	w.put("all", all)
+	w.eventuallySaid("all", workv1.WorkApplied, "True: True")
+	all.DeleteOption = nil
+	w.put("all", all)
+	w.eventually("the owners", "1", func() string { return owners("all") })
+	w.delete("all")
+	w.eventuallyGone("all")
+	if w.get(w.target("all")) != nil {
+		t.Error("it was left")
+	}
+}
+
+// TestDelete_ByAForgedRecord: who may write AppliedManifestWorks must not have the agent delete what is not the work's.
+func TestDelete_ByAForgedRecord(t *testing.T) {
+	w := newWorld(t)
+	foreign := worktest.Parse(w.configMap("foreign", "{}"))
+	made, err := w.client.Resource(configMaps).Namespace(w.namespace).Create(t.Context(), foreign, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.start(w.newAgent())
+	w.put("a", w.spec(w.configMap("cm", "{}")))
+	w.eventuallySaid("a", workv1.WorkApplied, "True: True")
+	forge := func() {
+		for {
+			record := w.record("a")
+			resources, _, _ := unstructured.NestedSlice(record.Object, "status", "appliedResources")
+			resources = append(resources, map[string]any{"version": "v1", "resource": "configmaps", "group": "",
+				"namespace": w.namespace, "name": "foreign", "uid": string(made.GetUID())})
+			_ = unstructured.SetNestedSlice(record.Object, resources, "status", "appliedResources")
+			if _, err := w.client.Resource(appliedWorks).UpdateStatus(t.Context(), record, metav1.UpdateOptions{}); err == nil {
+				return
+			}
+		}
+	}
+	forge()
+	w.eventually("the record", "cm", func() string { return w.recorded("a") })
+	forge()
+	w.delete("a")
+	w.eventuallyGone("a")
+	if have := w.get(w.target("foreign")); have == nil || have.GetDeletionTimestamp() != nil {
+		t.Error("what is not the work's was deleted")
+	}
+}
+
+// TestDelete_OfARecord: it is made anew, with all that belongs to it.
+func TestDelete_OfARecord(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.newAgent())
+	w.put("a", w.spec(w.configMap("cm", "{}")))
+	w.eventuallySaid("a", workv1.WorkApplied, "True: True")
+	before := w.record("a")
+	if err := w.client.Resource(appliedWorks).Delete(t.Context(), before.GetName(), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	worktest.Eventually(t, "there is another record, and the object belongs to it", func() bool {
+		after, have := w.record("a"), w.get(w.target("cm"))
+		return after != nil && after.GetUID() != before.GetUID() && have != nil && have.GetDeletionTimestamp() == nil &&
+			apply.Owner{UID: after.GetUID()}.Owns(have)
+	})
+}
+
+func TestEviction(t *testing.T) {
+	w := newWorld(t)
+	stop := w.start(w.newAgent())
+	spec := w.spec(w.configMap("cm", "{}"))
+	w.put("stays", spec)
+	w.eventuallySaid("stays", workv1.WorkApplied, "True: True")
+	stop()
+	old := w.record("stays").GetName()
+	uid := w.get(w.target("cm")).GetUID()
+	oldHub := w.hubURL
+
+	t.Log("The hub has got another address, and another agent goes there: it leaves all alone that is not its own")
+	w.hubURL, w.agentID, w.grace = oldHub+"-new", "other", time.Second
+	stop = w.start(w.newAgent())
+	w.eventually("the owners", "2", func() string { return fmt.Sprint(len(w.get(w.target("cm")).GetOwnerReferences())) })
+	stop()
+	t.Log("The same agent goes there: what is of the old address goes")
+	w.agentID = "agent-" + w.cluster
+	stop = w.start(w.newAgent())
+	w.eventually("the owners", "1", func() string { return fmt.Sprint(len(w.get(w.target("cm")).GetOwnerReferences())) })
+	worktest.Eventually(t, "the old record is gone", func() bool {
+		return w.get(apply.Target{GroupVersionResource: appliedWorks, Name: old}) == nil
+	})
+	if got := w.get(w.target("cm")).GetUID(); got != uid {
+		t.Error("the object was made anew")
+	}
+	stop()
+
+	t.Log("A work that was lost goes after the grace period, unless that has no end")
+	lose := func() {
+		t.Helper()
+		w.delete("stays")
+		work := w.work("stays")
+		work.Finalizers = nil
+		if _, err := w.works.Update(t.Context(), work, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lose()
+	w.grace = never
+	stop = w.start(w.newAgent())
+	w.eventuallyIdle()
+	stop()
+	if w.record("stays") == nil || w.get(w.target("cm")) == nil {
+		t.Fatal("it was evicted")
+	}
+	w.grace = time.Hour
+	stop = w.start(w.newAgent())
+	evicting := func() bool {
+		_, found, _ := unstructured.NestedString(w.record("stays").Object, "status", "evictionStartTime")
+		return found
+	}
+	worktest.Eventually(t, "it is being evicted", evicting)
+	w.put("stays", spec)
+	worktest.Eventually(t, "it is not evicted any more", func() bool { return !evicting() })
+	w.eventuallySaid("stays", workv1.WorkApplied, "True: True")
+	stop()
+	lose()
+	w.grace = time.Second
+	w.start(w.newAgent())
+	worktest.Eventually(t, "it is gone", func() bool { return w.record("stays") == nil && w.get(w.target("cm")) == nil })
+}

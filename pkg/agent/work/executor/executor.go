@@ -1,0 +1,168 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package executor lets the ServiceAccounts that works name do what they may, and no more.
+package executor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+)
+
+// Again is when an account is asked about again that may not do something. It stands in Denied's text.
+const Again = time.Minute
+
+// Access is what is to be done with an object. What is read only needs no more than the right to get it.
+type Access struct {
+	apply.Manifest
+	// Delete says that the object is to be deleted one day.
+	Delete bool
+}
+
+// Denied is that an account may not do what a manifest asks for. The text is upstream's.
+type Denied struct {
+	apply.Target
+	// Why is more about it, if there is more.
+	Why string
+}
+
+func (e *Denied) Error() string {
+	text := fmt.Sprintf("not allowed to apply the resource %s %s, %s %s, will try again in %s", e.Group, e.Resource, e.Namespace, e.Name, Again)
+	if e.Why != "" {
+		text += ", error: " + e.Why
+	}
+	return text
+}
+
+// Executors ask the cluster what an account may do, each time: what was true a minute ago may have been withdrawn.
+type Executors struct {
+	config *rest.Config
+	kube   kubernetes.Interface
+	own    dynamic.Interface
+}
+
+// New takes the agent's own way to the cluster.
+func New(config *rest.Config) (*Executors, error) {
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	own, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Executors{config: config, kube: kube, own: own}, nil
+}
+
+// For is the way to the cluster with the rights of an account, to do something with an object there. Where the agent may stand in for the account, the way is the account's own: then the cluster checks
+// each write, whatever was asked before. Else it is the agent's.
+func (e *Executors) For(ctx context.Context, account *workv1.ManifestWorkSubjectServiceAccount, access Access) (dynamic.Interface, error) {
+	info := serviceaccount.UserInfo(account.Namespace, account.Name, "")
+	for _, verb := range verbs(access) {
+		if err := e.review(ctx, info, access.Target, verb); err != nil {
+			return nil, err
+		}
+	}
+	stand, err := e.mayStandInFor(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	if !stand {
+		if escalates(access.Target) && access.Strategy.Type != apply.ReadOnly {
+			// The cluster would check the agent's rights, and not the account's.
+			return nil, &Denied{Target: access.Target, Why: "the agent may not impersonate the account, so that the cluster cannot check it for permission escalation"}
+		}
+		return e.own, nil
+	}
+	config := rest.CopyConfig(e.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: info.GetName()}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	if escalates(access.Target) && access.Strategy.Type != apply.ReadOnly {
+		return client, tryOut(ctx, client, access)
+	}
+	return client, nil
+}
+
+// verbs are the rights that bringing an object takes.
+func verbs(access Access) []string {
+	if access.Strategy.Type == apply.ReadOnly {
+		return []string{"get"}
+	}
+	all := []string{"create", "update", "patch", "get"}
+	if access.Delete {
+		all = append(all, "delete")
+	}
+	return all
+}
+
+// review asks whether an account may do something.
+func (e *Executors) review(ctx context.Context, info user.Info, t apply.Target, verb string) error {
+	answer, err := e.kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{User: info.GetName(), Groups: append(info.GetGroups(), user.AllAuthenticated),
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Group: t.Group, Version: t.Version, Resource: t.Resource, Namespace: t.Namespace, Name: t.Name, Verb: verb}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("asking whether %s may %s %s: %w", info.GetName(), verb, t, err)
+	}
+	if !answer.Status.Allowed {
+		return &Denied{Target: t}
+	}
+	return nil
+}
+
+func (e *Executors) mayStandInFor(ctx context.Context, account *workv1.ManifestWorkSubjectServiceAccount) (bool, error) {
+	answer, err := e.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Resource: "serviceaccounts", Namespace: account.Namespace, Name: account.Name, Verb: "impersonate"}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("asking whether the agent may impersonate ServiceAccount %s/%s: %w", account.Namespace, account.Name, err)
+	}
+	return answer.Status.Allowed, nil
+}
+
+// escalates says whether whoever may write an object may get more rights by it than they have.
+func escalates(t apply.Target) bool {
+	if t.Group != "rbac.authorization.k8s.io" {
+		return false
+	}
+	switch t.Resource {
+	case "roles", "rolebindings", "clusterroles", "clusterrolebindings":
+		return true
+	}
+	return false
+}
+
+// tryOut has the cluster say whether an account may make an object of RBAC: who makes one has to have what it gives.
+func tryOut(ctx context.Context, client dynamic.Interface, access Access) error {
+	object := access.Object.DeepCopy()
+	object.SetNamespace(access.Namespace)
+	object.SetUID("")
+	object.SetResourceVersion("")
+	_, err := client.Resource(access.GroupVersionResource).Namespace(access.Namespace).Create(ctx, object,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	switch {
+	case apierrors.IsForbidden(err):
+		return &Denied{Target: access.Target, Why: "permission escalation"}
+	case apierrors.IsAlreadyExists(err):
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,214 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
+	"github.com/clusterhub/clusterhub/pkg/agent/work/memory"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+)
+
+// finish takes away all of a work that is being deleted, and then lets the work go. Each step is done when the one before it is
+// known to have been.
+func (a *Agent) finish(ctx context.Context, work *workv1.ManifestWork) (again time.Duration, err error) {
+	if !slices.Contains(work.Finalizers, workv1.ManifestWorkFinalizer) {
+		a.forget(work.Name)
+		return 0, nil
+	}
+	s := a.state(work)
+	// The cache may be behind: there may be a new work of this name.
+	if err := a.isCurrent(ctx, work); err != nil {
+		return 0, err
+	}
+	if err := a.reportDeleting(ctx, work); err != nil {
+		return 0, err
+	}
+	record, err := a.Memory.Find(ctx, work.Name)
+	if err != nil {
+		return 0, err
+	}
+	if record != nil {
+		s.record = record
+		if err := a.release(ctx, work, record); err != nil {
+			return 0, err
+		}
+		if err := a.Memory.Forget(ctx, record); err != nil {
+			return 0, err
+		}
+		gone, err := a.removeAll(ctx, record)
+		if err != nil || !gone {
+			return s.waits.Next(), err
+		}
+		if err := a.Memory.Drop(ctx, record); err != nil {
+			return 0, err
+		}
+		if left, err := a.Memory.Find(ctx, work.Name); err != nil || left != nil {
+			return s.waits.Next(), err // somebody else has a finalizer there
+		}
+	}
+	left := slices.DeleteFunc(slices.Clone(work.Finalizers), func(f string) bool { return f == workv1.ManifestWorkFinalizer })
+	if err := a.setFinalizers(ctx, work, left); err != nil && !apierrors.IsNotFound(err) {
+		return 0, err
+	}
+	a.forget(work.Name)
+	return 0, nil
+}
+
+// release lets the objects be that are to stay when the work goes: those that are remembered, and those that the work names, should
+// somebody have changed the record.
+func (a *Agent) release(ctx context.Context, work *workv1.ManifestWork, record *memory.Record) (failed error) {
+	var targets []apply.Target
+	for _, resource := range record.Resources {
+		targets = append(targets, resource.Target)
+	}
+	for _, one := range a.plan(work) {
+		if one.target {
+			targets = append(targets, one.manifest.Target)
+		}
+	}
+	for _, t := range targets {
+		if !orphaned(work.Spec.DeleteOption, t) && !immortal(t) {
+			continue
+		}
+		served, ok := a.served(t)
+		if !ok {
+			continue
+		}
+		if err := record.Owner.Release(ctx, a.Cluster, served); err != nil && !apply.IsNotServed(err) {
+			failed = errors.Join(failed, fmt.Errorf("letting go of %s: %w", t, err))
+		}
+	}
+	return failed
+}
+
+// served is an object in a version that the cluster serves.
+func (a *Agent) served(t apply.Target) (apply.Target, bool) {
+	resource, ok := a.Kinds.Served(t.GroupVersionResource)
+	if !ok {
+		a.Kinds.Changed()
+		resource, ok = a.Kinds.Served(t.GroupVersionResource)
+	}
+	t.GroupVersionResource = resource
+	return t, ok
+}
+
+// drop takes away what a work does not have any more, and says whether there is nothing left to do.
+func (a *Agent) drop(ctx context.Context, work *workv1.ManifestWork, owner apply.Owner, one memory.Resource) (gone bool, err error) {
+	served, ok := a.served(one.Target)
+	if !ok {
+		return false, nil
+	}
+	return a.takeAway(ctx, owner, served, one.UID, orphaned(work.Spec.DeleteOption, one.Target))
+}
+
+// takeAway deletes an object, or lets it be, and says whether there is nothing left to do.
+func (a *Agent) takeAway(ctx context.Context, owner apply.Owner, t apply.Target, uid types.UID, orphaned bool) (gone bool, err error) {
+	if orphaned || immortal(t) {
+		err = owner.Release(ctx, a.Cluster, t)
+		gone = err == nil
+	} else {
+		gone, err = owner.Delete(ctx, a.Cluster, t, uid)
+	}
+	if apply.IsNotServed(err) {
+		a.Kinds.Changed()
+		return false, nil
+	}
+	return gone, err
+}
+
+// removeAll takes away all objects of a record that is to go, and says whether they are gone. Where a resource is not served, its
+// objects have gone with it; should they be back one day, their owner is not, and the cluster's garbage collector takes them.
+func (a *Agent) removeAll(ctx context.Context, record *memory.Record) (gone bool, failed error) {
+	gone = true
+	for _, one := range record.Resources {
+		served, ok := a.served(one.Target)
+		if !ok {
+			continue
+		}
+		went, err := a.takeAway(ctx, record.Owner, served, one.UID, false)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("taking away %s: %w", one.Target, err))
+		}
+		gone = gone && went && err == nil
+	}
+	return gone && failed == nil, failed
+}
+
+// isCurrent fails with a conflict unless a work is on the hub as it is here. What is deleted does not come back.
+func (a *Agent) isCurrent(ctx context.Context, work *workv1.ManifestWork) error {
+	live, err := a.Works.Get(ctx, work.Name, metav1.GetOptions{})
+	if err != nil && !apply.IsGone(err) {
+		return err
+	}
+	if err != nil || live.UID != work.UID || live.Generation != work.Generation ||
+		(live.DeletionTimestamp == nil) != (work.DeletionTimestamp == nil) {
+		return apierrors.NewConflict(workv1.Resource("manifestworks"), work.Name, errors.New("the hub has a newer one"))
+	}
+	return nil
+}
+
+// evict takes away the objects of works that have been missing on the hub for longer than the grace period, and of those of a
+// former address of the hub. Records of other agents are left alone.
+func (a *Agent) evict(ctx context.Context) (failed error) {
+	records, err := a.Memory.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, record := range records {
+		if err := a.evictOne(ctx, record); err != nil && !isOutdated(err) {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", record.Owner.Name, err))
+		}
+	}
+	return failed
+}
+
+func (a *Agent) evictOne(ctx context.Context, record *memory.Record) error {
+	missing, err := a.isMissing(ctx, record)
+	switch {
+	case err != nil:
+		return err
+	case !missing && record.HubHash == a.HubHash:
+		return nil // the work's own worker writes it
+	case a.Grace >= never && !record.Deleting:
+		return a.Memory.Evict(ctx, record, nil)
+	case !record.Deleting && record.Evicting == nil:
+		now := time.Now()
+		return a.Memory.Evict(ctx, record, &now)
+	case !record.Deleting && time.Since(*record.Evicting) < a.Grace:
+		return nil
+	}
+	if err := a.Memory.Forget(ctx, record); err != nil {
+		return err
+	}
+	gone, err := a.removeAll(ctx, record)
+	if err != nil || !gone {
+		return err
+	}
+	return a.Memory.Drop(ctx, record)
+}
+
+// isMissing says whether the hub has no work for a record. The hub itself says so: a cache may be behind.
+func (a *Agent) isMissing(ctx context.Context, record *memory.Record) (bool, error) {
+	if record.HubHash != a.HubHash {
+		return true, nil
+	}
+	if work, err := a.cached(record.Work); err != nil || work != nil {
+		return false, err
+	}
+	_, err := a.Works.Get(ctx, record.Work, metav1.GetOptions{})
+	if apply.IsGone(err) {
+		return true, nil
+	}
+	return false, err
+}

@@ -1,0 +1,162 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/work/ignorefields"
+	"github.com/clusterhub/clusterhub/pkg/work/manifestconfig"
+)
+
+// item is one manifest of a work.
+type item struct {
+	meta     workv1.ManifestResourceMeta
+	manifest apply.Manifest
+	config   manifestconfig.Config
+	// target says that it is known which object the manifest is about.
+	target bool
+	// frozen says that the object has done what it was for: it is not applied again.
+	frozen bool
+	// refused is why the manifest cannot be brought, whatever is tried.
+	refused error
+}
+
+// object is nil if the manifest could not be parsed.
+func (i *item) object() *unstructured.Unstructured { return i.manifest.Object }
+
+// plan says what is to become of each manifest of a work, in the order of the spec.
+func (a *Agent) plan(work *workv1.ManifestWork) []*item {
+	items := make([]*item, 0, len(work.Spec.Workload.Manifests))
+	seen := sets.New[apply.Target]()
+	for i, manifest := range work.Spec.Workload.Manifests {
+		one := &item{meta: workv1.ManifestResourceMeta{Ordinal: int32(i)}}
+		items = append(items, one)
+		if one.refused = a.locate(one, manifest.Raw); one.refused != nil {
+			continue
+		}
+		one.target = true
+		one.config = manifestconfig.For(&one.meta, work.Spec.ManifestConfigs)
+		one.manifest.Orphaned = orphaned(work.Spec.DeleteOption, one.manifest.Target) || immortal(one.manifest.Target)
+		if one.refused = a.Own.refuse(one.manifest.Target); one.refused == nil && seen.Has(one.manifest.Target) {
+			one.refused = fmt.Errorf("the work has %s twice", one.manifest.Target)
+		}
+		if one.refused == nil {
+			one.refused = one.prepare()
+		}
+		seen.Insert(one.manifest.Target)
+	}
+	return items
+}
+
+// locate finds out which object a manifest is about.
+func (a *Agent) locate(one *item, raw []byte) error {
+	object := &unstructured.Unstructured{}
+	if err := json.Unmarshal(raw, &object.Object); err != nil {
+		return fmt.Errorf("the manifest is no JSON object: %w", err)
+	}
+	kind := object.GroupVersionKind()
+	one.manifest.Object = object
+	one.meta.Group, one.meta.Version, one.meta.Kind = kind.Group, kind.Version, kind.Kind
+	one.meta.Namespace, one.meta.Name = object.GetNamespace(), object.GetName()
+	if kind.Kind == "" || kind.Version == "" || object.GetName() == "" {
+		return errors.New("the manifest needs apiVersion, kind and metadata.name")
+	}
+	resource, namespaced, err := a.Kinds.Resource(kind)
+	if err != nil {
+		return err
+	}
+	if !namespaced {
+		one.meta.Namespace = ""
+	} else if one.meta.Namespace == "" {
+		return fmt.Errorf("the manifest needs metadata.namespace: a %s is in a namespace", kind.Kind)
+	}
+	one.meta.Resource = resource.Resource
+	one.manifest.Target = apply.Target{GroupVersionResource: resource, Namespace: one.meta.Namespace, Name: one.meta.Name}
+	return nil
+}
+
+// prepare says how a manifest is brought.
+func (i *item) prepare() (err error) {
+	i.manifest.Strategy.Type = string(i.config.UpdateStrategy.Type)
+	ssa := i.config.UpdateStrategy.ServerSideApply
+	if ssa == nil || i.manifest.Strategy.Type != apply.ServerSideApply {
+		return nil
+	}
+	i.manifest.Strategy.Force, i.manifest.Strategy.Manager = ssa.Force, ssa.FieldManager
+	if len(ssa.IgnoreFields) > 0 {
+		i.manifest.Strategy.Prepared, err = ignorefields.Prepare(i.manifest.Object, ssa.IgnoreFields)
+	}
+	return err
+}
+
+// hash is the same as long as a work wants the same of an object.
+func (i *item) hash(work *workv1.ManifestWork, owner apply.Owner) string {
+	return hashOf([]any{i.manifest.Object.Object, i.config.UpdateStrategy, i.manifest.Orphaned, work.Spec.Executor, owner})
+}
+
+// rulesHash is the same as long as a work wants to know the same of an object.
+func (i *item) rulesHash() string {
+	return hashOf([]any{i.config.FeedbackRules, i.config.ConditionRules})
+}
+
+func hashOf(what any) string {
+	data, err := json.Marshal(what)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// orphaned says whether an object is to stay when its work goes.
+func orphaned(option *workv1.DeleteOption, t apply.Target) bool {
+	if option == nil {
+		return false
+	}
+	switch option.PropagationPolicy {
+	case workv1.DeletePropagationPolicyTypeOrphan:
+		return true
+	case workv1.DeletePropagationPolicyTypeSelectivelyOrphan:
+		if option.SelectivelyOrphan == nil {
+			return false
+		}
+		for _, rule := range option.SelectivelyOrphan.OrphaningRules {
+			if rule.Group == t.Group && rule.Resource == t.Resource && rule.Namespace == t.Namespace && rule.Name == t.Name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// immortal are namespaces that a server never lets go: a work that has them would never end.
+func immortal(t apply.Target) bool {
+	return t.Group == "" && t.Resource == "namespaces" && sets.New("default", "kube-system", "kube-public", "kube-node-lease").Has(t.Name)
+}
+
+// isWanted says whether a remembered object is, or may be, what a manifest is about. A manifest whose resource is not known now may be
+// about every object with its group and name, and one that cannot be read about any.
+func isWanted(t apply.Target, items []*item) bool {
+	return slices.ContainsFunc(items, func(one *item) bool {
+		switch meta := one.meta; {
+		case one.target:
+			return one.manifest.Target.Is(t)
+		case meta.Name == "":
+			return true
+		default:
+			return meta.Group == t.Group && meta.Name == t.Name && (t.Namespace == "" || meta.Namespace == t.Namespace)
+		}
+	})
+}

@@ -1,0 +1,117 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/work/feedback"
+	"github.com/clusterhub/clusterhub/pkg/work/status"
+)
+
+// reportEvery bounds how often a status is written of which nothing is new but what was read of objects: one that changes without end
+// costs the hub little.
+const reportEvery = 5 * time.Second
+
+// see is what is to be said of an object.
+func (a *Agent) see(ctx context.Context, one *item, have *unstructured.Unstructured) (*status.Seen, error) {
+	seen := &status.Seen{FeedbackRules: len(one.config.FeedbackRules) > 0}
+	if seen.FeedbackRules {
+		seen.Feedback, seen.FeedbackErr = feedback.Read(have, one.config.FeedbackRules, feedback.Options{})
+	}
+	if len(one.config.ConditionRules) == 0 {
+		return seen, nil
+	}
+	var err error
+	seen.Conditions, _, err = a.rules.Set(one.config.ConditionRules).Evaluate(ctx, have)
+	return seen, err
+}
+
+// notThere is what is to be said of an object that is not there.
+func notThere(t apply.Target) *status.Seen {
+	return &status.Seen{Err: apierrors.NewNotFound(t.GroupResource(), t.Name)}
+}
+
+// report writes what has become of a work, if that is not what the hub has. It returns after how long it is to be called again, or 0.
+func (a *Agent) report(ctx context.Context, work *workv1.ManifestWork, s *state, items []*item) (later time.Duration, err error) {
+	round := status.Round{Generation: work.Generation, Now: metav1.Now()}
+	for _, one := range items {
+		said := status.Manifest{Meta: one.meta, Frozen: one.frozen}
+		if one.refused != nil {
+			said.Applied, said.Seen = &status.Applied{Err: one.refused}, &status.Seen{Err: one.refused}
+		} else if last := s.manifests[one.manifest.Target]; last != nil && last.seen != nil {
+			said.Applied, said.Seen = &status.Applied{Err: last.err}, last.seen
+		}
+		round.Manifests = append(round.Manifests, said)
+	}
+	next := status.Next(&work.Status, round)
+	if equality.Semantic.DeepEqual(work.Status, *next) {
+		return 0, nil
+	}
+	if wait := reportEvery - time.Since(s.reported); wait > 0 && saysTheSame(work.Status.Conditions, next.Conditions) {
+		return wait, nil
+	}
+	s.reported = time.Now()
+	return 0, a.patchStatus(ctx, work, *next)
+}
+
+// saysTheSame says that the conditions of a work have the same statuses, of the same generation.
+func saysTheSame(before, after []metav1.Condition) bool {
+	for i := range after {
+		was := meta.FindStatusCondition(before, after[i].Type)
+		if was == nil || was.Status != after[i].Status || was.ObservedGeneration != after[i].ObservedGeneration {
+			return false
+		}
+	}
+	return len(before) == len(after)
+}
+
+func (a *Agent) reportDeleting(ctx context.Context, work *workv1.ManifestWork) error {
+	next := *work.Status.DeepCopy()
+	meta.SetStatusCondition(&next.Conditions, metav1.Condition{Type: workv1.WorkDeleting, Status: metav1.ConditionTrue, Reason: "WorkDeleting",
+		Message: "ManifestWork is being deleted", ObservedGeneration: work.Generation})
+	return a.patchStatus(ctx, work, next)
+}
+
+// patchStatus writes the status of a work that is as it was read, if it is not that already. The work becomes what the hub has.
+func (a *Agent) patchStatus(ctx context.Context, work *workv1.ManifestWork, next workv1.ManifestWorkStatus) error {
+	if equality.Semantic.DeepEqual(work.Status, next) {
+		return nil
+	}
+	if next.ResourceStatus.Manifests == nil {
+		next.ResourceStatus.Manifests = []workv1.ManifestCondition{}
+	}
+	return a.patch(ctx, work, map[string]any{}, map[string]any{"status": map[string]any{
+		"conditions": next.Conditions, "resourceStatus": map[string]any{"manifests": next.ResourceStatus.Manifests}}}, "status")
+}
+
+func (a *Agent) setFinalizers(ctx context.Context, work *workv1.ManifestWork, finalizers []string) error {
+	return a.patch(ctx, work, map[string]any{"finalizers": finalizers}, map[string]any{})
+}
+
+func (a *Agent) patch(ctx context.Context, work *workv1.ManifestWork, metadata, patch map[string]any, subresource ...string) error {
+	metadata["uid"], metadata["resourceVersion"] = work.UID, work.ResourceVersion
+	patch["metadata"] = metadata
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	after, err := a.Works.Patch(ctx, work.Name, types.MergePatchType, data, metav1.PatchOptions{}, subresource...)
+	if err != nil {
+		return err
+	}
+	*work = *after
+	return nil
+}
