@@ -67,9 +67,6 @@ var cases = map[string]func(*testing.T){
 			t.Errorf("applied %v", w.applied)
 		}
 	},
-	"W034": func(t *testing.T) {
-		t.Skip("field managers and conflicts are the cluster's: there is nothing pure in it")
-	},
 	"W035": func(t *testing.T) { ignoresReplicas(t, "jsonPaths: [.spec.replicas]") },
 	"W036": func(t *testing.T) { ignoresReplicas(t, "jsonPointers: [/spec/replicas]") },
 	"W037": func(t *testing.T) {
@@ -119,9 +116,6 @@ var cases = map[string]func(*testing.T){
 		w.sets(scaled("deploy2", 2, 2, 2))
 		w.round()
 		w.values(0, "ReadyReplicas=1", "Replicas=1", "AvailableReplicas=1", "name=deploy1").values(1, "ReadyReplicas=2", "Replicas=2", "AvailableReplicas=2", "name=deploy2")
-	},
-	"W045": func(t *testing.T) {
-		t.Skip("when an object is read is the agent's: there is nothing pure in it")
 	},
 	"W046": func(t *testing.T) {
 		w := newWorld(t, deployment("deploy", 1)).configure(deploys + "feedbackRules: [{type: WellKnownStatus}]")

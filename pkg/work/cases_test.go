@@ -6,6 +6,7 @@ package work
 import (
 	"encoding/csv"
 	"fmt"
+	"maps"
 	"os"
 	"testing"
 )
@@ -15,6 +16,9 @@ var elsewhere = map[string]bool{
 	"admission": true, "admission-executor": true, "apply": true, "labels": true, "finalizer": true, "delete": true, "orphan": true,
 	"executor": true, "eviction": true, "restore": true, "ttl": true, "replicaset": true,
 }
+
+// notPure are rows of the other topics: conflicts of field managers, and when an object is read.
+var notPure = map[string]bool{"W034": true, "W045": true}
 
 // TestCases has a test for every row of the table that is about pure logic.
 func TestCases(t *testing.T) {
@@ -29,12 +33,13 @@ func TestCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	tests := maps.Clone(cases)
 	for _, row := range rows[1:] {
 		id, topic := row[0], row[1]
-		test := cases[id]
-		delete(cases, id)
+		test := tests[id]
+		delete(tests, id)
 		switch {
-		case test == nil && !elsewhere[topic]:
+		case test == nil && !elsewhere[topic] && !notPure[id]:
 			t.Errorf("no test for %s: %s → %s → %s", id, row[2], row[3], row[4])
 		case test != nil:
 			t.Run(id, func(t *testing.T) {
@@ -43,7 +48,7 @@ func TestCases(t *testing.T) {
 			})
 		}
 	}
-	for id := range cases {
+	for id := range tests {
 		t.Errorf("the table has no row %s", id)
 	}
 }

@@ -142,7 +142,7 @@ func (w *world) apply(manifest *unstructured.Unstructured, strategy workv1.Updat
 	case strategy.Type == workv1.UpdateStrategyTypeReadOnly, strategy.Type == workv1.UpdateStrategyTypeCreateOnly && have != nil:
 		return nil
 	case strategy.Type == workv1.UpdateStrategyTypeServerSideApply && strategy.ServerSideApply != nil:
-		p, err := ignorefields.Prepare(w.t.Context(), manifest, strategy.ServerSideApply.IgnoreFields)
+		p, err := ignorefields.Prepare(manifest, strategy.ServerSideApply.IgnoreFields)
 		switch {
 		case err != nil:
 			return err

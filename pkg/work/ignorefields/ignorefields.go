@@ -44,15 +44,15 @@ func (p *Prepared) Unchanged(annotations map[string]string) bool {
 	return p.Hash != "" && annotations[workv1.ManifestConfigSpecHashAnnotationKey] == p.Hash
 }
 
-// Prepare does not change the manifest. Its error is an Error, if the context has not ended.
-func Prepare(ctx context.Context, manifest *unstructured.Unstructured, fields []workv1.IgnoreField) (*Prepared, error) {
+// Prepare does not change the manifest, and takes little more than a second at most. Its error is an Error.
+func Prepare(manifest *unstructured.Unstructured, fields []workv1.IgnoreField) (*Prepared, error) {
 	whole := manifest.DeepCopy()
 	stripTimes(whole.Object)
 	if len(fields) == 0 {
 		return &Prepared{Whole: whole, Reduced: whole}, nil
 	}
 	reduced := whole.DeepCopy()
-	limited, cancel := context.WithTimeout(ctx, jqTime)
+	limited, cancel := context.WithTimeout(context.Background(), jqTime)
 	defer cancel()
 	for i := range fields {
 		// Those that are ignored when somebody has changed them count for the hash: they are applied again with the next manifest.
@@ -60,9 +60,6 @@ func Prepare(ctx context.Context, manifest *unstructured.Unstructured, fields []
 			continue
 		}
 		if err := remove(limited, reduced.Object, &fields[i]); err != nil {
-			if ended := ctx.Err(); ended != nil {
-				return nil, ended
-			}
 			return nil, &Error{err}
 		}
 	}

@@ -78,7 +78,7 @@ func TestPrepare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			manifest := object(t, deployment)
-			p, err := Prepare(t.Context(), manifest, present(test.field))
+			p, err := Prepare(manifest, present(test.field))
 			if test.err != "" {
 				if err == nil || err.Error() != test.err || !errors.Is(err, status.ErrIgnoreFields) {
 					t.Fatalf("got %v\nwant %s", err, test.err)
@@ -113,7 +113,7 @@ func TestPrepare(t *testing.T) {
 // A manifest has changed if anything has but what is ignored.
 func TestPrepare_Hash(t *testing.T) {
 	hash := func(text string, fields ...workv1.IgnoreField) string {
-		p, err := Prepare(t.Context(), object(t, text), fields)
+		p, err := Prepare(object(t, text), fields)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestPrepare_StripsTimes(t *testing.T) {
 		{"metadata": {"creationTimestamp": null, "name": "a"}}, {"template": {"metadata": {"creationTimestamp": null}}}, {"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}}, {"metadata": null}]}}}`
 	want := `{"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork", "metadata": {"name": "w"}, "spec": {"creationTimestamp": null, "workload": {"manifests": [
 		{"metadata": {"name": "a"}}, {"template": {"metadata": {}}}, {"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}}, {"metadata": null}]}}}`
-	p, err := Prepare(t.Context(), object(t, work), nil)
+	p, err := Prepare(object(t, work), nil)
 	if err != nil || !reflect.DeepEqual(p.Whole, object(t, want)) || p.Reduced != p.Whole {
 		t.Errorf("got %v, %v", p, err)
 	}
@@ -165,11 +165,11 @@ func TestPrepare_IsBounded(t *testing.T) {
 		wide = append(wide, map[string]any{"a": "b"})
 	}
 	manifest.Object["wide"] = wide
-	if _, err := Prepare(t.Context(), manifest, present(workv1.IgnoreField{JSONPaths: []string{".wide" + strings.Repeat("[0:100000,0:100000]", 3) + ".a"}})); err != nil {
+	if _, err := Prepare(manifest, present(workv1.IgnoreField{JSONPaths: []string{".wide" + strings.Repeat("[0:100000,0:100000]", 3) + ".a"}})); err != nil {
 		t.Errorf("items that are no lists are not there: %v", err)
 	}
 	paths := []string{".wide[" + strings.Repeat("0:100000,", 50) + "0:100000].a"}
-	if _, err := Prepare(t.Context(), manifest, present(workv1.IgnoreField{JSONPaths: paths})); err == nil || !strings.Contains(err.Error(), "look at too many values") {
+	if _, err := Prepare(manifest, present(workv1.IgnoreField{JSONPaths: paths})); err == nil || !strings.Contains(err.Error(), "look at too many values") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -186,7 +186,7 @@ func FuzzPrepare(f *testing.F) {
 		}
 		before := fmt.Sprint(o)
 		for _, field := range []workv1.IgnoreField{{JSONPaths: []string{path}}, {JSONPointers: []string{pointer}}, {JQPathExpressions: []string{expression}}} {
-			p, err := Prepare(t.Context(), o, present(field))
+			p, err := Prepare(o, present(field))
 			switch {
 			case fmt.Sprint(o) != before:
 				t.Errorf("%+v has changed %s to %v", field, before, o)

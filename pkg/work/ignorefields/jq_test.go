@@ -95,13 +95,13 @@ func TestPrepare_JQ(t *testing.T) {
 		"the name":            {".metadata.name", "expected fields without which an object is still the same"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Prepare(t.Context(), object(t, deployment), present(workv1.IgnoreField{JQPathExpressions: []string{test.expression}}))
+			_, err := Prepare(object(t, deployment), present(workv1.IgnoreField{JQPathExpressions: []string{test.expression}}))
 			if err == nil || !strings.Contains(err.Error(), test.err) || !errors.Is(err, status.ErrIgnoreFields) {
 				t.Errorf("got %v\nwant %s", err, test.err)
 			}
 		})
 	}
-	p, err := Prepare(t.Context(), object(t, deployment), present(workv1.IgnoreField{JQPathExpressions: expressions[:5]}))
+	p, err := Prepare(object(t, deployment), present(workv1.IgnoreField{JQPathExpressions: expressions[:5]}))
 	if err != nil || strings.Contains(fmt.Sprint(p.Reduced), "replicas") || !strings.Contains(fmt.Sprint(p.Whole), "replicas:3") {
 		t.Errorf("got %v, %v", p, err)
 	}
@@ -126,7 +126,7 @@ func TestPrepare_JQIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := Prepare(t.Context(), manifest, present(workv1.IgnoreField{JQPathExpressions: []string{expression, expression, expression}}))
+			_, err := Prepare(manifest, present(workv1.IgnoreField{JQPathExpressions: []string{expression, expression, expression}}))
 			runtime.ReadMemStats(&after)
 			if err == nil || !errors.Is(err, status.ErrIgnoreFields) || (!strings.Contains(err.Error(), "timed out after 1s") && !strings.Contains(err.Error(), "at most 10000 fields")) {
 				t.Errorf("got %v", err)

@@ -50,7 +50,7 @@ func many(count int, each func(i int, m *Manifest)) []Manifest {
 // However much there is to say, hub-apiserver takes the status, and what has failed is in it. round also tries that the same comes out
 // again.
 func TestNext_IsBounded(t *testing.T) {
-	long := strings.Repeat("<long>", 100_000)
+	long := strings.Repeat("<long>", 12_000)
 	rulesOf := func(i int) (conditions []metav1.Condition) {
 		for j := range 64 {
 			conditions = append(conditions, byRule(fmt.Sprintf("Rule-%d-%d=False", i, j), long))
@@ -82,7 +82,7 @@ func TestNext_IsBounded(t *testing.T) {
 				m.Applied = &Applied{Err: errors.New("no")}
 			}
 		}), 400, "of 1024 manifests are left out"},
-		"many conditions": {many(1024, func(i int, m *Manifest) { m.Seen.Conditions = rulesOf(i) }), 15, "of 1024 manifests are left out"},
+		"many conditions": {many(100, func(i int, m *Manifest) { m.Seen.Conditions = rulesOf(i) }), 15, "of 100 manifests are left out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWork(t).round(1, test.manifests...).round(1, test.manifests...)
