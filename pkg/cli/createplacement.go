@@ -64,7 +64,7 @@ func (o *createPlacementOptions) run(ctx context.Context, name string, counted b
 	if err := o.out.validate(); err != nil {
 		return err
 	}
-	namespace, err := o.inNamespace.name()
+	namespace, err := o.name()
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (o *createPlacementOptions) run(ctx context.Context, name string, counted b
 		}
 		p.Spec.PrioritizerPolicy.Configurations = append(p.Spec.PrioritizerPolicy.Configurations, one)
 	}
-	if o.dryRun.isClient() {
+	if o.isClient() {
 		return o.done(p, "is created")
 	}
 	h, err := o.hub()
@@ -93,7 +93,7 @@ func (o *createPlacementOptions) run(ctx context.Context, name string, counted b
 	}
 	o.warnOfUnbound(ctx, h, namespace)
 	placements := h.clusters.ClusterV1beta1().Placements(namespace)
-	made, err := placements.Create(ctx, p, metav1.CreateOptions{DryRun: o.dryRun.options()})
+	made, err := placements.Create(ctx, p, metav1.CreateOptions{DryRun: o.options()})
 	if apierrors.IsAlreadyExists(err) {
 		if !o.overwrite {
 			return fmt.Errorf("%w: --overwrite replaces its spec", err)
@@ -103,7 +103,7 @@ func (o *createPlacementOptions) run(ctx context.Context, name string, counted b
 			return err
 		}
 		there.Spec = p.Spec
-		if made, err = placements.Update(ctx, there, metav1.UpdateOptions{DryRun: o.dryRun.options()}); err != nil {
+		if made, err = placements.Update(ctx, there, metav1.UpdateOptions{DryRun: o.options()}); err != nil {
 			return err
 		}
 		return o.done(made, "is updated")
@@ -119,7 +119,7 @@ func (o *createPlacementOptions) done(p *v1beta1.Placement, is string) error {
 		p.TypeMeta = metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Placement"}
 		return o.out.printObjects(o.Out, p)
 	}
-	_, err := fmt.Fprintf(o.Out, "Placement %s/%s %s%s\n", p.Namespace, p.Name, is, o.dryRun.says())
+	_, err := fmt.Fprintf(o.Out, "Placement %s/%s %s%s\n", p.Namespace, p.Name, is, o.says())
 	return err
 }
 

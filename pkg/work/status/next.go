@@ -105,7 +105,7 @@ func nextManifest(former *workv1.ManifestCondition, cut bool, m *Manifest, round
 		}
 	}
 	next.Conditions = slices.DeleteFunc(next.Conditions, func(c metav1.Condition) bool {
-		return ByRule(&c) && c.ObservedGeneration != round.Generation && !(m.Frozen && c.Type == workv1.ManifestComplete)
+		return ByRule(&c) && c.ObservedGeneration != round.Generation && (!m.Frozen || c.Type != workv1.ManifestComplete)
 	})
 	if c := meta.FindStatusCondition(next.Conditions, workv1.ManifestComplete); m.Frozen && c != nil && ByRule(c) {
 		c.ObservedGeneration = round.Generation

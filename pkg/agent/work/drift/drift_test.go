@@ -58,7 +58,7 @@ func (w *world) target(name string) apply.Target {
 
 func (w *world) create(name string) *unstructured.Unstructured {
 	w.Helper()
-	made, err := w.objects.Create(w.T.Context(), worktest.Parse("{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+"}}"), metav1.CreateOptions{})
+	made, err := w.objects.Create(w.Context(), worktest.Parse("{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+"}}"), metav1.CreateOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func (w *world) change(object *unstructured.Unstructured, value string) *unstruc
 	w.Helper()
 	object = object.DeepCopy()
 	object.Object["data"] = map[string]any{"k": value}
-	after, err := w.objects.Update(w.T.Context(), object, metav1.UpdateOptions{})
+	after, err := w.objects.Update(w.Context(), object, metav1.UpdateOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}

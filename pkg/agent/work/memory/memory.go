@@ -45,7 +45,7 @@ func (r *Record) Version() string { return r.version }
 // UID is the one that is remembered of an object, and whether the object is remembered at all.
 func (r *Record) UID(t apply.Target) (uid types.UID, known bool) {
 	for _, resource := range r.Resources {
-		if resource.Target.Is(t) {
+		if resource.Is(t) {
 			return resource.UID, true
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -164,7 +164,15 @@ func validateManifest(m *work.Manifest, at *field.Path) field.ErrorList {
 	if metadata.Name == "" {
 		metadata.Name = "unnamed" // that it has no name is said elsewhere
 	}
-	return append(errs, apivalidation.ValidateObjectMeta(metadata, metadata.Namespace != "", path.ValidatePathSegmentName, at.Child("metadata"))...)
+	return append(errs, apivalidation.ValidateObjectMeta(metadata, metadata.Namespace != "", pathSegment, at.Child("metadata"))...)
+}
+
+// pathSegment is the rule for names of kinds that nothing more is known of.
+func pathSegment(name string, prefix bool) []string {
+	if prefix {
+		return content.IsPathSegmentPrefix(name)
+	}
+	return content.IsPathSegmentName(name)
 }
 
 // shortMessage is the beginning of a message that may quote what was sent.
