@@ -62,7 +62,7 @@ kubectl hub create work web -f web.yaml --clusters c1 --overwrite`),
 		cmd.MarkFlagsMutuallyExclusive("placement", name)
 	}
 	o.addWait(fs, "the work is applied and available on all clusters")
-	o.dryRun.addTo(cmd)
+	o.addTo(cmd)
 	o.out.addObjectTo(cmd)
 	return cmd
 }

@@ -37,7 +37,7 @@ func (g *global) newDeleteWorkCommand() *cobra.Command {
 		ValidArgsFunction: first(g.names(workNames)),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	o.onClusters.addTo(g, cmd)
+	o.addTo(g, cmd)
 	o.addWait(cmd.Flags(), "the works are gone")
 	o.out.addTo(cmd)
 	return cmd

@@ -35,7 +35,7 @@ func (g *global) newWorkCommand() *cobra.Command {
 		ValidArgsFunction: first(g.names(workNames)),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	o.onClusters.addTo(g, cmd)
+	o.addTo(g, cmd)
 	o.addWait(cmd.Flags(), "the work is applied and available on all clusters")
 	o.out.addTo(cmd)
 	return group("work", "Show how far a work is", cmd)

@@ -256,7 +256,7 @@ func (a *Agent) making(ctx context.Context, s *state, t apply.Target) error {
 	if uid, known := s.record.UID(t); known && uid == "" {
 		return nil
 	}
-	resources := slices.DeleteFunc(slices.Clone(s.record.Resources), func(r memory.Resource) bool { return r.Target.Is(t) })
+	resources := slices.DeleteFunc(slices.Clone(s.record.Resources), func(r memory.Resource) bool { return r.Is(t) })
 	return a.Memory.Remember(ctx, s.record, append(resources, memory.Resource{Target: t}))
 }
 

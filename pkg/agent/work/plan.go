@@ -152,7 +152,7 @@ func isWanted(t apply.Target, items []*item) bool {
 	return slices.ContainsFunc(items, func(one *item) bool {
 		switch meta := one.meta; {
 		case one.target:
-			return one.manifest.Target.Is(t)
+			return one.manifest.Is(t)
 		case meta.Name == "":
 			return true
 		default:

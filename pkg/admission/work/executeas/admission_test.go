@@ -169,7 +169,7 @@ func TestValidate_AsksWithTheExtraOfTheUser(t *testing.T) {
 	a, p := &asked{Authorizer: at.Authorizer{Grants: []permission.Rule{deployer}}}, New()
 	p.SetAuthorizer(a)
 	request := at.Request{Object: workOf("ops/deployer"), Group: work.GroupName, Resource: "manifestworks"}
-	var attributes admission.Attributes = request.Attributes()
+	var attributes = request.Attributes()
 	if _, err := at.Validate(t, p, attributes); err != nil || len(a.extra["example.com/scope"]) != 1 {
 		t.Errorf("%v, asked with %v", err, a.extra)
 	}
