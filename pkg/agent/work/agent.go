@@ -41,6 +41,8 @@ const (
 	resync = 5 * time.Minute
 	// shortestRetry and longestRetry bound the time until something is tried again that has failed.
 	shortestRetry, longestRetry = time.Second, 5 * time.Minute
+	// longestLook bounds one look at a work: a server that does not answer holds up no other work for longer.
+	longestLook = 2 * time.Minute
 	// cachedRules is how many sets of condition rules are kept compiled.
 	cachedRules = 256
 	// never is a grace period from which on nothing is evicted: upstream's.
@@ -73,12 +75,14 @@ type Options struct {
 type Executors interface {
 	// For is the way to the cluster with the rights of an account, to do something with an object there. The error is an executor.Denied
 	// if the account may not.
-	For(ctx context.Context, account *workv1.ManifestWorkSubjectServiceAccount, access executor.Access) (dynamic.Interface, error)
+	For(ctx context.Context, account *workv1.ManifestWorkSubjectServiceAccount, access executor.Access) (executor.Way, error)
 }
 
 // Agent brings works to a cluster.
 type Agent struct {
 	Options
+	// life is the context of Run: what is watched is watched for longer than one look at a work takes.
+	life     context.Context
 	rules    *rules.Cache
 	queue    workqueue.TypedRateLimitingInterface[string]
 	informer cache.SharedIndexInformer
@@ -127,6 +131,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer a.Drift.Wait()
 	defer stop()
+	a.life = ctx
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer a.queue.ShutDown()
@@ -156,7 +161,9 @@ func (a *Agent) next(ctx context.Context) bool {
 	}
 	defer a.queue.Done(name)
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("work", name))
-	again, err := a.once(ctx, name)
+	limited, cancel := context.WithTimeout(ctx, longestLook)
+	again, err := a.once(limited, name)
+	cancel()
 	switch {
 	case ctx.Err() != nil:
 	case isOutdated(err):
@@ -212,6 +219,7 @@ type state struct {
 	manifests map[apply.Target]*attempt
 	// generation is that which the attempts are for.
 	generation int64
+	random     func() float64
 	// reported is when the status was written last.
 	reported time.Time
 	// waits are for what is to be taken away, and kinds for kinds that the cluster does not have.
@@ -223,12 +231,22 @@ func (a *Agent) state(work *workv1.ManifestWork) *state {
 	defer a.mu.Unlock()
 	s := a.states[work.Name]
 	if s == nil || s.uid != string(work.UID) {
-		s = &state{work: work.Name, uid: string(work.UID), manifests: map[apply.Target]*attempt{},
+		s = &state{work: work.Name, uid: string(work.UID), manifests: map[apply.Target]*attempt{}, random: a.Random,
 			waits: repeat.Backoff{Shortest: shortestRetry / 4, Longest: time.Minute, Random: a.Random},
 			kinds: repeat.Backoff{Shortest: shortestRetry, Longest: longestRetry, Random: a.Random}}
 		a.states[work.Name] = s
 	}
 	return s
+}
+
+// of is what became of a manifest.
+func (s *state) of(one *item) *attempt {
+	last := s.manifests[one.manifest.Target]
+	if last == nil {
+		last = &attempt{waits: repeat.Backoff{Shortest: shortestRetry, Longest: longestRetry, Random: s.random}}
+		s.manifests[one.manifest.Target] = last
+	}
+	return last
 }
 
 func (a *Agent) forget(name string) {

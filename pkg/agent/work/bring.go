@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/repeat"
 	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
@@ -30,6 +29,7 @@ import (
 type attempt struct {
 	// hash is of what was wanted, and rules of what was to be said of it.
 	hash, rules string
+	owner       apply.Owner
 	err         error
 	// seen is what is said of the object as it was afterwards.
 	seen *status.Seen
@@ -50,11 +50,12 @@ func (a *Agent) bring(ctx context.Context, work *workv1.ManifestWork) (again tim
 		// The rest comes with the event of that write.
 		return 0, a.setFinalizers(ctx, work, append(work.Finalizers, workv1.ManifestWorkFinalizer))
 	}
-	if status.Done(work.Status.Conditions, work.Generation) {
-		return 0, nil
-	}
 	s := a.state(work)
 	items := a.plan(work)
+	if status.Done(work.Status.Conditions, work.Generation) {
+		s.leave(work, items)
+		return 0, nil
+	}
 	again = resync
 	record, kept := a.record(ctx, work, s)
 	if kept == nil && record.Deleting {
@@ -113,6 +114,15 @@ func (a *Agent) bring(ctx context.Context, work *workv1.ManifestWork) (again tim
 	return repeat.Jittered(again, a.Random), err
 }
 
+// leave notes what is wanted of objects that have done what they were for: so an edit can be told.
+func (s *state) leave(work *workv1.ManifestWork, items []*item) {
+	for _, one := range items {
+		if one.target && one.refused == nil {
+			s.of(one).hash = one.hash(work)
+		}
+	}
+}
+
 // record is what is remembered of a work. It is read again if it may have changed.
 func (a *Agent) record(ctx context.Context, work *workv1.ManifestWork, s *state) (*memory.Record, error) {
 	if r := s.record; r != nil && a.Drift.Fresh(recordTarget(r), r.Version()) {
@@ -127,7 +137,7 @@ func (a *Agent) record(ctx context.Context, work *workv1.ManifestWork, s *state)
 		return nil, err
 	}
 	s.record = r
-	a.Drift.Watch(ctx, work.Name, recordTarget(r), r.Version())
+	a.Drift.Watch(a.life, work.Name, recordTarget(r), r.Version())
 	return r, nil
 }
 
@@ -161,11 +171,7 @@ func (a *Agent) applyAll(ctx context.Context, work *workv1.ManifestWork, s *stat
 			}
 			continue
 		}
-		last := s.manifests[one.manifest.Target]
-		if last == nil {
-			last = &attempt{waits: repeat.Backoff{Shortest: shortestRetry, Longest: longestRetry, Random: a.Random}}
-			s.manifests[one.manifest.Target] = last
-		}
+		last := s.of(one)
 		a.attempt(ctx, work, s, one, last)
 		if last.err != nil {
 			again = min(again, max(time.Until(last.next), time.Millisecond))
@@ -180,11 +186,11 @@ func (a *Agent) applyAll(ctx context.Context, work *workv1.ManifestWork, s *stat
 
 // attempt tries to bring one manifest, unless it is known to be as wanted, or has failed just now.
 func (a *Agent) attempt(ctx context.Context, work *workv1.ManifestWork, s *state, one *item, last *attempt) {
-	hash, rules, target := one.hash(work, s.record.Owner), one.rulesHash(), one.manifest.Target
+	hash, rules, target := one.hash(work), one.rulesHash(), one.manifest.Target
 	if before := status.Find(&work.Status, &one.meta); before != nil {
 		one.frozen = status.Frozen(before.Conditions, one.config.ConditionRules, last.hash == "" || last.hash == hash)
 	}
-	if hash != last.hash {
+	if hash != last.hash || last.owner != s.record.Owner {
 		last.fingerprint, last.next = "", time.Time{}
 	} else if rules != last.rules {
 	} else if last.err != nil && time.Now().Before(last.next) || last.err == nil && a.isFresh(work, target, last) {
@@ -212,7 +218,7 @@ func (a *Agent) attempt(ctx context.Context, work *workv1.ManifestWork, s *state
 	if ctx.Err() != nil {
 		return
 	}
-	last.hash, last.rules, last.err, last.at, last.seen = hash, rules, err, time.Now(), seen
+	last.hash, last.rules, last.owner, last.err, last.at, last.seen = hash, rules, s.record.Owner, err, time.Now(), seen
 	last.version, last.fingerprint, last.uid = "", "", ""
 	if have != nil {
 		last.version, last.fingerprint, last.uid = have.GetResourceVersion(), apply.Fingerprint(have), have.GetUID()
@@ -227,7 +233,7 @@ func (a *Agent) attempt(ctx context.Context, work *workv1.ManifestWork, s *state
 	if apply.IsNotServed(err) {
 		a.Kinds.Changed()
 	}
-	a.Drift.Watch(ctx, work.Name, target, last.version)
+	a.Drift.Watch(a.life, work.Name, target, last.version)
 	a.Drift.Seen(target, last.version)
 }
 
@@ -242,11 +248,11 @@ func (a *Agent) apply(ctx context.Context, work *workv1.ManifestWork, s *state, 
 	if one.frozen {
 		manifest.Strategy.Type = apply.ReadOnly
 	}
-	client, err := a.clientFor(ctx, work, one)
+	way, err := a.wayFor(ctx, work, one)
 	if err != nil {
 		return nil, err
 	}
-	applier := &apply.Applier{Client: client, Owner: s.record.Owner, Rival: a.Memory.Rival,
+	applier := &apply.Applier{Client: way.Client, Maker: way.Maker, Owner: s.record.Owner, Rival: a.Memory.Rival,
 		Making: func(ctx context.Context, t apply.Target) error { return a.making(ctx, s, t) }}
 	return applier.Apply(ctx, manifest, fingerprint)
 }
@@ -264,11 +270,11 @@ func (a *Agent) making(ctx context.Context, s *state, t apply.Target) error {
 func (a *Agent) look(ctx context.Context, work *workv1.ManifestWork, one *item) *status.Seen {
 	reading := *one
 	reading.manifest.Strategy.Type = apply.ReadOnly
-	client, err := a.clientFor(ctx, work, &reading)
+	way, err := a.wayFor(ctx, work, &reading)
 	if err != nil {
 		return &status.Seen{Err: err}
 	}
-	have, err := apply.Get(ctx, client, one.manifest.Target)
+	have, err := apply.Get(ctx, way.Client, one.manifest.Target)
 	if have == nil && err == nil {
 		return notThere(one.manifest.Target)
 	}
@@ -329,14 +335,14 @@ func (s *state) known(resource memory.Resource) memory.Resource {
 	return resource
 }
 
-// clientFor is the way to the cluster with the rights of a work's executor, or of the agent if the work has none.
-func (a *Agent) clientFor(ctx context.Context, work *workv1.ManifestWork, one *item) (dynamic.Interface, error) {
+// wayFor is the way to the cluster with the rights of a work's executor, or of the agent if the work has none.
+func (a *Agent) wayFor(ctx context.Context, work *workv1.ManifestWork, one *item) (executor.Way, error) {
 	by := work.Spec.Executor
 	if by == nil {
-		return a.Cluster, nil
+		return executor.Way{Client: a.Cluster}, nil
 	}
 	if by.Subject.Type != workv1.ExecutorSubjectTypeServiceAccount || by.Subject.ServiceAccount == nil {
-		return nil, fmt.Errorf("the executor must be a %s, not %q", workv1.ExecutorSubjectTypeServiceAccount, by.Subject.Type)
+		return executor.Way{}, fmt.Errorf("the executor must be a %s, not %q", workv1.ExecutorSubjectTypeServiceAccount, by.Subject.Type)
 	}
 	return a.Executors.For(ctx, by.Subject.ServiceAccount, executor.Access{Manifest: one.manifest, Delete: !one.manifest.Orphaned})
 }

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -24,21 +26,35 @@ func (w *world) by(spec workv1.ManifestWorkSpec) workv1.ManifestWorkSpec {
 	return spec
 }
 
-// allow gives the account of the test rights in the test's namespace: those, and no others.
+// allow gives the account of the test rights in the test's namespace: those, and no others. It waits until the cluster knows those.
 func (w *world) allow(rules ...rbacv1.PolicyRule) {
 	w.Helper()
 	ctx, roles := w.Context(), kubernetes.NewForConfigOrDie(worktest.Config(w.T)).RbacV1()
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "ex"}, Rules: rules}
-	if _, err := roles.Roles(w.namespace).Update(ctx, role, metav1.UpdateOptions{}); err == nil {
-		return
-	}
-	if _, err := roles.Roles(w.namespace).Create(ctx, role, metav1.CreateOptions{}); err != nil {
+	if _, err := roles.Roles(w.namespace).Update(ctx, role, metav1.UpdateOptions{}); err != nil { // this makes one, too
 		w.Fatal(err)
 	}
 	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "ex"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "ex"},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: w.namespace, Name: "ex"}}}
-	if _, err := roles.RoleBindings(w.namespace).Create(ctx, binding, metav1.CreateOptions{}); err != nil {
+	if _, err := roles.RoleBindings(w.namespace).Create(ctx, binding, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		w.Fatal(err)
+	}
+	reviews := kubernetes.NewForConfigOrDie(worktest.Config(w.T)).AuthorizationV1().SubjectAccessReviews()
+	for _, rule := range rules {
+		name := ""
+		if len(rule.ResourceNames) > 0 {
+			name = rule.ResourceNames[0]
+		}
+		worktest.Eventually(w.T, "the account may do that", func() bool {
+			review, err := reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: "system:serviceaccount:" + w.namespace + ":ex", ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Namespace: w.namespace, Group: rule.APIGroups[0], Resource: rule.Resources[0], Name: name, Verb: rule.Verbs[len(rule.Verbs)-1]},
+			}}, metav1.CreateOptions{})
+			if err != nil {
+				w.Fatal(err)
+			}
+			return review.Status.Allowed
+		})
 	}
 }
 
@@ -117,7 +133,7 @@ func TestExecutor_IsWhoWrites(t *testing.T) {
 	var client *apply.Applier
 	worktest.Eventually(t, "it may", func() bool {
 		way, err := executors.For(t.Context(), account, executor.Access{Manifest: m, Delete: true})
-		client = &apply.Applier{Client: way, Owner: apply.Owner{Name: "x", UID: "x"}}
+		client = &apply.Applier{Client: way.Client, Owner: apply.Owner{Name: "x", UID: "x"}}
 		return err == nil
 	})
 	w.allow()

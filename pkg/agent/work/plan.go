@@ -102,8 +102,8 @@ func (i *item) prepare() (err error) {
 }
 
 // hash is the same as long as a work wants the same of an object.
-func (i *item) hash(work *workv1.ManifestWork, owner apply.Owner) string {
-	return hashOf([]any{i.manifest.Object.Object, i.config.UpdateStrategy, i.manifest.Orphaned, work.Spec.Executor, owner})
+func (i *item) hash(work *workv1.ManifestWork) string {
+	return hashOf([]any{i.manifest.Object.Object, i.config.UpdateStrategy, i.manifest.Orphaned, work.Spec.Executor})
 }
 
 // rulesHash is the same as long as a work wants to know the same of an object.

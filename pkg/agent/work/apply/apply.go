@@ -80,6 +80,8 @@ type Manifest struct {
 // Applier brings the manifests of one work to a cluster.
 type Applier struct {
 	Client dynamic.Interface
+	// Maker makes what Client is forbidden to make; it may be nil.
+	Maker dynamic.Interface
 	// Owner is what the objects are to belong to.
 	Owner Owner
 	// Rival says which work an owner reference of another AppliedManifestWork stands for; empty if no work stands behind it any more.
@@ -197,7 +199,12 @@ func (w *write) wanted() *unstructured.Unstructured {
 }
 
 func (w *write) create(ctx context.Context) (*unstructured.Unstructured, error) {
-	return w.resource.Create(ctx, w.wanted(), metav1.CreateOptions{FieldManager: DefaultManager})
+	made, err := w.resource.Create(ctx, w.wanted(), metav1.CreateOptions{FieldManager: DefaultManager})
+	if apierrors.IsForbidden(err) && w.Maker != nil {
+		maker := w.Maker.Resource(w.GroupVersionResource).Namespace(w.Namespace)
+		return maker.Create(ctx, w.wanted(), metav1.CreateOptions{FieldManager: DefaultManager})
+	}
+	return made, err
 }
 
 func (w *write) update(ctx context.Context) (*unstructured.Unstructured, error) {

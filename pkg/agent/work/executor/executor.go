@@ -47,6 +47,14 @@ func (e *Denied) Error() string {
 	return text
 }
 
+// Way is how an account does what it may.
+type Way struct {
+	Client dynamic.Interface
+	// Maker makes objects that Client may not make, though the account may: for RBAC a request that makes an object has no name, so that
+	// a right to objects of some names is none to make them. It is nil if Client is good for all.
+	Maker dynamic.Interface
+}
+
 // Executors ask the cluster what an account may do, each time: what was true a minute ago may have been withdrawn.
 type Executors struct {
 	config *rest.Config
@@ -69,34 +77,37 @@ func New(config *rest.Config) (*Executors, error) {
 
 // For is the way to the cluster with the rights of an account, to do something with an object there. Where the agent may stand in for the account, the way is the account's own: then the cluster checks
 // each write, whatever was asked before. Else it is the agent's.
-func (e *Executors) For(ctx context.Context, account *workv1.ManifestWorkSubjectServiceAccount, access Access) (dynamic.Interface, error) {
+func (e *Executors) For(ctx context.Context, account *workv1.ManifestWorkSubjectServiceAccount, access Access) (Way, error) {
 	info := serviceaccount.UserInfo(account.Namespace, account.Name, "")
 	for _, verb := range verbs(access) {
 		if err := e.review(ctx, info, access.Target, verb); err != nil {
-			return nil, err
+			return Way{}, err
 		}
 	}
 	stand, err := e.mayStandInFor(ctx, account)
 	if err != nil {
-		return nil, err
+		return Way{}, err
 	}
 	if !stand {
 		if escalates(access.Target) && access.Strategy.Type != apply.ReadOnly {
 			// The cluster would check the agent's rights, and not the account's.
-			return nil, &Denied{Target: access.Target, Why: "the agent may not impersonate the account, so that the cluster cannot check it for permission escalation"}
+			return Way{}, &Denied{Target: access.Target, Why: "the agent may not impersonate the account, so that the cluster cannot check it for permission escalation"}
 		}
-		return e.own, nil
+		return Way{Client: e.own}, nil
 	}
 	config := rest.CopyConfig(e.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: info.GetName()}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, err
+		return Way{}, err
 	}
-	if escalates(access.Target) && access.Strategy.Type != apply.ReadOnly {
-		return client, tryOut(ctx, client, access)
+	if !escalates(access.Target) {
+		return Way{Client: client, Maker: e.own}, nil
 	}
-	return client, nil
+	if access.Strategy.Type != apply.ReadOnly {
+		err = tryOut(ctx, client, access)
+	}
+	return Way{Client: client}, err
 }
 
 // verbs are the rights that bringing an object takes.
