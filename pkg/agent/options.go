@@ -25,6 +25,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/identity/csr"
 	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/labels"
+	"github.com/clusterhub/clusterhub/pkg/agent/tasks/work"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -51,6 +52,8 @@ type Options struct {
 	// LeaseSeconds is the lease duration that the cluster is made with. Afterwards the hub's counts.
 	LeaseSeconds int32
 	MaxClaims    int
+	// Works are how ManifestWorks are brought to the cluster, if they are.
+	Works work.Options
 
 	// Auth is by which of Drivers the cluster gets its identity.
 	Auth    string
@@ -92,6 +95,7 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	o.Spoke.AddFlags(fss.FlagSet("managed cluster"))
 	o.addClusterFlags(fss.FlagSet("managed cluster"))
 	o.addRegistrationFlags(fss.FlagSet("registration"))
+	o.Works.AddFlags(fss.FlagSet("works"))
 	fs := fss.FlagSet("endpoints")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress,
 		"Address of /healthz and /readyz, plain HTTP. Port 0 is any free port, the address 0 is none.")
@@ -149,6 +153,7 @@ func (o *Options) Validate() error {
 		}
 	}
 	errs = append(errs, o.ClusterLabels.Validate()...)
+	errs = append(errs, o.Works.Validate()...)
 	if o.LeaseSeconds <= 0 {
 		errs = append(errs, fmt.Errorf("--lease-duration-seconds must be above 0, not %d", o.LeaseSeconds))
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/namespaces"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/renewal"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/status"
+	"github.com/clusterhub/clusterhub/pkg/agent/tasks/work"
 )
 
 // Run registers the cluster and keeps the hub informed of it until the context ends.
@@ -70,7 +71,11 @@ func (o *Options) assemble(own *spoke.Cluster) (*agent, error) {
 	}
 	ofFlags := o.ClusterLabels
 	ofFlags.Own = own
-	return newAgent(joiner, o.Drivers.Named(o.Auth), status.NewFacts(own, o.MaxClaims), labels.New(ofFlags))
+	more := []task.Task{labels.New(ofFlags)}
+	if o.Works.Enabled {
+		more = append(more, work.New(o.Works, own))
+	}
+	return newAgent(joiner, o.Drivers.Named(o.Auth), status.NewFacts(own, o.MaxClaims), more...)
 }
 
 // rights are what the agent needs: those of all that it does.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	clusterclient "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
+	workclient "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/work/v1"
 )
 
 // RequestTimeout is for one request to the hub.
@@ -26,6 +27,8 @@ var ErrRejected = errors.New("the hub rejects the agent's identity")
 type Hub struct {
 	Kube     kubernetes.Interface
 	Clusters clusterclient.Interface
+	// Works has no time limit of its own: works are watched.
+	Works workclient.WorkV1Interface
 }
 
 // Connect makes a Hub of a configuration. It sends no request.
@@ -43,7 +46,13 @@ func New(config *rest.Config) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Hub{Kube: kube, Clusters: clusters}, nil
+	watching := rest.CopyConfig(config)
+	watching.Timeout = 0
+	works, err := workclient.NewForConfig(watching)
+	if err != nil {
+		return nil, err
+	}
+	return &Hub{Kube: kube, Clusters: clusters, Works: works}, nil
 }
 
 // Refused says what it may mean that the hub does not let the agent do what it does.

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
@@ -37,6 +38,8 @@ type Cluster struct {
 	// Watching is a client whose requests do not end by themselves.
 	Watching kubernetes.Interface
 	Dynamic  dynamic.Interface
+	// Config is how the cluster is reached, for clients of other kinds. It has no time limit.
+	Config *rest.Config
 	// Namespace is the agent's.
 	Namespace string
 }

@@ -1,0 +1,135 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package work is the task that brings the ManifestWorks of the cluster to it.
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/hub"
+	"github.com/clusterhub/clusterhub/pkg/agent/rights"
+	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
+	"github.com/clusterhub/clusterhub/pkg/agent/task"
+	"github.com/clusterhub/clusterhub/pkg/agent/work"
+	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
+	"github.com/clusterhub/clusterhub/pkg/agent/work/drift"
+	"github.com/clusterhub/clusterhub/pkg/agent/work/executor"
+	"github.com/clusterhub/clusterhub/pkg/agent/work/kinds"
+	"github.com/clusterhub/clusterhub/pkg/agent/work/memory"
+)
+
+// qps and burst bound what works cost the managed cluster's API server, in requests per second.
+const qps, burst = 50, 100
+
+// Options are the flags of the task.
+type Options struct {
+	// Enabled has the agent bring works.
+	Enabled bool
+	// Grace is how long a work may be missing on the hub before its objects are taken away.
+	Grace time.Duration
+	// AgentID tells the agents of a cluster apart that has several hubs. The default is the hash of the hub's address.
+	AgentID string
+	// MaxWatches is how many objects are watched.
+	MaxWatches int
+}
+
+// NewOptions returns the defaults.
+func NewOptions() Options { return Options{Grace: time.Hour, MaxWatches: 5000} }
+
+// AddFlags adds the flags.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.Enabled, "works", o.Enabled,
+		"Bring the ManifestWorks of the cluster to it. The cluster needs the CustomResourceDefinition of AppliedManifestWorks, and the "+
+			"agent the rights to what the works have.")
+	fs.DurationVar(&o.Grace, "appliedmanifestwork-eviction-grace-period", o.Grace,
+		"How long a work may be missing on the hub, which is no longer there or was restored from a backup, before its objects are taken away. From 100 years on they never are.")
+	fs.StringVar(&o.AgentID, "agent-id", o.AgentID,
+		"Name of this agent in AppliedManifestWorks. Only with the same name does an agent take over those of a hub that has got another address. "+
+			"The default is a hash of the hub's address.")
+	fs.IntVar(&o.MaxWatches, "max-work-watches", o.MaxWatches,
+		"Most objects of works that are watched, one request for each. The others are looked at every five minutes.")
+}
+
+// Validate returns every error of the flags.
+func (o *Options) Validate() (errs []error) {
+	if o.Grace < 0 {
+		errs = append(errs, fmt.Errorf("--appliedmanifestwork-eviction-grace-period must be at least 0, not %s", o.Grace))
+	}
+	if o.MaxWatches < 0 {
+		errs = append(errs, fmt.Errorf("--max-work-watches must be at least 0, not %d", o.MaxWatches))
+	}
+	if len(o.AgentID) > 253 {
+		errs = append(errs, errors.New("--agent-id must have at most 253 characters"))
+	}
+	return errs
+}
+
+// Rights are those that the task needs itself. Those to what works have are for an admin of the cluster to give.
+var Rights = rights.Rights{
+	Hub: rights.Rules{Namespace: []rbacv1.PolicyRule{
+		rights.Rule(apply.WorkGroup, "manifestworks", "get", "list", "watch", "patch"),
+		rights.Rule(apply.WorkGroup, "manifestworks/status", "patch"),
+	}},
+	Own: rights.Rules{Cluster: []rbacv1.PolicyRule{
+		rights.Rule(apply.WorkGroup, "appliedmanifestworks", "get", "list", "watch", "create", "patch", "delete"),
+		rights.Rule(apply.WorkGroup, "appliedmanifestworks/status", "patch"),
+		rights.Rule("authorization.k8s.io", "subjectaccessreviews", "create"),
+	}},
+}
+
+// New returns the task.
+func New(o Options, own *spoke.Cluster) task.Task {
+	return task.Task{Name: "bringing works to the cluster", Rights: Rights, Run: func(ctx context.Context, s task.Session) error {
+		agent, err := o.agent(own, s)
+		if err != nil {
+			return err
+		}
+		return agent.Run(ctx)
+	}}
+}
+
+func (o Options) agent(own *spoke.Cluster, s task.Session) (*work.Agent, error) {
+	url, err := hub.URL(s.State.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	watching := rest.CopyConfig(own.Config)
+	watching.QPS, watching.Burst = qps, burst
+	metadataClient, err := metadata.NewForConfig(watching)
+	if err != nil {
+		return nil, err
+	}
+	limited := rest.CopyConfig(watching)
+	limited.Timeout = spoke.Timeout
+	client, err := dynamic.NewForConfig(limited)
+	if err != nil {
+		return nil, err
+	}
+	discoveryClient, err := discovery.NewDiscoveryClientForConfig(limited)
+	if err != nil {
+		return nil, err
+	}
+	executors, err := executor.New(limited)
+	if err != nil {
+		return nil, err
+	}
+	hash := memory.HubHash(url)
+	return work.New(work.Options{
+		Works: s.Hub.Works.ManifestWorks(s.State.ClusterName), Namespace: s.State.ClusterName,
+		Cluster: client, Kinds: kinds.New(discoveryClient),
+		Drift:     &drift.Watcher{Client: metadataClient, Most: o.MaxWatches, Random: s.Random},
+		Memory:    memory.NewApplied(client, hash, o.AgentID),
+		Executors: executors, HubHash: hash, Own: work.Own{Namespace: own.Namespace}, Grace: o.Grace, Random: s.Random,
+	}), nil
+}
