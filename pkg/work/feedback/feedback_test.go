@@ -160,6 +160,18 @@ func TestRead_IsBounded(t *testing.T) {
 	}
 }
 
+func TestRead_BoundsAllValuesTogether(t *testing.T) {
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "text": strings.Repeat("z", MaxText-10)}}
+	var paths []string
+	for i := range 10 {
+		paths = append(paths, fmt.Sprint("text", i), ".text")
+	}
+	values, err := Read(o, []workv1.FeedbackRule{jsonPaths(paths...), jsonPaths("name", ".kind")}, Options{})
+	if len(values) != 5 || err == nil || !strings.Contains(err.Error(), "the values of the object are longer than 65536 bytes: text4 is left out") {
+		t.Errorf("%d values, %v", len(values), err)
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add(".status.conditions[?(@.type==\"Available\")].status", deployment)
 	f.Add("..", `{"apiVersion": "v1", "kind": "Secret", "data": {"a": "b"}}`)

@@ -169,7 +169,7 @@ func walk(values []any, node jsonpath.Node, m *Meter) ([]any, error) {
 			}
 			found = append(found, some...)
 		}
-		return found, m.take(len(found))
+		return found, nil
 	case *jsonpath.FilterNode:
 		return filter(values, n, m)
 	}

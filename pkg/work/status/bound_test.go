@@ -47,6 +47,24 @@ func many(count int, each func(i int, m *Manifest)) []Manifest {
 	return manifests
 }
 
+// What is complete is left out last: it would be done again.
+func TestNext_KeepsWhatIsComplete(t *testing.T) {
+	w := newWork(t).round(1, many(1024, func(i int, m *Manifest) {
+		m.Meta.Namespace = strings.Repeat("n", 240)
+		switch {
+		case i == 1023:
+			m.Seen.Conditions = []metav1.Condition{byRule("Complete=True", "done")}
+		case i < 1000:
+			m.Applied = &Applied{Err: errors.New("no")}
+		}
+	})...)
+	last := metaOf(1023, "cm-1023")
+	last.Namespace = strings.Repeat("n", 240)
+	if len(w.status.ResourceStatus.Manifests) == 1024 || Find(w.status, &last) == nil {
+		t.Errorf("%d manifests are left, and not the one that is complete", len(w.status.ResourceStatus.Manifests))
+	}
+}
+
 // However much there is to say, hub-apiserver takes the status, and what has failed is in it. round also tries that the same comes out
 // again.
 func TestNext_IsBounded(t *testing.T) {
@@ -71,6 +89,9 @@ func TestNext_IsBounded(t *testing.T) {
 		"values": {many(1024, func(i int, m *Manifest) {
 			m.Seen.FeedbackRules, m.Seen.Feedback = true, integer(strings.Repeat("v", 200+i%2), int64(i))
 		}), 950, "messages are cut, the feedback of 1024 manifests is left out"},
+		"values, and errors": {many(1024, func(i int, m *Manifest) {
+			m.Seen.FeedbackRules, m.Seen.Feedback, m.Seen.FeedbackErr = true, integer(strings.Repeat("v", 200), int64(i)), errors.New("no")
+		}), 600, "messages are cut, the feedback of 1024 manifests is left out"},
 		"long values": {many(30, func(i int, m *Manifest) {
 			text := long[:60_000]
 			m.Seen.FeedbackRules = true
