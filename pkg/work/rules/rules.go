@@ -18,6 +18,7 @@ import (
 
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/work/readable"
+	"github.com/clusterhub/clusterhub/pkg/work/readiness"
 	"github.com/clusterhub/clusterhub/pkg/work/status"
 )
 
@@ -69,10 +70,14 @@ func (s *Set) Evaluate(ctx context.Context, object *unstructured.Unstructured) (
 	if len(s.rules) == 0 {
 		return nil, 0, nil
 	}
-	fields, _ := readable.Of(object)
 	m := &meter{left: Budget}
+	fields, whole := readable.Of(object)
+	seen := &seen{object.GroupVersionKind(), fields, nil}
+	if whole {
+		seen.object = object
+	}
 	for i := range s.rules {
-		if c := s.rules[i].evaluate(ctx, object.GroupVersionKind(), fields, m); c != nil {
+		if c := s.rules[i].evaluate(ctx, seen, m); c != nil {
 			c.Message = status.Cut(c.Message)
 			conditions = append(conditions, *c)
 		}
@@ -84,8 +89,15 @@ func (s *Set) Evaluate(ctx context.Context, object *unstructured.Unstructured) (
 	return conditions, Budget - m.left, nil
 }
 
+// seen is an object as far as it may be read. object is nil if that is not all of it.
+type seen struct {
+	kind   schema.GroupVersionKind
+	fields map[string]any
+	object *unstructured.Unstructured
+}
+
 // evaluate returns nil for a well-known condition that is none of the kind.
-func (r *rule) evaluate(ctx context.Context, kind schema.GroupVersionKind, fields map[string]any, m *meter) *metav1.Condition {
+func (r *rule) evaluate(ctx context.Context, o *seen, m *meter) *metav1.Condition {
 	c := &metav1.Condition{Type: r.condition, Status: metav1.ConditionUnknown, Reason: workv1.ConditionRuleInvalid}
 	expressions, message := r.expressions, r.message
 	switch r.kind {
@@ -100,9 +112,9 @@ func (r *rule) evaluate(ctx context.Context, kind schema.GroupVersionKind, field
 			c.Reason, c.Message = workv1.ConditionRuleInternalError, err.Error()
 			return c
 		}
-		of := known[kindCondition{kind, r.condition}]
+		of := known[kindCondition{o.kind, r.condition}]
 		if of == nil {
-			return nil
+			return r.byReadiness(ctx, o, m)
 		}
 		expressions = of.expressions
 		if message == nil && r.text == "" {
@@ -112,16 +124,31 @@ func (r *rule) evaluate(ctx context.Context, kind schema.GroupVersionKind, field
 		c.Message = fmt.Sprintf("unrecognized condition rule type %s", r.kind)
 		return c
 	}
-	result, err := all(ctx, expressions, fields, m)
+	result, err := all(ctx, expressions, o.fields, m)
 	switch {
 	case err == nil:
 		c.Status, c.Reason = statusOf(result), workv1.ConditionRuleEvaluated
-		c.Message = r.messageOf(ctx, message, result, fields, m)
+		c.Message = r.messageOf(ctx, message, result, o.fields, m)
 	case errors.Is(err, errInternal):
 		c.Reason, c.Message = workv1.ConditionRuleInternalError, err.Error()
 	default:
 		// What could not be evaluated is not true.
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, workv1.ConditionRuleExpressionError, err.Error()
+	}
+	return c
+}
+
+// byReadiness knows Progressing and Degraded of every kind. What has failed is both: so rollouts take it for a failure, where only
+// Progressing would be waited for.
+func (r *rule) byReadiness(ctx context.Context, o *seen, m *meter) *metav1.Condition {
+	if o.object == nil || (r.condition != workv1.ManifestProgressing && r.condition != workv1.ManifestDegraded) {
+		return nil
+	}
+	state, why := readiness.Of(o.object)
+	result := state == readiness.Failed || (state == readiness.Waiting && r.condition == workv1.ManifestProgressing)
+	c := &metav1.Condition{Type: r.condition, Status: statusOf(result), Reason: workv1.ConditionRuleEvaluated, Message: why}
+	if r.message != nil || r.text != "" {
+		c.Message = r.messageOf(ctx, r.message, result, o.fields, m)
 	}
 	return c
 }

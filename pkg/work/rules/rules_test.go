@@ -112,6 +112,28 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
+// Progressing and Degraded are known of all kinds, by their readiness.
+func TestEvaluate_Readiness(t *testing.T) {
+	progressing := workv1.ConditionRule{Type: workv1.WellKnownConditionsType, Condition: workv1.ManifestProgressing}
+	degraded := workv1.ConditionRule{Type: workv1.WellKnownConditionsType, Condition: workv1.ManifestDegraded}
+	for text, want := range map[string]string{
+		deployment:       "Progressing=True ConditionRuleEvaluated: its controller has not seen it yet\nDegraded=False ConditionRuleEvaluated: its controller has not seen it yet",
+		pod("Succeeded"): "Progressing=False ConditionRuleEvaluated: it has finished\nDegraded=False ConditionRuleEvaluated: it has finished",
+		pod("Failed"):    "Progressing=True ConditionRuleEvaluated: it has failed: no reason is given\nDegraded=True ConditionRuleEvaluated: it has failed: no reason is given",
+		`{"apiVersion": "v1", "kind": "ConfigMap"}`: "Progressing=False ConditionRuleEvaluated: it is there\nDegraded=False ConditionRuleEvaluated: it is there",
+		`{"apiVersion": "v1", "kind": "Secret"}`:    "",
+	} {
+		conditions, _, err := Compile([]workv1.ConditionRule{progressing, degraded}).Evaluate(t.Context(), object(t, text))
+		if got := describe(conditions); got != want || err != nil {
+			t.Errorf("%s\ngot\n%s\nwant\n%s\n%v", text, got, want, err)
+		}
+	}
+	conditions, _, _ := Compile([]workv1.ConditionRule{withMessage(progressing, "", `result ? "on the way" : "there"`)}).Evaluate(t.Context(), object(t, pod("Running")))
+	if got := describe(conditions); got != "Progressing=True ConditionRuleEvaluated: on the way" {
+		t.Errorf("got %s", got)
+	}
+}
+
 // No rule reads the data of a Secret, neither in its message nor by whether it is true.
 func TestEvaluate_NoSecrets(t *testing.T) {
 	secret := object(t, `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "annotations": {"a": "s3cret"}}, "data": {"password": "s3cret"}, "stringData": {"password": "s3cret"}}`)
