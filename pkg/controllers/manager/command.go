@@ -20,7 +20,7 @@ func NewCommand() *cobra.Command {
 		Use:   "hub-controller-manager",
 		Short: "Run the controllers of a hub",
 		Long: "hub-controller-manager keeps the sets \"default\" and \"global\", writes the status of cluster sets and of " +
-			"their bindings, chooses clusters for placements, gives clusters that are accepted their identity and rights on the hub, and prepares requests for " +
+			"their bindings, chooses clusters for placements, keeps the works of replica sets, gives clusters that are accepted their identity and rights on the hub, and prepares requests for " +
 			"clusters and for access to them. Several may run: " +
 			"one acts, the others stand by.",
 		SilenceUsage: true,

@@ -23,6 +23,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/sets/clustersetstatus"
 	"github.com/clusterhub/clusterhub/pkg/controllers/sets/defaultclusterset"
 	"github.com/clusterhub/clusterhub/pkg/controllers/sets/managednamespaces"
+	"github.com/clusterhub/clusterhub/pkg/controllers/works/finishedworks"
+	"github.com/clusterhub/clusterhub/pkg/controllers/works/manifestworkreplicaset"
 )
 
 // entry is a controller, and in which processes it is.
@@ -42,6 +44,8 @@ func (c *controllers) all() []entry {
 		{setsControllers, true, clustersetbinding.Controller()},
 		{setsControllers, true, clustersetstatus.Controller()},
 		{placementsControllers, true, placementscheduler.Controller()},
+		{worksControllers, true, manifestworkreplicaset.Controller()},
+		{worksControllers, true, finishedworks.Controller()},
 		// The index of clusterprotection is there for those that follow.
 		{accessControllers, true, clusterprotection.Controller()},
 		{accessControllers, true, unattendedclusters.Controller()},

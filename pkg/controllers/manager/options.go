@@ -36,12 +36,13 @@ const (
 const (
 	setsControllers         = "sets"
 	placementsControllers   = "placements"
+	worksControllers        = "works"
 	accessControllers       = "access"
 	registrationControllers = "registration"
 	certificatesControllers = "certificates"
 )
 
-var allControllers = []string{setsControllers, placementsControllers, accessControllers, registrationControllers, certificatesControllers}
+var allControllers = []string{setsControllers, placementsControllers, worksControllers, accessControllers, registrationControllers, certificatesControllers}
 
 // Options are hub-controller-manager's flags.
 type Options struct {

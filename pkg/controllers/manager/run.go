@@ -12,6 +12,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -32,9 +33,12 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterscheduler"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
+	"github.com/clusterhub/clusterhub/pkg/controllers/works/manifestworkreplicaset"
 )
 
 const (
@@ -102,7 +106,8 @@ func (o *Options) restConfig() (*rest.Config, error) {
 func (o *Options) managerOptions() ctrlmanager.Options {
 	scheme := runtime.NewScheme()
 	types := runtime.NewSchemeBuilder(clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
-		apiregistrationv1.AddToScheme, authenticationv1.AddToScheme, certificatesv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, openmcpv1alpha1.AddToScheme, rbacv1.AddToScheme)
+		apiregistrationv1.AddToScheme, authenticationv1.AddToScheme, certificatesv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, openmcpv1alpha1.AddToScheme, rbacv1.AddToScheme, authorizationv1.AddToScheme,
+		workv1.AddToScheme, workv1alpha1.AddToScheme)
 	if err := types.AddToScheme(scheme); err != nil {
 		panic(err) // two types of one name: a mistake in the program
 	}
@@ -113,7 +118,7 @@ func (o *Options) managerOptions() ctrlmanager.Options {
 		Cache: cache.Options{
 			// A read must not start a watch that no controller has set up.
 			ReaderFailOnMissingInformer: true,
-			DefaultTransform:            command.ForCache,
+			DefaultTransform:            manifestworkreplicaset.ForCache, // and for other kinds that of all programs
 			ByObject:                    ofClusters(),
 		},
 		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},

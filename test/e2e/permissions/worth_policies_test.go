@@ -232,6 +232,7 @@ func TestWorth_OfHubControllerManager(t *testing.T) {
 	} {
 		w.want(managerSA, what, true, err)
 	}
+	w.tryWorks(as)
 	w.want(managerSA, "read Secrets elsewhere", false, as.list("Secret", "kube-system"))
 }
 

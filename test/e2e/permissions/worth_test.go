@@ -230,6 +230,7 @@ func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
 	const (
 		rbac, certificates, admission = "rbac.authorization.k8s.io", "certificates.k8s.io", "admissionregistration.k8s.io"
 		clusters, openmcp             = "cluster.open-cluster-management.io", "clusters.openmcp.cloud"
+		works                         = "work.open-cluster-management.io"
 	)
 	for r, has := range map[worthRight][]string{
 		{"bind", rbac + "/clusterroles/", "", "cluster-admin"}:   nil,
@@ -295,6 +296,12 @@ func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
 		{"create", clusters + "/placementdecisions/", "default", ""}:                        {managerSA},
 		{"patch", clusters + "/placementdecisions/", "default", "a"}:                        {managerSA},
 		{"patch", clusters + "/placementdecisions/status", "default", "a"}:                  {managerSA},
+		{"create", works + "/manifestworks/", "default", ""}:                                {managerSA},
+		{"patch", works + "/manifestworks/", "default", "a"}:                                {managerSA},
+		{"delete", works + "/manifestworks/", "default", "a"}:                               {managerSA},
+		{"execute-as", works + "/manifestworks/", "default", "system:serviceaccount:a:b"}:   {managerSA},
+		{"patch", works + "/manifestworkreplicasets/", "default", "a"}:                      {managerSA},
+		{"patch", works + "/manifestworkreplicasets/status", "default", "a"}:                {managerSA},
 		{"create", clusters + "/addonplacementscores/", "default", ""}:                      nil,
 		{"approve", certificates + "/signers/", "", registration.SignerName}:                {approverSA},
 		{"update", certificates + "/certificatesigningrequests/approval", "", "a"}:          {approverSA},

@@ -90,7 +90,7 @@ func (r *relay) start(t *testing.T, name string) *controllers {
 	t.Helper()
 	c := &controllers{ended: make(chan struct{})}
 	c.cmd = exec.Command(harness.Binary(t, "hub-controller-manager"), "--kubeconfig="+filepath.Join(r.Dir(), "hub-controller-manager.kubeconfig"),
-		"--health-probe-bind-address=0", "--metrics-bind-address=0", "--controllers=sets,placements,access,registration",
+		"--health-probe-bind-address=0", "--metrics-bind-address=0", "--controllers=sets,placements,works,access,registration",
 		"--registration-drivers=csr,awsirsa", "--hub-cluster-arn="+r.self.String())
 	c.cmd.Args[0] = name
 	c.cmd.Env = append(os.Environ(), r.env...)

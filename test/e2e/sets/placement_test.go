@@ -28,6 +28,7 @@ import (
 type placing struct {
 	*testing.T
 	namespace string
+	who       string
 	client    versioned.Interface
 }
 
@@ -35,7 +36,7 @@ type placing struct {
 func newPlacing(t *testing.T, set string) *placing {
 	t.Helper()
 	who := harness.User(t, harness.Rule("create", "managedclustersets/bind", set))
-	p := &placing{T: t, namespace: harness.NewNamespace(t), client: harness.Ours(t, harness.Hub(t).UserConfig(who))}
+	p := &placing{T: t, who: who, namespace: harness.NewNamespace(t), client: harness.Ours(t, harness.Hub(t).UserConfig(who))}
 	harness.Must(harness.Kube(t, harness.Hub(t).AdminConfig()).RbacV1().RoleBindings(p.namespace).Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: who},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "admin"},

@@ -152,6 +152,27 @@ func TestLag(t *testing.T) {
 	f.expect("create c3", "create c4")
 }
 
+// What somebody else has changed meanwhile is not overwritten unseen.
+func TestLag_AnUpdateIsOfWhatIsKnown(t *testing.T) {
+	f := newFixture(t, replicaSet("p"))
+	f.decide("p", "c1")
+	f.settle()
+	change(f, workKey("c1", "p"), func(w *workv1.ManifestWork) { w.Annotations["theirs"] = "a" })
+	unseen := f.untold
+	f.untold, f.effects = nil, nil
+	f.retext("two")
+	f.tell()
+	f.once()
+	if len(f.works()) > 0 {
+		t.Fatalf("written: %q", f.works())
+	}
+	f.untold = append(unseen, f.untold...)
+	f.expect("update c1")
+	if w := f.there()[0]; w.Annotations["theirs"] != "a" {
+		t.Error("overwritten")
+	}
+}
+
 // A work of which no watch ever tells is not believed in for ever.
 func TestLag_AWriteThatIsNeverSeen(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))

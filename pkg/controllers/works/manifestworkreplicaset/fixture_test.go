@@ -14,7 +14,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -380,22 +379,5 @@ func change[O any, T interface {
 	obj.SetGeneration(obj.GetGeneration() + 1)
 	if err := f.client.Update(f.Context(), obj); err != nil {
 		f.Fatal(err)
-	}
-}
-
-// condition is such as "True Complete".
-func (f *fixture) condition(kind string) metav1.Condition {
-	f.Helper()
-	c := meta.FindStatusCondition(f.set().Status.Conditions, kind)
-	if c == nil {
-		f.Fatalf("no condition %s", kind)
-	}
-	return *c
-}
-
-func (f *fixture) is(kind string, status metav1.ConditionStatus, reason string) {
-	f.Helper()
-	if c := f.condition(kind); c.Status != status || c.Reason != reason {
-		f.Errorf("%s is %s %s %q, want %s %s", kind, c.Status, c.Reason, c.Message, status, reason)
 	}
 }

@@ -36,8 +36,12 @@ func ownerOf(label string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// ownerFrom is that of a work, or empty. The older label counts more: Open Cluster Management goes by it.
+// ownerFrom is that of a work, or empty. The older label counts more: Open Cluster Management goes by it. Whoever labels a work without a
+// placement has not meant it to be one of the set's, which would delete it.
 func ownerFrom(labels map[string]string) string {
+	if labels[work.PlacementLabel] == "" {
+		return ""
+	}
 	if label := labels[work.ReplicaSetLabel]; label != "" {
 		return ownerOf(label)
 	}

@@ -182,3 +182,19 @@ func (f *fixture) report1(conditions, cluster string) {
 		f.Fatal(err)
 	}
 }
+
+func (f *fixture) condition(kind string) metav1.Condition {
+	f.Helper()
+	c := meta.FindStatusCondition(f.set().Status.Conditions, kind)
+	if c == nil {
+		f.Fatalf("no condition %s", kind)
+	}
+	return *c
+}
+
+func (f *fixture) is(kind string, status metav1.ConditionStatus, reason string) {
+	f.Helper()
+	if c := f.condition(kind); c.Status != status || c.Reason != reason {
+		f.Errorf("%s is %s %s %q, want %s %s", kind, c.Status, c.Reason, c.Message, status, reason)
+	}
+}

@@ -234,6 +234,18 @@ func TestTakeOver(t *testing.T) {
 	f.expect("update c1", "update c2")
 }
 
+// A work that somebody has labelled by mistake is not one of the set's.
+func TestTakeOver_NoWorkWithoutAPlacement(t *testing.T) {
+	f := newFixture(t, replicaSet("p"), &workv1.ManifestWork{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "theirs", Labels: map[string]string{work.ReplicaSetLabel: "ns.web"}}, Spec: template("theirs"),
+	})
+	f.decide("p", "c2")
+	f.expect("create c2")
+	if got := f.texts(); !slices.Equal(got, []string{"c1 theirs", "c2 one"}) {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestUpdate_ReplacesTheWholeSpec(t *testing.T) {
 	set := replicaSet("p")
 	set.Spec.ManifestWorkTemplate.DeleteOption = &workv1.DeleteOption{SelectivelyOrphan: &workv1.SelectivelyOrphan{OrphaningRules: []workv1.OrphaningRule{{Resource: "a"}}}}

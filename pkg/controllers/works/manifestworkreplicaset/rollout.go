@@ -108,8 +108,8 @@ func (r *round) tend(ctx context.Context, t *target) {
 				relabel = false
 			}
 		}
-		if !relabel && !notes[o.Name] && !c.Written.IsZero() {
-			continue
+		if !relabel && (e.work.Labels[hashLabel] == "" || !notes[o.Name] && !c.Written.IsZero()) {
+			continue // what has no hash yet is taken over first
 		}
 		if r.left == 0 {
 			return

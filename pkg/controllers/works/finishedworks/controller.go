@@ -1,0 +1,19 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package finishedworks
+
+import (
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+)
+
+// name is that of the controller.
+const name = "finishedworks"
+
+// Controller is what the manager knows of it.
+func Controller() kit.Controller {
+	return kit.Controller{Name: name, Setup: SetupWithManager, Rights: []kit.Right{
+		kit.On(workv1.SchemeGroupVersion, "manifestworks", "list", "watch", "delete"),
+	}}
+}

@@ -1,0 +1,67 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package permissions
+
+import (
+	"fmt"
+	"strings"
+)
+
+// workOf is a ManifestWork with labels, and finalizers.
+func workOf(namespace, name, labels, finalizers string) string {
+	return fmt.Sprintf(`{apiVersion: work.open-cluster-management.io/v1, kind: ManifestWork,
+		metadata: {namespace: %s, name: %s, labels: {%s}, finalizers: [%s]},
+		spec: {workload: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: a}}]}}}`, namespace, name, labels, finalizers)
+}
+
+// ofReplicaSet are the labels of the works of a ManifestWorkReplicaSet, whose hash is this letter.
+func ofReplicaSet(hash string) string {
+	return "work.open-cluster-management.io/ownerkey-hash: " + strings.Repeat(hash, 32) + ", work.open-cluster-management.io/placementname: web"
+}
+
+// quoted is a list of labels as JSON.
+func quoted(labels string) string {
+	return `"` + strings.NewReplacer(": ", `":"`, ", ", `","`).Replace(labels) + `"`
+}
+
+// tryWorks tries what the rights of hub-controller-manager on works would be good for. The cluster c1 is accepted.
+func (w *worth) tryWorks(as actor) {
+	w.Helper()
+	const replicaSet = `{apiVersion: work.open-cluster-management.io/v1alpha1, kind: ManifestWorkReplicaSet, metadata: {namespace: worked, name: web},
+		spec: {placementRefs: [{name: web}], manifestWorkTemplate: {workload: {manifests: [
+		{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: a}}]}}}}`
+	workOfTeam, workOfSet := workOf("adopted", "team", "", ""), workOf("adopted", "web", ofReplicaSet("a"), "example.com/held")
+	admin := w.asAdmin()
+	admin.create(namespaceOf("worked", "", ""))
+	admin.create(workOfTeam)
+	admin.create(workOfSet)
+	admin.create(replicaSet)
+	garbage := strings.Replace(workOf("adopted", "eve", ofReplicaSet("b"), ""), "finalizers: []", "ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: gone, uid: gone}]", 1)
+	for what, err := range map[string]error{
+		"put something on a cluster":       as.create(workOf("adopted", "eve", "", "")),
+		"… by the label of a set alone":    as.create(workOf("adopted", "eve", "work.open-cluster-management.io/manifestworkreplicaset: worked.web", "")),
+		"… in a namespace of no cluster":   as.create(workOf("worked", "eve", ofReplicaSet("b"), "")),
+		"… for good":                       as.create(workOf("adopted", "eve", ofReplicaSet("b"), "example.com/eve")),
+		"… that is collected as garbage":   as.create(garbage),
+		"change a work of a team":          as.patch(workOfTeam, `{"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","namespace":"b"}}]}}}`),
+		"take a work of a team over":       as.patch(workOfTeam, `{"metadata":{"labels":{`+quoted(ofReplicaSet("b"))+`}}}`),
+		"give a work to another set":       as.patch(workOfSet, `{"metadata":{"labels":{`+quoted(ofReplicaSet("b"))+`}}}`),
+		"let what a work has made stay":    as.patch(workOfSet, `{"metadata":{"finalizers":[]}}`),
+		"have a work collected as garbage": as.patch(workOfSet, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"gone"}]}}`),
+		"delete a work of a team":          as.delete(workOfTeam),
+		"say that a work is applied":       as.patchStatus(workOfSet, `{"status":{"conditions":[]}}`),
+		"be the author of a replica set":   as.patch(replicaSet, `{"spec":{"cascadeDeletionPolicy":"Foreground"}}`),
+		"label a replica set":              as.patch(replicaSet, `{"metadata":{"labels":{"a":"b"}}}`),
+	} {
+		w.want(managerSA, what, false, err)
+	}
+	for what, err := range map[string]error{
+		"make a work of a replica set": as.create(workOf("adopted", "web-2", ofReplicaSet("b"), "")),
+		"change one":                   as.patch(workOfSet, `{"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","namespace":"b"}}]}}}`),
+		"hold a replica set":           as.patch(replicaSet, `{"metadata":{"finalizers":["work.open-cluster-management.io/manifest-work-cleanup"]}}`),
+		"delete one":                   as.delete(workOfSet),
+	} {
+		w.want(managerSA, what, true, err)
+	}
+}

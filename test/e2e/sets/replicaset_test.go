@@ -1,0 +1,156 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sets
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+)
+
+// retext writes the spec of the replica set web: a ConfigMap with a text.
+func (p *placing) retext(text string) {
+	p.Helper()
+	sets := p.client.WorkV1alpha1().ManifestWorkReplicaSets(p.namespace)
+	raw := fmt.Sprintf(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"default","name":"web"},"data":{"text":%q}}`, text)
+	spec := workv1alpha1.ManifestWorkReplicaSetSpec{PlacementRefs: []workv1alpha1.LocalPlacementReference{{Name: "web"}}}
+	spec.ManifestWorkTemplate.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(raw)}}}
+	harness.Eventually(p.T, "the replica set is written", func(ctx context.Context) (bool, error) {
+		set, err := sets.Get(ctx, "web", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			_, err = sets.Create(ctx, &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: harness.Named("web"), Spec: spec}, metav1.CreateOptions{})
+		} else if err == nil {
+			set.Spec = spec
+			_, err = sets.Update(ctx, set, metav1.UpdateOptions{})
+		}
+		return err == nil, err
+	})
+}
+
+// awaitSet waits for "STATUS REASON" of a condition of the replica set at the generation that is, and returns its message.
+func (p *placing) awaitSet(condition, want string) (message string) {
+	p.Helper()
+	harness.Eventually(p.T, condition+" "+want, func(ctx context.Context) (bool, error) {
+		set, err := p.client.WorkV1alpha1().ManifestWorkReplicaSets(p.namespace).Get(ctx, "web", metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		c := meta.FindStatusCondition(set.Status.Conditions, condition)
+		if c == nil || c.ObservedGeneration != set.Generation {
+			return harness.Holds(false, c)
+		}
+		message = c.Message
+		return harness.Holds(fmt.Sprintf("%s %s", c.Status, c.Reason) == want, fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message))
+	})
+	return message
+}
+
+// works are those of the replica set, as an admin sees them.
+func (p *placing) works(ctx context.Context) ([]workv1.ManifestWork, error) {
+	list, err := harness.Admin(p.T).WorkV1().ManifestWorks("").List(ctx, metav1.ListOptions{LabelSelector: work.ReplicaSetLabel + "=" + p.namespace + ".web"})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// awaitWorks waits until there are works on these clusters, with this text, and no others.
+func (p *placing) awaitWorks(what, text string, want ...string) {
+	p.Helper()
+	harness.Eventually(p.T, what, func(ctx context.Context) (bool, error) {
+		works, err := p.works(ctx)
+		if err != nil {
+			return false, err
+		}
+		var got []string
+		for _, w := range works {
+			if !strings.Contains(string(w.Spec.Workload.Manifests[0].Raw), text) {
+				return harness.Holds(false, string(w.Spec.Workload.Manifests[0].Raw))
+			}
+			got = append(got, w.Namespace)
+		}
+		slices.Sort(got)
+		return harness.Holds(slices.Equal(got, want), got)
+	})
+}
+
+// report says for the agents that all is well.
+func (p *placing) report() {
+	p.Helper()
+	for _, w := range harness.Must(p.works(p.Context()))(p.T) {
+		for _, kind := range []string{workv1.WorkApplied, workv1.WorkAvailable} {
+			meta.SetStatusCondition(&w.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Told", ObservedGeneration: w.Generation})
+		}
+		harness.Must(harness.Admin(p.T).WorkV1().ManifestWorks(w.Namespace).UpdateStatus(p.Context(), &w, metav1.UpdateOptions{}))(p.T)
+	}
+}
+
+// TestReplicaSet_WorksOfItsAuthor goes the way of a team that places, first without and then with the right to put something on the
+// clusters of its set.
+func TestReplicaSet_WorksOfItsAuthor(t *testing.T) {
+	t.Parallel()
+	set := harness.Unique("delivered")
+	harness.NewSet(t, set)
+	clusters := []string{set + "-c1", set + "-c2"}
+	for _, name := range clusters {
+		harness.NewManagedCluster(t, name, map[string]string{harness.SetLabel: set})
+		// As registration makes it, which this hub is without.
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{registration.ClusterNameLabel: name}}}
+		harness.Must(harness.Kube(t, harness.Hub(t).AdminConfig()).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}))(t)
+	}
+	team := newPlacing(t, set)
+	team.place()
+	harness.Must(team.client.ClusterV1beta2().ManagedClusterSetBindings(team.namespace).
+		Create(t.Context(), harness.Binding(team.namespace, set, set), metav1.CreateOptions{}))(t)
+	team.await("the clusters of the set", clusters...)
+
+	team.retext("one")
+	message := team.awaitSet("Authorized", "False NotAllowed")
+	if !strings.Contains(message, fmt.Sprintf("user %q", team.who)) || !strings.Contains(message, "may not create manifestworks in namespace "+clusters[0]) {
+		t.Error(message)
+	}
+	if works := harness.Must(team.works(t.Context()))(t); len(works) > 0 {
+		t.Fatalf("%d works of an author without rights", len(works))
+	}
+
+	harness.Grant(t, harness.Hub(t), harness.Unique("works"), team.who, harness.Rule("create", "managedclustersets/manifestworks", set))
+	team.retext("two")
+	team.awaitWorks("works by the right for the set", "two", clusters...)
+	team.awaitSet("Authorized", "True AsExpected")
+	if message := team.awaitSet("PlacementRolledOut", "False Progressing"); !strings.Contains(message, "waits to be applied") {
+		t.Error(message)
+	}
+	team.report()
+	team.awaitSet("PlacementRolledOut", "True Complete")
+	team.awaitSet("ManifestworkApplied", "True AsExpected")
+
+	team.retext("three")
+	team.awaitWorks("another template", "three", clusters...)
+	team.report()
+	team.awaitSet("PlacementRolledOut", "True Complete")
+	changeCluster(t, clusters[0], func(c *clusterv1.ManagedCluster) {
+		c.Spec.Taints = append(c.Spec.Taints, clusterv1.Taint{Key: "example.com/repair", Effect: clusterv1.TaintEffectNoSelect})
+	})
+	team.awaitWorks("a cluster leaves", "three", clusters[1])
+
+	if err := team.client.WorkV1alpha1().ManifestWorkReplicaSets(team.namespace).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	team.awaitWorks("the set is deleted", "three")
+}
