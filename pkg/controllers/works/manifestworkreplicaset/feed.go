@@ -5,10 +5,14 @@ package manifestworkreplicaset
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -67,29 +71,36 @@ func (r *Reconciler) ofDecision(d *clusterv1beta1.PlacementDecision) []types.Nam
 	return r.works.setsOf(types.NamespacedName{Namespace: d.Namespace, Name: d.Labels[clusterv1beta1.PlacementLabel]})
 }
 
-// feed tells of changes, and asks for a round of the sets that they concern.
+// feed tells of changes, and asks for a round of the sets that they concern. A fault of ours that one object brings to light must not end
+// the process, which would find the same object when it starts again.
 func feed[O any, T interface {
 	*O
 	client.Object
 }](_ *Reconciler, set, gone func(T) []types.NamespacedName) watched {
-	do := func(obj client.Object, q queue, tell func(T) []types.NamespacedName) {
+	do := func(ctx context.Context, obj client.Object, q queue, tell func(T) []types.NamespacedName) {
+		defer func() {
+			if fault := recover(); fault != nil {
+				ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %v\n%s", fault, debug.Stack()), "A change is left out of the works of replica sets",
+					"kind", fmt.Sprintf("%T", obj), "object", klog.KObj(obj))
+			}
+		}()
 		for _, key := range tell(obj.(T)) {
 			q.AddAfter(reconcile.Request{NamespacedName: key}, gather)
 		}
 	}
 	return watched{kind: T(new(O)), handler: handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { do(e.Object, q, set) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { do(ctx, e.Object, q, set) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			// A decision may come from another placement.
-			do(e.ObjectOld, q, func(before T) []types.NamespacedName {
+			do(ctx, e.ObjectOld, q, func(before T) []types.NamespacedName {
 				if d, ok := any(before).(*clusterv1beta1.PlacementDecision); ok {
 					return any(gone).(func(*clusterv1beta1.PlacementDecision) []types.NamespacedName)(d)
 				}
 				return nil
 			})
-			do(e.ObjectNew, q, set)
+			do(ctx, e.ObjectNew, q, set)
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { do(e.Object, q, gone) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { do(ctx, e.Object, q, gone) },
 	}}
 }
 

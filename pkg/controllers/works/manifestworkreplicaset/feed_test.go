@@ -1,0 +1,70 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifestworkreplicaset
+
+import (
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+)
+
+// One object that we cannot take in ends nothing, and the next one is taken.
+func TestFeed_OutlivesAFault(t *testing.T) {
+	bad := true
+	w := feed(nil, func(*workv1.ManifestWork) []types.NamespacedName {
+		if bad {
+			panic("bad")
+		}
+		return []types.NamespacedName{key}
+	}, nothing)
+	q := &requests{}
+	w.handler.Create(t.Context(), event.CreateEvent{Object: &workv1.ManifestWork{}}, q)
+	bad = false
+	w.handler.Create(t.Context(), event.CreateEvent{Object: &workv1.ManifestWork{}}, q)
+	if !slices.Equal(q.all, []reconcile.Request{{NamespacedName: key}}) {
+		t.Error(q.all)
+	}
+}
+
+// A change concerns the sets that it can touch, and no others.
+func TestFeed_ConcernsTheSetsOfAPlacement(t *testing.T) {
+	f := newFixture(t, replicaSet("p", "q"))
+	other := replicaSet("r")
+	other.Name = "other"
+	f.create(other)
+	f.settle()
+	d := decision("x", 0, "")
+	f.create(d)
+	if f.tell(); len(f.queue.all) > 0 {
+		t.Errorf("a placement of no set: %v", f.queue.all)
+	}
+	// It becomes one of another placement, and is so for both.
+	for _, to := range []string{"p", "r", "x"} {
+		change(f, types.NamespacedName{Namespace: d.Namespace, Name: d.Name}, func(d *clusterv1beta1.PlacementDecision) { d.Labels[clusterv1beta1.PlacementLabel] = to })
+		f.tell()
+		var got []string
+		for _, r := range f.queue.all {
+			got = append(got, r.Name)
+		}
+		f.queue.all = nil
+		slices.Sort(got)
+		if want := map[string][]string{"p": {"web"}, "r": {"other", "web"}, "x": {"other"}}[to]; !slices.Equal(got, want) {
+			t.Errorf("of %s: %v, want %v", to, got, want)
+		}
+	}
+	f.create(&workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "theirs"}})
+	if f.tell(); len(f.queue.all) > 0 {
+		t.Errorf("a work of no set: %v", f.queue.all)
+	}
+	if sets := f.process.works.setsOf(types.NamespacedName{Namespace: "elsewhere", Name: "p"}); len(sets) > 0 {
+		t.Errorf("a placement of another namespace: %v", sets)
+	}
+}
