@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -117,8 +116,10 @@ func (a *Agent) Run(ctx context.Context) error {
 		}
 	}
 	if err := a.informer.SetTransform(func(object any) (any, error) {
-		if accessor, err := meta.Accessor(object); err == nil {
-			accessor.SetManagedFields(nil)
+		if work, ok := object.(*workv1.ManifestWork); ok {
+			work.ManagedFields = nil
+			// Where works are custom resources, those of a list have a kind, and those of a watch have none.
+			work.TypeMeta = metav1.TypeMeta{}
 		}
 		return object, nil
 	}); err != nil {
