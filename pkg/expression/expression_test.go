@@ -29,7 +29,7 @@ func TestEnvironment(t *testing.T) {
 		`"ab".find("b")`:   "b",
 		`quantity("1Gi")`:  "1Gi",
 		`[x, x].map(y, y)`: "2",
-		"[" + strings.Repeat("x,", 20000) + "x].all(a, [x].all(b, dear(50) == 50))":             "error",
+		"[" + strings.Repeat("x,", 500) + "x].all(a, [x].all(b, dear(5000) == 5000))":           "error",
 		`"` + strings.Repeat("a", 2000) + `".replace("a", "` + strings.Repeat("b", 2000) + `")`: "error",
 	} {
 		got := "error"
