@@ -106,12 +106,8 @@ func feed[O any, T interface {
 
 // catchUp takes what the cache has for what there is, where a write has been unseen for too long.
 func (r *Reconciler) catchUp(ctx context.Context, set types.NamespacedName) {
-	works, _ := r.works.of(set)
-	for key, e := range works {
-		if e.unseen.IsZero() || r.clock.Since(e.unseen) < longestUnseen {
-			continue
-		}
-		w := &workv1.ManifestWork{}
+	for _, e := range r.works.unseenSince(set, r.clock.Now().Add(-longestUnseen)) {
+		w, key := &workv1.ManifestWork{}, client.ObjectKeyFromObject(e.work)
 		switch err := r.client.Get(ctx, key, w); {
 		case err == nil:
 			r.works.delete(key, e.work.UID)

@@ -4,10 +4,14 @@
 package manifestworkreplicaset
 
 import (
+	"errors"
 	"slices"
 	"testing"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -31,6 +35,35 @@ func TestFeed_OutlivesAFault(t *testing.T) {
 	w.handler.Create(t.Context(), event.CreateEvent{Object: &workv1.ManifestWork{}}, q)
 	if !slices.Equal(q.all, []reconcile.Request{{NamespacedName: key}}) {
 		t.Error(q.all)
+	}
+}
+
+// A set that goes does not forget a work that could not be deleted.
+func TestDelete_WaitsForWhatIsRefused(t *testing.T) {
+	set := replicaSet("p")
+	f := newFixture(t, set)
+	f.decide("p", "c1", "c2")
+	f.settle()
+	f.refuse = func(effect string) error {
+		if effect == "delete c1" {
+			return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("held"))
+		}
+		return nil
+	}
+	if err := f.client.Delete(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		f.tell()
+		f.once()
+	}
+	if f.set(); len(f.there()) != 1 {
+		t.Errorf("%d works", len(f.there()))
+	}
+	f.refuse = nil
+	f.settle()
+	if err := f.client.Get(t.Context(), key, set); !apierrors.IsNotFound(err) || len(f.there()) > 0 {
+		t.Error(err)
 	}
 }
 
@@ -67,4 +100,25 @@ func TestFeed_ConcernsTheSetsOfAPlacement(t *testing.T) {
 	if sets := f.process.works.setsOf(types.NamespacedName{Namespace: "elsewhere", Name: "p"}); len(sets) > 0 {
 		t.Errorf("a placement of another namespace: %v", sets)
 	}
+}
+
+// A set rests after a round, by how long that took, without the writes of works.
+func TestReconcile_Rests(t *testing.T) {
+	f := newFixture(t, replicaSet("p"))
+	f.decide("p", "c1")
+	f.each = func() { f.clock.SetTime(f.clock.Now().Add(time.Second)) }
+	f.tell()
+	f.once()
+	if !slices.Equal(f.effects, []string{"mark ns", "create c1", "status ns"}) {
+		t.Fatalf("written: %q", f.effects)
+	}
+	f.decide("p", "c1", "c2")
+	request := reconcile.Request{NamespacedName: key}
+	for _, want := range []time.Duration{2 * rests * time.Second, 2 * time.Second} {
+		if result, err := f.process.Reconcile(t.Context(), request); err != nil || result.RequeueAfter != want || len(f.effects) != 3 {
+			t.Fatalf("%v, %v after %q, want to rest for %s", result, err, f.effects, want)
+		}
+		f.clock.SetTime(f.clock.Now().Add(2 * (rests - 1) * time.Second))
+	}
+	f.expect("create c2")
 }

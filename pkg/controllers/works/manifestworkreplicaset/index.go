@@ -159,11 +159,30 @@ func add(to *workv1alpha1.ManifestWorkReplicaSetSummary, s workv1alpha1.Manifest
 	to.Updated += by * s.Updated
 }
 
-// of are the works of a set, and their counts by placement.
-func (x *index) of(set types.NamespacedName) (works map[types.NamespacedName]*entry, counts map[string]workv1alpha1.ManifestWorkReplicaSetSummary) {
+// of are the works of a set.
+func (x *index) of(set types.NamespacedName) []*entry {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return maps.Clone(x.works[owner(set)]), maps.Clone(x.counts[owner(set)])
+	return slices.Collect(maps.Values(x.works[owner(set)]))
+}
+
+// countsOf are those of the works of a set, by placement.
+func (x *index) countsOf(set types.NamespacedName) map[string]workv1alpha1.ManifestWorkReplicaSetSummary {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return maps.Clone(x.counts[owner(set)])
+}
+
+// unseenSince are the works of a set of whose writes at that time or before no watch has told.
+func (x *index) unseenSince(set types.NamespacedName, at time.Time) (works []*entry) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, e := range x.works[owner(set)] {
+		if !e.unseen.IsZero() && !e.unseen.After(at) {
+			works = append(works, e)
+		}
+	}
+	return works
 }
 
 // setReplicaSet takes a set with the placements that it names.

@@ -35,6 +35,9 @@ const (
 	gather = 200 * time.Millisecond
 	// mostWrites is how much one round writes. A large set leaves time to others, and follows changes meanwhile.
 	mostWrites = 200
+	// rests is for how many times the length of a round, without its writes, a set rests after it. A round for 10,000 clusters takes a
+	// tenth of a second: while they tell of themselves, it takes no more than a part of a worker's time.
+	rests = 4
 	// spacing is between two writes of the status of a set.
 	spacing = time.Second
 	// longestUnseen is how long a write counts more than what watches tell.
@@ -58,8 +61,8 @@ type memory struct {
 	// digests are those of works that have the template: its own, and what the server has made of it.
 	template string
 	digests  []string
-	// status is when the status was written last.
-	status time.Time
+	// status is when the status was written last, and rests until when no round begins.
+	status, rests time.Time
 	// refusals are clusters that have refused the spec of a generation a short while ago, by cluster and placement.
 	generation int64
 	refusals   map[types.NamespacedName]refusal
@@ -95,11 +98,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, kit.IgnoreGone(err)
 	}
+	memory, began := r.remember(set), r.clock.Now()
+	if rest := memory.rests.Sub(began); rest > 0 {
+		return reconcile.Result{RequeueAfter: rest}, nil
+	}
 	r.catchUp(ctx, request.NamespacedName)
 	round := &round{
-		Reconciler: r, set: set, key: request.NamespacedName, now: r.clock.Now(), left: mostWrites, refused: map[string]string{},
-		memory: r.remember(set),
+		Reconciler: r, set: set, key: request.NamespacedName, now: began, left: mostWrites, refused: map[string]string{}, memory: memory,
 	}
+	defer func() { memory.rests = r.clock.Now().Add(rests * (r.clock.Since(began) - round.writing)) }()
 	var wait time.Duration
 	var err error
 	if set.DeletionTimestamp.IsZero() {
@@ -155,6 +162,8 @@ type round struct {
 	refused  map[string]string
 	failures []error
 	errs     []error
+	// writing is how long writes of works have taken. That is no work of this process.
+	writing time.Duration
 }
 
 // run does what is to be done, as far as one round may, and says when to look again; never, if it is zero.
@@ -186,9 +195,8 @@ func (r *round) run(ctx context.Context) (time.Duration, error) {
 
 // assign finds the work for each cluster of each placement, and those that are too many.
 func (r *round) assign() {
-	works, _ := r.works.of(r.key)
 	byPlacement := map[string][]*entry{}
-	for _, e := range works {
+	for _, e := range r.works.of(r.key) {
 		byPlacement[e.placement] = append(byPlacement[e.placement], e)
 	}
 	for _, t := range r.targets {
@@ -273,14 +281,15 @@ func (r *round) end(ctx context.Context) (time.Duration, error) {
 	if !slices.Contains(r.set.Finalizers, work.ReplicaSetFinalizer) {
 		return 0, nil
 	}
-	works, _ := r.works.of(r.key)
+	works := r.works.of(r.key)
 	for _, e := range works {
 		if !e.leaving() {
 			r.surplus = append(r.surplus, e)
 		}
 	}
-	if r.removeSurplus(ctx); len(r.errs) > 0 {
-		return 0, errors.Join(r.errs...)
+	r.removeSurplus(ctx)
+	if errs := append(r.errs, r.failures...); len(errs) > 0 {
+		return 0, errors.Join(errs...) // also a work that must not be deleted is not forgotten
 	}
 	if len(r.surplus) > 0 {
 		return gather, nil

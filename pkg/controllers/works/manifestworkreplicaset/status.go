@@ -30,7 +30,7 @@ const (
 
 // status is that which the set is to have.
 func (r *round) status(status *workv1alpha1.ManifestWorkReplicaSetStatus) {
-	_, counts := r.works.of(r.key)
+	counts := r.works.countsOf(r.key)
 	var summary workv1alpha1.ManifestWorkReplicaSetSummary
 	for _, c := range counts {
 		add(&summary, c, 1)

@@ -32,6 +32,7 @@ func isRefusal(err error) bool {
 
 // write brings the template to a cluster: a new work, or the one that is there.
 func (r *round) write(ctx context.Context, t *target, cluster string) error {
+	defer r.wrote(r.clock.Now())
 	w := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: cluster}}
 	err := func() error {
 		if now := t.works[cluster]; now != nil {
@@ -104,6 +105,7 @@ func (r *round) replaceSpec(ctx context.Context, now *entry, w *workv1.ManifestW
 
 // mark changes labels and annotations of a work, and nothing else.
 func (r *round) mark(ctx context.Context, e *entry, change func(*workv1.ManifestWork)) error {
+	defer r.wrote(r.clock.Now())
 	w := e.work.DeepCopy()
 	changed, err := kit.Patch(ctx, r.client, w, change)
 	if err != nil {
@@ -117,6 +119,7 @@ func (r *round) mark(ctx context.Context, e *entry, change func(*workv1.Manifest
 
 // remove deletes a work as it is known.
 func (r *round) remove(ctx context.Context, e *entry) error {
+	defer r.wrote(r.clock.Now())
 	err := r.client.Delete(ctx, &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: e.work.Namespace, Name: e.work.Name}}, kit.AsRead(e.work))
 	if err := kit.IgnoreGone(err); err != nil {
 		return fmt.Errorf("ManifestWork %s/%s: %w", e.work.Namespace, e.work.Name, err)
@@ -126,6 +129,9 @@ func (r *round) remove(ctx context.Context, e *entry) error {
 	r.works.set(w, r.now)
 	return nil
 }
+
+// wrote notes how long a write has taken.
+func (r *round) wrote(since time.Time) { r.writing += r.clock.Since(since) }
 
 // learn takes a write for seen before a watch tells of it.
 func (r *round) learn(w *workv1.ManifestWork) {
