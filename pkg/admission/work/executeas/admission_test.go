@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
@@ -169,7 +168,7 @@ func TestValidate_AsksWithTheExtraOfTheUser(t *testing.T) {
 	a, p := &asked{Authorizer: at.Authorizer{Grants: []permission.Rule{deployer}}}, New()
 	p.SetAuthorizer(a)
 	request := at.Request{Object: workOf("ops/deployer"), Group: work.GroupName, Resource: "manifestworks"}
-	var attributes = request.Attributes()
+	attributes := request.Attributes()
 	if _, err := at.Validate(t, p, attributes); err != nil || len(a.extra["example.com/scope"]) != 1 {
 		t.Errorf("%v, asked with %v", err, a.extra)
 	}
