@@ -104,6 +104,7 @@ func TestDiscovery_IsOneRequest(t *testing.T) {
 		"v1beta1 placementdecisions Namespaced PlacementDecision "+stored,
 		"v1beta1 placementdecisions/status PlacementDecision "+part,
 		"v1beta1 placements Namespaced Placement "+stored,
+		"v1beta1 placements/explain PlacementExplanation get",
 		"v1beta1 placements/status Placement "+part,
 		"v1alpha1 addonplacementscores Namespaced AddOnPlacementScore "+stored,
 		"v1alpha1 addonplacementscores/status AddOnPlacementScore "+part,

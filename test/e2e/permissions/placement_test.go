@@ -55,6 +55,14 @@ func TestPlacements_WhoRunsANamespacePlacesAndDecidesNothing(t *testing.T) {
 			if !writes {
 				harness.Must(admin.ClusterV1beta1().Placements(namespace).Create(t.Context(), placement, create))(t)
 			}
+			explain := func(namespace string) error {
+				return client.ClusterV1beta1().RESTClient().Get().Namespace(namespace).Resource("placements").Name(who).SubResource("explain").
+					Do(t.Context()).Into(&v1beta1.PlacementExplanation{})
+			}
+			if err := explain(namespace); err != nil {
+				t.Errorf("an explanation: got %v", err)
+			}
+			harness.WantForbidden(t, explain(elsewhere))
 			_, err = placements.UpdateStatus(t.Context(), placement, update)
 			harness.WantForbidden(t, err)
 

@@ -14,12 +14,13 @@ import (
 )
 
 const (
-	// pauses is for how long a namespace pauses, in terms of what its last explanation took: then none has more than a twentieth of a
-	// processor, as when its placements are scheduled.
-	pauses = 19
+	// share is the part of a processor that explanations of one namespace have, as when its placements are scheduled: a twentieth.
+	share = 20
+	// ahead is the time whose share a namespace can take at once: a second of computing. Who looks at a few clusters does not wait.
+	ahead = 20 * time.Second
 	// longestWait is how long a request waits for others.
 	longestWait = 5 * time.Second
-	// mostPausing is how many namespaces are kept before those are looked for that pause no more.
+	// mostPausing is how many namespaces are kept before those are looked for whose share is whole again.
 	mostPausing = 1000
 )
 
@@ -30,12 +31,14 @@ type pace struct {
 	turn chan struct{}
 
 	mu sync.Mutex
-	// until has the namespaces that pause, and those whose explanation is computed, with the zero time.
+	// until is the time whose share each namespace has taken, if that is to come.
 	until map[string]time.Time
+	// running are the namespaces of which an explanation is computed, or waits to be.
+	running map[string]bool
 }
 
 func newPace() *pace {
-	return &pace{now: time.Now, turn: make(chan struct{}, 1), until: map[string]time.Time{}}
+	return &pace{now: time.Now, turn: make(chan struct{}, 1), until: map[string]time.Time{}, running: map[string]bool{}}
 }
 
 // begin waits for the turn of a namespace, or refuses.
@@ -65,28 +68,35 @@ func (p *pace) enter(namespace string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
-	until, known := p.until[namespace]
-	switch {
-	case known && until.IsZero():
+	if p.running[namespace] {
 		return apierrors.NewTooManyRequests(fmt.Sprintf("another placement of the namespace %s is being explained: try again later", namespace), 1)
-	case now.Before(until):
-		seconds := int(math.Ceil(until.Sub(now).Seconds()))
+	}
+	if until := p.until[namespace]; until.After(now.Add(ahead)) {
+		seconds := int(math.Ceil((until.Sub(now) - ahead).Seconds()))
 		return apierrors.NewTooManyRequests(fmt.Sprintf("placements of the namespace %s may be explained again in %d s: what that takes is bounded "+
 			"for each namespace", namespace, seconds), seconds)
 	}
 	if len(p.until) >= mostPausing {
 		for other, until := range p.until {
-			if !until.IsZero() && !now.Before(until) {
+			if !now.Before(until) {
 				delete(p.until, other)
 			}
 		}
 	}
-	p.until[namespace] = time.Time{}
+	p.running[namespace] = true
 	return nil
 }
 
 func (p *pace) leave(namespace string, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.until[namespace] = p.now().Add(pauses * took)
+	delete(p.running, namespace)
+	if took == 0 {
+		return
+	}
+	from := p.now().Add(-took)
+	if until := p.until[namespace]; until.After(from) {
+		from = until
+	}
+	p.until[namespace] = from.Add(share * took)
 }
