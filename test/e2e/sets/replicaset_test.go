@@ -154,3 +154,25 @@ func TestReplicaSet_WorksOfItsAuthor(t *testing.T) {
 	}
 	team.awaitWorks("the set is deleted", "three")
 }
+
+// TestFinishedWorks_GoWhenTheirTimeIsUp: as hub-controller-manager may delete them, and no others.
+func TestFinishedWorks_GoWhenTheirTimeIsUp(t *testing.T) {
+	t.Parallel()
+	namespace := harness.NewNamespace(t)
+	works := harness.Admin(t).WorkV1().ManifestWorks(namespace)
+	for name, ttl := range map[string]*int64{"kept": nil, "finished": new(int64(1))} {
+		w := &workv1.ManifestWork{ObjectMeta: harness.Named(name)}
+		w.Spec.DeleteOption = &workv1.DeleteOption{TTLSecondsAfterFinished: ttl}
+		w.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{
+			Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"a"}}`),
+		}}}
+		w = harness.Must(works.Create(t.Context(), w, metav1.CreateOptions{}))(t)
+		meta.SetStatusCondition(&w.Status.Conditions, metav1.Condition{Type: workv1.WorkComplete, Status: metav1.ConditionTrue, Reason: "Told"})
+		harness.Must(works.UpdateStatus(t.Context(), w, metav1.UpdateOptions{}))(t)
+	}
+	harness.Eventually(t, "the finished work is gone", func(ctx context.Context) (bool, error) {
+		_, err := works.Get(ctx, "finished", metav1.GetOptions{})
+		return apierrors.IsNotFound(err), nil
+	})
+	harness.Must(works.Get(t.Context(), "kept", metav1.GetOptions{}))(t)
+}
