@@ -19,6 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/agenttest"
 	"github.com/clusterhub/clusterhub/pkg/agent/identity/awsirsa"
 	"github.com/clusterhub/clusterhub/pkg/agent/identity/csr"
+	"github.com/clusterhub/clusterhub/pkg/agent/tasks/work"
 )
 
 // Several tests run the command in this process.
@@ -65,6 +66,13 @@ func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
 		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("want %q, got %v", want, err)
 		}
+	}
+}
+
+// Without them, objects would be taken away as soon as the hub does not know their work.
+func TestOptions_HaveTheDefaultsOfWorks(t *testing.T) {
+	if got, want := NewOptions().Works, work.NewOptions(); got != want || got.Enabled || got.Grace == 0 {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 

@@ -78,6 +78,7 @@ func NewOptions() *Options {
 		Spoke:          spoke.NewOptions(),
 		LeaseSeconds:   hub.DefaultLeaseSeconds,
 		MaxClaims:      20,
+		Works:          work.NewOptions(),
 		Auth:           csr.Name,
 		Drivers:        drivers(),
 		HealthAddress:  "127.0.0.1:8082",

@@ -160,8 +160,9 @@ func TestFolders_AreWhatKustomizeBuilds(t *testing.T) {
 		}
 		compare(t, folder, objects, kustomized(t, folder))
 	}
-	if want := []string{"agent", "base", "cluster-provider", "external-etcd"}; !slices.Equal(whole, want) {
-		t.Errorf("artifacts/deploy has %q beside components, and this package deploys %q", whole, want)
+	// agent-works is for an admin of a managed cluster to deploy.
+	if want := []string{"agent", "agent-works", "base", "cluster-provider", "external-etcd"}; !slices.Equal(whole, want) {
+		t.Errorf("artifacts/deploy has %q beside components, and this test knows %q", whole, want)
 	}
 	compare(t, "bootstrap", Bootstrap(false), kustomized(t, "", "bootstrap"))
 	compare(t, "bootstrap of upstream's agents", Bootstrap(true), kustomized(t, "", "bootstrap", "upstream-agents"))

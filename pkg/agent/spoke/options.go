@@ -74,5 +74,5 @@ func New(config *rest.Config, namespace string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{Client: client, Watching: watching, Dynamic: unstructured, Namespace: namespace}, nil
+	return &Cluster{Client: client, Watching: watching, Dynamic: unstructured, Config: config, Namespace: namespace}, nil
 }

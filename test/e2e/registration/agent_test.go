@@ -38,7 +38,16 @@ type managed struct {
 // newManaged starts a cluster that a hub does not know, with a bootstrap identity that may do no more than join.
 func newManaged(t *testing.T, hub *localhub.Hub, issuer string) *managed {
 	t.Helper()
-	h := harness.OwnHub(t, func(c *localhub.Config) { c.Plain, c.WithoutKubeControllerManager, c.Issuer = true, true, issuer })
+	return newManagedAs(t, hub, func(c *localhub.Config) { c.WithoutKubeControllerManager, c.Issuer = true, issuer })
+}
+
+// newManagedAs is newManaged with a cluster as a test needs it.
+func newManagedAs(t *testing.T, hub *localhub.Hub, adapt func(*localhub.Config)) *managed {
+	t.Helper()
+	h := harness.OwnHub(t, func(c *localhub.Config) {
+		c.Plain = true
+		adapt(c)
+	})
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.AgentNamespace}}
 	harness.Must(harness.Kube(t, h.AdminConfig()).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}))(t)
 	return &managed{Hub: h, hub: hub, name: harness.Unique("managed"), bootstrap: bootstrapKubeconfig(t, hub)}
