@@ -14,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/agentroles"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
@@ -38,6 +39,9 @@ func (o Options) Controller() kit.Controller {
 		kit.On(rbac, "clusterroles", "create", "patch").By(agentroles.PerClusterComponent),
 		kit.On(rbac, "clusterrolebindings", "create", "patch").By(agentroles.PerClusterComponent),
 		kit.On(rbac, "rolebindings", "get", "list", "watch", "create", "patch", "delete"),
+		// What was put into a cluster goes with it.
+		kit.On(workv1.SchemeGroupVersion, "manifestworks", "list", "delete"),
+		kit.On(addOns, "managedclusteraddons", "list", "delete"),
 		// Their names are known, so they need not be held.
 		kit.On(rbac, "clusterroles", "bind").Named(registration.AgentClusterRole, registration.WorkClusterRole, registration.InspectorClusterRole),
 		kit.On(authenticationv1.SchemeGroupVersion, "selfsubjectreviews", "create"),

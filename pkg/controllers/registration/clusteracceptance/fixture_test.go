@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/agentroles"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
@@ -132,10 +133,14 @@ func (f *fixture) claimed(obj client.Object) []string { return f.process.claimed
 func newScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	types := runtime.NewSchemeBuilder(clusterv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme, coordinationv1.AddToScheme)
+	types := runtime.NewSchemeBuilder(clusterv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme, coordinationv1.AddToScheme,
+		workv1.AddToScheme)
 	if err := types.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
+	// Only their metadata matters.
+	scheme.AddKnownTypeWithName(delivered[0], &metav1.PartialObjectMetadata{})
+	scheme.AddKnownTypeWithName(addOns.WithKind(delivered[0].Kind+"List"), &metav1.PartialObjectMetadataList{})
 	return scheme
 }
 

@@ -61,6 +61,9 @@ func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1.ManagedClust
 	if !slices.Contains(cluster.Finalizers, registration.Finalizer) && !r.anythingCached(ctx, cluster.Name, false) {
 		return nil // others keep it, or nothing was ever made for it
 	}
+	if err := r.removeDelivered(ctx, cluster); err != nil {
+		return err
+	}
 	if err := r.removeAll(ctx, cluster.Name); err != nil {
 		return err
 	}

@@ -1,0 +1,117 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusteracceptance
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	// What is left in a cluster that is being deleted is looked at after a quarter of the time since its deletion, within these.
+	firstLeftLook = 2 * time.Second
+	lastLeftLook  = 5 * time.Minute
+	// leftPage is how many of them are listed at a time.
+	leftPage = 500
+	// highestPriority is the last that goes.
+	highestPriority = 100
+)
+
+var addOns = schema.GroupVersion{Group: "addon.open-cluster-management.io", Version: "v1alpha1"}
+
+// delivered are the kinds by which things come into clusters, in the order in which they go. Add-ons, which upstream's
+// CustomResourceDefinitions bring, make works again that go before them.
+var delivered = []schema.GroupVersionKind{addOns.WithKind("ManagedClusterAddOn"), workv1.SchemeGroupVersion.WithKind("ManifestWork")}
+
+// removeDelivered deletes what has been put into a cluster that is being deleted, and is there again until its agent has taken it out
+// of the cluster: for that the agent needs its rights. The agent of a cluster that is not accepted has none, so nothing waits for it,
+// and what is in a namespace that is not the cluster's is none of its business.
+func (r *Reconciler) removeDelivered(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
+	if !cluster.Spec.HubAcceptsClient {
+		return nil
+	}
+	namespace := &corev1.Namespace{}
+	if err := r.live.Get(ctx, client.ObjectKey{Name: cluster.Name}, namespace); err != nil {
+		return kit.IgnoreGone(err)
+	}
+	if namespace.Labels[registration.ClusterNameLabel] != cluster.Name {
+		return nil
+	}
+	for _, kind := range delivered {
+		left, err := r.left(ctx, kind, cluster.Name)
+		if err != nil {
+			return fmt.Errorf("listing the %ss of the cluster: %w", kind.Kind, err)
+		}
+		if len(left) == 0 {
+			continue
+		}
+		for i := range left {
+			if !left[i].DeletionTimestamp.IsZero() {
+				continue
+			}
+			if err := r.delete(ctx, &left[i]); err != nil {
+				return err
+			}
+		}
+		r.event(cluster, corev1.EventTypeNormal, "ManagedClusterWaitsForAgent", fmt.Sprintf(
+			"%d %ss are being deleted, such as %s: the agent of the cluster takes what they have put there out of it. "+
+				"If it is gone for ever, remove their finalizers", len(left), kind.Kind, left[0].Name))
+		elapsed := r.clock.Now().Sub(cluster.DeletionTimestamp.Time)
+		return later{after: min(max(elapsed/4, firstLeftLook), lastLeftLook)}
+	}
+	return nil
+}
+
+// left are the objects of a kind that go next: those of the lowest priority. There are none of a kind that the hub does not have.
+func (r *Reconciler) left(ctx context.Context, kind schema.GroupVersionKind, namespace string) ([]metav1.PartialObjectMetadata, error) {
+	var next []metav1.PartialObjectMetadata
+	lowest := highestPriority
+	list := &metav1.PartialObjectMetadataList{}
+	for {
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err := r.live.List(ctx, list, client.InNamespace(namespace), client.Limit(leftPage), client.Continue(list.Continue))
+		if meta.IsNoMatchError(err) || kit.IsGone(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			p := priority(&list.Items[i])
+			if p < lowest {
+				lowest, next = p, nil
+			}
+			if p == lowest {
+				list.Items[i].SetGroupVersionKind(kind)
+				next = append(next, list.Items[i])
+			}
+		}
+		if list.Continue == "" {
+			return next, nil
+		}
+	}
+}
+
+// priority says when an object goes: the lower, the sooner. What says nothing of it, or nothing that makes sense, goes first.
+func priority(object client.Object) int {
+	p, err := strconv.Atoi(object.GetAnnotations()[work.CleanupPriorityAnnotation])
+	if err != nil || p < 0 || p > highestPriority {
+		return 0
+	}
+	return p
+}

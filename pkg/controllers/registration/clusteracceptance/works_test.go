@@ -1,0 +1,152 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusteracceptance
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+)
+
+// put makes an object in the namespace of a cluster, as the agent has it that has taken it over. A priority may be empty.
+func (f *fixture) put(object client.Object, namespace, name, priority string) client.Object {
+	f.Helper()
+	object.SetNamespace(namespace)
+	object.SetName(name)
+	object.SetFinalizers([]string{workv1.ManifestWorkFinalizer})
+	if priority != "" {
+		object.SetAnnotations(map[string]string{work.CleanupPriorityAnnotation: priority})
+	}
+	if err := f.client.Create(f.Context(), object); err != nil {
+		f.Fatal(err)
+	}
+	return object
+}
+
+// let is what the agent does once it has taken an object out of its cluster.
+func (f *fixture) let(object client.Object) {
+	f.Helper()
+	if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		f.Fatal(err)
+	}
+	if object.GetDeletionTimestamp().IsZero() {
+		f.Errorf("%s is not being deleted", object.GetName())
+	}
+	object.SetFinalizers(nil)
+	if err := f.client.Update(f.Context(), object); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// terminating are the works that are being deleted.
+func (f *fixture) terminating() (names []string) {
+	f.Helper()
+	list := &workv1.ManifestWorkList{}
+	if err := f.client.List(f.Context(), list); err != nil {
+		f.Fatal(err)
+	}
+	for _, w := range list.Items {
+		if !w.DeletionTimestamp.IsZero() {
+			names = append(names, w.Name)
+		}
+	}
+	return names
+}
+
+func (f *fixture) bindings() int {
+	f.Helper()
+	list := &rbacv1.RoleBindingList{}
+	if err := f.client.List(f.Context(), list, client.InNamespace("c1")); err != nil {
+		f.Fatal(err)
+	}
+	return len(list.Items)
+}
+
+func TestRemove_WorksGoBeforeTheRightsOfTheAgent(t *testing.T) {
+	f := newFixture(t, newCluster("c1"), newCluster("c2"))
+	f.settle("c1")
+	f.settle("c2")
+	addOn := &metav1.PartialObjectMetadata{}
+	addOn.SetGroupVersionKind(delivered[0])
+	f.put(addOn, "c1", "search", "")
+	works := map[string]client.Object{}
+	for name, priority := range map[string]string{"first": "", "odd": "-7", "second": "10", "last": "100"} {
+		works[name] = f.put(&workv1.ManifestWork{}, "c1", name, priority)
+	}
+	f.put(&workv1.ManifestWork{}, "c2", "others", "")
+	deleteCluster(f)
+
+	next := func(what string, want ...string) {
+		t.Helper()
+		result, err := f.reconcile("c1")
+		if got := f.terminating(); err != nil || result.RequeueAfter < firstLeftLook || result.RequeueAfter > lastLeftLook || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v, being deleted are %q, want %q", what, result, err, got, want)
+		}
+		if f.bindings() != 2 || len(f.cloud.granted) != 2 {
+			t.Errorf("%s: the agent has %d bindings, and granted is %v", what, f.bindings(), f.cloud.granted)
+		}
+	}
+	next("the add-on")
+	f.let(addOn)
+	next("the first works", "first", "odd")
+	f.restart()
+	next("another process", "first", "odd")
+	f.let(works["first"])
+	next("one is left", "odd")
+	f.let(works["odd"])
+	next("the second", "second")
+	f.let(works["second"])
+	next("the last", "last")
+	f.clock.SetTime(f.clock.Now().Add(1000 * time.Hour))
+	next("after a long time", "last")
+	f.let(works["last"])
+	f.settle("c1")
+	if err := f.client.Get(t.Context(), client.ObjectKey{Name: "c1"}, &clusterv1.ManagedCluster{}); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("the cluster is still there: %v", err)
+	}
+	if f.bindings() != 0 || len(f.cloud.granted) != 1 || len(f.terminating()) != 0 {
+		t.Errorf("%d bindings, granted %v, terminating %v", f.bindings(), f.cloud.granted, f.terminating())
+	}
+}
+
+// Whoever is not let in takes nothing out of its cluster, and what is in a namespace of somebody else is not the cluster's.
+func TestRemove_WaitsForNoWorksThatNobodyTakesAway(t *testing.T) {
+	for name, change := range map[string]func(f *fixture){
+		"a denied cluster": func(f *fixture) { f.change("c1", deny) },
+		"a namespace of somebody else": func(f *fixture) {
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}
+			if err := f.client.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace); err != nil {
+				t.Fatal(err)
+			}
+			namespace.Labels = nil
+			if err := f.client.Update(t.Context(), namespace); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, newCluster("c1"))
+			f.settle("c1")
+			f.put(&workv1.ManifestWork{}, "c1", "web", "")
+			change(f)
+			deleteCluster(f)
+			f.settle("c1")
+			if err := f.client.Get(t.Context(), client.ObjectKey{Name: "c1"}, &clusterv1.ManagedCluster{}); client.IgnoreNotFound(err) != nil || err == nil {
+				t.Errorf("the cluster is still there: %v", err)
+			}
+			if got := f.terminating(); len(got) != 0 {
+				t.Errorf("being deleted are %q", got)
+			}
+		})
+	}
+}
