@@ -35,6 +35,8 @@ func (w *worth) tryWorks(as actor) {
 	admin := w.asAdmin()
 	admin.create(namespaceOf("worked", "", ""))
 	admin.create(workOfTeam)
+	elsewhere := workOf("worked", "team", "", "")
+	admin.create(elsewhere)
 	admin.create(workOfSet)
 	admin.create(replicaSet)
 	garbage := strings.Replace(workOf("adopted", "eve", ofReplicaSet("b"), ""), "finalizers: []", "ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: gone, uid: gone}]", 1)
@@ -49,7 +51,7 @@ func (w *worth) tryWorks(as actor) {
 		"give a work to another set":       as.patch(workOfSet, `{"metadata":{"labels":{`+quoted(ofReplicaSet("b"))+`}}}`),
 		"let what a work has made stay":    as.patch(workOfSet, `{"metadata":{"finalizers":[]}}`),
 		"have a work collected as garbage": as.patch(workOfSet, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"gone"}]}}`),
-		"delete a work of a team":          as.delete(workOfTeam),
+		"delete a work of no cluster":      as.delete(elsewhere),
 		"say that a work is applied":       as.patchStatus(workOfSet, `{"status":{"conditions":[]}}`),
 		"be the author of a replica set":   as.patch(replicaSet, `{"spec":{"cascadeDeletionPolicy":"Foreground"}}`),
 		"label a replica set":              as.patch(replicaSet, `{"metadata":{"labels":{"a":"b"}}}`),
@@ -61,6 +63,8 @@ func (w *worth) tryWorks(as actor) {
 		"change one":                   as.patch(workOfSet, `{"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","namespace":"b"}}]}}}`),
 		"hold a replica set":           as.patch(replicaSet, `{"metadata":{"finalizers":["work.open-cluster-management.io/manifest-work-cleanup"]}}`),
 		"delete one":                   as.delete(workOfSet),
+		// With the clusters that it deletes, their works go.
+		"delete a work of a team": as.delete(workOfTeam),
 	} {
 		w.want(managerSA, what, true, err)
 	}

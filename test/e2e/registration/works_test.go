@@ -151,4 +151,12 @@ func TestWorks_RunOnTheClustersThatAPlacementChooses(t *testing.T) {
 			t.Errorf("what the agent of %s still remembers: %s", m.name, left)
 		}
 	}
+
+	t.Log("What was put into a cluster goes with it")
+	work := fmt.Sprintf(`{apiVersion: work.open-cluster-management.io/v1, kind: ManifestWork, metadata: {name: web, namespace: %s}, spec: {workload: {manifests: [
+		{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: default}, data: {text: third}}]}}}`, one.name)
+	harness.MustKubectlOf(t, hub, work, "apply", "-f", "-")
+	awaitTexts(t, "third", one)
+	on("delete", "managedcluster", one.name, "--timeout=2m")
+	awaitTexts(t, "", one)
 }
