@@ -23,7 +23,7 @@ const managedName = "berlin-1"
 
 // startManaged starts the managed cluster and its agent. The first time it joins the hub, by the commands that people
 // type: what a user has made of it since stays.
-func startManaged(ctx context.Context, hub *localhub.Hub, config localhub.Config) error {
+func startManaged(ctx context.Context, hub *localhub.Hub, config localhub.Config, root string) error {
 	say("Starting a cluster to be managed, %s", managedName)
 	managed, err := localhub.Start(ctx, config.Cluster(managedName))
 	if err != nil {
@@ -32,7 +32,7 @@ func startManaged(ctx context.Context, hub *localhub.Hub, config localhub.Config
 	plugin := filepath.Join(filepath.Dir(hub.Kubectl(ctx).Path), "kubectl-hub")
 	joined := filepath.Join(managed.Dir(), "joined")
 	if _, err := os.Stat(joined); err == nil {
-		return managed.StartHubAgent(ctx, "--cluster-name="+managedName)
+		return startAgent(ctx, managed, root)
 	}
 	say("Joining %s to the hub", managedName)
 	printed, err := kubectlHub(ctx, plugin, hub, "init", "--wait", "--output=json")
@@ -52,13 +52,21 @@ func startManaged(ctx context.Context, hub *localhub.Hub, config localhub.Config
 		return err
 	}
 	// There is no kubelet that would run the Deployment.
-	if err := managed.StartHubAgent(ctx, "--cluster-name="+managedName); err != nil {
+	if err := startAgent(ctx, managed, root); err != nil {
 		return err
 	}
 	if _, err := kubectlHub(ctx, plugin, hub, "accept", "--clusters", managedName, "--wait"); err != nil {
 		return err
 	}
 	return os.WriteFile(joined, nil, 0o600)
+}
+
+// startAgent starts the agent of the managed cluster with what it needs to bring works there.
+func startAgent(ctx context.Context, managed *localhub.Hub, root string) error {
+	if err := kubectl(ctx, managed, "apply", "--server-side", "-k", filepath.Join(root, "artifacts", "deploy", "agent-works")); err != nil {
+		return err
+	}
+	return managed.StartHubAgent(ctx, "--cluster-name="+managedName, "--works")
 }
 
 // kubectlHub runs the plugin as an admin, and returns what it prints.

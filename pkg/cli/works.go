@@ -138,6 +138,12 @@ func manifestName(m *workv1.ManifestResourceMeta) string {
 
 // isDone says whether the objects of a work are there and available, and what is missing.
 func isDone(w *workv1.ManifestWork) (done bool, missing string) {
+	if !w.DeletionTimestamp.IsZero() {
+		if c := meta.FindStatusCondition(w.Status.Conditions, workv1.WorkDeleting); c != nil {
+			return false, strings.TrimPrefix(c.Message, "ManifestWork ")
+		}
+		return false, "is being deleted"
+	}
 	applied, available := workState(w, workv1.WorkApplied), workState(w, workv1.WorkAvailable)
 	if applied == "True" && available == "True" {
 		return true, ""

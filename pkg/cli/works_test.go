@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -75,6 +76,18 @@ db c1 1 True False Unknown Unknown Unknown Deployment web/nginx is not available
 	if got := mustRun(t, config, "get", "works", "-o", "name"); strings.Count(got, "\n") != 4 {
 		t.Errorf("of several pages it prints %q", got)
 	}
+}
+
+// One that is being deleted says what it waits for.
+func TestWorkStatus_Deleting(t *testing.T) {
+	begun, told := newWork("c1", "web", 2, "True", "True"), newWork("c2", "web", 2, "True", "True")
+	for _, w := range []*workv1.ManifestWork{begun, told} {
+		w.DeletionTimestamp, w.Finalizers = &metav1.Time{Time: time.Now()}, []string{workv1.ManifestWorkFinalizer}
+	}
+	meta.SetStatusCondition(&told.Status.Conditions, metav1.Condition{Type: workv1.WorkDeleting, Status: metav1.ConditionTrue, Reason: "WorkDeleting",
+		Message: "ManifestWork is being deleted; waits for the end of namespaces x"})
+	got := mustRun(t, kubeconfig(t, map[string]*fakeServer{"hub": newServer(t, begun, told)}), "work", "status", "web")
+	says(t, squeeze(got), "c1: is being deleted", "c2: is being deleted; waits for the end of namespaces x")
 }
 
 func TestWorkStatus(t *testing.T) {

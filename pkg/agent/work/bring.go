@@ -60,8 +60,8 @@ func (a *Agent) bring(ctx context.Context, work *workv1.ManifestWork) (again tim
 	record, kept := a.record(ctx, work, s)
 	if kept == nil && record.Deleting {
 		// Somebody has deleted the record, and with it all that belongs to it. A new one is made when it is gone.
-		gone, err := a.removeAll(ctx, record)
-		if err != nil || !gone {
+		left, err := a.removeAll(ctx, record)
+		if err != nil || len(left) > 0 {
 			return s.waits.Next(), err
 		}
 		s.record = nil
@@ -93,10 +93,13 @@ func (a *Agent) bring(ctx context.Context, work *workv1.ManifestWork) (again tim
 		again = longestRetry / 10
 	}
 	again = min(again, a.applyAll(ctx, work, s, items))
+	var failed error
 	if kept == nil {
-		left, err := a.settle(ctx, work, s, items)
-		if err != nil {
-			return 0, err
+		var left bool
+		// What cannot be taken away does not keep back what is to be said of the rest.
+		left, failed = a.settle(ctx, work, s, items)
+		if isOutdated(failed) {
+			return 0, failed
 		}
 		if left {
 			again = min(again, s.waits.Next())
@@ -111,7 +114,7 @@ func (a *Agent) bring(ctx context.Context, work *workv1.ManifestWork) (again tim
 	if later > 0 {
 		again = min(again, later)
 	}
-	return repeat.Jittered(again, a.Random), err
+	return repeat.Jittered(again, a.Random), errors.Join(failed, err)
 }
 
 // leave notes what is wanted of objects that have done what they were for: so an edit can be told.

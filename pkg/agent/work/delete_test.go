@@ -4,7 +4,11 @@
 package work
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,10 +34,8 @@ func TestDelete_WaitsForFinalizersOfOthers(t *testing.T) {
 	for _, name := range []string{"cm1", "cm2"} {
 		worktest.Eventually(t, name+" is being deleted", func() bool { return w.get(w.target(name)).GetDeletionTimestamp() != nil })
 	}
-	deleting := meta.FindStatusCondition(w.work("a").Status.Conditions, workv1.WorkDeleting)
-	if deleting == nil || deleting.Status != metav1.ConditionTrue || deleting.Reason != "WorkDeleting" || deleting.Message != "ManifestWork is being deleted" {
-		t.Errorf("the work says %+v", deleting)
-	}
+	w.eventually("what the work says", fmt.Sprintf("True WorkDeleting ManifestWork is being deleted; waits for the end of %s; the end of %s", w.target("cm1"), w.target("cm2")),
+		func() string { return w.deleting("a") })
 	w.change(w.target("cm1"), func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
 	if w.record("a") == nil || w.get(w.target("cm2")) == nil {
 		t.Error("it has gone before its objects")
@@ -43,6 +45,43 @@ func TestDelete_WaitsForFinalizersOfOthers(t *testing.T) {
 	if w.record("a") != nil {
 		t.Error("the record was left")
 	}
+}
+
+// deleting is what a work says of its end.
+func (w *world) deleting(name string) string {
+	c := meta.FindStatusCondition(w.work(name).Status.Conditions, workv1.WorkDeleting)
+	if c == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message)
+}
+
+// TestDelete_Refused: what may not be deleted is told, and keeps back nothing that is to be said of the rest.
+func TestDelete_Refused(t *testing.T) {
+	w := newWorld(t)
+	var refusing atomic.Bool
+	refusing.Store(true)
+	w.around = func(request *http.Request, do func() (*http.Response, error)) (*http.Response, error) {
+		if refusing.Load() && request.Method == http.MethodDelete && strings.HasSuffix(request.URL.Path, "/configmaps/held") {
+			return nil, errors.New("not by me")
+		}
+		return do()
+	}
+	w.start(w.newAgent())
+	w.put("a", w.spec(w.configMap("cm", "{k: v}"), w.configMap("held", "{}")))
+	w.eventuallySaid("a", workv1.WorkApplied, "True: True True")
+	w.put("a", w.spec(w.configMap("cm", "{k: w}")))
+	w.eventuallySaid("a", workv1.WorkApplied, "True: True")
+	if w.get(w.target("held")) == nil || !strings.Contains(w.recorded("a"), "held") {
+		t.Error("it is forgotten")
+	}
+	w.delete("a")
+	worktest.Eventually(t, "the work says why it is there", func() bool {
+		got := w.deleting("a")
+		return strings.Contains(got, "ManifestWork is being deleted; waits for taking away") && strings.Contains(got, "held") && strings.Contains(got, "not by me")
+	})
+	refusing.Store(false)
+	w.eventuallyGone("a")
 }
 
 func orphaning(policy workv1.DeletePropagationPolicyType, namespace string, names ...string) *workv1.DeleteOption {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -31,8 +32,10 @@ func (a *Agent) finish(ctx context.Context, work *workv1.ManifestWork) (again ti
 	if err := a.isCurrent(ctx, work); err != nil {
 		return 0, err
 	}
-	if err := a.reportDeleting(ctx, work); err != nil {
-		return 0, err
+	if !meta.IsStatusConditionTrue(work.Status.Conditions, workv1.WorkDeleting) {
+		if err := a.reportDeleting(ctx, work, nil); err != nil {
+			return 0, err
+		}
 	}
 	record, err := a.Memory.Find(ctx, work.Name)
 	if err != nil {
@@ -46,9 +49,9 @@ func (a *Agent) finish(ctx context.Context, work *workv1.ManifestWork) (again ti
 		if err := a.Memory.Forget(ctx, record); err != nil {
 			return 0, err
 		}
-		gone, err := a.removeAll(ctx, record)
-		if err != nil || !gone {
-			return s.waits.Next(), err
+		left, err := a.removeAll(ctx, record)
+		if err != nil || len(left) > 0 {
+			return s.waits.Next(), errors.Join(err, a.reportDeleting(ctx, work, left))
 		}
 		if err := a.Memory.Drop(ctx, record); err != nil {
 			return 0, err
@@ -127,22 +130,25 @@ func (a *Agent) takeAway(ctx context.Context, owner apply.Owner, t apply.Target,
 	return gone, err
 }
 
-// removeAll takes away all objects of a record that is to go, and says whether they are gone. Where a resource is not served, its
+// removeAll takes away all objects of a record that is to go, and says which are left, and why. Where a resource is not served, its
 // objects have gone with it; should they be back one day, their owner is not, and the cluster's garbage collector takes them.
-func (a *Agent) removeAll(ctx context.Context, record *memory.Record) (gone bool, failed error) {
-	gone = true
+func (a *Agent) removeAll(ctx context.Context, record *memory.Record) (left []string, failed error) {
 	for _, one := range record.Resources {
 		served, ok := a.served(one.Target)
 		if !ok {
 			continue
 		}
-		went, err := a.takeAway(ctx, record.Owner, served, one.UID, false)
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("taking away %s: %w", one.Target, err))
+		gone, err := a.takeAway(ctx, record.Owner, served, one.UID, false)
+		switch {
+		case err != nil:
+			err = fmt.Errorf("taking away %s: %w", one.Target, err)
+			failed = errors.Join(failed, err)
+			left = append(left, err.Error())
+		case !gone:
+			left = append(left, fmt.Sprintf("the end of %s", one.Target))
 		}
-		gone = gone && went && err == nil
 	}
-	return gone && failed == nil, failed
+	return left, failed
 }
 
 // isCurrent fails with a conflict unless a work is on the hub as it is here. What is deleted does not come back.
@@ -191,8 +197,8 @@ func (a *Agent) evictOne(ctx context.Context, record *memory.Record) error {
 	if err := a.Memory.Forget(ctx, record); err != nil {
 		return err
 	}
-	gone, err := a.removeAll(ctx, record)
-	if err != nil || !gone {
+	left, err := a.removeAll(ctx, record)
+	if err != nil || len(left) > 0 {
 		return err
 	}
 	return a.Memory.Drop(ctx, record)

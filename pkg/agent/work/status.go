@@ -6,6 +6,8 @@ package work
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -78,10 +80,24 @@ func saysTheSame(before, after []metav1.Condition) bool {
 	return len(before) == len(after)
 }
 
-func (a *Agent) reportDeleting(ctx context.Context, work *workv1.ManifestWork) error {
+// mostLeft is of how many objects a work tells that keep it from going, and longestLeft how long that may be.
+const mostLeft, longestLeft = 3, 1000
+
+// reportDeleting says that a work is being deleted, and what it waits for: the first words are upstream's.
+func (a *Agent) reportDeleting(ctx context.Context, work *workv1.ManifestWork, left []string) error {
+	message := "ManifestWork is being deleted"
+	if n := len(left); n > 0 {
+		message += "; waits for " + strings.Join(left[:min(n, mostLeft)], "; ")
+		if n > mostLeft {
+			message += fmt.Sprintf("; and %d more", n-mostLeft)
+		}
+		if len(message) > longestLeft {
+			message = strings.ToValidUTF8(message[:longestLeft], "") + "…"
+		}
+	}
 	next := *work.Status.DeepCopy()
 	meta.SetStatusCondition(&next.Conditions, metav1.Condition{Type: workv1.WorkDeleting, Status: metav1.ConditionTrue, Reason: "WorkDeleting",
-		Message: "ManifestWork is being deleted", ObservedGeneration: work.Generation})
+		Message: message, ObservedGeneration: work.Generation})
 	return a.patchStatus(ctx, work, next)
 }
 

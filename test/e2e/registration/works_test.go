@@ -45,7 +45,8 @@ spec:
   manifestWorkTemplate:
     workload:
       manifests:
-      - {apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: default}, data: {text: %q}}
+      - {apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: web}, data: {text: %q}}
+      - {apiVersion: v1, kind: Namespace, metadata: {name: web}}
 `
 
 // worker deploys to the cluster what the agent needs for works, and makes a kubeconfig of the agent's ServiceAccount.
@@ -73,7 +74,7 @@ func (m *managed) worker(t *testing.T) (kubeconfig string) {
 // text is what the cluster has of the work, or nothing.
 func (m *managed) text(t *testing.T) string {
 	t.Helper()
-	return strings.TrimSpace(harness.MustKubectlOf(t, m.Hub, "", "get", "configmaps", "-n", "default", "--field-selector=metadata.name=web", "-o",
+	return strings.TrimSpace(harness.MustKubectlOf(t, m.Hub, "", "get", "configmaps", "-n", "web", "--field-selector=metadata.name=web", "-o",
 		"jsonpath={.items[*].data.text}"))
 }
 
@@ -121,7 +122,7 @@ func TestWorks_RunOnTheClustersThatAPlacementChooses(t *testing.T) {
 	rolledOut(2)
 
 	t.Log("What is changed in a cluster is as it was")
-	harness.MustKubectlOf(t, one.Hub, "", "delete", "configmap", "web", "-n", "default")
+	harness.MustKubectlOf(t, one.Hub, "", "delete", "configmap", "web", "-n", "web")
 	awaitTexts(t, "first", one)
 
 	t.Log("A new text goes to both, also to the one whose agent was away")
@@ -154,7 +155,8 @@ func TestWorks_RunOnTheClustersThatAPlacementChooses(t *testing.T) {
 
 	t.Log("What was put into a cluster goes with it")
 	work := fmt.Sprintf(`{apiVersion: work.open-cluster-management.io/v1, kind: ManifestWork, metadata: {name: web, namespace: %s}, spec: {workload: {manifests: [
-		{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: default}, data: {text: third}}]}}}`, one.name)
+		{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: web}, data: {text: third}},
+		{apiVersion: v1, kind: Namespace, metadata: {name: web}}]}}}`, one.name)
 	harness.MustKubectlOf(t, hub, work, "apply", "-f", "-")
 	awaitTexts(t, "third", one)
 	on("delete", "managedcluster", one.name, "--timeout=2m")
