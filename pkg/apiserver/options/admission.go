@@ -44,6 +44,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/storagespace"
 	"github.com/clusterhub/clusterhub/pkg/admission/work/agentworks"
 	"github.com/clusterhub/clusterhub/pkg/admission/work/executeas"
+	"github.com/clusterhub/clusterhub/pkg/admission/work/manifestsize"
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
 	"github.com/clusterhub/clusterhub/pkg/registration/agentlimit"
 )
@@ -57,8 +58,9 @@ var plugins = []plugin{
 	{name: mutatingadmissionpolicy.PluginName},
 	{name: mutatingwebhook.PluginName},
 
-	// First of those that validate: what there is no room for is not worth asking about.
+	// First of those that validate: what there is no room for is not worth asking about. That of manifests says more than that of objects.
 	ours(storagespace.PluginName, func() *storagespace.Plugin { return storagespace.New(apiserver.EncodedSize) }),
+	ours(manifestsize.PluginName, manifestsize.New),
 	ours(objectsize.PluginName, func() *objectsize.Plugin { return objectsize.New(apiserver.EncodedSize) }),
 	ours(managedclusterlabel.PluginName, managedclusterlabel.New),
 	ours(managedclusteraccept.PluginName, managedclusteraccept.New),
@@ -140,6 +142,8 @@ type pluginInitializer struct {
 	mostPending int
 	// mostPlacements is --max-placements-per-namespace.
 	mostPlacements int
+	// mostManifests is --max-manifests-bytes.
+	mostManifests int
 	// labelChanges is how often agents change labels.
 	labelChanges agentlimit.Limit
 	// room is an error while there is no room for writes; nil where it is not known.
@@ -162,6 +166,8 @@ func (i *pluginInitializer) Initialize(one admission.Interface) {
 	case *namespaceplacements.Plugin:
 		p.Most = i.mostPlacements
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Placements = r.Placements })
+	case *manifestsize.Plugin:
+		p.Most = i.mostManifests
 	case *agentlabelrate.Plugin:
 		p.Changes = agentlimit.New(i.labelChanges)
 	case *storagespace.Plugin:

@@ -21,6 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/pendingclusters"
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
 	"github.com/clusterhub/clusterhub/pkg/admission/storagespace"
+	"github.com/clusterhub/clusterhub/pkg/admission/work/manifestsize"
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
 )
 
@@ -30,8 +31,8 @@ func TestRegisterAdmission_Order(t *testing.T) {
 	registerAdmission(o)
 	order := o.RecommendedPluginOrder
 	first := slices.Index(order, mutatingwebhook.PluginName) + 1
-	if want := []string{storagespace.PluginName, objectsize.PluginName}; !slices.Equal(order[first:first+2], want) {
-		t.Errorf("after the mutating plugins come %q, want %q", order[first:first+2], want)
+	if want := []string{storagespace.PluginName, manifestsize.PluginName, objectsize.PluginName}; !slices.Equal(order[first:first+3], want) {
+		t.Errorf("after the mutating plugins come %q, want %q", order[first:first+3], want)
 	}
 	if want := []string{agentlabelrate.PluginName, pendingclusters.PluginName, namespaceplacements.PluginName, resourcequota.PluginName}; !slices.Equal(order[len(order)-4:], want) {
 		t.Errorf("the last are %q, want %q", order[len(order)-4:], want)
@@ -57,7 +58,7 @@ func (k *keeper) Initialize(plugin admission.Interface) {
 func TestPluginInitializer_SetsEveryFieldOfOurPlugins(t *testing.T) {
 	o := genericoptions.NewAdmissionOptions()
 	registerAdmission(o)
-	k := &keeper{pluginInitializer: pluginInitializer{mostPending: 1, mostPlacements: 1, room: func() error { return nil }}}
+	k := &keeper{pluginInitializer: pluginInitializer{mostPending: 1, mostPlacements: 1, mostManifests: 1, room: func() error { return nil }}}
 	for _, p := range plugins {
 		if p.register != nil {
 			// It fails where the generic server's initializer is missing.

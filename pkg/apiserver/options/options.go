@@ -25,6 +25,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/namespaceplacements"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/pendingclusters"
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
+	"github.com/clusterhub/clusterhub/pkg/admission/work/manifestsize"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
@@ -63,6 +64,8 @@ type Options struct {
 	MaxPendingClusters int
 	// MaxPlacements is how many placements a namespace may have.
 	MaxPlacements int
+	// MaxManifests is how many bytes the manifests of a work may have.
+	MaxManifests int
 }
 
 // NewOptions returns the defaults.
@@ -82,6 +85,7 @@ func NewOptions() *Options {
 
 		MaxPendingClusters: pendingclusters.DefaultMost,
 		MaxPlacements:      namespaceplacements.DefaultMost,
+		MaxManifests:       manifestsize.DefaultMost,
 	}
 	// Without servers in the flags, etcd runs inside this process.
 	o.Recommended.Etcd.StorageConfig.Transport.ServerList = nil
@@ -107,6 +111,9 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 		"How many ManagedClusters may wait to be accepted. Above it, only users who may accept a cluster can create it. 0 means no bound.")
 	fss.FlagSet("placements").IntVar(&o.MaxPlacements, "max-placements-per-namespace", o.MaxPlacements,
 		"How many Placements a namespace may have. 0 means no bound.")
+	fss.FlagSet("works").IntVar(&o.MaxManifests, "max-manifests-bytes", o.MaxManifests, fmt.Sprintf(
+		"How many bytes the manifests of a ManifestWork may have, or those of the template of a ManifestWorkReplicaSet: all together, as JSON. "+
+			"From %d to %d.", manifestsize.LeastMost, manifestsize.GreatestMost))
 	o.addAgentFlags(fss.FlagSet("agents"))
 	return fss
 }
@@ -161,6 +168,9 @@ func (o *Options) Validate() error {
 	}
 	if o.MaxPlacements < 0 {
 		errs = append(errs, fmt.Errorf("--max-placements-per-namespace must be 0 or above, not %d", o.MaxPlacements))
+	}
+	if err := manifestsize.CheckMost(o.MaxManifests); err != nil {
+		errs = append(errs, fmt.Errorf("--max-manifests-bytes %w", err))
 	}
 	if o.AgentWrites.PerSecond < 0 || o.AgentWrites.Burst < 1 {
 		errs = append(errs, errors.New("--agent-writes-per-second must be 0 or more, and --agent-writes-burst 1 or more"))

@@ -121,7 +121,8 @@ func (o *Options) config(
 			return nil, err
 		}
 		plugins := &pluginInitializer{
-			informers: c.SharedInformerFactory, mostPending: o.MaxPendingClusters, mostPlacements: o.MaxPlacements, labelChanges: o.AgentLabelChanges, room: room,
+			informers: c.SharedInformerFactory, mostPending: o.MaxPendingClusters, mostPlacements: o.MaxPlacements,
+			mostManifests: o.MaxManifests, labelChanges: o.AgentLabelChanges, room: room,
 		}
 		config.SetRegistries = func(r apiserver.Registries) {
 			ofAgents.Clusters = r.ManagedClusters

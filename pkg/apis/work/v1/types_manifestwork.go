@@ -58,8 +58,8 @@ type Manifest struct {
 
 // ManifestsTemplate has the objects of a work.
 type ManifestsTemplate struct {
-	// manifests are the objects, 1 to 1024, and 512000 bytes together. Each has apiVersion, kind and metadata.name, no
-	// generateName, and is there once.
+	// manifests are the objects, 1 to 1024, and 512000 bytes together, unless the flag --max-manifests-bytes of hub-apiserver
+	// says otherwise. Each has apiVersion, kind and metadata.name, no generateName, and is there once.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=1024

@@ -10,13 +10,11 @@ import (
 )
 
 const (
-	// ManifestLimit is how many bytes the manifests of a work have at most, all together, as JSON.
-	ManifestLimit = 512_000
 	// StatusLimit is how many bytes the status of a work has at most in its texts and entries.
 	StatusLimit = 512_000
-	// MostWeight is how many bytes an object may have in its entries to be looked at: those of its manifests and of its status, and
-	// half as many besides.
-	MostWeight = ManifestLimit + StatusLimit + 512<<10
+	// MostWeight is how many bytes an object may have in its entries to be looked at. It is above what admission lets be stored: manifests
+	// (pkg/admission/work/manifestsize), a status, and all else (pkg/admission/objectsize).
+	MostWeight = 1536 << 10
 	// maxAuthor is how long the record of an author may be.
 	maxAuthor = 16 << 10
 )

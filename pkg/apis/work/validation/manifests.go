@@ -24,12 +24,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
 
-const (
-	// enoughFaults are more than are told.
-	enoughFaults = 100
-	// toldManifests is how many of the largest manifests are named.
-	toldManifests = 3
-)
+// enoughFaults are more than are told.
+const enoughFaults = 100
 
 // Canonical brings manifests into the form in which they are stored: every reader finds the same in them, whatever it does with a
 // field that is there twice, and the same manifests are the same bytes. Those that are in the old list are in that form already.
@@ -53,17 +49,14 @@ func parse(raw []byte) (map[string]any, bool) {
 	return object, err == nil && object != nil
 }
 
-// BadManifests is what upstream's webhook refuses of manifests. It is nil for those that are as they were.
+// BadManifests is what upstream's webhook refuses of manifests, besides their size, which has a flag (pkg/admission/work/manifestsize).
+// It is nil for those that are as they were.
 func BadManifests(manifests, old []work.Manifest, at *field.Path) field.ErrorList {
 	if len(manifests) == 0 {
 		return field.ErrorList{field.Required(at, "manifests should not be empty")}
 	}
 	if same(manifests, old) {
 		return nil
-	}
-	if size := sizeOf(manifests); size > ManifestLimit {
-		return field.ErrorList{field.Forbidden(at, fmt.Sprintf("the size of manifests is %d bytes which exceeds the %d limit: the largest are %s; "+
-			"divide them among several works", size, ManifestLimit, largest(manifests)))}
 	}
 	if errs := bounds.Count(at, len(manifests), 0, maxManifests); len(errs) > 0 {
 		return errs
@@ -98,35 +91,6 @@ func BadManifests(manifests, old []work.Manifest, at *field.Path) field.ErrorLis
 func same(a, b []work.Manifest) bool {
 	return slices.EqualFunc(a, b, func(x, y work.Manifest) bool { return bytes.Equal(x.Raw, y.Raw) })
 }
-
-func sizeOf(manifests []work.Manifest) int {
-	size := 0
-	for i := range manifests {
-		size += len(manifests[i].Raw)
-	}
-	return size
-}
-
-// largest names the largest manifests.
-func largest(manifests []work.Manifest) string {
-	indexes := make([]int, len(manifests))
-	for i := range indexes {
-		indexes[i] = i
-	}
-	slices.SortStableFunc(indexes, func(a, b int) int { return len(manifests[b].Raw) - len(manifests[a].Raw) })
-	var names []string
-	for _, i := range indexes[:min(toldManifests, len(indexes))] {
-		name := ""
-		if object, ok := parse(manifests[i].Raw); ok {
-			m := unstructured.Unstructured{Object: object}
-			name = " " + shortened(m.GetKind()) + " " + shortened(m.GetNamespace()) + "/" + shortened(m.GetName())
-		}
-		names = append(names, fmt.Sprintf("manifests[%d]%s (%d bytes)", i, name, len(manifests[i].Raw)))
-	}
-	return strings.Join(names, ", ")
-}
-
-func shortened(name string) string { return name[:min(len(name), validation.DNS1123LabelMaxLength)] }
 
 // validateManifests checks what upstream's schema says of manifests: each is an object with a kind and sound metadata.
 func validateManifests(manifests, old []work.Manifest, at *field.Path) field.ErrorList {

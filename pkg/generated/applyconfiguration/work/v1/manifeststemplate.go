@@ -10,8 +10,8 @@ package v1
 //
 // ManifestsTemplate has the objects of a work.
 type ManifestsTemplateApplyConfiguration struct {
-	// manifests are the objects, 1 to 1024, and 512000 bytes together. Each has apiVersion, kind and metadata.name, no
-	// generateName, and is there once.
+	// manifests are the objects, 1 to 1024, and 512000 bytes together, unless the flag --max-manifests-bytes of hub-apiserver
+	// says otherwise. Each has apiVersion, kind and metadata.name, no generateName, and is there once.
 	Manifests []ManifestApplyConfiguration `json:"manifests,omitempty"`
 }
 
