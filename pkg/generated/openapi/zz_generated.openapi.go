@@ -5756,7 +5756,7 @@ func schema_pkg_apis_work_v1_ConditionRule(ref common.ReferenceCallback) common.
 				Properties: map[string]spec.Schema{
 					"condition": {
 						SchemaProps: spec.SchemaProps{
-							Description: "condition is the type of the condition, 1 to 316 characters. Some have a meaning: an object that is Complete is not updated any more, and Progressing and Degraded are what rollouts go by. It is required.",
+							Description: "condition is the type of the condition, 1 to 316 characters: not Applied, Deleting, StatusFeedbackSynced or StatusTruncated, which the agent makes. Some have a meaning: an object that is Complete is not updated any more, and Progressing and Degraded are what rollouts go by. It is required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](316),
@@ -5780,7 +5780,7 @@ func schema_pkg_apis_work_v1_ConditionRule(ref common.ReferenceCallback) common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "celExpressions are expressions in CEL, each of which gives true or false: at most 16, of 1 to 4096 bytes. The object is the variable object. Only for the type CEL.",
+							Description: "celExpressions are expressions in CEL, each of which gives true or false: at most 16, of 1 to 4096 bytes. The object is the variable object. Only for the type CEL. What is no CEL, or gives something else, is refused; a function that is not known is warned of. A write has at most 65536 bytes of expressions that are new.",
 							MaxItems:    ptr.To[int64](16),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -6665,7 +6665,7 @@ func schema_pkg_apis_work_v1_ManifestsTemplate(ref common.ReferenceCallback) com
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "manifests are the objects, 1 to 1024, and 512000 bytes together. Each has apiVersion, kind and metadata.name, no generateName, and is there once.",
+							Description: "manifests are the objects, 1 to 1024, and 512000 bytes together, unless the flag --max-manifests-bytes of hub-apiserver says otherwise. Each has apiVersion, kind and metadata.name, no generateName, and is there once.",
 							MaxItems:    ptr.To[int64](1024),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{

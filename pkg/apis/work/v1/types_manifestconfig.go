@@ -88,8 +88,9 @@ type JsonPath struct {
 // ConditionRule makes a condition of the state of an object. The condition is shown for the object, and, from all of its
 // objects together, for the work.
 type ConditionRule struct {
-	// condition is the type of the condition, 1 to 316 characters. Some have a meaning: an object that is Complete is not
-	// updated any more, and Progressing and Degraded are what rollouts go by. It is required.
+	// condition is the type of the condition, 1 to 316 characters: not Applied, Deleting, StatusFeedbackSynced or StatusTruncated,
+	// which the agent makes. Some have a meaning: an object that is Complete is not updated any more, and Progressing and Degraded are
+	// what rollouts go by. It is required.
 	// +required
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=316
@@ -99,7 +100,8 @@ type ConditionRule struct {
 	// +required
 	Type ConditionRuleType `json:"type"`
 	// celExpressions are expressions in CEL, each of which gives true or false: at most 16, of 1 to 4096 bytes. The object
-	// is the variable object. Only for the type CEL.
+	// is the variable object. Only for the type CEL. What is no CEL, or gives something else, is refused; a function that is not
+	// known is warned of. A write has at most 65536 bytes of expressions that are new.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=16

@@ -7,13 +7,17 @@ package manifestwork
 import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/work/validation"
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/table"
+	"github.com/clusterhub/clusterhub/pkg/registry/work/conditionrules"
 )
+
+var spec = field.NewPath("spec")
 
 // Kind is the kind ManifestWork.
 var Kind = &hubgeneric.Kind[*work.ManifestWork]{
@@ -34,9 +38,14 @@ var Kind = &hubgeneric.Kind[*work.ManifestWork]{
 		validation.Canonical(w.Spec.Workload.Manifests, old.Spec.Workload.Manifests)
 	},
 
-	Refuse:               validation.BadManifestWork,
-	MostWeight:           validation.MostWeight,
-	Validate:             validation.ValidateManifestWork,
-	ValidateUpdate:       validation.ValidateManifestWorkUpdate,
+	Refuse:     validation.BadManifestWork,
+	MostWeight: validation.MostWeight,
+	Validate: func(w *work.ManifestWork) field.ErrorList {
+		return conditionrules.Validate(validation.ValidateManifestWork(w), &w.Spec, &work.ManifestWorkSpec{}, spec)
+	},
+	ValidateUpdate: func(w, old *work.ManifestWork) field.ErrorList {
+		return conditionrules.Validate(validation.ValidateManifestWorkUpdate(w, old), &w.Spec, &old.Spec, spec)
+	},
+	Warnings:             func(w *work.ManifestWork) []string { return conditionrules.Warnings(&w.Spec, spec) },
 	ValidateStatusUpdate: validation.ValidateManifestWorkStatusUpdate,
 }

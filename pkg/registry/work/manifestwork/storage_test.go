@@ -25,6 +25,14 @@ func workOf(name string, raw ...string) *work.ManifestWork {
 	return w
 }
 
+// ready makes a condition of an expression.
+func ready(expression string) []work.ManifestConfigOption {
+	return []work.ManifestConfigOption{{
+		ResourceIdentifier: work.ResourceIdentifier{Resource: "configmaps", Name: "a"},
+		ConditionRules:     []work.ConditionRule{{Type: work.CelConditionExpressionsType, Condition: "Ready", CelExpressions: []string{expression}}},
+	}}
+}
+
 const configMap = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`
 
 func TestStorage(t *testing.T) {
@@ -34,12 +42,14 @@ func TestStorage(t *testing.T) {
 		Invalid: []func(*work.ManifestWork){
 			func(w *work.ManifestWork) { w.Name = strings.Repeat("a", 189) },
 			func(w *work.ManifestWork) { w.Spec.Workload.Manifests[0].Raw = []byte("[]") },
+			func(w *work.ManifestWork) { w.Spec.ManifestConfigs = ready("object.") },
 		},
 		Change: func(w *work.ManifestWork) {
 			w.Spec.DeleteOption = &work.DeleteOption{PropagationPolicy: work.DeletePropagationPolicyTypeOrphan}
 		},
 		InvalidChanges: []func(*work.ManifestWork){
 			func(w *work.ManifestWork) { w.Spec.Executor = &work.ManifestWorkExecutor{} },
+			func(w *work.ManifestWork) { w.Spec.ManifestConfigs = ready("object.") },
 		},
 		Status: func(w *work.ManifestWork) {
 			w.Status.Conditions = []metav1.Condition{{Type: "Applied", Status: "True", Reason: "AppliedManifestWorkComplete", LastTransitionTime: metav1.Unix(1, 0)}}

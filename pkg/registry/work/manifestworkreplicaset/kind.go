@@ -7,12 +7,16 @@ package manifestworkreplicaset
 import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	"github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/work/validation"
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
+	"github.com/clusterhub/clusterhub/pkg/registry/work/conditionrules"
 )
+
+var template = field.NewPath("spec", "manifestWorkTemplate")
 
 // Kind is the kind ManifestWorkReplicaSet.
 var Kind = &hubgeneric.Kind[*work.ManifestWorkReplicaSet]{
@@ -37,9 +41,16 @@ var Kind = &hubgeneric.Kind[*work.ManifestWorkReplicaSet]{
 	},
 	Stamp: recordAuthor,
 
-	Refuse:               validation.BadManifestWorkReplicaSet,
-	MostWeight:           validation.MostWeight,
-	Validate:             validation.ValidateManifestWorkReplicaSet,
-	ValidateUpdate:       validation.ValidateManifestWorkReplicaSetUpdate,
+	Refuse:     validation.BadManifestWorkReplicaSet,
+	MostWeight: validation.MostWeight,
+	Validate: func(s *work.ManifestWorkReplicaSet) field.ErrorList {
+		return conditionrules.Validate(validation.ValidateManifestWorkReplicaSet(s), &s.Spec.ManifestWorkTemplate, &work.ManifestWorkSpec{}, template)
+	},
+	ValidateUpdate: func(s, old *work.ManifestWorkReplicaSet) field.ErrorList {
+		return conditionrules.Validate(validation.ValidateManifestWorkReplicaSetUpdate(s, old), &s.Spec.ManifestWorkTemplate, &old.Spec.ManifestWorkTemplate, template)
+	},
+	Warnings: func(s *work.ManifestWorkReplicaSet) []string {
+		return conditionrules.Warnings(&s.Spec.ManifestWorkTemplate, template)
+	},
 	ValidateStatusUpdate: validation.ValidateManifestWorkReplicaSetStatusUpdate,
 }

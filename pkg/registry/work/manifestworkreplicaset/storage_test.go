@@ -37,13 +37,21 @@ func replicaSet() *work.ManifestWorkReplicaSet {
 	}
 }
 
+// badRule has a condition rule that is no CEL.
+func badRule(s *work.ManifestWorkReplicaSet) {
+	s.Spec.ManifestWorkTemplate.ManifestConfigs = []work.ManifestConfigOption{{
+		ResourceIdentifier: work.ResourceIdentifier{Resource: "configmaps", Name: "a"},
+		ConditionRules:     []work.ConditionRule{{Type: work.CelConditionExpressionsType, Condition: "Ready", CelExpressions: []string{"object."}}},
+	}}
+}
+
 func TestStorage(t *testing.T) {
 	registrytest.Suite[*work.ManifestWorkReplicaSet]{
 		Kind:           Kind,
 		Valid:          replicaSet,
-		Invalid:        []func(*work.ManifestWorkReplicaSet){func(s *work.ManifestWorkReplicaSet) { s.Name = strings.Repeat("a", 63) }},
+		Invalid:        []func(*work.ManifestWorkReplicaSet){func(s *work.ManifestWorkReplicaSet) { s.Name = strings.Repeat("a", 63) }, badRule},
 		Change:         func(s *work.ManifestWorkReplicaSet) { s.Spec.CascadeDeletionPolicy = work.Foreground },
-		InvalidChanges: []func(*work.ManifestWorkReplicaSet){func(s *work.ManifestWorkReplicaSet) { s.Spec.PlacementRefs = nil }},
+		InvalidChanges: []func(*work.ManifestWorkReplicaSet){func(s *work.ManifestWorkReplicaSet) { s.Spec.PlacementRefs = nil }, badRule},
 		Status: func(s *work.ManifestWorkReplicaSet) {
 			s.Status.Conditions = []metav1.Condition{
 				{Type: "PlacementVerified", Status: "False", Reason: "PlacementDecisionEmpty", LastTransitionTime: metav1.Unix(1, 0)},

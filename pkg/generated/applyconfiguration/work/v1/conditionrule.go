@@ -15,14 +15,16 @@ import (
 // ConditionRule makes a condition of the state of an object. The condition is shown for the object, and, from all of its
 // objects together, for the work.
 type ConditionRuleApplyConfiguration struct {
-	// condition is the type of the condition, 1 to 316 characters. Some have a meaning: an object that is Complete is not
-	// updated any more, and Progressing and Degraded are what rollouts go by. It is required.
+	// condition is the type of the condition, 1 to 316 characters: not Applied, Deleting, StatusFeedbackSynced or StatusTruncated,
+	// which the agent makes. Some have a meaning: an object that is Complete is not updated any more, and Progressing and Degraded are
+	// what rollouts go by. It is required.
 	Condition *string `json:"condition,omitempty"`
 	// type is WellKnownConditions: the rule that the agent has for the condition and the kind, such as Complete of a Job.
 	// CEL: the condition is True if all celExpressions are. It is required.
 	Type *workv1.ConditionRuleType `json:"type,omitempty"`
 	// celExpressions are expressions in CEL, each of which gives true or false: at most 16, of 1 to 4096 bytes. The object
-	// is the variable object. Only for the type CEL.
+	// is the variable object. Only for the type CEL. What is no CEL, or gives something else, is refused; a function that is not
+	// known is warned of. A write has at most 65536 bytes of expressions that are new.
 	CelExpressions []string `json:"celExpressions,omitempty"`
 	// message is the message of the condition, at most 4096 characters.
 	Message *string `json:"message,omitempty"`

@@ -1,0 +1,62 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package expression
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/types"
+)
+
+// mostTold is how many bytes of a fault are told. It may quote the expression.
+const mostTold = 512
+
+// undeclared is how cel-go begins what it says of a name that an environment does not have.
+const undeclared = "undeclared reference to"
+
+// Check says whether an expression can be one for a program that may know more than this environment. A fault is one everywhere: it
+// cannot be parsed, it uses what is known in a wrong way, or what it makes is never of the kind. What is unknown is the name of a function
+// or a variable, which another version may have. Both are told shortly, the first of each. Nothing is made to be evaluated.
+func (e *Environment) Check(text string, kind types.Kind) (fault, unknown error) {
+	parsed, issues := e.env.Parse(text)
+	if issues.Err() != nil {
+		return first(issues.Errors()), nil
+	}
+	checked, issues := e.env.Check(parsed)
+	if issues.Err() != nil {
+		all := issues.Errors()
+		known := slices.DeleteFunc(slices.Clone(all), func(err *common.Error) bool { return strings.HasPrefix(err.Message, undeclared) })
+		if len(known) > 0 {
+			return first(known), nil
+		}
+		return nil, first(all)
+	}
+	switch made := checked.OutputType(); made.Kind() {
+	case kind, types.DynKind, types.AnyKind, types.TypeParamKind:
+		return nil, nil
+	default:
+		return fmt.Errorf("expected an expression that makes a %s, got one that makes a %s", nameOf(kind), cel.FormatCELType(made)), nil
+	}
+}
+
+func nameOf(kind types.Kind) string {
+	if kind == types.BoolKind {
+		return "bool"
+	}
+	return "string"
+}
+
+// first is the first fault, and where it is.
+func first(all []*common.Error) error {
+	if len(all) == 0 {
+		return errors.New("it cannot be read")
+	}
+	at, message := all[0].Location, all[0].Message
+	return errors.New(strings.ToValidUTF8(fmt.Sprintf("%d:%d: %s", at.Line(), at.Column()+1, message[:min(len(message), mostTold)]), ""))
+}

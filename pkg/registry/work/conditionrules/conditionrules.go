@@ -1,0 +1,158 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package conditionrules looks at the condition rules of works and of the templates of replica sets when they are written, so that a fault
+// is told to its writer, and not much later by a condition of each cluster.
+//
+// What is a fault for every agent is refused. A function or a variable that agents of this version do not know is a warning only: the
+// agent decides, and it may be a newer one, or upstream's. Rules that were stored before may stay, in whatever place, so that a work can
+// be changed after the rules have.
+package conditionrules
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/lru"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	"github.com/clusterhub/clusterhub/pkg/work/rules"
+	"github.com/clusterhub/clusterhub/pkg/work/status"
+)
+
+const (
+	// mostNew is how many bytes the expressions have that are compiled for one write: those that are not stored yet, each once. That takes
+	// some tenths of a second, and is enough for some hundred different rules.
+	mostNew = 64 << 10
+	// mostWarnings are told.
+	mostWarnings = 8
+	// remembered is of how many expressions it is known what is wrong. The works of a replica set have the same ones.
+	remembered = 4096
+)
+
+// expression is one text in one of the two places.
+type expression struct {
+	text    string
+	message bool
+}
+
+// finding is what is wrong with an expression. Both are nil if nothing is.
+type finding struct{ fault, unknown error }
+
+// findings are by the hash of an expression.
+var findings = lru.New(remembered)
+
+func (e expression) check() finding {
+	key := sha256.Sum256(fmt.Appendf(nil, "%t %s", e.message, e.text))
+	if found, ok := findings.Get(key); ok {
+		return found.(finding)
+	}
+	var f finding
+	if e.message {
+		f.fault, f.unknown = rules.CheckMessage(e.text)
+	} else {
+		f.fault, f.unknown = rules.CheckExpression(e.text)
+	}
+	findings.Add(key, f)
+	return f
+}
+
+// Validate adds the first fault of the rules to the errors of all else. Without other errors, the number and the length of rules have
+// bounds.
+func Validate(errs field.ErrorList, spec, old *work.ManifestWorkSpec, path *field.Path) field.ErrorList {
+	if len(errs) > 0 {
+		return errs
+	}
+	types, known := sets.New[string](), sets.New[expression]()
+	_ = each(old, path, func(r *work.ConditionRule, _ *field.Path) error {
+		types.Insert(r.Condition)
+		return nil
+	}, func(e expression, _ *field.Path) error {
+		known.Insert(e)
+		return nil
+	})
+	size := 0
+	var refused *field.Error
+	_ = each(spec, path, func(r *work.ConditionRule, at *field.Path) error {
+		if types.Has(r.Condition) || status.Makes(r.Condition) {
+			return nil
+		}
+		refused = field.Invalid(at.Child("condition"), r.Condition,
+			"must be the type of a condition that the agent does not make itself, such as Ready or example.com/Ready")
+		return errStop
+	}, func(e expression, at *field.Path) error {
+		if known.Has(e) {
+			return nil
+		}
+		known.Insert(e)
+		if size += len(e.text); size > mostNew {
+			refused = field.Forbidden(at, fmt.Sprintf("the expressions that are new have more than %d bytes together: use the same ones for several manifests, "+
+				"or divide the manifests among several works", mostNew))
+			return errStop
+		}
+		if fault := e.check().fault; fault != nil {
+			refused = field.Invalid(at, field.OmitValueType{}, "must be an expression in CEL: "+fault.Error())
+			return errStop
+		}
+		return nil
+	})
+	if refused != nil {
+		return field.ErrorList{refused}
+	}
+	return nil
+}
+
+// Warnings are about names that agents of this version do not know. They are asked for after Validate.
+func Warnings(spec *work.ManifestWorkSpec, path *field.Path) []string {
+	var warnings []string
+	size, known := 0, sets.New[expression]()
+	_ = each(spec, path, func(*work.ConditionRule, *field.Path) error { return nil }, func(e expression, at *field.Path) error {
+		if known.Has(e) {
+			return nil
+		}
+		known.Insert(e)
+		if size += len(e.text); size > mostNew || len(warnings) == mostWarnings {
+			return errStop
+		}
+		f := e.check()
+		if f.unknown == nil {
+			f.unknown = f.fault // of a rule that was stored before
+		}
+		if f.unknown != nil {
+			warnings = append(warnings, fmt.Sprintf("%s: %v: an agent that does not know it reports an error instead of the condition", at, f.unknown))
+		}
+		return nil
+	})
+	return warnings
+}
+
+// errStop ends each.
+var errStop = errors.New("enough")
+
+// each goes through the rules and the expressions that they use. Those of the type CEL alone use celExpressions.
+func each(spec *work.ManifestWorkSpec, path *field.Path, rule func(*work.ConditionRule, *field.Path) error, use func(expression, *field.Path) error) error {
+	for i := range spec.ManifestConfigs {
+		for j := range spec.ManifestConfigs[i].ConditionRules {
+			r, at := &spec.ManifestConfigs[i].ConditionRules[j], path.Child("manifestConfigs").Index(i).Child("conditionRules").Index(j)
+			if err := rule(r, at); err != nil {
+				return err
+			}
+			if r.Type == work.CelConditionExpressionsType {
+				for k, text := range r.CelExpressions {
+					if err := use(expression{text: text}, at.Child("celExpressions").Index(k)); err != nil {
+						return err
+					}
+				}
+			}
+			if r.MessageExpression != "" {
+				if err := use(expression{r.MessageExpression, true}, at.Child("messageExpression")); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
