@@ -52,16 +52,16 @@ func feed[O any, T interface {
 	client.Object
 }](r *Reconciler, set, gone func(context.Context, T)) watched {
 	do := func(ctx context.Context, obj client.Object, q queue, tell func(context.Context, T)) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		defer q.AddAfter(everything, gather)
-		defer func() {
-			if fault := recover(); fault != nil {
-				ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %v\n%s", fault, debug.Stack()), "A change is left out of the placements",
-					"kind", fmt.Sprintf("%T", obj), "object", klog.KObj(obj))
-			}
-		}()
-		tell(ctx, obj.(T))
+		r.hear(func() {
+			defer func() {
+				if fault := recover(); fault != nil {
+					ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %v\n%s", fault, debug.Stack()), "A change is left out of the placements",
+						"kind", fmt.Sprintf("%T", obj), "object", klog.KObj(obj))
+				}
+			}()
+			tell(ctx, obj.(T))
+		})
+		q.AddAfter(everything, gather)
 	}
 	return watched{kind: T(new(O)), handler: handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { do(ctx, e.Object, q, set) },

@@ -60,13 +60,18 @@ type Reconciler struct {
 	// queue is there before the first request is.
 	queue queue
 
-	// mu is held for all that follows, by watches and workers, and by nobody who waits for the API server.
+	// mu is held for the hub, and for what follows it: by a round for as long as CEL takes. Watches and workers do not wait for it, they
+	// use the inbox.
 	mu  sync.Mutex
 	hub *placement.Hub
-	// ready are results that no worker has taken yet, and taken those that one has. One that stays taken could not be written.
-	ready, taken map[types.NamespacedName]*work
 	// unseenDecisions and unseenPlacements are writes that no watch has told of yet.
 	unseenDecisions, unseenPlacements unseen
+	inbox                             inbox
+
+	// results is held for a moment only.
+	results sync.Mutex
+	// ready are results that no worker has taken yet, and taken those that one has. One that stays taken could not be written.
+	ready, taken map[types.NamespacedName]*work
 }
 
 // work is a result to be written, and what it was computed from.
@@ -149,7 +154,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // round schedules what changes have touched, and says after how long to do so without any change; never, if it is zero.
 func (r *Reconciler) round(ctx context.Context) time.Duration {
-	r.mu.Lock()
+	r.enter()
 	defer r.mu.Unlock()
 	now := r.clock.Now()
 	r.catchUp(ctx, now)
@@ -178,7 +183,10 @@ func (r *Reconciler) schedule(ctx context.Context, own types.NamespacedName) {
 		for _, d := range r.hub.State(w.placement, now).Decisions {
 			w.decisions[d.Name] = d
 		}
-		if r.ready[key] = w; key != own {
+		r.results.Lock()
+		r.ready[key] = w
+		r.results.Unlock()
+		if key != own {
 			r.queue.Add(reconcile.Request{NamespacedName: key})
 		}
 	}
@@ -187,17 +195,15 @@ func (r *Reconciler) schedule(ctx context.Context, own types.NamespacedName) {
 // take is the result for a placement, or nil. If the last one could not be written, or the worker has panicked, it is scheduled anew,
 // with what is known by now.
 func (r *Reconciler) take(ctx context.Context, key types.NamespacedName) *work {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if failed := r.taken[key]; failed != nil {
-		delete(r.taken, key)
-		if r.isCurrent(key, failed) {
-			r.hub.Written(key, errNotWritten)
-			r.schedule(ctx, key)
-			// When to look again is for the next round to find out.
-			r.queue.AddAfter(everything, gather)
-		}
+	r.results.Lock()
+	failed := r.taken[key]
+	delete(r.taken, key)
+	r.results.Unlock()
+	if failed != nil {
+		r.again(ctx, key, failed)
 	}
+	r.results.Lock()
+	defer r.results.Unlock()
 	w := r.ready[key]
 	if delete(r.ready, key); w != nil {
 		r.taken[key] = w
@@ -205,14 +211,28 @@ func (r *Reconciler) take(ctx context.Context, key types.NamespacedName) *work {
 	return w
 }
 
+// again schedules a placement whose result was not written.
+func (r *Reconciler) again(ctx context.Context, key types.NamespacedName, failed *work) {
+	r.enter()
+	defer r.mu.Unlock()
+	if r.isCurrent(key, failed) {
+		r.hub.Written(key, errNotWritten)
+		r.schedule(ctx, key)
+		// When to look again is for the next round to find out.
+		r.queue.AddAfter(everything, gather)
+	}
+}
+
 // written ends what take has begun.
 func (r *Reconciler) written(key types.NamespacedName, w *work) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.results.Lock()
 	delete(r.taken, key)
-	if r.isCurrent(key, w) {
-		r.hub.Written(key, nil)
-	}
+	r.results.Unlock()
+	r.hear(func() {
+		if r.isCurrent(key, w) {
+			r.hub.Written(key, nil)
+		}
+	})
 	// What has changed meanwhile was put off.
 	r.queue.AddAfter(everything, gather)
 }

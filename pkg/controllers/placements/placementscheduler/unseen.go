@@ -111,36 +111,36 @@ func (w unseenWrite) lasts(now time.Time) bool { return now.Before(w.at.Add(long
 
 // learn tells the hub of a decision that was written, before a watch does.
 func (r *Reconciler) learn(d *clusterv1beta1.PlacementDecision) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := r.hub.Decision(client.ObjectKeyFromObject(d))
-	if now != nil && now.UID == d.UID && !isOlder(now.ResourceVersion, d.ResourceVersion) {
-		return // the watch was first
-	}
-	r.hub.SetDecision(d)
-	r.unseenDecisions.add(d, d.ResourceVersion, r.clock.Now())
+	r.hear(func() {
+		now := r.hub.Decision(client.ObjectKeyFromObject(d))
+		if now != nil && now.UID == d.UID && !isOlder(now.ResourceVersion, d.ResourceVersion) {
+			return // the watch was first
+		}
+		r.hub.SetDecision(d)
+		r.unseenDecisions.add(d, d.ResourceVersion, r.clock.Now())
+	})
 }
 
 // learnGone does the same for one that is not there any more.
 func (r *Reconciler) learnGone(d *clusterv1beta1.PlacementDecision) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	key := client.ObjectKeyFromObject(d)
-	if now := r.hub.Decision(key); now == nil || now.UID != d.UID {
-		return
-	}
-	r.hub.DeleteDecision(key)
-	r.unseenDecisions.add(d, "", r.clock.Now())
+	r.hear(func() {
+		key := client.ObjectKeyFromObject(d)
+		if now := r.hub.Decision(key); now == nil || now.UID != d.UID {
+			return
+		}
+		r.hub.DeleteDecision(key)
+		r.unseenDecisions.add(d, "", r.clock.Now())
+	})
 }
 
 // learnPlacement does the same for a placement, unless it has gone meanwhile.
 func (r *Reconciler) learnPlacement(p *clusterv1beta1.Placement) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := r.hub.Placement(client.ObjectKeyFromObject(p))
-	if now == nil || now.UID != p.UID || !isOlder(now.ResourceVersion, p.ResourceVersion) {
-		return
-	}
-	r.hub.SetPlacement(p)
-	r.unseenPlacements.add(p, p.ResourceVersion, r.clock.Now())
+	r.hear(func() {
+		now := r.hub.Placement(client.ObjectKeyFromObject(p))
+		if now == nil || now.UID != p.UID || !isOlder(now.ResourceVersion, p.ResourceVersion) {
+			return
+		}
+		r.hub.SetPlacement(p)
+		r.unseenPlacements.add(p, p.ResourceVersion, r.clock.Now())
+	})
 }
