@@ -92,6 +92,10 @@ func (o *createWorkOptions) run(ctx context.Context, name string) error {
 		return o.makeSet(ctx, namespace, placement, name, spec)
 	}
 	if o.placement == "" {
+		if len(o.clusters)+len(o.more) == 0 {
+			return errors.New("--clusters has to name the clusters to put the work on, or --placement a placement that chooses them: kubectl hub get clusters shows clusters, " +
+				"kubectl hub get placements -A placements")
+		}
 		if o.clusters, err = namedClusters("put the work on", o.clusters, o.more); err != nil {
 			return err
 		}
@@ -133,7 +137,9 @@ func (o *createWorkOptions) placementName() (namespace, name string, err error) 
 
 // chosenBy are the clusters that a placement has chosen now.
 func (h *hub) chosenBy(ctx context.Context, namespace, placement string) (clusters []string, err error) {
-	if _, err := h.clusters.ClusterV1beta1().Placements(namespace).Get(ctx, placement, metav1.GetOptions{}); err != nil {
+	if _, err := h.clusters.ClusterV1beta1().Placements(namespace).Get(ctx, placement, metav1.GetOptions{}); isMissing(err, "placements") {
+		return nil, fmt.Errorf("there is no placement %s in the namespace %s: --placement takes NAMESPACE/NAME for one of another namespace", placement, namespace)
+	} else if err != nil {
 		return nil, err
 	}
 	decided, err := h.decisions(ctx, namespace, []string{placement})
@@ -207,6 +213,9 @@ func (o *createWorkOptions) makeWorks(ctx context.Context, h *hub, name string, 
 func (o *createWorkOptions) makeWork(ctx context.Context, h *hub, work *workv1.ManifestWork) (made *workv1.ManifestWork, updated bool, err error) {
 	works := h.clusters.WorkV1().ManifestWorks(work.Namespace)
 	made, err = works.Create(ctx, work, metav1.CreateOptions{DryRun: o.options()})
+	if isMissing(err, "namespaces") {
+		return nil, false, errors.New("there is no such cluster, or it has not been accepted yet: kubectl hub get clusters shows all")
+	}
 	if !apierrors.IsAlreadyExists(err) {
 		return made, false, err
 	}

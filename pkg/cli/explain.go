@@ -44,7 +44,12 @@ kubectl hub explain placement web -n dev --cluster berlin-1`),
 				return err
 			}
 			e, err := h.explain(cmd.Context(), namespace, args[0], cluster)
-			if err != nil {
+			switch {
+			case isMissing(err, "placements"):
+				return fmt.Errorf("there is no placement %s in the namespace %s: kubectl hub get placements -A shows all", args[0], namespace)
+			case isMissing(err, "managedclusters"):
+				return fmt.Errorf("there is no cluster %s that you may see: kubectl hub get clusters shows all", cluster)
+			case err != nil:
 				return err
 			}
 			if !out.isTable() {

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
@@ -136,6 +138,19 @@ Sets FELL OUT in none of those that are bound to the namespace`},
 			t.Errorf("it prints\n%s\nwant\n%s", got, test.want)
 		}
 		s.wantAsked("GET "+explainPath+"?cluster=a", "GET "+placementsPath+"/web")
+	}
+}
+
+// What is not there is said to be so: the placement, or the cluster.
+func TestExplain_WhatIsNotThere(t *testing.T) {
+	s, config := newExplained(t, explained())
+	for resource, want := range map[string]string{
+		"placements": "there is no placement web in the namespace dev", "managedclusters": "there is no cluster c9 that you may see",
+	} {
+		s.refuse("GET "+explainPath, apierrors.NewNotFound(schema.GroupResource{Resource: resource}, "x"))
+		if _, _, err := run(t, config, "explain", "placement", "web", "-n", "dev", "--cluster", "c9"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
 

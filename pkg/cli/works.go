@@ -254,5 +254,5 @@ func workRows(works []workv1.ManifestWork) *metav1.Table {
 
 // errNoWork is for a name that no cluster has.
 func errNoWork(name string) error {
-	return errors.New("there is no work " + name + " on the clusters that you named and may see: kubectl hub get works shows all")
+	return errors.New("there is no work " + name + " on the clusters that you named and may see: kubectl hub get works shows all. The works of a ManifestWorkReplicaSet have longer names, which begin with its name")
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
@@ -184,6 +185,16 @@ func TestCreateWork_ByPlacement(t *testing.T) {
 	dir := manifests(t, map[string]string{"a.yaml": twoObjects})
 	if got := mustRun(t, config, "create", "work", "web", "-f", dir, "--placement", "dev/web"); strings.Count(got, "is created") != 3 {
 		t.Errorf("it prints %q", got)
+	}
+	if _, _, err := run(t, config, "create", "work", "web", "-f", dir, "--placement", "web"); err == nil || !strings.Contains(err.Error(), "there is no placement web in the namespace default: --placement takes NAMESPACE/NAME") {
+		t.Errorf("of another namespace: %v", err)
+	}
+	if _, _, err := run(t, config, "create", "work", "web", "-f", dir); err == nil || !strings.Contains(err.Error(), "--clusters has to name the clusters to put the work on, or --placement") {
+		t.Errorf("nowhere: %v", err)
+	}
+	s.refuse("POST "+worksPath+"c9/manifestworks", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "c9"))
+	if _, _, err := run(t, config, "create", "work", "web", "-f", dir, "--clusters", "c9"); err == nil || !strings.Contains(err.Error(), "cluster c9: there is no such cluster") {
+		t.Errorf("on no cluster: %v", err)
 	}
 	if _, _, err := run(t, config, "create", "work", "web", "-f", dir, "--placement", "dev/none"); err == nil || !strings.Contains(err.Error(), "has chosen no cluster") {
 		t.Errorf("without clusters: %v", err)
