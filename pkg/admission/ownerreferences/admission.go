@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package ownerreferences guards metadata.ownerReferences of all our kinds: the hub's garbage collector deletes an object
-// whose owner does not exist, and does not ask whether the author of the reference might delete it.
+// whose owner does not exist, and does not ask whether the author of the reference might delete it. It guards the labels that make a work
+// one of a ManifestWorkReplicaSet as well: the controller of the set deletes works that the set does not want.
 package ownerreferences
 
 import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 
@@ -49,7 +51,14 @@ var ofTheirMakers = map[schema.GroupResource]bool{
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated, old, ok := permission.Stored(a)
-	if !ok || equality.Semantic.DeepEqual(updated.GetOwnerReferences(), old.GetOwnerReferences()) {
+	if !ok {
+		return nil
+	}
+	if set := setOf(a, updated); a.GetOperation() == admission.Update && set != (ofSet{}) && set != setOf(a, old) {
+		return p.Require(ctx, a, "make the work one of a ManifestWorkReplicaSet by its labels (the hub deletes works that the set does not want)",
+			permission.On(a, "delete", ""))
+	}
+	if equality.Semantic.DeepEqual(updated.GetOwnerReferences(), old.GetOwnerReferences()) {
 		return nil
 	}
 	if a.GetOperation() == admission.Create && ofTheirMakers[a.GetResource().GroupResource()] {
@@ -57,4 +66,17 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	return p.Require(ctx, a, "change metadata.ownerReferences (when the owners are gone, the garbage collector deletes the object)",
 		permission.On(a, "delete", ""))
+}
+
+// ofSet are the labels by which a work is one of a set.
+type ofSet struct{ set, hash, placement string }
+
+// setOf is empty for what is of no set. Without a placement, a work is of none.
+func setOf(a admission.Attributes, object metav1.Object) ofSet {
+	labels := object.GetLabels()
+	of := ofSet{labels[work.ReplicaSetLabel], labels[work.ReplicaSetHashLabel], labels[work.PlacementLabel]}
+	if !permission.Is(a, work.Resource("manifestworks")) || of.placement == "" || of.set+of.hash == "" {
+		return ofSet{}
+	}
+	return of
 }

@@ -6,6 +6,9 @@ package work
 const (
 	// ReplicaSetLabel of a work has the namespace and the name of the ManifestWorkReplicaSet that it is of: <namespace>.<name>.
 	ReplicaSetLabel = "work.open-cluster-management.io/manifestworkreplicaset"
+	// ReplicaSetHashLabel of a work is a hash of that, where it is too long for a label. Open Cluster Management has announced it for all
+	// works.
+	ReplicaSetHashLabel = "work.open-cluster-management.io/ownerkey-hash"
 	// PlacementLabel of a work of a ManifestWorkReplicaSet has the name of the placement that has chosen the cluster.
 	PlacementLabel = "work.open-cluster-management.io/placementname"
 	// ReplicaSetFinalizer keeps a ManifestWorkReplicaSet until its works are gone.

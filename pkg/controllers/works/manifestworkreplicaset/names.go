@@ -18,9 +18,8 @@ import (
 )
 
 const (
-	// hashLabel of a work is a hash of its set, where namespace and name are too long for a label. Open Cluster Management has
-	// announced it for all works.
-	hashLabel = "work.open-cluster-management.io/ownerkey-hash"
+	// hashLabel of a work is a hash of its set.
+	hashLabel = work.ReplicaSetHashLabel
 	// ownerAnnotation says it to people.
 	ownerAnnotation = "work.open-cluster-management.io/manifestworkreplicaset-owner"
 	// writtenAnnotation of a work is when its spec was written, and succeededAnnotation when it was first seen to be a success since.

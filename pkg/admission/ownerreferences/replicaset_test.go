@@ -1,0 +1,66 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ownerreferences_test
+
+import (
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+)
+
+func labelled(labels map[string]string) runtime.Object {
+	return &work.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "ns", Labels: labels}}
+}
+
+// The controller of a replica set deletes works that the set does not want.
+func TestAdmission_AWorkOfAReplicaSetNeedsTheRightToDelete(t *testing.T) {
+	k := kind{group: work.GroupName, resource: "manifestworks", namespace: "ns"}
+	of := func(set, hash, placement string) map[string]string {
+		return map[string]string{work.ReplicaSetLabel: set, work.ReplicaSetHashLabel: hash, work.PlacementLabel: placement, "a": "b"}
+	}
+	for name, c := range map[string]struct {
+		before, after map[string]string
+		asks          bool
+	}{
+		"by its name":           {nil, map[string]string{work.ReplicaSetLabel: "ns.web", work.PlacementLabel: "p"}, true},
+		"by its hash":           {nil, map[string]string{work.ReplicaSetHashLabel: "0a", work.PlacementLabel: "p"}, true},
+		"the last of them":      {map[string]string{work.ReplicaSetLabel: "ns.web"}, map[string]string{work.ReplicaSetLabel: "ns.web", work.PlacementLabel: "p"}, true},
+		"of another one":        {of("ns.web", "0a", "p"), of("ns.db", "0a", "p"), true},
+		"of another hash":       {of("ns.web", "0a", "p"), of("ns.web", "0b", "p"), true},
+		"of another placement":  {of("ns.web", "0a", "p"), of("ns.web", "0a", "q"), true},
+		"without a placement":   {nil, map[string]string{work.ReplicaSetLabel: "ns.web"}, false},
+		"not any more":          {of("ns.web", "0a", "p"), map[string]string{"a": "b"}, false},
+		"as it was":             {of("ns.web", "0a", "p"), of("ns.web", "0a", "p"), false},
+		"another label":         {map[string]string{"a": "b"}, map[string]string{"a": "c"}, false},
+		"a placement of no set": {nil, map[string]string{work.PlacementLabel: "p"}, false},
+	} {
+		for _, subresource := range []string{"", "status", "unknown"} {
+			asked := k.attributes(labelled(c.after), labelled(c.before), subresource)
+			if _, err := at.Validate(t, plugin(&at.Authorizer{}), asked); c.asks != apierrors.IsForbidden(err) || !c.asks && err != nil {
+				t.Errorf("%s, %q: without the right: %v", name, subresource, err)
+			}
+			if _, err := at.Validate(t, plugin(&at.Authorizer{Grants: []permission.Rule{k.delete()}}), asked); err != nil {
+				t.Errorf("%s, %q: with the right: %v", name, subresource, err)
+			}
+		}
+	}
+	// Who makes a work makes it what it wants.
+	if _, err := at.Validate(t, plugin(&at.Authorizer{}), k.attributes(labelled(of("ns.web", "0a", "p")), nil, "")); err != nil {
+		t.Errorf("a new one: %v", err)
+	}
+	// Sets have their labels for themselves.
+	set := func(labels map[string]string) runtime.Object {
+		return &work.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "ns", Labels: labels}}
+	}
+	k.resource = "manifestworkreplicasets"
+	if _, err := at.Validate(t, plugin(&at.Authorizer{}), k.attributes(set(of("ns.web", "0a", "p")), set(nil), "")); err != nil {
+		t.Errorf("another kind: %v", err)
+	}
+}
