@@ -13,10 +13,12 @@ KUBE_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBE) -X k8s
 # The front's binaries are built anew when what they are built from changes.
 KUBE_STAMP := $(BIN)/.kube-$(shell cat hack/kube/go.mod hack/kube/go.sum hack/kube/etcd/main.go | cksum | cut -d' ' -f1)
 AUTHENTICATOR_STAMP := $(BIN)/.authenticator-$(shell cat hack/authenticator/go.mod hack/authenticator/go.sum | cksum | cut -d' ' -f1)
+KWOK_STAMP := $(BIN)/.kwok-$(shell cat hack/kwok/go.mod hack/kwok/go.sum | cksum | cut -d' ' -f1)
+UPSTREAM_STAMP := $(BIN)/.upstream-$(shell cat hack/upstream/go.mod hack/upstream/go.sum | cksum | cut -d' ' -f1)
 FLEET    ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help up down status clean build kube authenticator test verify lint generate bench images manifests tools-check
+.PHONY: help up down status clean build kube authenticator kwok upstream test verify lint generate bench images manifests tools-check
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,7 +63,27 @@ $(AUTHENTICATOR_STAMP): | tools-check
 	@cd hack/authenticator && go build -trimpath -ldflags '-s -w' -o ../../$(BIN)/ sigs.k8s.io/aws-iam-authenticator/cmd/aws-iam-authenticator
 	@touch $@
 
-test: build kube authenticator ## Run the unit, integration and end-to-end tests.
+kwok: $(KWOK_STAMP) ## Build kwok, which plays the kubelet in tests.
+
+$(KWOK_STAMP): | tools-check
+	@mkdir -p $(BIN)
+	@rm -f $(BIN)/.kwok-*
+	@echo "  Building kwok (about a minute on two cores, once) …"
+	@cd hack/kwok && go build -trimpath -ldflags '-s -w' -o ../../$(BIN)/ sigs.k8s.io/kwok/cmd/kwok
+	@touch $@
+
+upstream: $(UPSTREAM_STAMP) ## Build Open Cluster Management's placement controller and work agent, which tests use.
+
+$(UPSTREAM_STAMP): | tools-check
+	@mkdir -p $(BIN)
+	@rm -f $(BIN)/.upstream-*
+	@for c in placement work; do \
+	  echo "  Building upstream's $$c (together about three minutes on two cores, once) …"; \
+	  (cd hack/upstream && go build -trimpath -ldflags '-s -w' -o ../../$(BIN)/upstream-$$c open-cluster-management.io/ocm/cmd/$$c) || exit 1; \
+	done
+	@touch $@
+
+test: build kube authenticator kwok upstream ## Run the unit, integration and end-to-end tests.
 	hack/test.sh
 
 verify: tools-check ## Check that generated code is up to date, and lint.

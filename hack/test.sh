@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs the tests: hack/test.sh [busy] [unit|e2e] [flags of go test]. Without unit or e2e it runs both.
-# The end-to-end tests need the binaries of `make build kube authenticator`.
+# The end-to-end tests need the binaries of `make build kube authenticator kwok upstream`.
 #
 # busy looks for tests that fail now and then: it runs unit tests 20 times and end-to-end tests 5 times while something
 # else keeps every core busy. It takes hours; -run makes it look at less.
@@ -89,9 +89,9 @@ fi
 if [ "$which" != unit ]; then
   packages=$(tested test/e2e examples)
   [ "$which" != e2e ] || packages=${PACKAGES:-$packages}
-  for binary in aws-iam-authenticator cluster-provider etcd kube-apiserver kubectl kubectl-hub hub-agent hub-apiserver hub-controller-manager localhub; do
+  for binary in aws-iam-authenticator cluster-provider etcd kube-apiserver kubectl kubectl-hub hub-agent hub-apiserver hub-controller-manager kwok localhub upstream-placement upstream-work; do
     if [ -n "$packages" ] && [ ! -x "$TEST_BIN_DIR/$binary" ]; then
-      echo "hack/test.sh: $binary is not in _output/bin; run 'make build kube authenticator'" >&2
+      echo "hack/test.sh: $binary is not in _output/bin; run 'make build kube authenticator kwok upstream'" >&2
       exit 1
     fi
   done
