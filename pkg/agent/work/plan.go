@@ -18,6 +18,7 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/work/ignorefields"
 	"github.com/clusterhub/clusterhub/pkg/work/manifestconfig"
+	"github.com/clusterhub/clusterhub/pkg/work/rules"
 )
 
 // item is one manifest of a work.
@@ -48,6 +49,7 @@ func (a *Agent) plan(work *workv1.ManifestWork) []*item {
 		}
 		one.target = true
 		one.config = manifestconfig.For(&one.meta, work.Spec.ManifestConfigs)
+		one.config.ConditionRules = rules.Of(one.manifest.Object.GroupVersionKind(), one.config, work.Spec.ManifestConfigs)
 		one.manifest.Orphaned = orphaned(work.Spec.DeleteOption, one.manifest.Target) || immortal(one.manifest.Target)
 		if one.refused = a.Own.refuse(one.manifest.Target); one.refused == nil && seen.Has(one.manifest.Target) {
 			one.refused = fmt.Errorf("the work has %s twice", one.manifest.Target)

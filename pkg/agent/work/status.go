@@ -23,8 +23,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/work/status"
 )
 
-// reportEvery bounds how often a status is written of which nothing is new but what was read of objects: one that changes without end
-// costs the hub little.
+// reportEvery bounds how often a status is written of which nothing is new but what was read of objects, and what rules make of that: one
+// that changes without end costs the hub little.
 const reportEvery = 5 * time.Second
 
 // see is what is to be said of an object.
@@ -69,11 +69,11 @@ func (a *Agent) report(ctx context.Context, work *workv1.ManifestWork, s *state,
 	return 0, a.patchStatus(ctx, work, *next)
 }
 
-// saysTheSame says that the conditions of a work have the same statuses, of the same generation.
+// saysTheSame says that the conditions of a work have the same statuses, of the same generation. What rules say of objects may differ.
 func saysTheSame(before, after []metav1.Condition) bool {
 	for i := range after {
 		was := meta.FindStatusCondition(before, after[i].Type)
-		if was == nil || was.Status != after[i].Status || was.ObservedGeneration != after[i].ObservedGeneration {
+		if was == nil || was.Status != after[i].Status && !status.ByRule(was) || was.ObservedGeneration != after[i].ObservedGeneration {
 			return false
 		}
 	}

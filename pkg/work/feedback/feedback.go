@@ -68,6 +68,9 @@ var wellKnown = map[schema.GroupVersionKind][]path{
 	},
 }
 
+// IsWellKnown is whether the type WellKnownStatus knows a kind.
+func IsWellKnown(kind schema.GroupVersionKind) bool { return len(wellKnown[kind]) > 0 }
+
 // reader reads one object.
 type reader struct {
 	object  *unstructured.Unstructured
