@@ -6,36 +6,15 @@ package registration
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
-	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
 // delivering is what a team writes on the hub.
-const delivering = `
-apiVersion: v1
-kind: Namespace
-metadata: {name: team}
----
-apiVersion: cluster.open-cluster-management.io/v1beta2
-kind: ManagedClusterSetBinding
-metadata: {name: default, namespace: team}
-spec: {clusterSet: default}
----
-apiVersion: cluster.open-cluster-management.io/v1beta1
-kind: Placement
-metadata: {name: all, namespace: team}
-spec: {}
----
+const delivering = bound + `---
 apiVersion: work.open-cluster-management.io/v1alpha1
 kind: ManifestWorkReplicaSet
 metadata: {name: web, namespace: team}
@@ -50,25 +29,13 @@ spec:
 `
 
 // worker deploys to the cluster what the agent needs for works, and makes a kubeconfig of the agent's ServiceAccount.
-func (m *managed) worker(t *testing.T) (kubeconfig string) {
+func (m *managed) worker(t *testing.T) string {
 	t.Helper()
 	for _, folder := range []string{"agent", "agent-works"} {
 		harness.MustKubectlOf(t, m.Hub, "", "apply", "-k", harness.Overlay(folder))
 	}
 	harness.MustKubectlOf(t, m.Hub, "", "wait", "--for=condition=Established", "--timeout=2m", "crd/appliedmanifestworks.work.open-cluster-management.io")
-	token := harness.Must(harness.Kube(t, m.AdminConfig()).CoreV1().ServiceAccounts(registration.AgentNamespace).
-		CreateToken(t.Context(), "klusterlet-registration-sa", &authenticationv1.TokenRequest{}, metav1.CreateOptions{}))(t)
-	config := m.AdminConfig()
-	kubeconfig = filepath.Join(t.TempDir(), "agent.kubeconfig")
-	if err := clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"own": {Server: config.Host, CertificateAuthority: config.CAFile, CertificateAuthorityData: config.CAData}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"agent": {Token: token.Status.Token}},
-		Contexts:       map[string]*clientcmdapi.Context{"own": {Cluster: "own", AuthInfo: "agent", Namespace: registration.AgentNamespace}},
-		CurrentContext: "own",
-	}, kubeconfig); err != nil {
-		t.Fatal(err)
-	}
-	return kubeconfig
+	return accountKubeconfig(t, m.Hub, registration.AgentNamespace, "klusterlet-registration-sa")
 }
 
 // text is what the cluster has of the work, or nothing.
@@ -91,28 +58,15 @@ func awaitTexts(t *testing.T, want string, clusters ...*managed) {
 // their manifests.
 func TestWorks_RunOnTheClustersThatAPlacementChooses(t *testing.T) {
 	t.Parallel()
-	hub := harness.OwnHub(t, func(c *localhub.Config) { c.HubControllerManagerArgs = nil })
-	// kube-controller-manager fills the role admin.
-	whole := func(*localhub.Config) {}
-	one, two := newManagedAs(t, hub, whole), newManagedAs(t, hub, whole)
-	stop := map[*managed]func(){}
-	for _, m := range []*managed{one, two} {
-		kubeconfig := m.worker(t)
-		stop[m] = m.agent(t, "--works", "--spoke-kubeconfig="+kubeconfig)
-	}
-	for _, m := range []*managed{one, two} {
-		harness.Eventually(t, "the cluster asks for a certificate", func(context.Context) (bool, error) { return len(m.requests(t)) == 1, nil })
-		m.accepted(t, true)
-		m.awaitCondition(t, registration.ConditionAvailable, metav1.ConditionTrue)
-	}
+	d := newDelivery(t, 2)
+	hub, one, two := d.hub, d.clusters[0], d.clusters[1]
 
-	on := func(args ...string) string { return strings.TrimSpace(harness.MustKubectlOf(t, hub, "", args...)) }
-	write := func(text string) { harness.MustKubectlOf(t, hub, fmt.Sprintf(delivering, text), "apply", "-f", "-") }
+	write := func(text string) { d.apply(delivering, text) }
 	rolledOut := func(clusters int) {
 		t.Helper()
 		want := fmt.Sprintf("True %d %d", clusters, clusters)
 		harness.Eventually(t, "the rollout is complete", func(context.Context) (bool, error) {
-			got := on("get", "mwrs", "web", "-n", "team", "-o",
+			got := d.on("get", "mwrs", "web", "-n", "team", "-o",
 				`jsonpath={.status.conditions[?(@.type=="PlacementRolledOut")].status} {.status.summary.applied} {.status.summary.available}`)
 			return harness.Holds(got == want, got)
 		})
@@ -126,7 +80,7 @@ func TestWorks_RunOnTheClustersThatAPlacementChooses(t *testing.T) {
 	awaitTexts(t, "first", one)
 
 	t.Log("A new text goes to both, also to the one whose agent was away")
-	stop[two]()
+	d.stop[two]()
 	write("second")
 	awaitTexts(t, "second", one)
 	two.agent(t, "--works", "--spoke-kubeconfig="+two.worker(t))
@@ -134,7 +88,7 @@ func TestWorks_RunOnTheClustersThatAPlacementChooses(t *testing.T) {
 	rolledOut(2)
 
 	t.Log("A cluster that is not chosen any more loses it")
-	on("patch", "managedcluster", two.name, "--type=merge", "-p", `{"spec":{"taints":[{"key":"maintenance","effect":"NoSelect"}]}}`)
+	d.on("patch", "managedcluster", two.name, "--type=merge", "-p", `{"spec":{"taints":[{"key":"maintenance","effect":"NoSelect"}]}}`)
 	awaitTexts(t, "", two)
 	rolledOut(1)
 	if got := one.text(t); got != "second" {
@@ -142,10 +96,10 @@ func TestWorks_RunOnTheClustersThatAPlacementChooses(t *testing.T) {
 	}
 
 	t.Log("With the set, all of it goes")
-	on("delete", "mwrs", "web", "-n", "team", "--timeout=2m")
+	d.on("delete", "mwrs", "web", "-n", "team", "--timeout=2m")
 	awaitTexts(t, "", one)
 	for _, m := range []*managed{one, two} {
-		if left := on("get", "manifestworks", "-n", m.name, "-o", "name"); left != "" {
+		if left := d.on("get", "manifestworks", "-n", m.name, "-o", "name"); left != "" {
 			t.Errorf("works of %s that are left: %s", m.name, left)
 		}
 		if left := harness.MustKubectlOf(t, m.Hub, "", "get", "appliedmanifestworks", "-o", "name"); left != "" {
@@ -159,6 +113,6 @@ func TestWorks_RunOnTheClustersThatAPlacementChooses(t *testing.T) {
 		{apiVersion: v1, kind: Namespace, metadata: {name: web}}]}}}`, one.name)
 	harness.MustKubectlOf(t, hub, work, "apply", "-f", "-")
 	awaitTexts(t, "third", one)
-	on("delete", "managedcluster", one.name, "--timeout=2m")
+	d.on("delete", "managedcluster", one.name, "--timeout=2m")
 	awaitTexts(t, "", one)
 }

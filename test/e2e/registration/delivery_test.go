@@ -1,0 +1,151 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registration
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+)
+
+// node is the one that pods name: a plain cluster has no scheduler.
+const node = "node"
+
+// bound is what a team has before it writes replica sets.
+const bound = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: team}
+---
+apiVersion: cluster.open-cluster-management.io/v1beta2
+kind: ManagedClusterSetBinding
+metadata: {name: default, namespace: team}
+spec: {clusterSet: default}
+---
+apiVersion: cluster.open-cluster-management.io/v1beta1
+kind: Placement
+metadata: {name: all, namespace: team}
+spec: {}
+`
+
+// deployed is a replica set with a Deployment, one cluster at a time.
+const deployed = `
+apiVersion: work.open-cluster-management.io/v1alpha1
+kind: ManifestWorkReplicaSet
+metadata: {name: web, namespace: team}
+spec:
+  cascadeDeletionPolicy: Foreground
+  placementRefs:
+  - name: all
+    rolloutStrategy:
+      type: Progressive
+      progressive: {maxConcurrency: 1, progressDeadline: %s}
+  manifestWorkTemplate:
+    manifestConfigs:
+    - resourceIdentifier: {group: apps, resource: deployments, namespace: web, name: web}
+      feedbackRules: [{type: WellKnownStatus}]
+    workload:
+      manifests:
+      - {apiVersion: v1, kind: Namespace, metadata: {name: web}}
+      - apiVersion: apps/v1
+        kind: Deployment
+        metadata: {name: web, namespace: web}
+        spec:
+          selector: {matchLabels: {app: web}}
+          template:
+            metadata: {labels: {app: web}}
+            spec:
+              nodeName: node
+              terminationGracePeriodSeconds: 0
+              containers: [{name: web, image: "example.com/web:%s"}]
+`
+
+// delivery is a hub with managed clusters, whose agents bring works with the rights of their manifests.
+type delivery struct {
+	*testing.T
+	hub      *localhub.Hub
+	clusters []*managed
+	// stop ends the agents.
+	stop map[*managed]func()
+}
+
+func newDelivery(t *testing.T, clusters int) *delivery {
+	t.Helper()
+	d := &delivery{T: t, stop: map[*managed]func(){}}
+	d.hub = harness.OwnHub(t, func(c *localhub.Config) { c.HubControllerManagerArgs = nil })
+	for range clusters {
+		// kube-controller-manager fills the role admin, and makes pods of Deployments.
+		m := newManagedAs(t, d.hub, func(*localhub.Config) {})
+		d.clusters = append(d.clusters, m)
+		d.stop[m] = m.agent(t, "--works", "--spoke-kubeconfig="+m.worker(t))
+	}
+	for _, m := range d.clusters {
+		harness.Eventually(t, "the cluster asks for a certificate", func(context.Context) (bool, error) { return len(m.requests(t)) == 1, nil })
+		m.accepted(t, true)
+		m.awaitCondition(t, registration.ConditionAvailable, metav1.ConditionTrue)
+	}
+	return d
+}
+
+// kubelet starts kwok for the cluster, which has one node then.
+func (m *managed) kubelet(t *testing.T) {
+	t.Helper()
+	nodes := harness.Kube(t, m.AdminConfig()).CoreV1().Nodes()
+	harness.Must(nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}, metav1.CreateOptions{}))(t)
+	harness.StartDaemon(t, harness.Binary(t, "kwok"), "--kubeconfig="+m.AdminKubeconfig(), "--config="+filepath.Join("testdata", "kwok.yaml"),
+		"--manage-single-node="+node, "--node-lease-duration-seconds=40")
+}
+
+// on is kubectl on the hub.
+func (d *delivery) on(args ...string) string {
+	d.Helper()
+	return strings.TrimSpace(harness.MustKubectlOf(d.T, d.hub, "", args...))
+}
+
+func (d *delivery) apply(yaml string, args ...any) {
+	d.Helper()
+	harness.MustKubectlOf(d.T, d.hub, fmt.Sprintf(yaml, args...), "apply", "-f", "-")
+}
+
+// eventually waits until kubectl on the hub prints something.
+func (d *delivery) eventually(what string, ok func(string) bool, args ...string) (got string) {
+	d.Helper()
+	harness.Eventually(d.T, what, func(context.Context) (bool, error) {
+		got = d.on(args...)
+		return harness.Holds(ok(got), got)
+	})
+	return got
+}
+
+func is(want string) func(string) bool { return func(got string) bool { return got == want } }
+
+// says is "STATUS REASON MESSAGE" of the rollout, at the generation that is.
+func (d *delivery) says(parts ...string) string {
+	d.Helper()
+	return d.eventually("the rollout says "+strings.Join(parts, ", "), func(got string) bool {
+		for _, part := range parts {
+			if !strings.Contains(got, part) {
+				return false
+			}
+		}
+		generation, observed, _ := strings.Cut(got, " ")
+		return strings.HasPrefix(observed, generation+" ")
+	}, "get", "mwrs", "web", "-n", "team", "-o", `jsonpath={.metadata.generation}{range .status.conditions[?(@.type=="PlacementRolledOut")]} {.observedGeneration} {.status} {.reason} {.message}{end}`)
+}
+
+// images are those in the works of the set, by cluster: "managed-1=first managed-2=first".
+func (d *delivery) images() string {
+	d.Helper()
+	return d.on("get", "manifestworks", "-A", "-l", "work.open-cluster-management.io/manifestworkreplicaset=team.web", "-o",
+		`jsonpath={range .items[*]}{.metadata.namespace}={.spec.workload.manifests[1].spec.template.spec.containers[0].image} {end}`)
+}

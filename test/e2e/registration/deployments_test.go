@@ -1,0 +1,52 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registration
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestDelivery_OfDeployments: without a rule of CEL, a rollout goes from one cluster to the next when the Deployment of the first is
+// ready, and no further when it does not get there.
+func TestDelivery_OfDeployments(t *testing.T) {
+	t.Parallel()
+	d := newDelivery(t, 2)
+	d.apply(bound)
+	d.apply(deployed, "10m", "first")
+	d.says("False", "0 of 2 clusters have succeeded; 1 in progress", "replicas are")
+	works := strings.Fields(d.images())
+	if len(works) != 1 {
+		t.Fatalf("without a kubelet anywhere, there are works for %v", works)
+	}
+	first, second := d.clusters[0], d.clusters[1]
+	if !strings.HasPrefix(works[0], first.name+"=") {
+		first, second = second, first
+	}
+
+	t.Log("A kubelet makes the Deployment of the first cluster ready")
+	first.kubelet(t)
+	d.says("False", "1 of 2 clusters have succeeded; 1 in progress: "+second.name)
+	second.kubelet(t)
+	d.says("True Complete")
+	for _, m := range d.clusters {
+		d.eventually("the feedback", is("ReadyReplicas=1 Replicas=1 AvailableReplicas=1"), "get", "manifestworks", "-n", m.name, "-o",
+			`jsonpath={range .items[*].status.resourceStatus.manifests[1].statusFeedback.values[*]}{.name}={.fieldValue.integer} {end}`)
+	}
+
+	t.Log("A template that does not get ready goes to one cluster only")
+	d.apply(deployed, "5s", "missing")
+	d.says("False", "1 failed", first.name)
+	if got := d.images(); strings.Count(got, ":missing") != 1 || strings.Count(got, ":first") != 1 {
+		t.Errorf("the works are %s", got)
+	}
+
+	t.Log("One that does goes to all")
+	d.apply(deployed, "10m", "second")
+	d.says("True Complete")
+	if got := d.images(); strings.Count(got, ":second") != 2 {
+		t.Errorf("the works are %s", got)
+	}
+	d.on("delete", "mwrs", "web", "-n", "team", "--timeout=2m")
+}
