@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -39,7 +40,15 @@ func HubHash(url string) string {
 type Applied struct {
 	client           dynamic.ResourceInterface
 	hubHash, agentID string
+
+	mu sync.Mutex
+	// taken is when records were taken over from another agent.
+	taken map[types.UID]time.Time
 }
+
+// takesAgain is how long a record stays another agent's that has taken it back. That one runs, too: if both took it at once whenever it has
+// changed, they would do nothing else.
+const takesAgain = time.Hour
 
 var _ Memory = &Applied{}
 
@@ -49,7 +58,8 @@ func NewApplied(client dynamic.Interface, hubHash, agentID string) *Applied {
 	if agentID == "" {
 		agentID = hubHash
 	}
-	return &Applied{client: client.Resource(workv1.SchemeGroupVersion.WithResource("appliedmanifestworks")), hubHash: hubHash, agentID: agentID}
+	return &Applied{client: client.Resource(workv1.SchemeGroupVersion.WithResource("appliedmanifestworks")), hubHash: hubHash, agentID: agentID,
+		taken: map[types.UID]time.Time{}}
 }
 
 func (a *Applied) nameOf(work string) string { return a.hubHash + "-" + work }
@@ -99,7 +109,7 @@ func (a *Applied) Find(ctx context.Context, work string) (*Record, error) {
 }
 
 // Make implements Memory. One that another agent has made becomes this one's, as upstream's agents do: its name says that it is for this work
-// of this hub.
+// of this hub. If the other one takes it back, it stays with that for a while: to whom it belongs matters only when the work is missing.
 func (a *Applied) Make(ctx context.Context, work string, labels map[string]string) (*Record, error) {
 	want := &workv1.AppliedManifestWork{
 		TypeMeta:   metav1.TypeMeta{APIVersion: workv1.SchemeGroupVersion.String(), Kind: apply.AppliedKind},
@@ -126,6 +136,9 @@ func (a *Applied) Make(ctx context.Context, work string, labels map[string]strin
 	}
 	r := recordOf(have)
 	finalized := slices.Contains(have.Finalizers, Finalizer)
+	if have.DeletionTimestamp == nil && have.Spec.AgentID != want.Spec.AgentID && !a.takes(have.UID) {
+		want.Spec.AgentID = have.Spec.AgentID
+	}
 	if have.DeletionTimestamp != nil || finalized && equality.Semantic.DeepEqual(have.Spec, want.Spec) {
 		return r, nil
 	}
@@ -134,7 +147,26 @@ func (a *Applied) Make(ctx context.Context, work string, labels map[string]strin
 		finalizers = append(slices.Clone(finalizers), Finalizer)
 	}
 	r.HubHash, r.Work = a.hubHash, work
-	return r, a.patch(ctx, r, map[string]any{"spec": want.Spec}, map[string]any{"finalizers": finalizers})
+	err = a.patch(ctx, r, map[string]any{"spec": want.Spec}, map[string]any{"finalizers": finalizers})
+	if err != nil && have.Spec.AgentID != want.Spec.AgentID {
+		a.mu.Lock()
+		delete(a.taken, have.UID)
+		a.mu.Unlock()
+	}
+	return r, err
+}
+
+// takes says whether a record of another agent is to be taken over now.
+func (a *Applied) takes(record types.UID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := time.Now()
+	if since, ok := a.taken[record]; ok && now.Sub(since) < takesAgain {
+		return false
+	}
+	maps.DeleteFunc(a.taken, func(_ types.UID, since time.Time) bool { return now.Sub(since) >= takesAgain })
+	a.taken[record] = now
+	return true
 }
 
 // patch writes a record that is still as it was read.

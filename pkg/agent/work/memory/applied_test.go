@@ -107,6 +107,22 @@ func TestApplied_OfAnotherAgent(t *testing.T) {
 	}
 }
 
+// TestApplied_TakenBack: of two agents that run, neither takes a record for ever.
+func TestApplied_TakenBack(t *testing.T) {
+	ctx, theirs, ours := t.Context(), agent(t, "", "their-id"), agent(t, "", "our-id")
+	var owner apply.Owner
+	for range 3 {
+		for _, a := range []*Applied{theirs, ours} {
+			owner = must[*Record](t)(a.Make(ctx, "w", nil)).Owner
+		}
+	}
+	have, err := ours.get(ctx, owner.Name)
+	// It was made, and each agent has taken it once.
+	if err != nil || have.Generation != 3 {
+		t.Errorf("it was written %d times: %v", have.Generation, err)
+	}
+}
+
 // TestApplied_List leaves out what contradicts itself: a name that belongs to another work.
 func TestApplied_List(t *testing.T) {
 	ctx, a := t.Context(), agent(t, "", t.Name())
