@@ -25,6 +25,12 @@
 //
 //	(j) clusters by the view, for users who may get one set: against their members, and the list of the stored clusters; and what
 //	    the first of these lists costs in memory
+//
+// What works and placements cost, each on a hub of its own:
+//
+//	(k) placements: their first scheduling, and one change of a label, a score, a taint, against evaluating all on each change
+//	(l) works: memory for each, the time from a write to the event at one of many watches, and a status, against custom resources
+//	(m) one agent with many works on a cluster: how it brings them, what it does at rest, and a drift
 package main
 
 import (
@@ -50,6 +56,8 @@ type options struct {
 
 	joining, accessRequests, accessClusters int
 	driftInterval                           time.Duration
+
+	placements, changes, worksPerCluster, agentWorks, agentManifests, agentWatches int
 }
 
 func main() {
@@ -65,7 +73,13 @@ func main() {
 	flag.IntVar(&o.accessRequests, "access-requests", 1000, "AccessRequests that are made at the same time.")
 	flag.IntVar(&o.accessClusters, "access-clusters", 200, "Clusters that as many AccessRequests are for.")
 	flag.DurationVar(&o.driftInterval, "drift-interval", 2*time.Minute, "--drift-check-interval of the fleet at rest.")
-	flag.StringVar(&o.only, "only", "a,b,c,d,e,f,g,h,i,j", "What to measure.")
+	flag.IntVar(&o.placements, "placements", 1000, "Placements that choose from the fleet.")
+	flag.IntVar(&o.changes, "changes", 5, "Times that each change is made that placements depend on.")
+	flag.IntVar(&o.worksPerCluster, "works-per-cluster", 10, "Works of each cluster of the fleet, each of which is watched by one watch.")
+	flag.IntVar(&o.agentWorks, "agent-works", 1000, "Works that one agent brings to its cluster.")
+	flag.IntVar(&o.agentManifests, "agent-manifests", 5, "Manifests of each of them.")
+	flag.IntVar(&o.agentWatches, "agent-watches", 10_000, "--max-work-watches of that agent.")
+	flag.StringVar(&o.only, "only", "a,b,c,d,e,f,g,h,i,j,k,l,m", "What to measure.")
 	flag.StringVar(&o.binDir, "bin-dir", "_output/bin", "Directory of the binaries.")
 	flag.StringVar(&o.hubBinDir, "hub-bin-dir", "", "Directory of our binaries, if they are not in --bin-dir.")
 	flag.StringVar(&o.output, "output", "_output/bench", "Directory of the results, and of the hub while it runs.")
@@ -104,14 +118,15 @@ func (o *options) validate() error {
 	}
 	for name, v := range map[string]int{"rounds": o.rounds, "lists": o.lists, "writers": o.writers,
 		"watchers": o.watchers, "moves": o.moves, "restarts": o.restarts, "joining": o.joining,
-		"access-requests": o.accessRequests, "access-clusters": o.accessClusters} {
+		"access-requests": o.accessRequests, "access-clusters": o.accessClusters, "placements": o.placements, "changes": o.changes,
+		"works-per-cluster": o.worksPerCluster, "agent-works": o.agentWorks, "agent-manifests": o.agentManifests, "agent-watches": o.agentWatches} {
 		if v < 1 {
 			return fmt.Errorf("--%s has to be at least 1", name)
 		}
 	}
 	for part := range strings.SplitSeq(o.only, ",") {
-		if len(part) != 1 || !strings.Contains("abcdefghij", part) {
-			return fmt.Errorf("--only=%s has to be some of a,b,c,d,e,f,g,h,i,j", o.only)
+		if len(part) != 1 || !strings.Contains("abcdefghijklm", part) {
+			return fmt.Errorf("--only=%s has to be some of a,b,c,d,e,f,g,h,i,j,k,l,m", o.only)
 		}
 	}
 	return nil
@@ -168,6 +183,16 @@ func (b *bench) measureAll(ctx context.Context) error {
 	if b.options.wants("i") {
 		if err := b.withAccess(ctx, (*accessing).tokens); err != nil {
 			return fmt.Errorf("(i): %w", err)
+		}
+	}
+	for _, part := range []struct {
+		name    string
+		measure func(context.Context) error
+	}{{"k", b.withPlacements}, {"l", b.withWorks}, {"m", b.withWorkAgent}} {
+		if b.options.wants(part.name) {
+			if err := part.measure(ctx); err != nil {
+				return fmt.Errorf("(%s): %w", part.name, err)
+			}
 		}
 	}
 	return nil

@@ -59,12 +59,17 @@ func (b *bench) measureMemory(ctx context.Context, when string) error {
 
 // settledMemory collects garbage in the API servers and waits until memory has come to rest.
 func (b *bench) settledMemory(ctx context.Context, name string) (memory, error) {
-	b.steps.step("Letting the memory of the servers settle")
 	if b.options.profileDir != "" {
 		if err := b.saveProfile(ctx, b.hub.HubAPIServerConfig(0), "heap-"+name, "/debug/pprof/heap?gc=1"); err != nil {
 			return nil, err
 		}
 	}
+	return b.settledWithin(ctx, settleLongest)
+}
+
+// settledWithin waits until memory has come to rest, but not for longer than a time.
+func (b *bench) settledWithin(ctx context.Context, longest time.Duration) (memory, error) {
+	b.steps.step("Letting the memory of the servers settle")
 	begun := time.Now()
 	last := memory{}
 	for {
@@ -78,7 +83,7 @@ func (b *bench) settledMemory(ctx context.Context, name string) (memory, error) 
 				atRest = false
 			}
 		}
-		if atRest || time.Since(begun) > settleLongest {
+		if atRest || time.Since(begun) > longest {
 			return now, nil
 		}
 		last = now
@@ -87,7 +92,7 @@ func (b *bench) settledMemory(ctx context.Context, name string) (memory, error) 
 			return nil, ctx.Err()
 		case <-time.After(settleStep):
 		}
-		b.steps.at(int(time.Since(begun).Seconds()), int(settleLongest.Seconds()))
+		b.steps.at(int(time.Since(begun).Seconds()), int(longest.Seconds()))
 	}
 }
 

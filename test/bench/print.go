@@ -45,6 +45,9 @@ func (r *report) print(out io.Writer) {
 	r.printView(out)
 	r.printRegistration(out)
 	r.printAccess(out)
+	r.printPlacing(out)
+	r.printWorks(out)
+	r.printWorkAgent(out)
 	var rows [][]string
 	for _, t := range r.Targets {
 		verdict := yes(t.Reached, "reached", "FALLS SHORT")

@@ -74,6 +74,9 @@ func (r *report) judge() {
 	}
 	r.judgeRegistration()
 	r.judgeAccess()
+	r.judgePlacing()
+	r.judgeWorks()
+	r.judgeWorkAgent()
 }
 
 func (r *report) list(fleet int, name string) *listResult {

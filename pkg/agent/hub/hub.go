@@ -20,6 +20,10 @@ import (
 // RequestTimeout is for one request to the hub.
 const RequestTimeout = 30 * time.Second
 
+// worksQPS and worksBurst bound the requests about works, per second, to what works may cost the agent's own cluster. Each work that is
+// new, or is changed, has its status written: with the default of client-go, 5 per second, hundreds of works would wait for minutes.
+const worksQPS, worksBurst = 50, 100
+
 // ErrRejected ends a session in which the hub does not know the agent's identity, which is otherwise good.
 var ErrRejected = errors.New("the hub rejects the agent's identity")
 
@@ -48,6 +52,7 @@ func New(config *rest.Config) (*Hub, error) {
 	}
 	watching := rest.CopyConfig(config)
 	watching.Timeout = 0
+	watching.QPS, watching.Burst = worksQPS, worksBurst
 	works, err := workclient.NewForConfig(watching)
 	if err != nil {
 		return nil, err

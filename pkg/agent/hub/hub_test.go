@@ -16,3 +16,14 @@ func TestConnect_NeedsAConfigurationThatIsOne(t *testing.T) {
 		t.Error("a certificate authority that is none is taken")
 	}
 }
+
+// TestNew_WorksAreNotHeldBack: an agent with many works is bounded by its cluster and by its hub, and not by a client's default.
+func TestNew_WorksAreNotHeldBack(t *testing.T) {
+	h, err := hub.New(&rest.Config{Host: "https://hub"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if limit := h.Works.RESTClient().GetRateLimiter().QPS(); limit < 50 {
+		t.Errorf("%g requests about works per second", limit)
+	}
+}

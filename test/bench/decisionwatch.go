@@ -1,0 +1,156 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// decisionWatch sees all decisions of a hub.
+type decisionWatch struct {
+	mu sync.Mutex
+	// clusters are those of each decision.
+	clusters map[string][]string
+	events   int
+	last     time.Time
+	err      error
+}
+
+// watchDecisions watches until the context ends.
+func watchDecisions(ctx context.Context, c *client) (*decisionWatch, error) {
+	const path = placementsPath + "placementdecisions"
+	now, err := c.list(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	// A watch ends by itself after some time, by default half an hour.
+	response, err := c.open(ctx, http.MethodGet, path+"?watch=true&timeoutSeconds=7200&resourceVersion="+now.Metadata.ResourceVersion, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	w := &decisionWatch{clusters: map[string][]string{}}
+	go func() {
+		defer response.Body.Close()
+		lines := bufio.NewReaderSize(response.Body, 1<<16)
+		for {
+			line, err := lines.ReadBytes('\n')
+			at := time.Now()
+			if err == nil {
+				err = w.see(line, at)
+			}
+			if err != nil {
+				w.mu.Lock()
+				w.err = err
+				w.mu.Unlock()
+				return
+			}
+		}
+	}()
+	return w, nil
+}
+
+// see notes an event that came at a time.
+func (w *decisionWatch) see(line []byte, at time.Time) error {
+	var event struct {
+		Type   string
+		Object struct {
+			Metadata struct{ Namespace, Name string }
+			Status   struct {
+				Decisions []struct{ ClusterName string }
+			}
+			Message string
+		}
+	}
+	if err := json.Unmarshal(line, &event); err != nil {
+		return err
+	}
+	if event.Type == "ERROR" {
+		return fmt.Errorf("%s", event.Object.Message)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := event.Object.Metadata.Namespace + "/" + event.Object.Metadata.Name
+	w.clusters[key] = nil
+	for _, d := range event.Object.Status.Decisions {
+		w.clusters[key] = append(w.clusters[key], d.ClusterName)
+	}
+	if event.Type == "DELETED" {
+		delete(w.clusters, key)
+	}
+	w.events, w.last = w.events+1, at
+	return nil
+}
+
+func (w *decisionWatch) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.events
+}
+
+// since says how many events there were after a number of them, and when the last one came.
+func (w *decisionWatch) since(before int) (events int, last time.Time, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.events - before, w.last, w.err
+}
+
+// filled is how many decisions have clusters.
+func (w *decisionWatch) filled() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, clusters := range w.clusters {
+		if len(clusters) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// chosen is a cluster that a decision has and a condition holds for, the first by name; how many decisions have it is second.
+func (w *decisionWatch) chosen(holds func(string) bool) (cluster string, decisions int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	counts := map[string]int{}
+	for _, clusters := range w.clusters {
+		for _, name := range clusters {
+			if counts[name]++; holds(name) && (cluster == "" || name < cluster) {
+				cluster = name
+			}
+		}
+	}
+	return cluster, counts[cluster]
+}
+
+// runs is how often hub-controller-manager has scheduled a placement.
+func (p *placing) runs(ctx context.Context) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.metrics, nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	var body bytes.Buffer
+	if _, err := body.ReadFrom(response.Body); err != nil {
+		return 0, err
+	}
+	const counter = "scheduling_scheduling_duration_seconds_count "
+	for line := range strings.Lines(body.String()) {
+		if value, ok := strings.CutPrefix(line, counter); ok {
+			return strconv.Atoi(strings.TrimSpace(value))
+		}
+	}
+	return 0, fmt.Errorf("%s has no %s", p.metrics, counter)
+}

@@ -1,0 +1,209 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"syscall"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
+	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
+	"github.com/clusterhub/clusterhub/pkg/placement"
+)
+
+// naive is what hub-controller-manager is compared with: on each change every placement is evaluated against every cluster of its sets.
+// The evaluation is hub-controller-manager's own, pkg/placement, in this process, with everything in memory and nothing written. So what
+// is compared is which placements a change makes it look at, and not how fast one look is.
+type naive struct {
+	fleet      *placement.Fleet
+	loads      *placement.Loads
+	scores     naiveScores
+	placements []*naivePlacement
+}
+
+type naivePlacement struct {
+	key       types.NamespacedName
+	object    *clusterv1beta1.Placement
+	program   *placement.Program
+	bindings  []string
+	decisions map[string]*clusterv1beta1.PlacementDecision
+}
+
+type naiveScores map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore
+
+// Score implements placement.Scores.
+func (s naiveScores) Score(cluster, name string) *clusterv1alpha1.AddOnPlacementScore {
+	return s[types.NamespacedName{Namespace: cluster, Name: name}]
+}
+
+func newNaive() *naive {
+	return &naive{fleet: placement.NewFleet(), loads: placement.NewLoads(), scores: naiveScores{}}
+}
+
+// readNaive reads all of the hub.
+func (p *placing) readNaive(ctx context.Context) (*naive, error) {
+	client, err := versioned.NewForConfig(p.hub.HubAPIServerConfig(0))
+	if err != nil {
+		return nil, err
+	}
+	n := newNaive()
+	all := metav1.ListOptions{}
+	sets, err := client.ClusterV1beta2().ManagedClusterSets().List(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	for i := range sets.Items {
+		n.fleet.SetSet(&sets.Items[i])
+	}
+	clusters, err := client.ClusterV1().ManagedClusters().List(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	for i := range clusters.Items {
+		n.fleet.SetCluster(&clusters.Items[i])
+	}
+	scores, err := client.ClusterV1alpha1().AddOnPlacementScores("").List(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	for i := range scores.Items {
+		n.setScore(&scores.Items[i])
+	}
+	bindings, err := client.ClusterV1beta2().ManagedClusterSetBindings("").List(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	bound := map[string][]string{}
+	for i := range bindings.Items {
+		bound[bindings.Items[i].Namespace] = append(bound[bindings.Items[i].Namespace], bindings.Items[i].Spec.ClusterSet)
+	}
+	placements, err := client.ClusterV1beta1().Placements("").List(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	for i := range placements.Items {
+		n.add(&placements.Items[i], bound[placements.Items[i].Namespace])
+	}
+	return n, nil
+}
+
+func (n *naive) setScore(score *clusterv1alpha1.AddOnPlacementScore) {
+	n.scores[types.NamespacedName{Namespace: score.Namespace, Name: score.Name}] = score
+}
+
+func (n *naive) add(object *clusterv1beta1.Placement, bindings []string) {
+	n.placements = append(n.placements, &naivePlacement{
+		key: types.NamespacedName{Namespace: object.Namespace, Name: object.Name}, object: object,
+		program: placement.Compile(&object.Spec), bindings: bindings, decisions: map[string]*clusterv1beta1.PlacementDecision{},
+	})
+}
+
+// round evaluates everything, and says what differs: the number of decisions.
+func (n *naive) round(ctx context.Context, now time.Time) (changed int, err error) {
+	by := map[types.NamespacedName]*naivePlacement{}
+	var jobs []placement.Job
+	for _, p := range n.placements {
+		by[p.key] = p
+		jobs = append(jobs, placement.Job{Program: p.program, State: placement.State{
+			Now: now, Placement: p.object, Decisions: slices.Collect(maps.Values(p.decisions)), Bindings: p.bindings,
+			Clusters: n.fleet, Scores: n.scores,
+		}})
+	}
+	err = placement.Round(ctx, n.loads, jobs, func(j placement.Job, r *placement.Result) error {
+		changed += len(r.Steps)
+		by[types.NamespacedName{Namespace: j.State.Placement.Namespace, Name: j.State.Placement.Name}].take(r)
+		return nil
+	})
+	return changed, err
+}
+
+// take makes the decisions what a result says.
+func (p *naivePlacement) take(r *placement.Result) {
+	for _, step := range r.Steps {
+		d := p.decisions[step.Name]
+		switch {
+		case step.Action == placement.Delete:
+			delete(p.decisions, step.Name)
+			continue
+		case d == nil:
+			d = &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+				Namespace: p.key.Namespace, Name: step.Name, OwnerReferences: placement.Owners(p.object)}}
+		default:
+			d = d.DeepCopy()
+		}
+		d.Labels = step.Labels
+		if step.Action != placement.Relabel {
+			d.Status.Decisions = step.Decisions
+		}
+		p.decisions[step.Name] = d
+	}
+	p.object = p.object.DeepCopy()
+	p.object.Status = r.Status
+}
+
+// timed is round, with its time and processor time.
+func (n *naive) timed(ctx context.Context) (took, cpu time.Duration, changed int, err error) {
+	before, begun := ownCPU(), time.Now()
+	changed, err = n.round(ctx, begun)
+	return time.Since(begun), ownCPU() - before, changed, err
+}
+
+// ownCPU is what this process has used.
+func ownCPU() time.Duration {
+	var usage syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// follow has the peer hear of a cluster and its scores as they are now.
+func (p *placing) follow(ctx context.Context, cluster string) error {
+	client, err := versioned.NewForConfig(p.hub.HubAPIServerConfig(0))
+	if err != nil {
+		return err
+	}
+	var object *clusterv1.ManagedCluster
+	if object, err = client.ClusterV1().ManagedClusters().Get(ctx, cluster, metav1.GetOptions{}); err != nil {
+		return err
+	}
+	p.naive.fleet.SetCluster(object)
+	scores, err := client.ClusterV1alpha1().AddOnPlacementScores(cluster).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range scores.Items {
+		p.naive.setScore(&scores.Items[i])
+	}
+	return nil
+}
+
+// errPeer says that the peer is of no use.
+var errPeer = errors.New("the peer has not scheduled what hub-controller-manager has")
+
+// alike checks that the peer's first scheduling comes to as many decisions as hub-controller-manager's.
+func (p *placing) alike() error {
+	own := 0
+	for _, one := range p.naive.placements {
+		for _, d := range one.decisions {
+			if len(d.Status.Decisions) > 0 {
+				own++
+			}
+		}
+	}
+	if got := p.watch.filled(); own != got {
+		return fmt.Errorf("%w: %d decisions with clusters instead of %d", errPeer, own, got)
+	}
+	return nil
+}

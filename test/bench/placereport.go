@@ -1,0 +1,146 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+)
+
+// placingResult is about placements of one shape.
+type placingResult struct {
+	Shape      string         `json:"shape"`
+	Clusters   int            `json:"clusters"`
+	Placements int            `json:"placements"`
+	Namespaces int            `json:"namespaces"`
+	First      *placingFirst  `json:"first,omitempty"`
+	RestWrites map[string]int `json:"restWrites,omitempty"`
+	RestReads  map[string]int `json:"restReads,omitempty"`
+	// RestCores is the processor time per time, by process.
+	RestCores map[string]float64 `json:"restCores,omitempty"`
+	Changes   []changeResult     `json:"changes,omitempty"`
+}
+
+type placingFirst struct {
+	// Made is the time until all placements were made, Seconds that until the last decision is written, both from the same begin.
+	Made    float64 `json:"madeSeconds"`
+	Seconds float64 `json:"seconds"`
+	// CPU is for each placement, with what it costs to make it.
+	CPU     map[string]float64 `json:"cpuMillisecondsEach"`
+	Writes  map[string]int     `json:"writes"`
+	Refused map[string]int     `json:"refused,omitempty"`
+	// Runs is how often a placement was scheduled.
+	Runs int `json:"runs"`
+	// Peer and PeerCPU are of the peer, which writes nothing.
+	Peer    float64 `json:"peerSeconds"`
+	PeerCPU float64 `json:"peerCPUSeconds"`
+}
+
+type changeResult struct {
+	Name  string `json:"name"`
+	Tries int    `json:"tries"`
+	// Unchanged is how many of them have changed no decision.
+	Unchanged int     `json:"unchanged"`
+	Median    float64 `json:"lastDecisionMedianMilliseconds"`
+	Longest   float64 `json:"lastDecisionLongestMilliseconds"`
+	// Decisions is how many had the changed cluster, and Runs how many placements were scheduled, both for each change.
+	Decisions float64            `json:"decisionsEach"`
+	Runs      float64            `json:"runsEach"`
+	Writes    map[string]float64 `json:"writesEach"`
+	CPU       map[string]float64 `json:"cpuMillisecondsEach"`
+	PeerTime  float64            `json:"peerMedianMilliseconds"`
+	PeerCPU   float64            `json:"peerCPUMillisecondsEach"`
+	// FewerRuns and LessCPU are the peer's to ours.
+	FewerRuns float64 `json:"timesFewerRunsThanPeer"`
+	LessCPU   float64 `json:"timesLessCPUThanPeer"`
+}
+
+func (c *placementChange) result(placements int) changeResult {
+	each := func(n int) float64 { return round(float64(n)/float64(c.tries), 1) }
+	r := changeResult{
+		Name: c.name, Tries: c.tries, Unchanged: c.none, Median: milliseconds(c.took.median()), Longest: milliseconds(c.took.quantile(1)),
+		Decisions: each(c.decisions), Runs: each(c.runs), Writes: map[string]float64{}, CPU: c.cpu.per(c.tries),
+		PeerTime: milliseconds(c.peer.median()), PeerCPU: round(milliseconds(c.peerCPU)/float64(c.tries), 1),
+	}
+	for what, n := range c.writes {
+		r.Writes[what] = each(n)
+	}
+	// One run, and a millisecond, are the least: what is not there has no ratio.
+	r.FewerRuns = round(float64(placements)/max(r.Runs, 1), 1)
+	r.LessCPU = round(r.PeerCPU/max(r.CPU[procControllers], 1), 1)
+	return r
+}
+
+func (r *changeResult) allWrites() (n float64) {
+	for _, of := range r.Writes {
+		n += of
+	}
+	return n
+}
+
+func (r *report) printPlacing(out io.Writer) {
+	for _, p := range r.Placing {
+		p.print(out)
+	}
+}
+
+func (p *placingResult) print(out io.Writer) {
+	var rows [][]string
+	if f := p.First; f != nil {
+		rows = append(rows, []string{"first scheduling of all",
+			fmt.Sprintf("%.1f s, of which %.1f s until all are made; %d runs; for each %s; CPU ms %s; the peer: %.1f s, CPU %.1f s", f.Seconds, f.Made, f.Runs,
+				most(f.Writes, p.Placements), each(f.CPU), f.Peer, f.PeerCPU)})
+		if len(f.Refused) > 0 {
+			rows = append(rows, []string{"  of which the hub refused, for each", most(f.Refused, p.Placements)})
+		}
+	}
+	if p.RestCores != nil {
+		rows = append(rows, []string{fmt.Sprintf("at rest, %s", placingRest), fmt.Sprintf("%s; hub-controller-manager: %.3f cores",
+			orNothing(p.RestWrites, p.RestReads), p.RestCores[procControllers])})
+	}
+	table(out, fmt.Sprintf("(k) %d placements of %d namespaces, %d clusters: %s", p.Placements, p.Namespaces, p.Clusters, p.Shape), []string{"", ""}, rows)
+	rows = nil
+	for _, c := range p.Changes {
+		took := fmt.Sprintf("%.0f, %.0f", c.Median, c.Longest)
+		if c.Unchanged == c.Tries {
+			took = "none changes"
+		}
+		writes := map[string]int{}
+		for what, n := range c.Writes {
+			writes[what] = int(n*10 + 0.5)
+		}
+		rows = append(rows, []string{c.Name, took, fmt.Sprintf("%.1f", c.Decisions), fmt.Sprintf("%.1f", c.Runs), fmt.Sprintf("%.1fx", c.FewerRuns),
+			fmt.Sprintf("%.1f", c.CPU[procControllers]), fmt.Sprintf("%.1f", c.PeerCPU), fmt.Sprintf("%.1fx", c.LessCPU), each(c.CPU), most(writes, 10)})
+	}
+	table(out, "(k) one change: "+p.Shape, []string{"", "ms to the last decision: median, longest", "decisions with the cluster", "placements run", "fewer than peer",
+		"controllers' CPU ms", "peer's", "less than peer", "CPU ms of all", "writes"}, rows)
+}
+
+// placingLimit is the time in which one change is to be in all decisions, in seconds: where only the placements of a set are concerned, and
+// where all are.
+var placingLimit = map[string]float64{shapeTeams: 1, shapeWhole: 10}
+
+func (r *report) judgePlacing() {
+	for _, p := range r.Placing {
+		if p.First != nil {
+			r.atMost("k", p.Shape+": first scheduling of all", " s", 60, p.First.Seconds)
+		}
+		if p.RestCores != nil {
+			r.reach("k", p.Shape+": writes at rest", "none", fmt.Sprint(sum(p.RestWrites)), sum(p.RestWrites) == 0)
+		}
+		for _, c := range p.Changes {
+			what := p.Shape + ": " + c.Name
+			if c.Name == changeOther {
+				r.reach("k", what+": writes", "none", fmt.Sprintf("%.1f", c.allWrites()), c.allWrites() == 0)
+			} else if c.Unchanged < c.Tries {
+				r.atMost("k", what+": until the last decision, the longest", " s", placingLimit[p.Shape], c.Longest/1000)
+			}
+			want := 10.0
+			if p.Shape == shapeWhole && c.Name != changeOther {
+				want = 1 // every placement may be concerned
+			}
+			r.atLeast("k", what+": less CPU than the peer", want, c.LessCPU)
+		}
+	}
+}

@@ -1,0 +1,263 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+)
+
+const (
+	placementsPath = "/apis/" + clusterGroup + "/v1beta1/"
+	scoresGroup    = clusterGroup + "/v1alpha1"
+	namespacesPath = "/api/v1/namespaces"
+	// scoreName is the AddOnPlacementScore of a cluster, and the score in it.
+	scoreName = "demo"
+	// scored is the share of the clusters that have scores: one in so many.
+	scored = 10
+	// chosenClusters is how many clusters each placement takes.
+	chosenClusters = 10
+)
+
+// placing is a hub with the clusters of the fleet, and placements that choose from them.
+type placing struct {
+	*bench
+	audit *audit
+	// metrics is where hub-controller-manager has its metrics.
+	metrics string
+	admins  []*client
+	naive   *naive
+	watch   *decisionWatch
+	// idle is what the processes use in a second at rest.
+	idle cpuTimes
+}
+
+// placementShape is how placements are spread over the fleet.
+type placementShape struct {
+	name string
+	// namespaces is how many there are with placements, and set the set that one of them binds.
+	namespaces int
+	set        func(namespace int) string
+	spec       map[string]any
+	// asked says that there is a predicate by the label that one of the changes is about.
+	asked bool
+}
+
+func (s *placementShape) namespace(i int) string {
+	return fmt.Sprintf("%s-%04d", s.name, i%s.namespaces)
+}
+
+// Shapes in the report.
+const (
+	shapeTeams = "teams"
+	shapeWhole = "whole"
+	wholeSet   = "whole-fleet"
+)
+
+// prioritizers are those of Open Cluster Management's own benchmark.
+func prioritizers(mode string) map[string]any {
+	builtIn := func(name string) map[string]any {
+		return map[string]any{"scoreCoordinate": map[string]any{"type": "BuiltIn", "builtIn": name}, "weight": 1}
+	}
+	return map[string]any{"mode": mode, "configurations": []any{
+		map[string]any{"scoreCoordinate": map[string]any{"type": "AddOn",
+			"addOn": map[string]any{"resourceName": scoreName, "scoreName": scoreName}}, "weight": 1},
+		builtIn("ResourceAllocatableCPU"), builtIn("Balance"),
+	}}
+}
+
+func (b *bench) placementShapes() []*placementShape {
+	sets := b.options.fleet / setSize
+	return []*placementShape{
+		{name: shapeTeams, namespaces: sets, set: setName, asked: true, spec: map[string]any{
+			"numberOfClusters": chosenClusters, "prioritizerPolicy": prioritizers("Additive"),
+			"predicates": []any{map[string]any{"requiredClusterSelector": map[string]any{
+				"labelSelector": map[string]any{"matchLabels": map[string]any{"env": "production"}}}}},
+		}},
+		{name: shapeWhole, namespaces: 1, set: func(int) string { return wholeSet }, spec: map[string]any{
+			"numberOfClusters": chosenClusters, "prioritizerPolicy": prioritizers("Exact"),
+		}},
+	}
+}
+
+// withPlacements measures on such a hub. Nothing is left to kube-controller-manager: it would make an account in each namespace.
+func (b *bench) withPlacements(ctx context.Context) error {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	address := free.Addr().String()
+	if err := free.Close(); err != nil {
+		return err
+	}
+	p := &placing{bench: b, metrics: "http://" + address + "/metrics"}
+	adapt := func(c *localhub.Config) (err error) {
+		c.WithoutKubeControllerManager = true
+		c.HubAPIServerArgs = append(c.HubAPIServerArgs, "--max-placements-per-namespace=0")
+		c.HubControllerManagerArgs = []string{"--registration-drivers=", "--metrics-bind-address=" + address}
+		p.audit, err = newAudit(c, auditPolicy)
+		return err
+	}
+	return b.withHub(ctx, adapt, p.measure)
+}
+
+func (p *placing) measure(ctx context.Context) (err error) {
+	if p.admins, err = newClients(p.hub.HubAPIServerConfig(0), connections); err != nil {
+		return err
+	}
+	if err := p.fillFleet(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if p.watch, err = watchDecisions(ctx, p.admins[0]); err != nil {
+		return err
+	}
+	for _, shape := range p.placementShapes() {
+		result := &placingResult{Shape: shape.name, Clusters: p.options.fleet, Placements: p.options.placements, Namespaces: shape.namespaces}
+		p.report.Placing = append(p.report.Placing, result)
+		if err := p.place(ctx, shape, result); err != nil {
+			return fmt.Errorf("%s: %w", shape.name, err)
+		}
+	}
+	return nil
+}
+
+// many does one write for each of n, with all writers, directly.
+func (p *placing) many(ctx context.Context, n int, method, contentType string, path func(int) string, body func(int) []byte) error {
+	return p.manyBy(ctx, p.admins, n, method, contentType, path, body)
+}
+
+// manyBy does the same with other clients.
+func (b *bench) manyBy(
+	ctx context.Context, clients []*client, n int, method, contentType string, path func(int) string, body func(int) []byte,
+) error {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return b.writeAll(ctx, clients, write{method: method, contentType: contentType, path: path, body: body, rates: &rates{}}, all)
+}
+
+// makeNamespaces makes those that hub-apiserver is to find.
+func (b *bench) makeNamespaces(ctx context.Context, n int, name func(int) string) error {
+	front, err := newClients(b.hub.AdminConfig(), connections)
+	if err != nil {
+		return err
+	}
+	return b.manyBy(ctx, front, n, http.MethodPost, "application/json", func(int) string { return namespacesPath }, func(i int) []byte {
+		return mustJSON(map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name(i)}})
+	})
+}
+
+// fillFleet makes clusters with a status, sets, and scores of a part of the clusters.
+func (p *placing) fillFleet(ctx context.Context) error {
+	fleet := p.options.fleet
+	p.steps.step("Making %d sets and %d clusters with a status", fleet/setSize+1, fleet)
+	whole := mustJSON(map[string]any{"apiVersion": clusterGroup + "/v1beta2", "kind": "ManagedClusterSet", "metadata": map[string]any{"name": wholeSet},
+		"spec": map[string]any{"clusterSelector": map[string]any{"selectorType": "LabelSelector", "labelSelector": map[string]any{}}}})
+	if err := p.admins[0].do(ctx, http.MethodPost, ourSets, "application/json", whole, &bytes.Buffer{}); err != nil {
+		return err
+	}
+	const create = "application/json"
+	if err := p.many(ctx, fleet/setSize, http.MethodPost, create, func(int) string { return ourSets }, setBody); err != nil {
+		return err
+	}
+	if err := p.many(ctx, fleet, http.MethodPost, create, func(int) string { return ourClusters },
+		func(i int) []byte { return clusterBody(ours, i) }); err != nil {
+		return err
+	}
+	if err := p.many(ctx, fleet, http.MethodPatch, mergePatch, func(i int) string { return ourClusters + "/" + clusterName(i) + "/status" }, statusBody); err != nil {
+		return err
+	}
+	p.steps.step("Making the scores of %d clusters", fleet/scored)
+	of := func(i int) string { return clusterName(i * scored) }
+	if err := p.makeNamespaces(ctx, fleet/scored, of); err != nil {
+		return err
+	}
+	if err := p.many(ctx, fleet/scored, http.MethodPost, create, func(i int) string { return scorePath(of(i)) }, func(int) []byte {
+		return mustJSON(map[string]any{"apiVersion": scoresGroup, "kind": "AddOnPlacementScore", "metadata": map[string]any{"name": scoreName}})
+	}); err != nil {
+		return err
+	}
+	return p.many(ctx, fleet/scored, http.MethodPatch, mergePatch, func(i int) string { return scorePath(of(i)) + "/" + scoreName + "/status" },
+		func(i int) []byte { return scoreBody(i % 100) })
+}
+
+func scorePath(cluster string) string {
+	return "/apis/" + scoresGroup + "/namespaces/" + cluster + "/addonplacementscores"
+}
+
+// scoreBody is a merge patch with the score of a cluster.
+func scoreBody(value int) []byte {
+	return mustJSON(map[string]any{"status": map[string]any{"scores": []any{map[string]any{"name": scoreName, "value": value}}}})
+}
+
+// place makes the placements of one shape, and changes what they depend on.
+func (p *placing) place(ctx context.Context, shape *placementShape, result *placingResult) error {
+	p.steps.step("Making %d namespaces that bind a set, and %d placements in them (%s)", shape.namespaces, p.options.placements, shape.name)
+	if err := p.makeNamespaces(ctx, shape.namespaces, shape.namespace); err != nil {
+		return err
+	}
+	if err := p.many(ctx, shape.namespaces, http.MethodPost, "application/json", func(i int) string {
+		return "/apis/" + clusterGroup + "/v1beta2/namespaces/" + shape.namespace(i) + "/managedclustersetbindings"
+	}, func(i int) []byte {
+		return mustJSON(map[string]any{"apiVersion": clusterGroup + "/v1beta2", "kind": "ManagedClusterSetBinding",
+			"metadata": map[string]any{"name": shape.set(i)}, "spec": map[string]any{"clusterSet": shape.set(i)}})
+	}); err != nil {
+		return err
+	}
+	if err := p.settled(ctx); err != nil {
+		return err
+	}
+	if err := p.first(ctx, shape, result); err != nil {
+		return err
+	}
+	if err := p.rest(ctx, result); err != nil {
+		return err
+	}
+	if err := p.changes(ctx, shape, result); err != nil {
+		return err
+	}
+	p.steps.step("Deleting the placements and their decisions")
+	for _, kind := range []string{"placements", "placementdecisions"} { // nothing collects what the former leave
+		if err := p.many(ctx, shape.namespaces, http.MethodDelete, "", func(i int) string {
+			return placementsPath + "namespaces/" + shape.namespace(i) + "/" + kind
+		}, func(int) []byte { return nil }); err != nil {
+			return err
+		}
+	}
+	return p.settled(ctx)
+}
+
+// settleCPU is what hub-controller-manager uses in a settleTick at most when it has nothing to do.
+const (
+	settleTick  = 500 * time.Millisecond
+	settleCPU   = 25 * time.Millisecond
+	settleTicks = 3
+)
+
+// settled waits until hub-controller-manager has nothing to do: it uses no processor and no decision changes.
+func (p *placing) settled(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	for still := 0; still < settleTicks; still++ {
+		cpu, events := p.cpuNow()[procControllers], p.watch.count()
+		if err := sleep(ctx, settleTick); err != nil {
+			return fmt.Errorf("hub-controller-manager does not come to rest: %w", err)
+		}
+		if p.cpuNow()[procControllers]-cpu > settleCPU || p.watch.count() != events {
+			still = -1
+		}
+	}
+	return nil
+}
+
+const procControllers = "hub-controller-manager"

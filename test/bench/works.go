@@ -1,0 +1,214 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+)
+
+const (
+	workGroup = "work.open-cluster-management.io"
+	worksPath = "/apis/" + workGroup + "/v1/namespaces/"
+	peerWorks = "/apis/bench.clusterhub.dev/v1/namespaces/"
+	// comparedWorks is how many are made and given a status in turns with the peer's, at most.
+	comparedWorks = 2000
+	// workWrites is how many labels are written for the time until their events.
+	workWrites = 300
+	// workSettleLongest bounds the time in which memory comes to rest.
+	workSettleLongest = 40 * time.Second
+)
+
+// peerWorksManifest is the peer: works as custom resources in the same kube-apiserver.
+//
+//go:embed peerworks.yaml
+var peerWorksManifest []byte
+
+// working is a hub with works.
+type working struct {
+	*bench
+	// direct goes to hub-apiserver, and front through kube-apiserver, as agents do.
+	direct, front []*client
+	result        *worksResult
+	// written is how many works there are on each cluster.
+	written int
+}
+
+// withWorks measures on a hub without controllers, with an etcd of hub-apiserver's own outside of it, so that each has its memory.
+func (b *bench) withWorks(ctx context.Context) error {
+	w := &working{bench: b, result: &worksResult{Clusters: b.options.fleet}}
+	b.report.Works = w.result
+	external := func(c *localhub.Config) error {
+		c.WithoutKubeControllerManager, c.WithoutHubControllerManager, c.ExternalEtcd = true, true, true
+		return nil
+	}
+	return b.withHub(ctx, external, w.measure)
+}
+
+func (w *working) measure(ctx context.Context) (err error) {
+	if w.direct, err = newClients(w.hub.HubAPIServerConfig(0), connections); err != nil {
+		return err
+	}
+	if w.front, err = newClients(w.hub.AdminConfig(), connections); err != nil {
+		return err
+	}
+	fleet := w.options.fleet
+	w.steps.step("Making the namespaces of %d clusters", fleet)
+	if err := w.makeNamespaces(ctx, fleet, clusterName); err != nil {
+		return err
+	}
+	if err := w.apply(ctx, peerWorksManifest); err != nil {
+		return err
+	}
+	if err := eventually(ctx, func() error { return w.front[0].get(ctx, peerWorks+"default/manifestworks", &bytes.Buffer{}) }); err != nil {
+		return err
+	}
+	before, err := w.atRest(ctx)
+	if err != nil {
+		return err
+	}
+	// Two sizes: only what grows evenly can be told for more.
+	for _, each := range workStages(w.options.worksPerCluster) {
+		if err := w.fill(ctx, each); err != nil {
+			return err
+		}
+		after, err := w.atRest(ctx)
+		if err != nil {
+			return err
+		}
+		w.result.Memory = append(w.result.Memory, worksMemory{Works: fleet * each, Before: before, After: after})
+	}
+	if err := w.watchAll(ctx); err != nil {
+		return err
+	}
+	return nil
+}
+
+// workStages are the numbers of works of each cluster at which memory is measured.
+func workStages(all int) []int {
+	if part := all / 4; part > 0 {
+		return []int{part, all}
+	}
+	return []int{all}
+}
+
+// fill makes works until there are so many on each cluster.
+func (w *working) fill(ctx context.Context, each int) error {
+	fleet, from := w.options.fleet, w.written
+	w.steps.step("Making works: %d on each of %d clusters", each, fleet)
+	all := make([]int, 0, fleet*(each-from))
+	for i := range fleet * (each - from) {
+		all = append(all, from*fleet+i)
+	}
+	created := &rates{}
+	for len(all) > 0 {
+		part := all[:min(len(all), 5000)]
+		if err := w.writeAll(ctx, w.direct, write{method: http.MethodPost, contentType: "application/json", rates: created,
+			path: func(i int) string { return worksPath + w.cluster(i) + "/manifestworks" },
+			body: func(i int) []byte { return workBody(workGroup+"/v1", workName(i/fleet)) }}, part); err != nil {
+			return err
+		}
+		all = all[len(part):]
+		w.steps.at(fleet*(each-from)-len(all), fleet*(each-from))
+	}
+	w.written = each
+	w.result.Created = append(w.result.Created, created.result("create, direct", "ours"))
+	return nil
+}
+
+// cluster is that of the ith work.
+func (w *working) cluster(i int) string { return clusterName(i % w.options.fleet) }
+
+func workName(i int) string { return fmt.Sprintf("work-%04d", i) }
+
+// atRest is the memory when it has come to rest, which is not waited for very long.
+func (w *working) atRest(ctx context.Context) (memory, error) {
+	return w.settledWithin(ctx, workSettleLongest)
+}
+
+// compared writes works and their status in turns with the peer's, as agents do: through the front, by merge patches.
+func (w *working) compared(ctx context.Context) error {
+	number := min(comparedWorks, w.options.fleet*w.options.worksPerCluster)
+	w.steps.step("Writing %d works and their status, in turns with the peer's", number)
+	all := make([]int, number)
+	for i := range all {
+		all[i] = i
+	}
+	kinds := []struct{ name, version, path string }{{ours.name, workGroup + "/v1", worksPath}, {peer.name, peer.apiVersion, peerWorks}}
+	var creates, statuses []write
+	var created, status [2]*rates
+	for i, k := range kinds {
+		created[i], status[i] = &rates{}, &rates{}
+		creates = append(creates, write{method: http.MethodPost, contentType: "application/json", rates: created[i],
+			path: func(i int) string { return k.path + w.cluster(i) + "/manifestworks" },
+			body: func(i int) []byte { return workBody(k.version, fmt.Sprintf("compared-%05d", i)) }})
+		statuses = append(statuses, write{method: http.MethodPatch, contentType: mergePatch, rates: status[i],
+			path: func(i int) string {
+				return k.path + w.cluster(i) + fmt.Sprintf("/manifestworks/compared-%05d/status", i)
+			},
+			body: func(int) []byte { return workStatusBody() }})
+	}
+	if err := w.writeInTurns(ctx, w.front, "work", creates, all); err != nil {
+		return err
+	}
+	if err := w.writeInTurns(ctx, w.front, "work-status", statuses, all); err != nil {
+		return err
+	}
+	for i, k := range kinds {
+		w.result.Writes = append(w.result.Writes, created[i].result("create, through the front", k.name), status[i].result("status patch, through the front", k.name))
+	}
+	w.result.StatusFactor = round(ratio(status[0].each(), status[1].each()), 2)
+	w.result.CreateFactor = round(ratio(created[0].each(), created[1].each()), 2)
+	return nil
+}
+
+// workBody is a work as users write it: a Deployment and its configuration, 2.2 KB of JSON.
+func workBody(version, name string) []byte {
+	labels := map[string]any{"app.kubernetes.io/name": "web", "app.kubernetes.io/part-of": "shop"}
+	container := map[string]any{"name": "web", "image": "registry.example.com/shop/web:1.4.2",
+		"ports":          []any{map[string]any{"name": "http", "containerPort": 8080, "protocol": "TCP"}},
+		"env":            []any{map[string]any{"name": "LOG_LEVEL", "value": "info"}, map[string]any{"name": "REGION", "value": "eu-west-1"}},
+		"resources":      map[string]any{"requests": map[string]any{"cpu": "100m", "memory": "128Mi"}, "limits": map[string]any{"memory": "256Mi"}},
+		"readinessProbe": map[string]any{"httpGet": map[string]any{"path": "/healthz", "port": "http"}, "periodSeconds": 10},
+		"volumeMounts":   []any{map[string]any{"name": "config", "mountPath": "/etc/web"}}}
+	return mustJSON(map[string]any{"apiVersion": version, "kind": "ManifestWork",
+		"metadata": map[string]any{"name": name, "labels": map[string]any{"app.kubernetes.io/part-of": "shop"}},
+		"spec": map[string]any{"workload": map[string]any{"manifests": []any{
+			map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": name, "namespace": "shop", "labels": labels},
+				"spec": map[string]any{"replicas": 3, "selector": map[string]any{"matchLabels": labels},
+					"template": map[string]any{"metadata": map[string]any{"labels": labels}, "spec": map[string]any{"containers": []any{container},
+						"volumes": []any{map[string]any{"name": "config", "configMap": map[string]any{"name": name}}}}}}},
+			map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "shop", "labels": labels},
+				"data": map[string]any{"web.yaml": string(bytes.Repeat([]byte("key: a value of the configuration\n"), 20))}},
+		}}}})
+}
+
+// workStatusBody is a merge patch with the status that an agent reports of such a work.
+func workStatusBody() []byte {
+	condition := func(kind, reason, message string) map[string]any {
+		return map[string]any{"type": kind, "status": "True", "reason": reason, "message": message, "observedGeneration": 1,
+			"lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}
+	}
+	manifest := func(ordinal int, group, version, kind, resource string) map[string]any {
+		return map[string]any{
+			"resourceMeta": map[string]any{"ordinal": ordinal, "group": group, "version": version, "kind": kind, "resource": resource,
+				"name": "web", "namespace": "shop"},
+			"conditions": []any{condition("Applied", "AppliedManifestComplete", "Apply manifest complete"),
+				condition("Available", "ResourceAvailable", "Resource is available"),
+				condition("StatusFeedbackSynced", "NoStatusFeedbackSynced", "")},
+		}
+	}
+	return mustJSON(map[string]any{"status": map[string]any{
+		"conditions": []any{condition("Applied", "AppliedManifestWorkComplete", "Apply manifest work complete"),
+			condition("Available", "ResourcesAvailable", "All resources are available")},
+		"resourceStatus": map[string]any{"manifests": []any{
+			manifest(0, "apps", "v1", "Deployment", "deployments"), manifest(1, "", "v1", "ConfigMap", "configmaps")}},
+	}})
+}

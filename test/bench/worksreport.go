@@ -1,0 +1,118 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+)
+
+// worksResult is about works that are stored and watched.
+type worksResult struct {
+	Clusters int            `json:"clusters"`
+	Created  []writeResult  `json:"created,omitempty"`
+	Memory   []worksMemory  `json:"memory,omitempty"`
+	Watched  []worksWatched `json:"watched,omitempty"`
+	Writes   []writeResult  `json:"writes,omitempty"`
+	// CreateFactor and StatusFactor are the processor time of one write to that of the peer's.
+	CreateFactor float64 `json:"createCPUToPeer"`
+	StatusFactor float64 `json:"statusCPUToPeer"`
+}
+
+// worksMemory is what some objects take, or watches.
+type worksMemory struct {
+	Works  int    `json:"works,omitempty"`
+	Before memory `json:"beforeKiB"`
+	After  memory `json:"afterKiB"`
+}
+
+// per is what each of n takes in a process, in KiB.
+func (m *worksMemory) per(process string, n int) perCluster {
+	before, after := m.Before[process], m.After[process]
+	each := func(after, before int) float64 { return round(float64(after-before)/float64(n), 2) }
+	return perCluster{each(after.RSS, before.RSS), each(after.Anon, before.Anon), each(after.Heap, before.Heap)}
+}
+
+type worksWatched struct {
+	Watchers int                `json:"watchers"`
+	Opening  float64            `json:"openingSeconds"`
+	CPU      map[string]float64 `json:"openingCPUMillisecondsEach"`
+	Memory   worksMemory        `json:"memory"`
+	Writes   int                `json:"writes"`
+	Took     float64            `json:"seconds"`
+	// Median and P99 are from the write until its event, WriteMedian and WriteP99 until its answer.
+	Median      float64            `json:"eventMedianMilliseconds"`
+	P99         float64            `json:"eventP99Milliseconds"`
+	WriteMedian float64            `json:"writeMedianMilliseconds"`
+	WriteP99    float64            `json:"writeP99Milliseconds"`
+	WriteCPU    map[string]float64 `json:"writeCPUMillisecondsEach"`
+}
+
+// result is what is reported of writes of one kind.
+func (r *rates) result(name, of string) writeResult {
+	return writeResult{Name: name, Of: of, Count: r.count, PerSecond: round(median(r.perSecond), 0), PerRound: roundAll(r.perSecond),
+		Median: milliseconds(r.latency.median()), P99: milliseconds(r.latency.p99()), CPU: r.cpu.per(r.count), CPUTotal: round(r.each(), 3)}
+}
+
+// each is the processor time of all processes for one write, in milliseconds.
+func (r *rates) each() float64 { return ratio(milliseconds(r.cpu.total()), float64(r.count)) }
+
+// growth is what one more work takes in hub-apiserver and its etcd in the last stage, to what one takes in the first: 1 if it grows evenly.
+func (w *worksResult) growth() float64 {
+	if len(w.Memory) < 2 {
+		return 0
+	}
+	first, last := w.Memory[0], w.Memory[len(w.Memory)-1]
+	more := worksMemory{Before: first.After, After: last.After}
+	return round(ratio(more.per("hub-apiserver", last.Works-first.Works).Heap, first.per("hub-apiserver", first.Works).Heap), 2)
+}
+
+func (r *report) printWorks(out io.Writer) {
+	w := r.Works
+	if w == nil {
+		return
+	}
+	var rows [][]string
+	for _, m := range w.Memory {
+		for _, process := range []string{"hub-apiserver", "hub-etcd"} {
+			each := m.per(process, m.Works)
+			rows = append(rows, []string{fmt.Sprint(m.Works), process, fmt.Sprintf("%.1f", each.RSS), fmt.Sprintf("%.1f", each.Anon), fmt.Sprintf("%.1f", each.Heap),
+				fmt.Sprintf("%.0f", float64(m.Before[process].RSS)/1024), fmt.Sprintf("%.0f", float64(m.After[process].RSS)/1024)})
+		}
+	}
+	table(out, fmt.Sprintf("(l) memory of works without a status, %d clusters", w.Clusters),
+		[]string{"works", "", "RSS KiB/work", "not of files", "live heap", "RSS MiB before", "after"}, rows)
+	rows = nil
+	for _, s := range w.Watched {
+		each := s.Memory.per("hub-apiserver", s.Watchers)
+		rows = append(rows, []string{fmt.Sprint(s.Watchers), fmt.Sprintf("%.1f", s.Opening), fmt.Sprintf("%.1f", each.RSS), fmt.Sprintf("%.1f", each.Heap),
+			fmt.Sprintf("%.1f, %.1f", s.Median, s.P99), fmt.Sprintf("%.1f, %.1f", s.WriteMedian, s.WriteP99), fmt.Sprint(s.Writes)})
+	}
+	table(out, "(l) label of a work to the event at the watch of its cluster, direct", []string{"watches", "opened in s", "RSS KiB/watch", "live heap",
+		"event ms: median, p99", "answer ms: median, p99", "writes"}, rows)
+	rows = nil
+	for _, writes := range [][]writeResult{w.Created, w.Writes} {
+		for _, one := range writes {
+			rows = append(rows, []string{one.Name + ", " + one.Of, fmt.Sprint(one.Count), fmt.Sprintf("%.0f", one.PerSecond), fmt.Sprintf("%.1f", one.Median),
+				fmt.Sprintf("%.1f", one.P99), fmt.Sprintf("%.2f", one.CPUTotal), each(one.CPU)})
+		}
+	}
+	table(out, "(l) writes of works", []string{"", "works", "per s", "median ms", "p99 ms", "CPU ms each", "of which"}, rows)
+}
+
+func (r *report) judgeWorks() {
+	w := r.Works
+	if w == nil {
+		return
+	}
+	if len(w.Memory) > 1 {
+		r.atMost("l", "live heap of one more work, at the most works to the fewest", "x", 1.2, w.growth())
+	}
+	for _, s := range w.Watched {
+		r.atMost("l", fmt.Sprintf("label to event with %d watches: p99", s.Watchers), " ms", 100, s.P99)
+	}
+	if len(w.Writes) > 0 {
+		r.atMost("l", "CPU of a work's status, to the peer", "x", 1.25, w.StatusFactor)
+	}
+}

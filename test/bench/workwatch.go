@@ -1,0 +1,216 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// streams is how many watches share one HTTP/2 connection.
+const streams = 100
+
+// workEvent is an event at the watcher of a cluster's works.
+type workEvent struct {
+	cluster, name, version string
+	at                     time.Time
+}
+
+// workWatchers watch the works of one cluster each, directly.
+type workWatchers struct {
+	*working
+	open   int
+	events chan workEvent
+	// seen counts all events, failed the watches that have ended.
+	seen, failed atomic.Int64
+}
+
+// watchAll opens watches for a part of the clusters and then for all, and measures with each how long an event takes.
+func (w *working) watchAll(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watchers := &workWatchers{working: w, events: make(chan workEvent, 1000)}
+	before, err := w.memory(ctx)
+	if err != nil {
+		return err
+	}
+	for _, number := range watchStages(w.options.fleet) {
+		begun, cpu := time.Now(), w.cpuNow()
+		if err := watchers.openTo(ctx, number); err != nil {
+			return err
+		}
+		stage := worksWatched{Watchers: number, Opening: seconds(time.Since(begun)), CPU: w.cpuNow().since(cpu).per(number)}
+		if stage.Memory.After, err = w.memory(ctx); err != nil {
+			return err
+		}
+		stage.Memory.Before = before
+		if err := watchers.timed(ctx, &stage); err != nil {
+			return err
+		}
+		w.result.Watched = append(w.result.Watched, stage)
+	}
+	seen := watchers.seen.Load()
+	if err := w.compared(ctx); err != nil {
+		return err
+	}
+	// An agent hears of its own works and of no others.
+	want := int64(2 * min(comparedWorks, w.options.fleet*w.options.worksPerCluster))
+	if err := eventually(ctx, func() error {
+		if got := watchers.seen.Load() - seen; got != want {
+			return fmt.Errorf("%d events instead of %d have come to the watches of works", got, want)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if n := watchers.failed.Load(); n > 0 {
+		return fmt.Errorf("%d watches have ended", n)
+	}
+	return nil
+}
+
+// watchStages are the numbers of watches with which is measured.
+func watchStages(all int) []int {
+	if part := all / 10; part > 0 {
+		return []int{part, all}
+	}
+	return []int{all}
+}
+
+// openTo opens watches until there are so many, from now on.
+func (w *workWatchers) openTo(ctx context.Context, number int) error {
+	w.steps.step("Opening watches until there are %d", number)
+	now, err := w.direct[0].list(ctx, worksPath+clusterName(0)+"/manifestworks")
+	if err != nil {
+		return err
+	}
+	clients, err := newClients(w.hub.HubAPIServerConfig(0), (number-w.open+streams-1)/streams)
+	if err != nil {
+		return err
+	}
+	failed := make(chan error, number)
+	slots := make(chan struct{}, 50)
+	var opening sync.WaitGroup
+	for i := w.open; i < number; i++ {
+		opening.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			path := worksPath + clusterName(i) + "/manifestworks?watch=true&allowWatchBookmarks=true&timeoutSeconds=7200&resourceVersion=" + now.Metadata.ResourceVersion
+			response, err := clients[(i-w.open)/streams].open(ctx, http.MethodGet, path, "", nil)
+			if err != nil {
+				failed <- err
+				return
+			}
+			go w.follow(ctx, clusterName(i), response)
+		})
+	}
+	opening.Wait()
+	w.open = number
+	select {
+	case err := <-failed:
+		return err
+	default:
+		return nil
+	}
+}
+
+// follow passes the events of labels on. The time is taken before the event is decoded.
+func (w *workWatchers) follow(ctx context.Context, cluster string, response *http.Response) {
+	defer response.Body.Close()
+	lines := bufio.NewReader(response.Body)
+	for {
+		line, err := lines.ReadBytes('\n')
+		at := time.Now()
+		if ctx.Err() != nil {
+			return
+		}
+		var event struct {
+			Type   string
+			Object struct {
+				Metadata struct{ Namespace, Name, ResourceVersion string }
+			}
+		}
+		if err == nil {
+			err = json.Unmarshal(line, &event)
+		}
+		metadata := event.Object.Metadata
+		if err == nil && (event.Type == "ERROR" || event.Type != "BOOKMARK" && metadata.Namespace != cluster) {
+			err = errors.New("not what was watched")
+		}
+		if err != nil {
+			w.failed.Add(1)
+			return
+		}
+		if event.Type == "BOOKMARK" {
+			continue
+		}
+		w.seen.Add(1)
+		select {
+		case w.events <- workEvent{cluster, metadata.Name, metadata.ResourceVersion, at}:
+		default: // nobody waits for it
+		}
+	}
+}
+
+// timed writes labels of works, one after the other, and takes the time until the watch of its cluster has the event.
+func (w *workWatchers) timed(ctx context.Context, stage *worksWatched) error {
+	w.steps.step("Writing %d labels of works, with %d watches", workWrites, w.open)
+	defer w.cpuProfile(ctx, fmt.Sprintf("works-watch-%d", w.open), 5)()
+	var events, writes samples
+	cpu, begun := w.cpuNow(), time.Now()
+	for n := range workWrites {
+		cluster, name := clusterName(rand.IntN(w.open)), workName(rand.IntN(w.written))
+		path := worksPath + cluster + "/manifestworks/" + name
+		sent := time.Now()
+		var answer bytes.Buffer
+		if err := w.direct[0].do(ctx, http.MethodPatch, path, mergePatch,
+			mustJSON(map[string]any{"metadata": map[string]any{"labels": map[string]any{"bench": fmt.Sprint(w.open, "-", n)}}}), &answer); err != nil {
+			return err
+		}
+		answered := time.Now()
+		at, err := w.await(ctx, cluster, name, answer.Bytes())
+		if err != nil {
+			return err
+		}
+		writes, events = append(writes, answered.Sub(sent)), append(events, at.Sub(sent))
+	}
+	stage.Writes, stage.Median, stage.P99 = len(events), milliseconds(events.median()), milliseconds(events.p99())
+	stage.WriteMedian, stage.WriteP99 = milliseconds(writes.median()), milliseconds(writes.p99())
+	stage.WriteCPU = w.cpuNow().since(cpu).per(len(events))
+	stage.Took = seconds(time.Since(begun))
+	return nil
+}
+
+// await waits for the event of one write. Those before it do not count.
+func (w *workWatchers) await(ctx context.Context, cluster, name string, answer []byte) (time.Time, error) {
+	var written struct {
+		Metadata struct{ ResourceVersion string }
+	}
+	if err := json.Unmarshal(answer, &written); err != nil {
+		return time.Time{}, err
+	}
+	timeout := time.NewTimer(eventTimeout)
+	defer timeout.Stop()
+	for {
+		select {
+		case e := <-w.events:
+			if e.cluster == cluster && e.name == name && e.version == written.Metadata.ResourceVersion {
+				return e.at, nil
+			}
+		case <-timeout.C:
+			return time.Time{}, fmt.Errorf("the watch of %s has no event of %s after %s", cluster, name, eventTimeout)
+		case <-ctx.Done():
+			return time.Time{}, ctx.Err()
+		}
+	}
+}
