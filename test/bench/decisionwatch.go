@@ -21,9 +21,11 @@ type decisionWatch struct {
 	mu sync.Mutex
 	// clusters are those of each decision.
 	clusters map[string][]string
-	events   int
-	last     time.Time
-	err      error
+	// version is that of the last event.
+	version string
+	events  int
+	last    time.Time
+	err     error
 }
 
 // watchDecisions watches until the context ends.
@@ -33,22 +35,21 @@ func watchDecisions(ctx context.Context, c *client) (*decisionWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A watch ends by itself after some time, by default half an hour.
-	response, err := c.open(ctx, http.MethodGet, path+"?watch=true&timeoutSeconds=7200&resourceVersion="+now.Metadata.ResourceVersion, "", nil)
+	w := &decisionWatch{clusters: map[string][]string{}, version: now.Metadata.ResourceVersion}
+	open := func() (*http.Response, error) {
+		return c.open(ctx, http.MethodGet, path+"?watch=true&allowWatchBookmarks=true&resourceVersion="+w.version, "", nil)
+	}
+	response, err := open()
 	if err != nil {
 		return nil, err
 	}
-	w := &decisionWatch{clusters: map[string][]string{}}
 	go func() {
-		defer response.Body.Close()
-		lines := bufio.NewReaderSize(response.Body, 1<<16)
-		for {
-			line, err := lines.ReadBytes('\n')
-			at := time.Now()
+		// A server ends a watch that is behind, or old. It goes on where it has ended.
+		for err := error(nil); ; response, err = open() {
 			if err == nil {
-				err = w.see(line, at)
+				err = w.listen(response)
 			}
-			if err != nil {
+			if err != nil || ctx.Err() != nil {
 				w.mu.Lock()
 				w.err = err
 				w.mu.Unlock()
@@ -59,12 +60,27 @@ func watchDecisions(ctx context.Context, c *client) (*decisionWatch, error) {
 	return w, nil
 }
 
+// listen sees the events of a watch until it ends.
+func (w *decisionWatch) listen(response *http.Response) error {
+	defer response.Body.Close()
+	lines := bufio.NewReaderSize(response.Body, 1<<16)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return nil
+		}
+		if err := w.see(line, time.Now()); err != nil {
+			return err
+		}
+	}
+}
+
 // see notes an event that came at a time.
 func (w *decisionWatch) see(line []byte, at time.Time) error {
 	var event struct {
 		Type   string
 		Object struct {
-			Metadata struct{ Namespace, Name string }
+			Metadata struct{ Namespace, Name, ResourceVersion string }
 			Status   struct {
 				Decisions []struct{ ClusterName string }
 			}
@@ -79,6 +95,9 @@ func (w *decisionWatch) see(line []byte, at time.Time) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.version = event.Object.Metadata.ResourceVersion; event.Type == "BOOKMARK" {
+		return nil
+	}
 	key := event.Object.Metadata.Namespace + "/" + event.Object.Metadata.Name
 	w.clusters[key] = nil
 	for _, d := range event.Object.Status.Decisions {

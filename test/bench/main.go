@@ -58,6 +58,7 @@ type options struct {
 	driftInterval                           time.Duration
 
 	placements, changes, worksPerCluster, agentWorks, agentManifests, agentWatches int
+	agentWrites                                                                    float64
 }
 
 func main() {
@@ -79,6 +80,7 @@ func main() {
 	flag.IntVar(&o.agentWorks, "agent-works", 1000, "Works that one agent brings to its cluster.")
 	flag.IntVar(&o.agentManifests, "agent-manifests", 5, "Manifests of each of them.")
 	flag.IntVar(&o.agentWatches, "agent-watches", 10_000, "--max-work-watches of that agent.")
+	flag.Float64Var(&o.agentWrites, "agent-writes", 50, "--agent-writes-per-second of that agent's hub-apiserver.")
 	flag.StringVar(&o.only, "only", "a,b,c,d,e,f,g,h,i,j,k,l,m", "What to measure.")
 	flag.StringVar(&o.binDir, "bin-dir", "_output/bin", "Directory of the binaries.")
 	flag.StringVar(&o.hubBinDir, "hub-bin-dir", "", "Directory of our binaries, if they are not in --bin-dir.")
@@ -112,6 +114,9 @@ func (o *options) validate() error {
 	}
 	if o.driftInterval < time.Second {
 		return errors.New("--drift-interval has to be at least a second")
+	}
+	if o.agentWrites < 0 {
+		return fmt.Errorf("--agent-writes=%g has to be at least 0", o.agentWrites)
 	}
 	if o.wants("d") && o.fleet < 2*setSize {
 		return fmt.Errorf("(d) moves clusters between sets and needs --fleet=%d or more", 2*setSize)

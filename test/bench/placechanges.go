@@ -23,13 +23,14 @@ type placementChange struct {
 
 	took, peer samples
 	// none is how many of the changes have changed no decision.
-	none      int
-	tries     int
-	cpu       cpuTimes
-	peerCPU   time.Duration
-	writes    map[string]int
-	runs      int
-	decisions int
+	none  int
+	tries int
+	cpu   cpuTimes
+	// own and peerCPU are the processor time of hub-controller-manager and of the peer, of each change.
+	own, peerCPU samples
+	writes       map[string]int
+	runs         int
+	decisions    int
 }
 
 // patch sends a merge patch directly.
@@ -95,6 +96,7 @@ func (p *placing) first(ctx context.Context, shape *placementShape, result *plac
 	if err != nil {
 		return err
 	}
+	defer p.cpuProfile(ctx, "place-"+shape.name, 10)()
 	begun, cpu := time.Now(), p.cpuNow()
 	if err := p.many(ctx, p.options.placements, http.MethodPost, "application/json", func(i int) string {
 		return placementsPath + "namespaces/" + shape.namespace(i) + "/placements"
@@ -214,7 +216,7 @@ func (p *placing) change(ctx context.Context, c *placementChange, n int) error {
 	if err != nil {
 		return err
 	}
-	c.peer, c.peerCPU = append(c.peer, took), c.peerCPU+peerCPU
+	c.peer, c.peerCPU = append(c.peer, took), append(c.peerCPU, peerCPU)
 	if c.undo == nil {
 		return nil
 	}
@@ -226,6 +228,7 @@ func (p *placing) change(ctx context.Context, c *placementChange, n int) error {
 
 func (c *placementChange) count(used cpuTimes, writes map[string]int, runs, decisions int) {
 	c.cpu.add(used)
+	c.own = append(c.own, used[procControllers])
 	if c.writes == nil {
 		c.writes = map[string]int{}
 	}

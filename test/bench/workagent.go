@@ -51,9 +51,12 @@ type delivering struct {
 
 // withWorkAgent measures on such a hub.
 func (b *bench) withWorkAgent(ctx context.Context) error {
-	d := &delivering{bench: b, result: &workAgentResult{Works: b.options.agentWorks, Manifests: b.options.agentManifests, MostWatches: b.options.agentWatches}}
+	d := &delivering{bench: b, result: &workAgentResult{Works: b.options.agentWorks, Manifests: b.options.agentManifests, MostWatches: b.options.agentWatches, WritesPerSecond: b.options.agentWrites}}
 	b.report.WorkAgent = d.result
 	adapt := func(c *localhub.Config) (err error) {
+		// By default the hub has an agent write once a second in the long run, and each work is two writes.
+		c.HubAPIServerArgs = append(c.HubAPIServerArgs, fmt.Sprintf("--agent-writes-per-second=%g", b.options.agentWrites),
+			fmt.Sprintf("--agent-writes-burst=%d", max(60, int(b.options.agentWrites))))
 		d.onHub, err = newAudit(c, agentAuditPolicy)
 		return err
 	}

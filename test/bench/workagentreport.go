@@ -16,6 +16,8 @@ type workAgentResult struct {
 	Manifests int `json:"manifests"`
 	// MostWatches is --max-work-watches.
 	MostWatches int `json:"maxWorkWatches"`
+	// WritesPerSecond is --agent-writes-per-second of hub-apiserver.
+	WritesPerSecond float64 `json:"agentWritesPerSecond"`
 	// Seconds is the time from the first work until all are applied, Applied how many are. The others are from when one was made.
 	Applied       int     `json:"applied"`
 	Seconds       float64 `json:"seconds"`
@@ -93,7 +95,8 @@ func (r *report) printWorkAgent(out io.Writer) {
 			[]string{"  requests to the cluster for each", per(a.DriftOnCluster, a.Drifts)},
 			[]string{"  requests to the hub for each", per(a.DriftOnHub, a.Drifts)})
 	}
-	table(out, fmt.Sprintf("(m) one agent, %d works of %d ConfigMaps, at most %d watches", a.Works, a.Manifests, a.MostWatches), []string{"", ""}, rows)
+	table(out, fmt.Sprintf("(m) one agent, %d works of %d ConfigMaps, at most %d watches, and %g writes to the hub per second",
+		a.Works, a.Manifests, a.MostWatches, a.WritesPerSecond), []string{"", ""}, rows)
 }
 
 func (r *report) judgeWorkAgent() {

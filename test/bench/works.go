@@ -169,10 +169,10 @@ func (w *working) compared(ctx context.Context) error {
 	return nil
 }
 
-// workBody is a work as users write it: a Deployment and its configuration, 2.2 KB of JSON.
+// workBody is a work as users write it: a Deployment and its configuration, 2 KB of JSON.
 func workBody(version, name string) []byte {
 	labels := map[string]any{"app.kubernetes.io/name": "web", "app.kubernetes.io/part-of": "shop"}
-	container := map[string]any{"name": "web", "image": "registry.example.com/shop/web:1.4.2",
+	container := map[string]any{"name": "web", "image": "shop/web:1.4.2",
 		"ports":          []any{map[string]any{"name": "http", "containerPort": 8080, "protocol": "TCP"}},
 		"env":            []any{map[string]any{"name": "LOG_LEVEL", "value": "info"}, map[string]any{"name": "REGION", "value": "eu-west-1"}},
 		"resources":      map[string]any{"requests": map[string]any{"cpu": "100m", "memory": "128Mi"}, "limits": map[string]any{"memory": "256Mi"}},

@@ -1,0 +1,94 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+)
+
+func TestOptions(t *testing.T) {
+	valid := func() options {
+		return options{fleet: 200, rounds: 1, lists: 1, writers: 1, watchers: 1, moves: 1, restarts: 1, only: "k,l,m", joining: 1,
+			accessRequests: 1, accessClusters: 1, driftInterval: time.Second, placements: 1, changes: 1, worksPerCluster: 1, agentWorks: 1,
+			agentManifests: 1, agentWatches: 1}
+	}
+	good := valid()
+	if err := good.validate(); err != nil {
+		t.Error(err)
+	}
+	for want, change := range map[string]func(*options){
+		"--only=n":              func(o *options) { o.only = "n" },
+		"--placements":          func(o *options) { o.placements = 0 },
+		"--changes":             func(o *options) { o.changes = 0 },
+		"--works-per-cluster":   func(o *options) { o.worksPerCluster = 0 },
+		"--agent-works":         func(o *options) { o.agentWorks = 0 },
+		"--agent-manifests":     func(o *options) { o.agentManifests = 0 },
+		"--agent-watches":       func(o *options) { o.agentWatches = 0 },
+		"--agent-writes":        func(o *options) { o.agentWrites = -1 },
+		"--fleet=150 has to be": func(o *options) { o.fleet = 150 },
+	} {
+		o := valid()
+		change(&o)
+		if err := o.validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+// TestWorkBodies: what is measured is what the kinds have.
+func TestWorkBodies(t *testing.T) {
+	for name, body := range map[string][]byte{"work": workBody(workGroup+"/v1", "w"), "ConfigMaps": configMapWork("w", 5), "status": workStatusBody()} {
+		strict := json.NewDecoder(strings.NewReader(string(body)))
+		strict.DisallowUnknownFields()
+		work := &workv1.ManifestWork{}
+		if err := strict.Decode(work); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if len(work.Spec.Workload.Manifests)+len(work.Status.ResourceStatus.Manifests) < 2 {
+			t.Errorf("%s: no manifests", name)
+		}
+	}
+	if n := len(workBody(workGroup+"/v1", "work-0001")); n < 1900 || n > 2100 {
+		t.Errorf("a work has %d bytes", n)
+	}
+}
+
+func TestWorksResult_Growth(t *testing.T) {
+	at := func(heap int) memory { return memory{"hub-apiserver": {Heap: heap}} }
+	w := &worksResult{Memory: []worksMemory{{Works: 100, Before: at(1000), After: at(2000)}, {Works: 300, Before: at(1000), After: at(5000)}}}
+	if got := w.growth(); got != 1.5 { // 10 each at first, and then 15
+		t.Errorf("growth %v", got)
+	}
+	if got := (&worksResult{Memory: w.Memory[:1]}).growth(); got != 0 {
+		t.Errorf("the growth of one size is %v", got)
+	}
+}
+
+func TestStages(t *testing.T) {
+	for all, want := range map[int]int{1: 1, 3: 1, 4: 2, 10: 2} {
+		if got := workStages(all); len(got) != want || got[len(got)-1] != all || got[0] < 1 {
+			t.Errorf("%d works are made in %v", all, got)
+		}
+	}
+}
+
+// TestWorkAgent_AtRest: an agent that looks at its works by asking again and again is not at rest.
+func TestWorkAgent_AtRest(t *testing.T) {
+	judged := func(onCluster map[string]int) bool {
+		r := &report{WorkAgent: &workAgentResult{RestCores: map[string]float64{}, RestOnCluster: onCluster}}
+		r.judgeWorkAgent()
+		return r.Targets[1].Reached
+	}
+	if !judged(map[string]int{"watch configmaps": 3, "discovery": 2, "update leases": 1}) {
+		t.Error("watches and what registration does count")
+	}
+	if judged(map[string]int{"get configmaps": 1}) || judged(map[string]int{"list appliedmanifestworks": 1}) {
+		t.Error("looking at what is watched does not count")
+	}
+}
