@@ -7,15 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
-	"github.com/clusterhub/clusterhub/artifacts"
 	"github.com/clusterhub/clusterhub/pkg/agent/identity/awsirsa"
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/labels"
@@ -84,26 +81,17 @@ func TestRights_OfTheDeployedAgentAreThoseThatItsPartsState(t *testing.T) {
 	}
 }
 
-// An admin deploys what the agent needs to bring works. What works have is another matter.
+// One that brings works has the rights to what these have besides: they are an admin's to choose.
 func TestRights_OfTheDeployedAgentOfWorksAreThoseThatItStates(t *testing.T) {
-	data, err := artifacts.Deploy.ReadFile("deploy/agent-works/rbac.yaml")
+	own := stated(t).Own.Cluster
+	deployed, err := deploy.Agent{Image: "i", Hub: "h", Works: deploy.Works{Role: "admin", Namespaces: []string{"a"}}}.Objects()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for text := range strings.SplitSeq(string(data), "\n---\n") {
-		role := &rbacv1.ClusterRole{}
-		if err := yaml.Unmarshal([]byte(text), role); err != nil {
-			t.Fatal(err)
-		}
-		if role.Kind != "ClusterRole" || role.Name != "clusterhub:hub-agent-works" {
-			continue
-		}
-		if got, want := single(role.Rules), single(work.Rights.Own.Cluster); !slices.Equal(got, want) {
-			t.Errorf("it allows\n%q, and the agent states\n%q", got, want)
-		}
-		return
+	want := single(slices.Concat(own, work.Rights.Own.Cluster))
+	if got := single(rulesOf(t, "ClusterRole", deployed)); !slices.Equal(got, want) {
+		t.Errorf("it allows\n%q, and the agent states\n%q", got, want)
 	}
-	t.Error("there is no such role")
 }
 
 func TestRights_OfBootstrapTokensAreThoseThatAgentsStateAndTheDefaultSet(t *testing.T) {

@@ -44,6 +44,8 @@ type Agent struct {
 	// Kubeconfig is the bootstrap kubeconfig, and Hub identifies the hub in it and how it is trusted.
 	Kubeconfig []byte
 	Hub        string
+	// Works are those that it brings to the cluster.
+	Works Works
 	// Names are as in Changes.
 	Names map[string]string
 }
@@ -53,6 +55,9 @@ const agentImage = "clusterhub/hub-agent"
 // Objects are in the order in which they have to be made.
 func (a Agent) Objects() ([]*unstructured.Unstructured, error) {
 	objects, err := build(nil, "agent")
+	if err == nil && a.Works.Role != "" {
+		objects, err = build(objects, "agent-works")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +68,7 @@ func (a Agent) Objects() ([]*unstructured.Unstructured, error) {
 	if err := changes.apply(objects); err != nil {
 		return nil, err
 	}
+	objects = a.Works.in(objects, a.Names)
 	for _, o := range objects {
 		labels := o.GetLabels()
 		if labels == nil {
@@ -121,7 +127,12 @@ func (a Agent) fillDeployment(o *unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	if err := unstructured.SetNestedStringSlice(container, append(args, a.Args...), "args"); err != nil {
+	args = append(args, a.Args...)
+	if a.Works.Role != "" {
+		// An ID that does not change with the address of the hub, so that the agent knows what it has brought before.
+		args = append(args, WorksFlag, AgentIDFlag+AgentID(o.GetNamespace()))
+	}
+	if err := unstructured.SetNestedStringSlice(container, args, "args"); err != nil {
 		return err
 	}
 	return unstructured.SetNestedSlice(o.Object, containers, path...)

@@ -95,14 +95,15 @@ var ofPods = []string{
 // The management cluster runs them. It gets the kinds ofPods, and more if that is said, in one namespace; if that is empty, in the
 // one of the manifests. Namespaces and ServiceAccounts are needed on both: pods have them, and rights are given to them.
 func split(objects []*unstructured.Unstructured, namespace string, more ...string) (served, management []*unstructured.Unstructured) {
-	kinds, hasPods := slices.Concat(ofPods, more), map[string]bool{}
+	hasPods := map[string]bool{}
 	for _, o := range objects {
 		if o.GetKind() == "Deployment" {
 			hasPods[o.GetNamespace()] = true
 		}
 	}
 	for _, o := range objects {
-		moves := slices.Contains(kinds, o.GetKind())
+		// Rights in other namespaces are rights on the served cluster.
+		moves := slices.Contains(ofPods, o.GetKind()) || slices.Contains(more, o.GetKind()) && hasPods[o.GetNamespace()]
 		if !moves {
 			served = append(served, o)
 		}

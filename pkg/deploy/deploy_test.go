@@ -37,6 +37,7 @@ func all(t *testing.T) map[string][]*unstructured.Unstructured {
 		"a provider":             objectsOf(t, ClusterProvider{}),
 		"bootstrap":              Bootstrap(true),
 		"an agent":               objectsOf(t, Agent{Image: "i", Hub: "h"}),
+		"an agent of works":      objectsOf(t, Agent{Image: "i", Hub: "h", Works: Works{Role: "admin"}}),
 	}
 }
 
@@ -177,6 +178,8 @@ func TestSplit_PutsEachKindWhereItHasToBe(t *testing.T) {
 		"a provider": {ClusterProvider{}, both + "ClusterRoleBinding Role RoleBinding ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding",
 			both + "Deployment NetworkPolicy PodDisruptionBudget"},
 		"an agent": {Agent{}, both + "ClusterRole ClusterRoleBinding", both + "Deployment NetworkPolicy Role RoleBinding Secret"},
+		"an agent of works": {Agent{Works: Works{Role: "admin"}}, both + "ClusterRole ClusterRoleBinding CustomResourceDefinition",
+			both + "Deployment NetworkPolicy Role RoleBinding Secret"},
 	} {
 		objects := objectsOf(t, test.deployed)
 		served, management, err := test.Split("")

@@ -160,7 +160,6 @@ func TestFolders_AreWhatKustomizeBuilds(t *testing.T) {
 		}
 		compare(t, folder, objects, kustomized(t, folder))
 	}
-	// agent-works is for an admin of a managed cluster to deploy.
 	if want := []string{"agent", "agent-works", "base", "cluster-provider", "external-etcd"}; !slices.Equal(whole, want) {
 		t.Errorf("artifacts/deploy has %q beside components, and this test knows %q", whole, want)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
 )
 
-// agentRoles begins the names of the roles of an agent, and of their bindings, on its cluster.
+// agentRoles begins the names of the roles of an agent, and of their bindings, on its cluster, in whatever namespace they are.
 const agentRoles = "clusterhub:hub-agent"
 
 // Own are the objects of the agent itself. With them a work could take the identity of its cluster, or get rights that nobody has given to
@@ -30,7 +30,8 @@ func (o Own) refuse(t apply.Target) error {
 		own = t.Name == "appliedmanifestworks."+apply.WorkGroup
 	case "namespaces":
 		own = t.Name == o.Namespace
-	case "clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io":
+	case "clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
+		"roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io":
 		own = strings.HasPrefix(t.Name, agentRoles)
 	}
 	if own || t.Namespace == o.Namespace && o.Namespace != "" {

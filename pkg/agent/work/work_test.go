@@ -77,9 +77,10 @@ func TestWork_FailsByManifest(t *testing.T) {
 		"{apiVersion: v1, kind: Namespace, metadata: {name: agent}}",
 		"{apiVersion: v1, kind: Secret, metadata: {name: hub-kubeconfig-secret, namespace: agent}}",
 		"{apiVersion: work.open-cluster-management.io/v1, kind: AppliedManifestWork, metadata: {name: x}}",
+		"{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: 'clusterhub:hub-agent-works-rights', namespace: "+w.namespace+"}}",
 	))
-	w.eventuallySaid("bad", workv1.WorkApplied, "False: False True False False True False False False")
-	w.eventuallySaid("bad", workv1.WorkAvailable, "False: False True Unknown Unknown True Unknown Unknown Unknown")
+	w.eventuallySaid("bad", workv1.WorkApplied, "False: False True False False True False False False False")
+	w.eventuallySaid("bad", workv1.WorkAvailable, "False: False True Unknown Unknown True Unknown Unknown Unknown Unknown")
 	for ordinal, want := range map[int]string{
 		0: `Failed to apply manifest: namespaces "does-not-exist" not found`,
 		2: `Failed to apply manifest: the server doesn't have a resource type "` + kind + `"`,
@@ -87,6 +88,8 @@ func TestWork_FailsByManifest(t *testing.T) {
 		5: "Failed to apply manifest: namespaces agent is the agent's own: no work may name it",
 		6: "Failed to apply manifest: secrets agent/hub-kubeconfig-secret is the agent's own: no work may name it",
 		7: "Failed to apply manifest: appliedmanifestworks.work.open-cluster-management.io x is the agent's own: no work may name it",
+		8: "Failed to apply manifest: rolebindings.rbac.authorization.k8s.io " + w.namespace +
+			"/clusterhub:hub-agent-works-rights is the agent's own: no work may name it",
 	} {
 		if got := w.message("bad", ordinal, workv1.ManifestApplied); got != want {
 			t.Errorf("manifest %d says %q, want %q", ordinal, got, want)
