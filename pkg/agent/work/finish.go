@@ -81,7 +81,7 @@ func (a *Agent) release(ctx context.Context, work *workv1.ManifestWork, record *
 		}
 	}
 	for _, t := range targets {
-		if !orphaned(work.Spec.DeleteOption, t) && !immortal(t) {
+		if !orphaned(work.Spec.DeleteOption, t) && !t.Immortal() {
 			continue
 		}
 		served, ok := a.served(t)
@@ -117,7 +117,7 @@ func (a *Agent) drop(ctx context.Context, work *workv1.ManifestWork, owner apply
 
 // takeAway deletes an object, or lets it be, and says whether there is nothing left to do.
 func (a *Agent) takeAway(ctx context.Context, owner apply.Owner, t apply.Target, uid types.UID, orphaned bool) (gone bool, err error) {
-	if orphaned || immortal(t) {
+	if orphaned || t.Immortal() {
 		err = owner.Release(ctx, a.Cluster, t)
 		gone = err == nil
 	} else {

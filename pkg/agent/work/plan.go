@@ -50,7 +50,7 @@ func (a *Agent) plan(work *workv1.ManifestWork) []*item {
 		one.target = true
 		one.config = manifestconfig.For(&one.meta, work.Spec.ManifestConfigs)
 		one.config.ConditionRules = rules.Of(one.manifest.Object.GroupVersionKind(), one.config, work.Spec.ManifestConfigs)
-		one.manifest.Orphaned = orphaned(work.Spec.DeleteOption, one.manifest.Target) || immortal(one.manifest.Target)
+		one.manifest.Orphaned = orphaned(work.Spec.DeleteOption, one.manifest.Target) || one.manifest.Target.Immortal()
 		if one.refused = a.Own.refuse(one.manifest.Target); one.refused == nil && seen.Has(one.manifest.Target) {
 			one.refused = fmt.Errorf("the work has %s twice", one.manifest.Target)
 		}
@@ -141,11 +141,6 @@ func orphaned(option *workv1.DeleteOption, t apply.Target) bool {
 		}
 	}
 	return false
-}
-
-// immortal are namespaces that a server never lets go: a work that has them would never end.
-func immortal(t apply.Target) bool {
-	return t.Group == "" && t.Resource == "namespaces" && sets.New("default", "kube-system", "kube-public", "kube-node-lease").Has(t.Name)
 }
 
 // isWanted says whether a remembered object is, or may be, what a manifest is about. A manifest whose resource is not known now may be

@@ -10,6 +10,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,6 +67,11 @@ func (t Target) String() string {
 		return resource + " " + t.Name
 	}
 	return resource + " " + t.Namespace + "/" + t.Name
+}
+
+// Immortal says whether an object is a namespace that no server lets go: a work that has it would never end. So it is never owned.
+func (t Target) Immortal() bool {
+	return t.Group == "" && t.Resource == "namespaces" && slices.Contains([]string{"default", "kube-system", "kube-public", "kube-node-lease"}, t.Name)
 }
 
 // Manifest is one of a work, and where it goes.

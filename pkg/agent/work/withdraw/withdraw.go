@@ -1,0 +1,248 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package withdraw ends what an agent has brought to a cluster that it leaves: its records are forgotten, and the objects are deleted
+// or stay. No agent runs meanwhile. It can end at any line, and begins anew with what the cluster says.
+package withdraw
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
+	"github.com/clusterhub/clusterhub/pkg/agent/work/kinds"
+	"github.com/clusterhub/clusterhub/pkg/agent/work/memory"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+)
+
+// Fate is what becomes of objects.
+type Fate string
+
+// Objects are deleted with the records, or kept as they are, without an owner.
+const (
+	Delete Fate = "delete"
+	Keep   Fate = "keep"
+)
+
+// pageSize is how many records are read at once.
+const pageSize = 500
+
+// Cluster is one that an agent leaves.
+type Cluster struct {
+	client  dynamic.Interface
+	records dynamic.ResourceInterface
+	kinds   *kinds.Kinds
+}
+
+// Record is what an agent remembers of one work.
+type Record struct {
+	// Work is its name on the hub, and Objects how many objects it has, as far as the record says.
+	Work    string
+	Objects int
+
+	object *workv1.AppliedManifestWork
+}
+
+// UID tells records apart.
+func (r Record) UID() types.UID { return r.object.UID }
+
+// New asks nothing yet.
+func New(config *rest.Config) (*Cluster, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	discoveryClient, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{client: client, kinds: kinds.New(discoveryClient),
+		records: client.Resource(workv1.SchemeGroupVersion.WithResource("appliedmanifestworks"))}, nil
+}
+
+// AgentID is what an agent is called in its records that was given no other name: upstream's rule.
+func AgentID(hubURL string) string { return memory.HubHash(hubURL) }
+
+// Records are those of an agent, and how many there are of others. A cluster that does not know the kind has none. What contradicts
+// itself is not the agent's, as the agent itself has it.
+func (c *Cluster) Records(ctx context.Context, agentID string) (own []Record, others int, err error) {
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := c.records.List(ctx, options)
+		if apierrors.IsNotFound(err) {
+			return nil, 0, nil
+		}
+		if err != nil {
+			return nil, 0, fmt.Errorf("listing %ss: %w", apply.AppliedKind, err)
+		}
+		for i := range page.Items {
+			record, err := parse(&page.Items[i])
+			switch {
+			case err != nil:
+				return nil, 0, err
+			case agentID == "" || record.Spec.AgentID != agentID || record.Name != record.Spec.HubHash+"-"+record.Spec.ManifestWorkName:
+				others++
+			default:
+				own = append(own, Record{Work: record.Spec.ManifestWorkName, Objects: len(record.Status.AppliedResources), object: record})
+			}
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return own, others, nil
+		}
+	}
+}
+
+func parse(object *unstructured.Unstructured) (*workv1.AppliedManifestWork, error) {
+	parsed := &workv1.AppliedManifestWork{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, parsed); err != nil {
+		return nil, fmt.Errorf("%s %s cannot be read: %w", apply.AppliedKind, object.GetName(), err)
+	}
+	return parsed, nil
+}
+
+// End ends a record, as far as that goes now. It returns what it waits for; nothing if the record is gone.
+func (c *Cluster) End(ctx context.Context, r Record, fate Fate) (waitsFor string, err error) {
+	propagation := metav1.DeletePropagationBackground
+	switch fate {
+	case Delete:
+		waitsFor, err = c.deleteObjects(ctx, r)
+	case Keep:
+		// The reference goes before the record does: what belongs to nothing is garbage to the cluster. The garbage collector lets go
+		// of what the record does not say.
+		err = c.eachObject(r, func(owner apply.Owner, t apply.Target, _ types.UID) error { return owner.Release(ctx, c.client, t) })
+		propagation = metav1.DeletePropagationOrphan
+	default:
+		err = fmt.Errorf("the fate of objects must be %s or %s, not %q", Delete, Keep, fate)
+	}
+	if waitsFor != "" || err != nil {
+		return waitsFor, err
+	}
+	now, err := c.forget(ctx, r, propagation)
+	if err != nil || now == nil {
+		return "", err
+	}
+	if slices.Contains(now.Finalizers, metav1.FinalizerOrphanDependents) {
+		return "the cluster's garbage collector to let go of the objects of work " + r.Work, nil
+	}
+	return c.drop(ctx, now)
+}
+
+// forget begins the end of a record, and returns it as it is then, or nil if it is gone. The server lets the last word on what becomes
+// of dependents count.
+func (c *Cluster) forget(ctx context.Context, r Record, propagation metav1.DeletionPropagation) (*workv1.AppliedManifestWork, error) {
+	orphaning := slices.Contains(r.object.Finalizers, metav1.FinalizerOrphanDependents)
+	if r.object.DeletionTimestamp == nil || orphaning != (propagation == metav1.DeletePropagationOrphan) {
+		err := c.records.Delete(ctx, r.object.Name, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: &r.object.UID}, PropagationPolicy: &propagation})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("deleting %s %s: %w", apply.AppliedKind, r.object.Name, err)
+		}
+	}
+	object, err := c.records.Get(ctx, r.object.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", apply.AppliedKind, r.object.Name, err)
+	}
+	now, err := parse(object)
+	if err != nil || now.UID != r.object.UID {
+		return nil, err
+	}
+	return now, nil
+}
+
+// drop takes the agent's finalizer away from a record.
+func (c *Cluster) drop(ctx context.Context, now *workv1.AppliedManifestWork) (waitsFor string, err error) {
+	left := slices.DeleteFunc(slices.Clone(now.Finalizers), func(f string) bool { return f == memory.Finalizer })
+	if len(left) < len(now.Finalizers) {
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"finalizers": left, "uid": now.UID, "resourceVersion": now.ResourceVersion}})
+		if err != nil {
+			return "", err
+		}
+		_, err = c.records.Patch(ctx, now.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: apply.DefaultManager})
+		if apierrors.IsConflict(err) {
+			return "another program that writes the record of work " + now.Spec.ManifestWorkName, nil
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return "", fmt.Errorf("writing %s %s: %w", apply.AppliedKind, now.Name, err)
+		}
+	}
+	if len(left) > 0 {
+		return fmt.Sprintf("the finalizers %s of the record of work %s", strings.Join(left, ", "), now.Spec.ManifestWorkName), nil
+	}
+	return "", nil
+}
+
+// deleteObjects deletes what bears the reference of a record, and says what is left.
+func (c *Cluster) deleteObjects(ctx context.Context, r Record) (waitsFor string, err error) {
+	err = c.eachObject(r, func(owner apply.Owner, t apply.Target, uid types.UID) error {
+		if t.Immortal() {
+			return owner.Release(ctx, c.client, t)
+		}
+		gone, err := owner.Delete(ctx, c.client, t, uid)
+		if err == nil && !gone {
+			waitsFor = "the end of " + t.String()
+		}
+		return err
+	})
+	return waitsFor, err
+}
+
+// eachObject calls do for each object of a record whose kind the cluster has. An object that fails holds up no other. Without its
+// kind there is no object.
+func (c *Cluster) eachObject(r Record, do func(owner apply.Owner, t apply.Target, uid types.UID) error) (failed error) {
+	owner := apply.Owner{Name: r.object.Name, UID: r.object.UID}
+	for _, known := range r.object.Status.AppliedResources {
+		t, ok := c.served(known)
+		if !ok {
+			continue
+		}
+		err := do(owner, t, types.UID(known.UID))
+		if apply.IsNotServed(err) {
+			c.kinds.Changed()
+			continue
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s of work %s: %w", t, r.Work, err))
+		}
+	}
+	return failed
+}
+
+// served is an object in a version that the cluster serves. Where none is known, it is the version that was recorded: the cluster may
+// not be able to tell now, and then an object that is there would be taken for none. It is false for what is no name of a resource.
+func (c *Cluster) served(known workv1.AppliedManifestResourceMeta) (t apply.Target, ok bool) {
+	for _, part := range []string{known.Group, known.Version, known.Resource} {
+		if len(path.IsValidPathSegmentName(part)) > 0 {
+			return t, false
+		}
+	}
+	t = apply.Target{Namespace: known.Namespace, Name: known.Name,
+		GroupVersionResource: schema.GroupVersionResource{Group: known.Group, Version: known.Version, Resource: known.Resource}}
+	served, ok := c.kinds.Served(t.GroupVersionResource)
+	if !ok {
+		c.kinds.Changed()
+		served, ok = c.kinds.Served(t.GroupVersionResource)
+	}
+	if ok {
+		t.GroupVersionResource = served
+	}
+	return t, true
+}
