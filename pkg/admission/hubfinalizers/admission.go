@@ -18,6 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
 
 // PluginName is the name of the plugin in flags and metrics.
@@ -44,6 +45,8 @@ var hubs = map[schema.GroupResource]func(finalizer string) bool{
 		return f == openmcpv1alpha1.AccessFinalizer || strings.HasPrefix(f, openmcpv1alpha1.RequestFinalizerOnClusterPrefix)
 	},
 	openmcp.Resource("clusterrequests"): func(f string) bool { return f == openmcpv1alpha1.ClusterRequestFinalizer },
+	// A replica set without it would go before its works, which nothing deletes then.
+	work.Resource("manifestworkreplicasets"): func(f string) bool { return f == work.ReplicaSetFinalizer },
 }
 
 // Rules are the spellings of the right to the end of the object of a request. Users who may accept a cluster have it, too:

@@ -18,6 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
 
 type kind struct {
@@ -38,6 +39,10 @@ var kinds = []kind{
 	{openmcp.GroupName, "clusterrequests", "ns",
 		[]string{"clusters.openmcp.cloud/request"}, []string{"clusters.openmcp.cloud/clusteraccess", "example.com/a"},
 		func(m metav1.ObjectMeta) runtime.Object { return &openmcp.ClusterRequest{ObjectMeta: m} }},
+	{work.GroupName, "manifestworkreplicasets", "ns",
+		[]string{"work.open-cluster-management.io/manifest-work-cleanup"},
+		[]string{"example.com/a", "cluster.open-cluster-management.io/manifest-work-cleanup", "foregroundDeletion", "orphan"},
+		func(m metav1.ObjectMeta) runtime.Object { return &work.ManifestWorkReplicaSet{ObjectMeta: m} }},
 	{openmcp.GroupName, "accessrequests", "ns", nil,
 		[]string{"clusters.openmcp.cloud/clusteraccess", "gardener.clusters.openmcp.cloud/accessrequest", "clusters.openmcp.cloud/finalizer"},
 		func(m metav1.ObjectMeta) runtime.Object { return &openmcp.AccessRequest{ObjectMeta: m} }},

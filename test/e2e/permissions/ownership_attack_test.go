@@ -35,9 +35,7 @@ type ownable struct {
 	// keeps are finalizers of the hub, forged is another one that it would take for its own.
 	keeps  []string
 	forged string
-	// has are finalizers that a controller adds when they are missing. Nobody needs a permission to change them.
-	has  []string
-	spec map[string]any
+	spec   map[string]any
 	// byItsMaker says that the object may be born with an owner.
 	byItsMaker, namespaced bool
 }
@@ -80,7 +78,7 @@ func ownables() []ownable {
 		{resource: works("v1", "appliedmanifestworks"), kind: "AppliedManifestWork", subresources: status,
 			spec: map[string]any{"hubHash": "x", "manifestWorkName": "x"}},
 		{resource: works("v1alpha1", "manifestworkreplicasets"), kind: "ManifestWorkReplicaSet", subresources: status, byItsMaker: true, namespaced: true,
-			has: []string{work.ReplicaSetFinalizer}, spec: map[string]any{"manifestWorkTemplate": oneConfigMap, "placementRefs": []any{map[string]any{"name": "x"}}}},
+			keeps: []string{work.ReplicaSetFinalizer}, spec: map[string]any{"manifestWorkTemplate": oneConfigMap, "placementRefs": []any{map[string]any{"name": "x"}}}},
 		{resource: of("v1alpha1", "clusterclaims"), kind: "ClusterClaim", subresources: []string{""}, spec: map[string]any{"value": "x"}},
 	}
 }
@@ -220,7 +218,7 @@ func (o ownable) attack(t *testing.T, route string, config *rest.Config, namespa
 	t.Helper()
 	admin, client, name := o.client(t, harness.Hub(t).AdminConfig(), namespace), o.client(t, config, namespace), harness.Unique("owned")
 	held := o.object(namespace, name)
-	held.SetFinalizers(slices.Concat([]string{"example.com/a"}, o.keeps, o.has))
+	held.SetFinalizers(append([]string{"example.com/a"}, o.keeps...))
 	// By the attacker's field manager, so that what it leaves out of its next apply is removed.
 	there := harness.Must(admin.Apply(t.Context(), name, held, metav1.ApplyOptions{FieldManager: harness.FieldManager}))(t)
 	try := func(what string, owners []metav1.OwnerReference, finalizers []string) {
@@ -307,7 +305,8 @@ func TestOwnership_TheRightAllows(t *testing.T) {
 	}
 	allowed := harness.User(t, append(nextToOwning(), harness.RuleIn("cluster.open-cluster-management.io", "delete", "*"), harness.RuleIn("work.open-cluster-management.io", "delete", "*"),
 		harness.RuleIn(harness.OpenMCPGroup, "delete", "*"),
-		end("cluster.open-cluster-management.io", "managedclusters"), end(harness.OpenMCPGroup, "clusters"), end(harness.OpenMCPGroup, "clusterrequests"))...)
+		end("cluster.open-cluster-management.io", "managedclusters"), end(harness.OpenMCPGroup, "clusters"), end(harness.OpenMCPGroup, "clusterrequests"),
+		end(workGroup, "manifestworkreplicasets"))...)
 	profiles := ownables()[5]
 	harness.Must(profiles.client(t, harness.Hub(t).AdminConfig(), "").Create(t.Context(), profiles.object("", "ownable"), metav1.CreateOptions{}))(t)
 	t.Cleanup(func() {

@@ -302,6 +302,7 @@ func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
 		{"execute-as", works + "/manifestworks/", "default", "system:serviceaccount:a:b"}:   {managerSA},
 		{"patch", works + "/manifestworkreplicasets/", "default", "a"}:                      {managerSA},
 		{"patch", works + "/manifestworkreplicasets/status", "default", "a"}:                {managerSA},
+		{"update", works + "/manifestworkreplicasets/finalizers", "default", "a"}:           {managerSA},
 		{"create", clusters + "/addonplacementscores/", "default", ""}:                      nil,
 		{"approve", certificates + "/signers/", "", registration.SignerName}:                {approverSA},
 		{"update", certificates + "/certificatesigningrequests/approval", "", "a"}:          {approverSA},
