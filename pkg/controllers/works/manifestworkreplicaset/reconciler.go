@@ -16,6 +16,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -49,6 +51,8 @@ type Reconciler struct {
 	client client.Client
 	clock  clock.PassiveClock
 	works  *index
+	// metrics are about all sets.
+	metrics *metrics
 
 	mu sync.Mutex
 	// memories are what is remembered of sets.
@@ -80,13 +84,16 @@ func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 	r := newReconciler(mgr.GetClient(), clock.RealClock{})
 	b := ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(kit.Options(workers))
 	for _, w := range r.watches() {
+	if err := kit.Expose(r.metrics); err != nil {
+		return err
+	}
 		b = b.WatchesRawSource(source.Kind(mgr.GetCache(), w.kind, w.handler))
 	}
 	return b.Complete(r)
 }
 
 func newReconciler(c client.Client, clock clock.PassiveClock) *Reconciler {
-	return &Reconciler{client: c, clock: clock, works: newIndex(), memories: map[types.NamespacedName]*memory{}}
+	return &Reconciler{client: c, clock: clock, works: newIndex(), metrics: newMetrics(), memories: map[types.NamespacedName]*memory{}}
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -125,6 +132,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.memories, key)
+	r.metrics.forget(key)
 }
 
 // remember is what is remembered of a set, without what was of another spec.
@@ -243,12 +251,22 @@ func (r *round) writeStatus(ctx context.Context) (time.Duration, error) {
 		return spacing - since, nil
 	}
 	changed, err := kit.PatchStatus(ctx, r.client, r.set, func(set *workv1alpha1.ManifestWorkReplicaSet) { r.status(&set.Status) })
+	now := r.rolledOut().Status == metav1.ConditionTrue
+	r.metrics.saw(r.key, now, r.targets)
 	if changed {
 		r.memory.status = r.now
+	}
+	before := meta.FindStatusCondition(r.set.Status.Conditions, workv1alpha1.ManifestWorkReplicaSetConditionPlacementRolledOut)
+	began := metav1.Time{}
+	if before != nil && before.Status == metav1.ConditionFalse {
+		began = before.LastTransitionTime
 	}
 	return 0, kit.IgnoreGone(err)
 }
 
+		if now && !began.IsZero() {
+			r.metrics.duration.Observe(r.now.Sub(began.Time).Seconds())
+		}
 // wait is after how long to look again.
 func (r *round) wait(wait time.Duration) time.Duration {
 	sooner := func(d time.Duration) {

@@ -51,7 +51,7 @@ func (r *round) status(status *workv1alpha1.ManifestWorkReplicaSetStatus) {
 	}
 	status.Summary = summary
 	for _, c := range []metav1.Condition{r.verified(), r.rolledOut(), r.applied(summary), r.authorized()} {
-		c.ObservedGeneration, c.Message = r.set.Generation, kit.Message(c.Message)
+		c.ObservedGeneration, c.Message, c.LastTransitionTime = r.set.Generation, kit.Message(c.Message), metav1.NewTime(r.now)
 		meta.SetStatusCondition(&status.Conditions, c)
 	}
 }

@@ -34,9 +34,10 @@ func isRefusal(err error) bool {
 func (r *round) write(ctx context.Context, t *target, cluster string) error {
 	defer r.wrote(r.clock.Now())
 	w := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: cluster}}
+	operation := "create"
 	err := func() error {
 		if now := t.works[cluster]; now != nil {
-			w.Name = now.work.Name
+			w.Name, operation = now.work.Name, "update"
 			return r.replaceSpec(ctx, now, w, t.placement)
 		}
 		w.Name = workName(r.key, t.placement)
@@ -55,6 +56,7 @@ func (r *round) write(ctx context.Context, t *target, cluster string) error {
 		}
 		return err
 	}()
+	r.metrics.wrote(operation, err)
 	if err != nil {
 		return fmt.Errorf("ManifestWork %s/%s: %w", cluster, w.Name, err)
 	}
@@ -108,6 +110,9 @@ func (r *round) mark(ctx context.Context, e *entry, change func(*workv1.Manifest
 	defer r.wrote(r.clock.Now())
 	w := e.work.DeepCopy()
 	changed, err := kit.Patch(ctx, r.client, w, change)
+	if changed || err != nil {
+		r.metrics.wrote("note", err)
+	}
 	if err != nil {
 		return fmt.Errorf("ManifestWork %s/%s: %w", e.work.Namespace, e.work.Name, err)
 	}
@@ -121,7 +126,9 @@ func (r *round) mark(ctx context.Context, e *entry, change func(*workv1.Manifest
 func (r *round) remove(ctx context.Context, e *entry) error {
 	defer r.wrote(r.clock.Now())
 	err := r.client.Delete(ctx, &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: e.work.Namespace, Name: e.work.Name}}, kit.AsRead(e.work))
-	if err := kit.IgnoreGone(err); err != nil {
+	err = kit.IgnoreGone(err)
+	r.metrics.wrote("delete", err)
+	if err != nil {
 		return fmt.Errorf("ManifestWork %s/%s: %w", e.work.Namespace, e.work.Name, err)
 	}
 	w := e.work.DeepCopy()
