@@ -40,6 +40,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/work/appliedmanifestwork"
 	"github.com/clusterhub/clusterhub/pkg/registry/work/manifestwork"
 	"github.com/clusterhub/clusterhub/pkg/registry/work/manifestworkreplicaset"
+	"github.com/clusterhub/clusterhub/pkg/registry/work/revision"
 )
 
 // kinds are those that are stored in etcd.
@@ -55,6 +56,7 @@ var kinds = []hubgeneric.Definition{
 	manifestwork.Kind,
 	appliedmanifestwork.Kind,
 	manifestworkreplicaset.Kind,
+	revision.Kind,
 
 	clusterprofile.Kind,
 	openmcpcluster.Kind,

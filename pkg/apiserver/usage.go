@@ -21,6 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/placement"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/accessrequest"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/clusterprofile"
+	"github.com/clusterhub/clusterhub/pkg/registry/work/manifestworkreplicaset"
 )
 
 // Registries are what admission asks of the stored objects.
@@ -35,6 +36,8 @@ type Registries struct {
 	ClusterProfiles rest.Getter
 	// AccessRequests are the access requests of clusters.openmcp.cloud.
 	AccessRequests rest.Lister
+	// ReplicaSets are the ManifestWorkReplicaSets.
+	ReplicaSets rest.Getter
 }
 
 func (s stores) registries() Registries {
@@ -44,6 +47,7 @@ func (s stores) registries() Registries {
 		Placements:      s.of(placement.Kind),
 		ClusterProfiles: s.of(clusterprofile.Kind),
 		AccessRequests:  s.of(accessrequest.Kind),
+		ReplicaSets:     s.of(manifestworkreplicaset.Kind),
 	}
 }
 

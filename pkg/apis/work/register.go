@@ -34,6 +34,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&AppliedManifestWorkList{},
 		&ManifestWorkReplicaSet{},
 		&ManifestWorkReplicaSetList{},
+		&ManifestWorkReplicaSetRevision{},
+		&ManifestWorkReplicaSetRevisionList{},
 	)
 	return nil
 }

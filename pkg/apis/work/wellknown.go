@@ -3,6 +3,14 @@
 
 package work
 
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterhub/clusterhub/pkg/namehash"
+)
+
 const (
 	// ReplicaSetLabel of a work has the namespace and the name of the ManifestWorkReplicaSet that it is of: <namespace>.<name>.
 	ReplicaSetLabel = "work.open-cluster-management.io/manifestworkreplicaset"
@@ -36,4 +44,10 @@ type Author struct {
 	Groups []string `json:"groups,omitempty"`
 	// Extra is what else authorizers may look at.
 	Extra map[string][]string `json:"extra,omitempty"`
+}
+
+// RevisionName is the name of the revision that keeps a template of a ManifestWorkReplicaSet: of that set, and of none of the same name
+// before or after it.
+func RevisionName(set string, uid types.UID, revision int64) string {
+	return fmt.Sprintf("%s-%d-%s", set, revision, namehash.NameHash(string(uid)))
 }

@@ -148,7 +148,7 @@ func TestAuthorize_Attacks(t *testing.T) {
 		"clusters.openmcp.cloud/v1alpha1":             "clusters clusterrequests accessrequests clusterprofiles managedclusters",
 		"register.open-cluster-management.io/v1":      "managedclusters",
 		"work.open-cluster-management.io/v1":          "appliedmanifestworks managedclusters",
-		"work.open-cluster-management.io/v1alpha1":    "manifestworkreplicasets",
+		"work.open-cluster-management.io/v1alpha1":    "manifestworkreplicasets manifestworkreplicasetrevisions",
 	} {
 		for resource := range strings.FieldsSeq(resources) {
 			ours := strings.HasPrefix(served, cluster.GroupName) && resource == "managedclusters"

@@ -45,6 +45,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/work/agentworks"
 	"github.com/clusterhub/clusterhub/pkg/admission/work/executeas"
 	"github.com/clusterhub/clusterhub/pkg/admission/work/manifestsize"
+	"github.com/clusterhub/clusterhub/pkg/admission/work/revision"
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
 	"github.com/clusterhub/clusterhub/pkg/registration/agentlimit"
 )
@@ -70,6 +71,7 @@ var plugins = []plugin{
 	ours(clustersetdeletion.PluginName, clustersetdeletion.New),
 	ours(agentworks.PluginName, agentworks.New),
 	ours(executeas.PluginName, executeas.New),
+	ours(revision.PluginName, revision.New),
 	ours(clusterprofile.PluginName, clusterprofile.New),
 	ours(clusterdeletion.PluginName, clusterdeletion.New),
 	{name: validatingadmissionpolicy.PluginName},
@@ -160,6 +162,8 @@ func (i *pluginInitializer) Initialize(one admission.Interface) {
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Profiles = r.ClusterProfiles })
 	case *clusterdeletion.Plugin:
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.AccessRequests = r.AccessRequests })
+	case *revision.Plugin:
+		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.ReplicaSets = r.ReplicaSets })
 	case *pendingclusters.Plugin:
 		p.Most = i.mostPending
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Clusters = r.ManagedClusters })

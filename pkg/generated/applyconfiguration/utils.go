@@ -269,6 +269,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &applyconfigurationworkv1alpha1.LocalPlacementReferenceApplyConfiguration{}
 	case workv1alpha1.SchemeGroupVersion.WithKind("ManifestWorkReplicaSet"):
 		return &applyconfigurationworkv1alpha1.ManifestWorkReplicaSetApplyConfiguration{}
+	case workv1alpha1.SchemeGroupVersion.WithKind("ManifestWorkReplicaSetRevision"):
+		return &applyconfigurationworkv1alpha1.ManifestWorkReplicaSetRevisionApplyConfiguration{}
+	case workv1alpha1.SchemeGroupVersion.WithKind("ManifestWorkReplicaSetRevisionSpec"):
+		return &applyconfigurationworkv1alpha1.ManifestWorkReplicaSetRevisionSpecApplyConfiguration{}
 	case workv1alpha1.SchemeGroupVersion.WithKind("ManifestWorkReplicaSetSpec"):
 		return &applyconfigurationworkv1alpha1.ManifestWorkReplicaSetSpecApplyConfiguration{}
 	case workv1alpha1.SchemeGroupVersion.WithKind("ManifestWorkReplicaSetStatus"):

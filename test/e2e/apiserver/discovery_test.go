@@ -84,6 +84,7 @@ func TestDiscovery_IsOneRequest(t *testing.T) {
 			"v1 appliedmanifestworks/status AppliedManifestWork " + part,
 			"v1 manifestworks Namespaced ManifestWork " + stored,
 			"v1 manifestworks/status ManifestWork " + part,
+			"v1alpha1 manifestworkreplicasetrevisions Namespaced ManifestWorkReplicaSetRevision " + stored + " mwrsr",
 			"v1alpha1 manifestworkreplicasets Namespaced ManifestWorkReplicaSet " + stored + " mwrs",
 			"v1alpha1 manifestworkreplicasets/status ManifestWorkReplicaSet " + part,
 		},

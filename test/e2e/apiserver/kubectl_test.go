@@ -28,6 +28,7 @@ func TestKubectl_ListsTheResources(t *testing.T) {
 		{"clusterclaims", "cluster.open-cluster-management.io/v1alpha1", "false", "ClusterClaim"},
 		{"manifestworks", "work.open-cluster-management.io/v1", "true", "ManifestWork"},
 		{"appliedmanifestworks", "work.open-cluster-management.io/v1", "false", "AppliedManifestWork"},
+		{"manifestworkreplicasetrevisions", "mwrsr", "work.open-cluster-management.io/v1alpha1", "true", "ManifestWorkReplicaSetRevision"},
 		{"manifestworkreplicasets", "mwrs", "work.open-cluster-management.io/v1alpha1", "true", "ManifestWorkReplicaSet"},
 		{"managedclusters", "clusterview.open-cluster-management.io/v1", "false", "ManagedCluster"},
 		{"managedclustersets", "clusterview.open-cluster-management.io/v1alpha1", "false", "ManagedClusterSet"},

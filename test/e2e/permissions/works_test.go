@@ -51,6 +51,7 @@ func TestWorks_WhoRunsANamespaceHasReplicaSetsAndNoWorks(t *testing.T) {
 			who := harness.Unique(role)
 			bindRole(t, who, role, namespace)
 			client := harness.Ours(t, harness.Hub(t).UserConfig(who))
+			revisions := client.WorkV1alpha1().ManifestWorkReplicaSetRevisions(namespace)
 			sets, works := client.WorkV1alpha1().ManifestWorkReplicaSets(namespace), client.WorkV1().ManifestWorks(namespace)
 			// By what all three roles have, it is known that the binding is.
 			harness.Eventually(t, "the right of "+who+" to list placements", func(ctx context.Context) (bool, error) {
@@ -71,13 +72,18 @@ func TestWorks_WhoRunsANamespaceHasReplicaSetsAndNoWorks(t *testing.T) {
 				}
 				_, err := sets.UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
 				harness.WantForbidden(t, err)
+				harness.Must(revisions.List(t.Context(), metav1.ListOptions{}))(t)
 			} else {
-				_, err := sets.List(t.Context(), metav1.ListOptions{})
+				_, err := revisions.List(t.Context(), metav1.ListOptions{})
+				harness.WantForbidden(t, err)
+				_, err = sets.List(t.Context(), metav1.ListOptions{})
 				harness.WantForbidden(t, err)
 				_, err = sets.Create(t.Context(), set, create)
 				harness.WantForbidden(t, err)
 			}
-			_, err := works.Create(t.Context(), &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: who}, Spec: workSpec("")}, create)
+			_, err := revisions.Create(t.Context(), &v1alpha1.ManifestWorkReplicaSetRevision{ObjectMeta: metav1.ObjectMeta{Name: role}}, create)
+			harness.WantForbidden(t, err)
+			_, err = works.Create(t.Context(), &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: who}, Spec: workSpec("")}, create)
 			harness.WantForbidden(t, err)
 			_, err = works.List(t.Context(), metav1.ListOptions{})
 			harness.WantForbidden(t, err)

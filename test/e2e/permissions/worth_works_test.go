@@ -15,6 +15,15 @@ func workOf(namespace, name, labels, finalizers string) string {
 		spec: {workload: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: a}}]}}}`, namespace, name, labels, finalizers)
 }
 
+// revisionOf is a ManifestWorkReplicaSetRevision with a template that the set never had.
+func revisionOf(namespace, set string) string {
+	return fmt.Sprintf(`{apiVersion: work.open-cluster-management.io/v1alpha1, kind: ManifestWorkReplicaSetRevision,
+		metadata: {namespace: %[1]s, name: %[2]s-1, labels: {work.open-cluster-management.io/manifestworkreplicaset: %[1]s.%[2]s}, ownerReferences: [
+		{apiVersion: work.open-cluster-management.io/v1alpha1, kind: ManifestWorkReplicaSet, name: %[2]s, uid: forged}]},
+		spec: {replicaSet: %[2]s, replicaSetUID: forged, revision: 1, manifestWorkTemplate: {workload: {manifests: [
+		{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: a}}]}}}}`, namespace, set)
+}
+
 // ofReplicaSet are the labels of the works of a ManifestWorkReplicaSet, whose hash is this letter.
 func ofReplicaSet(hash string) string {
 	return "work.open-cluster-management.io/ownerkey-hash: " + strings.Repeat(hash, 32) + ", work.open-cluster-management.io/placementname: web"
@@ -54,6 +63,7 @@ func (w *worth) tryWorks(as actor) {
 		"delete a work of no cluster":      as.delete(elsewhere),
 		"say that a work is applied":       as.patchStatus(workOfSet, `{"status":{"conditions":[]}}`),
 		"be the author of a replica set":   as.patch(replicaSet, `{"spec":{"cascadeDeletionPolicy":"Foreground"}}`),
+		"be gone back to":                  as.create(revisionOf("worked", "web")),
 		"label a replica set":              as.patch(replicaSet, `{"metadata":{"labels":{"a":"b"}}}`),
 	} {
 		w.want(managerSA, what, false, err)

@@ -50,6 +50,8 @@ func TestInstall_ServesEveryKindInItsVersions(t *testing.T) {
 		"ManifestWork":           {"v1"},
 		"AppliedManifestWork":    {"v1"},
 		"ManifestWorkReplicaSet": {"v1alpha1"},
+
+		"ManifestWorkReplicaSetRevision": {"v1alpha1"},
 	} {
 		var got []string
 		for _, gv := range scheme.VersionsForGroupKind(schema.GroupKind{Group: work.GroupName, Kind: kind}) {

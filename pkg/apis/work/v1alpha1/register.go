@@ -36,6 +36,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
 		&ManifestWorkReplicaSet{},
 		&ManifestWorkReplicaSetList{},
+		&ManifestWorkReplicaSetRevision{},
+		&ManifestWorkReplicaSetRevisionList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

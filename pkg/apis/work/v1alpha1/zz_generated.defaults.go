@@ -18,6 +18,12 @@ import (
 func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&ManifestWorkReplicaSet{}, func(obj interface{}) { SetObjectDefaults_ManifestWorkReplicaSet(obj.(*ManifestWorkReplicaSet)) })
 	scheme.AddTypeDefaultingFunc(&ManifestWorkReplicaSetList{}, func(obj interface{}) { SetObjectDefaults_ManifestWorkReplicaSetList(obj.(*ManifestWorkReplicaSetList)) })
+	scheme.AddTypeDefaultingFunc(&ManifestWorkReplicaSetRevision{}, func(obj interface{}) {
+		SetObjectDefaults_ManifestWorkReplicaSetRevision(obj.(*ManifestWorkReplicaSetRevision))
+	})
+	scheme.AddTypeDefaultingFunc(&ManifestWorkReplicaSetRevisionList{}, func(obj interface{}) {
+		SetObjectDefaults_ManifestWorkReplicaSetRevisionList(obj.(*ManifestWorkReplicaSetRevisionList))
+	})
 	return nil
 }
 
@@ -80,5 +86,42 @@ func SetObjectDefaults_ManifestWorkReplicaSetList(in *ManifestWorkReplicaSetList
 	for i := range in.Items {
 		a := &in.Items[i]
 		SetObjectDefaults_ManifestWorkReplicaSet(a)
+	}
+}
+
+func SetObjectDefaults_ManifestWorkReplicaSetRevision(in *ManifestWorkReplicaSetRevision) {
+	if in.Spec.ManifestWorkTemplate.DeleteOption != nil {
+		if in.Spec.ManifestWorkTemplate.DeleteOption.PropagationPolicy == "" {
+			in.Spec.ManifestWorkTemplate.DeleteOption.PropagationPolicy = "Foreground"
+		}
+	}
+	for i := range in.Spec.ManifestWorkTemplate.ManifestConfigs {
+		a := &in.Spec.ManifestWorkTemplate.ManifestConfigs[i]
+		if a.FeedbackScrapeType == "" {
+			a.FeedbackScrapeType = "Poll"
+		}
+		if a.UpdateStrategy != nil {
+			if a.UpdateStrategy.Type == "" {
+				a.UpdateStrategy.Type = "Update"
+			}
+			if a.UpdateStrategy.ServerSideApply != nil {
+				if a.UpdateStrategy.ServerSideApply.FieldManager == "" {
+					a.UpdateStrategy.ServerSideApply.FieldManager = "work-agent"
+				}
+				for j := range a.UpdateStrategy.ServerSideApply.IgnoreFields {
+					b := &a.UpdateStrategy.ServerSideApply.IgnoreFields[j]
+					if b.Condition == "" {
+						b.Condition = "OnSpokePresent"
+					}
+				}
+			}
+		}
+	}
+}
+
+func SetObjectDefaults_ManifestWorkReplicaSetRevisionList(in *ManifestWorkReplicaSetRevisionList) {
+	for i := range in.Items {
+		a := &in.Items[i]
+		SetObjectDefaults_ManifestWorkReplicaSetRevision(a)
 	}
 }

@@ -24,6 +24,21 @@ func (in ManifestWorkReplicaSetList) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ManifestWorkReplicaSetRevision) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.work.v1alpha1.ManifestWorkReplicaSetRevision"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ManifestWorkReplicaSetRevisionList) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.work.v1alpha1.ManifestWorkReplicaSetRevisionList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ManifestWorkReplicaSetRevisionSpec) OpenAPIModelName() string {
+	return "io.open-cluster-management.api.work.v1alpha1.ManifestWorkReplicaSetRevisionSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ManifestWorkReplicaSetSpec) OpenAPIModelName() string {
 	return "io.open-cluster-management.api.work.v1alpha1.ManifestWorkReplicaSetSpec"
 }

@@ -24,6 +24,7 @@ func Controller() kit.Controller {
 		kit.On(replicaSets, "manifestworkreplicasets", "list", "watch", "patch"),
 		kit.On(replicaSets, "manifestworkreplicasets/status", "patch"),
 		kit.On(replicaSets, "manifestworkreplicasets/finalizers", "update"),
+		kit.On(replicaSets, "manifestworkreplicasetrevisions", "list", "watch", "create", "delete"),
 		// execute-as is for templates with an executor: that their authors have it, it asks itself.
 		kit.On(works, "manifestworks", "list", "watch", "create", "patch", "delete", executeAs),
 		kit.On(placements, "placements", "list", "watch"),

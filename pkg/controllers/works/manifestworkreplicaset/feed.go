@@ -52,6 +52,7 @@ func (r *Reconciler) watches() []watched {
 			func(w *workv1.ManifestWork) []types.NamespacedName {
 				return r.works.delete(client.ObjectKeyFromObject(w), w.UID)
 			}),
+		feed(r, ofRevision, ofRevision),
 		feed(r, r.ofPlacement, r.ofPlacement),
 		feed(r, r.ofDecision, r.ofDecision),
 		// What these change comes as decisions. That an author may do more is found out after a while.
@@ -62,6 +63,10 @@ func (r *Reconciler) watches() []watched {
 }
 
 func nothing[T client.Object](T) []types.NamespacedName { return nil }
+
+func ofRevision(r *workv1alpha1.ManifestWorkReplicaSetRevision) []types.NamespacedName {
+	return []types.NamespacedName{{Namespace: r.Namespace, Name: r.Spec.ReplicaSet}}
+}
 
 func (r *Reconciler) ofPlacement(p *clusterv1beta1.Placement) []types.NamespacedName {
 	return r.works.setsOf(client.ObjectKeyFromObject(p))

@@ -162,7 +162,9 @@ func (f *fixture) restart() {
 	f.dead, f.killAfter, f.untold, f.cached = false, -1, nil, map[string]client.Object{}
 	f.queue = &requests{later: map[reconcile.Request]time.Duration{}}
 	f.process = newReconciler(interceptor.NewClient(f.client, f.own()), f.clock)
-	for _, list := range []client.ObjectList{&workv1alpha1.ManifestWorkReplicaSetList{}, &workv1.ManifestWorkList{}} {
+	for _, list := range []client.ObjectList{
+		&workv1alpha1.ManifestWorkReplicaSetList{}, &workv1.ManifestWorkList{}, &workv1alpha1.ManifestWorkReplicaSetRevisionList{},
+	} {
 		if err := f.client.List(f.Context(), list); err != nil {
 			f.Fatal(err)
 		}
@@ -220,6 +222,17 @@ func (f *fixture) own() interceptor.Funcs {
 			}
 			// The one that is not for the fake client.
 			opts = slices.DeleteFunc(slices.Clone(opts), func(o client.ListOption) bool { return o == client.UnsafeDisableDeepCopy })
+			if revisions, ok := list.(*workv1alpha1.ManifestWorkReplicaSetRevisionList); ok {
+				f.lists-- // of one set
+				if err := c.List(ctx, list, opts...); err != nil {
+					return err
+				}
+				revisions.Items = slices.DeleteFunc(revisions.Items, func(r workv1alpha1.ManifestWorkReplicaSetRevision) bool { return f.cached[identity(&r)] == nil })
+				for i := range revisions.Items {
+					slimRevision(&revisions.Items[i])
+				}
+				return nil
+			}
 			return c.List(ctx, list, opts...)
 		},
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
@@ -337,9 +350,11 @@ func (f *fixture) settle() []string {
 	return nil
 }
 
-// works are the effects on works.
+// works are the effects on works: not those on the set and its revisions, which are in the namespace ns.
 func (f *fixture) works() []string {
-	return slices.DeleteFunc(slices.Clone(f.effects), func(effect string) bool { return effect == "status ns" || effect == "mark ns" })
+	return slices.DeleteFunc(slices.Clone(f.effects), func(effect string) bool {
+		return slices.Contains([]string{"status ns", "mark ns", "create ns", "delete ns"}, effect)
+	})
 }
 
 // pass lets time pass.

@@ -67,6 +67,8 @@ type memory struct {
 	digests  []string
 	// status is when the status was written last, and rests until when no round begins.
 	status, rests time.Time
+	// revise is before when no revision is tried, since one was refused.
+	revise time.Time
 	// refusals are clusters that have refused the spec of a generation a short while ago, by cluster and placement.
 	generation int64
 	refusals   map[types.NamespacedName]refusal
@@ -82,11 +84,11 @@ var _ reconcile.Reconciler = &Reconciler{}
 // SetupWithManager adds the controller.
 func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 	r := newReconciler(mgr.GetClient(), clock.RealClock{})
-	b := ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(kit.Options(workers))
-	for _, w := range r.watches() {
 	if err := kit.Expose(r.metrics); err != nil {
 		return err
 	}
+	b := ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(kit.Options(workers))
+	for _, w := range r.watches() {
 		b = b.WatchesRawSource(source.Kind(mgr.GetCache(), w.kind, w.handler))
 	}
 	return b.Complete(r)
@@ -102,6 +104,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.client.Get(ctx, request.NamespacedName, set); err != nil {
 		if kit.IsGone(err) {
 			r.forget(request.NamespacedName)
+			return reconcile.Result{}, r.forgetRevisions(ctx, request.NamespacedName)
 		}
 		return reconcile.Result{}, kit.IgnoreGone(err)
 	}
@@ -129,10 +132,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 func (r *Reconciler) forget(key types.NamespacedName) {
+	r.metrics.forget(key)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.memories, key)
-	r.metrics.forget(key)
 }
 
 // remember is what is remembered of a set, without what was of another spec.
@@ -148,7 +151,7 @@ func (r *Reconciler) remember(set *workv1alpha1.ManifestWorkReplicaSet) *memory 
 		m.template, m.digests = template, []string{template}
 	}
 	if m.generation != set.Generation || m.refusals == nil {
-		m.generation, m.refusals = set.Generation, map[types.NamespacedName]refusal{}
+		m.generation, m.refusals, m.revise = set.Generation, map[types.NamespacedName]refusal{}, time.Time{}
 	}
 	m.author = authorOf(set, m.author)
 	return m
@@ -198,6 +201,7 @@ func (r *round) run(ctx context.Context) (time.Duration, error) {
 		}
 	}
 	wait, err := r.writeStatus(ctx)
+	err = errors.Join(err, r.revise(ctx))
 	return r.wait(wait), errors.Join(append(r.errs, err)...)
 }
 
@@ -247,26 +251,26 @@ func (r *round) isCurrent(e *entry) bool { return slices.Contains(r.memory.diges
 
 // writeStatus writes the status, unless it was written just now: then it says when to look again.
 func (r *round) writeStatus(ctx context.Context) (time.Duration, error) {
-	if since := r.now.Sub(r.memory.status); since < spacing {
-		return spacing - since, nil
-	}
-	changed, err := kit.PatchStatus(ctx, r.client, r.set, func(set *workv1alpha1.ManifestWorkReplicaSet) { r.status(&set.Status) })
 	now := r.rolledOut().Status == metav1.ConditionTrue
 	r.metrics.saw(r.key, now, r.targets)
-	if changed {
-		r.memory.status = r.now
+	if since := r.now.Sub(r.memory.status); since < spacing {
+		return spacing - since, nil
 	}
 	before := meta.FindStatusCondition(r.set.Status.Conditions, workv1alpha1.ManifestWorkReplicaSetConditionPlacementRolledOut)
 	began := metav1.Time{}
 	if before != nil && before.Status == metav1.ConditionFalse {
 		began = before.LastTransitionTime
 	}
-	return 0, kit.IgnoreGone(err)
-}
-
+	changed, err := kit.PatchStatus(ctx, r.client, r.set, func(set *workv1alpha1.ManifestWorkReplicaSet) { r.status(&set.Status) })
+	if changed {
+		r.memory.status = r.now
 		if now && !began.IsZero() {
 			r.metrics.duration.Observe(r.now.Sub(began.Time).Seconds())
 		}
+	}
+	return 0, kit.IgnoreGone(err)
+}
+
 // wait is after how long to look again.
 func (r *round) wait(wait time.Duration) time.Duration {
 	sooner := func(d time.Duration) {
@@ -276,6 +280,9 @@ func (r *round) wait(wait time.Duration) time.Duration {
 	}
 	if r.left == 0 {
 		sooner(gather)
+	}
+	if rest := r.memory.revise.Sub(r.now); rest > 0 {
+		sooner(rest)
 	}
 	if r.rights.asksMore {
 		sooner(askAgain)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/rollout"
 )
@@ -25,11 +26,14 @@ const byRules = " Progressing"
 
 var _ cache.TransformFunc = ForCache
 
-// ForCache keeps of works what the controllers of works need: the manifests of 10,000 clusters would fill the memory. Writes of the
+// ForCache keeps of works and revisions what the controllers of works need: the manifests of 10,000 clusters would fill the memory. Writes of the
 // spec from the cache are none: see replaceSpec.
 func ForCache(in any) (any, error) {
-	if w, ok := in.(*workv1.ManifestWork); ok {
-		slim(w)
+	switch obj := in.(type) {
+	case *workv1.ManifestWork:
+		slim(obj)
+	case *workv1alpha1.ManifestWorkReplicaSetRevision:
+		slimRevision(obj)
 	}
 	return command.ForCache(in)
 }

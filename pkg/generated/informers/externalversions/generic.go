@@ -95,6 +95,8 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		// Group=work.open-cluster-management.io, Version=v1alpha1
 	case workv1alpha1.SchemeGroupVersion.WithResource("manifestworkreplicasets"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Work().V1alpha1().ManifestWorkReplicaSets().Informer()}, nil
+	case workv1alpha1.SchemeGroupVersion.WithResource("manifestworkreplicasetrevisions"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Work().V1alpha1().ManifestWorkReplicaSetRevisions().Informer()}, nil
 
 	}
 

@@ -12,3 +12,11 @@ type ManifestWorkReplicaSetListerExpansion interface{}
 // ManifestWorkReplicaSetNamespaceListerExpansion allows custom methods to be added to
 // ManifestWorkReplicaSetNamespaceLister.
 type ManifestWorkReplicaSetNamespaceListerExpansion interface{}
+
+// ManifestWorkReplicaSetRevisionListerExpansion allows custom methods to be added to
+// ManifestWorkReplicaSetRevisionLister.
+type ManifestWorkReplicaSetRevisionListerExpansion interface{}
+
+// ManifestWorkReplicaSetRevisionNamespaceListerExpansion allows custom methods to be added to
+// ManifestWorkReplicaSetRevisionNamespaceLister.
+type ManifestWorkReplicaSetRevisionNamespaceListerExpansion interface{}

@@ -13,6 +13,8 @@ import (
 type Interface interface {
 	// ManifestWorkReplicaSets returns a ManifestWorkReplicaSetInformer.
 	ManifestWorkReplicaSets() TypedManifestWorkReplicaSetInformer
+	// ManifestWorkReplicaSetRevisions returns a ManifestWorkReplicaSetRevisionInformer.
+	ManifestWorkReplicaSetRevisions() TypedManifestWorkReplicaSetRevisionInformer
 }
 
 type version struct {
@@ -29,4 +31,9 @@ func New(f internalinterfaces.SharedInformerFactory, namespace string, tweakList
 // ManifestWorkReplicaSets returns a TypedManifestWorkReplicaSetInformer.
 func (v *version) ManifestWorkReplicaSets() TypedManifestWorkReplicaSetInformer {
 	return &manifestWorkReplicaSetInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
+}
+
+// ManifestWorkReplicaSetRevisions returns a TypedManifestWorkReplicaSetRevisionInformer.
+func (v *version) ManifestWorkReplicaSetRevisions() TypedManifestWorkReplicaSetRevisionInformer {
+	return &manifestWorkReplicaSetRevisionInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
 }

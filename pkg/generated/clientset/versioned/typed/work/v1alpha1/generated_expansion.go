@@ -6,3 +6,5 @@
 package v1alpha1
 
 type ManifestWorkReplicaSetExpansion interface{}
+
+type ManifestWorkReplicaSetRevisionExpansion interface{}

@@ -16,6 +16,7 @@ import (
 type WorkV1alpha1Interface interface {
 	RESTClient() rest.Interface
 	ManifestWorkReplicaSetsGetter
+	ManifestWorkReplicaSetRevisionsGetter
 }
 
 // WorkV1alpha1Client is used to interact with features provided by the work.open-cluster-management.io group.
@@ -25,6 +26,10 @@ type WorkV1alpha1Client struct {
 
 func (c *WorkV1alpha1Client) ManifestWorkReplicaSets(namespace string) ManifestWorkReplicaSetInterface {
 	return newManifestWorkReplicaSets(c, namespace)
+}
+
+func (c *WorkV1alpha1Client) ManifestWorkReplicaSetRevisions(namespace string) ManifestWorkReplicaSetRevisionInterface {
+	return newManifestWorkReplicaSetRevisions(c, namespace)
 }
 
 // NewForConfig creates a new WorkV1alpha1Client for the given config.

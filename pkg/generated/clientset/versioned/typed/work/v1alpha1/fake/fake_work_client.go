@@ -19,6 +19,10 @@ func (c *FakeWorkV1alpha1) ManifestWorkReplicaSets(namespace string) v1alpha1.Ma
 	return newFakeManifestWorkReplicaSets(c, namespace)
 }
 
+func (c *FakeWorkV1alpha1) ManifestWorkReplicaSetRevisions(namespace string) v1alpha1.ManifestWorkReplicaSetRevisionInterface {
+	return newFakeManifestWorkReplicaSetRevisions(c, namespace)
+}
+
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
 func (c *FakeWorkV1alpha1) RESTClient() rest.Interface {

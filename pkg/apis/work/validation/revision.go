@@ -1,0 +1,53 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+)
+
+// maxUID is how long the UID of a set may be.
+const maxUID = 128
+
+// ValidateManifestWorkReplicaSetRevision checks a new revision. Its template is not looked at: admission compares it with that of the set,
+// which was checked, maybe by an older server.
+func ValidateManifestWorkReplicaSetRevision(r *work.ManifestWorkReplicaSetRevision) field.ErrorList {
+	path, spec := field.NewPath("metadata"), field.NewPath("spec")
+	errs := apivalidation.ValidateObjectMeta(&r.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, path)
+	errs = append(errs, bounds.Filled(spec.Child("replicaSet"), r.Spec.ReplicaSet, validation.LabelValueMaxLength-1)...)
+	errs = append(errs, bounds.Filled(spec.Child("replicaSetUID"), string(r.Spec.ReplicaSetUID), maxUID)...)
+	if r.Spec.Revision < 1 {
+		errs = append(errs, field.Invalid(spec.Child("revision"), r.Spec.Revision, "must be the generation of the set, 1 or more"))
+	}
+	if value, want := r.Labels[work.ReplicaSetLabel], r.Namespace+"."+r.Spec.ReplicaSet; value != want {
+		errs = append(errs, field.Invalid(path.Child("labels").Key(work.ReplicaSetLabel), value, fmt.Sprintf("must be %s", want)))
+	}
+	// Without its set, nothing would ever delete it.
+	if owners := r.OwnerReferences; len(owners) != 1 || owners[0].UID != r.Spec.ReplicaSetUID || owners[0].Name != r.Spec.ReplicaSet ||
+		owners[0].Kind != "ManifestWorkReplicaSet" {
+		errs = append(errs, field.Forbidden(path.Child("ownerReferences"), "must be the ManifestWorkReplicaSet of the spec"))
+	}
+	return errs
+}
+
+// ValidateManifestWorkReplicaSetRevisionUpdate checks a change of a revision, of whose spec there is none.
+func ValidateManifestWorkReplicaSetRevisionUpdate(r, old *work.ManifestWorkReplicaSetRevision) field.ErrorList {
+	errs := apivalidation.ValidateObjectMetaUpdate(&r.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	return append(errs, immutable(r.Spec, old.Spec)...)
+}
+
+func immutable(spec, old work.ManifestWorkReplicaSetRevisionSpec) field.ErrorList {
+	errs := apivalidation.ValidateImmutableField(spec, old, field.NewPath("spec"))
+	for _, err := range errs {
+		err.BadValue = field.OmitValueType{} // a template may have secrets in it
+	}
+	return errs
+}

@@ -1,0 +1,171 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifestworkreplicaset
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/rollout"
+)
+
+const (
+	// mostRevisions is how many templates of a set are kept: the last one that was a success, and the one before, to go back to.
+	mostRevisions = 2
+	// reviseAgain is after how long a revision is tried again that the server has refused, such as for a quota.
+	reviseAgain = 2 * time.Minute
+)
+
+// errNotKept is that the server has refused a revision. What was kept before stays.
+var errNotKept = errors.New("the revision was refused")
+
+// slimRevision keeps of a revision which template it has.
+func slimRevision(r *workv1alpha1.ManifestWorkReplicaSetRevision) {
+	if len(r.Spec.ManifestWorkTemplate.Workload.Manifests) == 0 && r.Annotations[digestAnnotation] != "" {
+		return // it was done
+	}
+	if r.Annotations == nil {
+		r.Annotations = map[string]string{}
+	}
+	r.Annotations[digestAnnotation] = digest(&r.Spec.ManifestWorkTemplate)
+	r.Spec.ManifestWorkTemplate = workv1.ManifestWorkSpec{}
+}
+
+// revisions are those that have the label of a set, whichever set of the name they are of, with the latest first.
+func (r *Reconciler) revisions(ctx context.Context, set types.NamespacedName) ([]workv1alpha1.ManifestWorkReplicaSetRevision, error) {
+	list := &workv1alpha1.ManifestWorkReplicaSetRevisionList{}
+	if err := r.client.List(ctx, list, client.InNamespace(set.Namespace), client.MatchingLabels{work.ReplicaSetLabel: set.Namespace + "." + set.Name},
+		client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list.Items, func(a, b workv1alpha1.ManifestWorkReplicaSetRevision) int {
+		return cmp.Or(cmp.Compare(b.Spec.Revision, a.Spec.Revision), cmp.Compare(a.Name, b.Name))
+	})
+	return list.Items, nil
+}
+
+// forgetRevisions deletes those of a set that is gone. The garbage collector does the same, but not where the set was orphaned.
+func (r *Reconciler) forgetRevisions(ctx context.Context, set types.NamespacedName) error {
+	all, err := r.revisions(ctx, set)
+	if err != nil {
+		return err
+	}
+	return r.deleteRevisions(ctx, all)
+}
+
+func (r *Reconciler) deleteRevisions(ctx context.Context, revisions []workv1alpha1.ManifestWorkReplicaSetRevision) error {
+	var errs []error
+	for i := range revisions {
+		one := &revisions[i]
+		if !one.DeletionTimestamp.IsZero() {
+			continue
+		}
+		gone := &workv1alpha1.ManifestWorkReplicaSetRevision{ObjectMeta: metav1.ObjectMeta{Namespace: one.Namespace, Name: one.Name}}
+		if err := kit.IgnoreOutdated(r.client.Delete(ctx, gone, kit.AsRead(one))); err != nil {
+			errs = append(errs, fmt.Errorf("ManifestWorkReplicaSetRevision %s/%s: %w", one.Namespace, one.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// hasSucceeded says that all clusters have the template, that it works on at least one of them, and that the status says so: the
+// server believes nothing else.
+func (r *round) hasSucceeded() bool {
+	said := meta.FindStatusCondition(r.set.Status.Conditions, workv1alpha1.ManifestWorkReplicaSetConditionPlacementRolledOut)
+	if said == nil || said.Status != metav1.ConditionTrue || said.ObservedGeneration != r.set.Generation || len(r.surplus) > 0 {
+		return false
+	}
+	succeeded := 0
+	for _, t := range r.targets {
+		if t.problem != nil || t.plan.Counts[rollout.Succeeded] != len(t.plan.Clusters) {
+			return false
+		}
+		succeeded += len(t.plan.Clusters)
+	}
+	return succeeded > 0
+}
+
+// revise keeps what is to be kept, as far as the server allows.
+func (r *round) revise(ctx context.Context) error {
+	err := r.keepTemplates(ctx)
+	if errors.Is(err, errNotKept) {
+		return nil
+	}
+	return err
+}
+
+// keepTemplates keeps the template if it has succeeded, and of those before it the last one that is another.
+func (r *round) keepTemplates(ctx context.Context) error {
+	if !r.hasSucceeded() || r.now.Before(r.memory.revise) {
+		return nil
+	}
+	all, err := r.revisions(ctx, r.key)
+	if err != nil {
+		return err
+	}
+	kept, surplus := map[string]bool{}, []workv1alpha1.ManifestWorkReplicaSetRevision(nil)
+	own := slices.DeleteFunc(slices.Clone(all), func(one workv1alpha1.ManifestWorkReplicaSetRevision) bool {
+		if one.Spec.ReplicaSetUID == r.set.UID {
+			return false
+		}
+		surplus = append(surplus, one) // an earlier set had the name
+		return true
+	})
+	if len(own) == 0 || own[0].Annotations[digestAnnotation] != r.memory.template && own[0].Spec.Revision < r.set.Generation {
+		if err := r.addRevision(ctx); err != nil {
+			return err
+		}
+		kept[r.memory.template] = true
+	}
+	for _, one := range own {
+		template := one.Annotations[digestAnnotation]
+		if kept[template] || len(kept) == mostRevisions {
+			surplus = append(surplus, one)
+		}
+		kept[template] = true
+	}
+	return r.deleteRevisions(ctx, surplus)
+}
+
+// addRevision keeps the template that is. What the cache does not have yet, the server has under the same name.
+func (r *round) addRevision(ctx context.Context) error {
+	one := &workv1alpha1.ManifestWorkReplicaSetRevision{ObjectMeta: metav1.ObjectMeta{
+		Namespace: r.set.Namespace, Name: work.RevisionName(r.set.Name, r.set.UID, r.set.Generation),
+		Labels: map[string]string{work.ReplicaSetLabel: r.set.Namespace + "." + r.set.Name},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: workv1alpha1.SchemeGroupVersion.String(), Kind: "ManifestWorkReplicaSet", Name: r.set.Name, UID: r.set.UID,
+			Controller: new(true),
+		}},
+	}}
+	one.Spec.ReplicaSet, one.Spec.ReplicaSetUID, one.Spec.Revision = r.set.Name, r.set.UID, r.set.Generation
+	r.set.Spec.ManifestWorkTemplate.DeepCopyInto(&one.Spec.ManifestWorkTemplate)
+	defer r.wrote(r.clock.Now())
+	err := r.client.Create(ctx, one)
+	switch {
+	case err == nil || apierrors.IsAlreadyExists(err):
+		return nil
+	case isRefusal(err):
+		// The set goes on without. If it has changed meanwhile, it tells of itself.
+		r.memory.revise = r.now.Add(reviseAgain)
+		ctrl.LoggerFrom(ctx).Info("The template that was rolled out is not kept for kubectl hub rollout undo", "manifestWorkReplicaSet", klog.KRef(r.key.Namespace, r.key.Name), "err", err.Error())
+		return errNotKept
+	}
+	return fmt.Errorf("ManifestWorkReplicaSetRevision %s/%s: %w", one.Namespace, one.Name, err)
+}
