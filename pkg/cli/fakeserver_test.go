@@ -37,9 +37,10 @@ var served = map[string]map[string]string{
 	"clusterview.open-cluster-management.io/v1":       {"managedclusters": "ManagedCluster"},
 	"clusterview.open-cluster-management.io/v1alpha1": {"managedclustersets": "ManagedClusterSet"},
 	"work.open-cluster-management.io/v1":              {"manifestworks": "*ManifestWork"},
-	"work.open-cluster-management.io/v1alpha1":        {"manifestworkreplicasets": "*ManifestWorkReplicaSet"},
-	"view.clusterhub.dev/v1alpha1":                    {"clustersetmembers": "ClusterSetMember"},
-	"clusters.openmcp.cloud/v1alpha1":                 {"accessrequests": "*AccessRequest"},
+	"work.open-cluster-management.io/v1alpha1": {"manifestworkreplicasets": "*ManifestWorkReplicaSet",
+		"manifestworkreplicasetrevisions": "*ManifestWorkReplicaSetRevision"},
+	"view.clusterhub.dev/v1alpha1":    {"clustersetmembers": "ClusterSetMember"},
+	"clusters.openmcp.cloud/v1alpha1": {"accessrequests": "*AccessRequest"},
 }
 
 // fakeServer is a hub, or a managed cluster, as a command sees it: objects that are kept by their paths.

@@ -91,10 +91,41 @@ func (p *placing) awaitWorks(what, text string, want ...string) {
 }
 
 // report says for the agents that all is well.
-func (p *placing) report() {
+func (p *placing) report() { p.tell() }
+
+// awaitRevision waits until the hub has kept the template with a text.
+func (p *placing) awaitRevision(text string) {
+	p.Helper()
+	revisions := p.client.WorkV1alpha1().ManifestWorkReplicaSetRevisions(p.namespace)
+	harness.Eventually(p.T, "the revision is kept", func(ctx context.Context) (bool, error) {
+		list, err := revisions.List(ctx, metav1.ListOptions{})
+		if err != nil || len(list.Items) != 1 {
+			return false, err
+		}
+		return strings.Contains(string(list.Items[0].Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw), text), nil
+	})
+}
+
+// undo goes back as a person of the team does.
+func (p *placing) undo() {
+	p.Helper()
+	out := harness.Plugin{Kubeconfig: harness.Hub(p.T).AdminKubeconfig()}.Must(p.T, "rollout", "undo", "web", "-n", p.namespace, "--as", p.who)
+	harness.Contains(p.T, out, "web rolled back to revision")
+	set := harness.Must(p.client.WorkV1alpha1().ManifestWorkReplicaSets(p.namespace).Get(p.Context(), "web", metav1.GetOptions{}))(p.T)
+	if author := set.Annotations[work.AuthorAnnotation]; !strings.Contains(author, fmt.Sprintf("%q", p.who)) {
+		p.Errorf("the author is %s", author)
+	}
+}
+
+// tell says for the agents that the works are applied and available, and what else is true of them.
+func (p *placing) tell(also ...string) {
 	p.Helper()
 	for _, w := range harness.Must(p.works(p.Context()))(p.T) {
 		for _, kind := range []string{workv1.WorkApplied, workv1.WorkAvailable} {
+			meta.SetStatusCondition(&w.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Told", ObservedGeneration: w.Generation})
+		}
+		meta.RemoveStatusCondition(&w.Status.Conditions, workv1.WorkDegraded)
+		for _, kind := range also {
 			meta.SetStatusCondition(&w.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Told", ObservedGeneration: w.Generation})
 		}
 		harness.Must(harness.Admin(p.T).WorkV1().ManifestWorks(w.Namespace).UpdateStatus(p.Context(), &w, metav1.UpdateOptions{}))(p.T)
@@ -139,20 +170,29 @@ func TestReplicaSet_WorksOfItsAuthor(t *testing.T) {
 	team.report()
 	team.awaitSet("PlacementRolledOut", "True Complete")
 	team.awaitSet("ManifestworkApplied", "True AsExpected")
+	team.awaitRevision("two")
 
 	team.retext("three")
 	team.awaitWorks("another template", "three", clusters...)
+	team.tell(workv1.WorkDegraded)
+	team.awaitSet("PlacementRolledOut", "False Progressing")
+	team.undo()
+	team.awaitWorks("back to the template that was a success", "two", clusters...)
 	team.report()
 	team.awaitSet("PlacementRolledOut", "True Complete")
 	changeCluster(t, clusters[0], func(c *clusterv1.ManagedCluster) {
 		c.Spec.Taints = append(c.Spec.Taints, clusterv1.Taint{Key: "example.com/repair", Effect: clusterv1.TaintEffectNoSelect})
 	})
-	team.awaitWorks("a cluster leaves", "three", clusters[1])
+	team.awaitWorks("a cluster leaves", "two", clusters[1])
 
 	if err := team.client.WorkV1alpha1().ManifestWorkReplicaSets(team.namespace).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	team.awaitWorks("the set is deleted", "three")
+	team.awaitWorks("the set is deleted", "two")
+	harness.Eventually(t, "its revisions are gone", func(ctx context.Context) (bool, error) {
+		list, err := team.client.WorkV1alpha1().ManifestWorkReplicaSetRevisions(team.namespace).List(ctx, metav1.ListOptions{})
+		return err == nil && len(list.Items) == 0, err
+	})
 }
 
 // TestFinishedWorks_GoWhenTheirTimeIsUp: as hub-controller-manager may delete them, and no others.

@@ -1,0 +1,275 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+)
+
+// rolloutOptions are those of all commands about the rollout of a replica set.
+type rolloutOptions struct {
+	inNamespace
+	out *table
+}
+
+func (g *global) newRolloutCommand() *cobra.Command {
+	return group("rollout", "Show the rollout of a replica set of works, and go back to an earlier template",
+		g.newRolloutHistoryCommand(), g.newRolloutStatusCommand(), g.newRolloutUndoCommand())
+}
+
+func (o *rolloutOptions) addTo(cmd *cobra.Command) {
+	cmd.Args = oneArg("a ManifestWorkReplicaSet")
+	cmd.ValidArgsFunction = first(o.names(o.replicaSetNames))
+	o.inNamespace.addTo(cmd, "the ManifestWorkReplicaSet")
+}
+
+// replicaSetNames completes the replica sets of the namespace.
+func (o *rolloutOptions) replicaSetNames(ctx context.Context, h *hub) (names []string, err error) {
+	namespace, err := o.name()
+	if err != nil {
+		return nil, err
+	}
+	list, err := h.clusters.WorkV1alpha1().ManifestWorkReplicaSets(namespace).List(ctx, metav1.ListOptions{Limit: mostCompletions})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names, nil
+}
+
+// open reads what the command is about.
+func (o *rolloutOptions) open(ctx context.Context, name string) (*hub, *workv1alpha1.ManifestWorkReplicaSet, error) {
+	namespace, err := o.name()
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := o.hub()
+	if err != nil {
+		return nil, nil, err
+	}
+	set, err := h.replicaSet(ctx, namespace, name)
+	return h, set, err
+}
+
+func (h *hub) replicaSet(ctx context.Context, namespace, name string) (*workv1alpha1.ManifestWorkReplicaSet, error) {
+	set, err := h.clusters.WorkV1alpha1().ManifestWorkReplicaSets(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	set.TypeMeta = metav1.TypeMeta{APIVersion: workv1alpha1.SchemeGroupVersion.String(), Kind: "ManifestWorkReplicaSet"}
+	return set, nil
+}
+
+// revisionsOf are the templates of a set that the hub has kept, with the latest first. Those of an earlier set of the name are none.
+func (h *hub) revisionsOf(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) ([]workv1alpha1.ManifestWorkReplicaSetRevision, error) {
+	all, err := pages(func(options metav1.ListOptions) ([]workv1alpha1.ManifestWorkReplicaSetRevision, string, error) {
+		options.LabelSelector = work.ReplicaSetLabel + "=" + set.Namespace + "." + set.Name
+		page, err := h.clusters.WorkV1alpha1().ManifestWorkReplicaSetRevisions(set.Namespace).List(ctx, options)
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Items, page.Continue, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(r workv1alpha1.ManifestWorkReplicaSetRevision) bool {
+		return r.Spec.ReplicaSet != set.Name || r.Spec.ReplicaSetUID != set.UID
+	})
+	slices.SortFunc(all, func(a, b workv1alpha1.ManifestWorkReplicaSetRevision) int {
+		return cmp.Compare(b.Spec.Revision, a.Spec.Revision)
+	})
+	for i := range all {
+		all[i].TypeMeta = metav1.TypeMeta{APIVersion: workv1alpha1.SchemeGroupVersion.String(), Kind: "ManifestWorkReplicaSetRevision"}
+	}
+	return all, nil
+}
+
+// isPresent says that a set has the template of a revision.
+func isPresent(set *workv1alpha1.ManifestWorkReplicaSet, r *workv1alpha1.ManifestWorkReplicaSetRevision) bool {
+	return equality.Semantic.DeepEqual(set.Spec.ManifestWorkTemplate, r.Spec.ManifestWorkTemplate)
+}
+
+func (g *global) newRolloutHistoryCommand() *cobra.Command {
+	o := &rolloutOptions{inNamespace: inNamespace{global: g}, out: newTable()}
+	cmd := &cobra.Command{
+		Use:   "history RS",
+		Short: "Show the templates of a replica set that can be gone back to",
+		Long: "rollout history shows the templates of a ManifestWorkReplicaSet that were a success on all of its clusters. The hub keeps the " +
+			"last two. With -o yaml it prints them. This needs the permission to get the set, and to list manifestworkreplicasetrevisions in " +
+			"its namespace.",
+		Example: example("kubectl hub rollout history web -n dev"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.out.validate(); err != nil {
+				return err
+			}
+			h, set, err := o.open(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			all, err := h.revisionsOf(cmd.Context(), set)
+			if err != nil {
+				return err
+			}
+			if !o.out.isTable() {
+				return o.out.printObjects(o.Out, &workv1alpha1.ManifestWorkReplicaSetRevisionList{Items: all})
+			}
+			if len(all) == 0 {
+				_, err := fmt.Fprintln(o.ErrOut, "No rollout history found.")
+				return err
+			}
+			rows := &metav1.Table{ColumnDefinitions: columns("Revision", "Manifests", "Present", "Age")}
+			for i := range all {
+				r := &all[i]
+				rows.Rows = append(rows.Rows, metav1.TableRow{Cells: []any{strconv.FormatInt(r.Spec.Revision, 10),
+					strconv.Itoa(len(r.Spec.ManifestWorkTemplate.Workload.Manifests)), strconv.FormatBool(isPresent(set, r)), age(r.CreationTimestamp)}})
+			}
+			return o.out.printRows(o.Out, rows)
+		},
+	}
+	o.addTo(cmd)
+	o.out.addTo(cmd)
+	return cmd
+}
+
+type rolloutStatusOptions struct {
+	rolloutOptions
+	waiting
+}
+
+func (g *global) newRolloutStatusCommand() *cobra.Command {
+	o := &rolloutStatusOptions{rolloutOptions: rolloutOptions{inNamespace: inNamespace{global: g}, out: newTable()}}
+	cmd := &cobra.Command{
+		Use:   "status RS",
+		Short: "Show how far the rollout of a replica set is, and what it waits for",
+		Long: "rollout status shows on how many clusters a ManifestWorkReplicaSet is rolled out, what it waits for, and the clusters whose work " +
+			"is not applied or not available, as far as you may list manifestworks. With --wait it ends when all clusters have the template and " +
+			"it works there, or with an error when the time is up.",
+		Example: example("kubectl hub rollout status web -n dev\nkubectl hub rollout status web -n dev --wait --timeout 10m"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+	}
+	o.rolloutOptions.addTo(cmd)
+	o.addWait(cmd.Flags(), "the replica set is rolled out")
+	o.out.addObjectTo(cmd)
+	return cmd
+}
+
+func (o *rolloutStatusOptions) run(ctx context.Context, name string) error {
+	if err := o.out.validate(); err != nil {
+		return err
+	}
+	if err := o.validateTimeout(); err != nil {
+		return err
+	}
+	h, set, err := o.open(ctx, name)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := o.limit(ctx)
+	defer cancel()
+	var late error
+	if o.wait {
+		uid := set.UID
+		late = o.await(ctx, "the rollout of ManifestWorkReplicaSet "+set.Namespace+"/"+name, func(ctx context.Context) (bool, string, error) {
+			now, err := h.replicaSet(ctx, set.Namespace, name)
+			if err != nil {
+				return false, "", err
+			}
+			if now.UID != uid {
+				return false, "", fmt.Errorf("ManifestWorkReplicaSet %s/%s was deleted and made anew", set.Namespace, name)
+			}
+			set = now
+			done, why := isRolledOut(set)
+			return done, why, nil
+		})
+		// What there is, is shown also when it is not done in time.
+		if late != nil && ctx.Err() == nil {
+			return late
+		}
+	}
+	if !o.out.isTable() {
+		err = o.out.printObjects(o.Out, set)
+	} else {
+		err = o.tell(context.WithoutCancel(ctx), h, set)
+	}
+	if err == nil {
+		err = late
+	}
+	return err
+}
+
+// isRolledOut says whether a set is rolled out as it is, or what is waited for.
+func isRolledOut(set *workv1alpha1.ManifestWorkReplicaSet) (done bool, why string) {
+	current := func(kind string) *metav1.Condition {
+		if c := meta.FindStatusCondition(set.Status.Conditions, kind); c != nil && c.ObservedGeneration == set.Generation {
+			return c
+		}
+		return nil
+	}
+	c := current(workv1alpha1.ManifestWorkReplicaSetConditionPlacementRolledOut)
+	switch {
+	case !set.DeletionTimestamp.IsZero():
+		return false, "it is being deleted"
+	case c == nil:
+		return false, "the hub has not looked at the present spec yet"
+	case c.Status == metav1.ConditionTrue:
+		return true, ""
+	}
+	why = c.Message
+	if a := current("Authorized"); a != nil && a.Status == metav1.ConditionFalse {
+		why += after("; ", a.Message)
+	}
+	return false, why
+}
+
+// tell prints how far the rollout is, cluster by cluster where there is something to tell.
+func (o *rolloutStatusOptions) tell(ctx context.Context, h *hub, set *workv1alpha1.ManifestWorkReplicaSet) error {
+	l, s := &lines{out: o.Out}, &set.Status.Summary
+	done, why := isRolledOut(set)
+	if done {
+		l.printf("ManifestWorkReplicaSet %s/%s successfully rolled out to %s.", set.Namespace, set.Name, clusterCount(s.DesiredTotal))
+		return l.err
+	}
+	l.printf("Waiting for the rollout of ManifestWorkReplicaSet %s/%s to finish: %d of %s updated, %d available, %d degraded.",
+		set.Namespace, set.Name, s.Updated, clusterCount(s.DesiredTotal), s.Available, s.Degraded)
+	l.printf("%s", why)
+	works, err := pages(func(options metav1.ListOptions) ([]workv1.ManifestWork, string, error) {
+		options.LabelSelector = work.ReplicaSetLabel + "=" + set.Namespace + "." + set.Name
+		page, err := h.clusters.WorkV1().ManifestWorks(metav1.NamespaceAll).List(ctx, options)
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Items, page.Continue, nil
+	})
+	if apierrors.IsForbidden(err) {
+		// A team sees its set. The works are for those who may read what is on the clusters.
+		return l.err
+	}
+	if err != nil {
+		return err
+	}
+	for i := range works {
+		w := &works[i]
+		if done, missing := isDone(w); !done {
+			l.printf("  %s: %s", w.Namespace, missing)
+		}
+	}
+	return l.err
+}

@@ -1,0 +1,128 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+)
+
+// undoTries is how often an undo is sent while others, such as the hub with the status, write the set.
+const undoTries = 10
+
+type rolloutUndoOptions struct {
+	rolloutOptions
+	dryRun
+	revision int64
+}
+
+func (g *global) newRolloutUndoCommand() *cobra.Command {
+	o := &rolloutUndoOptions{rolloutOptions: rolloutOptions{inNamespace: inNamespace{global: g}, out: newTable()}}
+	cmd := &cobra.Command{
+		Use:   "undo RS",
+		Short: "Go back to the last template of a replica set that was a success",
+		Long: "rollout undo writes the spec.manifestWorkTemplate of a ManifestWorkReplicaSet as it was when it was last a success on all clusters, " +
+			"and is not what it is now. Placements and rollout strategies stay as they are: they say how the clusters get it. You become the author of the " +
+			"set, so its works need your rights. This needs the permission to get and patch the set, and to list " +
+			"manifestworkreplicasetrevisions in its namespace.",
+		Example: example("kubectl hub rollout undo web -n dev\nkubectl hub rollout undo web -n dev --to-revision 3 --dry-run=server -o yaml"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+	}
+	cmd.Flags().Int64Var(&o.revision, "to-revision", 0, "Revision to go back to, of those that rollout history shows. 0 is the last one that is not the present template.")
+	o.rolloutOptions.addTo(cmd)
+	o.dryRun.addTo(cmd)
+	o.out.addObjectTo(cmd)
+	return cmd
+}
+
+func (o *rolloutUndoOptions) run(ctx context.Context, name string) error {
+	if err := o.out.validate(); err != nil {
+		return err
+	}
+	if o.revision < 0 {
+		return fmt.Errorf("--to-revision must be 0 or above, not %d", o.revision)
+	}
+	h, set, err := o.open(ctx, name)
+	if err != nil {
+		return err
+	}
+	all, err := h.revisionsOf(ctx, set)
+	if err != nil {
+		return err
+	}
+	to, err := o.choose(set, all)
+	if err != nil {
+		return err
+	}
+	is := fmt.Sprintf("rolled back to revision %d", to.Spec.Revision)
+	if isPresent(set, to) {
+		is = fmt.Sprintf("skipped rollback (current template already matches revision %d)", to.Spec.Revision)
+	} else if set, err = o.write(ctx, h, set, to); err != nil {
+		return err
+	}
+	if !o.out.isTable() {
+		return o.out.printObjects(o.Out, set)
+	}
+	_, err = fmt.Fprintf(o.Out, "ManifestWorkReplicaSet %s/%s %s%s\n", set.Namespace, set.Name, is, o.says())
+	return err
+}
+
+// choose finds the revision to go back to.
+func (o *rolloutUndoOptions) choose(set *workv1alpha1.ManifestWorkReplicaSet, all []workv1alpha1.ManifestWorkReplicaSetRevision) (*workv1alpha1.ManifestWorkReplicaSetRevision, error) {
+	for i := range all {
+		if r := &all[i]; o.revision == r.Spec.Revision || o.revision == 0 && !isPresent(set, r) {
+			return r, nil
+		}
+	}
+	if o.revision != 0 {
+		return nil, fmt.Errorf("unable to find specified revision %d in history: kubectl hub rollout history %s -n %s shows those that are kept",
+			o.revision, set.Name, set.Namespace)
+	}
+	return nil, fmt.Errorf("ManifestWorkReplicaSet %s/%s has no earlier template to go back to: none but the present one is known to have been a success "+
+		"on all of its clusters", set.Namespace, set.Name)
+}
+
+// write replaces the template of the set as it was read. That the hub writes the status meanwhile does not matter.
+func (o *rolloutUndoOptions) write(ctx context.Context, h *hub, set *workv1alpha1.ManifestWorkReplicaSet, to *workv1alpha1.ManifestWorkReplicaSetRevision) (*workv1alpha1.ManifestWorkReplicaSet, error) {
+	read := set
+	for range undoTries {
+		if o.isClient() {
+			set.Spec.ManifestWorkTemplate = to.Spec.ManifestWorkTemplate
+			return set, nil
+		}
+		patch, err := json.Marshal([]map[string]any{
+			{"op": "replace", "path": "/metadata/uid", "value": set.UID},
+			{"op": "replace", "path": "/metadata/resourceVersion", "value": set.ResourceVersion},
+			{"op": "replace", "path": "/spec/manifestWorkTemplate", "value": &to.Spec.ManifestWorkTemplate},
+		})
+		if err != nil {
+			return nil, err
+		}
+		written, err := h.clusters.WorkV1alpha1().ManifestWorkReplicaSets(set.Namespace).
+			Patch(ctx, set.Name, types.JSONPatchType, patch, metav1.PatchOptions{DryRun: o.options()})
+		if err == nil {
+			written.TypeMeta = set.TypeMeta
+			return written, nil
+		}
+		if !apierrors.IsConflict(err) {
+			return nil, err
+		}
+		if set, err = h.replicaSet(ctx, set.Namespace, set.Name); err != nil {
+			return nil, err
+		}
+		if set.UID != read.UID || set.Generation != read.Generation {
+			return nil, fmt.Errorf("the spec of ManifestWorkReplicaSet %s/%s was changed at the same time: look at it, and try again", set.Namespace, set.Name)
+		}
+	}
+	return nil, errors.New("the ManifestWorkReplicaSet is written too often by others: try again")
+}
