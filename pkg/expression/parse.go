@@ -1,0 +1,131 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package expression
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+)
+
+// What is checked takes a time that grows with the types in it, and those can double with each macro: a few hundred bytes would take hours.
+// So an expression is weighed between the two steps of compiling it.
+const (
+	// maxCopies is how many macros an expression may have that copy what they are called on: twice as much with each.
+	maxCopies = 6
+	// maxType is the largest type, in names: list(map(int, string)) has four.
+	maxType = 32
+	// maxWeight is what the types of all parts of an expression may have together.
+	maxWeight = 20_000
+)
+
+// optionalOf is what macros call to make an optional; expressions call "of" of "optional".
+const optionalOf = "optional.of"
+
+// copying are the macros that copy what they are called on.
+var copying = []string{"optMap", "optFlatMap"}
+
+// parse is the first step of compiling. It refuses what would take long to check.
+func (e *Environment) parse(text string) (*cel.Ast, error) {
+	copies := 0
+	for _, name := range copying {
+		copies += strings.Count(text, name)
+	}
+	if copies > maxCopies {
+		return nil, fmt.Errorf("expected at most %d times %s, got %d", maxCopies, strings.Join(copying, " or "), copies)
+	}
+	parsed, issues := e.env.Parse(text)
+	if err := issues.Err(); err != nil {
+		return nil, err
+	}
+	w := &weigher{left: maxWeight, names: map[string]int{}}
+	w.weigh(parsed.NativeRep().Expr())
+	if w.left < 0 || w.tooLarge {
+		return nil, fmt.Errorf("expected types of at most %d names, and %d in all parts of the expression: lists, maps and macros inside one another have more",
+			maxType, maxWeight)
+	}
+	return parsed, nil
+}
+
+// weigher knows how large the types of parts of an expression can be, at most, without checking them.
+type weigher struct {
+	left     int
+	tooLarge bool
+	// names are the variables of macros.
+	names map[string]int
+}
+
+// weigh is the size of the type of a part. Once something is too large nothing else is looked at.
+func (w *weigher) weigh(e ast.Expr) (size int) {
+	defer func() {
+		w.left -= size
+		w.tooLarge = w.tooLarge || size > maxType
+	}()
+	if w.left < 0 || w.tooLarge {
+		return 1
+	}
+	size = 1
+	switch e.Kind() {
+	case ast.IdentKind:
+		return max(size, w.names[e.AsIdent()])
+	case ast.SelectKind:
+		return w.weigh(e.AsSelect().Operand())
+	case ast.CallKind:
+		call := e.AsCall()
+		if call.IsMemberFunction() {
+			size = w.weigh(call.Target())
+		}
+		for _, arg := range call.Args() {
+			size = max(size, w.weigh(arg))
+		}
+		if call.IsMemberFunction() && call.Target().Kind() == ast.IdentKind && call.Target().AsIdent() == "optional" || call.FunctionName() == optionalOf {
+			size++
+		}
+	case ast.ListKind:
+		for _, item := range e.AsList().Elements() {
+			size = max(size, 1+w.weigh(item))
+		}
+	case ast.MapKind:
+		keys, values := 1, 1
+		for _, entry := range e.AsMap().Entries() {
+			keys, values = max(keys, w.weigh(entry.AsMapEntry().Key())), max(values, w.weigh(entry.AsMapEntry().Value()))
+		}
+		size = 1 + keys + values
+	case ast.StructKind:
+		for _, field := range e.AsStruct().Fields() {
+			w.weigh(field.AsStructField().Value())
+		}
+	case ast.ComprehensionKind:
+		return w.loop(e.AsComprehension())
+	}
+	return size
+}
+
+// loop is a macro. What it makes has the type of its accumulator.
+func (w *weigher) loop(c ast.ComprehensionExpr) int {
+	over, made := w.weigh(c.IterRange()), w.weigh(c.AccuInit())
+	item := max(1, over-1) // "list" or "map" is not in it
+	size := 0
+	w.with(map[string]int{c.AccuVar(): made, c.IterVar(): item, c.IterVar2(): item}, func() {
+		w.weigh(c.LoopCondition())
+		made = max(made, w.weigh(c.LoopStep()))
+	})
+	w.with(map[string]int{c.AccuVar(): made}, func() { size = w.weigh(c.Result()) })
+	return size
+}
+
+// with has variables while something is done.
+func (w *weigher) with(names map[string]int, do func()) {
+	before := map[string]int{}
+	for name, size := range names {
+		before[name] = w.names[name]
+		w.names[name] = size
+	}
+	do()
+	for name, size := range before {
+		w.names[name] = size
+	}
+}
