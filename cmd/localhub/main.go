@@ -89,7 +89,7 @@ func up(ctx context.Context, config localhub.Config, root string) error {
 	if err := startProvider(ctx, hub, root); err != nil {
 		return err
 	}
-	if err := startManaged(ctx, hub, config, root); err != nil {
+	if err := startManaged(ctx, hub, config); err != nil {
 		return err
 	}
 	if err := awaitAccess(ctx, hub); err != nil {

@@ -14,7 +14,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // managedName is the cluster that runs beside the hub, and has joined it by certificate. The others of the example are
@@ -23,7 +25,7 @@ const managedName = "berlin-1"
 
 // startManaged starts the managed cluster and its agent. The first time it joins the hub, by the commands that people
 // type: what a user has made of it since stays.
-func startManaged(ctx context.Context, hub *localhub.Hub, config localhub.Config, root string) error {
+func startManaged(ctx context.Context, hub *localhub.Hub, config localhub.Config) error {
 	say("Starting a cluster to be managed, %s", managedName)
 	managed, err := localhub.Start(ctx, config.Cluster(managedName))
 	if err != nil {
@@ -32,7 +34,7 @@ func startManaged(ctx context.Context, hub *localhub.Hub, config localhub.Config
 	plugin := filepath.Join(filepath.Dir(hub.Kubectl(ctx).Path), "kubectl-hub")
 	joined := filepath.Join(managed.Dir(), "joined")
 	if _, err := os.Stat(joined); err == nil {
-		return startAgent(ctx, managed, root)
+		return startAgent(ctx, managed)
 	}
 	say("Joining %s to the hub", managedName)
 	printed, err := kubectlHub(ctx, plugin, hub, "init", "--wait", "--output=json")
@@ -48,11 +50,10 @@ func startManaged(ctx context.Context, hub *localhub.Hub, config localhub.Config
 		return fmt.Errorf("kubectl hub init printed something else than JSON: %w", err)
 	}
 	if _, err := kubectlHub(ctx, plugin, managed, "join", "--cluster-name", managedName, "--hub-token", way.Token,
-		"--hub-apiserver", way.Server, "--ca-data", way.CA); err != nil {
+		"--hub-apiserver", way.Server, "--ca-data", way.CA, "--works=admin"); err != nil {
 		return err
 	}
-	// There is no kubelet that would run the Deployment.
-	if err := startAgent(ctx, managed, root); err != nil {
+	if err := startAgent(ctx, managed); err != nil {
 		return err
 	}
 	if _, err := kubectlHub(ctx, plugin, hub, "accept", "--clusters", managedName, "--wait"); err != nil {
@@ -61,12 +62,10 @@ func startManaged(ctx context.Context, hub *localhub.Hub, config localhub.Config
 	return os.WriteFile(joined, nil, 0o600)
 }
 
-// startAgent starts the agent of the managed cluster with what it needs to bring works there.
-func startAgent(ctx context.Context, managed *localhub.Hub, root string) error {
-	if err := kubectl(ctx, managed, "apply", "--server-side", "-k", filepath.Join(root, "artifacts", "deploy", "agent-works")); err != nil {
-		return err
-	}
-	return managed.StartHubAgent(ctx, "--cluster-name="+managedName, "--works")
+// startAgent starts the agent of the managed cluster, with the flags for works that join has given to the Deployment: there is no
+// kubelet that would run that.
+func startAgent(ctx context.Context, managed *localhub.Hub) error {
+	return managed.StartHubAgent(ctx, "--cluster-name="+managedName, deploy.WorksFlag, deploy.AgentIDFlag+deploy.AgentID(registration.AgentNamespace))
 }
 
 // kubectlHub runs the plugin as an admin, and returns what it prints.

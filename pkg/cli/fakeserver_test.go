@@ -25,7 +25,9 @@ import (
 
 // served are the resources of a server, by their group versions. Those with a star are in namespaces.
 var served = map[string]map[string]string{
-	"v1":      {"namespaces": "Namespace", "serviceaccounts": "*ServiceAccount", "secrets": "*Secret", "pods": "*Pod"},
+	"v1": {"namespaces": "Namespace", "serviceaccounts": "*ServiceAccount", "secrets": "*Secret", "pods": "*Pod",
+		"configmaps": "*ConfigMap"},
+	"apiextensions.k8s.io/v1": {"customresourcedefinitions": "CustomResourceDefinition"}, "apiregistration.k8s.io/v1": {"apiservices": "APIService"},
 	"apps/v1": {"deployments": "*Deployment"}, "batch/v1": {"jobs": "*Job"}, "networking.k8s.io/v1": {"networkpolicies": "*NetworkPolicy"},
 	"rbac.authorization.k8s.io/v1": {"roles": "*Role", "rolebindings": "*RoleBinding", "clusterroles": "ClusterRole",
 		"clusterrolebindings": "ClusterRoleBinding"},
@@ -36,7 +38,7 @@ var served = map[string]map[string]string{
 		"placementdecisions": "*PlacementDecision"},
 	"clusterview.open-cluster-management.io/v1":       {"managedclusters": "ManagedCluster"},
 	"clusterview.open-cluster-management.io/v1alpha1": {"managedclustersets": "ManagedClusterSet"},
-	"work.open-cluster-management.io/v1":              {"manifestworks": "*ManifestWork"},
+	"work.open-cluster-management.io/v1":              {"manifestworks": "*ManifestWork", "appliedmanifestworks": "AppliedManifestWork"},
 	"work.open-cluster-management.io/v1alpha1": {"manifestworkreplicasets": "*ManifestWorkReplicaSet",
 		"manifestworkreplicasetrevisions": "*ManifestWorkReplicaSetRevision"},
 	"view.clusterhub.dev/v1alpha1":    {"clustersetmembers": "ClusterSetMember"},

@@ -16,6 +16,7 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/printers"
 
@@ -45,6 +46,7 @@ type joinOptions struct {
 	// labels and detect are the agent's flags of these names.
 	labels map[string]string
 	detect bool
+	works  worksOptions
 
 	roles *irsa.Identity
 }
@@ -60,9 +62,13 @@ func (g *global) newJoinCommand() *cobra.Command {
 			"without these flags, of an authority that this machine trusts. This cannot be turned off.",
 		Example: example(`
 kubectl hub join --hub-token … --hub-apiserver https://hub.example.com --ca-data … --cluster-name c1 --wait
+kubectl hub join --works=admin --works-namespaces=team-a,team-b --hub-token … --hub-apiserver … --cluster-name c1
 kubectl hub join --registration-auth=awsirsa --eks-hub-cluster-arn arn:aws:eks:eu-west-1:123456789012:cluster/hub …`),
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.works.inSome = cmd.Flags().Changed(worksNamespacesFlag)
+			return o.run(cmd.Context())
+		},
 	}
 	fs := cmd.Flags()
 	o.way.addTo(fs)
@@ -81,6 +87,7 @@ kubectl hub join --registration-auth=awsirsa --eks-hub-cluster-arn arn:aws:eks:e
 			"keys an agent may set.")
 	fs.BoolVar(&o.detect, "detect-cluster-labels", false, "The agent also labels its cluster on the hub with the region, the cloud and the "+
 		"vendor that nodes and version of the cluster tell.")
+	o.works.addTo(cmd)
 	fs.StringVar(&o.image, "image", o.image, "Image of hub-agent.")
 	o.addWait(fs, "the cluster has joined; the hub has to accept it first")
 	o.out.addTo(cmd)
@@ -136,7 +143,7 @@ func (o *joinOptions) validate() error {
 	if errs := registration.CheckClusterLabels(o.labels); len(errs) > 0 {
 		return fmt.Errorf("--cluster-labels: %w", errors.Join(errs...))
 	}
-	return errors.Join(o.validateTimeout(), o.way.validate())
+	return errors.Join(o.works.validate(), o.validateTimeout(), o.way.validate())
 }
 
 func (o *joinOptions) validateServerURL() error {
@@ -207,8 +214,12 @@ func (o *joinOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	objects, err := agent.Objects()
+	if err != nil {
+		return err
+	}
 	if o.out.value == "yaml" {
-		return printManifests(o.Out, agent)
+		return printManifests(o.Out, objects)
 	}
 	m, err := o.managed()
 	if err != nil {
@@ -217,7 +228,10 @@ func (o *joinOptions) run(ctx context.Context) error {
 	if err := m.checkFree(ctx, o, known); err != nil {
 		return err
 	}
-	if err := m.deploy(ctx, agent); err != nil {
+	if err := m.checkWorks(ctx, &o.works); err != nil {
+		return err
+	}
+	if err := m.deploy(ctx, objects); err != nil {
 		return err
 	}
 	accept := "kubectl hub accept --clusters " + o.clusterName
@@ -230,25 +244,27 @@ func (o *joinOptions) run(ctx context.Context) error {
 }
 
 func (o *joinOptions) print(accept string) error {
+	works, worksSaid := o.works.result()
 	result := struct {
-		Name         string `json:"name"`
-		Hub          string `json:"hub-apiserver"`
-		Registration string `json:"registration"`
-		RoleARN      string `json:"roleARN,omitempty"`
-		Joined       bool   `json:"joined"`
-		Next         string `json:"next,omitempty"`
-	}{Name: o.clusterName, Hub: o.way.server, Registration: o.auth, Joined: o.wait}
+		Name         string      `json:"name"`
+		Hub          string      `json:"hub-apiserver"`
+		Registration string      `json:"registration"`
+		RoleARN      string      `json:"roleARN,omitempty"`
+		Works        worksResult `json:"works"`
+		Joined       bool        `json:"joined"`
+		Next         string      `json:"next,omitempty"`
+	}{Name: o.clusterName, Hub: o.way.server, Registration: o.auth, Works: works, Joined: o.wait}
 	role := ""
 	if o.roles != nil {
 		result.RoleARN = o.roles.ManagedRoleARN()
 		role = fmt.Sprintf("It uses the IAM role %s, which has to exist.\n", result.RoleARN)
 	}
 	if o.wait {
-		return o.out.print(o.Out, result, "Cluster %s has joined the hub %s.\n", o.clusterName, o.way.server)
+		return o.out.print(o.Out, result, "Cluster %s has joined the hub %s.\n%s\n", o.clusterName, o.way.server, worksSaid)
 	}
 	result.Next = accept
-	return o.out.print(o.Out, result, "The agent of cluster %s is deployed.\n%sOn the hub, let it in:\n\n    %s\n", o.clusterName,
-		role, accept)
+	return o.out.print(o.Out, result, "The agent of cluster %s is deployed.\n%s\n%sOn the hub, let it in:\n\n    %s\n",
+		o.clusterName, worksSaid, role, accept)
 }
 
 func (o *joinOptions) agent() (deploy.Agent, error) {
@@ -261,6 +277,7 @@ func (o *joinOptions) agent() (deploy.Agent, error) {
 		Args:       []string{"--cluster-name=" + o.clusterName, "--registration-auth=" + o.auth},
 		Kubeconfig: kubeconfig,
 		Hub:        o.way.server + "\n" + o.way.proxyURL + "\n" + string(o.way.ca),
+		Works:      o.works.deployed(),
 	}
 	if o.serverURL != "" {
 		agent.Args = append(agent.Args, "--cluster-server-url="+o.serverURL, "--cluster-ca-file="+clusterCAFile)
@@ -285,11 +302,7 @@ func (o *joinOptions) agent() (deploy.Agent, error) {
 	return agent, nil
 }
 
-func printManifests(out io.Writer, agent deploy.Agent) error {
-	objects, err := agent.Objects()
-	if err != nil {
-		return err
-	}
+func printManifests(out io.Writer, objects []*unstructured.Unstructured) error {
 	printer := &printers.YAMLPrinter{}
 	for _, o := range objects {
 		if err := printer.PrintObj(o, out); err != nil {

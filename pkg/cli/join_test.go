@@ -89,7 +89,7 @@ func newIdentity(t *testing.T, name, server string) *corev1.Secret {
 func TestJoin_DeploysTheAgent(t *testing.T) {
 	hub, cluster, config, args := newJoining(t)
 	stdout, stderr, err := run(t, config, args...)
-	if err != nil || stdout != "The agent of cluster c1 is deployed.\nOn the hub, let it in:\n\n    kubectl hub accept --clusters c1\n" {
+	if err != nil || stdout != "The agent of cluster c1 is deployed.\nIt brings no works: join with --works lets it.\nOn the hub, let it in:\n\n    kubectl hub accept --clusters c1\n" {
 		t.Fatalf("%v: %q", err, stdout)
 	}
 	objects, err := deploy.Agent{}.Objects()
@@ -379,7 +379,7 @@ func TestJoin_Waits(t *testing.T) {
 		return false
 	}
 	stdout, _, err := run(t, config, append(args, "--wait")...)
-	if err != nil || stdout != "Cluster c1 has joined the hub "+hub.URL+".\n" || looks < 4 {
+	if err != nil || stdout != "Cluster c1 has joined the hub "+hub.URL+".\nIt brings no works: join with --works lets it.\n" || looks < 4 {
 		t.Errorf("%v: %q after %d looks", err, stdout, looks)
 	}
 	says(t, mustRun(t, config, append(args, "--wait", "-o", "json")...), `"joined": true`)

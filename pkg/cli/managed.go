@@ -12,6 +12,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -27,7 +28,7 @@ import (
 type managed struct {
 	client.Client
 	*global
-	host string
+	config *rest.Config
 	// objects are those that this program makes there.
 	objects *remote.Applier
 }
@@ -50,7 +51,7 @@ func (g *global) managed() (*managed, error) {
 		return nil, fmt.Errorf("the way to the managed cluster: %w", err)
 	}
 	objects := &remote.Applier{Client: c, Owner: byUs, Strategy: remote.ServerSideApply(deploy.ManagedBy)}
-	return &managed{Client: c, global: g, host: config.Host, objects: objects}, nil
+	return &managed{Client: c, global: g, config: config, objects: objects}, nil
 }
 
 // explain says of an error that the managed cluster could not be reached, or what is in the way there.
@@ -59,7 +60,7 @@ func (m *managed) explain(err error) error {
 		return fmt.Errorf("%s already exists and was not made by kubectl hub: delete it, or let kubectl hub change it by adding the label %s",
 			theirs.Object, labels.Set(theirs.Owner.Labels))
 	}
-	return unreachable("the managed cluster "+m.host, err, "check --context and --kubeconfig")
+	return unreachable("the managed cluster "+m.config.Host, err, "check --context and --kubeconfig")
 }
 
 func key(name string) client.ObjectKey {
@@ -116,9 +117,10 @@ func (m *managed) checkFree(ctx context.Context, o *joinOptions, known bool) err
 	return nil
 }
 
-// deploy makes what is missing, and changes what is ours. It begins nothing that it could not complete.
-func (m *managed) deploy(ctx context.Context, agent deploy.Agent) error {
-	objects, err := agent.Objects()
+// deploy makes what is missing, changes what is ours, and removes what is ours and not wanted any more. It begins nothing that it could
+// not complete.
+func (m *managed) deploy(ctx context.Context, objects []*unstructured.Unstructured) error {
+	objects, err := m.withoutServed(ctx, objects)
 	if err != nil {
 		return err
 	}
@@ -127,6 +129,12 @@ func (m *managed) deploy(ctx context.Context, agent deploy.Agent) error {
 		if have[i], err = m.objects.Look(ctx, o); err != nil {
 			return m.explain(err)
 		}
+	}
+	if err := m.tryRights(ctx, objects); err != nil {
+		return err
+	}
+	if err := m.dropFormerWorks(ctx, objects); err != nil {
+		return err
 	}
 	for i, o := range objects {
 		if err := m.objects.Apply(ctx, o, have[i]); err != nil {

@@ -20,8 +20,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/clusterhub/clusterhub/pkg/agent/work/withdraw"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
 const (
@@ -38,6 +40,8 @@ type unjoinOptions struct {
 	out         *format
 	clusterName string
 	force       bool
+	// works is what becomes of what works have brought: a withdraw.Fate, or empty.
+	works string
 }
 
 func (g *global) newUnjoinCommand() *cobra.Command {
@@ -47,24 +51,37 @@ func (g *global) newUnjoinCommand() *cobra.Command {
 		Short: "Have the managed cluster leave its hub, and remove the agent",
 		Long: "unjoin tells the hub that the managed cluster leaves, waits until the hub has revoked its rights, and removes the agent " +
 			"and all that join has made. A Job in the cluster tells the hub, because only the agent can use the cluster's identity, " +
-			"and because this machine may not reach the hub. The ManagedCluster stays on the hub, not accepted, until an admin deletes it.",
-		Example: example("kubectl hub unjoin --cluster-name c1"),
+			"and because this machine may not reach the hub. The ManagedCluster stays on the hub, not accepted, until an admin deletes it.\n\n" +
+			"Where the agent has brought works, --works has to say what becomes of their objects. To see them go while the agent runs, " +
+			"delete the works, or the cluster, on the hub first.",
+		Example: example("kubectl hub unjoin --cluster-name c1\nkubectl hub unjoin --cluster-name c1 --works=keep"),
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&o.clusterName, "cluster-name", "", "Name of the cluster on the hub.")
 	fs.BoolVar(&o.force, "force", false, "Remove the agent even if the hub cannot be told. Then delete the ManagedCluster on the hub.")
+	fs.StringVar(&o.works, worksFlag, "", "What becomes of the objects that works have brought: delete or keep. Kept objects stay as they are, "+
+		"and belong to no work any more.")
+	must(cmd.RegisterFlagCompletionFunc(worksFlag,
+		cobra.FixedCompletions([]string{string(withdraw.Delete), string(withdraw.Keep)}, cobra.ShellCompDirectiveNoFileComp)))
 	o.addTimeout(fs)
 	o.out.addTo(cmd)
 	return cmd
 }
 
-func (o *unjoinOptions) run(ctx context.Context) error {
+func (o *unjoinOptions) validate() error {
 	if o.clusterName == "" {
 		return errors.New("--cluster-name must be set: the name of this cluster on its hub")
 	}
-	if err := o.validateTimeout(); err != nil {
+	if fate := withdraw.Fate(o.works); fate != "" && fate != withdraw.Delete && fate != withdraw.Keep {
+		return fmt.Errorf("--%s must be %s or %s, not %q", worksFlag, withdraw.Delete, withdraw.Keep, o.works)
+	}
+	return o.validateTimeout()
+}
+
+func (o *unjoinOptions) run(ctx context.Context) error {
+	if err := o.validate(); err != nil {
 		return err
 	}
 	ctx, cancel := o.limit(ctx)
@@ -81,8 +98,18 @@ func (o *unjoinOptions) run(ctx context.Context) error {
 		return fmt.Errorf("this cluster is not %s on its hub, but %s%s: check --context and --cluster-name", o.clusterName,
 			have.clusterName, after(" on ", have.server()))
 	}
+	works, err := m.brought(ctx, have)
+	if err != nil {
+		return err
+	}
+	if err := works.check(o.works); err != nil {
+		return err
+	}
 	left, err := m.leave(ctx, have, o.force)
 	if err != nil {
+		return err
+	}
+	if err := m.endWorks(ctx, works, withdraw.Fate(o.works)); err != nil {
 		return err
 	}
 	removed, err := m.removeAgent(ctx, have)
@@ -90,17 +117,19 @@ func (o *unjoinOptions) run(ctx context.Context) error {
 		return err
 	}
 	result := struct {
-		Name    string `json:"name"`
-		Left    bool   `json:"left"`
-		Removed bool   `json:"removed"`
-	}{o.clusterName, left, removed}
+		Name    string       `json:"name"`
+		Left    bool         `json:"left"`
+		Removed bool         `json:"removed"`
+		Works   *worksEnding `json:"works,omitempty"`
+	}{o.clusterName, left, removed, works.ending(o.works)}
+	said := works.said(o.works)
 	switch {
 	case left:
-		return o.out.print(o.Out, result, "Cluster %s has left its hub. Its ManagedCluster is still there; an admin can delete "+
-			"it:\n\n    kubectl delete managedcluster %[1]s\n", o.clusterName)
+		return o.out.print(o.Out, result, "%sCluster %s has left its hub. Its ManagedCluster is still there; an admin can delete "+
+			"it:\n\n    kubectl delete managedcluster %[2]s\n", said, o.clusterName)
 	case removed:
-		return o.out.print(o.Out, result, "The agent is removed. The hub was not told; if it has a ManagedCluster %s, delete it "+
-			"there.\n", o.clusterName)
+		return o.out.print(o.Out, result, "%sThe agent is removed. The hub was not told; if it has a ManagedCluster %s, delete it "+
+			"there.\n", said, o.clusterName)
 	}
 	return o.out.print(o.Out, result, "There is no agent on this cluster.\n")
 }
@@ -250,7 +279,7 @@ func (m *managed) awaitNone(ctx context.Context, what string, list client.Object
 
 // removeAgent removes what join has made, the last of it first, and says whether there was any.
 func (m *managed) removeAgent(ctx context.Context, have identity) (removed bool, err error) {
-	objects, err := deploy.Agent{}.Objects()
+	objects, err := m.deployable(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -267,8 +296,8 @@ func (m *managed) removeAgent(ctx context.Context, have identity) (removed bool,
 		switch o.GetKind() {
 		case "Deployment":
 			err = m.dropIdentity(ctx, have)
-		case "Namespace":
-			err = m.await(ctx, "namespace "+o.GetName()+" to be gone", func(ctx context.Context) (bool, string, error) {
+		case "Namespace", "CustomResourceDefinition":
+			err = m.await(ctx, remote.IDOf(o).String()+" to be gone", func(ctx context.Context) (bool, string, error) {
 				left, err := m.objects.Get(ctx, o)
 				return left == nil && err == nil, "", err
 			})

@@ -51,10 +51,12 @@ func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
 		t.Errorf("the token can be used for %s", left)
 	}
 	attackWith(t, h, j.Token)
+	givesNoMoreThanItHas(t, p, cluster, j.Args(t, "c1"))
+	args := append(j.Args(t, "c1"), worksIn(t, cluster)...)
 
 	// join and accept each wait for the other.
 	joined := make(chan string, 1)
-	join := p.Command(t, append(j.Args(t, "c1"), "--context", "c1", "--timeout", "2m")...)
+	join := p.Command(t, append(slices.Clone(args), "--context", "c1", "--timeout", "2m")...)
 	joinOut := &harness.Buffer{}
 	join.Stdout, join.Stderr = joinOut, joinOut
 	go func() {
@@ -78,7 +80,7 @@ func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
 	if failed, ok := <-joined; ok {
 		t.Fatalf("join: %s\n%s", failed, joinOut)
 	}
-	harness.Contains(t, joinOut.String(), "Cluster c1 has joined the hub "+j.Server)
+	harness.Contains(t, joinOut.String(), "Cluster c1 has joined the hub "+j.Server, "It brings works with the rights of admin in these namespaces: web.")
 	if strings.Contains(joinOut.String(), j.Token) || strings.Contains(node.logs(), j.Token) {
 		t.Error("the token is printed")
 	}
@@ -94,10 +96,15 @@ func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
 		t.Errorf("the agent lacks a right:\n%s", node.logs())
 	}
 
-	// Again, as it is.
-	harness.Contains(t, p.Must(t, append(j.Args(t, "c1"), "--context", "c1")...), "has joined")
+	bringsWhatItMay(t, h, cluster)
+
+	// Again, as it is; but works do not end because flags were left out.
+	harness.Contains(t, p.Must(t, append(slices.Clone(args), "--context", "c1")...), "has joined")
+	if _, stderr, err := p.Run(t, append(j.Args(t, "c1"), "--context", "c1")...); err == nil || !strings.Contains(stderr, "--works=admin --works-namespaces=web") {
+		t.Errorf("join without --works: %v: %s", err, stderr)
+	}
 	// By another address of the hub the agent follows.
-	moved := slices.Clone(j.Args(t, "c1"))
+	moved := slices.Clone(args)
 	at := slices.Index(moved, "--hub-apiserver") + 1
 	moved[at] = strings.Replace(moved[at], "127.0.0.1", "localhost", 1)
 	_, stderr, err := p.Run(t, append(moved, "--context", "c1")...)
@@ -107,12 +114,17 @@ func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
 	kept := harness.Must(harness.Kube(t, cluster.AdminConfig()).CoreV1().Secrets(registration.AgentNamespace).
 		Get(t.Context(), registration.HubKubeconfigSecret, metav1.GetOptions{}))(t)
 	harness.Contains(t, string(kept.Data[registration.KeyKubeconfig]), "https://localhost:")
-	harness.Contains(t, p.Must(t, "unjoin", "--cluster-name", "c1", "--context", "c1"), "Cluster c1 has left", "kubectl delete managedcluster c1")
+	if _, stderr, err := p.Run(t, "unjoin", "--cluster-name", "c1", "--context", "c1"); err == nil || !strings.Contains(stderr, "say by --works=delete or --works=keep") {
+		t.Errorf("unjoin of an agent that has brought a work: %v: %s", err, stderr)
+	}
+	harness.Contains(t, p.Must(t, "unjoin", "--cluster-name", "c1", "--context", "c1", "--works=keep"), "What its works have brought stays: ",
+		"Cluster c1 has left", "kubectl delete managedcluster c1")
 	c = harness.Must(harness.Ours(t, h.AdminConfig()).ClusterV1().ManagedClusters().Get(t.Context(), "c1", metav1.GetOptions{}))(t)
 	if denied := meta.FindStatusCondition(c.Status.Conditions, registration.ConditionHubAccepted); c.Spec.HubAcceptsClient ||
 		denied == nil || denied.Status != metav1.ConditionFalse {
 		t.Errorf("the hub still accepts it: %+v", c)
 	}
+	endsWorks(t, h, cluster, "hello")
 	sameInventory(t, "the managed cluster", before, inventory(t, cluster))
 	harness.Contains(t, p.Must(t, "unjoin", "--cluster-name", "c1", "--context", "c1"), "There is no agent")
 	if err := harness.Ours(t, h.AdminConfig()).ClusterV1().ManagedClusters().Delete(t.Context(), "c1", metav1.DeleteOptions{}); err != nil {
@@ -180,6 +192,7 @@ func TestKubectlHub_UnjoinWithoutTheHub(t *testing.T) {
 	harness.Contains(t, p.Must(t, "unjoin", "--cluster-name", "c1", "--context", "c1"), "The agent is removed. The hub was not told")
 	sameInventory(t, "the managed cluster", append(before, "Namespace "+registration.AgentNamespace), inventory(t, cluster))
 
+	join = append(join, worksIn(t, cluster)...)
 	// The agent that joins now has another key than the one that has made the cluster, and so may be somebody else's.
 	_, stderr, err := p.Run(t, append(join, "--context", "c1")...)
 	if err != nil || !strings.Contains(stderr, "Warning: the hub has a cluster c1 already") {
@@ -196,9 +209,10 @@ func TestKubectlHub_UnjoinWithoutTheHub(t *testing.T) {
 	}
 	p.Must(t, "accept", "--clusters", "c1", "--csr", request[1], "--wait", "--context", "hub")
 
-	// A hub that does not answer.
+	// A hub that does not answer. What the agent has brought stays with it until unjoin may go on.
+	bringsWhatItMay(t, h, cluster)
 	h.Stop()
-	_, stderr, err = p.Run(t, "unjoin", "--cluster-name", "c1", "--context", "c1", "--timeout", "40s")
+	_, stderr, err = p.Run(t, "unjoin", "--cluster-name", "c1", "--context", "c1", "--works=delete", "--timeout", "40s")
 	if err == nil || !strings.Contains(stderr, "connection refused") || !strings.Contains(stderr, "--force") {
 		t.Errorf("unjoin without hub: %v: %s", err, stderr)
 	}
@@ -207,11 +221,15 @@ func TestKubectlHub_UnjoinWithoutTheHub(t *testing.T) {
 	if *deployment.Spec.Replicas != 1 {
 		t.Errorf("the agent has %d replicas after a failed unjoin", *deployment.Spec.Replicas)
 	}
-	out, stderr, err := p.Run(t, "unjoin", "--cluster-name", "c1", "--context", "c1", "--timeout", "40s", "--force")
+	if got := brought(t, cluster); got != "hello owned" {
+		t.Errorf("after a failed unjoin the object is %q", got)
+	}
+	out, stderr, err := p.Run(t, "unjoin", "--cluster-name", "c1", "--context", "c1", "--works=delete", "--timeout", "40s", "--force")
 	if err != nil {
 		t.Fatalf("unjoin --force: %v: %s", err, stderr)
 	}
-	harness.Contains(t, out, "The agent is removed. The hub was not told")
+	harness.Contains(t, out, "What its works have brought is deleted: ", "The agent is removed. The hub was not told")
 	harness.Contains(t, stderr, "Warning: the hub was not told")
+	endsWorks(t, nil, cluster, "")
 	sameInventory(t, "the managed cluster", append(before, "Namespace "+registration.AgentNamespace), inventory(t, cluster))
 }

@@ -1,0 +1,340 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/remote"
+)
+
+// The rights with which an agent brings works: none, or those of a ClusterRole that every cluster has.
+const (
+	worksNone         = "none"
+	worksAdmin        = "admin"
+	worksClusterAdmin = "cluster-admin"
+)
+
+const (
+	worksFlag           = "works"
+	worksNamespacesFlag = "works-namespaces"
+)
+
+// worksOptions say with which rights the agent brings works. Without a role the user has not said.
+type worksOptions struct {
+	role       string
+	namespaces []string
+	// inSome says that namespaces were given. It may have been an empty list.
+	inSome bool
+}
+
+func (o *worksOptions) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.role, worksFlag, "", "The rights in the cluster with which the agent brings ManifestWorks to it: "+worksAdmin+" or "+
+		worksClusterAdmin+", the ClusterRoles of these names, or "+worksNone+". The default is "+worksNone+", but where the agent brings works already, "+
+		"this has to be said. Who writes works on the hub has these rights in the cluster; "+worksAdmin+" in all namespaces is in effect "+
+		worksClusterAdmin+".")
+	cmd.Flags().StringSliceVar(&o.namespaces, worksNamespacesFlag, nil,
+		"Namespaces of the cluster, a,b,…, in which the agent has the rights of --"+worksFlag+". The default is all.")
+	must(cmd.RegisterFlagCompletionFunc(worksFlag,
+		cobra.FixedCompletions([]string{worksNone, worksAdmin, worksClusterAdmin}, cobra.ShellCompDirectiveNoFileComp)))
+}
+
+func (o *worksOptions) validate() error {
+	if o.role != "" && o.role != worksNone && o.role != worksAdmin && o.role != worksClusterAdmin {
+		return fmt.Errorf("--%s must be %s, %s or %s, not %q", worksFlag, worksNone, worksAdmin, worksClusterAdmin, o.role)
+	}
+	if !o.inSome {
+		return nil
+	}
+	if o.deployed().Role == "" {
+		return fmt.Errorf("--%s is for --%s=%s and --%[2]s=%[4]s", worksNamespacesFlag, worksFlag, worksAdmin, worksClusterAdmin)
+	}
+	// An empty list, such as one of a variable that is not set, never means all.
+	if len(o.namespaces) == 0 {
+		return fmt.Errorf("--%s must name at least one namespace; without the flag it is all namespaces", worksNamespacesFlag)
+	}
+	for _, namespace := range o.namespaces {
+		if why := validation.IsDNS1123Label(namespace); len(why) > 0 {
+			return fmt.Errorf("--%s: %q is not the name of a namespace: %s", worksNamespacesFlag, namespace, strings.Join(why, "; "))
+		}
+		if namespace == registration.AgentNamespace {
+			return fmt.Errorf("--%s must not have %s: it is the agent's own, where works can have nothing", worksNamespacesFlag, namespace)
+		}
+	}
+	slices.Sort(o.namespaces)
+	o.namespaces = slices.Compact(o.namespaces)
+	return nil
+}
+
+// deployed is what join deploys for works.
+func (o *worksOptions) deployed() deploy.Works {
+	if o.role == "" || o.role == worksNone {
+		return deploy.Works{}
+	}
+	return deploy.Works{Role: o.role, Namespaces: o.namespaces}
+}
+
+// worksResult says which rights an agent has, for programs.
+type worksResult struct {
+	Role       string   `json:"role"`
+	Namespaces []string `json:"namespaces,omitempty"`
+}
+
+func (o *worksOptions) result() (result worksResult, said string) {
+	works := o.deployed()
+	switch {
+	case works.Role == "":
+		return worksResult{Role: worksNone}, "It brings no works: join with --" + worksFlag + " lets it."
+	case len(works.Namespaces) == 0:
+		said = "It brings works with the rights of " + works.Role + " in all namespaces."
+	default:
+		said = "It brings works with the rights of " + works.Role + " in these namespaces: " + strings.Join(works.Namespaces, ", ") + "."
+	}
+	return worksResult{Role: works.Role, Namespaces: works.Namespaces}, said
+}
+
+// checkWorks refuses what a user may not mean: that an agent stops to bring works because a flag was left out, and rights in a namespace
+// that is not there.
+func (m *managed) checkWorks(ctx context.Context, o *worksOptions) error {
+	if o.role == "" {
+		now, err := m.worksNow(ctx)
+		if err != nil {
+			return err
+		}
+		if now != "" {
+			return fmt.Errorf("the agent of this cluster brings works (%s): say with --%s with which rights it is to go on, or end that by --%[2]s=%[3]s",
+				now, worksFlag, worksNone)
+		}
+	}
+	if o.role == worksNone {
+		if err := m.warnOfKeptWorks(ctx); err != nil {
+			return err
+		}
+	}
+	var missing []string
+	for _, name := range o.namespaces {
+		err := m.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
+		if apierrors.IsNotFound(err) {
+			missing = append(missing, name)
+		} else if err != nil {
+			return m.explain(err)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("--%s: the cluster does not have the namespaces %s: make them first", worksNamespacesFlag, strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// worksNow says by which flags the agent brings works now; empty if it brings none.
+func (m *managed) worksNow(ctx context.Context) (string, error) {
+	role, namespaces := "", []string(nil)
+	there, err := m.worksObjects(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, o := range there {
+		if o.GetName() != deploy.WorksRights {
+			continue
+		}
+		role = remote.RoleRefOf(o).Name
+		if o.GetNamespace() != "" {
+			namespaces = append(namespaces, o.GetNamespace())
+		}
+	}
+	switch {
+	case role != "" && len(namespaces) == 0:
+		return "--" + worksFlag + "=" + role, nil
+	case role != "":
+		return "--" + worksFlag + "=" + role + " --" + worksNamespacesFlag + "=" + strings.Join(namespaces, ","), nil
+	}
+	deployment := &appsv1.Deployment{}
+	if err := m.Get(ctx, key(deploy.AgentName), deployment); err != nil {
+		return "", m.explain(client.IgnoreNotFound(err))
+	}
+	if _, brings := agentFlag(deployment, deploy.WorksFlag); brings {
+		return "with rights that kubectl hub has not given", nil
+	}
+	return "", nil
+}
+
+// agentFlag is a flag of the agent's container, whose name ends with = if it has a value.
+func agentFlag(deployment *appsv1.Deployment, name string) (value string, found bool) {
+	for i := range deployment.Spec.Template.Spec.Containers {
+		container := &deployment.Spec.Template.Spec.Containers[i]
+		if container.Name != deploy.AgentName {
+			continue
+		}
+		for _, arg := range container.Args {
+			if rest, ok := strings.CutPrefix(arg, name); ok && (rest == "" || strings.HasSuffix(name, "=")) {
+				value, found = rest, true
+			}
+		}
+	}
+	return value, found
+}
+
+var (
+	crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+	// worksService is the APIService of the group and version that AppliedManifestWorks have.
+	worksService = schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}
+)
+
+const worksServiceName = "v1.work.open-cluster-management.io"
+
+// forWorks are all objects that join could have made for works, but for RoleBindings, and where the agent remembers works.
+func forWorks() ([]*unstructured.Unstructured, error) {
+	whole, err := deploy.Agent{Works: deploy.Works{Role: worksAdmin}}.Objects()
+	if err != nil {
+		return nil, err
+	}
+	without, err := deploy.Agent{}.Objects()
+	if err != nil {
+		return nil, err
+	}
+	others := idsOf(without)
+	return slices.DeleteFunc(whole, func(o *unstructured.Unstructured) bool {
+		id := remote.IDOf(o)
+		return others.Has(id) || id.GroupKind == crdKind
+	}), nil
+}
+
+func idsOf(objects []*unstructured.Unstructured) sets.Set[remote.ID] {
+	ids := sets.New[remote.ID]()
+	for _, o := range objects {
+		ids.Insert(remote.IDOf(o))
+	}
+	return ids
+}
+
+// worksObjects are those that an earlier join has made for works, and are there. What has our names and not our label is another's.
+func (m *managed) worksObjects(ctx context.Context) (there []client.Object, err error) {
+	wanted, err := forWorks()
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range wanted {
+		have, err := m.objects.Get(ctx, o)
+		if err != nil {
+			return nil, m.explain(err)
+		}
+		if have != nil && byUs.Owns(have) {
+			there = append(there, have)
+		}
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("RoleBindingList"))
+	if err := m.List(ctx, list, client.MatchingLabels(byUs.Labels)); err != nil {
+		return nil, m.explain(err)
+	}
+	for i := range list.Items {
+		if binding := &list.Items[i]; binding.GetName() == deploy.WorksRights {
+			binding.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("RoleBinding"))
+			there = append(there, binding)
+		}
+	}
+	return there, nil
+}
+
+// dropFormerWorks takes away what an earlier join has made for works and is not wanted any more. That comes before anything new is
+// given, so that a join that fails leaves nobody with the rights of both.
+func (m *managed) dropFormerWorks(ctx context.Context, wanted []*unstructured.Unstructured) error {
+	there, err := m.worksObjects(ctx)
+	if err != nil {
+		return err
+	}
+	keep := idsOf(wanted)
+	for _, o := range there {
+		if keep.Has(remote.IDOf(o)) {
+			continue
+		}
+		if _, err := m.remove(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withoutServed leaves out the definition of AppliedManifestWorks where the cluster has the kind already: a hub serves it itself, and
+// another agent of works has brought the same.
+func (m *managed) withoutServed(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	at := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return remote.IDOf(o).GroupKind == crdKind })
+	if at < 0 {
+		return objects, nil
+	}
+	native, err := m.servesWorks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	have, err := m.objects.Get(ctx, objects[at])
+	if err != nil {
+		return nil, m.explain(err)
+	}
+	if native || have != nil && !byUs.Owns(have) {
+		return slices.Delete(slices.Clone(objects), at, at+1), nil
+	}
+	return objects, nil
+}
+
+// servesWorks says whether a server behind the cluster's API server has the group of works: then definitions of its kinds would be
+// hidden behind it.
+func (m *managed) servesWorks(ctx context.Context) (bool, error) {
+	service := &unstructured.Unstructured{}
+	service.SetGroupVersionKind(worksService)
+	if err := m.Get(ctx, client.ObjectKey{Name: worksServiceName}, service); err != nil {
+		return false, m.explain(client.IgnoreNotFound(err))
+	}
+	backend, found, err := unstructured.NestedMap(service.Object, "spec", "service")
+	return found && len(backend) > 0, err
+}
+
+// tryRights asks the cluster whether the user may give the rights of works, before anything is changed: an API server lets no user give
+// more rights than it has. It is tried under other names, since what is there may be changed only by replacing it.
+func (m *managed) tryRights(ctx context.Context, objects []*unstructured.Unstructured) error {
+	wanted, err := forWorks()
+	if err != nil {
+		return err
+	}
+	isForWorks := idsOf(wanted)
+	for _, o := range objects {
+		binds := o.GetName() == deploy.WorksRights
+		if !binds && (o.GetKind() != "ClusterRole" || !isForWorks.Has(remote.IDOf(o))) {
+			continue
+		}
+		try := o.DeepCopy()
+		try.SetName("")
+		try.SetGenerateName(o.GetName() + "-")
+		err := m.Create(ctx, try, client.DryRunAll, fieldOwner)
+		switch {
+		case err == nil:
+		case isEscalation(err):
+			return fmt.Errorf("this user may not give the agent the rights of %s: a user can only give rights that it has. "+
+				"Have an admin of the cluster run kubectl hub join, or give fewer rights by --%s and --%s", remote.IDOf(o), worksFlag, worksNamespacesFlag)
+		default:
+			return fmt.Errorf("trying whether %s can be made: %w", remote.IDOf(o), m.explain(err))
+		}
+	}
+	return nil
+}
+
+// isEscalation says whether an API server has refused rights that the user does not have.
+func isEscalation(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "attempting to grant RBAC permissions not currently held")
+}

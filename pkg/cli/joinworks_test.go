@@ -1,0 +1,311 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	rbacPath        = "/apis/rbac.authorization.k8s.io/v1"
+	worksRightsPath = rbacPath + "/clusterrolebindings/" + deploy.WorksRights
+	worksCRDPath    = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/appliedmanifestworks.work.open-cluster-management.io"
+)
+
+// newJoiningWorks is newJoining with a cluster that has the namespaces a and b.
+func newJoiningWorks(t *testing.T) (cluster *fakeServer, config string, args []string) {
+	t.Helper()
+	_, cluster, config, args = newJoining(t)
+	for _, name := range []string{"a", "b"} {
+		cluster.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	return cluster, config, args
+}
+
+// rightsOfWorks are the bindings that give rights to what works have: "namespace=role", and what else is there for works.
+func (s *fakeServer) rightsOfWorks() string {
+	var all []string
+	for _, path := range s.paths() {
+		if name := nameOf(path); name == deploy.WorksRights {
+			o := s.get(path)
+			role, _, _ := unstructured.NestedString(o.Object, "roleRef", "name")
+			all = append(all, o.GetNamespace()+"="+role)
+		} else if strings.Contains(name, "hub-agent-works") {
+			all = append(all, s.get(path).GetKind()+" "+strings.TrimPrefix(name, "clusterhub:hub-agent-"))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// flags are those of the agent that are about works.
+func (s *fakeServer) flagsOfWorks() string {
+	deployment := &appsv1.Deployment{}
+	s.as(deploymentPath, deployment)
+	return strings.Join(slices.DeleteFunc(deployment.Spec.Template.Spec.Containers[0].Args, func(arg string) bool {
+		return !strings.HasPrefix(arg, "--works") && !strings.HasPrefix(arg, "--agent-id")
+	}), " ")
+}
+
+const (
+	everywhere = "ClusterRoleBinding works, ClusterRoleBinding works-namespaces, %, ClusterRole works, ClusterRole works-namespaces"
+	inSome     = "ClusterRoleBinding works, ClusterRole works, %"
+)
+
+func TestJoinWorks_GivesTheRightsThatAreSaidAndTakesFormerOnes(t *testing.T) {
+	cluster, config, args := newJoiningWorks(t)
+	// What others have made is theirs, whatever its name.
+	others := []*rbacv1.RoleBinding{
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "c", Name: deploy.WorksRights}, RoleRef: rbacv1.RoleRef{Name: "theirs"}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "ours-by-label-only", Labels: byUs.Labels}, RoleRef: rbacv1.RoleRef{Name: "theirs"}},
+	}
+	for _, o := range others {
+		cluster.put(o)
+	}
+	on := "--works --agent-id=" + registration.AgentNamespace
+	for _, step := range []struct {
+		flags              []string
+		want, flagsOfAgent string
+		says, json         string
+	}{
+		{nil, "c=theirs", "", "It brings no works: join with --works lets it.", `"role": "none"`},
+		{[]string{"--works=admin"}, strings.ReplaceAll(everywhere, "%", "=admin") + ", c=theirs", on, "It brings works with the rights of admin in all namespaces.", `"role": "admin"`},
+		{[]string{"--works=cluster-admin"}, strings.ReplaceAll(everywhere, "%", "=cluster-admin") + ", c=theirs", on,
+			"It brings works with the rights of cluster-admin in all namespaces.", `"role": "cluster-admin"`},
+		{[]string{"--works=admin", "--works-namespaces=b,a,b"}, strings.ReplaceAll(inSome, "%", "a=admin, b=admin") + ", c=theirs", on,
+			"It brings works with the rights of admin in these namespaces: a, b.", `"namespaces": [`},
+		{[]string{"--works=cluster-admin", "--works-namespaces=b"}, strings.ReplaceAll(inSome, "%", "b=cluster-admin") + ", c=theirs", on,
+			"It brings works with the rights of cluster-admin in these namespaces: b.", `"role": "cluster-admin"`},
+		{[]string{"--works=none"}, "c=theirs", "", "It brings no works", `"role": "none"`},
+	} {
+		stdout, stderr, err := run(t, config, append(args, step.flags...)...)
+		if err != nil {
+			t.Fatalf("%q: %v: %s", step.flags, err, stderr)
+		}
+		says(t, stdout, step.says)
+		got, want := strings.Split(cluster.rightsOfWorks(), ", "), strings.Split(step.want, ", ")
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: there are %q, want %q", step.flags, got, want)
+		}
+		if got := cluster.flagsOfWorks(); got != step.flagsOfAgent {
+			t.Errorf("%q: the agent has the flags %q, want %q", step.flags, got, step.flagsOfAgent)
+		}
+		cluster.asked = nil
+		again, stderr, err := run(t, config, append(args, append(step.flags, "-o", "json")...)...)
+		if len(step.flags) == 0 {
+			step.flags = []string{"none"}
+		}
+		if err != nil || strings.Contains(stderr, "Made") || strings.Contains(stderr, "Removed") {
+			t.Errorf("%q again: %v: %s", step.flags, err, stderr)
+		}
+		says(t, again, step.json)
+	}
+	for _, o := range others {
+		if cluster.get(rbacPath+"/namespaces/"+o.Namespace+"/rolebindings/"+o.Name) == nil {
+			t.Errorf("%s/%s of another is gone", o.Namespace, o.Name)
+		}
+	}
+	// The records are not join's to remove: an agent may have made some.
+	if cluster.get(worksCRDPath) == nil {
+		t.Error("the definition of the records is gone")
+	}
+}
+
+// Rights are given less before they are given more, so that what ends in between leaves no one with the sum.
+func TestJoinWorks_TakesBeforeItGives(t *testing.T) {
+	cluster, config, args := newJoiningWorks(t)
+	if _, _, err := run(t, config, append(args, "--works=cluster-admin")...); err != nil {
+		t.Fatal(err)
+	}
+	cluster.asked = nil
+	if _, _, err := run(t, config, append(args, "--works=admin", "--works-namespaces=a")...); err != nil {
+		t.Fatal(err)
+	}
+	changes := slices.DeleteFunc(cluster.changes(), func(change string) bool { return strings.HasPrefix(change, "POST") })
+	if len(changes) == 0 || changes[0] != "DELETE "+deploy.WorksRights {
+		t.Errorf("it changes %q", changes)
+	}
+}
+
+// An agent does not stop to bring works because a flag was left out.
+func TestJoinWorks_AreNotEndedByAFlagThatIsLeftOut(t *testing.T) {
+	for name, test := range map[string]struct {
+		flags []string
+		want  string
+	}{
+		"everywhere": {[]string{"--works=admin"}, "the agent of this cluster brings works (--works=admin): say with --works with which rights it is to go on, or end that by --works=none"},
+		"in some":    {[]string{"--works=admin", "--works-namespaces=a,b"}, "brings works (--works=admin --works-namespaces=a,b)"},
+		"by hand":    {nil, "brings works (with rights that kubectl hub has not given)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster, config, args := newJoiningWorks(t)
+			if _, _, err := run(t, config, append(args, test.flags...)...); err != nil {
+				t.Fatal(err)
+			}
+			if test.flags == nil {
+				agentArgs(t, "--works")(cluster)
+			}
+			cluster.asked = nil
+			_, _, err := run(t, config, args...)
+			if err == nil {
+				t.Fatal("it goes on")
+			}
+			says(t, command.ErrorLine(err), test.want)
+			cluster.wantUnchanged()
+		})
+	}
+}
+
+// What is wrong is said before anything is changed.
+func TestJoinWorks_SaysWhatIsWrong(t *testing.T) {
+	escalation := func(resource string) *apierrors.StatusError {
+		return apierrors.NewForbidden(rbacv1.Resource(resource), "x", errors.New(`user "u" (groups=["g"]) is attempting to grant RBAC permissions not currently held:
+{APIGroups:[""], Resources:["pods"], Verbs:["*"]}`))
+	}
+	refuse := func(request string, err *apierrors.StatusError) func(*fakeServer) {
+		return func(s *fakeServer) { s.refuse(request, err) }
+	}
+	inTheWay := func(o *unstructured.Unstructured) func(*fakeServer) {
+		return func(s *fakeServer) { s.putRaw(o) }
+	}
+	theirs := func(kind, namespace, name string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind}}
+		o.SetName(name)
+		o.SetNamespace(namespace)
+		return o
+	}
+	for name, test := range map[string]struct {
+		flags  []string
+		change func(*fakeServer)
+		want   []string
+	}{
+		"another role":        {[]string{"--works=edit"}, nil, []string{`--works must be none, admin or cluster-admin, not "edit"`}},
+		"namespaces alone":    {[]string{"--works-namespaces=a"}, nil, []string{"--works-namespaces is for --works=admin and --works=cluster-admin"}},
+		"namespaces of none":  {[]string{"--works=none", "--works-namespaces=a"}, nil, []string{"--works-namespaces is for"}},
+		"an empty list":       {[]string{"--works=admin", "--works-namespaces="}, nil, []string{"--works-namespaces must name at least one namespace; without the flag it is all"}},
+		"an empty name":       {[]string{"--works=admin", "--works-namespaces=a,,b"}, nil, []string{`"" is not the name of a namespace`}},
+		"all by a star":       {[]string{"--works=admin", "--works-namespaces=*"}, nil, []string{`--works-namespaces: "*" is not the name of a namespace`}},
+		"a path":              {[]string{"--works=admin", "--works-namespaces=../kube-system"}, nil, []string{`"../kube-system" is not the name of a namespace`}},
+		"letters":             {[]string{"--works=admin", "--works-namespaces=A"}, nil, []string{`"A" is not the name of a namespace`}},
+		"the agent's own":     {[]string{"--works=admin", "--works-namespaces=" + registration.AgentNamespace}, nil, []string{"it is the agent's own"}},
+		"no such namespace":   {[]string{"--works=admin", "--works-namespaces=a,x,y"}, nil, []string{"--works-namespaces: the cluster does not have the namespaces x, y: make them first"}},
+		"another's binding":   {[]string{"--works=admin"}, inTheWay(theirs("ClusterRoleBinding", "", deploy.WorksRights)), []string{"ClusterRoleBinding " + deploy.WorksRights + " already exists and was not made by kubectl hub"}},
+		"a tenant's binding":  {[]string{"--works=admin", "--works-namespaces=a"}, inTheWay(theirs("RoleBinding", "a", deploy.WorksRights)), []string{"RoleBinding a/" + deploy.WorksRights + " already exists and was not made by kubectl hub"}},
+		"another's role":      {[]string{"--works=admin"}, inTheWay(theirs("ClusterRole", "", "clusterhub:hub-agent-works-namespaces")), []string{"ClusterRole clusterhub:hub-agent-works-namespaces already exists"}},
+		"more than it has":    {[]string{"--works=cluster-admin"}, refuse("POST "+rbacPath+"/clusterrolebindings", escalation("clusterrolebindings")), []string{"this user may not give the agent the rights of ClusterRoleBinding " + deploy.WorksRights, "Have an admin of the cluster run kubectl hub join, or give fewer rights by --works and --works-namespaces"}},
+		"more in a namespace": {[]string{"--works=admin", "--works-namespaces=a"}, refuse("POST "+rbacPath+"/namespaces/a/rolebindings", escalation("rolebindings")), []string{"this user may not give the agent the rights of RoleBinding a/" + deploy.WorksRights}},
+		"not the agent's":     {[]string{"--works=admin"}, refuse("POST "+rbacPath+"/clusterroles", escalation("clusterroles")), []string{"the rights of ClusterRole clusterhub:hub-agent-works:"}},
+		"no right to try":     {[]string{"--works=admin"}, refuse("POST "+rbacPath+"/clusterroles", forbidden("clusterroles", "create")), []string{"trying whether ClusterRole clusterhub:hub-agent-works can be made", "cannot create"}},
+		"no right to look":    {[]string{"--works=admin"}, refuse("GET "+rbacPath+"/rolebindings", forbidden("rolebindings", "list")), []string{"cannot list"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster, config, args := newJoiningWorks(t)
+			if test.change != nil {
+				test.change(cluster)
+			}
+			before := cluster.paths()
+			stdout, _, err := run(t, config, append(args, test.flags...)...)
+			if err == nil || stdout != "" {
+				t.Fatalf("it goes on: %v, %q", err, stdout)
+			}
+			says(t, command.ErrorLine(err), test.want...)
+			if strings.Contains(err.Error(), "APIGroups") {
+				t.Errorf("it prints the rules: %v", err)
+			}
+			if after := cluster.paths(); !slices.Equal(after, before) {
+				t.Errorf("it has deployed something: %q", after)
+			}
+		})
+	}
+}
+
+// Where the cluster has the kind of the records, no definition hides behind it, and that of others is used as it is.
+func TestJoinWorks_UsesTheKindThatIsThere(t *testing.T) {
+	service := func(backend string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{}
+		if err := json.Unmarshal([]byte(`{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService","metadata":{"name":"`+worksServiceName+`"},"spec":{`+backend+`}}`), o); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	crd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}}
+	crd.SetName(nameOf(worksCRDPath))
+	for name, test := range map[string]struct {
+		there *unstructured.Unstructured
+		made  bool
+	}{
+		"a hub":                {there: service(`"service":{"name":"hub-apiserver","namespace":"clusterhub-system"}`)},
+		"a definition is made": {there: service(``), made: true},
+		"another's":            {there: crd},
+	} {
+		cluster, config, args := newJoiningWorks(t)
+		cluster.putRaw(test.there)
+		if _, _, err := run(t, config, append(args, "--works=admin")...); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		have := cluster.get(worksCRDPath)
+		if made := have != nil && byUs.Owns(have); made != test.made || cluster.get(worksRightsPath) == nil {
+			t.Errorf("%s: a definition was made: %t; there are %q", name, made, cluster.paths())
+		}
+		if _, _, err := run(t, config, "unjoin", "--cluster-name", "c1"); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if left := cluster.get(worksCRDPath); (left != nil) != (test.there == crd) {
+			t.Errorf("%s: unjoin leaves %v", name, left)
+		}
+	}
+	cluster, config, args := newJoiningWorks(t)
+	cluster.refuse("GET /apis/apiregistration.k8s.io/v1/apiservices/"+worksServiceName, forbidden("apiservices", "get"))
+	if _, _, err := run(t, config, append(args, "--works=admin")...); err == nil || !strings.Contains(err.Error(), "cannot get") {
+		t.Errorf("without knowing whether it is a hub: %v", err)
+	}
+}
+
+func TestJoinWorks_ArePrinted(t *testing.T) {
+	_, config, args := newJoiningWorks(t)
+	says(t, mustRun(t, config, append(args, "-o", "yaml", "--works=admin")...), "kind: CustomResourceDefinition\n", "name: "+deploy.WorksRights+"\n", "- --works\n", "  name: admin\n")
+	got := mustRun(t, config, append(args, "-o", "yaml", "--works=cluster-admin", "--works-namespaces=a,not-there-yet")...)
+	says(t, got, "namespace: not-there-yet\n", "  name: cluster-admin\n")
+	if strings.Contains(got, "hub-agent-works-namespaces") {
+		t.Error("works can have namespaces")
+	}
+}
+
+// The dry runs that try rights leave nothing.
+func TestJoinWorks_TriesByDryRuns(t *testing.T) {
+	cluster, config, args := newJoiningWorks(t)
+	tried := 0
+	for _, path := range []string{"/clusterroles", "/clusterrolebindings", "/namespaces/a/rolebindings"} {
+		cluster.on["POST "+rbacPath+path] = func(http.ResponseWriter, []byte) bool { tried++; return false }
+	}
+	if _, _, err := run(t, config, append(args, "--works=admin", "--works-namespaces=a")...); err != nil {
+		t.Fatal(err)
+	}
+	for _, request := range cluster.asked {
+		if strings.HasPrefix(request, "POST ") && !strings.Contains(request, "dryRun=All") {
+			t.Errorf("it asked for %s", request)
+		}
+	}
+	if tried != 2 {
+		t.Errorf("it tried %d rights", tried)
+	}
+}

@@ -1,0 +1,254 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/work/withdraw"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/remote"
+)
+
+const (
+	// longestLook is how long works are ended before it is said how many are left.
+	longestLook = quietFor
+	// mostFailures is how many failures are said of all that there are.
+	mostFailures = 3
+)
+
+// brought is what an agent has brought to its cluster: works, and objects of these as far as its records say.
+type brought struct {
+	cluster        *withdraw.Cluster
+	agentID        string
+	works, objects int
+}
+
+// agentID is what the agent here is called in its records; empty if it is none of ours: then it has none that we may end. Without a
+// Deployment it has the name that join gives.
+func (m *managed) agentID(ctx context.Context, have identity) (string, error) {
+	deployment := &appsv1.Deployment{}
+	if err := m.Get(ctx, key(deploy.AgentName), deployment); err != nil {
+		return deploy.AgentID(registration.AgentNamespace), m.explain(client.IgnoreNotFound(err))
+	}
+	if !byUs.Owns(deployment) {
+		return "", nil
+	}
+	if id, ok := agentFlag(deployment, deploy.AgentIDFlag); ok {
+		return id, nil
+	}
+	if server := have.server(); server != "" {
+		return withdraw.AgentID(server), nil
+	}
+	return deploy.AgentID(registration.AgentNamespace), nil
+}
+
+// brought looks for what the agent has brought, by any of the hub's addresses.
+func (m *managed) brought(ctx context.Context, have identity) (b brought, err error) {
+	if b.agentID, err = m.agentID(ctx, have); err != nil {
+		return b, err
+	}
+	if b.cluster, err = withdraw.New(m.config); err != nil {
+		return b, err
+	}
+	own, _, err := b.cluster.Records(ctx, b.agentID)
+	if err != nil {
+		return b, m.explain(err)
+	}
+	b.works = len(own)
+	for _, record := range own {
+		b.objects += record.Objects
+	}
+	return b, nil
+}
+
+// check refuses to choose for the user.
+func (b *brought) check(fate string) error {
+	if b.works == 0 || fate != "" {
+		return nil
+	}
+	return fmt.Errorf("the agent has brought %s to this cluster: say by --%s=%s or --%[2]s=%[4]s what becomes of the objects, or delete the "+
+		"works on the hub first, while the agent runs", b, worksFlag, withdraw.Delete, withdraw.Keep)
+}
+
+func (b *brought) String() string {
+	return fmt.Sprintf("%s with %s", counted(b.works, "work"), counted(b.objects, "object"))
+}
+
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// worksEnding says what has become of works, for programs.
+type worksEnding struct {
+	Works   int    `json:"works"`
+	Objects int    `json:"objects"`
+	Fate    string `json:"fate"`
+}
+
+func (b *brought) ending(fate string) *worksEnding {
+	if b.works == 0 {
+		return nil
+	}
+	return &worksEnding{b.works, b.objects, fate}
+}
+
+// said is what has become of works, for people.
+func (b *brought) said(fate string) string {
+	switch {
+	case b.works == 0:
+		return ""
+	case withdraw.Fate(fate) == withdraw.Keep:
+		return fmt.Sprintf("What its works have brought stays: %s.\n", b)
+	}
+	return fmt.Sprintf("What its works have brought is deleted: %s.\n", b)
+}
+
+// warnOfKeptWorks says what an agent leaves that brings works no longer.
+func (m *managed) warnOfKeptWorks(ctx context.Context) error {
+	have, err := m.identity(ctx)
+	if err != nil {
+		return err
+	}
+	b, err := m.brought(ctx, have)
+	if err == nil && b.works > 0 {
+		m.warn("%s stay in the cluster as they are, and nothing follows the hub any more: a later join with --%s goes on with them, and unjoin "+
+			"ends them", &b, worksFlag)
+	}
+	return err
+}
+
+// endWorks stops the agent, which would bring works again, and ends what it has brought.
+func (m *managed) endWorks(ctx context.Context, b brought, fate withdraw.Fate) error {
+	if b.works == 0 {
+		return nil
+	}
+	if err := m.stopAgent(ctx); err != nil {
+		return err
+	}
+	what := "the objects of works to be deleted"
+	if fate == withdraw.Keep {
+		what = "the objects of works to be let go"
+	}
+	e := &ending{brought: b, fate: fate, failed: map[types.UID]error{}}
+	return m.await(ctx, what, e.look)
+}
+
+func (m *managed) stopAgent(ctx context.Context) error {
+	deployment := &appsv1.Deployment{}
+	err := m.Get(ctx, key(deploy.AgentName), deployment)
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return m.explain(err)
+	default:
+		if err := m.scale(ctx, deployment, 0); err != nil {
+			return err
+		}
+	}
+	return m.awaitNone(ctx, "the agent to stop", &corev1.PodList{}, client.MatchingLabels{deploy.AgentLabel: deploy.AgentName})
+}
+
+// ending is the end of all works of an agent.
+type ending struct {
+	brought
+	fate withdraw.Fate
+	// failed are the records that cannot be ended, and why. They hold up no others.
+	failed map[types.UID]error
+}
+
+// look ends records for a while, and says how many are left.
+func (e *ending) look(ctx context.Context) (done bool, state string, err error) {
+	began := time.Now()
+	own, _, err := e.cluster.Records(ctx, e.agentID)
+	if err != nil {
+		return false, "", err
+	}
+	left, why := len(own), ""
+	for _, record := range own {
+		if time.Since(began) > longestLook || ctx.Err() != nil {
+			break
+		}
+		if e.failed[record.UID()] != nil {
+			continue
+		}
+		waits, err := e.cluster.End(ctx, record, e.fate)
+		switch {
+		case err != nil && !mayPass(err) && ctx.Err() == nil:
+			e.failed[record.UID()] = err
+		case err != nil:
+			waits = err.Error()
+		case waits == "":
+			left--
+		}
+		why = waits
+	}
+	if left > len(e.failed) {
+		return false, counted(left, "work") + " left" + after(", ", why), nil
+	}
+	return left == 0, "", e.failure()
+}
+
+// failure is what has failed: the first of it, in an order that is the same each time.
+func (e *ending) failure() error {
+	var all []error
+	for _, err := range e.failed {
+		all = append(all, err)
+	}
+	slices.SortFunc(all, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	if len(all) > mostFailures {
+		all = append(all[:mostFailures], fmt.Errorf("and %d more", len(all)-mostFailures))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s cannot be ended (run unjoin again when that is repaired): %w", counted(len(e.failed), "work"), errors.Join(all...))
+}
+
+// deployable are all objects that join can have made here, in the order in which they are made. The definition of AppliedManifestWorks
+// is not among them while any agent remembers works by it: with it all records would go, and with them what they own.
+func (m *managed) deployable(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	objects, err := deploy.Agent{Works: deploy.Works{Role: worksAdmin}}.Objects()
+	if err != nil {
+		return nil, err
+	}
+	there, err := m.worksObjects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := idsOf(objects)
+	for _, o := range there {
+		if !known.Has(remote.IDOf(o)) {
+			objects = slices.Insert(objects, len(objects)-1, o.(*unstructured.Unstructured)) // the Deployment is the last
+		}
+	}
+	b, err := m.brought(ctx, identity{})
+	if err != nil {
+		return nil, err
+	}
+	own, others, err := b.cluster.Records(ctx, b.agentID)
+	if err != nil {
+		return nil, m.explain(err)
+	}
+	if len(own)+others > 0 {
+		objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return remote.IDOf(o).GroupKind == crdKind })
+	}
+	return objects, nil
+}

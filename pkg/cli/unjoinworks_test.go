@@ -1,0 +1,326 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/work/withdraw"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	recordsPath    = "/apis/work.open-cluster-management.io/v1/appliedmanifestworks"
+	configMapsPath = "/api/v1/namespaces/a/configmaps"
+)
+
+// newRecord is one of an agent, about ConfigMaps in the namespace a.
+func newRecord(agentID, work string, objects ...string) *workv1.AppliedManifestWork {
+	record := &workv1.AppliedManifestWork{ObjectMeta: metav1.ObjectMeta{Name: "hash-" + work, UID: types.UID("uid-" + agentID + work), Finalizers: []string{workv1.AppliedManifestWorkFinalizer}},
+		Spec: workv1.AppliedManifestWorkSpec{HubHash: "hash", AgentID: agentID, ManifestWorkName: work}}
+	for _, name := range objects {
+		record.Status.AppliedResources = append(record.Status.AppliedResources, workv1.AppliedManifestResourceMeta{
+			ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Namespace: "a", Name: name}, Version: "v1"})
+	}
+	return record
+}
+
+// newBrought is newJoined with an agent that has brought two works. The object theirs is in a record, and nothing more.
+func newBrought(t *testing.T, status batchv1.JobStatus) (*fakeServer, string) {
+	t.Helper()
+	cluster, config := newJoined(t, status)
+	_, _, _, args := newJoining(t)
+	if _, _, err := run(t, config, append(args, "--works=admin")...); err != nil {
+		t.Fatal(err)
+	}
+	for work, objects := range map[string][]string{"w1": {"one", "theirs"}, "w2": {"two"}} {
+		record := newRecord(registration.AgentNamespace, work, objects...)
+		cluster.put(record)
+		for _, name := range objects {
+			object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}}
+			if name != "theirs" {
+				object.OwnerReferences = []metav1.OwnerReference{{APIVersion: workv1.SchemeGroupVersion.String(), Kind: "AppliedManifestWork", Name: record.Name, UID: record.UID}}
+			}
+			cluster.put(object)
+		}
+	}
+	cluster.asked = nil
+	return cluster, config
+}
+
+var leftTheHub = batchv1.JobStatus{Succeeded: 1}
+
+func TestUnjoinWorks_RefusesToChoose(t *testing.T) {
+	cluster, config := newBrought(t, leftTheHub)
+	_, _, err := run(t, config, "unjoin", "--cluster-name", "c1")
+	if err == nil {
+		t.Fatal("it goes on")
+	}
+	says(t, command.ErrorLine(err), "the agent has brought 2 works with 3 objects to this cluster: say by --works=delete or --works=keep what becomes of the objects, "+
+		"or delete the works on the hub first, while the agent runs")
+	cluster.wantUnchanged()
+	if _, _, err := run(t, config, "unjoin", "--cluster-name", "c1", "--works=orphan"); err == nil || !strings.Contains(err.Error(), `--works must be delete or keep, not "orphan"`) {
+		t.Errorf("a third fate: %v", err)
+	}
+	// --force is about the hub, and chooses nothing here.
+	if _, _, err := run(t, config, "unjoin", "--cluster-name", "c1", "--force"); err == nil {
+		t.Error("--force chooses")
+	}
+	cluster.wantUnchanged()
+}
+
+func TestUnjoinWorks_EndsThem(t *testing.T) {
+	for fate, test := range map[withdraw.Fate]struct {
+		left []string
+		said string
+	}{
+		withdraw.Delete: {[]string{configMapsPath + "/theirs"}, "What its works have brought is deleted: 2 works with 3 objects.\nCluster c1 has left its hub."},
+		withdraw.Keep: {[]string{configMapsPath + "/one", configMapsPath + "/theirs", configMapsPath + "/two"},
+			"What its works have brought stays: 2 works with 3 objects.\nCluster c1 has left its hub."},
+	} {
+		t.Run(string(fate), func(t *testing.T) {
+			t.Parallel()
+			cluster, config := newBrought(t, leftTheHub)
+			stdout, stderr, err := run(t, config, "unjoin", "--cluster-name", "c1", "--works", string(fate))
+			if err != nil {
+				t.Fatalf("%v: %s", err, stderr)
+			}
+			says(t, stdout, test.said)
+			if left := cluster.paths(); !slices.Equal(left, test.left) {
+				t.Errorf("it has left %q, want %q", left, test.left)
+			}
+			for _, path := range test.left {
+				if refs := cluster.get(path).GetOwnerReferences(); len(refs) > 0 {
+					t.Errorf("%s belongs to %v", path, refs)
+				}
+			}
+			// The agent, which would bring it again, is stopped and has left before anything of it is touched.
+			changes := cluster.changes()
+			first := slices.IndexFunc(changes, func(change string) bool { return nameOf(change) == "one" || strings.HasSuffix(change, " one") })
+			told, stopped := slices.Index(changes, "POST jobs"), slices.Index(changes, "PATCH "+deploy.AgentName)
+			if first < 0 || told < 0 || stopped < 0 || first < told || first < stopped {
+				t.Errorf("it changes %q", changes)
+			}
+		})
+	}
+}
+
+// Without the hub nothing of works is touched, unless that is forced: the agent goes on with them.
+func TestUnjoinWorks_StayWhereTheHubIsNotTold(t *testing.T) {
+	failed := batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}}
+	cluster, config := newBrought(t, failed)
+	before := cluster.paths()
+	if _, _, err := run(t, config, "unjoin", "--cluster-name", "c1", "--works=delete"); err == nil {
+		t.Fatal("it goes on")
+	}
+	if after := cluster.paths(); !slices.Equal(after, before) {
+		t.Errorf("there are %q", after)
+	}
+	cluster.asked = nil
+	stdout, stderr, err := run(t, config, "unjoin", "--cluster-name", "c1", "--works=delete", "--force", "-o", "json")
+	if err != nil {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	says(t, stdout, `"fate": "delete"`, `"works": 2`, `"objects": 3`, `"left": false`)
+	// It was started again, and so is stopped again.
+	var replicas []string
+	for _, change := range cluster.changes() {
+		if change == "PATCH "+deploy.AgentName {
+			replicas = append(replicas, change)
+		}
+	}
+	if len(replicas) != 3 || !strings.Contains(cluster.bodies["PATCH "+deploymentPath], `"replicas":0`) {
+		t.Errorf("the agent was scaled by %q, last %s", replicas, cluster.bodies["PATCH "+deploymentPath])
+	}
+}
+
+// What cannot be ended holds up nothing else, and the next unjoin goes on with it. The hub was told then, and the agent stays stopped.
+func TestUnjoinWorks_GoesOnAfterAFailure(t *testing.T) {
+	cluster, config := newBrought(t, leftTheHub)
+	cluster.refuse("DELETE "+configMapsPath+"/one", forbidden("configmaps", "delete"))
+	_, _, err := run(t, config, "unjoin", "--cluster-name", "c1", "--works=delete")
+	if err == nil {
+		t.Fatal("it goes on")
+	}
+	says(t, command.ErrorLine(err), "1 work cannot be ended (run unjoin again when that is repaired): configmaps a/one of work w1: ", "cannot delete")
+	if cluster.get(configMapsPath+"/two") != nil {
+		t.Error("the other work is still there")
+	}
+	deployment := cluster.get(deploymentPath)
+	if replicas, _, _ := nestedNumber(deployment.Object, "spec", "replicas"); replicas != 0 {
+		t.Errorf("the agent runs: %v", replicas)
+	}
+	// What the Job of a real agent removes.
+	cluster.mu.Lock()
+	delete(cluster.objects, identitySecret)
+	delete(cluster.on, "DELETE "+configMapsPath+"/one")
+	cluster.mu.Unlock()
+	if _, _, err := run(t, config, "unjoin", "--cluster-name", "c1"); err == nil || !strings.Contains(err.Error(), "1 work with 2 objects") {
+		t.Errorf("again, without a choice: %v", err)
+	}
+	if _, stderr, err := run(t, config, "unjoin", "--cluster-name", "c1", "--works=delete"); err != nil {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	if left := cluster.paths(); !slices.Equal(left, []string{configMapsPath + "/theirs"}) {
+		t.Errorf("it has left %q", left)
+	}
+}
+
+// Killed at any of its changes, the next unjoin ends what is left.
+func TestUnjoinWorks_ResumesAfterAKillAtEachChange(t *testing.T) {
+	for n := 1; ; n++ {
+		cluster, config := newBrought(t, leftTheHub)
+		ctx, cancel := context.WithCancel(t.Context())
+		changes := 0
+		for _, path := range append(cluster.paths(), recordsPath, jobPath, jobsPath) {
+			for _, method := range []string{"PATCH", "DELETE", "POST"} {
+				before := cluster.on[method+" "+path]
+				cluster.on[method+" "+path] = func(w http.ResponseWriter, body []byte) bool {
+					if changes++; changes == n {
+						cancel()
+					}
+					return before != nil && before(w, body)
+				}
+			}
+		}
+		// A real Job removes the agent's identity when the hub was told.
+		made := cluster.on["POST "+jobsPath]
+		cluster.on["POST "+jobsPath] = func(w http.ResponseWriter, body []byte) bool {
+			cluster.mu.Lock()
+			delete(cluster.objects, identitySecret)
+			cluster.mu.Unlock()
+			return made(w, body)
+		}
+		_, _, err := runIn(ctx, t, config, "unjoin", "--cluster-name", "c1", "--works=delete")
+		cancel()
+		if err == nil {
+			if n < 10 {
+				t.Errorf("there are only %d changes", n)
+			}
+			return
+		}
+		changes = 1000
+		if _, stderr, err := run(t, config, "unjoin", "--cluster-name", "c1", "--works=delete"); err != nil {
+			t.Fatalf("killed at change %d: %v: %s", n, err, stderr)
+		}
+		// The Job goes with the namespace.
+		left := slices.DeleteFunc(cluster.paths(), func(path string) bool { return path == jobPath })
+		if !slices.Equal(left, []string{configMapsPath + "/theirs"}) {
+			t.Fatalf("killed at change %d, it has left %q", n, left)
+		}
+	}
+}
+
+// The records of other agents are theirs, and what they own. So the definition of the kind stays, too: with it, all of that would go.
+func TestUnjoinWorks_LeavesThoseOfOtherAgents(t *testing.T) {
+	cluster, config := newBrought(t, leftTheHub)
+	cluster.put(newRecord("another-agent", "w9", "one"))
+	if _, stderr, err := run(t, config, "unjoin", "--cluster-name", "c1", "--works=delete"); err != nil {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	if left, want := cluster.paths(), []string{configMapsPath + "/theirs", worksCRDPath, recordsPath + "/hash-w9"}; !slices.Equal(left, want) {
+		t.Errorf("it has left %q, want %q", left, want)
+	}
+}
+
+// An agent that was not deployed by this program has its own ID, or none that is known: nothing of it is touched.
+func TestUnjoinWorks_OfWhichAgent(t *testing.T) {
+	hash := withdraw.AgentID("https://hub")
+	for name, test := range map[string]struct {
+		change func(*fakeServer)
+		id     string
+		own    bool
+	}{
+		"as join calls it":           {nil, registration.AgentNamespace, true},
+		"of another agent":           {nil, "another", false},
+		"by a flag":                  {agentArgs(t, "--works", "--agent-id=mine"), "mine", true},
+		"without a flag":             {agentArgs(t, "--works"), hash, true},
+		"without a flag, of another": {agentArgs(t, "--works"), registration.AgentNamespace, false},
+		"not ours": {func(s *fakeServer) { d := s.get(deploymentPath); d.SetLabels(nil); s.putRaw(d) },
+			registration.AgentNamespace, false},
+	} {
+		cluster, config := newJoined(t, leftTheHub)
+		_, _, _, args := newJoining(t)
+		if _, _, err := run(t, config, append(args, "--works=admin")...); err != nil {
+			t.Fatal(err)
+		}
+		if test.change != nil {
+			test.change(cluster)
+		}
+		cluster.put(newRecord(test.id, "w1"))
+		_, _, err := run(t, config, "unjoin", "--cluster-name", "c1", "--force")
+		if own := err != nil && strings.Contains(err.Error(), "1 work with 0 objects"); own != test.own {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func agentArgs(t *testing.T, args ...string) func(*fakeServer) {
+	return func(s *fakeServer) {
+		t.Helper()
+		var list []any
+		for _, arg := range args {
+			list = append(list, arg)
+		}
+		deployment := s.get(deploymentPath)
+		path := []string{"spec", "template", "spec", "containers"}
+		containers, _, err := unstructured.NestedSlice(deployment.Object, path...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		containers[0].(map[string]any)["args"] = list
+		if err := unstructured.SetNestedSlice(deployment.Object, containers, path...); err != nil {
+			t.Fatal(err)
+		}
+		s.putRaw(deployment)
+	}
+}
+
+// An agent that stops to bring works leaves what it has brought, and the user is told.
+func TestJoinWorks_NoneWarnsOfWhatStays(t *testing.T) {
+	cluster, config := newBrought(t, leftTheHub)
+	_, _, _, args := newJoining(t)
+	before := len(cluster.paths())
+	_, stderr, err := run(t, config, append(args, "--works=none")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, stderr, "Warning: 2 works with 3 objects stay in the cluster as they are, and nothing follows the hub any more")
+	if after := len(cluster.paths()); before-after != 5 {
+		t.Errorf("%d objects are gone, and not the five that have the rights", before-after)
+	}
+}
+
+// A wait for many works says how far it is.
+func TestUnjoinWorks_SaysHowManyAreLeft(t *testing.T) {
+	cluster, config := newBrought(t, leftTheHub)
+	// The server takes the record away only when it has no finalizers: this one never does.
+	path := recordsPath + "/hash-w1"
+	cluster.on["DELETE "+path] = func(w http.ResponseWriter, _ []byte) bool {
+		writeJSON(w, http.StatusOK, metav1.Status{Status: metav1.StatusSuccess})
+		return true
+	}
+	record := newRecord(registration.AgentNamespace, "w1", "one")
+	record.Finalizers = append(record.Finalizers, "example.com/held")
+	cluster.put(record)
+	_, _, err := runIn(cluster.interruptedAt("GET "+path, 4), t, config, "unjoin", "--cluster-name", "c1", "--works=delete")
+	if err == nil {
+		t.Fatal("it goes on")
+	}
+	says(t, command.ErrorLine(err), fmt.Sprintf("waiting for the objects of works to be deleted: interrupted: 1 work left, the finalizers %s of the record of work w1", "example.com/held"))
+}

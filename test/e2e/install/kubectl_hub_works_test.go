@@ -1,0 +1,106 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+)
+
+// worksIn are the flags of join for an agent that has rights in one namespace, which is there after that.
+func worksIn(t *testing.T, cluster *localhub.Hub) []string {
+	t.Helper()
+	harness.MustKubectlOf(t, cluster, "", "create", "namespace", "web")
+	return []string{"--works=admin", "--works-namespaces=web"}
+}
+
+const installer = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: installer}
+rules:
+- {apiGroups: ["*"], resources: ["*"], verbs: [get, list, create, patch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: installer}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: installer}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: installer}]
+`
+
+// givesNoMoreThanItHas has a user join who may make any role and any binding, as far as these give no more than the user has.
+func givesNoMoreThanItHas(t *testing.T, p harness.Plugin, cluster *localhub.Hub, join []string) {
+	t.Helper()
+	harness.MustKubectlOf(t, cluster, installer, "apply", "-f", "-")
+	defer harness.MustKubectlOf(t, cluster, installer, "delete", "-f", "-")
+	before := inventory(t, cluster)
+	_, stderr, err := p.Run(t, append(join, "--context", "c1", "--works=cluster-admin", "--as=installer")...)
+	if err == nil {
+		t.Fatal("a user gives what it does not have")
+	}
+	harness.Contains(t, stderr, "this user may not give the agent the rights of ", "Have an admin of the cluster run kubectl hub join")
+	sameInventory(t, "a join that was refused", before, inventory(t, cluster))
+}
+
+const workOfWeb = `
+apiVersion: work.open-cluster-management.io/v1
+kind: ManifestWork
+metadata: {name: web, namespace: c1}
+spec:
+  workload:
+    manifests:
+    - {apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: web}, data: {text: hello}}
+    - {apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: default}, data: {text: hello}}
+    - {apiVersion: v1, kind: Namespace, metadata: {name: webs}}
+`
+
+// bringsWhatItMay has an agent bring a work, as far as its rights go.
+func bringsWhatItMay(t *testing.T, h, cluster *localhub.Hub) {
+	t.Helper()
+	harness.MustKubectlOf(t, h, workOfWeb, "apply", "-f", "-")
+	harness.Eventually(t, "the agent says what it may not", func(context.Context) (bool, error) {
+		said := harness.MustKubectlOf(t, h, "", "get", "manifestwork", "web", "-n", "c1", "-o",
+			`jsonpath={range .status.resourceStatus.manifests[*]}{.conditions[?(@.type=="Applied")].status} {.conditions[?(@.type=="Applied")].message}{"\n"}{end}`)
+		lines := strings.Split(said, "\n")
+		return harness.Holds(len(lines) > 2 && strings.HasPrefix(lines[0], "True ") && strings.HasPrefix(lines[1], "False ") && strings.Contains(lines[1], "forbidden") &&
+			strings.HasPrefix(lines[2], "False ") && strings.Contains(lines[2], "forbidden"), said)
+	})
+	if got := brought(t, cluster); got != "hello owned" {
+		t.Errorf("the object is %q", got)
+	}
+}
+
+// brought is the object of the work: its text, and whether it belongs to the work. It is empty if there is none.
+func brought(t *testing.T, cluster *localhub.Hub) string {
+	t.Helper()
+	got := harness.MustKubectlOf(t, cluster, "", "get", "configmaps", "-n", "web", "--field-selector=metadata.name=web", "-o",
+		"jsonpath={range .items[*]}{.data.text} {.metadata.ownerReferences[*].kind}{end}")
+	text, owners, _ := strings.Cut(got, " ")
+	if owners != "" {
+		return text + " owned"
+	}
+	return text
+}
+
+// endsWorks checks what unjoin has made of the work's object, and that nothing of works is left but that.
+func endsWorks(t *testing.T, h, cluster *localhub.Hub, want string) {
+	t.Helper()
+	if got := brought(t, cluster); got != want {
+		t.Errorf("the object is %q, want %q", got, want)
+	}
+	if crds := harness.MustKubectlOf(t, cluster, "", "get", "crds", "-o", "name"); strings.Contains(crds, "appliedmanifestworks") {
+		t.Errorf("there are %s", crds)
+	}
+	harness.MustKubectlOf(t, cluster, "", "delete", "namespace", "web", "--timeout=2m")
+	if h == nil {
+		return
+	}
+	// The agent lets go of it no more.
+	harness.MustKubectlOf(t, h, "", "delete", "manifestwork", "web", "-n", "c1", "--wait=false")
+	harness.MustKubectlOf(t, h, "", "patch", "manifestwork", "web", "-n", "c1", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+}
