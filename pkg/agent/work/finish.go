@@ -88,7 +88,8 @@ func (a *Agent) release(ctx context.Context, work *workv1.ManifestWork, record *
 		if !ok {
 			continue
 		}
-		if err := record.Owner.Release(ctx, a.Cluster, served); err != nil && !apply.IsNotServed(err) {
+		uid, _ := record.UID(t)
+		if err := record.Owner.Release(ctx, a.Cluster, served); err != nil && !apply.IsNotServed(err) && !a.isHidden(ctx, served, uid, err) {
 			failed = errors.Join(failed, fmt.Errorf("letting go of %s: %w", t, err))
 		}
 	}
@@ -127,7 +128,21 @@ func (a *Agent) takeAway(ctx context.Context, owner apply.Owner, t apply.Target,
 		a.Kinds.Changed()
 		return false, nil
 	}
+	if a.isHidden(ctx, t, uid, err) {
+		return true, nil
+	}
 	return gone, err
+}
+
+// isHidden says whether an error is that the agent may not even look at an object that it has never seen there: a manifest for which it has
+// no rights. The record names it, since it is written first; without this, such a work would not end. Should the object be there
+// and bear the reference, it goes with the record, by the cluster's garbage collector.
+func (a *Agent) isHidden(ctx context.Context, t apply.Target, uid types.UID, err error) bool {
+	if uid != "" || !apierrors.IsForbidden(err) {
+		return false
+	}
+	_, err = apply.Get(ctx, a.Cluster, t)
+	return apierrors.IsForbidden(err)
 }
 
 // removeAll takes away all objects of a record that is to go, and says which are left, and why. Where a resource is not served, its
