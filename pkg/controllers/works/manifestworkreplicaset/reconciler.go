@@ -251,7 +251,7 @@ func (r *round) isCurrent(e *entry) bool { return slices.Contains(r.memory.diges
 
 // writeStatus writes the status, unless it was written just now: then it says when to look again.
 func (r *round) writeStatus(ctx context.Context) (time.Duration, error) {
-	now := r.rolledOut().Status == metav1.ConditionTrue
+	now := r.isRolledOut()
 	r.metrics.saw(r.key, now, r.targets)
 	if since := r.now.Sub(r.memory.status); since < spacing {
 		return spacing - since, nil

@@ -96,10 +96,18 @@ func (r *round) verified() metav1.Condition {
 	return condition(kind, true, workv1alpha1.ReasonAsExpected, "")
 }
 
+// isRolledOut says that all clusters are successes, and that no other has a work.
+func (r *round) isRolledOut() bool {
+	return len(r.surplus) == 0 && !slices.ContainsFunc(r.targets, func(t *target) bool { return t.problem != nil || !t.plan.Done() })
+}
+
 // rolledOut says what is waited for, cluster by cluster.
 func (r *round) rolledOut() metav1.Condition {
+	const kind = workv1alpha1.ManifestWorkReplicaSetConditionPlacementRolledOut
+	if r.isRolledOut() {
+		return condition(kind, true, workv1alpha1.ReasonComplete, "")
+	}
 	var messages []string
-	done := len(r.surplus) == 0
 	for _, t := range r.targets {
 		text := ""
 		switch {
@@ -113,15 +121,10 @@ func (r *round) rolledOut() metav1.Condition {
 		default:
 			continue
 		}
-		done = false
 		messages = append(messages, text)
 	}
 	if n := len(r.surplus); n > 0 {
 		messages = append(messages, fmt.Sprintf("%d works of clusters that are not chosen are being deleted", n))
-	}
-	const kind = workv1alpha1.ManifestWorkReplicaSetConditionPlacementRolledOut
-	if done {
-		return condition(kind, true, workv1alpha1.ReasonComplete, "")
 	}
 	return condition(kind, false, workv1alpha1.ReasonProgressing, strings.Join(messages, "; "))
 }
