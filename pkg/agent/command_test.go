@@ -47,6 +47,7 @@ func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
 		"--lease-duration-seconds":         func(o *Options) { o.LeaseSeconds = 0 },
 		"--max-custom-cluster-claims":      func(o *Options) { o.MaxClaims = -1 },
 		"--client-cert-expiration-seconds": func(o *Options) { byCertificate(o).ExpirationSeconds = 60 },
+		"--max-json-raw-length":            func(o *Options) { o.Works.Feedback.MaxJSONRaw = 1025 },
 		"--registration-auth":              func(o *Options) { o.Auth = "grpc" },
 		"--hub-cluster-arn":                func(o *Options) { o.Auth, byAWS(o).ManagedARN = "aws-irsa", managedARN },
 		"--managed-cluster-arn":            func(o *Options) { o.Auth, byAWS(o).HubARN = "awsirsa", hubARN },
@@ -73,6 +74,16 @@ func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
 func TestOptions_HaveTheDefaultsOfWorks(t *testing.T) {
 	if got, want := NewOptions().Works, work.NewOptions(); got != want || got.Enabled || got.Grace == 0 {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestOptions_ListsInFeedbackAreAFeatureGate(t *testing.T) {
+	o := NewOptions()
+	if o.works().Feedback.Raw {
+		t.Error("they are on by default")
+	}
+	if err := o.FeatureGate.Set("RawFeedbackJsonString=true"); err != nil || !o.works().Feedback.Raw || o.works().Feedback.MaxJSONRaw != 1024 {
+		t.Errorf("they are %+v: %v", o.works().Feedback, err)
 	}
 }
 

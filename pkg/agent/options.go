@@ -74,6 +74,9 @@ func drivers() identity.Drivers { return identity.Drivers{csr.New(), awsirsa.New
 func NewOptions() *Options {
 	gate := featuregate.NewFeatureGate()
 	utilruntime.Must(logsapi.AddFeatureGates(gate))
+	utilruntime.Must(gate.Add(map[featuregate.Feature]featuregate.FeatureSpec{
+		work.RawFeedback: {Default: false, PreRelease: featuregate.Alpha},
+	}))
 	return &Options{
 		Spoke:          spoke.NewOptions(),
 		LeaseSeconds:   hub.DefaultLeaseSeconds,

@@ -73,9 +73,16 @@ func (o *Options) assemble(own *spoke.Cluster) (*agent, error) {
 	ofFlags.Own = own
 	more := []task.Task{labels.New(ofFlags)}
 	if o.Works.Enabled {
-		more = append(more, work.New(o.Works, own))
+		more = append(more, work.New(o.works(), own))
 	}
 	return newAgent(joiner, o.Drivers.Named(o.Auth), status.NewFacts(own, o.MaxClaims), more...)
+}
+
+// works are the options of works, with what feature gates say.
+func (o *Options) works() work.Options {
+	works := o.Works
+	works.Feedback.Raw = o.FeatureGate.Enabled(work.RawFeedback)
+	return works
 }
 
 // rights are what the agent needs: those of all that it does.

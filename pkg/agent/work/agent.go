@@ -30,6 +30,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/memory"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	workclient "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/work/feedback"
 	"github.com/clusterhub/clusterhub/pkg/work/rules"
 )
 
@@ -66,6 +67,8 @@ type Options struct {
 	Own Own
 	// Grace is how long a work may be missing on the hub before its objects are taken away; from 100 years on they never are.
 	Grace time.Duration
+	// Feedback is how values of objects are told to the hub.
+	Feedback feedback.Options
 	// Random is in [0, 1), for delays that spread.
 	Random func() float64
 }
@@ -83,6 +86,7 @@ type Agent struct {
 	// life is the context of Run: what is watched is watched for longer than one look at a work takes.
 	life     context.Context
 	rules    *rules.Cache
+	paces    *paces
 	queue    workqueue.TypedRateLimitingInterface[string]
 	informer cache.SharedIndexInformer
 
@@ -92,7 +96,7 @@ type Agent struct {
 
 // New returns an agent, which has asked nothing yet.
 func New(o Options) *Agent {
-	a := &Agent{Options: o, states: map[string]*state{}, rules: rules.NewCache(cachedRules)}
+	a := &Agent{Options: o, states: map[string]*state{}, rules: rules.NewCache(cachedRules), paces: &paces{now: time.Now}}
 	a.queue = workqueue.NewTypedRateLimitingQueue(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](shortestRetry/10, longestRetry))
 	// What happens to several objects of a work at once is looked at once.
@@ -148,6 +152,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		})
 	}
 	for said := (&repeat.Said{}); ; {
+		a.paces.forget(a.knows)
 		said.Result(ctx, "looking for works that are missing on the hub", a.evict(ctx))
 		if !repeat.Sleep(ctx, repeat.Jittered(min(max(a.Grace/10, time.Second), resync), a.Random)) {
 			return nil
@@ -248,6 +253,12 @@ func (s *state) of(one *item) *attempt {
 		s.manifests[one.manifest.Target] = last
 	}
 	return last
+}
+
+func (a *Agent) knows(name string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.states[name] != nil
 }
 
 func (a *Agent) forget(name string) {

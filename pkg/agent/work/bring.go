@@ -38,6 +38,8 @@ type attempt struct {
 	uid                  types.UID
 	// at is when that was, and next is when it is tried again that has failed.
 	at, next time.Time
+	// unjudged is when the rules are evaluated that had to wait; zero if they were.
+	unjudged time.Time
 	waits    repeat.Backoff
 }
 
@@ -179,6 +181,9 @@ func (a *Agent) applyAll(ctx context.Context, work *workv1.ManifestWork, s *stat
 		if last.err != nil {
 			again = min(again, max(time.Until(last.next), time.Millisecond))
 		}
+		if !last.unjudged.IsZero() {
+			again = min(again, max(time.Until(last.unjudged), time.Millisecond))
+		}
 	}
 	if !missing {
 		s.kinds.Reset()
@@ -195,7 +200,7 @@ func (a *Agent) attempt(ctx context.Context, work *workv1.ManifestWork, s *state
 	}
 	if hash != last.hash || last.owner != s.record.Owner {
 		last.fingerprint, last.next = "", time.Time{}
-	} else if rules != last.rules {
+	} else if rules != last.rules || !last.unjudged.IsZero() && !time.Now().Before(last.unjudged) {
 	} else if last.err != nil && time.Now().Before(last.next) || last.err == nil && a.isFresh(work, target, last) {
 		return
 	}
@@ -204,6 +209,7 @@ func (a *Agent) attempt(ctx context.Context, work *workv1.ManifestWork, s *state
 	}
 	have, err := a.apply(ctx, work, s, one, last.fingerprint)
 	var seen *status.Seen
+	var wait time.Duration
 	switch {
 	case have == nil && err != nil:
 		seen = a.look(ctx, work, one)
@@ -211,7 +217,7 @@ func (a *Agent) attempt(ctx context.Context, work *workv1.ManifestWork, s *state
 		seen = notThere(target)
 	case err == nil || s.record.Owner.Owns(have):
 		var ended error
-		if seen, ended = a.see(ctx, one, have); ended != nil {
+		if seen, wait, ended = a.see(ctx, work.Name, one, have); ended != nil {
 			return
 		}
 	default:
@@ -222,6 +228,10 @@ func (a *Agent) attempt(ctx context.Context, work *workv1.ManifestWork, s *state
 		return
 	}
 	last.hash, last.rules, last.owner, last.err, last.at, last.seen = hash, rules, s.record.Owner, err, time.Now(), seen
+	last.unjudged = time.Time{}
+	if wait > 0 {
+		last.unjudged = last.at.Add(wait)
+	}
 	last.version, last.fingerprint, last.uid = "", "", ""
 	if have != nil {
 		last.version, last.fingerprint, last.uid = have.GetResourceVersion(), apply.Fingerprint(have), have.GetUID()

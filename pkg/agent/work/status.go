@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,18 +28,27 @@ import (
 // that changes without end costs the hub little.
 const reportEvery = 5 * time.Second
 
-// see is what is to be said of an object.
-func (a *Agent) see(ctx context.Context, one *item, have *unstructured.Unstructured) (*status.Seen, error) {
-	seen := &status.Seen{FeedbackRules: len(one.config.FeedbackRules) > 0}
+// see is what is to be said of an object, and after how long its rules are to be evaluated that have to wait.
+func (a *Agent) see(ctx context.Context, work string, one *item, have *unstructured.Unstructured) (seen *status.Seen, wait time.Duration, err error) {
+	seen = &status.Seen{FeedbackRules: len(one.config.FeedbackRules) > 0}
 	if seen.FeedbackRules {
-		seen.Feedback, seen.FeedbackErr = feedback.Read(have, one.config.FeedbackRules, feedback.Options{})
+		seen.Feedback, seen.FeedbackErr = feedback.Read(have, one.config.FeedbackRules, a.Feedback)
 	}
 	if len(one.config.ConditionRules) == 0 {
-		return seen, nil
+		return seen, 0, nil
 	}
-	var err error
-	seen.Conditions, _, err = a.rules.Set(one.config.ConditionRules).Evaluate(ctx, have)
-	return seen, err
+	if wait = a.paces.wait(work); wait > 0 {
+		// What rules have said before stays.
+		seen.AvailableWaits = slices.ContainsFunc(one.config.ConditionRules, func(r workv1.ConditionRule) bool {
+			return r.Condition == workv1.ManifestAvailable
+		})
+		return seen, wait, nil
+	}
+	set := a.rules.Set(one.config.ConditionRules)
+	var cost uint64
+	seen.Conditions, cost, err = set.Evaluate(ctx, have)
+	a.paces.spent(work, cost+compiling*uint64(set.Compiled()))
+	return seen, 0, err
 }
 
 // notThere is what is to be said of an object that is not there.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/google/cel-go/common/types/ref"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +30,11 @@ const Budget = 1_000_000
 var errBudget = errors.New("CEL evaluation budget exceeded")
 
 // Set are the rules for an object, compiled. It can be used from several goroutines.
-type Set struct{ rules []rule }
+type Set struct {
+	rules []rule
+	// bytes are those that were compiled, until somebody asks.
+	bytes atomic.Int64
+}
 
 type rule struct {
 	kind        workv1.ConditionRuleType
@@ -52,10 +57,12 @@ func Compile(from []workv1.ConditionRule) *Set {
 		compiled := rule{kind: r.Type, condition: r.Condition, text: r.Message}
 		if r.Type == workv1.CelConditionExpressionsType {
 			for _, text := range r.CelExpressions {
+				s.bytes.Add(int64(len(text)))
 				compiled.expressions = append(compiled.expressions, compile(ruleEnvironment, text))
 			}
 		}
 		if r.MessageExpression != "" {
+			s.bytes.Add(int64(len(r.MessageExpression)))
 			message := compile(messageEnvironment, r.MessageExpression)
 			compiled.message = &message
 		}
@@ -63,6 +70,9 @@ func Compile(from []workv1.ConditionRule) *Set {
 	}
 	return s
 }
+
+// Compiled is how many bytes of expressions were compiled for the set. It is told once: then they are compiled.
+func (s *Set) Compiled() int { return int(s.bytes.Swap(0)) }
 
 // Evaluate returns the conditions of an object, without times and generations, and what they have cost: whoever evaluates often waits
 // accordingly. The only error is that the context has ended.

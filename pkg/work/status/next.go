@@ -95,7 +95,11 @@ func nextManifest(former *workv1.ManifestCondition, cut bool, m *Manifest, round
 			meta.SetStatusCondition(&next.Conditions, feedback)
 		}
 		// A rule may say what available means.
-		if !slices.ContainsFunc(fresh, func(c metav1.Condition) bool { return c.Type == workv1.ManifestAvailable }) {
+		if m.Seen.Err == nil && m.Seen.AvailableWaits {
+			if c := meta.FindStatusCondition(next.Conditions, workv1.ManifestAvailable); c != nil && !ByRule(c) {
+				meta.RemoveStatusCondition(&next.Conditions, workv1.ManifestAvailable)
+			}
+		} else if !slices.ContainsFunc(fresh, func(c metav1.Condition) bool { return c.Type == workv1.ManifestAvailable }) {
 			set(&next.Conditions, availableCondition(m), 0, round.Now)
 		}
 		for _, c := range fresh {

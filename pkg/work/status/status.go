@@ -114,6 +114,8 @@ type Seen struct {
 	FeedbackErr   error
 	// Conditions are those that rules have made.
 	Conditions []metav1.Condition
+	// AvailableWaits says that rules make Available, and were not evaluated yet: nothing else says it for them.
+	AvailableWaits bool
 }
 
 // Done is whether a work is complete, so that nothing more is done for it: at its present generation. An edit of the spec begins anew.

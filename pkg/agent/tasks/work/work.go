@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/featuregate"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
@@ -27,6 +28,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/executor"
 	"github.com/clusterhub/clusterhub/pkg/agent/work/kinds"
 	"github.com/clusterhub/clusterhub/pkg/agent/work/memory"
+	"github.com/clusterhub/clusterhub/pkg/work/feedback"
 )
 
 // qps and burst bound what works cost the managed cluster's API server, in requests per second.
@@ -42,10 +44,17 @@ type Options struct {
 	AgentID string
 	// MaxWatches is how many objects are watched.
 	MaxWatches int
+	// Feedback is how values of objects are told to the hub: by RawFeedback, and by a flag.
+	Feedback feedback.Options
 }
 
+// RawFeedback is the feature gate of lists and objects in feedback: upstream's.
+const RawFeedback featuregate.Feature = "RawFeedbackJsonString"
+
 // NewOptions returns the defaults.
-func NewOptions() Options { return Options{Grace: time.Hour, MaxWatches: 5000} }
+func NewOptions() Options {
+	return Options{Grace: time.Hour, MaxWatches: 5000, Feedback: feedback.Options{MaxJSONRaw: feedback.MaxJSONRaw}}
+}
 
 // AddFlags adds the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
@@ -59,6 +68,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 			"The default is a hash of the hub's address.")
 	fs.IntVar(&o.MaxWatches, "max-work-watches", o.MaxWatches,
 		"Most objects of works that are watched, one request for each. The others are looked at every five minutes.")
+	fs.IntVar(&o.Feedback.MaxJSONRaw, "max-json-raw-length", o.Feedback.MaxJSONRaw, fmt.Sprintf(
+		"Longest list or object, as JSON, in bytes, in the feedback of works, 1 to %d. It counts with the feature gate %s only.", feedback.MaxJSONRaw, RawFeedback))
 }
 
 // Validate returns every error of the flags.
@@ -68,6 +79,9 @@ func (o *Options) Validate() (errs []error) {
 	}
 	if o.MaxWatches < 0 {
 		errs = append(errs, fmt.Errorf("--max-work-watches must be at least 0, not %d", o.MaxWatches))
+	}
+	if o.Feedback.MaxJSONRaw < 1 || o.Feedback.MaxJSONRaw > feedback.MaxJSONRaw {
+		errs = append(errs, fmt.Errorf("--max-json-raw-length must be 1 to %d, not %d", feedback.MaxJSONRaw, o.Feedback.MaxJSONRaw))
 	}
 	if len(o.AgentID) > 253 {
 		errs = append(errs, errors.New("--agent-id must have at most 253 characters"))
@@ -130,6 +144,6 @@ func (o Options) agent(own *spoke.Cluster, s task.Session) (*work.Agent, error) 
 		Cluster: client, Kinds: kinds.New(discoveryClient),
 		Drift:     &drift.Watcher{Client: metadataClient, Most: o.MaxWatches, Random: s.Random},
 		Memory:    memory.NewApplied(client, hash, o.AgentID),
-		Executors: executors, HubHash: hash, Own: work.Own{Namespace: own.Namespace}, Grace: o.Grace, Random: s.Random,
+		Executors: executors, HubHash: hash, Own: work.Own{Namespace: own.Namespace}, Grace: o.Grace, Feedback: o.Feedback, Random: s.Random,
 	}), nil
 }
