@@ -48,6 +48,7 @@ func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
 		"--max-custom-cluster-claims":      func(o *Options) { o.MaxClaims = -1 },
 		"--client-cert-expiration-seconds": func(o *Options) { byCertificate(o).ExpirationSeconds = 60 },
 		"--max-json-raw-length":            func(o *Options) { o.Works.Feedback.MaxJSONRaw = 1025 },
+		"--works-namespace":                func(o *Options) { o.Works.Namespace = "A" },
 		"--registration-auth":              func(o *Options) { o.Auth = "grpc" },
 		"--hub-cluster-arn":                func(o *Options) { o.Auth, byAWS(o).ManagedARN = "aws-irsa", managedARN },
 		"--managed-cluster-arn":            func(o *Options) { o.Auth, byAWS(o).HubARN = "awsirsa", hubARN },

@@ -15,7 +15,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
@@ -63,6 +62,8 @@ type Options struct {
 	Executors Executors
 	// HubHash is that of the hub.
 	HubHash string
+	// Only is the one namespace that works may have objects in; empty for all of the cluster. The memory has the same.
+	Only string
 	// Own are the agent's objects, which no work may name.
 	Own Own
 	// Grace is how long a work may be missing on the hub before its objects are taken away; from 100 years on they never are.
@@ -267,10 +268,3 @@ func (a *Agent) forget(name string) {
 	defer a.mu.Unlock()
 	delete(a.states, name)
 }
-
-// recordTarget is the AppliedManifestWork of a record.
-func recordTarget(r *memory.Record) apply.Target {
-	return apply.Target{GroupVersionResource: appliedWorks, Name: r.Owner.Name}
-}
-
-var appliedWorks = schema.GroupVersionResource{Group: apply.WorkGroup, Version: "v1", Resource: "appliedmanifestworks"}

@@ -67,7 +67,8 @@ func (a *Agent) bring(ctx context.Context, work *workv1.ManifestWork) (again tim
 			return s.waits.Next(), err
 		}
 		s.record = nil
-		return time.Millisecond, a.Memory.Drop(ctx, record)
+		// Should somebody else have a finalizer there, it takes longer.
+		return s.waits.Next(), a.Memory.Drop(ctx, record)
 	}
 	if kept == nil {
 		kept = a.Memory.Remember(ctx, record, intended(record, items))
@@ -130,7 +131,7 @@ func (s *state) leave(work *workv1.ManifestWork, items []*item) {
 
 // record is what is remembered of a work. It is read again if it may have changed.
 func (a *Agent) record(ctx context.Context, work *workv1.ManifestWork, s *state) (*memory.Record, error) {
-	if r := s.record; r != nil && a.Drift.Fresh(recordTarget(r), r.Version()) {
+	if r := s.record; r != nil && a.Drift.Fresh(r.Owner.Target(), r.Version()) {
 		return r, nil
 	}
 	s.record = nil
@@ -142,7 +143,7 @@ func (a *Agent) record(ctx context.Context, work *workv1.ManifestWork, s *state)
 		return nil, err
 	}
 	s.record = r
-	a.Drift.Watch(a.life, work.Name, recordTarget(r), r.Version())
+	a.Drift.Watch(a.life, work.Name, r.Owner.Target(), r.Version())
 	return r, nil
 }
 
@@ -310,7 +311,7 @@ func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state,
 			return false, err
 		}
 	}
-	keep := sets.New(recordTarget(s.record))
+	keep := sets.New(s.record.Owner.Target())
 	for _, one := range items {
 		if one.target && one.refused == nil {
 			keep.Insert(one.manifest.Target)
@@ -334,7 +335,7 @@ func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state,
 		s.record = nil
 		return left, err
 	}
-	a.Drift.Seen(recordTarget(s.record), s.record.Version())
+	a.Drift.Seen(s.record.Owner.Target(), s.record.Version())
 	return left, failed
 }
 

@@ -19,10 +19,19 @@ var errCrashed = errors.New("crashed")
 // TestCrash_AtEachWrite has an agent end before or after its n-th write, for every n there is, in the life of a work. The next one
 // brings the work to the end that it would have had, and leaves nothing behind of what the work had meanwhile.
 func TestCrash_AtEachWrite(t *testing.T) {
+	for home, in := range map[string]func(*testing.T) *world{"cluster": newSerialWorld, "namespace": newSerialNamespaceWorld} {
+		t.Run(home, func(t *testing.T) {
+			t.Parallel()
+			crashAtEachWrite(t, in)
+		})
+	}
+}
+
+func crashAtEachWrite(t *testing.T, in func(*testing.T) *world) {
 	for _, when := range []string{"before", "after"} {
 		for n := int64(1); ; n++ {
 			crashed := false
-			t.Run(fmt.Sprintf("%s write %d", when, n), func(t *testing.T) { crashed = crashAt(t, when, n) })
+			t.Run(fmt.Sprintf("%s write %d", when, n), func(t *testing.T) { crashed = crashAt(in(t), when, n) })
 			if t.Failed() || !crashed {
 				break
 			}
@@ -33,8 +42,8 @@ func TestCrash_AtEachWrite(t *testing.T) {
 	}
 }
 
-func crashAt(t *testing.T, when string, n int64) bool {
-	w := newSerialWorld(t)
+func crashAt(w *world, when string, n int64) bool {
+	t := w.T
 	crash := &crash{when: when, n: n, down: make(chan struct{})}
 	w.around = crash.around
 	stop := w.start(w.newAgent())

@@ -148,12 +148,13 @@ func TestDelete_Orphans(t *testing.T) {
 }
 
 // TestDelete_ByAForgedRecord: who may write AppliedManifestWorks must not have the agent delete what is not the work's.
-func TestDelete_ByAForgedRecord(t *testing.T) {
-	w := newWorld(t)
+func TestDelete_ByAForgedRecord(t *testing.T) { inEachHome(t, deleteByAForgedRecord) }
+
+func deleteByAForgedRecord(w *world) {
 	foreign := worktest.Parse(w.configMap("foreign", "{}"))
-	made, err := w.client.Resource(configMaps).Namespace(w.namespace).Create(t.Context(), foreign, metav1.CreateOptions{})
+	made, err := w.client.Resource(configMaps).Namespace(w.namespace).Create(w.Context(), foreign, metav1.CreateOptions{})
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	w.start(w.newAgent())
 	w.put("a", w.spec(w.configMap("cm", "{}")))
@@ -162,10 +163,19 @@ func TestDelete_ByAForgedRecord(t *testing.T) {
 		for {
 			record := w.record("a")
 			resources, _, _ := unstructured.NestedSlice(record.Object, "status", "appliedResources")
+			if w.only != "" {
+				text, _, _ := unstructured.NestedString(record.Object, "data", "resources")
+				text = strings.TrimSuffix(text, "]") + fmt.Sprintf(`, {"version": "v1", "resource": "configmaps", "name": "foreign", "uid": %q}]`, made.GetUID())
+				_ = unstructured.SetNestedField(record.Object, text, "data", "resources")
+				if _, err := w.client.Resource(configMaps).Namespace(w.only).Update(w.Context(), record, metav1.UpdateOptions{}); err == nil {
+					return
+				}
+				continue
+			}
 			resources = append(resources, map[string]any{"version": "v1", "resource": "configmaps", "group": "",
 				"namespace": w.namespace, "name": "foreign", "uid": string(made.GetUID())})
 			_ = unstructured.SetNestedSlice(record.Object, resources, "status", "appliedResources")
-			if _, err := w.client.Resource(appliedWorks).UpdateStatus(t.Context(), record, metav1.UpdateOptions{}); err == nil {
+			if _, err := w.client.Resource(apply.AppliedWorks).UpdateStatus(w.Context(), record, metav1.UpdateOptions{}); err == nil {
 				return
 			}
 		}
@@ -176,24 +186,26 @@ func TestDelete_ByAForgedRecord(t *testing.T) {
 	w.delete("a")
 	w.eventuallyGone("a")
 	if have := w.get(w.target("foreign")); have == nil || have.GetDeletionTimestamp() != nil {
-		t.Error("what is not the work's was deleted")
+		w.Error("what is not the work's was deleted")
 	}
 }
 
 // TestDelete_OfARecord: it is made anew, with all that belongs to it.
-func TestDelete_OfARecord(t *testing.T) {
-	w := newWorld(t)
+func TestDelete_OfARecord(t *testing.T) { inEachHome(t, deleteOfARecord) }
+
+func deleteOfARecord(w *world) {
 	w.start(w.newAgent())
 	w.put("a", w.spec(w.configMap("cm", "{}")))
 	w.eventuallySaid("a", workv1.WorkApplied, "True: True")
 	before := w.record("a")
-	if err := w.client.Resource(appliedWorks).Delete(t.Context(), before.GetName(), metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
+	target := w.recordTarget("a")
+	if err := w.client.Resource(target.GroupVersionResource).Namespace(target.Namespace).Delete(w.Context(), before.GetName(), metav1.DeleteOptions{}); err != nil {
+		w.Fatal(err)
 	}
-	worktest.Eventually(t, "there is another record, and the object belongs to it", func() bool {
+	worktest.Eventually(w.T, "there is another record, and the object belongs to it", func() bool {
 		after, have := w.record("a"), w.get(w.target("cm"))
 		return after != nil && after.GetUID() != before.GetUID() && have != nil && have.GetDeletionTimestamp() == nil &&
-			apply.Owner{UID: after.GetUID()}.Owns(have)
+			apply.Owner{UID: after.GetUID(), Namespace: w.only}.Owns(have)
 	})
 }
 
@@ -218,7 +230,7 @@ func TestEviction(t *testing.T) {
 	stop = w.start(w.newAgent())
 	w.eventually("the owners", "1", func() string { return fmt.Sprint(len(w.get(w.target("cm")).GetOwnerReferences())) })
 	worktest.Eventually(t, "the old record is gone", func() bool {
-		return w.get(apply.Target{GroupVersionResource: appliedWorks, Name: old}) == nil
+		return w.get(apply.Target{GroupVersionResource: apply.AppliedWorks, Name: old}) == nil
 	})
 	if got := w.get(w.target("cm")).GetUID(); got != uid {
 		t.Error("the object was made anew")

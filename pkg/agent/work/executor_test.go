@@ -124,7 +124,7 @@ func TestExecutor_Escalation(t *testing.T) {
 func TestExecutor_IsWhoWrites(t *testing.T) {
 	w := newWorld(t)
 	w.allow(rule("", "configmaps", "", all...))
-	executors, err := executor.New(worktest.Config(t))
+	executors, err := executor.New(worktest.Config(t), "")
 	if err != nil {
 		t.Fatal(err)
 	}

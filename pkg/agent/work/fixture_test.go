@@ -53,6 +53,9 @@ type world struct {
 	agentID     string
 	grace       time.Duration
 	mostWatches int
+	// only is the one namespace of agents that have no rights elsewhere.
+	only string
+	own  Own
 	// user is who agents are on the managed cluster; its admin by default.
 	user   string
 	groups []string
@@ -111,23 +114,31 @@ func (w *world) config() *rest.Config {
 // newAgent is an agent with nothing in memory.
 func (w *world) newAgent() *Agent {
 	w.Helper()
-	config := w.config()
+	hub, config := w.config(), w.config()
 	config.Impersonate.UserName, config.Impersonate.Groups = w.user, w.groups
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		w.Fatal(err)
 	}
-	executors, err := executor.New(config)
+	executors, err := executor.New(config, w.only)
 	if err != nil {
 		w.Fatal(err)
 	}
 	random := func() float64 { return 0.5 }
 	hash := memory.HubHash(w.hubURL)
+	var home memory.Memory = memory.NewApplied(client, hash, w.agentID)
+	if w.only != "" {
+		home = memory.NewNamespaced(client, w.only, hash, w.agentID)
+	}
+	own := w.own
+	if own.Namespace == "" {
+		own.Namespace = "agent"
+	}
 	return New(Options{
-		Works: clusterclient.NewForConfigOrDie(config).WorkV1().ManifestWorks(w.cluster), Namespace: w.cluster, Cluster: client,
+		Works: clusterclient.NewForConfigOrDie(hub).WorkV1().ManifestWorks(w.cluster), Namespace: w.cluster, Cluster: client,
 		Kinds:  kinds.New(discovery.NewDiscoveryClientForConfigOrDie(config)),
 		Drift:  &drift.Watcher{Client: metadata.NewForConfigOrDie(config), Most: w.mostWatches, Random: random},
-		Memory: memory.NewApplied(client, hash, w.agentID), HubHash: hash, Own: Own{Namespace: "agent"}, Executors: executors, Grace: w.grace, Random: random,
+		Memory: home, HubHash: hash, Only: w.only, Own: own, Executors: executors, Grace: w.grace, Random: random,
 	})
 }
 
@@ -293,10 +304,19 @@ func (w *world) eventuallyGone(name string) {
 	worktest.Eventually(w.T, name+" is gone", func() bool { return w.work(name) == nil })
 }
 
-// record is the AppliedManifestWork of a work, or nil.
+// recordTarget is where the record of a work is.
+func (w *world) recordTarget(name string) apply.Target {
+	hash := memory.HubHash(w.hubURL)
+	if w.only != "" {
+		return apply.Owner{Namespace: w.only, Name: apply.RecordPrefix + hash[:32] + "-" + name}.Target()
+	}
+	return apply.Owner{Name: hash + "-" + name}.Target()
+}
+
+// record is that of a work, or nil.
 func (w *world) record(name string) *unstructured.Unstructured {
 	w.Helper()
-	return w.get(apply.Target{GroupVersionResource: appliedWorks, Name: memory.HubHash(w.hubURL) + "-" + name})
+	return w.get(w.recordTarget(name))
 }
 
 // recorded are the names of what is recorded of a work, with a star where there is no UID.
@@ -307,6 +327,9 @@ func (w *world) recorded(name string) string {
 		return "<none>"
 	}
 	resources, _, _ := unstructured.NestedSlice(record.Object, "status", "appliedResources")
+	if text, ok, _ := unstructured.NestedString(record.Object, "data", "resources"); ok {
+		_ = json.Unmarshal([]byte(text), &resources)
+	}
 	var names []string
 	for _, one := range resources {
 		resource := one.(map[string]any)

@@ -5,37 +5,58 @@ package work
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // agentRoles begins the names of the roles of an agent, and of their bindings, on its cluster, in whatever namespace they are.
 const agentRoles = "clusterhub:hub-agent"
 
+// agentNames begin the names of what an agent consists of, in its namespace.
+var agentNames = []string{"hub-agent", "klusterlet-", agentRoles, registration.HubKubeconfigSecret, registration.BootstrapSecret}
+
 // Own are the objects of the agent itself. With them a work could take the identity of its cluster, or get rights that nobody has given to
 // the agent, or tell it what to delete. So no work may name them, not even to read them.
 type Own struct {
-	// Namespace is the agent's. All in it is the agent's.
+	// Namespace is the agent's. All in it is the agent's, unless works are for this namespace only.
 	Namespace string
 }
 
-// refuse says why a work may not name an object.
-func (o Own) refuse(t apply.Target) error {
-	own := false
-	switch resource := t.GroupResource().String(); resource {
-	case "appliedmanifestworks." + apply.WorkGroup:
-		own = true
-	case "customresourcedefinitions.apiextensions.k8s.io":
-		own = t.Name == "appliedmanifestworks."+apply.WorkGroup
-	case "namespaces":
-		own = t.Name == o.Namespace
-	case "clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
-		"roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io":
-		own = strings.HasPrefix(t.Name, agentRoles)
-	}
-	if own || t.Namespace == o.Namespace && o.Namespace != "" {
+// refuse says why a work may not name an object, before anything is written.
+func (a *Agent) refuse(t apply.Target) error {
+	if a.Own.has(t, a.Only) {
 		return fmt.Errorf("%s is the agent's own: no work may name it", t)
 	}
+	if a.Only != "" && t.Namespace != a.Only {
+		return fmt.Errorf("%s is not in the namespace %s, which is the only one that the agent brings objects to", t, a.Only)
+	}
 	return nil
+}
+
+// has is whether an object is the agent's.
+func (o Own) has(t apply.Target, only string) bool {
+	switch resource := t.GroupResource().String(); resource {
+	case "appliedmanifestworks." + apply.WorkGroup:
+		return true
+	case "customresourcedefinitions.apiextensions.k8s.io":
+		return t.Name == "appliedmanifestworks."+apply.WorkGroup
+	case "namespaces":
+		return t.Name == o.Namespace
+	case "clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
+		"roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io":
+		if strings.HasPrefix(t.Name, agentRoles) {
+			return true
+		}
+	case "configmaps":
+		if only != "" && strings.HasPrefix(t.Name, apply.RecordPrefix) {
+			return true
+		}
+	}
+	if o.Namespace == "" || t.Namespace != o.Namespace {
+		return false
+	}
+	return only != o.Namespace || slices.ContainsFunc(agentNames, func(name string) bool { return strings.HasPrefix(t.Name, name) })
 }

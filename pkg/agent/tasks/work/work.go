@@ -8,10 +8,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -42,6 +44,8 @@ type Options struct {
 	Grace time.Duration
 	// AgentID tells the agents of a cluster apart that has several hubs. The default is the hash of the hub's address.
 	AgentID string
+	// Namespace is the one that works have objects in, and the agent its memory. It is empty for works of the whole cluster.
+	Namespace string
 	// MaxWatches is how many objects are watched.
 	MaxWatches int
 	// Feedback is how values of objects are told to the hub: by RawFeedback, and by a flag.
@@ -59,8 +63,12 @@ func NewOptions() Options {
 // AddFlags adds the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Enabled, "works", o.Enabled,
-		"Bring the ManifestWorks of the cluster to it. The cluster needs the CustomResourceDefinition of AppliedManifestWorks, and the "+
-			"agent the rights to what the works have.")
+		"Bring the ManifestWorks of the cluster to it. The cluster needs the CustomResourceDefinition of AppliedManifestWorks, unless "+
+			"--works-namespace is set, and the agent the rights to what the works have.")
+	fs.StringVar(&o.Namespace, "works-namespace", o.Namespace,
+		"Namespace on the managed cluster that works may have objects in, and no others. The agent remembers in ConfigMaps there what it has brought, "+
+			"and needs no rights outside of it. Without the flag works may have objects anywhere, and the agent remembers them in AppliedManifestWorks. "+
+			"Do not change it while there are works.")
 	fs.DurationVar(&o.Grace, "appliedmanifestwork-eviction-grace-period", o.Grace,
 		"How long a work may be missing on the hub, which is no longer there or was restored from a backup, before its objects are taken away. From 100 years on they never are.")
 	fs.StringVar(&o.AgentID, "agent-id", o.AgentID,
@@ -79,6 +87,9 @@ func (o *Options) Validate() (errs []error) {
 	}
 	if o.MaxWatches < 0 {
 		errs = append(errs, fmt.Errorf("--max-work-watches must be at least 0, not %d", o.MaxWatches))
+	}
+	if why := validation.IsDNS1123Label(o.Namespace); o.Namespace != "" && len(why) > 0 {
+		errs = append(errs, fmt.Errorf("--works-namespace: %q is not a DNS label: %s", o.Namespace, strings.Join(why, "; ")))
 	}
 	if o.Feedback.MaxJSONRaw < 1 || o.Feedback.MaxJSONRaw > feedback.MaxJSONRaw {
 		errs = append(errs, fmt.Errorf("--max-json-raw-length must be 1 to %d, not %d", feedback.MaxJSONRaw, o.Feedback.MaxJSONRaw))
@@ -102,9 +113,26 @@ var Rights = rights.Rights{
 	}},
 }
 
+// NamespaceRights are the same for works of one namespace: there, and nowhere else.
+var NamespaceRights = rights.Rights{
+	Hub: Rights.Hub,
+	Own: rights.Rules{Namespace: []rbacv1.PolicyRule{
+		rights.Rule("", "configmaps", "get", "list", "watch", "create", "patch", "delete"),
+		rights.Rule("authorization.k8s.io", "localsubjectaccessreviews", "create"),
+	}},
+}
+
+// rights are those that follow from the flags.
+func (o Options) rights() rights.Rights {
+	if o.Namespace != "" {
+		return NamespaceRights
+	}
+	return Rights
+}
+
 // New returns the task.
 func New(o Options, own *spoke.Cluster) task.Task {
-	return task.Task{Name: "bringing works to the cluster", Rights: Rights, Run: func(ctx context.Context, s task.Session) error {
+	return task.Task{Name: "bringing works to the cluster", Rights: o.rights(), Run: func(ctx context.Context, s task.Session) error {
 		agent, err := o.agent(own, s)
 		if err != nil {
 			return err
@@ -134,16 +162,23 @@ func (o Options) agent(own *spoke.Cluster, s task.Session) (*work.Agent, error) 
 	if err != nil {
 		return nil, err
 	}
-	executors, err := executor.New(limited)
+	executors, err := executor.New(limited, o.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	hash := memory.HubHash(url)
+	var home memory.Memory = memory.NewApplied(client, hash, o.AgentID)
+	if o.Namespace != "" {
+		// Several agents may share a namespace.
+		hash = memory.HubHash(url + "/" + s.State.ClusterName)
+		home = memory.NewNamespaced(client, o.Namespace, hash, o.AgentID)
+	}
 	return work.New(work.Options{
 		Works: s.Hub.Works.ManifestWorks(s.State.ClusterName), Namespace: s.State.ClusterName,
 		Cluster: client, Kinds: kinds.New(discoveryClient),
 		Drift:     &drift.Watcher{Client: metadataClient, Most: o.MaxWatches, Random: s.Random},
-		Memory:    memory.NewApplied(client, hash, o.AgentID),
+		Memory:    home,
+		Only:      o.Namespace,
 		Executors: executors, HubHash: hash, Own: work.Own{Namespace: own.Namespace}, Grace: o.Grace, Feedback: o.Feedback, Random: s.Random,
 	}), nil
 }

@@ -6,6 +6,7 @@ package work
 import (
 	"context"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/agent/agenttest"
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
+	"github.com/clusterhub/clusterhub/pkg/agent/rights"
 	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
 	"github.com/clusterhub/clusterhub/pkg/agent/state"
 	"github.com/clusterhub/clusterhub/pkg/agent/task"
@@ -37,32 +39,47 @@ func as(t *testing.T, name string) *rest.Config {
 	return config
 }
 
-// TestTask has the rights that it states on the hub and on its cluster, and beside those only admin in the namespace of the objects.
+// TestTask has the rights that it states on the hub and on its cluster, and beside those only the right to what its works have.
 func TestTask(t *testing.T) {
+	runTask(t, Rights, func(*Options, string) {})
+}
+
+// TestTask_InANamespace has a Role there, and no right outside of it.
+func TestTask_InANamespace(t *testing.T) {
+	runTask(t, NamespaceRights, func(o *Options, namespace string) { o.Namespace = namespace })
+}
+
+func runTask(t *testing.T, stated rights.Rights, set func(o *Options, namespace string)) {
 	ctx, cluster, namespace := t.Context(), worktest.Namespace(t), worktest.Namespace(t)
 	onHub, onCluster := "hub-"+cluster, "own-"+cluster
 	rbac := kubernetes.NewForConfigOrDie(worktest.Config(t)).RbacV1()
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: onCluster}, Rules: Rights.Own.Cluster}
-	if _, err := rbac.ClusterRoles().Create(ctx, role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	to := func(user string) []rbacv1.Subject {
+		return []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}}
 	}
-	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: onCluster},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: onCluster},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: onCluster}}}
-	if _, err := rbac.ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	if len(stated.Own.Cluster) > 0 {
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: onCluster}, Rules: stated.Own.Cluster}
+		if _, err := rbac.ClusterRoles().Create(ctx, role, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: onCluster},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: onCluster}, Subjects: to(onCluster)}
+		if _, err := rbac.ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if _, err := rbac.Roles(cluster).Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: onHub}, Rules: Rights.Hub.Namespace}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	for where, ref := range map[string]rbacv1.RoleBinding{
-		cluster: {RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: onHub},
-			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: onHub}}},
-		namespace: {RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "admin"},
-			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: onCluster}}},
-	} {
-		ref.Name = "agent"
-		if _, err := rbac.RoleBindings(where).Create(ctx, &ref, metav1.CreateOptions{}); err != nil {
+	// What works have here are ServiceAccounts.
+	objects := rights.Rule("", "serviceaccounts", "get", "list", "watch", "create", "update", "patch", "delete")
+	for _, one := range []struct {
+		where, who string
+		rules      []rbacv1.PolicyRule
+	}{{cluster, onHub, stated.Hub.Namespace}, {namespace, onCluster, append(slices.Clone(stated.Own.Namespace), objects)}} {
+		role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: one.who}, Rules: one.rules}
+		if _, err := rbac.Roles(one.where).Create(ctx, role, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: one.who},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: one.who}, Subjects: to(one.who)}
+		if _, err := rbac.RoleBindings(one.where).Create(ctx, binding, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -76,6 +93,7 @@ func TestTask(t *testing.T) {
 	}
 	o := NewOptions()
 	o.AgentID, o.Grace = cluster, time.Hour
+	set(&o, namespace)
 	own := New(o, &spoke.Cluster{Config: as(t, onCluster), Namespace: "agent"})
 	running, stop := context.WithCancel(klog.NewContext(context.Background(), klog.New(nil)))
 	ended := make(chan error, 1)
@@ -96,7 +114,7 @@ func TestTask(t *testing.T) {
 	works := admin.Works.ManifestWorks(cluster)
 	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: "a-" + cluster}}
 	work.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{
-		Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"cm","namespace":"` + namespace + `"}}`)}}}
+		Raw: []byte(`{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"sa","namespace":"` + namespace + `"}}`)}}}
 	if work, err = works.Create(ctx, work, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -112,4 +130,16 @@ func TestTask(t *testing.T) {
 		_, err := works.Get(ctx, work.Name, metav1.GetOptions{})
 		return apply.IsGone(err)
 	})
+}
+
+// TestRights_OfANamespaceAreNowhereElse: the task has those that follow from its flags.
+func TestRights_OfANamespaceAreNowhereElse(t *testing.T) {
+	o := NewOptions()
+	if got := New(o, &spoke.Cluster{}).Rights; len(got.Own.Cluster) == 0 {
+		t.Error("works of the whole cluster need no ClusterRole")
+	}
+	o.Namespace = "n"
+	if got := New(o, &spoke.Cluster{}).Rights; len(got.Own.Cluster) > 0 || len(got.Own.Namespace) == 0 || len(got.Hub.Namespace) == 0 {
+		t.Errorf("they are %+v", got)
+	}
 }

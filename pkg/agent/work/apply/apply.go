@@ -292,7 +292,7 @@ func (w *write) rival(ctx context.Context, manager string, apply bool) (string, 
 		if ref.UID == w.Owner.UID {
 			return "", nil
 		}
-		if !isAppliedWork(ref) {
+		if !w.Owner.isWork(ref) {
 			continue
 		}
 		if rival, err := w.Rival(ctx, ref); err != nil || rival != "" {

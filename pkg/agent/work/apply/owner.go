@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,23 +21,46 @@ import (
 const (
 	WorkGroup   = "work.open-cluster-management.io"
 	AppliedKind = "AppliedManifestWork"
+	// RecordPrefix begins the names of the ConfigMaps that objects belong to whose agent has no cluster-scoped objects.
+	RecordPrefix = "work-record-"
 )
 
-// Owner is the AppliedManifestWork that the objects of a work belong to. One of the same name that was there before is another owner.
+var (
+	// AppliedWorks and ConfigMaps are where records are.
+	AppliedWorks = schema.GroupVersionResource{Group: WorkGroup, Version: "v1", Resource: "appliedmanifestworks"}
+	ConfigMaps   = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+)
+
+// Owner is what the objects of a work belong to: an AppliedManifestWork, or a ConfigMap of their namespace. One of the same name that was
+// there before is another owner.
 type Owner struct {
 	Name string
 	UID  types.UID
+	// Namespace is that of a ConfigMap; it is empty for an AppliedManifestWork.
+	Namespace string
+}
+
+// Target is the owner itself.
+func (o Owner) Target() Target {
+	if o.Namespace != "" {
+		return Target{GroupVersionResource: ConfigMaps, Namespace: o.Namespace, Name: o.Name}
+	}
+	return Target{GroupVersionResource: AppliedWorks, Name: o.Name}
 }
 
 // Reference is that of an owner. It is no controller: several works can have one object.
 func (o Owner) Reference() metav1.OwnerReference {
+	if o.Namespace != "" {
+		return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: o.Name, UID: o.UID}
+	}
 	return metav1.OwnerReference{APIVersion: WorkGroup + "/v1", Kind: AppliedKind, Name: o.Name, UID: o.UID}
 }
 
 // Owns is whether an object belongs to this owner. Without a UID nothing does.
 func (o Owner) Owns(object *unstructured.Unstructured) bool {
 	return o.UID != "" && slices.ContainsFunc(object.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
-		return ref.UID == o.UID && isAppliedWork(ref)
+		return ref.UID == o.UID && (o.Namespace == "" && isAppliedWork(ref) ||
+			o.Namespace != "" && o.Namespace == object.GetNamespace() && isRecord(ref))
 	})
 }
 
@@ -55,6 +79,17 @@ func (o Owner) in(refs []metav1.OwnerReference, owned bool) []metav1.OwnerRefere
 func isAppliedWork(ref metav1.OwnerReference) bool {
 	version, err := schema.ParseGroupVersion(ref.APIVersion)
 	return err == nil && version.Group == WorkGroup && ref.Kind == AppliedKind
+}
+
+// isRecord says whether a reference is to what looks like a record in a ConfigMap.
+func isRecord(ref metav1.OwnerReference) bool {
+	return ref.APIVersion == "v1" && ref.Kind == "ConfigMap" && strings.HasPrefix(ref.Name, RecordPrefix)
+}
+
+// isWork says whether a reference may stand for a work that this owner's has to respect. Who may write ConfigMaps in a namespace must not
+// keep an agent of the whole cluster from what it has brought there.
+func (o Owner) isWork(ref metav1.OwnerReference) bool {
+	return isAppliedWork(ref) || o.Namespace != "" && isRecord(ref)
 }
 
 // setOwners writes the owner references of an object, if it is still as it was read, and nothing if they are those already.
@@ -103,7 +138,7 @@ func (o Owner) Delete(ctx context.Context, client dynamic.Interface, t Target, u
 			return err == nil, err
 		}
 		refs := o.in(have.GetOwnerReferences(), false)
-		if slices.ContainsFunc(refs, isAppliedWork) || uid != "" && uid != have.GetUID() {
+		if slices.ContainsFunc(refs, o.isWork) || uid != "" && uid != have.GetUID() {
 			_, err = setOwners(ctx, resource, have, refs)
 			gone = err == nil
 		} else if have.GetDeletionTimestamp() != nil {

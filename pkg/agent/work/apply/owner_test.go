@@ -80,3 +80,35 @@ func TestOwner_WithoutUID(t *testing.T) {
 		t.Error("an owner without a UID owns something")
 	}
 }
+
+// TestOwner_ConfigMapsAreNoRivalsOfTheCluster: who may write ConfigMaps in a namespace must not keep an agent of the whole cluster from its
+// objects there. Among agents of namespaces they are.
+func TestOwner_ConfigMapsAreNoRivalsOfTheCluster(t *testing.T) {
+	record := Owner{Name: RecordPrefix + "x", UID: "r", Namespace: "n"}
+	applied := Owner{Name: "x", UID: "a"}
+	other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "o"}
+	for name, c := range map[string]struct {
+		of   Owner
+		ref  metav1.OwnerReference
+		want bool
+	}{
+		"the cluster's, of a record":    {applied, record.Reference(), false},
+		"the cluster's, of the cluster": {applied, applied.Reference(), true},
+		"a record's, of a record":       {record, record.Reference(), true},
+		"a record's, of the cluster":    {record, applied.Reference(), true},
+		"a record's, of a ConfigMap":    {record, other, false},
+	} {
+		if got := c.of.isWork(c.ref); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	object.SetNamespace("n")
+	object.SetOwnerReferences([]metav1.OwnerReference{record.Reference()})
+	if !record.Owns(object) || applied.Owns(object) || (Owner{Name: record.Name, UID: "r"}).Owns(object) {
+		t.Error("it belongs to another one")
+	}
+	if object.SetNamespace("other"); record.Owns(object) {
+		t.Error("it belongs to a record of another namespace")
+	}
+}

@@ -60,10 +60,12 @@ type Executors struct {
 	config *rest.Config
 	kube   kubernetes.Interface
 	own    dynamic.Interface
+	// only is the one namespace in which the agent may ask; empty for all of the cluster.
+	only string
 }
 
-// New takes the agent's own way to the cluster.
-func New(config *rest.Config) (*Executors, error) {
+// New takes the agent's own way to the cluster, and the one namespace that it has rights in, if it has no others.
+func New(config *rest.Config, only string) (*Executors, error) {
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -72,7 +74,7 @@ func New(config *rest.Config) (*Executors, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Executors{config: config, kube: kube, own: own}, nil
+	return &Executors{config: config, kube: kube, own: own, only: only}, nil
 }
 
 // For is the way to the cluster with the rights of an account, to do something with an object there. Where the agent may stand in for the account, the way is the account's own: then the cluster checks
@@ -124,18 +126,31 @@ func verbs(access Access) []string {
 
 // review asks whether an account may do something.
 func (e *Executors) review(ctx context.Context, info user.Info, t apply.Target, verb string) error {
-	answer, err := e.kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
-		Spec: authorizationv1.SubjectAccessReviewSpec{User: info.GetName(), Groups: append(info.GetGroups(), user.AllAuthenticated),
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Group: t.Group, Version: t.Version, Resource: t.Resource, Namespace: t.Namespace, Name: t.Name, Verb: verb}},
-	}, metav1.CreateOptions{})
+	spec := authorizationv1.SubjectAccessReviewSpec{User: info.GetName(), Groups: append(info.GetGroups(), user.AllAuthenticated),
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Group: t.Group, Version: t.Version, Resource: t.Resource, Namespace: t.Namespace, Name: t.Name, Verb: verb}}
+	allowed, err := e.ask(ctx, spec)
 	if err != nil {
 		return fmt.Errorf("asking whether %s may %s %s: %w", info.GetName(), verb, t, err)
 	}
-	if !answer.Status.Allowed {
+	if !allowed {
 		return &Denied{Target: t}
 	}
 	return nil
+}
+
+// ask has the cluster answer. An agent of one namespace can ask about that only, and about nothing else is anything allowed.
+func (e *Executors) ask(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (bool, error) {
+	if e.only == "" {
+		answer, err := e.kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
+		return err == nil && answer.Status.Allowed, err
+	}
+	if spec.ResourceAttributes.Namespace != e.only {
+		return false, nil
+	}
+	answer, err := e.kube.AuthorizationV1().LocalSubjectAccessReviews(e.only).Create(ctx, &authorizationv1.LocalSubjectAccessReview{
+		ObjectMeta: metav1.ObjectMeta{Namespace: e.only}, Spec: spec}, metav1.CreateOptions{})
+	return err == nil && answer.Status.Allowed, err
 }
 
 func (e *Executors) mayStandInFor(ctx context.Context, account *workv1.ManifestWorkSubjectServiceAccount) (bool, error) {
