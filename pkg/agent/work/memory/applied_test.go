@@ -19,11 +19,11 @@ import (
 // hubs are those of the tests that run: each run of a test has its own.
 var hubs sync.Map
 
-// agent is the memory of an agent of a hub that only this test has.
+// agent is the memory of an agent that only this run of a test has, and so is its hub.
 func agent(t *testing.T, id string) *Applied {
 	t.Helper()
 	hub, _ := hubs.LoadOrStore(t, rand.String(10))
-	return NewApplied(worktest.Client(t), HubHash(hub.(string)), id)
+	return NewApplied(worktest.Client(t), HubHash(hub.(string)), id+"-"+hub.(string))
 }
 
 func must[T any](t *testing.T) func(T, error) T {
@@ -51,7 +51,7 @@ func TestApplied_OfAnotherAgent(t *testing.T) {
 		t.Errorf("it has become %+v", after)
 	}
 	have, err := ours.get(ctx, after.Owner.Name)
-	if err != nil || !slices.Equal(have.Finalizers, []string{"example.com/x", Finalizer}) || have.Spec.AgentID != "our-id" {
+	if err != nil || !slices.Equal(have.Finalizers, []string{"example.com/x", Finalizer}) || have.Spec.AgentID != ours.agentID {
 		t.Errorf("it has become %+v: %v", have, err)
 	}
 }
