@@ -138,11 +138,13 @@ func (r *report) judgePlacing() {
 			} else if c.Unchanged < c.Tries {
 				r.atMost("k", what+": until the last decision, the longest", " s", placingLimit[p.Shape], c.Longest/1000)
 			}
-			want := 10.0
-			if p.Shape == shapeWhole && c.Name != changeOther {
-				want = 1 // every placement may be concerned
+			// The peer writes nothing, and is told of nothing. Where each placement chooses from the whole fleet, each has to be looked at.
+			looks, cpu := float64(p.Namespaces)/2, 1.0
+			if c.Name == changeOther {
+				looks, cpu = float64(p.Placements), 10
 			}
-			r.atLeast("k", what+": less CPU than the peer", want, c.LessCPU)
+			r.atLeast("k", what+": fewer placements looked at than by the peer", max(looks, 1), c.FewerRuns)
+			r.atLeast("k", what+": less CPU than the peer", cpu, c.LessCPU)
 		}
 	}
 }

@@ -19,7 +19,7 @@ const (
 	worksPath = "/apis/" + workGroup + "/v1/namespaces/"
 	peerWorks = "/apis/bench.clusterhub.dev/v1/namespaces/"
 	// comparedWorks is how many are made and given a status in turns with the peer's, at most.
-	comparedWorks = 2000
+	comparedWorks = 1000
 	// workWrites is how many labels are written for the time until their events.
 	workWrites = 300
 	// workSettleLongest bounds the time in which memory comes to rest.
