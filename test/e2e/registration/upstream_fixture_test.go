@@ -53,6 +53,14 @@ func (d *delivery) upstreamPlacement() *harness.Daemon {
 	return startUpstream(d.T, "upstream-placement", "controller", accountKubeconfig(d.T, d.hub, namespace, "placement"), namespace)
 }
 
+// upstreamReplicaSets starts Open Cluster Management's controller of replica sets, on a hub where the namespace of upstreamPlacement is.
+func (d *delivery) upstreamReplicaSets() *harness.Daemon {
+	d.Helper()
+	const namespace = "open-cluster-management-hub"
+	d.on("apply", "-f", filepath.Join("testdata", "upstream-replicasets.yaml"))
+	return startUpstream(d.T, "upstream-work", "manager", accountKubeconfig(d.T, d.hub, namespace, "work"), namespace, "--feature-gates=ManifestWorkReplicaSet=true")
+}
+
 // upstreamWork starts Open Cluster Management's work agent, with the identity on the hub that the cluster has.
 func (m *managed) upstreamWork(t *testing.T) *harness.Daemon {
 	t.Helper()

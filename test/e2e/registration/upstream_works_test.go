@@ -40,6 +40,7 @@ func TestDelivery_ByUpstreamsPrograms(t *testing.T) {
 	d.apply(placed, "one")
 	m := d.clusters[0]
 	d.placementsTakeTurns(m.name)
+	d.replicaSetsAreTakenOver(m)
 	d.workAgentsTakeTurns(m)
 	d.executorIsWithdrawn(m)
 }
@@ -51,6 +52,57 @@ func (d *delivery) decided(placement, cluster string) {
 		"cluster.open-cluster-management.io/placement="+placement, "-o", "jsonpath={.items[*].status.decisions[*].clusterName}")
 	d.eventually("the status of "+placement, is("1 True"), "get", "placements", placement, "-n", "team", "-o",
 		`jsonpath={.status.numberOfSelectedClusters} {.status.conditions[?(@.type=="PlacementSatisfied")].status}`)
+}
+
+// restartControllers restarts hub-controller-manager with some of its controllers only.
+func (d *delivery) restartControllers(some string) *harness.Daemon {
+	d.Helper()
+	d.hub.StopHubControllerManager()
+	return harness.StartDaemon(d.T, harness.Binary(d.T, "hub-controller-manager"), "--kubeconfig="+filepath.Join(d.hub.Dir(), "hub-controller-manager.kubeconfig"),
+		"--health-probe-bind-address=0", "--metrics-bind-address=0", "--controllers="+some)
+}
+
+// replicaSetsAreTakenOver from upstream's controller: the other way round the works would be made a second time, with other names.
+func (d *delivery) replicaSetsAreTakenOver(m *managed) {
+	t := d.T
+	t.Helper()
+	works := func() string {
+		return d.on("get", "manifestworks", "-n", m.name, "-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.uid}{"\n"}{end}`)
+	}
+	// complete waits for the status that both controllers write.
+	complete := func(text string) {
+		t.Helper()
+		awaitTexts(t, text, m)
+		d.eventually("the status of the set", is("1 1 1"), "get", "mwrs", "web", "-n", "team", "-o",
+			`jsonpath={.status.summary.total} {.status.summary.applied} {.status.summary.available}`)
+	}
+
+	t.Log("Upstream's controller makes the works of a replica set")
+	others := d.restartControllers("sets,placements,access,registration")
+	upstream := d.upstreamReplicaSets()
+	d.apply(delivering, "first")
+	complete("first")
+	d.apply(delivering, "second")
+	complete("second")
+	before := works()
+	if !strings.HasPrefix(before, "web ") || strings.Contains(before, "\n") {
+		t.Errorf("its works are %q", before)
+	}
+
+	t.Log("Ours takes them over")
+	upstream.Kill()
+	others.Kill()
+	if err := d.hub.StartHubControllerManager(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.apply(delivering, "third")
+	complete("third")
+	d.says("True Complete")
+	if after := works(); after != before {
+		t.Errorf("the works were %q, and now they are %q", before, after)
+	}
+	d.on("delete", "mwrs", "web", "-n", "team", "--timeout=2m")
+	awaitTexts(t, "", m)
 }
 
 // placementsTakeTurns ends with ours.
@@ -78,9 +130,7 @@ func (d *delivery) placementsTakeTurns(cluster string) {
 
 	t.Log("Upstream's placement controller takes over")
 	before := versions()
-	d.hub.StopHubControllerManager()
-	others := harness.StartDaemon(t, harness.Binary(t, "hub-controller-manager"), "--kubeconfig="+filepath.Join(d.hub.Dir(), "hub-controller-manager.kubeconfig"),
-		"--health-probe-bind-address=0", "--metrics-bind-address=0", "--controllers=sets,works,access,registration")
+	others := d.restartControllers("sets,works,access,registration")
 	upstream := d.upstreamPlacement()
 	d.apply(placed, "upstreams")
 	d.decided("upstreams", cluster)
