@@ -220,9 +220,11 @@ func (a *Agent) cached(name string) (*workv1.ManifestWork, error) {
 
 // state is what one process knows of a work; it need not.
 type state struct {
-	work      string
-	uid       string
-	record    *memory.Record
+	work   string
+	uid    string
+	record *memory.Record
+	// anew says that this process has seen the work before anything was made for it.
+	anew      bool
 	manifests map[apply.Target]*attempt
 	// generation is that which the attempts are for.
 	generation int64

@@ -50,6 +50,7 @@ func isOutdated(err error) bool { return apierrors.IsConflict(err) }
 func (a *Agent) bring(ctx context.Context, work *workv1.ManifestWork) (again time.Duration, err error) {
 	if !slices.Contains(work.Finalizers, workv1.ManifestWorkFinalizer) {
 		// The rest comes with the event of that write.
+		a.state(work).anew = true
 		return 0, a.setFinalizers(ctx, work, append(work.Finalizers, workv1.ManifestWorkFinalizer))
 	}
 	s := a.state(work)
@@ -71,6 +72,10 @@ func (a *Agent) bring(ctx context.Context, work *workv1.ManifestWork) (again tim
 		return s.waits.Next(), a.Memory.Drop(ctx, record)
 	}
 	if kept == nil {
+		for _, one := range items {
+			_, known := record.UID(one.manifest.Target)
+			one.manifest.Unseen = !known && s.manifests[one.manifest.Target] == nil
+		}
 		kept = a.Memory.Remember(ctx, record, intended(record, items))
 	}
 	if isOutdated(kept) {
@@ -135,7 +140,8 @@ func (a *Agent) record(ctx context.Context, work *workv1.ManifestWork, s *state)
 		return r, nil
 	}
 	s.record = nil
-	r, err := a.Memory.Make(ctx, work.Name, work.Labels)
+	defer func() { s.anew = false }()
+	r, err := a.Memory.Make(ctx, work.Name, work.Labels, s.anew)
 	if err != nil {
 		return nil, err
 	}

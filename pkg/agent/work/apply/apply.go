@@ -81,6 +81,8 @@ type Manifest struct {
 	Strategy Strategy
 	// Orphaned objects are not owned: they stay when the work goes.
 	Orphaned bool
+	// Unseen says that nothing is known of the object: so it is made, before it is looked for.
+	Unseen bool
 }
 
 // Applier brings the manifests of one work to a cluster.
@@ -131,6 +133,12 @@ func IsNotServed(err error) bool {
 // Apply brings a manifest to the cluster, and returns what is there then: nil if nothing is, which is no error of ReadOnly. What is
 // there is returned with an error, too, as far as it is known. An object with the fingerprint last is as wanted: nothing is sent.
 func (a *Applier) Apply(ctx context.Context, m Manifest, last string) (have *unstructured.Unstructured, err error) {
+	if m.Unseen && m.Strategy.Type != ReadOnly {
+		// Whatever comes of it, should it fail: if the object is there, there may be nothing wrong with a change of it.
+		if have, err = a.bring(ctx, m, nil); err == nil {
+			return have, nil
+		}
+	}
 	for try := 1; ; try++ {
 		if have, err = Get(ctx, a.Client, m.Target); err != nil {
 			return nil, err

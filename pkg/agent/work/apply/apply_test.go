@@ -227,3 +227,30 @@ func TestContested(t *testing.T) {
 	have = w.apply(a, same)
 	w.expect(have, "map[a:1]", "data")
 }
+
+// TestApply_Unseen: what is made without having been looked for is not made twice, and what is there is brought as always.
+func TestApply_Unseen(t *testing.T) {
+	for _, strategy := range []string{Update, CreateOnly, ServerSideApply, ReadOnly} {
+		t.Run(strategy, func(t *testing.T) {
+			w := newWorld(t)
+			m := w.configMap(Strategy{Type: strategy}, "{k: v}")
+			m.Unseen = true
+			made, err := w.work("a").Apply(t.Context(), m, "")
+			if err != nil || (made == nil) != (strategy == ReadOnly) {
+				t.Fatalf("made is %v: %v", made, err)
+			}
+			if strategy == ReadOnly {
+				return
+			}
+			again, err := w.work("b").Apply(t.Context(), m, "")
+			if err != nil || again.GetUID() != made.GetUID() || len(again.GetOwnerReferences()) != 2 {
+				t.Errorf("again it is %v: %v", again, err)
+			}
+			other := w.configMap(Strategy{Type: Update}, "{k: w}")
+			other.Unseen = true
+			if _, err := w.work("c").Apply(t.Context(), other, ""); err == nil || !strings.Contains(err.Error(), "which had it first") {
+				t.Errorf("another work has its way: %v", err)
+			}
+		})
+	}
+}

@@ -110,29 +110,24 @@ func (a *Applied) Find(ctx context.Context, work string) (*Record, error) {
 
 // Make implements Memory. One that another agent has made becomes this one's, as upstream's agents do: its name says that it is for this work
 // of this hub. If the other one takes it back, it stays with that for a while: to whom it belongs matters only when the work is missing.
-func (a *Applied) Make(ctx context.Context, work string, labels map[string]string) (*Record, error) {
+func (a *Applied) Make(ctx context.Context, work string, labels map[string]string, anew bool) (*Record, error) {
 	want := &workv1.AppliedManifestWork{
 		TypeMeta:   metav1.TypeMeta{APIVersion: workv1.SchemeGroupVersion.String(), Kind: apply.AppliedKind},
 		ObjectMeta: metav1.ObjectMeta{Name: a.nameOf(work), Labels: maps.Clone(labels), Finalizers: []string{Finalizer}},
 		Spec:       workv1.AppliedManifestWorkSpec{HubHash: a.hubHash, ManifestWorkName: work, AgentID: a.agentID},
 	}
-	have, err := a.get(ctx, want.Name)
+	given, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
 	if err != nil {
 		return nil, err
 	}
-	if have == nil {
-		given, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
-		if err != nil {
-			return nil, err
-		}
-		delete(given, "status")
-		made, err := a.client.Create(ctx, &unstructured.Unstructured{Object: given}, metav1.CreateOptions{FieldManager: apply.DefaultManager})
-		if err != nil {
-			return nil, fmt.Errorf("making %s %s: %w", apply.AppliedKind, want.Name, err)
-		}
-		if have, err = parse(made); err != nil {
-			return nil, err
-		}
+	delete(given, "status")
+	object, err := findOrMake(ctx, a.client, &unstructured.Unstructured{Object: given}, anew)
+	if err != nil {
+		return nil, fmt.Errorf("finding or making %s %s: %w", apply.AppliedKind, want.Name, err)
+	}
+	have, err := parse(object)
+	if err != nil {
+		return nil, err
 	}
 	r := recordOf(have)
 	finalized := slices.Contains(have.Finalizers, Finalizer)
@@ -167,6 +162,20 @@ func (a *Applied) takes(record types.UID) bool {
 	maps.DeleteFunc(a.taken, func(_ types.UID, since time.Time) bool { return now.Sub(since) >= takesAgain })
 	a.taken[record] = now
 	return true
+}
+
+// findOrMake returns the object of a name, or the wanted one, which it makes.
+func findOrMake(ctx context.Context, client dynamic.ResourceInterface, want *unstructured.Unstructured, anew bool) (*unstructured.Unstructured, error) {
+	if !anew {
+		if have, err := client.Get(ctx, want.GetName(), metav1.GetOptions{}); !apply.IsGone(err) {
+			return have, err
+		}
+	}
+	made, err := client.Create(ctx, want, metav1.CreateOptions{FieldManager: apply.DefaultManager})
+	if apierrors.IsAlreadyExists(err) {
+		return client.Get(ctx, want.GetName(), metav1.GetOptions{})
+	}
+	return made, err
 }
 
 // patch writes a record that is still as it was read.

@@ -39,14 +39,14 @@ func must[T any](t *testing.T) func(T, error) T {
 // TestApplied_OfAnotherAgent: an agent finds what upstream's has made, and upstream's finds it again.
 func TestApplied_OfAnotherAgent(t *testing.T) {
 	ctx, theirs, ours := t.Context(), agent(t, "their-id"), agent(t, "our-id")
-	before := must[*Record](t)(theirs.Make(ctx, "w", nil))
+	before := must[*Record](t)(theirs.Make(ctx, "w", nil, false))
 	if _, err := theirs.client.Patch(ctx, before.Owner.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/x"]}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if records := must[[]*Record](t)(ours.List(ctx)); len(records) > 0 {
 		t.Errorf("another agent's are ours: %v", records)
 	}
-	after := must[*Record](t)(ours.Make(ctx, "w", nil))
+	after := must[*Record](t)(ours.Make(ctx, "w", nil, false))
 	if after.Owner != before.Owner || len(must[[]*Record](t)(ours.List(ctx))) != 1 {
 		t.Errorf("it has become %+v", after)
 	}
@@ -61,7 +61,7 @@ func TestApplied_TakenBack(t *testing.T) {
 	ctx, theirs, ours := t.Context(), agent(t, "their-id"), agent(t, "our-id")
 	taken := func() int64 {
 		for _, a := range []*Applied{theirs, ours} {
-			must[*Record](t)(a.Make(ctx, "w", nil))
+			must[*Record](t)(a.Make(ctx, "w", nil, false))
 		}
 		return must[*workv1.AppliedManifestWork](t)(ours.get(ctx, ours.nameOf("w"))).Generation
 	}

@@ -57,8 +57,8 @@ func (r *Record) UID(t apply.Target) (uid types.UID, known bool) {
 type Memory interface {
 	// Find is the record of a work of this agent's hub, or nil.
 	Find(ctx context.Context, work string) (*Record, error)
-	// Make finds the record of a work, or makes it, with these labels.
-	Make(ctx context.Context, work string, labels map[string]string) (*Record, error)
+	// Make finds the record of a work, or makes it, with these labels. anew says that there is hardly one: it is not looked for before.
+	Make(ctx context.Context, work string, labels map[string]string, anew bool) (*Record, error)
 	// Remember replaces the resources of a record.
 	Remember(ctx context.Context, r *Record, resources []Resource) error
 	// Evict says since when the work has been missing, or, by nil, that it is there.

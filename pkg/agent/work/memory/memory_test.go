@@ -62,7 +62,12 @@ func (h *home) check(err error) {
 
 func (h *home) make(m Memory, work string) *Record {
 	h.Helper()
-	r, err := m.Make(h.Context(), work, map[string]string{"l": "v"})
+	return h.makeAnew(m, work, false)
+}
+
+func (h *home) makeAnew(m Memory, work string, anew bool) *Record {
+	h.Helper()
+	r, err := m.Make(h.Context(), work, map[string]string{"l": "v"}, anew)
 	h.check(err)
 	return r
 }
@@ -136,8 +141,13 @@ func TestMemory(t *testing.T) {
 		if err := m.Remember(ctx, read, slices.Clone(read.Resources)); err != nil || read.version != r.version {
 			h.Errorf("what is remembered was written again: %v", err)
 		}
-		if h.make(m, "w").version != r.version {
-			h.Error("what is there was written again")
+		for _, anew := range []bool{false, true} {
+			if h.makeAnew(m, "w", anew).version != r.version {
+				h.Error("what is there was written again")
+			}
+		}
+		if r := h.makeAnew(m, "new", true); r.Work != "new" || h.names(m) != "new w" {
+			h.Errorf("it is made as %+v", r)
 		}
 		stale := *read
 		h.check(m.Evict(ctx, read, nil))

@@ -136,21 +136,16 @@ func (n *Namespaced) Find(ctx context.Context, work string) (*Record, error) {
 }
 
 // Make implements Memory.
-func (n *Namespaced) Make(ctx context.Context, work string, labels map[string]string) (*Record, error) {
+func (n *Namespaced) Make(ctx context.Context, work string, labels map[string]string, anew bool) (*Record, error) {
 	name, labels := nameOfRecord(n.hubHash, work), n.labels(labels)
 	want := map[string]string{keyHub: n.hubHash, keyAgent: n.agentID, keyWork: work}
-	have, err := n.get(ctx, name)
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+	object.SetName(name)
+	object.SetLabels(labels)
+	_ = unstructured.SetNestedStringMap(object.Object, want, "data")
+	have, err := findOrMake(ctx, n.client, object, anew)
 	if err != nil {
-		return nil, err
-	}
-	if have == nil {
-		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
-		object.SetName(name)
-		object.SetLabels(labels)
-		_ = unstructured.SetNestedStringMap(object.Object, want, "data")
-		if have, err = n.client.Create(ctx, object, metav1.CreateOptions{FieldManager: apply.DefaultManager}); err != nil {
-			return nil, fmt.Errorf("making the record %s/%s: %w", n.namespace, name, err)
-		}
+		return nil, fmt.Errorf("finding or making the record %s/%s: %w", n.namespace, name, err)
 	}
 	r, data := n.record(have), dataOf(have)
 	same := have.GetLabels()[RecordLabel] == labels[RecordLabel]

@@ -70,7 +70,7 @@ func (w *world) configMap(name string, finalizers []string, owners ...apply.Owne
 // record makes one of a work, which says that it has these objects.
 func (w *world) record(work string, objects ...apply.Target) apply.Owner {
 	w.Helper()
-	r, err := w.memory.Make(w.Context(), work, nil)
+	r, err := w.memory.Make(w.Context(), work, nil, false)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -313,7 +313,7 @@ func TestRecords(t *testing.T) {
 	w := newWorld(t)
 	w.record("w")
 	other := memory.NewApplied(w.client, memory.HubHash("other"+t.Name()), "other")
-	if _, err := other.Make(t.Context(), "w", nil); err != nil {
+	if _, err := other.Make(t.Context(), "w", nil, false); err != nil {
 		t.Fatal(err)
 	}
 	forged := w.record("forged")

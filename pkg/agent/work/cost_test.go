@@ -1,0 +1,61 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+)
+
+// TestCost_OfAWork: how many requests it takes to bring a work, and that none is asked for after that.
+func TestCost_OfAWork(t *testing.T) {
+	inEachHome(t, func(w *world) {
+		var mu sync.Mutex
+		var asked []string
+		names := strings.NewReplacer(w.namespace, "NS", w.cluster, "CLUSTER")
+		discovery := regexp.MustCompile(`^/apis?(/[^/]+){0,2}$`)
+		w.around = func(r *http.Request, do func() (*http.Response, error)) (*http.Response, error) {
+			what := r.Method
+			if r.URL.Query().Get("watch") != "" {
+				what = "WATCH"
+			}
+			if !discovery.MatchString(r.URL.Path) {
+				mu.Lock()
+				asked = append(asked, what+" "+names.Replace(r.URL.Path))
+				mu.Unlock()
+			}
+			return do()
+		}
+		w.start(w.newAgent())
+		// What an agent asks for without any work, and its kinds, are not counted.
+		w.put("first", w.spec(w.configMap("first", "{}")))
+		w.eventuallySaid("first", workv1.WorkApplied, "True: True")
+		w.eventuallyIdle()
+		mu.Lock()
+		asked = nil
+		mu.Unlock()
+		var manifests []string
+		for i := range 5 {
+			manifests = append(manifests, w.configMap(fmt.Sprint("cm", i), "{k: v}"))
+		}
+		w.put("a", w.spec(manifests...))
+		w.eventuallySaid("a", workv1.WorkApplied, "True: True True True True True")
+		w.eventuallyIdle()
+		mu.Lock()
+		defer mu.Unlock()
+		slices.Sort(asked)
+		// The finalizer; the record is made, told what is about to be made, and told the UIDs; the status. An object is made, and watched, and
+		// the record is watched.
+		if most := 5 + 5*2 + 1; len(asked) > most {
+			w.Errorf("there are %d requests, want %d:\n%s", len(asked), most, strings.Join(asked, "\n"))
+		}
+	})
+}
