@@ -74,7 +74,7 @@ type Program struct {
 
 // Compile checks an expression. It takes a tenth of a second at most for each 4 KiB of it.
 func (e *Environment) Compile(text string) (*Program, error) {
-	parsed, err := e.parse(text)
+	parsed, _, err := e.parse(text)
 	if err != nil {
 		return nil, err
 	}

@@ -28,26 +28,26 @@ const optionalOf = "optional.of"
 // copying are the macros that copy what they are called on.
 var copying = []string{"optMap", "optFlatMap"}
 
-// parse is the first step of compiling. It refuses what would take long to check.
-func (e *Environment) parse(text string) (*cel.Ast, error) {
+// parse is the first step of compiling. It refuses what would take long to check, so all that is checked comes from here.
+func (e *Environment) parse(text string) (*cel.Ast, *cel.Issues, error) {
 	copies := 0
 	for _, name := range copying {
 		copies += strings.Count(text, name)
 	}
 	if copies > maxCopies {
-		return nil, fmt.Errorf("expected at most %d times %s, got %d", maxCopies, strings.Join(copying, " or "), copies)
+		return nil, nil, fmt.Errorf("expected at most %d times %s, got %d", maxCopies, strings.Join(copying, " or "), copies)
 	}
 	parsed, issues := e.env.Parse(text)
 	if err := issues.Err(); err != nil {
-		return nil, err
+		return nil, issues, err
 	}
 	w := &weigher{left: maxWeight, names: map[string]int{}}
 	w.weigh(parsed.NativeRep().Expr())
 	if w.left < 0 || w.tooLarge {
-		return nil, fmt.Errorf("expected types of at most %d names, and %d in all parts of the expression: lists, maps and macros inside one another have more",
+		return nil, nil, fmt.Errorf("expected types of at most %d names, and %d in all parts of the expression: lists, maps and macros inside one another have more",
 			maxType, maxWeight)
 	}
-	return parsed, nil
+	return parsed, nil, nil
 }
 
 // weigher knows how large the types of parts of an expression can be, at most, without checking them.
