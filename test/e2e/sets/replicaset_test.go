@@ -96,14 +96,22 @@ func (p *placing) report() { p.tell() }
 // awaitRevision waits until the hub has kept the template with a text.
 func (p *placing) awaitRevision(text string) {
 	p.Helper()
-	revisions := p.client.WorkV1alpha1().ManifestWorkReplicaSetRevisions(p.namespace)
+	forged := &workv1alpha1.ManifestWorkReplicaSetRevision{}
 	harness.Eventually(p.T, "the revision is kept", func(ctx context.Context) (bool, error) {
-		list, err := revisions.List(ctx, metav1.ListOptions{})
+		list, err := p.client.WorkV1alpha1().ManifestWorkReplicaSetRevisions(p.namespace).List(ctx, metav1.ListOptions{})
 		if err != nil || len(list.Items) != 1 {
 			return false, err
 		}
-		return strings.Contains(string(list.Items[0].Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw), text), nil
+		forged = &list.Items[0]
+		return strings.Contains(string(forged.Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw), text), nil
 	})
+	// Not even an admin makes one with another template.
+	forged.ResourceVersion = ""
+	forged.Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"forged"}}`)
+	_, err := harness.Admin(p.T).WorkV1alpha1().ManifestWorkReplicaSetRevisions(p.namespace).Create(p.Context(), forged, metav1.CreateOptions{})
+	if harness.WantForbidden(p.T, err); err != nil {
+		harness.Contains(p.T, err.Error(), "another manifestWorkTemplate")
+	}
 }
 
 // undo goes back as a person of the team does.
@@ -164,9 +172,10 @@ func TestReplicaSet_WorksOfItsAuthor(t *testing.T) {
 	team.retext("two")
 	team.awaitWorks("works by the right for the set", "two", clusters...)
 	team.awaitSet("Authorized", "True AsExpected")
-	if message := team.awaitSet("PlacementRolledOut", "False Progressing"); !strings.Contains(message, "waits to be applied") {
-		t.Error(message)
-	}
+	harness.Eventually(t, "it says what is waited for", func(context.Context) (bool, error) {
+		message := team.awaitSet("PlacementRolledOut", "False Progressing") // right after the write, it says that
+		return harness.Holds(strings.Contains(message, "waits to be applied"), message)
+	})
 	team.report()
 	team.awaitSet("PlacementRolledOut", "True Complete")
 	team.awaitSet("ManifestworkApplied", "True AsExpected")
