@@ -63,7 +63,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.IntVar(&o.fleet, "fleet", 10_000, "Number of clusters, a multiple of 100: each set has 100.")
+	flag.IntVar(&o.fleet, "fleet", 10_000, "Number of clusters, a multiple of 100: each set has 100. (k) and (l) take 10,000 at most.")
 	flag.IntVar(&o.rounds, "rounds", 10, "Rounds in which ours and the peer take turns.")
 	flag.IntVar(&o.lists, "lists", 30, "Lists of each kind in a round.")
 	flag.IntVar(&o.writers, "writers", 32, "Writers that create clusters at the same time.")
@@ -139,6 +139,9 @@ func (o *options) validate() error {
 
 // wants says whether one of some parts is to be measured.
 func (o *options) wants(parts string) bool { return strings.ContainsAny(o.only, parts) }
+
+// smallFleet is the fleet of the parts that are measured with 10,000 clusters at most: a larger one takes hours, or more memory than there is.
+func (o *options) smallFleet() int { return min(o.fleet, stageSize) }
 
 func run(ctx context.Context, o options) error {
 	if err := o.validate(); err != nil {

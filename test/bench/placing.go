@@ -74,7 +74,7 @@ func prioritizers(mode string) map[string]any {
 }
 
 func (b *bench) placementShapes() []*placementShape {
-	sets := b.options.fleet / setSize
+	sets := b.options.smallFleet() / setSize
 	return []*placementShape{
 		{name: shapeTeams, namespaces: sets, set: setName, asked: true, spec: map[string]any{
 			"numberOfClusters": chosenClusters, "prioritizerPolicy": prioritizers("Additive"),
@@ -121,7 +121,7 @@ func (p *placing) measure(ctx context.Context) (err error) {
 		return err
 	}
 	for _, shape := range p.placementShapes() {
-		result := &placingResult{Shape: shape.name, Clusters: p.options.fleet, Placements: p.options.placements, Namespaces: shape.namespaces}
+		result := &placingResult{Shape: shape.name, Clusters: p.options.smallFleet(), Placements: p.options.placements, Namespaces: shape.namespaces}
 		p.report.Placing = append(p.report.Placing, result)
 		if err := p.place(ctx, shape, result); err != nil {
 			return fmt.Errorf("%s: %w", shape.name, err)
@@ -159,7 +159,7 @@ func (b *bench) makeNamespaces(ctx context.Context, n int, name func(int) string
 
 // fillFleet makes clusters with a status, sets, and scores of a part of the clusters.
 func (p *placing) fillFleet(ctx context.Context) error {
-	fleet := p.options.fleet
+	fleet := p.options.smallFleet()
 	p.steps.step("Making %d sets and %d clusters with a status", fleet/setSize+1, fleet)
 	whole := mustJSON(map[string]any{"apiVersion": clusterGroup + "/v1beta2", "kind": "ManagedClusterSet", "metadata": map[string]any{"name": wholeSet},
 		"spec": map[string]any{"clusterSelector": map[string]any{"selectorType": "LabelSelector", "labelSelector": map[string]any{}}}})

@@ -43,7 +43,7 @@ type working struct {
 
 // withWorks measures on a hub without controllers, with an etcd of hub-apiserver's own outside of it, so that each has its memory.
 func (b *bench) withWorks(ctx context.Context) error {
-	w := &working{bench: b, result: &worksResult{Clusters: b.options.fleet}}
+	w := &working{bench: b, result: &worksResult{Clusters: b.options.smallFleet()}}
 	b.report.Works = w.result
 	external := func(c *localhub.Config) error {
 		c.WithoutKubeControllerManager, c.WithoutHubControllerManager, c.ExternalEtcd = true, true, true
@@ -59,7 +59,7 @@ func (w *working) measure(ctx context.Context) (err error) {
 	if w.front, err = newClients(w.hub.AdminConfig(), connections); err != nil {
 		return err
 	}
-	fleet := w.options.fleet
+	fleet := w.options.smallFleet()
 	w.steps.step("Making the namespaces of %d clusters", fleet)
 	if err := w.makeNamespaces(ctx, fleet, clusterName); err != nil {
 		return err
@@ -101,7 +101,7 @@ func workStages(all int) []int {
 
 // fill makes works until there are so many on each cluster.
 func (w *working) fill(ctx context.Context, each int) error {
-	fleet, from := w.options.fleet, w.written
+	fleet, from := w.options.smallFleet(), w.written
 	w.steps.step("Making works: %d on each of %d clusters", each, fleet)
 	all := make([]int, 0, fleet*(each-from))
 	for i := range fleet * (each - from) {
@@ -124,7 +124,7 @@ func (w *working) fill(ctx context.Context, each int) error {
 }
 
 // cluster is that of the ith work.
-func (w *working) cluster(i int) string { return clusterName(i % w.options.fleet) }
+func (w *working) cluster(i int) string { return clusterName(i % w.options.smallFleet()) }
 
 func workName(i int) string { return fmt.Sprintf("work-%04d", i) }
 
@@ -135,7 +135,7 @@ func (w *working) atRest(ctx context.Context) (memory, error) {
 
 // compared writes works and their status in turns with the peer's, as agents do: through the front, by merge patches.
 func (w *working) compared(ctx context.Context) error {
-	number := min(comparedWorks, w.options.fleet*w.options.worksPerCluster)
+	number := min(comparedWorks, w.options.smallFleet()*w.options.worksPerCluster)
 	w.steps.step("Writing %d works and their status, in turns with the peer's", number)
 	all := make([]int, number)
 	for i := range all {

@@ -44,7 +44,7 @@ func (w *working) watchAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, number := range watchStages(w.options.fleet) {
+	for _, number := range watchStages(w.options.smallFleet()) {
 		begun, cpu := time.Now(), w.cpuNow()
 		if err := watchers.openTo(ctx, number); err != nil {
 			return err
@@ -64,7 +64,7 @@ func (w *working) watchAll(ctx context.Context) error {
 		return err
 	}
 	// An agent hears of its own works and of no others.
-	want := int64(2 * min(comparedWorks, w.options.fleet*w.options.worksPerCluster))
+	want := int64(2 * min(comparedWorks, w.options.smallFleet()*w.options.worksPerCluster))
 	if err := eventually(ctx, func() error {
 		if got := watchers.seen.Load() - seen; got != want {
 			return fmt.Errorf("%d events instead of %d have come to the watches of works", got, want)
