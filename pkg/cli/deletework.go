@@ -130,7 +130,8 @@ func (o *deleteWorkOptions) awaitGone(ctx context.Context, h *hub, name string, 
 				return false, "", err
 			}
 			clusters = clusters[i:]
-			return false, fmt.Sprintf("%s has it still, with the finalizers %s", cluster, strings.Join(work.Finalizers, ", ")), nil
+			_, state := isDone(work) // and what its agent waits for
+			return false, fmt.Sprintf("%s has it still, with the finalizers %s: it %s", cluster, strings.Join(work.Finalizers, ", "), state), nil
 		}
 		return true, "", nil
 	})

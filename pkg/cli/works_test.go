@@ -248,6 +248,24 @@ func TestDeleteWork(t *testing.T) {
 	}
 }
 
+// The agent says what it waits for.
+func TestDeleteWork_SaysWhatItWaitsFor(t *testing.T) {
+	s, config := newWorked(t)
+	ending := newWork("c1", "web", 2, "True", "True")
+	ending.DeletionTimestamp, ending.Finalizers = &metav1.Time{Time: time.Now()}, []string{workv1.ManifestWorkFinalizer}
+	meta.SetStatusCondition(&ending.Status.Conditions, metav1.Condition{Type: workv1.WorkDeleting, Status: metav1.ConditionTrue, Reason: "WorkDeleting",
+		Message: "ManifestWork is being deleted; waits for the end of namespaces x"})
+	s.on["DELETE "+worksPath+"c1/manifestworks/web"] = func(w http.ResponseWriter, _ []byte) bool {
+		s.put(ending)
+		writeJSON(w, http.StatusOK, ending)
+		return true
+	}
+	_, _, err := run(t, config, "delete", "work", "web", "--clusters", "c1", "--wait", "--timeout", "50ms")
+	if want := "with the finalizers " + workv1.ManifestWorkFinalizer + ": it is being deleted; waits for the end of namespaces x"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 // A placement that has chosen the same cluster in two decisions for a moment gets one work there.
 func TestCreateWork_OnceForACluster(t *testing.T) {
 	s, config := newPlaced(t)
