@@ -264,9 +264,14 @@ func (w *write) serverSideApply(ctx context.Context) (*unstructured.Unstructured
 	if w.have != nil {
 		next.SetResourceVersion(w.have.GetResourceVersion())
 	}
-	return w.uncontested(ctx, manager, true, func(dryRun []string) (*unstructured.Unstructured, error) {
+	done, err := w.uncontested(ctx, manager, true, func(dryRun []string) (*unstructured.Unstructured, error) {
 		return w.resource.Apply(ctx, w.Name, next, metav1.ApplyOptions{FieldManager: manager, Force: w.Strategy.Force, DryRun: dryRun})
 	})
+	if err != nil || !w.Orphaned {
+		return done, err
+	}
+	// Another manager that has applied the reference, too, keeps it there.
+	return setOwners(ctx, w.resource, done, w.Owner.in(done.GetOwnerReferences(), false))
 }
 
 // uncontested writes what no other work that was there first wants differently. That is asked of the server: it knows what it would

@@ -196,6 +196,14 @@ func TestServerSideApply_OfTwoWorks(t *testing.T) {
 	if _, err := b.Apply(t.Context(), w.deployment(own, 2), ""); !apierrors.IsConflict(err) {
 		t.Errorf("a field of the other's: %v", err)
 	}
+	// That one has applied the first one's owner reference, too. It goes all the same when the first one is to leave the object behind.
+	own.Force = true
+	w.apply(b, w.deployment(own, 4))
+	orphaned := w.deployment(ssa, 4)
+	orphaned.Orphaned = true
+	if have = w.apply(a, orphaned); a.Owner.Owns(have) || !b.Owner.Owns(have) {
+		t.Errorf("the owners are %v", have.GetOwnerReferences())
+	}
 }
 
 func TestContested(t *testing.T) {
