@@ -15,6 +15,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
@@ -40,6 +41,9 @@ const (
 	resync = 5 * time.Minute
 	// shortestRetry and longestRetry bound the time until something is tried again that has failed.
 	shortestRetry, longestRetry = time.Second, 5 * time.Minute
+	// longestWait bounds the time until it is looked again for a kind that the cluster does not have, and for what is to be gone. For all works of
+	// an agent, the cluster is asked for its kinds at most every kinds.RefreshEvery.
+	longestWait = time.Minute
 	// longestLook bounds one look at a work: a server that does not answer holds up no other work for longer.
 	longestLook = 2 * time.Minute
 	// cachedRules is how many sets of condition rules are kept compiled.
@@ -93,11 +97,13 @@ type Agent struct {
 
 	mu     sync.Mutex
 	states map[string]*state
+	// lacking are the works with manifests of a kind that the cluster does not have.
+	lacking sets.Set[string]
 }
 
 // New returns an agent, which has asked nothing yet.
 func New(o Options) *Agent {
-	a := &Agent{Options: o, states: map[string]*state{}, rules: rules.NewCache(cachedRules), paces: &paces{now: time.Now}}
+	a := &Agent{Options: o, states: map[string]*state{}, lacking: sets.New[string](), rules: rules.NewCache(cachedRules), paces: &paces{now: time.Now}}
 	a.queue = workqueue.NewTypedRateLimitingQueue(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](shortestRetry/10, longestRetry))
 	// What happens to several objects of a work at once is looked at once.
@@ -241,8 +247,8 @@ func (a *Agent) state(work *workv1.ManifestWork) *state {
 	s := a.states[work.Name]
 	if s == nil || s.uid != string(work.UID) {
 		s = &state{work: work.Name, uid: string(work.UID), manifests: map[apply.Target]*attempt{}, random: a.Random,
-			waits: repeat.Backoff{Shortest: shortestRetry / 4, Longest: time.Minute, Random: a.Random},
-			kinds: repeat.Backoff{Shortest: shortestRetry, Longest: longestRetry, Random: a.Random}}
+			waits: repeat.Backoff{Shortest: shortestRetry / 4, Longest: longestWait, Random: a.Random},
+			kinds: repeat.Backoff{Shortest: shortestRetry, Longest: longestWait, Random: a.Random}}
 		a.states[work.Name] = s
 	}
 	return s
@@ -269,4 +275,25 @@ func (a *Agent) forget(name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.states, name)
+	a.lacking.Delete(name)
+}
+
+func (a *Agent) setLacking(work string, lacking bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if lacking {
+		a.lacking.Insert(work)
+	} else {
+		a.lacking.Delete(work)
+	}
+}
+
+// lookForKinds has the works looked at that lack a kind: a definition that was brought may be what they wait for. Served is what it
+// defines a moment after it has changed.
+func (a *Agent) lookForKinds() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for work := range a.lacking {
+		a.queue.AddAfter(work, kinds.RefreshEvery)
+	}
 }

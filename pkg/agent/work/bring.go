@@ -192,6 +192,7 @@ func (a *Agent) applyAll(ctx context.Context, work *workv1.ManifestWork, s *stat
 			again = min(again, max(time.Until(last.unjudged), time.Millisecond))
 		}
 	}
+	a.setLacking(work.Name, missing)
 	if !missing {
 		s.kinds.Reset()
 		return again
@@ -252,6 +253,9 @@ func (a *Agent) attempt(ctx context.Context, work *workv1.ManifestWork, s *state
 	}
 	if apply.IsNotServed(err) {
 		a.Kinds.Changed()
+	}
+	if err == nil && target.GroupResource().String() == customResourceDefinitions {
+		a.lookForKinds()
 	}
 	a.Drift.Watch(a.life, work.Name, target, last.version)
 	a.Drift.Seen(target, last.version)

@@ -12,6 +12,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
+// customResourceDefinitions is the resource of definitions of kinds.
+const customResourceDefinitions = "customresourcedefinitions.apiextensions.k8s.io"
+
 // agentRoles begins the names of the roles of an agent, and of their bindings, on its cluster, in whatever namespace they are.
 const agentRoles = "clusterhub:hub-agent"
 
@@ -41,7 +44,7 @@ func (o Own) has(t apply.Target, only string) bool {
 	switch resource := t.GroupResource().String(); resource {
 	case "appliedmanifestworks." + apply.WorkGroup:
 		return true
-	case "customresourcedefinitions.apiextensions.k8s.io":
+	case customResourceDefinitions:
 		return t.Name == "appliedmanifestworks."+apply.WorkGroup
 	case "namespaces":
 		return t.Name == o.Namespace

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// refreshEvery bounds how often the cluster is asked anew for all of its kinds: whoever writes a work can name one that does not exist.
-const refreshEvery = 5 * time.Second
+// RefreshEvery bounds how often the cluster is asked anew for all of its kinds: a work can name one that does not exist.
+const RefreshEvery = 5 * time.Second
 
 // Unknown is that a cluster has no such kind, now. The text is upstream's.
 type Unknown struct{ Kind schema.GroupVersionKind }
@@ -77,7 +77,7 @@ func (k *Kinds) Changed() { k.refresh() }
 func (k *Kinds) refresh() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if now := k.now(); now.Sub(k.refreshed) >= refreshEvery {
+	if now := k.now(); now.Sub(k.refreshed) >= RefreshEvery {
 		k.refreshed = now
 		k.mapper.Reset()
 		return true

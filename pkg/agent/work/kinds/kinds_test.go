@@ -44,7 +44,7 @@ func TestKinds(t *testing.T) {
 		t.Errorf("the cluster was asked %d times, and then %d times", asked, more)
 	}
 	client.Resources = append(client.Resources, &metav1.APIResourceList{GroupVersion: "example.com/v2", APIResources: []metav1.APIResource{{Name: "xs", Kind: "X"}}})
-	now = now.Add(refreshEvery)
+	now = now.Add(RefreshEvery)
 	if resource, _, err = k.Resource(kind); resource.Resource != "xs" || err != nil {
 		t.Errorf("what exists now is %v, %v", resource, err)
 	}
@@ -54,7 +54,7 @@ func TestKinds(t *testing.T) {
 		t.Errorf("it is served as %v, %v", served, ok)
 	}
 	client.Resources = client.Resources[:1]
-	now = now.Add(refreshEvery)
+	now = now.Add(RefreshEvery)
 	k.Changed()
 	if _, ok := k.Served(schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "xs"}); ok {
 		t.Error("what is not served any more is served")
