@@ -97,13 +97,14 @@ func newDelivery(t *testing.T, clusters int) *delivery {
 	return d
 }
 
-// kubelet starts kwok for the cluster, which has one node then.
+// kubelet starts kwok for the cluster, which has one node then. Without leases of nodes: with them, kwok may look for the pods of a node
+// before it knows that the node is its own, and pass over them for ever.
 func (m *managed) kubelet(t *testing.T) {
 	t.Helper()
 	nodes := harness.Kube(t, m.AdminConfig()).CoreV1().Nodes()
 	harness.Must(nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}, metav1.CreateOptions{}))(t)
 	harness.StartDaemon(t, harness.Binary(t, "kwok"), "--kubeconfig="+m.AdminKubeconfig(), "--config="+filepath.Join("testdata", "kwok.yaml"),
-		"--manage-single-node="+node, "--node-lease-duration-seconds=40")
+		"--manage-single-node="+node, "--node-lease-duration-seconds=0")
 }
 
 // on is kubectl on the hub.

@@ -15,7 +15,8 @@ func TestDelivery_OfDeployments(t *testing.T) {
 	d := newDelivery(t, 2)
 	d.apply(bound)
 	d.apply(deployed, "10m", "first")
-	d.says("False", "0 of 2 clusters have succeeded; 1 in progress", "replicas are")
+	const waits = " (progressing: 0 of 1 replicas are available)"
+	d.says("False", "0 of 2 clusters have succeeded; 1 in progress", waits)
 	works := strings.Fields(d.images())
 	if len(works) != 1 {
 		t.Fatalf("without a kubelet anywhere, there are works for %v", works)
@@ -27,7 +28,7 @@ func TestDelivery_OfDeployments(t *testing.T) {
 
 	t.Log("A kubelet makes the Deployment of the first cluster ready")
 	first.kubelet(t)
-	d.says("False", "1 of 2 clusters have succeeded; 1 in progress: "+second.name)
+	d.says("False", "1 of 2 clusters have succeeded; 1 in progress: "+second.name+waits)
 	second.kubelet(t)
 	d.says("True Complete")
 	for _, m := range d.clusters {
