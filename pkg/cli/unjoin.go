@@ -98,14 +98,15 @@ func (o *unjoinOptions) run(ctx context.Context) error {
 		return fmt.Errorf("this cluster is not %s on its hub, but %s%s: check --context and --cluster-name", o.clusterName,
 			have.clusterName, after(" on ", have.server()))
 	}
-	works, err := m.brought(ctx, have)
-	if err != nil {
-		return err
-	}
-	if err := works.check(o.works); err != nil {
+	if _, err := m.brought(ctx, have, o.works); err != nil {
 		return err
 	}
 	left, err := m.leave(ctx, have, o.force)
+	if err != nil {
+		return err
+	}
+	// The agent may have brought its first work until it was stopped.
+	works, err := m.brought(ctx, have, o.works)
 	if err != nil {
 		return err
 	}

@@ -57,8 +57,17 @@ func (m *managed) agentID(ctx context.Context, have identity) (string, error) {
 	return deploy.AgentID(registration.AgentNamespace), nil
 }
 
-// brought looks for what the agent has brought, by any of the hub's addresses.
-func (m *managed) brought(ctx context.Context, have identity) (b brought, err error) {
+// brought is lookForWorks that refuses to choose for the user what becomes of works.
+func (m *managed) brought(ctx context.Context, have identity, fate string) (b brought, err error) {
+	if b, err = m.lookForWorks(ctx, have); err == nil && b.works > 0 && fate == "" {
+		err = fmt.Errorf("the agent has brought %s to this cluster: say by --%s=%s or --%[2]s=%[4]s what becomes of the objects, or delete the "+
+			"works on the hub first, while the agent runs", &b, worksFlag, withdraw.Delete, withdraw.Keep)
+	}
+	return b, err
+}
+
+// lookForWorks looks for what the agent has brought, by any of the hub's addresses.
+func (m *managed) lookForWorks(ctx context.Context, have identity) (b brought, err error) {
 	if b.agentID, err = m.agentID(ctx, have); err != nil {
 		return b, err
 	}
@@ -74,15 +83,6 @@ func (m *managed) brought(ctx context.Context, have identity) (b brought, err er
 		b.objects += record.Objects
 	}
 	return b, nil
-}
-
-// check refuses to choose for the user.
-func (b *brought) check(fate string) error {
-	if b.works == 0 || fate != "" {
-		return nil
-	}
-	return fmt.Errorf("the agent has brought %s to this cluster: say by --%s=%s or --%[2]s=%[4]s what becomes of the objects, or delete the "+
-		"works on the hub first, while the agent runs", b, worksFlag, withdraw.Delete, withdraw.Keep)
 }
 
 func (b *brought) String() string {
@@ -127,7 +127,7 @@ func (m *managed) warnOfKeptWorks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b, err := m.brought(ctx, have)
+	b, err := m.lookForWorks(ctx, have)
 	if err == nil && b.works > 0 {
 		m.warn("%s stay in the cluster as they are, and nothing follows the hub any more: a later join with --%s goes on with them, and unjoin "+
 			"ends them", &b, worksFlag)
@@ -239,7 +239,7 @@ func (m *managed) deployable(ctx context.Context) ([]*unstructured.Unstructured,
 			objects = slices.Insert(objects, len(objects)-1, o.(*unstructured.Unstructured)) // the Deployment is the last
 		}
 	}
-	b, err := m.brought(ctx, identity{})
+	b, err := m.lookForWorks(ctx, identity{})
 	if err != nil {
 		return nil, err
 	}

@@ -181,6 +181,26 @@ func TestUnjoinWorks_GoesOnAfterAFailure(t *testing.T) {
 	}
 }
 
+// An agent brings its first work while it is told to stop: nobody has chosen for that yet.
+func TestUnjoinWorks_RefusesToChooseForWhatComesLate(t *testing.T) {
+	cluster, config := newJoined(t, leftTheHub)
+	made := cluster.on["POST "+jobsPath]
+	cluster.on["POST "+jobsPath] = func(w http.ResponseWriter, body []byte) bool {
+		cluster.put(newRecord(withdraw.AgentID("https://hub"), "late"))
+		return made(w, body)
+	}
+	_, _, err := run(t, config, "unjoin", "--cluster-name", "c1")
+	if err == nil || !strings.Contains(err.Error(), "1 work with 0 objects") || cluster.get(deploymentPath) == nil {
+		t.Fatalf("it goes on: %v; there are %q", err, cluster.paths())
+	}
+	if _, stderr, err := run(t, config, "unjoin", "--cluster-name", "c1", "--works=keep"); err != nil {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	if left := cluster.paths(); len(left) > 0 {
+		t.Errorf("it has left %q", left)
+	}
+}
+
 // Killed at any of its changes, the next unjoin ends what is left.
 func TestUnjoinWorks_ResumesAfterAKillAtEachChange(t *testing.T) {
 	for n := 1; ; n++ {
