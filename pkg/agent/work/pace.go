@@ -6,6 +6,8 @@ package work
 import (
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // What condition rules cost is paid with time, so that they take a part of a processor only, however often objects change. 1,000 of cost
@@ -21,6 +23,9 @@ const (
 	allPause, allCredit = 5 * time.Millisecond, 10_000 * allPause
 	// compiling is what each byte of an expression costs that is compiled.
 	compiling = 50
+	// mostDear is at how many rules of works that are not known to be cheap the agent looks at a time: to compile what one work has may take a
+	// minute, and the other workers are for the other works.
+	mostDear = 2
 )
 
 // paces are when the rules of works may be evaluated again.
@@ -29,12 +34,34 @@ type paces struct {
 
 	mu    sync.Mutex
 	works map[string]*paced
+	// dear are the works whose rules are evaluated just now, and not known to be cheap.
+	dear sets.Set[string]
 	// all and first are until when it is paid what works have spent that spend much, and works that were new.
 	all, first time.Time
 }
 
 // paced is one work: until when it is paid what it may spend freely, and what it has spent beyond that.
 type paced struct{ free, until time.Time }
+
+// begin says that the rules of a work are about to be evaluated, unless they have to wait. After that, spent is to be called.
+func (p *paces) begin(work string) (wait time.Duration) {
+	if wait = p.wait(work); wait > 0 {
+		return wait
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.works[work]; w != nil && w.until.IsZero() {
+		return 0
+	}
+	if len(p.dear) >= mostDear {
+		return shortestRetry
+	}
+	if p.dear == nil {
+		p.dear = sets.New[string]()
+	}
+	p.dear.Insert(work)
+	return 0
+}
 
 // wait is how long the rules of a work are not evaluated.
 func (p *paces) wait(work string) time.Duration {
@@ -51,6 +78,7 @@ func (p *paces) wait(work string) time.Duration {
 func (p *paces) spent(work string, cost uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.dear.Delete(work)
 	now, w := p.now(), p.works[work]
 	budget := &p.all
 	if w == nil {
@@ -62,6 +90,7 @@ func (p *paces) spent(work string, cost uint64) {
 	}
 	w.free = paid(w.free, freeCredit, now).Add(price(cost, freePause))
 	if !w.free.After(now) {
+		w.until = time.Time{}
 		return
 	}
 	// The rest waits for its turn: what others have spent before is paid first.

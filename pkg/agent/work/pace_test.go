@@ -48,7 +48,7 @@ func TestPaces(t *testing.T) {
 
 	t.Log("All that are dear take a tenth, and each gets its turn")
 	sum, turns := uint64(0), map[string]int{}
-	for end := c.at.Add(time.Hour); c.at.Before(end); c.at = c.at.Add(100 * time.Millisecond) {
+	for end := c.at.Add(time.Hour); c.at.Before(end); c.at = c.at.Add(time.Second) {
 		for i := range 50 {
 			if work := fmt.Sprint("dear", i); p.wait(work) == 0 {
 				p.spent(work, rules.Budget)
@@ -76,11 +76,31 @@ func TestPaces(t *testing.T) {
 			p.spent(work, rules.Budget)
 			sum += rules.Budget
 		}
-		c.at = c.at.Add(100 * time.Millisecond)
+		c.at = c.at.Add(time.Second)
 	}
 	if sum > perHour/8 || p.wait("cheap") > 0 {
 		t.Errorf("they have spent %d in an hour, and a cheap one waits for %s", sum, p.wait("cheap"))
 	}
+
+	t.Log("Works that are not known to be cheap have two workers, and the others all")
+	c.at = c.at.Add(time.Hour)
+	p.spent("dear", 10*rules.Budget)
+	p.spent("frugal", 100)
+	c.at = c.at.Add(time.Hour)
+	for work, want := range map[string]time.Duration{"dear": 0, "brand-new": 0} {
+		if wait := p.begin(work); wait != want {
+			t.Errorf("%s waits for %s", work, wait)
+		}
+	}
+	if p.begin("newer") == 0 || p.begin("frugal") > 0 {
+		t.Error("a third one has a worker, or a cheap one has none")
+	}
+	p.spent("brand-new", 1)
+	if wait := p.begin("newer"); wait > 0 {
+		t.Errorf("the third one waits for %s though another one has ended", wait)
+	}
+	p.spent("newer", 1)
+	p.spent("dear", 1)
 
 	t.Log("Who is made anew waits as before, and nothing is kept for ever")
 	p.spent("dear", 10*rules.Budget)

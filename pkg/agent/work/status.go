@@ -37,18 +37,25 @@ func (a *Agent) see(ctx context.Context, work string, one *item, have *unstructu
 	if len(one.config.ConditionRules) == 0 {
 		return seen, 0, nil
 	}
-	if wait = a.paces.wait(work); wait > 0 {
+	if wait = a.paces.begin(work); wait > 0 {
 		// What rules have said before stays.
 		seen.AvailableWaits = slices.ContainsFunc(one.config.ConditionRules, func(r workv1.ConditionRule) bool {
 			return r.Condition == workv1.ManifestAvailable
 		})
 		return seen, wait, nil
 	}
-	set := a.rules.Set(one.config.ConditionRules)
-	var cost uint64
-	seen.Conditions, cost, err = set.Evaluate(ctx, have)
-	a.paces.spent(work, cost+compiling*uint64(set.Compiled()))
+	seen.Conditions, err = a.judge(ctx, work, one.config.ConditionRules, have)
 	return seen, 0, err
+}
+
+// judge evaluates rules, and notes what that has cost.
+func (a *Agent) judge(ctx context.Context, work string, from []workv1.ConditionRule, have *unstructured.Unstructured) (conditions []metav1.Condition, err error) {
+	var cost uint64
+	defer func() { a.paces.spent(work, cost) }()
+	set := a.rules.Set(from)
+	conditions, cost, err = set.Evaluate(ctx, have)
+	cost += compiling * uint64(set.Compiled())
+	return conditions, err
 }
 
 // notThere is what is to be said of an object that is not there.
