@@ -5,9 +5,7 @@ package work
 
 import (
 	"fmt"
-	"net/http"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -20,17 +18,6 @@ func TestTwoAgents_ForOneClusterComeToRest(t *testing.T) {
 	for _, second := range []string{"the same ID", "another ID"} {
 		t.Run(second, func(t *testing.T) {
 			w := newWorld(t)
-			w.around = func(r *http.Request, next func() (*http.Response, error)) (*http.Response, error) {
-				resp, err := next()
-				if r.Method != "GET" || second != "" {
-					c := 0
-					if resp != nil {
-						c = resp.StatusCode
-					}
-					t.Log(time.Now().Format("05.000"), r.Method, r.URL.String(), c)
-				}
-				return resp, err
-			}
 			w.start(w.newAgent())
 			if second == "another ID" {
 				w.agentID += "-second"
