@@ -165,7 +165,7 @@ func (g *global) newRolloutStatusCommand() *cobra.Command {
 		Example: example("kubectl hub rollout status web -n dev\nkubectl hub rollout status web -n dev --wait --timeout 10m"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	o.rolloutOptions.addTo(cmd)
+	o.addTo(cmd)
 	o.addWait(cmd.Flags(), "the replica set is rolled out")
 	o.out.addObjectTo(cmd)
 	return cmd

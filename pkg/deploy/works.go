@@ -16,8 +16,9 @@ const (
 	// worksNamespaces is the name of the role, and of its binding, by which works can have namespaces.
 	worksNamespaces = "clusterhub:hub-agent-works-namespaces"
 
-	// WorksFlag has the agent bring works, and AgentIDFlag, with AgentID after it, says what it is called where it remembers them.
-	WorksFlag   = "--works"
+	// WorksFlag has the agent bring works.
+	WorksFlag = "--works"
+	// AgentIDFlag, with AgentID after it, says what the agent is called where it remembers works.
 	AgentIDFlag = "--agent-id="
 )
 

@@ -24,9 +24,12 @@ const undeclared = "undeclared reference to"
 // cannot be parsed, it uses what is known in a wrong way, or what it makes is never of the kind. What is unknown is the name of a function
 // or a variable, which another version may have. Both are told shortly, the first of each. Nothing is made to be evaluated.
 func (e *Environment) Check(text string, kind types.Kind) (fault, unknown error) {
-	parsed, issues := e.env.Parse(text)
-	if issues.Err() != nil {
+	parsed, issues, err := e.parse(text)
+	if issues != nil {
 		return first(issues.Errors()), nil
+	}
+	if err != nil {
+		return err, nil
 	}
 	checked, issues := e.env.Check(parsed)
 	if issues.Err() != nil {

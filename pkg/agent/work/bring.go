@@ -49,9 +49,10 @@ func isOutdated(err error) bool { return apierrors.IsConflict(err) }
 // bring brings a work to the cluster, takes away what it does not have any more, and says so in the status.
 func (a *Agent) bring(ctx context.Context, work *workv1.ManifestWork) (again time.Duration, err error) {
 	if !slices.Contains(work.Finalizers, workv1.ManifestWorkFinalizer) {
-		// The rest comes with the event of that write.
 		a.state(work).anew = true
-		return 0, a.setFinalizers(ctx, work, append(work.Finalizers, workv1.ManifestWorkFinalizer))
+		if err := a.setFinalizers(ctx, work, append(work.Finalizers, workv1.ManifestWorkFinalizer)); err != nil {
+			return 0, err
+		}
 	}
 	s := a.state(work)
 	items := a.plan(work)

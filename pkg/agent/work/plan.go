@@ -50,7 +50,7 @@ func (a *Agent) plan(work *workv1.ManifestWork) []*item {
 		one.target = true
 		one.config = manifestconfig.For(&one.meta, work.Spec.ManifestConfigs)
 		one.config.ConditionRules = rules.Of(one.manifest.Object.GroupVersionKind(), one.config, work.Spec.ManifestConfigs)
-		one.manifest.Orphaned = orphaned(work.Spec.DeleteOption, one.manifest.Target) || one.manifest.Target.Immortal()
+		one.manifest.Orphaned = orphaned(work.Spec.DeleteOption, one.manifest.Target) || one.manifest.Immortal()
 		if one.refused = a.refuse(one.manifest.Target); one.refused == nil && seen.Has(one.manifest.Target) {
 			one.refused = fmt.Errorf("the work has %s twice", one.manifest.Target)
 		}

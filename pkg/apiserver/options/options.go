@@ -76,7 +76,7 @@ func NewOptions() *Options {
 		ServerRun:        genericoptions.NewServerRunOptions(),
 		EmbeddedEtcd:     etcd.NewOptions(),
 		Logs:             logsapi.NewLoggingConfiguration(),
-		AgentWrites:      agentlimit.Limit{PerSecond: 1, Burst: 60},
+		AgentWrites:      agentlimit.Limit{PerSecond: 5, Burst: 100},
 		AgentLabels:      registration.DefaultAgentLabels(),
 		ServiceNamespace: "clusterhub-system",
 		ServiceName:      "hub-apiserver",

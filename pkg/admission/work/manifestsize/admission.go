@@ -28,9 +28,11 @@ const (
 	PluginName = "ManifestWorkSize"
 	// DefaultMost is how many bytes manifests may have when no flag says otherwise. It is upstream's limit.
 	DefaultMost = 512_000
-	// LeastMost and GreatestMost are the bounds of the flag. With the greatest one, a work that has the largest status (512,000 bytes)
-	// has 96 KiB left for all else below the bound of ObjectSize, which is below what etcd takes. The least one lets a small object in.
-	LeastMost, GreatestMost = 1_024, 700_000
+	// LeastMost is the lower bound of the flag: it lets a small object in.
+	LeastMost = 1_024
+	// GreatestMost is the upper bound of the flag. A work that has the largest status, too (512,000 bytes), has 96 KiB left for all else below
+	// the bound of ObjectSize, which is below what etcd takes.
+	GreatestMost = 700_000
 	// told is how many of the largest manifests are named.
 	told = 3
 )

@@ -26,9 +26,10 @@ const (
 )
 
 var (
-	// AppliedWorks and ConfigMaps are where records are.
+	// AppliedWorks is where the records are of an agent of a whole cluster.
 	AppliedWorks = schema.GroupVersionResource{Group: WorkGroup, Version: "v1", Resource: "appliedmanifestworks"}
-	ConfigMaps   = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	// ConfigMaps is where they are of an agent that has no cluster-scoped objects.
+	ConfigMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 )
 
 // Owner is what the objects of a work belong to: an AppliedManifestWork, or a ConfigMap of their namespace. One of the same name that was

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -230,7 +230,7 @@ func (c *Cluster) eachObject(r Record, do func(owner apply.Owner, t apply.Target
 // not be able to tell now, and then an object that is there would be taken for none. It is false for what is no name of a resource.
 func (c *Cluster) served(known workv1.AppliedManifestResourceMeta) (t apply.Target, ok bool) {
 	for _, part := range []string{known.Group, known.Version, known.Resource} {
-		if len(path.IsValidPathSegmentName(part)) > 0 {
+		if len(content.IsPathSegmentName(part)) > 0 {
 			return t, false
 		}
 	}
