@@ -70,7 +70,8 @@ func TestPluginInitializer_SetsEveryFieldOfOurPlugins(t *testing.T) {
 		rest.Getter
 		rest.Lister
 	}{}
-	k.SetRegistries(apiserver.Registries{SetUsage: stored, ManagedClusters: stored, Placements: stored, ClusterProfiles: stored, AccessRequests: stored})
+	k.SetRegistries(apiserver.Registries{SetUsage: stored, ManagedClusters: stored, Placements: stored, ReplicaSets: stored, ClusterProfiles: stored,
+		AccessRequests: stored})
 	seen := 0
 	for _, plugin := range k.plugins {
 		v := reflect.ValueOf(plugin).Elem()
