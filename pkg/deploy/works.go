@@ -18,7 +18,7 @@ const (
 
 	// WorksFlag has the agent bring works.
 	WorksFlag = "--works"
-	// AgentIDFlag, with AgentID after it, says what the agent is called where it remembers works.
+	// AgentIDFlag is the flag that AgentID follows: what the agent is called where it remembers works.
 	AgentIDFlag = "--agent-id="
 )
 
