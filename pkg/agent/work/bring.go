@@ -75,7 +75,9 @@ func (a *Agent) bring(ctx context.Context, work *workv1.ManifestWork) (again tim
 	if kept == nil {
 		for _, one := range items {
 			_, known := record.UID(one.manifest.Target)
-			one.manifest.Unseen = !known && s.manifests[one.manifest.Target] == nil
+			// What is in no namespace is looked for first: by its role for labels, an agent may make namespaces, which works may not that have
+			// a list of namespaces.
+			one.manifest.Unseen = !known && s.manifests[one.manifest.Target] == nil && one.manifest.Namespace != ""
 		}
 		kept = a.Memory.Remember(ctx, record, intended(record, items))
 	}
