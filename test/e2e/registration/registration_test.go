@@ -38,7 +38,14 @@ func (m *managed) cluster(t *testing.T) *clusterv1.ManagedCluster {
 func (m *managed) accepted(t *testing.T, accepted bool) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"hubAcceptsClient":%t}}`, accepted)
-	harness.Must(m.clusters(t).Patch(t.Context(), m.name, types.MergePatchType, patch, metav1.PatchOptions{}))(t)
+	harness.Eventually(t, fmt.Sprintf("hubAcceptsClient of %s is set to %t", m.name, accepted), func(context.Context) (bool, error) {
+		_, err := m.clusters(t).Patch(t.Context(), m.name, types.MergePatchType, patch, metav1.PatchOptions{})
+		// The namespace of a denied cluster goes, and until it has gone, the cluster is not accepted again.
+		if err != nil && !strings.Contains(err.Error(), "accept the cluster once the namespace is gone") {
+			t.Fatal(err)
+		}
+		return err == nil, err
+	})
 }
 
 // awaitCondition waits until a condition of the cluster has a status, and returns its reason.
