@@ -217,9 +217,7 @@ func TestAgents_AFloodOfOneSlowsNoOther(t *testing.T) {
 	if limit := 10*before + 500*time.Millisecond; during > limit {
 		t.Errorf("status and lease take %s during a flood, want %s at most: %s without", during, limit, before)
 	}
-	// The defaults of --agent-writes-burst and --agent-writes-per-second.
-	const burst, perSecond = 100, 5
-	if limit := int64(burst + perSecond*(elapsed.Seconds()+1)); written.Load() > limit {
+	if limit := int64(agentBurst + agentWrites*(elapsed.Seconds()+1)); written.Load() > limit {
 		t.Errorf("the flood has written %d times in %s, want %d at most", written.Load(), elapsed, limit)
 	}
 }

@@ -6,10 +6,20 @@
 package apiserver
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-func TestMain(m *testing.M) { os.Exit(harness.Run(m)) }
+// agentWrites and agentBurst are the limit on what one agent writes, per second and at once: so low that a busy machine reaches it, too.
+const agentWrites, agentBurst = 1, 60
+
+func TestMain(m *testing.M) {
+	os.Exit(harness.Run(m, func(c *localhub.Config) {
+		c.HubAPIServerArgs = append(c.HubAPIServerArgs, fmt.Sprintf("--agent-writes-per-second=%d", agentWrites),
+			fmt.Sprintf("--agent-writes-burst=%d", agentBurst))
+	}))
+}
