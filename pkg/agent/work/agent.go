@@ -83,6 +83,8 @@ type Executors interface {
 	// For is the way to the cluster with the rights of an account, to do something with an object there. The error is an executor.Denied
 	// if the account may not.
 	For(ctx context.Context, account *workv1.ManifestWorkSubjectServiceAccount, access executor.Access) (executor.Way, error)
+	// Self says why the agent itself may not do something for a work, though it may have the right to.
+	Self(ctx context.Context, access executor.Access) error
 }
 
 // Agent brings works to a cluster.

@@ -364,12 +364,12 @@ func (s *state) known(resource memory.Resource) memory.Resource {
 
 // wayFor is the way to the cluster with the rights of a work's executor, or of the agent if the work has none.
 func (a *Agent) wayFor(ctx context.Context, work *workv1.ManifestWork, one *item) (executor.Way, error) {
-	by := work.Spec.Executor
+	by, access := work.Spec.Executor, executor.Access{Manifest: one.manifest, Delete: !one.manifest.Orphaned}
 	if by == nil {
-		return executor.Way{Client: a.Cluster}, nil
+		return executor.Way{Client: a.Cluster}, a.Executors.Self(ctx, access)
 	}
 	if by.Subject.Type != workv1.ExecutorSubjectTypeServiceAccount || by.Subject.ServiceAccount == nil {
 		return executor.Way{}, fmt.Errorf("the executor must be a %s, not %q", workv1.ExecutorSubjectTypeServiceAccount, by.Subject.Type)
 	}
-	return a.Executors.For(ctx, by.Subject.ServiceAccount, executor.Access{Manifest: one.manifest, Delete: !one.manifest.Orphaned})
+	return a.Executors.For(ctx, by.Subject.ServiceAccount, access)
 }

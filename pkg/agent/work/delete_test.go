@@ -49,7 +49,11 @@ func TestDelete_WaitsForFinalizersOfOthers(t *testing.T) {
 
 // deleting is what a work says of its end.
 func (w *world) deleting(name string) string {
-	c := meta.FindStatusCondition(w.work(name).Status.Conditions, workv1.WorkDeleting)
+	work := w.work(name)
+	if work == nil {
+		return "<gone>"
+	}
+	c := meta.FindStatusCondition(work.Status.Conditions, workv1.WorkDeleting)
 	if c == nil {
 		return ""
 	}

@@ -44,7 +44,7 @@ func (a *Agent) finish(ctx context.Context, work *workv1.ManifestWork) (again ti
 	if record != nil {
 		s.record = record
 		if err := a.release(ctx, work, record); err != nil {
-			return 0, err
+			return s.waits.Next(), errors.Join(err, a.reportDeleting(ctx, work, []string{err.Error()}))
 		}
 		if err := a.Memory.Forget(ctx, record); err != nil {
 			return 0, err
@@ -158,7 +158,11 @@ func (a *Agent) removeAll(ctx context.Context, record *memory.Record) (left []st
 		case err != nil:
 			err = fmt.Errorf("taking away %s: %w", one.Target, err)
 			failed = errors.Join(failed, err)
-			left = append(left, err.Error())
+			why := err.Error()
+			if apierrors.IsForbidden(err) {
+				why += " (give the agent the right to that, or let the object be, by spec.deleteOption of the work)"
+			}
+			left = append(left, why)
 		case !gone:
 			left = append(left, fmt.Sprintf("the end of %s", one.Target))
 		}

@@ -44,10 +44,9 @@ func (w *world) make(object *unstructured.Unstructured, resource, namespace stri
 	}
 }
 
-// TestAgent_OfOneNamespace has the rights that `kubectl hub join --works=admin --works-namespaces=…` gives. It says what it may not, without
-// asking again and again, and what it may is as with all rights.
-func TestAgent_OfOneNamespace(t *testing.T) {
-	w := newWorld(t)
+// limited gives the agents those rights that agents have whatever works may: to remember, to ask, and to label namespaces.
+func (w *world) limited() {
+	w.Helper()
 	w.user = "agent-of-" + w.namespace
 	w.make(worktest.Parse(`
 apiVersion: rbac.authorization.k8s.io/v1
@@ -55,8 +54,17 @@ kind: ClusterRole
 metadata: {name: `+w.user+`}
 rules:
 - {apiGroups: [work.open-cluster-management.io], resources: ["*"], verbs: ["*"]}
-- {apiGroups: [authorization.k8s.io], resources: [subjectaccessreviews], verbs: [create]}`), "clusterroles", "")
+- {apiGroups: [authorization.k8s.io], resources: [subjectaccessreviews], verbs: [create]}
+- {apiGroups: [""], resources: [namespaces], resourceNames: [kube-system], verbs: [get]}
+- {apiGroups: [""], resources: [namespaces], verbs: [list, create, patch]}`), "clusterroles", "")
 	w.bind(w.user, "")
+}
+
+// TestAgent_OfOneNamespace has the rights that `kubectl hub join --works=admin --works-namespaces=…` gives, beside those of the agent itself. It says
+// what it may not, without asking again and again, and what it may is as with all rights.
+func TestAgent_OfOneNamespace(t *testing.T) {
+	w := newWorld(t)
+	w.limited()
 	w.bind("admin", w.namespace)
 	w.start(w.newAgent())
 
@@ -65,9 +73,9 @@ rules:
 		"{apiVersion: v1, kind: Namespace, metadata: {name: "+w.namespace+"-more}}",
 		"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: "+w.namespace+"}}"))
 	w.eventuallySaid("w", workv1.WorkApplied, "False: True False False False")
-	for ordinal, resource := range map[int]string{1: "configmaps", 2: "namespaces", 3: "clusterroles"} {
-		want := fmt.Sprintf(`Failed to apply manifest: %s`, resource)
-		if got := w.message("w", ordinal, workv1.ManifestApplied); !strings.HasPrefix(got, want) || !strings.Contains(got, `forbidden: User "`+w.user+`" cannot get`) {
+	cannot := `forbidden: User "` + w.user + `" cannot get`
+	for ordinal, want := range map[int][]string{1: {"configmaps", cannot}, 2: {"namespaces", withoutNamespaces}, 3: {"clusterroles", cannot}} {
+		if got := w.message("w", ordinal, workv1.ManifestApplied); !strings.HasPrefix(got, "Failed to apply manifest: "+want[0]) || !strings.Contains(got, want[1]) {
 			t.Errorf("manifest %d says %q", ordinal, got)
 		}
 	}
@@ -96,9 +104,11 @@ rules:
 		t.Errorf("of what is to stay there is %s", got)
 	}
 
-	t.Log("What was made is waited for when the right to it is gone")
+	t.Log("What was made is waited for when the right to it is gone, also if it is to stay")
 	w.put("lost", w.spec(w.configMap("lost", "{}")))
 	w.eventuallySaid("lost", workv1.WorkApplied, "True: True")
+	w.put("orphaned", spec)
+	w.eventuallySaid("orphaned", workv1.WorkApplied, "False: True False")
 	bindings := w.client.Resource(rbacv1.SchemeGroupVersion.WithResource("rolebindings")).Namespace(w.namespace)
 	if err := bindings.Delete(t.Context(), w.cluster+"-admin", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -116,8 +126,77 @@ rules:
 		deleting := meta.FindStatusCondition(work.Status.Conditions, workv1.WorkDeleting)
 		return deleting != nil && strings.Contains(deleting.Message, "taking away configmaps "+w.namespace+"/lost") && strings.Contains(deleting.Message, "forbidden")
 	})
+	w.delete("orphaned")
+	worktest.Eventually(t, "the other one says it, too", func() bool {
+		got := w.deleting("orphaned")
+		return strings.Contains(got, "letting go of configmaps "+w.namespace+"/cm") && strings.Contains(got, "forbidden")
+	})
 	w.bind("admin", w.namespace)
 	w.eventuallyGone("lost")
+	w.eventuallyGone("orphaned")
+}
+
+// withoutNamespaces is in the message about a namespace that works may not have.
+const withoutNamespaces = "works that have a namespace need the right to update and delete it, in the whole cluster"
+
+// TestAgent_OfOneNamespaceHasNoNamespaces: with a list of namespaces, works may not write the namespaces themselves, though the agent may for its
+// labels: those of a namespace say which pods may run there.
+func TestAgent_OfOneNamespaceHasNoNamespaces(t *testing.T) {
+	for _, role := range []string{"admin", "cluster-admin"} {
+		t.Run(role, func(t *testing.T) { hasNoNamespaces(newWorld(t), role) })
+	}
+}
+
+func hasNoNamespaces(w *world, role string) {
+	w.limited()
+	w.bind(role, w.namespace)
+	own := apply.Target{GroupVersionResource: namespaces, Name: w.namespace}
+	w.change(own, func(o *unstructured.Unstructured) {
+		o.SetLabels(map[string]string{"pod-security.kubernetes.io/enforce": "restricted"})
+	})
+	w.start(w.newAgent())
+	label := "example.com/" + w.namespace
+	for _, strategy := range []workv1.UpdateStrategyType{
+		workv1.UpdateStrategyTypeServerSideApply, workv1.UpdateStrategyTypeCreateOnly, workv1.UpdateStrategyTypeUpdate} {
+		var manifests []string
+		names := []string{w.namespace, "kube-system", "default", w.namespace + "-more"}
+		for _, name := range names {
+			manifests = append(manifests, "{apiVersion: v1, kind: Namespace, metadata: {name: "+name+", labels: {"+label+": a, pod-security.kubernetes.io/enforce: privileged}}}")
+		}
+		spec := w.spec(manifests...)
+		for _, name := range names {
+			spec = strategyOf(spec, apply.Target{GroupVersionResource: namespaces, Name: name}, strategy)
+		}
+		work := "w" + strings.ToLower(string(strategy))
+		w.put(work, spec)
+		w.eventuallySaid(work, workv1.WorkApplied, "False: False False False False")
+		// Those that may not be deleted are never the work's to delete.
+		for i, want := range []string{withoutNamespaces, "need the right to update it", "need the right to update it", withoutNamespaces} {
+			if got := w.message(work, i, workv1.ManifestApplied); !strings.Contains(got, want) {
+				w.Errorf("%s: %s says %q, want %q", strategy, names[i], got, want)
+			}
+		}
+		for _, name := range names {
+			have := w.get(apply.Target{GroupVersionResource: namespaces, Name: name})
+			if name == w.namespace+"-more" {
+				if have != nil {
+					w.Errorf("%s: a work has made a namespace", strategy)
+				}
+				continue
+			}
+			if have.GetLabels()[label] != "" || belongs(have, w.record(work).GetUID()) {
+				w.Errorf("%s: a work has written to namespace %s: %v", strategy, name, have.Object["metadata"])
+			}
+		}
+		if got := w.get(own).GetLabels()["pod-security.kubernetes.io/enforce"]; got != "restricted" {
+			w.Errorf("%s: the pods of the namespace are bounded by %q", strategy, got)
+		}
+		w.delete(work)
+		w.eventuallyGone(work)
+	}
+	if have := w.get(own); have == nil || have.GetDeletionTimestamp() != nil {
+		w.Error("the namespace was deleted")
+	}
 }
 
 // agentsClient has the rights of the agents.

@@ -69,10 +69,14 @@ func (t Target) String() string {
 	return resource + " " + t.Namespace + "/" + t.Name
 }
 
-// Immortal says whether an object is a namespace that no server lets go: a work that has it would never end. So it is never owned.
-func (t Target) Immortal() bool {
-	return t.Group == "" && t.Resource == "namespaces" && slices.Contains([]string{"default", "kube-system", "kube-public", "kube-node-lease"}, t.Name)
+// immortal are the objects that no server of Kubernetes lets go, by their resource. kube-node-lease could go, and with it what is known of all nodes.
+var immortal = map[schema.GroupResource][]string{
+	{Resource: "namespaces"}:                                  {"default", "kube-system", "kube-public", "kube-node-lease"},
+	{Group: "scheduling.k8s.io", Resource: "priorityclasses"}: {"system-cluster-critical", "system-node-critical"},
 }
+
+// Immortal says whether an object is one that no server lets go: a work that has it would never end. So it is never owned.
+func (t Target) Immortal() bool { return slices.Contains(immortal[t.GroupResource()], t.Name) }
 
 // Manifest is one of a work, and where it goes.
 type Manifest struct {

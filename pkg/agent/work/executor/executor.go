@@ -7,6 +7,7 @@ package executor
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -112,6 +113,32 @@ func (e *Executors) For(ctx context.Context, account *workv1.ManifestWorkSubject
 	return Way{Client: client}, err
 }
 
+// Self says why the agent itself may not do something with an object for a work; nil where the cluster sees to that. It checks each write, but with all that the
+// agent may do, which is more than what works may: the agent makes and labels the namespaces that the hub asks for, and RBAC does not know what
+// a right is for. With that right, and the one to read a namespace in which works have objects, a work could take the labels from it by which the cluster
+// bounds its pods. So for a namespace the rights are asked for that only works need. They have to hold in the whole cluster, not in the namespace itself.
+func (e *Executors) Self(ctx context.Context, access Access) error {
+	t := access.Target
+	if t.Group != "" || t.Resource != "namespaces" || access.Strategy.Type == apply.ReadOnly {
+		return nil
+	}
+	needed := []string{"update"}
+	if access.Delete {
+		needed = append(needed, "delete")
+	}
+	for _, verb := range needed {
+		allowed, err := e.askForSelf(ctx, authorizationv1.ResourceAttributes{Version: t.Version, Resource: t.Resource, Name: t.Name, Verb: verb})
+		if err != nil {
+			return fmt.Errorf("asking whether the agent may %s %s: %w", verb, t, err)
+		}
+		if !allowed {
+			return apierrors.NewForbidden(t.GroupResource(), t.Name, fmt.Errorf(
+				"works that have a namespace need the right to %s it, in the whole cluster: the agent may not %s it", strings.Join(needed, " and "), verb))
+		}
+	}
+	return nil
+}
+
 // verbs are the rights that bringing an object takes.
 func verbs(access Access) []string {
 	if access.Strategy.Type == apply.ReadOnly {
@@ -154,14 +181,19 @@ func (e *Executors) ask(ctx context.Context, spec authorizationv1.SubjectAccessR
 }
 
 func (e *Executors) mayStandInFor(ctx context.Context, account *workv1.ManifestWorkSubjectServiceAccount) (bool, error) {
-	answer, err := e.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Resource: "serviceaccounts", Namespace: account.Namespace, Name: account.Name, Verb: "impersonate"}},
-	}, metav1.CreateOptions{})
+	allowed, err := e.askForSelf(ctx, authorizationv1.ResourceAttributes{
+		Resource: "serviceaccounts", Namespace: account.Namespace, Name: account.Name, Verb: "impersonate"})
 	if err != nil {
 		return false, fmt.Errorf("asking whether the agent may impersonate ServiceAccount %s/%s: %w", account.Namespace, account.Name, err)
 	}
-	return answer.Status.Allowed, nil
+	return allowed, nil
+}
+
+// askForSelf has the cluster answer what the agent itself may do.
+func (e *Executors) askForSelf(ctx context.Context, what authorizationv1.ResourceAttributes) (bool, error) {
+	answer, err := e.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what}}, metav1.CreateOptions{})
+	return err == nil && answer.Status.Allowed, err
 }
 
 // escalates says whether whoever may write an object may get more rights by it than they have.
