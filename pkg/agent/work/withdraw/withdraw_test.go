@@ -139,7 +139,7 @@ func TestEnd_Delete(t *testing.T) {
 	other := w.record("other")
 	w.configMap("brought", nil, owner)
 	w.configMap("unknown", nil, owner) // the garbage collector's
-	w.configMap("shared", nil, owner, apply.Owner{Name: "of-another-agent", UID: other.UID})
+	w.configMap("shared", nil, owner, other)
 	w.configMap("theirs", nil)
 	for _, r := range w.own() {
 		if r.Work != "w" {
@@ -159,13 +159,13 @@ func TestEnd_Delete(t *testing.T) {
 	if w.get("brought") != nil {
 		t.Error("what was brought is still there")
 	}
-	if shared := w.get("shared"); shared == nil || len(shared.GetOwnerReferences()) != 1 {
-		t.Errorf("what another work has, too, is %v", shared)
-	}
 	if w.get("theirs") == nil {
 		t.Error("what was never the work's is deleted")
 	}
 	worktest.Eventually(t, "what the record does not say has gone with it", func() bool { return w.get("unknown") == nil })
+	if shared := w.get("shared"); shared == nil || len(shared.GetOwnerReferences()) != 1 {
+		t.Errorf("what another work has, too, is %v", shared)
+	}
 }
 
 // A tenant writes a record in the agent's name about objects of others: in its own name, and with the reference of a real one.
