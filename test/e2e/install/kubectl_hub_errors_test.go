@@ -15,6 +15,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
 
@@ -28,7 +29,10 @@ import (
 func TestKubectlHub_SaysWhatTheHubRefuses(t *testing.T) {
 	p := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": harness.Hub(t)})}
 	j := p.Joining(t, "init", "--context", "hub")
-	weak := harness.Must(harness.Kube(t, harness.Hub(t).AdminConfig()).CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{}))(t).Status.Token
+	// Not the account default, which kube-controller-manager makes, at some time.
+	accounts := harness.Kube(t, harness.Hub(t).AdminConfig()).CoreV1().ServiceAccounts(harness.NewNamespace(t))
+	harness.Must(accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "weak"}}, metav1.CreateOptions{}))(t)
+	weak := harness.Must(accounts.CreateToken(t.Context(), "weak", &authenticationv1.TokenRequest{}, metav1.CreateOptions{}))(t).Status.Token
 	stranger := harness.Unique("asked-by-a-stranger")
 	harness.NewManagedCluster(t, stranger, nil)
 	askFor(t, stranger)
