@@ -185,7 +185,7 @@ func TestRolloutStatus(t *testing.T) {
 	if got := squeeze(mustRun(t, config, "rollout", "status", "web", "-n", "dev")); got != want {
 		t.Errorf("it prints\n%s\nwant\n%s", got, want)
 	}
-	stdout, _, err := run(t, config, "rollout", "status", "web", "-n", "dev", "--wait", "--timeout", "50ms")
+	stdout, _, err := runIn(s.interruptedAt("GET "+setPath, 3), t, config, "rollout", "status", "web", "-n", "dev", "--wait")
 	if err == nil || !strings.Contains(err.Error(), "c2 has failed") || squeeze(stdout) != want {
 		t.Errorf("%v, %q", err, stdout)
 	}

@@ -115,7 +115,7 @@ c3: its agent has not told of it yet`
 // It waits for what the agents tell of the spec as it is now, and says what it waited for.
 func TestWorkStatus_Waits(t *testing.T) {
 	s, config := newWorked(t)
-	stdout, _, err := run(t, config, "work", "status", "web", "--clusters", "c1,c3", "--wait", "--timeout", "50ms")
+	stdout, _, err := runIn(s.interruptedAt("GET "+worksPath+"c3/manifestworks", 3), t, config, "work", "status", "web", "--clusters", "c1,c3", "--wait")
 	if err == nil || !strings.Contains(err.Error(), "done on 1 of 2 clusters; c3: its agent has not told") || !strings.Contains(stdout, "applied on 1 of 2") {
 		t.Errorf("%v, %q", err, stdout)
 	}
@@ -260,7 +260,7 @@ func TestDeleteWork_SaysWhatItWaitsFor(t *testing.T) {
 		writeJSON(w, http.StatusOK, ending)
 		return true
 	}
-	_, _, err := run(t, config, "delete", "work", "web", "--clusters", "c1", "--wait", "--timeout", "50ms")
+	_, _, err := runIn(s.interruptedAt("GET "+worksPath+"c1/manifestworks/web", 3), t, config, "delete", "work", "web", "--clusters", "c1", "--wait")
 	if want := "with the finalizers " + workv1.ManifestWorkFinalizer + ": it is being deleted; waits for the end of namespaces x"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
