@@ -1,0 +1,181 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// ClusterManagerClusterhub is what a hub of Clusterhub has beyond Open Cluster Management.
+type ClusterManagerClusterhub struct {
+	// apiServer is for hub-apiserver.
+	// +optional
+	APIServer HubAPIServer `json:"apiServer,omitzero"`
+
+	// controllerManager is for hub-controller-manager.
+	// +optional
+	ControllerManager HubControllerManager `json:"controllerManager,omitzero"`
+
+	// etcd is where the hub keeps its objects. Its type cannot be changed.
+	// +optional
+	// +kubebuilder:default={type: Embedded}
+	Etcd HubEtcd `json:"etcd,omitzero"`
+
+	// components are what the hub has beside its servers: auto-approval (clusters are accepted by themselves), aws-auth (identities of
+	// AWS, by the ConfigMap aws-auth), cluster-provider (clusters on request, of clusters that exist), leftovers (ManagedClusters without
+	// an agent are deleted), manual-certificates (no certificate is approved by itself), per-cluster-roles (a role for each cluster) and
+	// upstream-agents (agents of Open Cluster Management can join).
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:Enum=auto-approval;aws-auth;cluster-provider;leftovers;manual-certificates;per-cluster-roles;upstream-agents
+	Components []string `json:"components,omitempty"`
+}
+
+// HubAPIServer is for hub-apiserver.
+type HubAPIServer struct {
+	// image is that of hub-apiserver. The default is the one of hub-operator's own version.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Image string `json:"image,omitempty"`
+
+	// replicas is how many run, 1 to 16. With the embedded etcd it is 1. The default is 1 with the embedded etcd, 3 with an external one.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// address is where the kube-apiserver of the hub reaches hub-apiserver, in the modes Detached and Hosted. The default is the name of
+	// the Service on the management cluster, which a kube-apiserver that runs there resolves.
+	// +optional
+	Address *HubAPIServerAddress `json:"address,omitempty"`
+}
+
+// HubAPIServerAddress is where a hub's kube-apiserver reaches hub-apiserver.
+type HubAPIServerAddress struct {
+	// host is a DNS name in lower case, or an IPv4 or IPv6 address. An address of one machine or one link, such as 127.0.0.1, is refused.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Host string `json:"host"`
+
+	// port is 1 to 65535. The default is 443.
+	// +optional
+	// +kubebuilder:default=443
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port,omitempty"`
+}
+
+// HubControllerManager is for hub-controller-manager.
+type HubControllerManager struct {
+	// image is that of hub-controller-manager. The default is the one of hub-operator's own version.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Image string `json:"image,omitempty"`
+
+	// replicas is how many run, 1 to 16. One acts, the others take over. The default is 2.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
+	Replicas *int32 `json:"replicas,omitempty"`
+}
+
+// HubEtcdType is which etcd a hub has.
+type HubEtcdType string
+
+const (
+	// HubEtcdEmbedded runs in hub-apiserver, on a volume.
+	HubEtcdEmbedded HubEtcdType = "Embedded"
+	// HubEtcdExternal is the user's.
+	HubEtcdExternal HubEtcdType = "External"
+)
+
+// HubEtcd is where a hub keeps its objects.
+type HubEtcd struct {
+	// type is Embedded (hub-apiserver runs an etcd on a volume) or External (the user runs one). The default is Embedded. It cannot be
+	// changed: the objects of the hub would be left behind.
+	// +optional
+	// +kubebuilder:default=Embedded
+	// +kubebuilder:validation:Enum=Embedded;External
+	Type HubEtcdType `json:"type,omitempty"`
+
+	// embedded is for Embedded.
+	// +optional
+	Embedded *HubEtcdEmbeddedVolume `json:"embedded,omitempty"`
+
+	// external is for External, and needed there.
+	// +optional
+	External *HubEtcdExternalServers `json:"external,omitempty"`
+}
+
+// HubEtcdEmbeddedVolume is the volume of an embedded etcd.
+type HubEtcdEmbeddedVolume struct {
+	// size is that of the volume, at least 1Gi. The default is 10Gi. It can grow, if the storage class allows that, and never shrink.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Size *resource.Quantity `json:"size,omitempty"`
+
+	// storageClassName is the StorageClass of the volume. The default is that of the cluster. It cannot be changed.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	StorageClassName *string `json:"storageClassName,omitempty"`
+}
+
+// HubEtcdExternalServers is an etcd that the user runs.
+type HubEtcdExternalServers struct {
+	// servers are 1 to 9 addresses of one etcd, such as https://etcd-0.example.com:2379. No other hub may use it.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=9
+	// +kubebuilder:validation:items:MaxLength=300
+	// +kubebuilder:validation:items:Pattern=`^https://([a-z0-9]([-a-z0-9.]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`
+	Servers []string `json:"servers"`
+
+	// secretName is a Secret in the namespace of the servers with the keys ca.crt, tls.crt and tls.key. The default is
+	// hub-apiserver-etcd.
+	// +optional
+	// +kubebuilder:default=hub-apiserver-etcd
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	SecretName string `json:"secretName,omitempty"`
+}
+
+// KlusterletClusterhub is what an agent of Clusterhub has beyond Open Cluster Management.
+type KlusterletClusterhub struct {
+	// works says what the agent may do with what works have. By default it has the ClusterRole admin in all namespaces.
+	// +optional
+	Works KlusterletWorks `json:"works,omitzero"`
+}
+
+// KlusterletWorks says what a work agent may do on the managed cluster.
+type KlusterletWorks struct {
+	// role is a ClusterRole of the managed cluster, such as admin or cluster-admin. The default is admin.
+	// +optional
+	// +kubebuilder:default=admin
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[^/%\s]+$`
+	Role string `json:"role,omitempty"`
+
+	// namespaces are those of the managed cluster in which the agent has the role. Without any it has it in all, and works can have
+	// namespaces, too.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Namespaces []string `json:"namespaces,omitempty"`
+}
+
+// KlusterletClusterhubStatus is what hub-operator has found beyond Open Cluster Management's status.
+type KlusterletClusterhubStatus struct {
+	// clusterName is the name by which the agent has registered the cluster. From then on spec.clusterName can be set to nothing else.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	ClusterName string `json:"clusterName,omitempty"`
+}
