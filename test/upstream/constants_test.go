@@ -56,7 +56,9 @@ func TestConstants_AreThoseOfUpstream(t *testing.T) {
 	wanted := map[string][]string{
 		"cluster/v1": nil, "cluster/v1beta2": nil, "cluster/v1alpha1": nil, "work/v1alpha1": {"ReasonAsExpected"},
 		"cluster/v1beta1": {"PlacementSortByClusterName", "PlacementSortByScore", "PlacementLabel", "DecisionGroupIndexLabel", "DecisionGroupNameLabel"},
-		"work/v1":         {"WorkApplied", "WorkAvailable", "ManifestWorkFinalizer", "UpdateStrategyTypeServerSideApply"},
+		"operator/v1": {"InstallModeSingletonHosted", "ConditionReadyToApply", "ConditionHubConnectionDegraded", "ReasonKlusterletPrepareFailed",
+			"ConditionClusterManagerApplied", "ReasonUpToDate", "AwsIrsaAuthType", "ClusterAnnotationsKeyPrefix", "ResourceQosClassDefault"},
+		"work/v1": {"WorkApplied", "WorkAvailable", "ManifestWorkFinalizer", "UpdateStrategyTypeServerSideApply"},
 	}
 	for folder, names := range wanted {
 		their, our := constants(t, filepath.Join(theirs, folder)), constants(t, filepath.Join(ours, "pkg/apis", folder))

@@ -25,6 +25,7 @@ import (
 	theirclusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	theirclusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	theirclusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	theiroperatorv1 "open-cluster-management.io/api/operator/v1"
 	theirworkv1 "open-cluster-management.io/api/work/v1"
 	theirworkv1alpha1 "open-cluster-management.io/api/work/v1alpha1"
 
@@ -32,6 +33,7 @@ import (
 	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 
@@ -60,6 +62,10 @@ var kinds = []struct{ ours, theirs runtime.Object }{
 	{&workv1.AppliedManifestWorkList{}, &theirworkv1.AppliedManifestWorkList{}},
 	{&workv1alpha1.ManifestWorkReplicaSet{}, &theirworkv1alpha1.ManifestWorkReplicaSet{}},
 	{&workv1alpha1.ManifestWorkReplicaSetList{}, &theirworkv1alpha1.ManifestWorkReplicaSetList{}},
+	{&operatorv1.ClusterManager{}, &theiroperatorv1.ClusterManager{}},
+	{&operatorv1.ClusterManagerList{}, &theiroperatorv1.ClusterManagerList{}},
+	{&operatorv1.Klusterlet{}, &theiroperatorv1.Klusterlet{}},
+	{&operatorv1.KlusterletList{}, &theiroperatorv1.KlusterletList{}},
 }
 
 // funcs fill what has a form of its own in JSON.
@@ -77,6 +83,10 @@ func funcs(serializer.CodecFactory) []any {
 			}
 		},
 		func(q *resource.Quantity, c randfill.Continue) { *q = resource.MustParse(fmt.Sprint(1 + c.Intn(1000))) },
+		// What only ours have.
+		func(s *operatorv1.ClusterManagerSpec, c randfill.Continue) { c.FillNoCustom(s); s.Clusterhub = nil },
+		func(s *operatorv1.KlusterletSpec, c randfill.Continue) { c.FillNoCustom(s); s.Clusterhub = nil },
+		func(s *operatorv1.KlusterletStatus, c randfill.Continue) { c.FillNoCustom(s); s.Clusterhub = nil },
 	}
 }
 
