@@ -92,7 +92,7 @@ verify: tools-check ## Check that generated code is up to date, and lint.
 lint: tools-check ## Run golangci-lint.
 	hack/lint.sh
 
-generate: tools-check ## Generate clients, deep copies, conversions and OpenAPI.
+generate: tools-check ## Generate clients, deep copies, conversions, OpenAPI and CustomResourceDefinitions.
 	hack/update-codegen.sh
 
 bench: build kube ## Measure against the same clusters as custom resources; FLEET=10000 clusters by default.

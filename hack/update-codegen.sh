@@ -2,7 +2,8 @@
 # Copyright The Clusterhub Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Regenerates deepcopies, defaults, conversions, OpenAPI, model names and the clients in pkg/generated.
+# Regenerates deepcopies, defaults, conversions, OpenAPI, model names, the clients in pkg/generated, and the CustomResourceDefinitions in
+# artifacts/deploy/operator.
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -47,3 +48,9 @@ kube::codegen::gen_client \
   --output-pkg "$module/pkg/generated" \
   --boilerplate hack/boilerplate.go.txt \
   pkg/apis
+
+# The generator of CustomResourceDefinitions has a module of its own, and takes its version from there: it is written into what it makes.
+version=$(cd hack/controller-gen && go list -m -f '{{.Version}}' sigs.k8s.io/controller-tools)
+(cd hack/controller-gen && go build -trimpath -buildvcs=false -ldflags "-X sigs.k8s.io/controller-tools/pkg/version.version=$version" \
+  -o "$GOBIN/" sigs.k8s.io/controller-tools/cmd/controller-gen)
+"$GOBIN/controller-gen" crd:headerFile=hack/boilerplate.yaml.txt paths=./pkg/apis/operator/v1 output:crd:dir=artifacts/deploy/operator

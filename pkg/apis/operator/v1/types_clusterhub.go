@@ -8,6 +8,7 @@ import (
 )
 
 // ClusterManagerClusterhub is what a hub of Clusterhub has beyond Open Cluster Management.
+// +kubebuilder:validation:XValidation:rule="has(self.etcd) && self.etcd.type == 'External' || !has(self.apiServer) || !has(self.apiServer.replicas) || self.apiServer.replicas == 1",fieldPath=".apiServer.replicas",message="with the embedded etcd there is one replica, which has its volume: for several, make a hub with an etcd of the type External"
 type ClusterManagerClusterhub struct {
 	// apiServer is for hub-apiserver.
 	// +optional
@@ -58,6 +59,7 @@ type HubAPIServerAddress struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="isIP(self) ? ip(self).isGlobalUnicast() : self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])*[a-z]([-a-z0-9]*[a-z0-9])?$') && self != 'localhost' && !self.endsWith('.localhost')",message="host must be a DNS name in lower case or an IP address, without a port, and not one of a single machine or link"
 	Host string `json:"host"`
 
 	// port is 1 to 65535. The default is 443.
@@ -93,12 +95,16 @@ const (
 )
 
 // HubEtcd is where a hub keeps its objects.
+// +kubebuilder:validation:XValidation:rule="self.type == 'External' ? has(self.external) && !has(self.embedded) : !has(self.external)",message="the type External needs external, and has no embedded; the type Embedded has no external"
+// +kubebuilder:validation:XValidation:rule="quantity(has(self.embedded) && has(self.embedded.size) ? self.embedded.size : '10Gi').compareTo(quantity(has(oldSelf.embedded) && has(oldSelf.embedded.size) ? oldSelf.embedded.size : '10Gi')) >= 0",fieldPath=".embedded.size",message="a volume cannot shrink (without a size it has 10Gi)"
+// +kubebuilder:validation:XValidation:rule="(has(self.embedded) && has(self.embedded.storageClassName) ? self.embedded.storageClassName : '-') == (has(oldSelf.embedded) && has(oldSelf.embedded.storageClassName) ? oldSelf.embedded.storageClassName : '-')",fieldPath=".embedded.storageClassName",message="storageClassName cannot be changed: the objects of the hub are on the volume that it has"
 type HubEtcd struct {
 	// type is Embedded (hub-apiserver runs an etcd on a volume) or External (the user runs one). The default is Embedded. It cannot be
 	// changed: the objects of the hub would be left behind.
 	// +optional
 	// +kubebuilder:default=Embedded
 	// +kubebuilder:validation:Enum=Embedded;External
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the type of the etcd cannot be changed, since the objects of the hub would be left behind: make a new ClusterManager"
 	Type HubEtcdType `json:"type,omitempty"`
 
 	// embedded is for Embedded.
@@ -112,9 +118,14 @@ type HubEtcd struct {
 
 // HubEtcdEmbeddedVolume is the volume of an embedded etcd.
 type HubEtcdEmbeddedVolume struct {
-	// size is that of the volume, at least 1Gi. The default is 10Gi. It can grow, if the storage class allows that, and never shrink.
+	// size is that of the volume, at least 1Gi, such as 20Gi. The default is 10Gi. It can grow, if the storage class allows that, and never
+	// shrink.
 	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^[0-9]+([KMGTP]i|[kMGTP])?$`
+	// +kubebuilder:validation:XValidation:rule="quantity(self).compareTo(quantity('1Gi')) >= 0",message="size must be at least 1Gi"
 	Size *resource.Quantity `json:"size,omitempty"`
 
 	// storageClassName is the StorageClass of the volume. The default is that of the cluster. It cannot be changed.

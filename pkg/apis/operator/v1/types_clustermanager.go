@@ -18,6 +18,11 @@ import (
 // +kubebuilder:printcolumn:name="Ready To Apply",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="ReadyToApply")].status`,description="Whether there is a secret by which the hub can be reached."
 // +kubebuilder:printcolumn:name="Progressing",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Progressing")].status`,description="Whether pods are being replaced."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+//
+// A name is checked when the object is made and never again, so that no object can get stuck, whatever made it.
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || size(self.metadata.name) <= (self.spec.deployOption.mode == 'Detached' ? 35 : 63)",optionalOldSelf=true,message="metadata.name is too long: at most 63 characters, and at most 35 in the mode Detached, where the namespace of the servers is <name>-open-cluster-management-hub"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.spec.deployOption.mode == 'Default' || !self.metadata.name.contains('.')",optionalOldSelf=true,message="metadata.name must have no dot in the modes Detached and Hosted, where it is in the name of a namespace: take a DNS label"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.spec.deployOption.mode != 'Hosted' || !(self.metadata.name in ['default', 'open-cluster-management'] || self.metadata.name.startsWith('kube-') || self.metadata.name.startsWith('clusterhub-') || self.metadata.name.endsWith('open-cluster-management-agent') || self.metadata.name.endsWith('open-cluster-management-hub'))",optionalOldSelf=true,message="metadata.name is the namespace of the servers in the mode Hosted, and this one belongs to others: take another name, or the mode Detached"
 
 // ClusterManager has hub-operator make a hub. In the mode Default its servers run on the cluster that has this object, and that cluster is
 // the hub. In Detached and Hosted its servers run on the cluster that has this object, the management cluster, and the hub is another
@@ -37,6 +42,7 @@ type ClusterManager struct {
 }
 
 // ClusterManagerSpec is what a user wants of a hub.
+// +kubebuilder:validation:XValidation:rule="self.deployOption.mode != 'Default' || !has(self.clusterhub) || !has(self.clusterhub.apiServer) || !has(self.clusterhub.apiServer.address)",fieldPath=".clusterhub.apiServer.address",message="the address is for the modes Detached and Hosted: in the mode Default the hub reaches hub-apiserver by its Service, so remove it"
 // +kubebuilder:pruning:PreserveUnknownFields
 type ClusterManagerSpec struct {
 	// registrationImagePullSpec is an image of Open Cluster Management. It has no effect: see clusterhub.
@@ -110,6 +116,7 @@ type ClusterManagerDeployOption struct {
 	// +required
 	// +kubebuilder:default=Default
 	// +kubebuilder:validation:Enum=Default;Detached;Hosted
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the mode cannot be changed: delete the ClusterManager and make a new one with the other mode"
 	Mode InstallMode `json:"mode,omitempty"`
 
 	// default is for Open Cluster Management's webhooks. It has no effect.

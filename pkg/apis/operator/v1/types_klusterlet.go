@@ -20,6 +20,12 @@ import (
 // +kubebuilder:printcolumn:name="Ready To Apply",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="ReadyToApply")].status`,description="Whether there are secrets by which the clusters can be reached."
 // +kubebuilder:printcolumn:name="Hub Degraded",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="HubConnectionDegraded")].status`,description="Whether the agent cannot work with the hub."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+//
+// A name is checked when the object is made and never again, so that no object can get stuck, whatever made it.
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || size(self.metadata.name) <= (self.spec.deployOption.mode == 'Detached' ? 33 : 63)",optionalOldSelf=true,message="metadata.name is too long: at most 63 characters, and at most 33 in the mode Detached, where the namespace of the agent is <name>-open-cluster-management-agent"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !(self.spec.deployOption.mode in ['Detached', 'Hosted', 'SingletonHosted']) || !self.metadata.name.contains('.')",optionalOldSelf=true,message="metadata.name must have no dot in the modes Detached, Hosted and SingletonHosted, where it is in the name of a namespace: take a DNS label"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !(self.spec.deployOption.mode in ['Hosted', 'SingletonHosted']) || !(self.metadata.name in ['default', 'open-cluster-management'] || self.metadata.name.startsWith('kube-') || self.metadata.name.startsWith('clusterhub-') || self.metadata.name.endsWith('open-cluster-management-agent') || self.metadata.name.endsWith('open-cluster-management-hub'))",optionalOldSelf=true,message="metadata.name is the namespace of the agent in the modes Hosted and SingletonHosted, and this one belongs to others: take another name, or the mode Detached"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.clusterName) == has(oldSelf.spec.clusterName) && (!has(self.spec.clusterName) || self.spec.clusterName == oldSelf.spec.clusterName) || (has(oldSelf.status) && has(oldSelf.status.clusterhub) && has(oldSelf.status.clusterhub.clusterName) && size(oldSelf.status.clusterhub.clusterName) > 0 ? has(self.spec.clusterName) && self.spec.clusterName == oldSelf.status.clusterhub.clusterName : !has(oldSelf.spec.clusterName))",fieldPath=".spec.clusterName",message="clusterName cannot be changed or removed, and a cluster that is registered keeps the name in status.clusterhub.clusterName: for another name, delete the Klusterlet and make a new one"
 
 // Klusterlet has hub-operator run the agent of one managed cluster. In the modes Default and Singleton the agent runs on the managed
 // cluster itself. In Detached, Hosted and SingletonHosted it runs on the cluster that has this object, the management cluster, and the
@@ -31,6 +37,8 @@ type Klusterlet struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is what the user wants.
+	// +optional
+	// +kubebuilder:default={deployOption: {mode: Default}}
 	Spec KlusterletSpec `json:"spec,omitempty"`
 
 	// status is what hub-operator has found and done.
@@ -38,6 +46,7 @@ type Klusterlet struct {
 }
 
 // KlusterletSpec is what a user wants of an agent.
+// +kubebuilder:validation:XValidation:rule="(has(self.__namespace__) ? self.__namespace__ : 'open-cluster-management-agent') == (has(oldSelf.__namespace__) ? oldSelf.__namespace__ : 'open-cluster-management-agent')",fieldPath=".namespace",message="namespace cannot be changed (without one it is open-cluster-management-agent): delete the Klusterlet and make a new one"
 // +kubebuilder:pruning:PreserveUnknownFields
 type KlusterletSpec struct {
 	// namespace is where the agent is, on the managed cluster: its pods in the modes Default and Singleton, in Hosted and
@@ -126,6 +135,7 @@ type KlusterletDeployOption struct {
 	// +optional
 	// +kubebuilder:default=Default
 	// +kubebuilder:validation:Enum="";Default;Detached;Hosted;Singleton;SingletonHosted
+	// +kubebuilder:validation:XValidation:rule="(self == '' ? 'Default' : self) == (oldSelf == '' ? 'Default' : oldSelf)",message="the mode cannot be changed: delete the Klusterlet and make a new one with the other mode"
 	Mode InstallMode `json:"mode"`
 }
 
