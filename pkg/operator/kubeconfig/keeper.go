@@ -6,10 +6,13 @@ package kubeconfig
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -113,6 +116,14 @@ type State struct {
 	Minted bool
 }
 
+// again is the state after a failure. That a token has ended is told then.
+func (s State) again(next time.Time) State {
+	if s.Next = next; s.Usable && s.Expiration.Before(next) {
+		s.Next = s.Expiration
+	}
+	return s
+}
+
 // Keeper keeps Secrets with minted kubeconfigs. It may be used by several goroutines, for different Secrets.
 type Keeper struct {
 	// Client is that of the management cluster: get, create, update and delete of Secrets. It may read from a cache.
@@ -137,7 +148,128 @@ type Keeper struct {
 // the source has changed. Other errors are those of the management cluster. With either, return no error to a work queue whose
 // delays begin at milliseconds, but come back at State.Next.
 func (k *Keeper) Ensure(ctx context.Context, wanted Wanted) (State, error) {
-	return State{}, errors.New("not implemented")
+	target, err := newTarget(&wanted)
+	if err != nil {
+		return State{Next: k.now().Add(lastRetry)}, err
+	}
+	have, err := k.read(ctx, k.Client, target)
+	if err == nil && k.Live != nil && !have.complete(k.now()) {
+		have, err = k.read(ctx, k.Live, target)
+	}
+	now := k.now()
+	state := have.state(now)
+	switch {
+	case err != nil:
+		state.Next = now.Add(firstRetry)
+		return state, err
+	case have.complete(now):
+		return state, nil
+	case !have.due(now):
+		// The token is as it was minted, and what is around it is not.
+		if err := k.write(ctx, have, target, &have.minted); err != nil {
+			state.Next = now.Add(firstRetry)
+			return state, err
+		}
+		return state, nil
+	}
+
+	pace := k.pace(wanted.Secret, now)
+	if next, err := pace.mayAsk(now, target.source); err != nil {
+		return state.again(next), err
+	}
+	minted, err := k.mint(ctx, target)
+	if err == nil {
+		err = k.write(ctx, have, target, minted)
+	}
+	now = k.now()
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) { // the caller's end is no failure
+		state.Next = now.Add(firstRetry)
+		return state, ctx.Err()
+	}
+	if err != nil {
+		return have.state(now).again(pace.failed(now, target.source, err, spread(wanted.Secret))), err
+	}
+	pace.succeeded()
+	have.minted, have.good = *minted, true
+	state = have.state(now)
+	state.Minted = true
+	return state, nil
+}
+
+func (k *Keeper) now() time.Time {
+	if k.Clock == nil {
+		return time.Now()
+	}
+	return k.Clock.Now()
+}
+
+// read is what there is in the Secret, as a cluster or a cache has it.
+func (k *Keeper) read(ctx context.Context, from client.Reader, target *target) (*have, error) {
+	secret := &corev1.Secret{}
+	err := from.Get(ctx, target.Secret, secret)
+	if apierrors.IsNotFound(err) {
+		return &have{target: target}, nil
+	}
+	if err != nil {
+		return &have{target: target}, fmt.Errorf("reading the Secret %s: %w", target.Secret, err)
+	}
+	found := &have{target: target, secret: secret}
+	if found.minted, found.good = target.recorded(secret); found.good {
+		// A clock that was ahead when it was minted would keep it for too long.
+		found.good = !found.minted.at.After(k.now().Add(clocksDiffer))
+	}
+	if secret.DeletionTimestamp != nil {
+		return found, fmt.Errorf("the Secret %s is being deleted: it is made anew when it is gone", target.Secret)
+	}
+	return found, nil
+}
+
+// write makes or changes the Secret. It fails if the Secret is not any more what was read.
+func (k *Keeper) write(ctx context.Context, have *have, target *target, minted *minted) error {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: target.Secret.Namespace, Name: target.Secret.Name}}
+	if have.secret != nil && !have.fixed() {
+		secret = have.secret.DeepCopy()
+	}
+	target.dress(secret)
+	secret.Type = corev1.SecretTypeOpaque
+	secret.Data = minted.data(target)
+	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, MintedAtAnnotation, format(minted.at))
+	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, DigestAnnotation, minted.digest(target))
+	var err error
+	switch {
+	case have.secret == nil:
+		err = k.Client.Create(ctx, secret)
+	case have.fixed():
+		// What cannot be changed any more is made anew.
+		if err = k.Client.Delete(ctx, have.secret, client.Preconditions{UID: &have.secret.UID, ResourceVersion: &have.secret.ResourceVersion}); err == nil {
+			err = k.Client.Create(ctx, secret)
+		}
+	default:
+		err = k.Client.Update(ctx, secret)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the Secret %s: %w", target.Secret, err)
+	}
+	return nil
+}
+
+// pace is that of a Secret. The others that have not asked for long are forgotten.
+func (k *Keeper) pace(secret types.NamespacedName, now time.Time) *pace {
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	for other, p := range k.paces {
+		if other != secret && now.Sub(p.last) > forgetAfter {
+			delete(k.paces, other)
+		}
+	}
+	if k.paces == nil {
+		k.paces = map[types.NamespacedName]*pace{}
+	}
+	if k.paces[secret] == nil {
+		k.paces[secret] = &pace{}
+	}
+	k.paces[secret].last = now
+	return k.paces[secret]
 }
 
 // Forget drops what is remembered of a Secret that is not wanted any more. It deletes nothing.

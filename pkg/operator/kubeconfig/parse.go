@@ -64,6 +64,9 @@ func Parse(data []byte) (*Source, error) {
 			return nil, err
 		}
 	}
+	if s.mint() != nil {
+		return nil, refuse(ReasonUnreadable, "the kubeconfig has a cluster that cannot be written into another one")
+	}
 	return s, nil
 }
 

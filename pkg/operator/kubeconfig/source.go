@@ -13,6 +13,7 @@ import (
 	"crypto/x509"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -23,7 +24,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Names in a minted kubeconfig; Open Cluster Management's are the same, but for the user, which has none there.
+// Names in a minted kubeconfig, as Open Cluster Management has them.
 const (
 	mintedCluster = "cluster"
 	mintedContext = "context"
@@ -41,6 +42,8 @@ type Source struct {
 	token       string
 	cert, key   []byte
 	certificate *tls.Certificate
+	// minted is made of it once: it is compared each time that a Secret is looked at.
+	minted []byte
 }
 
 // Server is the https URL of the API server: without credentials, query or fragment.
@@ -76,10 +79,13 @@ func (s *Source) Proxy() func(*http.Request) (*url.URL, error) {
 // Hash changes if anything changes that matters: the server, how it is verified and reached, and the credentials. It is the same in
 // every process, and tells nothing of what it is made of, as there is always a key or a token among that.
 func (s *Source) Hash() string {
+	return digest([]byte(s.server), []byte(s.serverName), s.ca, []byte(s.proxyURL()), []byte(s.token), s.cert, s.key)
+}
+
+// digest is a SHA-256 of parts, which do not run into each other.
+func digest(parts ...[]byte) string {
 	h := sha256.New()
-	for _, part := range [][]byte{
-		[]byte(s.server), []byte(s.serverName), s.ca, []byte(s.proxyURL()), []byte(s.token), s.cert, s.key,
-	} {
+	for _, part := range parts {
 		_ = binary.Write(h, binary.BigEndian, uint64(len(part))) // a hash takes everything
 		h.Write(part)
 	}
@@ -87,15 +93,24 @@ func (s *Source) Hash() string {
 }
 
 // Minted is the kubeconfig of a process that has it, and a token in the file "token" beside it: the server as the source has it, with
-// its CA, tls-server-name and proxy-url, which may have a password. Nothing of the admin is in it. It is the same each time.
+// its CA, tls-server-name and proxy-url, which may have a password. Nothing of the admin is in it. It is the same each time. There is no error for a
+// source that Parse has given.
 func (s *Source) Minted() ([]byte, error) {
-	return clientcmd.Write(clientcmdapi.Config{
+	if s == nil || len(s.minted) == 0 {
+		return nil, errors.New("a kubeconfig is minted of a source that was parsed, and there is none")
+	}
+	return bytes.Clone(s.minted), nil
+}
+
+func (s *Source) mint() (err error) {
+	s.minted, err = clientcmd.Write(clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{mintedCluster: {
 			Server: s.server, TLSServerName: s.serverName, CertificateAuthorityData: s.ca, ProxyURL: s.proxyURL()}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{mintedUser: {TokenFile: TokenKey}},
 		Contexts:       map[string]*clientcmdapi.Context{mintedContext: {Cluster: mintedCluster, AuthInfo: mintedUser}},
 		CurrentContext: mintedContext,
 	})
+	return err
 }
 
 // Redact takes the credentials of the source out of a text that others wrote, such as a server that repeats the token that it does
