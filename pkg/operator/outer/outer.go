@@ -11,11 +11,21 @@ package outer
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
@@ -37,6 +47,10 @@ const (
 	// MaxEntries is how many fields and elements an answer, or an event, may have. Two bytes of an answer can take a thousand
 	// when they are decoded.
 	MaxEntries = 100_000
+	// dialTimeout is how long it may take to connect, and the same for the handshake of TLS.
+	dialTimeout = 10 * time.Second
+	// maxHeader is how many bytes the header of an answer may have.
+	maxHeader = 64 << 10
 	// MaxMessage is how many bytes of what a server says are shown.
 	MaxMessage = 512
 	// DefaultQPS and DefaultBurst bound the requests to a cluster, of all its clients together.
@@ -57,13 +71,55 @@ type Cluster struct {
 	source *kubeconfig.Source
 	config *rest.Config
 	client *http.Client
+	core   corev1client.CoreV1Interface
 	base   *http.Transport
 }
 
 // New is the cluster of a source; nothing is asked of it yet. Keep one for each cluster, while the source's Hash stays the same, and
 // Close the former one.
 func New(source *kubeconfig.Source, options Options) (*Cluster, error) {
-	panic("not implemented")
+	server, err := url.Parse(source.Server())
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a URL", source)
+	}
+	if options.QPS == 0 {
+		options.QPS = DefaultQPS
+	}
+	if options.Burst == 0 {
+		options.Burst = DefaultBurst
+	}
+	c := &Cluster{source: source, base: transport(source)}
+	c.config = &rest.Config{
+		Host: source.Server(), BearerToken: source.BearerToken(), UserAgent: options.UserAgent,
+		Transport: &guard{base: c.base, host: server.Host, redact: source.Redact,
+			limits: limits{MaxAnswer, MaxEvent, MaxEntries, RequestTimeout, WatchIdle}},
+		// Not protobuf or CBOR, in which an answer cannot be bounded by what it is made of.
+		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON, AcceptContentTypes: runtime.ContentTypeJSON},
+		// One for all clients that are made of the configuration.
+		RateLimiter: flowcontrol.NewTokenBucketRateLimiter(options.QPS, options.Burst),
+		// They are what the server writes.
+		WarningHandlerWithContext: rest.NoWarnings{},
+	}
+	if c.client, err = rest.HTTPClientFor(c.config); err != nil {
+		return nil, err
+	}
+	c.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c.core, err = corev1client.NewForConfigAndClient(c.Config(), c.client)
+	return c, err
+}
+
+// transport is the way to the server, with limits for all that comes before an answer's body.
+func transport(source *kubeconfig.Source) *http.Transport {
+	return utilnet.SetTransportDefaults(&http.Transport{
+		Proxy:                  source.Proxy(),
+		TLSClientConfig:        source.TLSConfig(),
+		DialContext:            (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:    dialTimeout,
+		ResponseHeaderTimeout:  RequestTimeout,
+		MaxResponseHeaderBytes: maxHeader,
+		IdleConnTimeout:        90 * time.Second,
+		ForceAttemptHTTP2:      true,
+	})
 }
 
 // Config is for clients that are made of one, such as dynamic and typed clientsets, and discovery. All bounds hold for them. Do not
@@ -77,18 +133,25 @@ func (c *Cluster) Client(options client.Options) (client.WithWatch, error) {
 	return client.NewWithWatch(c.Config(), options)
 }
 
-// Token implements kubeconfig.Minter. Its errors can be shown.
+// Token implements kubeconfig.Minter. The audience is that of the API server, which is the default of each server. Its errors can be
+// shown: an answer that is none may have a token in it, and nothing of it is quoted.
 func (c *Cluster) Token(
 	ctx context.Context, account kubeconfig.Account, lifetime time.Duration,
 ) (*authenticationv1.TokenRequest, error) {
-	panic("not implemented")
-}
-
-// Explain is an error of a client of the cluster for a condition, an event or a log: one line of MaxMessage bytes at most, without
-// control characters and without the credentials of the source. An error that has not gone through it must not be shown: the server
-// may have written any part of it.
-func (c *Cluster) Explain(err error) string {
-	panic("not implemented")
+	answer, err := c.core.ServiceAccounts(account.Namespace).CreateToken(ctx, account.Name, &authenticationv1.TokenRequest{
+		// A server of Kubernetes 1.34 or later refuses another UID.
+		ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name, UID: account.UID},
+		Spec:       authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(lifetime / time.Second))},
+	}, metav1.CreateOptions{})
+	var status apierrors.APIStatus
+	var ours *Error
+	switch {
+	case err == nil:
+		return answer, nil
+	case errors.As(err, &status), errors.As(err, &ours), ctx.Err() != nil:
+		return nil, errors.New(c.Explain(err))
+	}
+	return nil, &Error{Reason: ReasonNotAnAPIServer, message: notAsAPIServersDo}
 }
 
 // Close ends connections that are not in use. Requests and watches go on until their contexts end.

@@ -1,0 +1,133 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package outer
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+func event(name, data string) string {
+	return fmt.Sprintf(`{"type":"ADDED","object":{"kind":"Secret","apiVersion":"v1","metadata":{"name":%q},"stringData":{"x":"%s"}}}`+"\n", name, data)
+}
+
+// events has a cluster's watch, and the server of it.
+func events(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) (*Cluster, watch.Interface) {
+	t.Helper()
+	c := connect(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.(http.Flusher).Flush()
+		answer(w, r)
+	})).impatient(timeout, timeout).small()
+	watching, err := c.controllerClient(t).Watch(t.Context(), &corev1.SecretList{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(watching.Stop)
+	return c, watching
+}
+
+// TestWatch_HasNoLimitInAll: it is longer than an answer may be, and than a request may take.
+func TestWatch_HasNoLimitInAll(t *testing.T) {
+	const many = 10
+	next := make(chan struct{})
+	_, watching := events(t, func(w http.ResponseWriter, r *http.Request) {
+		for i := range many {
+			_, _ = io.WriteString(w, event(fmt.Sprint(i), strings.Repeat(`\"}{,[`, 5_000)))
+			w.(http.Flusher).Flush()
+			select {
+			case <-next:
+			case <-r.Context().Done():
+				return
+			}
+		}
+	})
+	for i := range many {
+		got := <-watching.ResultChan()
+		if secret, ok := got.Object.(*corev1.Secret); !ok || secret.Name != fmt.Sprint(i) {
+			t.Fatalf("the event %d is %v", i, got.Type)
+		}
+		next <- struct{}{}
+	}
+}
+
+// TestWatch_OneEventIsBounded: the watch ends, and what was before is there.
+func TestWatch_OneEventIsBounded(t *testing.T) {
+	for name, data := range map[string]string{
+		"a text without end": `{"type":"ADDED","object":{"x":"` + strings.Repeat("x", 2*smallEvent),
+		"entries":            `{"type":"ADDED","object":{"x":[` + strings.Repeat("0,", 2*smallEntries),
+		"spaces":             strings.Repeat(" ", 2*smallEvent),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, watching := events(t, func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.WriteString(w, event("first", ""))
+				_, _ = io.WriteString(w, data)
+				w.(http.Flusher).Flush()
+				<-r.Context().Done()
+			})
+			if got := <-watching.ResultChan(); got.Type != watch.Added {
+				t.Fatalf("the first event is %v", got)
+			}
+			for got := range watching.ResultChan() {
+				status, ok := got.Object.(*metav1.Status)
+				if !ok || !strings.Contains(shown(t, c, fmt.Errorf("%s", status.Message)), "more than is read") {
+					t.Errorf("the next is %v", got)
+				}
+			}
+		})
+	}
+}
+
+// TestWatch_EndsIfNothingComes, as if the server had ended it.
+func TestWatch_EndsIfNothingComes(t *testing.T) {
+	c := connect(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, event("first", ""))
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})).impatient(timeout, 100*time.Millisecond)
+	watching, err := c.controllerClient(t).Watch(t.Context(), &corev1.SecretList{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watching.Stop()
+	n := 0
+	for got := range watching.ResultChan() {
+		if n++; got.Type != watch.Added {
+			t.Errorf("the event %d is %v", n, got)
+		}
+	}
+	if n > 1 {
+		t.Errorf("%d events came", n)
+	}
+}
+
+// TestWatch_IsPaced: a server that sends events all the time is read no faster than it should.
+func TestWatch_IsPaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		data := strings.Repeat(event("x", strings.Repeat("x", 10_000)), 5*watchBurst/4/10_000)
+		idle := time.AfterFunc(time.Hour, func() {})
+		defer idle.Stop()
+		b := &body{ReadCloser: io.NopCloser(strings.NewReader(data)), guard: &guard{limits: limits{event: MaxEvent, entries: MaxEntries, watchIdle: time.Hour}}, ctx: t.Context(), end: func() {}}
+		b.watch(idle)
+		begin := time.Now()
+		n, err := io.Copy(io.Discard, b)
+		if err != nil || n != int64(len(data)) {
+			t.Error(n, err)
+		}
+		want := time.Duration(float64(len(data)-watchBurst) / watchRate * float64(time.Second))
+		if took := time.Since(begin); took < want || took > want+time.Second {
+			t.Errorf("%d bytes took %s, not %s", len(data), took, want)
+		}
+	})
+}
