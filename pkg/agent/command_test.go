@@ -36,7 +36,16 @@ func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*Options){
-		"--spoke-kubeconfig":               func(o *Options) { o.Spoke.Kubeconfig = "" },
+		"--spoke-kubeconfig": func(o *Options) { o.Spoke.Kubeconfig = "" },
+		"--detached needs": func(o *Options) {
+			o.Spoke.Detached, o.Spoke.Kubeconfig, o.Spoke.ManagementKubeconfig = true, "", "file"
+		},
+		"--management-kubeconfig must":     func(o *Options) { o.Spoke.Detached = true },
+		"--management-kubeconfig needs":    func(o *Options) { o.Spoke.ManagementKubeconfig = "file" },
+		"--spoke-namespace needs":          func(o *Options) { o.Spoke.ManagedNamespace = "n" },
+		"--registration=false needs":       func(o *Options) { o.Registration = false },
+		"--hub-kubeconfig-dir needs":       func(o *Options) { o.Works.Enabled, o.HubKubeconfigDir = true, "dir" },
+		"--bootstrap-kubeconfig must":      func(o *Options) { o.Registration, o.Works.Enabled, o.BootstrapKubeconfig = false, true, "file" },
 		"--namespace":                      func(o *Options) { o.Spoke.Namespace = "" },
 		"--cluster-name: \"A b\"":          func(o *Options) { o.ClusterName = "A b" },
 		"--cluster-name: no cluster":       func(o *Options) { o.ClusterName = "managed-clusters" },
@@ -102,8 +111,10 @@ func TestCommand_AWrongStartIsOneLine(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	for _, args := range [][]string{
 		{},
-		{"--spoke-kubeconfig=/nowhere"},
+		{"--spoke-kubeconfig=/nowhere", "--registration=false"},
+		{"--detached"},
 		{"unjoin"},
+		{"unjoin", "--detached", "--management-kubeconfig=/nowhere", "--spoke-kubeconfig=/nowhere"},
 		{"unjoin", "--spoke-kubeconfig=/nowhere"},
 		{"unjoin", "--spoke-kubeconfig=/nowhere", "--timeout=-1s"},
 		{"unjoin", "more"},
@@ -154,6 +165,20 @@ func TestRun_EndsWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := o.Run(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// A process that has the identity in a folder needs nothing of the cluster that keeps it.
+func TestOptions_WorksAloneNeedNoManagementCluster(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	o := NewOptions()
+	o.Registration, o.Works.Enabled, o.Spoke.Detached, o.Spoke.Kubeconfig = false, true, true, "file"
+	if err := o.Validate(); err == nil || !strings.Contains(err.Error(), "--management-kubeconfig") {
+		t.Errorf("without a folder: %v", err)
+	}
+	o.HubKubeconfigDir = "dir"
+	if err := o.Validate(); err != nil {
 		t.Error(err)
 	}
 }

@@ -31,7 +31,7 @@ func newWorld(t *testing.T) *world {
 // joiner is that of an agent of the managed cluster, with nothing in memory.
 func (w *world) joiner() *join.Joiner {
 	return &join.Joiner{
-		Cluster: &hub.Cluster{Name: agenttest.ClusterName, LeaseSeconds: 60}, Spoke: w.Own(), Store: w.Store(),
+		Cluster: &hub.Cluster{Name: agenttest.ClusterName, LeaseSeconds: 60}, Spoke: w.Own(), Home: w.Home(), Store: w.Store(),
 		Bootstrap: func(context.Context) (*clientcmdapi.Config, error) { return agenttest.BootstrapKubeconfig(), nil },
 		Connect:   w.Connect, Health: &health.Health{}, Random: func() float64 { return 0.5 },
 	}
@@ -42,7 +42,7 @@ func (w *world) newAgent() *agent { return w.agentOf(w.joiner(), csr.New()) }
 
 func (w *world) agentOf(j *join.Joiner, driver identity.Driver) *agent {
 	w.T.Helper()
-	a, err := newAgent(j, driver, agenttest.NewFacts(status.Observation{Version: "v1.37.1"}))
+	a, err := newAgent(j, hub.NewView(j.Cluster.LeaseSeconds), driver, agenttest.NewFacts(status.Observation{Version: "v1.37.1"}))
 	if err != nil {
 		w.T.Fatal(err)
 	}

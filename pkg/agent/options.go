@@ -36,6 +36,12 @@ const annotationPrefix = registration.AgentAnnotationPrefix
 type Options struct {
 	Spoke spoke.Options
 
+	// Registration has the agent join its cluster to the hub and keep the registration. Works.Enabled has it bring works; one of them it does.
+	Registration bool
+	// HubKubeconfigDir is the folder with the identity that another process gets, for a process without Registration. Without it the identity
+	// is read from registration.HubKubeconfigSecret.
+	HubKubeconfigDir string
+
 	// BootstrapKubeconfig is the file with the way to the hub for a cluster that has no identity yet. Without it the secret
 	// registration.BootstrapSecret is read.
 	BootstrapKubeconfig string
@@ -79,6 +85,7 @@ func NewOptions() *Options {
 	}))
 	return &Options{
 		Spoke:          spoke.NewOptions(),
+		Registration:   true,
 		LeaseSeconds:   hub.DefaultLeaseSeconds,
 		MaxClaims:      20,
 		Works:          work.NewOptions(),
@@ -100,6 +107,10 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	o.addClusterFlags(fss.FlagSet("managed cluster"))
 	o.addRegistrationFlags(fss.FlagSet("registration"))
 	o.Works.AddFlags(fss.FlagSet("works"))
+	fss.FlagSet("works").StringVar(&o.HubKubeconfigDir, "hub-kubeconfig-dir", o.HubKubeconfigDir,
+		"With --registration=false: folder with the cluster's identity on the hub, the mounted secret "+registration.HubKubeconfigSecret+
+			". It may be empty or missing until the cluster has an identity, and is followed when it changes. The default is to read the secret in "+
+			"--namespace.")
 	fs := fss.FlagSet("endpoints")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress,
 		"Address of /healthz and /readyz, plain HTTP. Port 0 is any free port, the address 0 is none.")
@@ -133,9 +144,12 @@ func (o *Options) addClusterFlags(fs *pflag.FlagSet) {
 }
 
 func (o *Options) addRegistrationFlags(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.Registration, "registration", o.Registration,
+		"Join the cluster to the hub, and keep the registration. Without it, --works must be set: then works are brought with the identity "+
+			"that another hub-agent gets.")
 	fs.StringVar(&o.BootstrapKubeconfig, "bootstrap-kubeconfig", o.BootstrapKubeconfig,
 		"Path of the kubeconfig of the hub for a cluster that has no identity yet. The default is the key "+
-			registration.KeyKubeconfig+" of the secret "+registration.BootstrapSecret+" in --namespace.")
+			registration.KeyKubeconfig+" of the secret "+registration.BootstrapSecret+" in --namespace. It is followed when it changes.")
 	var known []string
 	for _, driver := range o.Drivers {
 		known = append(known, driver.Names()[0]+" ("+driver.Summary()+")")
@@ -146,7 +160,16 @@ func (o *Options) addRegistrationFlags(fs *pflag.FlagSet) {
 
 // Validate returns every error of the flags at once.
 func (o *Options) Validate() error {
-	errs := o.Spoke.Validate()
+	errs := o.Spoke.Validate(o.keeps())
+	if !o.Registration && !o.Works.Enabled {
+		errs = append(errs, errors.New("--registration=false needs --works: otherwise there is nothing to do"))
+	}
+	if o.Registration && o.HubKubeconfigDir != "" {
+		errs = append(errs, errors.New("--hub-kubeconfig-dir needs --registration=false: otherwise the agent gets an identity itself"))
+	}
+	if !o.Registration && o.BootstrapKubeconfig != "" {
+		errs = append(errs, errors.New("--bootstrap-kubeconfig must not be set with --registration=false: it is for getting an identity"))
+	}
 	if o.ClusterName != "" {
 		errs = append(errs, validateName(o.ClusterName)...)
 	}
@@ -175,6 +198,9 @@ func (o *Options) Validate() error {
 	}
 	return utilerrors.NewAggregate(errs)
 }
+
+// keeps says whether the process needs the management cluster: it keeps the state there, or reads the identity that is a part of it.
+func (o *Options) keeps() bool { return o.Registration || o.HubKubeconfigDir == "" }
 
 func validateName(name string) []error {
 	if why := validation.IsDNS1123Label(name); len(why) > 0 {

@@ -69,12 +69,12 @@ func rulesOf(t *testing.T, kind string, objects []*unstructured.Unstructured) (r
 // What is deployed gives the agent what its parts state, and nothing else. That they do not do more is what all other tests show:
 // the worlds of package agenttest allow no more.
 func TestRights_OfTheDeployedAgentAreThoseThatItsPartsState(t *testing.T) {
-	own := stated(t).Own
+	own, home := stated(t).Own, stated(t).Management
 	deployed, err := deploy.Agent{Image: "i", Hub: "h"}.Objects()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, want := range map[string][]rbacv1.PolicyRule{"ClusterRole": own.Cluster, "Role": own.Namespace} {
+	for kind, want := range map[string][]rbacv1.PolicyRule{"ClusterRole": slices.Concat(own.Cluster, home.Cluster), "Role": slices.Concat(own.Namespace, home.Namespace)} {
 		if got, want := single(rulesOf(t, kind, deployed)), single(want); !slices.Equal(got, want) {
 			t.Errorf("the %s allows\n%q, and the agent states\n%q", kind, got, want)
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/identity"
 	"github.com/clusterhub/clusterhub/pkg/agent/join"
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
-	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
 	"github.com/clusterhub/clusterhub/pkg/agent/state"
 	"github.com/clusterhub/clusterhub/pkg/agent/task"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/labels"
@@ -26,19 +25,8 @@ import (
 
 // Run registers the cluster and keeps the hub informed of it until the context ends.
 func (o *Options) Run(ctx context.Context) error {
-	config, err := o.Spoke.Config()
-	if err != nil {
-		return explain("reading --spoke-kubeconfig", err)
-	}
-	own, err := spoke.New(config, o.Spoke.Namespace)
-	if err != nil {
-		return explain("assembling the agent", err)
-	}
-	a, err := o.assemble(own)
-	if err != nil {
-		return explain("assembling the agent", err)
-	}
-	stopHealth, err := health.Serve(ctx, "health", o.HealthAddress, a.Health.Handler())
+	p := &process{Options: o, health: &health.Health{}, view: hub.NewView(o.LeaseSeconds)}
+	stopHealth, err := health.Serve(ctx, "health", o.HealthAddress, p.health.Handler())
 	if err != nil {
 		return explain("listening on --health-probe-bind-address", err)
 	}
@@ -48,7 +36,7 @@ func (o *Options) Run(ctx context.Context) error {
 		return explain("listening on --metrics-bind-address", err)
 	}
 	defer stopMetrics()
-	if err := a.run(ctx); err != nil {
+	if err := p.run(ctx); err != nil {
 		return explain("the flags do not fit", err)
 	}
 	return nil
@@ -59,23 +47,35 @@ func explain(what string, err error) error {
 	return fmt.Errorf("hub-agent cannot start: %s: %w", what, err)
 }
 
-func (o *Options) assemble(own *spoke.Cluster) (*agent, error) {
-	cluster, err := o.cluster()
+// part is what a process runs.
+type part interface {
+	// run returns when the context ends, or with what only an admin can put right.
+	run(ctx context.Context) error
+	// rights are what it needs: those of all that it does.
+	rights() rights.Rights
+}
+
+// assemble is the part that the flags say, with the clusters as they are reached now.
+func (p *process) assemble(c *clusters) (part, error) {
+	if !p.Registration {
+		return p.newFollower(c), nil
+	}
+	cluster, err := p.cluster()
 	if err != nil {
 		return nil, err
 	}
-	bootstrap := &hub.Bootstrap{File: o.BootstrapKubeconfig, Client: own.Client, Namespace: own.Namespace}
+	bootstrap := &hub.Bootstrap{File: p.BootstrapKubeconfig, Client: c.home.Client, Namespace: c.home.Namespace}
 	joiner := &join.Joiner{
-		Cluster: cluster, Spoke: own, Store: &state.Store{Client: own.Client, Namespace: own.Namespace},
-		Bootstrap: bootstrap.Read, Connect: hub.New, Health: &health.Health{}, Random: rand.Float64,
+		Cluster: cluster, Spoke: c.own, Home: c.home, Store: &state.Store{Client: c.home.Client, Namespace: c.home.Namespace},
+		Bootstrap: bootstrap.Read, Connect: hub.New, Health: p.health, Random: rand.Float64,
 	}
-	ofFlags := o.ClusterLabels
-	ofFlags.Own = own
+	ofFlags := p.ClusterLabels
+	ofFlags.Own, ofFlags.Tell = c.own, c.home.Tell
 	more := []task.Task{labels.New(ofFlags)}
-	if o.Works.Enabled {
-		more = append(more, work.New(o.works(), own))
+	if p.Works.Enabled {
+		more = append(more, work.New(p.works(), c.own))
 	}
-	return newAgent(joiner, o.Drivers.Named(o.Auth), status.NewFacts(own, o.MaxClaims), more...)
+	return newAgent(joiner, p.view, p.Drivers.Named(p.Auth), status.NewFacts(c.own, p.MaxClaims), more...)
 }
 
 // works are the options of works, with what feature gates say.
@@ -96,9 +96,8 @@ func (a *agent) rights() rights.Rights {
 
 // newAgent completes an agent that knows its cluster and its hub: with its identity, and with all that it does once it has one:
 // more is what flags say.
-func newAgent(j *join.Joiner, driver identity.Driver, facts status.Facts, more ...task.Task) (*agent, error) {
-	view := hub.NewView(j.Cluster.LeaseSeconds)
-	own, err := driver.New(identity.Agent{Store: j.Store, Connect: j.Connect, Random: j.Random, Report: view.Report, Tell: j.Spoke.Tell})
+func newAgent(j *join.Joiner, view *hub.View, driver identity.Driver, facts status.Facts, more ...task.Task) (*agent, error) {
+	own, err := driver.New(identity.Agent{Store: j.Store, Connect: j.Connect, Random: j.Random, Report: view.Report, Tell: j.Home.Tell})
 	if err != nil {
 		return nil, err
 	}

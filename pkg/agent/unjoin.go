@@ -15,10 +15,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
 	"github.com/clusterhub/clusterhub/pkg/agent/identity"
+	"github.com/clusterhub/clusterhub/pkg/agent/management"
 	"github.com/clusterhub/clusterhub/pkg/agent/repeat"
 	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
 	"github.com/clusterhub/clusterhub/pkg/agent/state"
@@ -28,7 +28,9 @@ import (
 
 // unjoiner takes a cluster out of its hub, with the cluster's own identity, and then removes that.
 type unjoiner struct {
-	store   *state.Store
+	store *state.Store
+	// own is the managed cluster, whose namespaces are let go; with force it may be nil.
+	own     *spoke.Cluster
 	drivers identity.Drivers
 	connect hub.Connect
 	random  func() float64
@@ -45,28 +47,22 @@ func newUnjoinCommand() *cobra.Command {
 		Short: "Take this cluster out of its hub, and remove its identity",
 		Long: "unjoin tells the hub with the cluster's own identity that the cluster leaves, waits until the hub has taken " +
 			"the cluster's rights away, and removes the agent's secret. The agent itself has to be removed too: otherwise it " +
-			"registers the cluster again when it is started next. The ManagedCluster stays on the hub, not accepted.",
+			"registers the cluster again when it is started next. The ManagedCluster stays on the hub, not accepted. It has the same flags for the clusters, and " +
+			"needs the same rights, as the hub-agent that registers the cluster; one that only brings works cannot take the cluster out of the hub.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if errs := own.Validate(); len(errs) > 0 {
+			if errs := own.Validate(true); len(errs) > 0 {
 				return errors.Join(errs...)
 			}
 			if timeout <= 0 {
 				return fmt.Errorf("--timeout must be above 0, not %s", timeout)
 			}
-			config, err := own.Config()
-			if err != nil {
-				return fmt.Errorf("reading --spoke-kubeconfig: %w", err)
-			}
-			config.Timeout = spoke.Timeout
-			client, err := kubernetes.NewForConfig(config)
-			if err != nil {
-				return fmt.Errorf("reading --spoke-kubeconfig: %w", err)
+			u := &unjoiner{drivers: drivers(), connect: hub.New, random: rand.Float64, out: cmd.OutOrStdout(), force: force}
+			if err := u.reach(&own); err != nil {
+				return err
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			u := &unjoiner{store: &state.Store{Client: client, Namespace: own.Namespace}, drivers: drivers(),
-				connect: hub.New, random: rand.Float64, out: cmd.OutOrStdout(), force: force}
 			return u.run(ctx)
 		},
 	}
@@ -74,6 +70,35 @@ func newUnjoinCommand() *cobra.Command {
 	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "How long to wait until the hub has revoked the cluster's rights.")
 	cmd.Flags().BoolVar(&force, "force", force, "Remove the agent's secret even if the hub cannot be told.")
 	return cmd
+}
+
+// reach finds the clusters. Without the one that keeps the identity nothing can be done.
+func (u *unjoiner) reach(o *spoke.Options) error {
+	way, err := o.Management()
+	var home *management.Cluster
+	if err == nil {
+		home, err = spoke.NewManagement(way.Config, o.Namespace)
+	}
+	flag := "--spoke-kubeconfig"
+	if o.Detached {
+		flag = "--management-kubeconfig"
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", flag, err)
+	}
+	u.store = &state.Store{Client: home.Client, Namespace: home.Namespace}
+	if way, err = o.Managed(); err == nil {
+		u.own, err = spoke.New(way.Config, o.OwnNamespace())
+	}
+	if err != nil {
+		err = fmt.Errorf("reading --spoke-kubeconfig: %w", err)
+		if !u.force {
+			return err
+		}
+		u.say("The managed cluster stays as it is: %v.", err)
+		u.own = nil
+	}
+	return nil
 }
 
 func (u *unjoiner) say(format string, args ...any) { _, _ = fmt.Fprintf(u.out, format+"\n", args...) }
@@ -221,10 +246,10 @@ func rightsGone(err error, told bool) bool {
 
 // release marks the namespaces that the hub has asked for. A label that stays is no reason to stay in the hub.
 func (u *unjoiner) release(ctx context.Context, s state.State) {
-	if len(s.Kubeconfig) == 0 {
+	if len(s.Kubeconfig) == 0 || u.own == nil {
 		return
 	}
-	n, err := namespaces.Of(s.Kubeconfig, u.store.Client, u.store.Namespace)
+	n, err := namespaces.Of(s.Kubeconfig, u.own.Client, u.own.Namespace)
 	if err != nil {
 		u.say("Labels of namespaces that the hub has asked for stay as they are: %v.", err)
 		return

@@ -37,7 +37,7 @@ func leaving(t *testing.T) (*world, *unjoiner, *bytes.Buffer) {
 	c.Spec.HubAcceptsClient = true
 	w.acceptedCondition(c, metav1.ConditionTrue, registration.ReasonAccepted)
 	out := &bytes.Buffer{}
-	return w, &unjoiner{store: w.Store(), drivers: drivers(), connect: w.Connect,
+	return w, &unjoiner{store: w.Store(), own: w.Own(), drivers: drivers(), connect: w.Connect,
 		random: func() float64 { return 0 }, out: out}, out
 }
 

@@ -16,6 +16,7 @@ import (
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/clusterhub/clusterhub/pkg/agent/management"
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
 	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
 )
@@ -40,17 +41,30 @@ func (w *World) authorize(user, verb, resource, namespace string) error {
 	return nil
 }
 
-// Own is the managed cluster as its agent sees it, with the rights that it has there.
+// Own is the managed cluster as its agent sees it, with the rights that it has there, and no others, even if it is the management cluster,
+// too.
 func (w *World) Own() *spoke.Cluster {
+	client := w.limited(w.Spoke, func(r rights.Rights) rights.Rules { return r.Own })
+	return &spoke.Cluster{Client: ownClient{client, w.Spoke.Discovery()}, Watching: client, Namespace: Namespace}
+}
+
+// Home is the management cluster as the agent sees it, with the rights that it has there.
+func (w *World) Home() *management.Cluster {
+	client := w.limited(w.Management, func(r rights.Rights) rights.Rules { return r.Management })
+	return &management.Cluster{Client: client, Namespace: Namespace}
+}
+
+// limited is a cluster for the agent, with those of its rights that are of it.
+func (w *World) limited(cluster *kubefake.Clientset, of func(rights.Rights) rights.Rules) *kubefake.Clientset {
 	client := &kubefake.Clientset{}
 	client.AddReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if err := w.authorizeOwn(action); err != nil {
+		if err := w.authorizeOwn(action, of); err != nil {
 			return true, nil, err
 		}
-		object, err := w.Spoke.Invokes(action, nil)
+		object, err := cluster.Invokes(action, nil)
 		return true, object, err
 	})
-	return &spoke.Cluster{Client: ownClient{client, w.Spoke.Discovery()}, Watching: client, Namespace: Namespace}
+	return client
 }
 
 // ownClient also has the version of the cluster, which everybody may read.
@@ -61,7 +75,7 @@ type ownClient struct {
 
 func (c ownClient) Discovery() discovery.DiscoveryInterfaces { return c.discovery }
 
-func (w *World) authorizeOwn(action clienttesting.Action) error {
+func (w *World) authorizeOwn(action clienttesting.Action, of func(rights.Rights) rights.Rules) error {
 	name := "" // RBAC knows none of what does not exist
 	if named, ok := action.(interface{ GetName() string }); ok {
 		name = named.GetName()
@@ -74,7 +88,7 @@ func (w *World) authorizeOwn(action clienttesting.Action) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if resource := action.GetResource().Resource; !allows(w.rights.Own, action.GetVerb(), resource, action.GetNamespace() == Namespace, name) {
+	if resource := action.GetResource().Resource; !allows(of(w.rights), action.GetVerb(), resource, action.GetNamespace() == Namespace, name) {
 		return apierrors.NewForbidden(action.GetResource().GroupResource(), name,
 			fmt.Errorf("no part of the agent states that it may %s %s", action.GetVerb(), resource))
 	}

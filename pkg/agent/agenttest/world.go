@@ -57,8 +57,9 @@ func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
 // World is a hub and a managed cluster, with the rights that a real hub gives: the bootstrap user may create clusters,
 // and create and get certificate requests, and the cluster's agent what it is granted once it is accepted.
 type World struct {
-	T     *testing.T
-	Spoke *kubefake.Clientset
+	T *testing.T
+	// Spoke is the managed cluster, and Management the one that keeps what the agent remembers: the same, unless the world is detached.
+	Spoke, Management *kubefake.Clientset
 
 	HubKube     *kubefake.Clientset
 	HubClusters *clusterfake.Clientset
@@ -78,7 +79,7 @@ type World struct {
 	// Granted says that the agent has its rights.
 	Granted bool
 	csrs    int
-	// Write, when it is set, is called around every write to the hub and to the managed cluster.
+	// Write, when it is set, is called around every write to the hub and to the agent's clusters.
 	Write func(do func())
 }
 
@@ -87,10 +88,9 @@ func NewWorld(t *testing.T) *World {
 	t.Helper()
 	w := &World{T: t, CertLife: 10 * time.Hour}
 	w.Spoke = kubefake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "uid-of-kube-system"}})
+	w.Management = w.Spoke
 	w.HubKube, w.HubClusters = kubefake.NewClientset(), clusterfake.NewSimpleClientset()
-	w.Spoke.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		return w.around(action, w.Spoke.Tracker())
-	})
+	w.watchWrites(w.Spoke)
 	var err error
 	if w.signer, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		t.Fatal(err)
@@ -105,6 +105,18 @@ func NewWorld(t *testing.T) *World {
 		t.Fatal(err)
 	}
 	return w
+}
+
+func (w *World) watchWrites(cluster *kubefake.Clientset) {
+	cluster.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return w.around(action, cluster.Tracker())
+	})
+}
+
+// Detach has another cluster than the managed one keep what the agent remembers.
+func (w *World) Detach() {
+	w.Management = kubefake.NewClientset()
+	w.watchWrites(w.Management)
 }
 
 // IsWrite says whether a verb changes something.
@@ -280,13 +292,13 @@ func (w *World) Lease() *coordinationv1.Lease {
 
 // Store is the agent's, as a process has it that has read nothing yet.
 func (w *World) Store() *state.Store {
-	return &state.Store{Client: w.Own().Client, Namespace: Namespace}
+	return &state.Store{Client: w.Home().Client, Namespace: Namespace}
 }
 
 // State is the agent's as it is in the secret.
 func (w *World) State() state.State {
 	w.T.Helper()
-	s, err := (&state.Store{Client: w.Spoke, Namespace: Namespace}).Load(w.T.Context())
+	s, err := (&state.Store{Client: w.Management, Namespace: Namespace}).Load(w.T.Context())
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -296,7 +308,7 @@ func (w *World) State() state.State {
 // Events are the messages of the agent's events.
 func (w *World) Events() (messages []string) {
 	w.T.Helper()
-	list, err := w.Spoke.CoreV1().Events(Namespace).List(w.T.Context(), metav1.ListOptions{})
+	list, err := w.Management.CoreV1().Events(Namespace).List(w.T.Context(), metav1.ListOptions{})
 	if err != nil {
 		w.T.Fatal(err)
 	}

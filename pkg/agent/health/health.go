@@ -12,10 +12,12 @@ import (
 	"time"
 )
 
-// Health is whether the cluster's lease is up to date, and what the agent waits for.
+// Health is whether the cluster's lease is up to date, or works are brought by a process without a lease, and what the agent waits for.
 type Health struct {
 	mu      sync.Mutex
 	waitsOn string
+	// good says that all is well until something is waited for.
+	good bool
 	// goodUntil is when the hub will have missed a renewal of the lease.
 	goodUntil time.Time
 }
@@ -24,7 +26,7 @@ type Health struct {
 func (h *Health) Waiting(on string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.waitsOn = on
+	h.waitsOn, h.good = on, false
 }
 
 // Renewed says that the lease has been renewed, and by when it has to be again.
@@ -34,12 +36,19 @@ func (h *Health) Renewed(interval time.Duration) {
 	h.waitsOn, h.goodUntil = "", time.Now().Add(2*interval)
 }
 
-// Ready is nil while the cluster's lease is up to date.
+// Good says that all is well, until the agent waits for something. It is for a process that renews no lease.
+func (h *Health) Good() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.waitsOn, h.good = "", true
+}
+
+// Ready is nil while all is well, or the cluster's lease is up to date.
 func (h *Health) Ready() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case time.Now().Before(h.goodUntil):
+	case h.good, time.Now().Before(h.goodUntil):
 		return nil
 	case h.waitsOn != "":
 		return errors.New("waiting for: " + h.waitsOn)

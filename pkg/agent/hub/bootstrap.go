@@ -19,8 +19,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// BootstrapRights are what reading the bootstrap kubeconfig needs of the agent's own cluster.
-var BootstrapRights = rights.Rights{Own: rights.Rules{Namespace: []rbacv1.PolicyRule{
+// BootstrapRights are what reading the bootstrap kubeconfig needs of the management cluster.
+var BootstrapRights = rights.Rights{Management: rights.Rules{Namespace: []rbacv1.PolicyRule{
 	rights.Named(registration.BootstrapSecret, rights.Rule("", "secrets", "get")),
 }}}
 

@@ -24,6 +24,9 @@ const RequestTimeout = 30 * time.Second
 // new, or is changed, has its status written: with the default of client-go, 5 per second, hundreds of works would wait for minutes.
 const worksQPS, worksBurst = 50, 100
 
+// Rejections is how often in a row the hub has to say that it does not know the agent before it is believed.
+const Rejections = 5
+
 // ErrRejected ends a session in which the hub does not know the agent's identity, which is otherwise good.
 var ErrRejected = errors.New("the hub rejects the agent's identity")
 

@@ -44,7 +44,7 @@ type Agent struct {
 	Random func() float64
 	// Report puts a condition into the status of the cluster.
 	Report func(metav1.Condition)
-	// Tell says something that an admin of the agent's own cluster should know.
+	// Tell says something that an admin of the agent should know.
 	Tell func(ctx context.Context, eventType, reason, message string)
 }
 

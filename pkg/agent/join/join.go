@@ -19,6 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/health"
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
 	"github.com/clusterhub/clusterhub/pkg/agent/identity"
+	"github.com/clusterhub/clusterhub/pkg/agent/management"
 	"github.com/clusterhub/clusterhub/pkg/agent/repeat"
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
 	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
@@ -30,14 +31,16 @@ import (
 const longestPause = 15 * time.Second
 
 // Rights are what joining needs, beside what the identity's driver states.
-var Rights = rights.Sum(hub.BootstrapRights, spoke.IDRights, spoke.TellRights, rights.Rights{Bootstrap: rights.Rules{
+var Rights = rights.Sum(hub.BootstrapRights, spoke.IDRights, management.TellRights, rights.Rights{Bootstrap: rights.Rules{
 	Cluster: []rbacv1.PolicyRule{rights.Rule(clusterv1.GroupName, "managedclusters", "create")}}})
 
 // Joiner registers one cluster with one hub.
 type Joiner struct {
 	// Cluster is what the agent is told to say of its cluster.
-	Cluster  *hub.Cluster
-	Spoke    *spoke.Cluster
+	Cluster *hub.Cluster
+	Spoke   *spoke.Cluster
+	// Home is the cluster that keeps the state, and Store the state.
+	Home     *management.Cluster
 	Store    *state.Store
 	Identity identity.Identity
 	// Bootstrap reads the bootstrap kubeconfig.
@@ -76,7 +79,7 @@ func (j *Joiner) Join(ctx context.Context) {
 			err = j.explain(err)
 			j.Health.Waiting(err.Error())
 			if apierrors.IsUnauthorized(err) && said.Again("token", err.Error()) {
-				j.Spoke.Tell(ctx, corev1.EventTypeWarning, "BootstrapTokenRefused", err.Error())
+				j.Home.Tell(ctx, corev1.EventTypeWarning, "BootstrapTokenRefused", err.Error())
 			}
 		}
 		said.Result(ctx, "registering", err)

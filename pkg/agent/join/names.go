@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/state"
 )
 
-// Start reads the state and settles the names, and waits for the agent's own cluster to answer.
+// Start reads the state and settles the names, and waits for the agent's clusters to answer.
 func (j *Joiner) Start(ctx context.Context) (state.State, error) {
 	retry := repeat.Backoff{Shortest: time.Second, Longest: longestPause, Random: j.Random}
 	said := &repeat.Said{}

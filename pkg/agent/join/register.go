@@ -65,7 +65,7 @@ func (j *Joiner) Anew(ctx context.Context) error {
 	}
 	switch {
 	case err == nil:
-		j.Spoke.Tell(ctx, corev1.EventTypeNormal, "RegisteredAnew", "The hub had no cluster "+cluster.Name+
+		j.Home.Tell(ctx, corev1.EventTypeNormal, "RegisteredAnew", "The hub had no cluster "+cluster.Name+
 			" any more: it is registered anew, and an admin of the hub has to accept it")
 	case !apierrors.IsAlreadyExists(err): // if it does, it is denied, or still being accepted
 		return fmt.Errorf("the hub does not let this cluster in, and it cannot be registered anew: %w", err)

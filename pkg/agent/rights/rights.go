@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rights is how each part of the agent states what it may do: as RBAC rules, on the hub and on the agent's own cluster.
+// Package rights is how each part of the agent states what it may do: as RBAC rules, on the hub, on the managed cluster and on the management cluster.
 // Tests hold what is deployed to the sum of them, so that a part that is left out takes its rights with it.
 package rights
 
@@ -13,13 +13,15 @@ import (
 
 // Rights are what a part of the agent needs.
 type Rights struct {
-	// Bootstrap is asked of the hub with the bootstrap kubeconfig, Hub with the agent's own identity, and Own of the agent's own
-	// cluster.
-	Bootstrap, Hub, Own Rules
+	// Bootstrap is asked of the hub with the bootstrap kubeconfig, and Hub with the agent's own identity.
+	Bootstrap, Hub Rules
+	// Own is asked of the managed cluster, and Management of the cluster that keeps what the agent remembers. Both are the same one,
+	// unless the agent is detached.
+	Own, Management Rules
 }
 
 // Rules are RBAC rules for a whole cluster, or for one namespace of it: on the hub the namespace of the managed cluster, on the
-// agent's own cluster that of the agent. On the hub, rules on managedclusters are meant for the agent's own ManagedCluster.
+// others that of the agent. On the hub, rules on managedclusters are meant for the agent's own ManagedCluster.
 type Rules struct {
 	Cluster, Namespace []rbacv1.PolicyRule
 }
@@ -38,7 +40,8 @@ func Named(name string, rule rbacv1.PolicyRule) rbacv1.PolicyRule {
 // Sum is what several parts need together.
 func Sum(parts ...Rights) (sum Rights) {
 	for _, part := range parts {
-		sum.Bootstrap, sum.Hub, sum.Own = plus(sum.Bootstrap, part.Bootstrap), plus(sum.Hub, part.Hub), plus(sum.Own, part.Own)
+		sum.Bootstrap, sum.Hub = plus(sum.Bootstrap, part.Bootstrap), plus(sum.Hub, part.Hub)
+		sum.Own, sum.Management = plus(sum.Own, part.Own), plus(sum.Management, part.Management)
 	}
 	return sum
 }

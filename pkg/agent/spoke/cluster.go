@@ -1,7 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spoke is the agent's own cluster, the one that it registers with a hub.
+// Package spoke is the managed cluster, the one that the agent registers with a hub, and the flags that say how the agent reaches its
+// clusters. What the agent remembers is not there: see package management.
 package spoke
 
 import (
@@ -9,30 +10,23 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
-	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// Timeout is for one request to the agent's own cluster.
+// Timeout is for one request to the managed cluster, or to the management cluster.
 const Timeout = 10 * time.Second
 
-var (
-	// IDRights are what Cluster.ID needs.
-	IDRights = rights.Rights{Own: rights.Rules{Cluster: []rbacv1.PolicyRule{
-		rights.Named(metav1.NamespaceSystem, rights.Rule("", "namespaces", "get"))}}}
-	// TellRights are what Cluster.Tell needs.
-	TellRights = rights.Rights{Own: rights.Rules{Namespace: []rbacv1.PolicyRule{rights.Rule("", "events", "create")}}}
-)
+// IDRights are what Cluster.ID needs.
+var IDRights = rights.Rights{Own: rights.Rules{Cluster: []rbacv1.PolicyRule{
+	rights.Named(metav1.NamespaceSystem, rights.Rule("", "namespaces", "get"))}}}
 
-// Cluster is the agent's own cluster.
+// Cluster is the managed cluster.
 type Cluster struct {
 	Client kubernetes.Interface
 	// Watching is a client whose requests do not end by themselves.
@@ -40,7 +34,7 @@ type Cluster struct {
 	Dynamic  dynamic.Interface
 	// Config is how the cluster is reached, for clients of other kinds. It has no time limit.
 	Config *rest.Config
-	// Namespace is the agent's.
+	// Namespace is the agent's own there: what is in it, the hub has no say in.
 	Namespace string
 }
 
@@ -51,22 +45,4 @@ func (c *Cluster) ID(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("reading the cluster's id, the UID of namespace %s: %w", metav1.NamespaceSystem, err)
 	}
 	return string(namespace.UID), nil
-}
-
-// Tell logs something that an admin should know, and makes an event of it.
-func (c *Cluster) Tell(ctx context.Context, eventType, reason, message string) {
-	log := klog.FromContext(ctx)
-	log.Info(message)
-	now := metav1.Now()
-	_, err := c.Client.CoreV1().Events(c.Namespace).Create(ctx, &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "hub-agent-", Namespace: c.Namespace},
-		InvolvedObject: corev1.ObjectReference{
-			APIVersion: "v1", Kind: "Secret", Namespace: c.Namespace, Name: registration.HubKubeconfigSecret},
-		Type: eventType, Reason: reason, Message: message,
-		Source:         corev1.EventSource{Component: "hub-agent"},
-		FirstTimestamp: now, LastTimestamp: now, Count: 1,
-	}, metav1.CreateOptions{})
-	if err != nil {
-		log.Info("The event could not be written", "reason", err.Error())
-	}
 }

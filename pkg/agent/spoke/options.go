@@ -4,7 +4,10 @@
 package spoke
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"net/http"
 	"os"
 
 	"github.com/spf13/pflag"
@@ -12,16 +15,23 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/agent/files"
+	"github.com/clusterhub/clusterhub/pkg/agent/management"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// Options are the way to the agent's own cluster.
+// Options are the ways to the agent's clusters.
 type Options struct {
-	// Kubeconfig is a file; the pod's own identity is used when it is empty.
+	// Kubeconfig is that of the managed cluster; the pod's own identity is used when it is empty.
 	Kubeconfig string
-	// Namespace is where the agent keeps its secret.
+	// Detached says that the management cluster is another one.
+	Detached bool
+	// ManagementKubeconfig is that of the management cluster, if that is another one; the pod's own identity is used when it is empty.
+	ManagementKubeconfig string
+	// Namespace is where the agent keeps its secret, on the management cluster.
 	Namespace string
+	// ManagedNamespace is the agent's on the managed cluster. It is the same when it is empty.
+	ManagedNamespace string
 }
 
 // NewOptions returns the defaults.
@@ -31,16 +41,40 @@ func NewOptions() Options { return Options{Namespace: registration.AgentNamespac
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "spoke-kubeconfig", o.Kubeconfig,
 		"Path of the kubeconfig of the managed cluster. Inside a cluster, the default is that cluster and the pod's "+
-			"service account.")
+			"service account. It is waited for, and followed when it changes.")
+	fs.BoolVar(&o.Detached, "detached", o.Detached,
+		"The agent runs outside of the managed cluster, and keeps its secrets and events on another one, the management cluster. "+
+			"--spoke-kubeconfig must be set.")
+	fs.StringVar(&o.ManagementKubeconfig, "management-kubeconfig", o.ManagementKubeconfig,
+		"With --detached: path of the kubeconfig of the management cluster. Inside a cluster, the default is that cluster and the pod's "+
+			"service account. It is waited for, and followed when it changes.")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
-		"Namespace on the managed cluster of the agent's secrets. It has to exist.")
+		"Namespace of the agent's secrets, on the managed cluster or, with --detached, on the management cluster. It has to exist.")
+	fs.StringVar(&o.ManagedNamespace, "spoke-namespace", o.ManagedNamespace,
+		"With --detached: namespace on the managed cluster that has the agent's service accounts. The hub has no say in it. The default is "+
+			"--namespace.")
 }
 
-// Validate returns every error of the flags.
-func (o *Options) Validate() (errs []error) {
-	if o.Kubeconfig == "" && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
+// Validate returns every error of the flags. keeps says whether the process needs the management cluster.
+func (o *Options) Validate(keeps bool) (errs []error) {
+	inPod := os.Getenv("KUBERNETES_SERVICE_HOST") != ""
+	switch {
+	case o.Kubeconfig != "":
+	case o.Detached:
+		errs = append(errs, errors.New("--detached needs --spoke-kubeconfig, the kubeconfig of the managed cluster"))
+	case !inPod:
 		errs = append(errs, errors.New("--spoke-kubeconfig must name the kubeconfig of the managed cluster when hub-agent "+
 			"runs outside of it"))
+	}
+	if o.Detached && keeps && o.ManagementKubeconfig == "" && !inPod {
+		errs = append(errs, errors.New("--management-kubeconfig must name the kubeconfig of the management cluster when a detached "+
+			"hub-agent runs outside of it"))
+	}
+	if !o.Detached && o.ManagementKubeconfig != "" {
+		errs = append(errs, errors.New("--management-kubeconfig needs --detached: otherwise the managed cluster keeps the agent's secrets"))
+	}
+	if !o.Detached && o.ManagedNamespace != "" {
+		errs = append(errs, errors.New("--spoke-namespace needs --detached: otherwise it is --namespace"))
 	}
 	if o.Namespace == "" {
 		errs = append(errs, errors.New("--namespace must not be empty"))
@@ -48,17 +82,34 @@ func (o *Options) Validate() (errs []error) {
 	return errs
 }
 
-// Config is how the cluster is reached.
-func (o *Options) Config() (*rest.Config, error) {
-	config, err := command.RESTConfig(o.Kubeconfig)
+// Managed reads the way to the managed cluster, and Management that to the cluster that keeps the agent's secrets.
+func (o *Options) Managed() (files.Way, error) { return files.ReadWay(o.Kubeconfig) }
+
+// Management is Managed, unless the agent is detached.
+func (o *Options) Management() (files.Way, error) {
+	if !o.Detached {
+		return o.Managed()
+	}
+	return files.ReadWay(o.ManagementKubeconfig)
+}
+
+// OwnNamespace is the agent's namespace on the managed cluster.
+func (o *Options) OwnNamespace() string { return cmp.Or(o.ManagedNamespace, o.Namespace) }
+
+// NewManagement returns the cluster that keeps what the agent remembers.
+func NewManagement(config *rest.Config, namespace string) (*management.Cluster, error) {
+	limited := ours(config)
+	limited.Timeout = Timeout
+	client, err := kubernetes.NewForConfig(limited)
 	if err != nil {
 		return nil, err
 	}
-	return rest.AddUserAgent(config, "hub-agent"), nil
+	return &management.Cluster{Client: client, Namespace: namespace}, nil
 }
 
-// New returns the cluster that a configuration reaches.
+// New returns the managed cluster that a configuration reaches. namespace is the agent's own there.
 func New(config *rest.Config, namespace string) (*Cluster, error) {
+	config = ours(config)
 	watching, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -76,3 +127,27 @@ func New(config *rest.Config, namespace string) (*Cluster, error) {
 	}
 	return &Cluster{Client: client, Watching: watching, Dynamic: unstructured, Config: config, Namespace: namespace}, nil
 }
+
+// ours is a way as the agent goes it: not to where another server sends it. The agent may be in the management cluster's network, of which a
+// managed cluster has no business to see anything; and client-go would send the agent's token along.
+func ours(config *rest.Config) *rest.Config {
+	config = rest.AddUserAgent(rest.CopyConfig(config), "hub-agent")
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return straight{next} })
+	return config
+}
+
+type straight struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (s straight) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := s.RoundTripper.RoundTrip(request)
+	if err == nil && response.StatusCode >= 300 && response.StatusCode < 400 && response.StatusCode != http.StatusNotModified {
+		_ = response.Body.Close()
+		return nil, fmt.Errorf("the server answered %d, a redirection, which is not followed: the kubeconfig has to name the server itself",
+			response.StatusCode)
+	}
+	return response, err
+}
+
+// WrappedRoundTripper is what client-go looks through to find a transport.
+func (s straight) WrappedRoundTripper() http.RoundTripper { return s.RoundTripper }

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package state is what an agent remembers, in one secret on its own cluster. It is written there before the hub is told, so
+// Package state is what an agent remembers, in one secret on the management cluster. It is written there before the hub is told, so
 // that an agent that is killed at any line goes on from there.
 package state
 
@@ -19,14 +19,20 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/clusterhub/clusterhub/pkg/agent/files"
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// Rights are what keeping the state needs of the agent's own cluster.
-var Rights = rights.Rights{Own: rights.Rules{Namespace: []rbacv1.PolicyRule{
+// Rights are what keeping the state needs.
+var Rights = rights.Rights{Management: rights.Rules{Namespace: []rbacv1.PolicyRule{
 	rights.Rule("", "secrets", "create"),
 	rights.Named(registration.HubKubeconfigSecret, rights.Rule("", "secrets", "get", "update", "delete")),
+}}}
+
+// ReadRights are what reading it needs, for a process that does not keep it.
+var ReadRights = rights.Rights{Management: rights.Rules{Namespace: []rbacv1.PolicyRule{
+	rights.Named(registration.HubKubeconfigSecret, rights.Rule("", "secrets", "get")),
 }}}
 
 // Keys of the secret beside those that are agreed on. They are about what is under way, so that a process that starts
@@ -52,8 +58,14 @@ type State struct {
 	RegisteredKey string
 }
 
-func stateOf(secret *corev1.Secret) State {
-	d := secret.Data
+// ReadFolder reads the identity of a secret that is mounted. What is under way is of no use to a process that does not keep the state.
+func ReadFolder(dir string) (State, error) {
+	data, err := files.ReadFolder(dir, registration.KeyClusterName, registration.KeyAgentName, registration.KeyKubeconfig,
+		registration.KeyTLSCert, registration.KeyTLSKey)
+	return stateOf(data), err
+}
+
+func stateOf(d map[string][]byte) State {
 	return State{
 		ClusterName:   string(d[registration.KeyClusterName]),
 		AgentName:     string(d[registration.KeyAgentName]),
@@ -116,7 +128,7 @@ func (s *Store) Load(ctx context.Context) (State, error) {
 	if err != nil {
 		return State{}, fmt.Errorf("reading secret %s/%s: %w", s.Namespace, registration.HubKubeconfigSecret, err)
 	}
-	return s.remember(stateOf(secret)), nil
+	return s.remember(stateOf(secret.Data)), nil
 }
 
 // Update changes the secret, and makes it when it is not there. It is only once in the secret that a state counts. The
@@ -139,7 +151,7 @@ func (s *Store) Update(ctx context.Context, change func(*State)) (State, error) 
 		if err != nil {
 			return err
 		}
-		next = stateOf(secret)
+		next = stateOf(secret.Data)
 		change(&next)
 		if !next.writeTo(secret) {
 			return nil

@@ -42,7 +42,7 @@ func FuzzState(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key1 string, value1 []byte, key2 string, value2 []byte) {
 		secret := &corev1.Secret{Data: map[string][]byte{key1: value1, key2: value2}}
 		before := maps.Clone(secret.Data)
-		s := stateOf(secret)
+		s := stateOf(secret.Data)
 		s.writeTo(secret)
 		for key, value := range before {
 			if got, ok := secret.Data[key]; !bytes.Equal(got, value) || !ok && len(value) > 0 {
@@ -54,7 +54,7 @@ func FuzzState(f *testing.F) {
 		}
 		written := &corev1.Secret{}
 		s.writeTo(written)
-		if again := stateOf(written); again.ClusterName != s.ClusterName || again.NextCSR != s.NextCSR || !bytes.Equal(again.Key, s.Key) || !bytes.Equal(again.Kubeconfig, s.Kubeconfig) {
+		if again := stateOf(written.Data); again.ClusterName != s.ClusterName || again.NextCSR != s.NextCSR || !bytes.Equal(again.Key, s.Key) || !bytes.Equal(again.Kubeconfig, s.Kubeconfig) {
 			t.Errorf("%q became %q", s.ClusterName, again.ClusterName)
 		}
 	})
@@ -66,7 +66,7 @@ func TestState_TheKeysOfTheSecretStayWhatTheyAre(t *testing.T) {
 	for _, key := range []string{"cluster-name", "agent-name", "kubeconfig", "tls.crt", "tls.key", "next.key", "next.csr", "registered-key-sha256"} {
 		data[key] = []byte("the " + key)
 	}
-	got := stateOf(&corev1.Secret{Data: data})
+	got := stateOf(data)
 	want := State{ClusterName: "the cluster-name", AgentName: "the agent-name", Kubeconfig: []byte("the kubeconfig"), Cert: []byte("the tls.crt"),
 		Key: []byte("the tls.key"), NextKey: []byte("the next.key"), NextCSR: "the next.csr", RegisteredKey: "the registered-key-sha256"}
 	if !reflect.DeepEqual(got, want) {

@@ -214,7 +214,6 @@ func (c *certificate) User() *clientcmdapi.AuthInfo {
 // Config implements identity.Identity.
 func (c *certificate) Config(s state.State, kubeconfig []byte) (*rest.Config, error) {
 	return hub.IdentityConfig(kubeconfig, func(user *clientcmdapi.AuthInfo) {
-		user.ClientCertificate, user.ClientKey = "", ""
-		user.ClientCertificateData, user.ClientKeyData = s.Cert, s.Key
+		*user = clientcmdapi.AuthInfo{ClientCertificateData: s.Cert, ClientKeyData: s.Key}
 	})
 }

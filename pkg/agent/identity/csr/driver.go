@@ -11,8 +11,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/identity"
+	"github.com/clusterhub/clusterhub/pkg/agent/management"
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
-	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
 	"github.com/clusterhub/clusterhub/pkg/agent/state"
 )
 
@@ -54,7 +54,7 @@ func (d *Driver) Validate(bool) []error {
 func (d *Driver) Rights() rights.Rights {
 	requests := rights.Rules{Cluster: []rbacv1.PolicyRule{
 		rights.Rule("certificates.k8s.io", "certificatesigningrequests", "create", "get")}}
-	return rights.Sum(spoke.TellRights, rights.Rights{Bootstrap: requests, Hub: requests})
+	return rights.Sum(management.TellRights, rights.Rights{Bootstrap: requests, Hub: requests})
 }
 
 // New implements identity.Driver.

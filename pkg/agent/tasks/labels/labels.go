@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
+	"github.com/clusterhub/clusterhub/pkg/agent/management"
 	"github.com/clusterhub/clusterhub/pkg/agent/repeat"
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
 	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
@@ -43,8 +44,10 @@ type Options struct {
 	Labels map[string]string
 	// Detect has the cluster say where it runs: region, cloud and vendor.
 	Detect bool
-	// Own is the agent's cluster.
+	// Own is the managed cluster.
 	Own *spoke.Cluster
+	// Tell says something that an admin of the agent should know.
+	Tell func(ctx context.Context, eventType, reason, message string)
 }
 
 // Validate says what is wrong with the labels of the flags.
@@ -64,7 +67,7 @@ func New(o Options) task.Task {
 		needs.Own.Cluster = []rbacv1.PolicyRule{rights.Rule("", "nodes", "list")}
 	}
 	return task.Task{
-		Name: what, Rights: rights.Sum(needs, spoke.TellRights),
+		Name: what, Rights: rights.Sum(needs, management.TellRights),
 		Run: func(ctx context.Context, s task.Session) error {
 			ctx, done := context.WithCancel(ctx)
 			defer done()
@@ -120,7 +123,7 @@ func (l *labeller) look(ctx context.Context, s task.Session) error {
 		text = refused.Error()
 	}
 	if l.said.Again("refused", text) && text != "" {
-		l.Own.Tell(ctx, corev1.EventTypeWarning, reasonRefused, text[:min(len(text), longestMessage)])
+		l.Tell(ctx, corev1.EventTypeWarning, reasonRefused, text[:min(len(text), longestMessage)])
 	}
 	if err == nil {
 		err = refused

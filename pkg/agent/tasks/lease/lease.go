@@ -20,9 +20,6 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// rejections is how often in a row the hub has to say that it does not know the agent before it is believed.
-const rejections = 5
-
 var renewals = metrics.NewCounter(&metrics.CounterOpts{Namespace: "hub_agent", Name: "lease_renewals_total",
 	Help: "How often the cluster's lease has been renewed.", StabilityLevel: metrics.ALPHA})
 
@@ -47,7 +44,7 @@ func New(view *hub.View, health *health.Health) task.Task {
 					if err != nil {
 						err = hub.Refused(err)
 						health.Waiting(err.Error())
-						if rejected >= rejections {
+						if rejected >= hub.Rejections {
 							return task.Over(hub.ErrRejected)
 						}
 						return err

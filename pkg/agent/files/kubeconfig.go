@@ -1,0 +1,136 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package files reads what others replace while the agent runs: kubeconfigs, and the folder of an identity. Errors do not quote what is in
+// the files: it may be a token.
+package files
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
+)
+
+// maxSize is how large a file may be, in bytes: that of a Secret, which most of them are a part of.
+const maxSize = 1 << 20
+
+// Way is how a cluster is reached, as a kubeconfig says it.
+type Way struct {
+	Config *rest.Config
+	// Sum is another one when the cluster is to be reached in another way: by another server, CA, proxy or user. What client-go reads anew
+	// by itself does not count: the content of a tokenFile, and of the files of a client certificate.
+	Sum string
+}
+
+// ReadWay reads the way of a kubeconfig; without one it is that of the cluster which the process runs in.
+func ReadWay(path string) (Way, error) {
+	if path == "" {
+		config, err := rest.InClusterConfig()
+		return Way{Config: config}, err
+	}
+	config, err := readKubeconfig(path)
+	if err != nil {
+		return Way{}, err
+	}
+	for _, user := range config.AuthInfos {
+		if user.TokenFile != "" {
+			user.Token = "" // the file counts
+		}
+	}
+	sum, err := sumOf(config)
+	if err != nil {
+		return Way{}, err
+	}
+	way, err := clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if err != nil {
+		return Way{}, fmt.Errorf("the kubeconfig %s cannot be used: %w", path, err)
+	}
+	return Way{Config: way, Sum: sum}, nil
+}
+
+// HubSum is another one when a kubeconfig says that the hub is elsewhere, or is to be trusted in another way. Its user does not count.
+func HubSum(path string) (string, error) {
+	config, err := readKubeconfig(path)
+	if err != nil {
+		return "", err
+	}
+	for name := range config.AuthInfos {
+		config.AuthInfos[name] = clientcmdapi.NewAuthInfo()
+	}
+	return sumOf(config)
+}
+
+// readKubeconfig has nothing but the current context, and the CA with it.
+func readKubeconfig(path string) (*clientcmdapi.Config, error) {
+	data, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.Load(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s has no valid kubeconfig", path)
+	}
+	if err := clientcmdapi.MinifyConfig(config); err != nil {
+		return nil, fmt.Errorf("the kubeconfig %s: %w", path, err)
+	}
+	for _, user := range config.AuthInfos {
+		user.LocationOfOrigin = path
+	}
+	for _, cluster := range config.Clusters {
+		cluster.LocationOfOrigin = path
+		if err := command.CheckProxyURL(cluster.ProxyURL); err != nil {
+			return nil, fmt.Errorf("the kubeconfig %s has an invalid proxy-url: it %w", path, err)
+		}
+	}
+	if err := clientcmd.ResolveLocalPaths(config); err != nil {
+		return nil, fmt.Errorf("the kubeconfig %s: %w", path, err)
+	}
+	for _, cluster := range config.Clusters {
+		if len(cluster.CertificateAuthorityData) == 0 && cluster.CertificateAuthority != "" {
+			if cluster.CertificateAuthorityData, err = read(cluster.CertificateAuthority); err != nil {
+				return nil, fmt.Errorf("the certificate authority of the kubeconfig %s: %w", path, err)
+			}
+		}
+		cluster.CertificateAuthority = ""
+	}
+	return config, nil
+}
+
+func sumOf(config *clientcmdapi.Config) (string, error) {
+	written, err := clientcmd.Write(*config)
+	if err != nil {
+		return "", errors.New("a kubeconfig cannot be written")
+	}
+	sum := sha256.Sum256(written)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// read reads a file, which must not be one that a reader waits for.
+func read(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no file", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxSize+1))
+	if err == nil && len(data) > maxSize {
+		err = fmt.Errorf("%s has more than %d bytes", path, maxSize)
+	}
+	return data, err
+}

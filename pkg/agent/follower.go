@@ -1,0 +1,225 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/health"
+	"github.com/clusterhub/clusterhub/pkg/agent/hub"
+	"github.com/clusterhub/clusterhub/pkg/agent/identity"
+	"github.com/clusterhub/clusterhub/pkg/agent/repeat"
+	"github.com/clusterhub/clusterhub/pkg/agent/rights"
+	"github.com/clusterhub/clusterhub/pkg/agent/state"
+	"github.com/clusterhub/clusterhub/pkg/agent/task"
+	"github.com/clusterhub/clusterhub/pkg/agent/tasks/work"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// How often it is looked for another identity, less a quarter at most: files cost nothing, the Secret a request.
+const (
+	lookAtFolder = 5 * time.Second
+	lookAtSecret = 15 * time.Second
+)
+
+// follower brings works with an identity that another process gets. It cannot join: it waits for an identity, works with it for as long
+// as it is good, and waits for the next.
+type follower struct {
+	// read reads the state of the other process, and where says from where. needs are the rights that this takes.
+	read  func(context.Context) (state.State, error)
+	where string
+	needs rights.Rights
+	every time.Duration
+
+	drivers identity.Drivers
+	connect hub.Connect
+	health  *health.Health
+	random  func() float64
+	works   task.Task
+}
+
+var _ part = &follower{}
+
+func (p *process) newFollower(c *clusters) *follower {
+	f := &follower{drivers: p.Drivers, connect: hub.New, health: p.health, random: rand.Float64, works: work.New(p.works(), c.own)}
+	if dir := p.HubKubeconfigDir; dir != "" {
+		f.where, f.every = "the folder "+dir, lookAtFolder
+		f.read = func(context.Context) (state.State, error) { return state.ReadFolder(dir) }
+		return f
+	}
+	store := &state.Store{Client: c.home.Client, Namespace: c.home.Namespace}
+	f.read, f.needs = store.Load, state.ReadRights
+	f.where, f.every = fmt.Sprintf("the secret %s/%s", c.home.Namespace, registration.HubKubeconfigSecret), lookAtSecret
+	return f
+}
+
+func (f *follower) rights() rights.Rights { return rights.Sum(f.needs, f.works.Rights) }
+
+// found is an identity.
+type found struct {
+	state.State
+	own identity.Identity
+}
+
+// sameHub says whether another identity is that of the same agent on the same hub: then only its certificate may be another one.
+func (id *found) sameHub(as *found) bool {
+	return bytes.Equal(id.Kubeconfig, as.Kubeconfig) && id.ClusterName == as.ClusterName && id.AgentName == as.AgentName &&
+		(len(id.Cert) > 0) == (len(as.Cert) > 0)
+}
+
+func (id *found) same(as *found) bool {
+	return id.sameHub(as) && bytes.Equal(id.Cert, as.Cert) && bytes.Equal(id.Key, as.Key)
+}
+
+// look returns the identity that there is, if it can be used.
+func (f *follower) look(ctx context.Context) (*found, error) {
+	s, err := f.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Kubeconfig) == 0 || s.ClusterName == "" {
+		return nil, fmt.Errorf("there is no identity in %s: the agent that registers the cluster writes it once the hub has accepted the cluster", f.where)
+	}
+	own, err := f.drivers.Find(s)
+	if err == nil {
+		err = own.Usable(s)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the identity in %s cannot be used: %w", f.where, err)
+	}
+	return &found{s, own}, nil
+}
+
+// run returns when the context ends.
+func (f *follower) run(ctx context.Context) error {
+	var refused *found
+	var until time.Time
+	for {
+		id := f.await(ctx, refused, until)
+		if id == nil {
+			return nil
+		}
+		log := klog.FromContext(ctx).WithValues("cluster", id.ClusterName, "agent", id.AgentName)
+		log.Info("Bringing works", "with the identity in", f.where)
+		last, err := f.session(klog.NewContext(ctx, log), id)
+		if ctx.Err() != nil {
+			return nil
+		}
+		refused, until = nil, time.Time{}
+		if err != nil {
+			log.Info("The identity is of no use: waiting for another one", "reason", err.Error())
+			refused, until = last, time.Now().Add(rejoinFor)
+		}
+	}
+}
+
+// await returns the next identity, or nil if the context ends. One that was of no use is tried again after a while.
+func (f *follower) await(ctx context.Context, refused *found, until time.Time) *found {
+	said := &repeat.Said{}
+	for {
+		id, err := f.look(ctx)
+		switch {
+		case err != nil:
+		case refused == nil || !id.same(refused) || time.Now().After(until):
+			return id
+		default:
+			err = fmt.Errorf("the hub does not take the identity in %s: another one is waited for", f.where)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		f.health.Waiting(err.Error())
+		said.Result(ctx, "waiting for an identity", err)
+		if !repeat.Sleep(ctx, repeat.Jittered(f.every, f.random)) {
+			return nil
+		}
+	}
+}
+
+// session brings works with an identity, until it is of no use or there is one of another kind. A renewed certificate interrupts nothing.
+// last is the identity that it ended with.
+func (f *follower) session(ctx context.Context, id *found) (last *found, err error) {
+	last = id
+	config, err := id.own.Config(id.State, id.Kubeconfig)
+	if err != nil {
+		return last, err
+	}
+	config, certificate, err := hub.Renewable(config)
+	if err != nil {
+		return last, err
+	}
+	f.health.Waiting("the hub to answer")
+	rejected := make(chan struct{})
+	hub.Listen(config, f.listen(ctx, rejected))
+	h, err := f.connect(config)
+	if err != nil {
+		return last, err
+	}
+	following := task.Task{Name: "following the identity", Run: func(ctx context.Context, _ task.Session) error {
+		said := &repeat.Said{}
+		for repeat.Sleep(ctx, repeat.Jittered(f.every, f.random)) {
+			next, err := f.look(ctx)
+			said.Result(ctx, "reading the identity", err)
+			switch {
+			case err != nil: // what was read before is as good
+				if why := last.own.Usable(last.State); why != nil {
+					return task.Over(why)
+				}
+			case !next.sameHub(last):
+				return task.Over(nil)
+			case !next.same(last):
+				if err := certificate.Renew(next.Cert, next.Key); err != nil {
+					return err
+				}
+				klog.FromContext(ctx).Info("Took over the renewed certificate")
+				last = next
+			}
+		}
+		return nil
+	}}
+	listening := task.Task{Name: "listening to the hub", Run: func(ctx context.Context, _ task.Session) error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-rejected:
+			return task.Over(hub.ErrRejected)
+		}
+	}}
+	s := task.Session{Hub: h, State: id.State, Random: f.random}
+	err = s.Run(ctx, []task.Task{f.works, following, listening})
+	return last, err
+}
+
+// listen keeps the readiness by what becomes of requests, and closes rejected when the hub does not know the identity.
+func (f *follower) listen(ctx context.Context, rejected chan<- struct{}) func(error) {
+	var mu sync.Mutex
+	n := 0
+	reject := sync.OnceFunc(func() { close(rejected) })
+	return func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			n = 0
+			f.health.Good()
+			return
+		}
+		f.health.Waiting(hub.Refused(err).Error())
+		if !apierrors.IsUnauthorized(err) {
+			n = 0
+		} else if n++; n >= hub.Rejections {
+			reject()
+		}
+	}
+}

@@ -1,0 +1,49 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// Listen tells heard what becomes of requests to the hub: nil if it answers, and else why it does not. Only that it does not know who asks counts of
+// each request; else those count that read.
+func Listen(config *rest.Config, heard func(error)) {
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &listener{next, heard} })
+}
+
+type listener struct {
+	http.RoundTripper
+	heard func(error)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l *listener) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := l.RoundTripper.RoundTrip(request)
+	reads := request.Method == http.MethodGet
+	switch {
+	case request.Context().Err() != nil: // the one who asked did not wait for it
+	case err != nil:
+		if reads {
+			l.heard(err)
+		}
+	case response.StatusCode == http.StatusUnauthorized:
+		l.heard(apierrors.NewUnauthorized("the server answered 401 Unauthorized"))
+	case !reads:
+	case response.StatusCode == http.StatusForbidden:
+		l.heard(apierrors.NewForbidden(schema.GroupResource{}, "", nil))
+	case response.StatusCode == http.StatusTooManyRequests, response.StatusCode >= http.StatusInternalServerError:
+		l.heard(apierrors.NewGenericServerResponse(response.StatusCode, "get", schema.GroupResource{}, "", "", 0, true))
+	default:
+		l.heard(nil)
+	}
+	return response, err
+}
+
+// WrappedRoundTripper is what client-go looks through to find a transport.
+func (l *listener) WrappedRoundTripper() http.RoundTripper { return l.RoundTripper }

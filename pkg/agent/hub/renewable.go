@@ -1,0 +1,67 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
+	"k8s.io/client-go/util/connrotation"
+)
+
+// Certificate is the client certificate of a way to the hub, which can be replaced while there are clients of that way.
+type Certificate struct {
+	pair   atomic.Pointer[tls.Certificate]
+	dialer *connrotation.Dialer
+}
+
+// Renewable is a way to the hub with a client certificate that can be replaced. It is nil for a way that has none; then the way is as
+// it was.
+//
+// client-go would do the same with files. But it reads certificate and key one after the other, and takes what it finds: a folder
+// that is written to, or has something else in it, would end the connection of an identity that is good.
+func Renewable(config *rest.Config) (*rest.Config, *Certificate, error) {
+	if len(config.CertData) == 0 {
+		return config, nil, nil
+	}
+	c := &Certificate{dialer: connrotation.NewDialer((&net.Dialer{Timeout: RequestTimeout, KeepAlive: 30 * time.Second}).DialContext)}
+	if err := c.Renew(config.CertData, config.KeyData); err != nil {
+		return nil, nil, err
+	}
+	// Where the server is depends on whether there is TLS, of which the new way says nothing.
+	server, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	way, err := config.TransportConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	way.TLS.CertData, way.TLS.KeyData = nil, nil
+	way.TLS.GetCertHolder = &transport.GetCertHolder{GetCert: func() (*tls.Certificate, error) { return c.pair.Load(), nil }}
+	way.DialHolder = &transport.DialHolder{Dial: c.dialer.DialContext}
+	through, err := transport.New(way)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &rest.Config{Host: server.String(), APIPath: config.APIPath, ContentConfig: config.ContentConfig, Transport: through,
+		QPS: config.QPS, Burst: config.Burst, Timeout: config.Timeout}, c, nil
+}
+
+// Renew replaces the certificate. Connections with the former one are closed: the hub would let them live longer than it.
+func (c *Certificate) Renew(certificate, key []byte) error {
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return errors.New("TLS cannot use the certificate and its private key") // the error may quote them
+	}
+	if c.pair.Swap(&pair) != nil {
+		c.dialer.CloseAll()
+	}
+	return nil
+}
