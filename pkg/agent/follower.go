@@ -99,40 +99,46 @@ func (f *follower) look(ctx context.Context) (*found, error) {
 	return &found{s, own}, nil
 }
 
+// refused is an identity that was of no use. It may be tried again after a while: the hub may have been wrong.
+type refused struct {
+	*found
+	until time.Time
+	why   error
+}
+
 // run returns when the context ends.
 func (f *follower) run(ctx context.Context) error {
-	var refused *found
-	var until time.Time
+	var bad *refused
 	for {
-		id := f.await(ctx, refused, until)
+		id := f.await(ctx, bad)
 		if id == nil {
 			return nil
 		}
 		log := klog.FromContext(ctx).WithValues("cluster", id.ClusterName, "agent", id.AgentName)
-		log.Info("Bringing works", "with the identity in", f.where)
+		log.Info("Bringing works", "identity", f.where)
 		last, err := f.session(klog.NewContext(ctx, log), id)
 		if ctx.Err() != nil {
 			return nil
 		}
-		refused, until = nil, time.Time{}
+		bad = nil
 		if err != nil {
 			log.Info("The identity is of no use: waiting for another one", "reason", err.Error())
-			refused, until = last, time.Now().Add(rejoinFor)
+			bad = &refused{found: last, until: time.Now().Add(rejoinFor), why: err}
 		}
 	}
 }
 
-// await returns the next identity, or nil if the context ends. One that was of no use is tried again after a while.
-func (f *follower) await(ctx context.Context, refused *found, until time.Time) *found {
+// await returns the next identity, or nil if the context ends.
+func (f *follower) await(ctx context.Context, bad *refused) *found {
 	said := &repeat.Said{}
 	for {
 		id, err := f.look(ctx)
 		switch {
 		case err != nil:
-		case refused == nil || !id.same(refused) || time.Now().After(until):
+		case bad == nil || !id.same(bad.found) || time.Now().After(bad.until):
 			return id
 		default:
-			err = fmt.Errorf("the hub does not take the identity in %s: another one is waited for", f.where)
+			err = fmt.Errorf("another identity is waited for, since the one in %s is of no use: %w", f.where, bad.why)
 		}
 		if ctx.Err() != nil {
 			return nil
@@ -176,7 +182,7 @@ func (f *follower) session(ctx context.Context, id *found) (last *found, err err
 				}
 			case !next.sameHub(last):
 				return task.Over(nil)
-			case !next.same(last):
+			case certificate != nil && !next.same(last):
 				if err := certificate.Renew(next.Cert, next.Key); err != nil {
 					return err
 				}

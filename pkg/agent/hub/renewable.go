@@ -50,8 +50,8 @@ func Renewable(config *rest.Config) (*rest.Config, *Certificate, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &rest.Config{Host: server.String(), APIPath: config.APIPath, ContentConfig: config.ContentConfig, Transport: through,
-		QPS: config.QPS, Burst: config.Burst, Timeout: config.Timeout}, c, nil
+	return &rest.Config{Host: server.String(), APIPath: config.APIPath, ContentConfig: config.ContentConfig, UserAgent: config.UserAgent,
+		Transport: through, QPS: config.QPS, Burst: config.Burst, Timeout: config.Timeout}, c, nil
 }
 
 // Renew replaces the certificate. Connections with the former one are closed: the hub would let them live longer than it.

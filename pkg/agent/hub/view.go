@@ -17,9 +17,11 @@ const DefaultLeaseSeconds = 60
 
 // View is what the agent's tasks tell each other of the agent's cluster on the hub. One of them, the status, reads and writes the
 // ManagedCluster; the others learn here what it asks for, say here what is to be in its status, and need no right on it. It outlives
-// sessions.
+// sessions, and lives as long as the process.
 type View struct {
-	mu           sync.Mutex
+	mu sync.Mutex
+	// seen says that the hub has let this process see its cluster, or has been asked to make it anew.
+	seen         bool
 	leaseSeconds int32
 	conditions   map[string]metav1.Condition
 	namespaces   map[string]error
@@ -40,6 +42,20 @@ func (v *View) Begin() {
 	defer v.mu.Unlock()
 	v.namespaces = nil
 	v.forgetAsked()
+}
+
+// See says that the hub has let this process see its cluster, or has been asked to make it anew.
+func (v *View) See() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.seen = true
+}
+
+// Seen says whether it has. A process asks for its cluster to be made anew only before.
+func (v *View) Seen() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.seen
 }
 
 // Interval is the time between two renewals of the lease, and between two looks at the cluster.

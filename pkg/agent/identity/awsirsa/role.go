@@ -136,6 +136,7 @@ func TokensOf(kubeconfig []byte) (*Tokens, error) {
 				tokens.RoleARN = value
 			}
 		}
+		*user = clientcmdapi.AuthInfo{} // it is not to be used, and may name files that are not here
 	})
 	if err == nil && (tokens.Cluster == "" || tokens.Region == "" || tokens.RoleARN == "") {
 		err = fmt.Errorf("the kubeconfig of secret %s names no EKS cluster, region and role", registration.HubKubeconfigSecret)

@@ -63,8 +63,6 @@ func New(o Options) task.Task {
 type reporter struct {
 	Options
 	view *hub.View
-	// seen says that the hub has let this process see its cluster, or has been asked to make it anew.
-	seen bool
 	said repeat.Said
 }
 
@@ -87,16 +85,16 @@ func (t *reporter) run(ctx context.Context, s task.Session) error {
 func (t *reporter) look(ctx context.Context, s task.Session) error {
 	clusters := s.Hub.Clusters.ClusterV1().ManagedClusters()
 	cluster, err := clusters.Get(ctx, s.State.ClusterName, metav1.GetOptions{})
-	if unknown := apierrors.IsForbidden(err) || apierrors.IsNotFound(err); unknown && !t.seen && t.Anew != nil {
+	if unknown := apierrors.IsForbidden(err) || apierrors.IsNotFound(err); unknown && !t.view.Seen() && t.Anew != nil {
 		if err := t.Anew(ctx); err != nil {
 			return err
 		}
-		t.seen = true
+		t.view.See()
 	}
 	if err != nil {
 		return err
 	}
-	t.seen = true
+	t.view.See()
 	t.view.SetLease(cluster.Spec.LeaseDurationSeconds)
 	t.warnOfClock(ctx, cluster)
 	// That the cluster itself may not be changed is no reason to leave the hub without a status.
