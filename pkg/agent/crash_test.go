@@ -96,8 +96,19 @@ func (w *world) known(s state.State) {
 }
 
 func TestJoin_ResumesAfterACrashAtEachWrite(t *testing.T) {
-	atEachWrite(t, func(t *testing.T, when string, n int) bool {
+	atEachWrite(t, joinCrashingAt(false))
+}
+
+func TestJoin_DetachedResumesAfterACrashAtEachWrite(t *testing.T) {
+	atEachWrite(t, joinCrashingAt(true))
+}
+
+func joinCrashingAt(detached bool) func(t *testing.T, when string, n int) bool {
+	return func(t *testing.T, when string, n int) bool {
 		w := newWorld(t)
+		if detached {
+			w.Detach()
+		}
 		ctx, cancel := w.crashing(when, n)
 		stop := w.run(ctx, cancel)
 		agenttest.Pass(5 * time.Second)
@@ -124,7 +135,7 @@ func TestJoin_ResumesAfterACrashAtEachWrite(t *testing.T) {
 			}
 		}
 		return crashed
-	})
+	}
 }
 
 func firstKey(s state.State) string {

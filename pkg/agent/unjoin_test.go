@@ -50,7 +50,7 @@ func (w *world) acceptedCondition(c *clusterv1.ManagedCluster, status metav1.Con
 }
 
 func (w *world) secretIsThere() bool {
-	_, err := w.Spoke.CoreV1().Secrets(agenttest.Namespace).Get(w.T.Context(), registration.HubKubeconfigSecret, metav1.GetOptions{})
+	_, err := w.Management.CoreV1().Secrets(agenttest.Namespace).Get(w.T.Context(), registration.HubKubeconfigSecret, metav1.GetOptions{})
 	return err == nil
 }
 

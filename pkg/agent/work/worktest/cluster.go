@@ -7,9 +7,12 @@ package worktest
 
 import (
 	"context"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -29,6 +32,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/local"
+	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
 // Timeout is for anything that a machine with much else to do takes long for.
@@ -136,6 +140,41 @@ spec:
 		return err == nil, nil
 	})
 }
+
+// ClientCertificate is one by which the cluster knows a user, and its key.
+func ClientCertificate(t testing.TB, user pkix.Name) (certificate, key []byte) {
+	t.Helper()
+	Config(t)
+	var pki string
+	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Name() == clientCA+".key" && strings.Contains(path, string(object.UID)) {
+			pki = filepath.Dir(path)
+		}
+		return err
+	})
+	if err != nil || pki == "" {
+		t.Fatalf("there is no CA of clients in %s: %v", directory, err)
+	}
+	certs := localserver.Certificates{Dir: pki}
+	authority, err := certs.Authority(clientCA, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "test-" + string(uuid.NewUUID())
+	if err := authority.Client(name, user); err != nil {
+		t.Fatal(err)
+	}
+	if certificate, err = os.ReadFile(certs.Cert(name)); err != nil {
+		t.Fatal(err)
+	}
+	if key, err = os.ReadFile(certs.Key(name)); err != nil {
+		t.Fatal(err)
+	}
+	return certificate, key
+}
+
+// clientCA is what the local provider calls its CA of clients.
+const clientCA = "client-ca"
 
 // Client is the way to the cluster as its admin.
 func Client(t testing.TB) dynamic.Interface {

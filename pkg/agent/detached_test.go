@@ -1,0 +1,87 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	kubefake "k8s.io/client-go/kubernetes/fake"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/agenttest"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// resources are those that a cluster was asked for.
+func resources(cluster *kubefake.Clientset) []string {
+	var all []string
+	for _, action := range cluster.Actions() {
+		all = append(all, action.GetResource().Resource)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// All that an agent does in its life: it joins, renews its identity, makes what the hub asks for, says what is wrong, and leaves.
+func TestDetached_NothingOfTheHubIsOnTheManagedClusterAndNothingOfThatOnTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Detach()
+		_, stop := w.joined()
+		w.Ask("set/team")
+		agenttest.Pass(8*time.Hour + 10*time.Minute)
+		w.Approve()
+		agenttest.Pass(10 * time.Minute)
+		w.whole()
+		w.ExpectLabel("team", "true")
+		stop()
+
+		w.acceptedCondition(w.Cluster(), "False", registration.ReasonDenied)
+		out := &bytes.Buffer{}
+		u := &unjoiner{store: w.Store(), own: w.Own(), drivers: drivers(), connect: w.Connect, random: func() float64 { return 0 }, out: out}
+		if err := <-within(t, u, time.Hour); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		w.ExpectLabel("team", "false")
+		if w.secretIsThere() {
+			t.Error("the identity is still there")
+		}
+		if got := resources(w.Management); !slices.Equal(got, []string{"secrets"}) {
+			t.Errorf("the management cluster was asked for %q", got)
+		}
+		if got := resources(w.Spoke); !slices.Equal(got, []string{"namespaces"}) {
+			t.Errorf("the managed cluster was asked for %q", got)
+		}
+	})
+}
+
+// A managed cluster that is gone for good does not keep a cluster in the hub.
+func TestDetached_LeavesWithoutTheManagedCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Detach()
+		_, stop := w.joined()
+		stop()
+		w.Set(func() { w.Granted = false })
+		u := &unjoiner{store: w.Store(), drivers: drivers(), connect: w.Connect, random: func() float64 { return 0 }, out: &bytes.Buffer{}, force: true}
+		if err := u.run(t.Context()); err != nil || w.secretIsThere() {
+			t.Errorf("got %v, the secret is there: %t", err, w.secretIsThere())
+		}
+	})
+}
+
+// What an admin has to know is an event where the agent runs.
+func TestDetached_EventsAreOnTheManagementCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Detach()
+		w.newAgent().Home.Tell(agenttest.Quiet(t), "Warning", "Reason", "text")
+		if got := w.Events(); !slices.Equal(got, []string{"text"}) || len(w.Spoke.Actions()) > 0 {
+			t.Errorf("the events are %q, and the managed cluster was asked for %q", got, resources(w.Spoke))
+		}
+	})
+}
