@@ -43,8 +43,9 @@ type following struct {
 func newFollowing(t *testing.T) *following {
 	t.Helper()
 	f := &following{world: newWorld(t)}
+	f.CertLife = time.Hour
 	f.follower = &follower{
-		where: "the test", every: lookAtFolder, drivers: drivers(), health: &health.Health{}, random: func() float64 { return 0.5 },
+		where: "the test", every: 20 * time.Second, drivers: drivers(), health: &health.Health{}, random: func() float64 { return 0.5 },
 		read: func(context.Context) (state.State, error) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -176,13 +177,13 @@ func TestFollower_ARenewedCertificateInterruptsNothing(t *testing.T) {
 		f.answer(http.StatusOK)
 		for range 3 {
 			_, key := agenttest.Certificate(t, "x")
-			agenttest.Pass(8 * time.Hour) // each lives for ten
+			agenttest.Pass(50 * time.Minute) // each lives for an hour
 			f.write(func(s *state.State) {
 				s.Key, s.Cert = key, f.SignKey(key, "system:open-cluster-management:"+whole.ClusterName+":"+whole.AgentName)
 			})
 			f.expect(1, "")
 		}
-		agenttest.Pass(11 * time.Hour) // nothing has renewed it
+		agenttest.Pass(time.Hour) // nothing has renewed it
 		f.expect(1, "the certificate has expired")
 		if f.running.Load() > 0 {
 			t.Error("it works on with a certificate that has expired")
