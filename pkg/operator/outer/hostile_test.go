@@ -257,6 +257,10 @@ func TestExplain_WhatServersSayIsOneCleanLine(t *testing.T) {
 			for way, ask := range ways(t, c) {
 				err := ask(t.Context())
 				_ = shown(t, c, err)
+				// Clients log what answers with a code of a failure say, without asking.
+				if status, ok := err.(apierrors.APIStatus); ok && status.Status().Code >= 400 && c.Explain(err) != err.Error() {
+					t.Errorf("%s: an error is not clean: %q", way, err)
+				}
 				if way == "token" && err != nil && c.Explain(err) != err.Error() {
 					t.Errorf("an error of Token is not clean: %q", err)
 				}
