@@ -112,10 +112,10 @@ func (g *guard) check(response *http.Response, body *body) error {
 	return nil
 }
 
-// replace gives a failed answer another body: what an API server says, or nothing.
+// replace gives a failed answer another body: what an API server says, or that it says nothing.
 func replace(response *http.Response, body *body, status *metav1.Status) (err error) {
 	_ = body.Close() // it was read as far as it is needed
-	data, contentType := []byte{}, "text/plain"
+	data, contentType := []byte("the cluster has not said why in the way of an API server"), "text/plain"
 	if status != nil {
 		contentType = runtime.ContentTypeJSON
 		if data, err = json.Marshal(status); err != nil {
