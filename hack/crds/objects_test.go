@@ -19,6 +19,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
 // TestUnknownFields_AreKept: an object that Open Cluster Management's programs have made, or a later version of them, keeps all of it,
@@ -242,4 +243,24 @@ func tableOf(t *testing.T, client *http.Client, url string) (table metav1.Table)
 		t.Fatalf("%d rows (%v)", len(table.Rows), err)
 	}
 	return table
+}
+
+// TestComponents_AreThoseOfHubs: what a ClusterManager can name is there, and what is there can be named. That of bootstrap tokens is a
+// part of every hub.
+func TestComponents_AreThoseOfHubs(t *testing.T) {
+	versions, _, err := unstructured.NestedSlice(crd(t, clusterManagers).Object, "spec", "versions")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := strings.Fields("schema openAPIV3Schema properties spec properties clusterhub properties components items enum")
+	named, _, err := unstructured.NestedStringSlice(versions[0].(map[string]any), path...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := slices.DeleteFunc(append(deploy.Components(), "cluster-provider"), func(name string) bool { return name == "bootstrap" })
+	slices.Sort(want)
+	slices.Sort(named)
+	if !slices.Equal(named, want) {
+		t.Errorf("components are %v, want %v", named, want)
+	}
 }
