@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -114,10 +115,23 @@ func (a Agent) fillDeployment(o *unstructured.Unstructured) error {
 	if err := unstructured.SetNestedField(o.Object, hex.EncodeToString(sum[:]), path...); err != nil {
 		return err
 	}
-	path = []string{"spec", "template", "spec", "containers"}
+	args := a.Args
+	if a.Works.Role != "" {
+		// An ID that does not change with the address of the hub, so that the agent knows what it has brought before.
+		args = append(slices.Clone(args), WorksFlag, AgentIDFlag+AgentID(o.GetNamespace()))
+	}
+	return addArgs(o, args...)
+}
+
+// addArgs adds flags to the one container of a Deployment's pods.
+func addArgs(o *unstructured.Unstructured, more ...string) error {
+	path := []string{"spec", "template", "spec", "containers"}
 	containers, _, err := unstructured.NestedSlice(o.Object, path...)
 	if err != nil {
 		return err
+	}
+	if len(containers) != 1 {
+		return fmt.Errorf("it has %d containers, and not one", len(containers))
 	}
 	container, ok := containers[0].(map[string]any)
 	if !ok {
@@ -127,12 +141,7 @@ func (a Agent) fillDeployment(o *unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	args = append(args, a.Args...)
-	if a.Works.Role != "" {
-		// An ID that does not change with the address of the hub, so that the agent knows what it has brought before.
-		args = append(args, WorksFlag, AgentIDFlag+AgentID(o.GetNamespace()))
-	}
-	if err := unstructured.SetNestedStringSlice(container, args, "args"); err != nil {
+	if err := unstructured.SetNestedStringSlice(container, append(args, more...), "args"); err != nil {
 		return err
 	}
 	return unstructured.SetNestedSlice(o.Object, containers, path...)

@@ -19,7 +19,9 @@ type deployed interface {
 	Split(namespace string) (served, management []*unstructured.Unstructured, err error)
 }
 
-func objectsOf(t *testing.T, what deployed) []*unstructured.Unstructured {
+func objectsOf(t *testing.T, what interface {
+	Objects() ([]*unstructured.Unstructured, error)
+}) []*unstructured.Unstructured {
 	t.Helper()
 	objects, err := what.Objects()
 	if err != nil {
@@ -38,6 +40,8 @@ func all(t *testing.T) map[string][]*unstructured.Unstructured {
 		"bootstrap":              Bootstrap(true),
 		"an agent":               objectsOf(t, Agent{Image: "i", Hub: "h"}),
 		"an agent of works":      objectsOf(t, Agent{Image: "i", Hub: "h", Works: Works{Role: "admin"}}),
+		"a klusterlet":           objectsOf(t, klusterlets()["Default"]),
+		"a klusterlet in one":    objectsOf(t, klusterlets()["SingletonHosted"]),
 	}
 }
 

@@ -1,0 +1,203 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deploy
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// Klusterlet is how an agent is deployed that hub-operator looks after: in two parts, or in one. Several can be on one cluster.
+type Klusterlet struct {
+	// Name is the Klusterlet's, a DNS label. It is in the names of all objects but namespaces.
+	Name string
+	// Namespace is that of the agent on the cluster that it serves.
+	Namespace string
+	// Detached is that the pods run on another cluster, in AgentNamespace.
+	Detached       bool
+	AgentNamespace string
+	// Singleton is one pod for both parts, with the rights of both.
+	Singleton bool
+	// Images are those of the parts; where one is empty, it is that of the manifests.
+	RegistrationImage, WorkImage string
+	// RegistrationArgs and WorkArgs are flags beside those that each has.
+	RegistrationArgs, WorkArgs []string
+	// Pod changes the specs of the pods. It may be nil.
+	Pod func(spec map[string]any)
+}
+
+// The names in the manifests of a Klusterlet, which is called klusterlet there.
+const (
+	klusterletRegistration = "klusterlet-registration-agent"
+	klusterletWork         = "klusterlet-work-agent"
+	klusterletNetwork      = "klusterlet-agents"
+	klusterletWorkAccount  = "klusterlet-work-sa"
+	// klusterletSpoke begins the names of the Secrets with kubeconfigs of the managed cluster.
+	klusterletSpoke = "external-managed-kubeconfig-"
+)
+
+// Part is one of the parts of a Klusterlet's agent: a Deployment, and the ServiceAccount by whose rights it works.
+type Part struct {
+	// Deployment is its name, on the cluster that runs the pods.
+	Deployment string
+	// ServiceAccount is its name on both clusters.
+	ServiceAccount string
+	// Secret is that with its kubeconfig of the managed cluster, if the pods are elsewhere.
+	Secret string
+}
+
+// Parts are those of a Klusterlet's agent: the registration and the works, or one that is both.
+func (k Klusterlet) Parts() []Part {
+	part := func(name string) Part {
+		return Part{Deployment: k.Name + "-" + name + "-agent", ServiceAccount: k.Name + "-" + name + "-sa", Secret: klusterletSpoke + name}
+	}
+	if k.Singleton {
+		return []Part{{Deployment: k.Name + "-agent", ServiceAccount: k.Name + "-agent-sa", Secret: klusterletSpoke + "agent"}}
+	}
+	return []Part{part("registration"), part("work")}
+}
+
+// AgentID is what the agent is called in its records of works. It stays the same whatever becomes of the hub's address.
+func (k Klusterlet) AgentID() string { return "klusterlet-" + k.Name }
+
+// Objects are in the order in which they have to be made, all of them as if on one cluster.
+func (k Klusterlet) Objects() ([]*unstructured.Unstructured, error) {
+	folder := "klusterlet"
+	if k.Detached {
+		folder = "klusterlet-detached"
+	}
+	objects, err := build(nil, folder)
+	if err != nil {
+		return nil, err
+	}
+	if k.Singleton {
+		if objects, err = asOne(objects); err != nil {
+			return nil, err
+		}
+	}
+	names := Changes{Names: k.names()}
+	if err := names.apply(objects); err != nil {
+		return nil, err
+	}
+	// After the names: what the user says of the cluster is not to be changed.
+	for _, o := range objects {
+		if o.GetKind() == "Deployment" {
+			if err := k.fillPod(o); err != nil {
+				return nil, fmt.Errorf("%s: %w", identity(o), err)
+			}
+		}
+	}
+	return inOrder(once(objects)), nil
+}
+
+// Split is Objects, apart by where they have to be if the pods run on another cluster: see split.
+func (k Klusterlet) Split() (managed, management []*unstructured.Unstructured, err error) {
+	objects, err := k.Objects()
+	if err != nil {
+		return nil, nil, err
+	}
+	managed, management = split(objects, k.AgentNamespace, "Role", "RoleBinding")
+	return managed, management, nil
+}
+
+// names are those of the Klusterlet's objects, by those in the manifests.
+func (k Klusterlet) names() map[string]string {
+	parts := k.Parts()
+	first, last := parts[0], parts[len(parts)-1]
+	names := map[string]string{
+		registration.AgentNamespace: k.Namespace, klusterletNetwork: k.Name + "-agents",
+		registration.AgentServiceAccount: first.ServiceAccount, klusterletWorkAccount: last.ServiceAccount,
+		klusterletRegistration: first.Deployment,
+	}
+	if !k.Singleton {
+		names[klusterletWork] = last.Deployment
+	}
+	// Roles begin as those of all agents do: no work may name such a role.
+	for _, role := range []string{"clusterhub:hub-agent", "clusterhub:hub-agent-works", WorksRights, worksNamespaces} {
+		names[role] = role + ":" + k.Name
+	}
+	return names
+}
+
+// asOne has the part of the registration do the works, too. It has its own identity on the hub, and needs no file with it.
+func asOne(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return identity(o) == deploymentOf(klusterletWork) })
+	for _, o := range objects {
+		if identity(o) != deploymentOf(klusterletRegistration) {
+			continue
+		}
+		// It has no other kubeconfig than its own.
+		replace(o.Object, "", func(_, text string) string {
+			if text == klusterletSpoke+"registration" {
+				return klusterletSpoke + "agent"
+			}
+			return text
+		})
+		if err := addArgs(o, WorksFlag); err != nil {
+			return nil, err
+		}
+	}
+	return objects, nil
+}
+
+func deploymentOf(name string) string {
+	return fmt.Sprintf("Deployment.apps %s/%s", registration.AgentNamespace, name)
+}
+
+// fillPod says what differs between Klusterlets.
+func (k Klusterlet) fillPod(o *unstructured.Unstructured) error {
+	parts := k.Parts()
+	registers, works := o.GetName() == parts[0].Deployment, o.GetName() == parts[len(parts)-1].Deployment
+	image, args := k.WorkImage, []string(nil)
+	if registers {
+		// Where its state is.
+		namespace := k.Namespace
+		if k.Detached {
+			namespace = k.AgentNamespace
+		}
+		image, args = k.RegistrationImage, append(args, "--namespace="+namespace)
+		args = append(args, k.RegistrationArgs...)
+	} else {
+		// What no work may name.
+		args = append(args, "--namespace="+k.Namespace)
+	}
+	if works {
+		args = append(append(args, AgentIDFlag+k.AgentID()), k.WorkArgs...)
+	}
+	if image != "" {
+		replace(o.Object, "", func(key, text string) string {
+			if key == "image" && withoutTag(text) == agentImage {
+				return image
+			}
+			return text
+		})
+	}
+	if err := addArgs(o, args...); err != nil {
+		return err
+	}
+	if k.Pod == nil {
+		return nil
+	}
+	path := []string{"spec", "template", "spec"}
+	spec, _, err := unstructured.NestedMap(o.Object, path...)
+	if err != nil {
+		return err
+	}
+	k.Pod(spec)
+	return unstructured.SetNestedMap(o.Object, spec, path...)
+}
+
+// once leaves the first of objects that have got the same name.
+func once(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
+		again := seen[identity(o)]
+		seen[identity(o)] = true
+		return again
+	})
+}
