@@ -27,6 +27,8 @@ type Klusterlet struct {
 	RegistrationImage, WorkImage string
 	// RegistrationArgs and WorkArgs are flags beside those that each has.
 	RegistrationArgs, WorkArgs []string
+	// Works are those that it brings to the cluster, with the rights that it has for them. Without a role, it is the one of the manifests.
+	Works Works
 	// Pod changes the specs of the pods. It may be nil.
 	Pod func(spec map[string]any)
 }
@@ -83,6 +85,9 @@ func (k Klusterlet) Objects() ([]*unstructured.Unstructured, error) {
 	names := Changes{Names: k.names()}
 	if err := names.apply(objects); err != nil {
 		return nil, err
+	}
+	if k.Works.Role != "" {
+		objects = k.Works.in(objects, names.Names)
 	}
 	// After the names: what the user says of the cluster is not to be changed.
 	for _, o := range objects {

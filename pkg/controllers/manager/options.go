@@ -14,7 +14,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -22,6 +21,8 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/featuregate"
 	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
 const (
@@ -68,18 +69,7 @@ type Options struct {
 }
 
 // LeaderElectionOptions say how one of several processes is chosen to act.
-type LeaderElectionOptions struct {
-	Enabled bool
-	// Name is that of the Lease. Processes with other controllers have another.
-	Name string
-	// Namespace is that of the Lease; the pod's own when it is empty.
-	Namespace string
-	// LeaseDuration is how long the others wait for a leader that is silent, RenewDeadline how long a leader goes on
-	// without having renewed, RetryPeriod how often all of them try: each has to be longer than the next.
-	LeaseDuration time.Duration
-	RenewDeadline time.Duration
-	RetryPeriod   time.Duration
-}
+type LeaderElectionOptions = command.LeaderElection
 
 // NewOptions returns the defaults.
 func NewOptions() *Options {
@@ -95,15 +85,8 @@ func NewOptions() *Options {
 		QPS:   500,
 		Burst: 1000,
 
-		Controllers: slices.Clone(allControllers),
-		LeaderElection: LeaderElectionOptions{
-			Enabled:       true,
-			Name:          leaseName,
-			Namespace:     "clusterhub-system",
-			LeaseDuration: 15 * time.Second,
-			RenewDeadline: 10 * time.Second,
-			RetryPeriod:   2 * time.Second,
-		},
+		Controllers:    slices.Clone(allControllers),
+		LeaderElection: command.NewLeaderElection(leaseName, "clusterhub-system"),
 		Registration:   newRegistrationOptions(),
 		Access:         newAccessOptions(),
 		HealthAddress:  "127.0.0.1:8081",
@@ -117,7 +100,7 @@ func NewOptions() *Options {
 func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	o.addClientFlags(fss.FlagSet("client"))
 	o.addControllersFlag(fss.FlagSet("controllers"))
-	o.LeaderElection.addFlags(fss.FlagSet("leader election"))
+	o.LeaderElection.AddFlags(fss.FlagSet("leader election"))
 	o.addEndpointFlags(fss.FlagSet("endpoints"))
 	o.Registration.addFlags(fss.FlagSet("registration"))
 	o.Access.addFlags(fss.FlagSet("access"))
@@ -141,20 +124,6 @@ func (o *Options) addControllersFlag(fs *pflag.FlagSet) {
 }
 
 func (o *Options) runs(controllers string) bool { return slices.Contains(o.Controllers, controllers) }
-
-func (o *LeaderElectionOptions) addFlags(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.Enabled, "leader-elect", o.Enabled,
-		"Act only while holding the Lease. Turn it off only where a single process ever runs.")
-	fs.StringVar(&o.Name, "leader-elect-resource-name", o.Name, "Name of the Lease.")
-	fs.StringVar(&o.Namespace, "leader-elect-namespace", o.Namespace, "Namespace of the Lease. It has to exist.")
-	fs.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration,
-		"How long the others wait, after the leader was last heard of, before one takes over.")
-	fs.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline,
-		"How long the leader tries to renew the Lease before it gives up and the process ends. Must be less than "+
-			"the lease duration.")
-	fs.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod,
-		"Time between two tries to acquire or renew the Lease. Must be less than the renew deadline.")
-}
 
 func (o *Options) addEndpointFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress,
@@ -183,28 +152,9 @@ func (o *Options) Validate() error {
 		errs = append(errs, fmt.Errorf("--controllers must name at least one of %s", strings.Join(allControllers, ", ")))
 	}
 	if o.LeaderElection.Enabled {
-		errs = append(errs, o.LeaderElection.validate()...)
+		errs = append(errs, o.LeaderElection.Validate()...)
 	}
 	errs = append(errs, o.Registration.validate(o.FeatureGate.Enabled(ManagedClusterAutoApproval))...)
 	errs = append(errs, o.Access.validate()...)
 	return utilerrors.NewAggregate(errs)
-}
-
-func (o *LeaderElectionOptions) validate() (errs []error) {
-	if o.Name == "" || o.Namespace == "" {
-		errs = append(errs, errors.New("--leader-elect-resource-name and --leader-elect-namespace must not be empty"))
-	}
-	if o.RetryPeriod <= 0 {
-		errs = append(errs, fmt.Errorf("--leader-elect-retry-period must be above 0, not %s", o.RetryPeriod))
-	}
-	// Retries are spread by a jitter of up to 1.2 periods.
-	if jittered := o.RetryPeriod * 12 / 10; o.RenewDeadline <= jittered {
-		errs = append(errs, fmt.Errorf("--leader-elect-renew-deadline must be above %s, 1.2 times the retry period, "+
-			"not %s", jittered, o.RenewDeadline))
-	}
-	if o.LeaseDuration <= o.RenewDeadline {
-		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration must be above the renew deadline of %s, not %s",
-			o.RenewDeadline, o.LeaseDuration))
-	}
-	return errs
 }

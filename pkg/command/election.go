@@ -1,0 +1,67 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// LeaderElection says how one of several processes is chosen to act.
+type LeaderElection struct {
+	Enabled bool
+	// Name is that of the Lease. Processes with other controllers have another.
+	Name string
+	// Namespace is that of the Lease; the pod's own when it is empty.
+	Namespace string
+	// LeaseDuration is how long the others wait for a leader that is silent, RenewDeadline how long a leader goes on
+	// without having renewed, RetryPeriod how often all of them try: each has to be longer than the next.
+	LeaseDuration time.Duration
+	RenewDeadline time.Duration
+	RetryPeriod   time.Duration
+}
+
+// NewLeaderElection has the defaults: Kubernetes' own.
+func NewLeaderElection(name, namespace string) LeaderElection {
+	return LeaderElection{Enabled: true, Name: name, Namespace: namespace,
+		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second}
+}
+
+// AddFlags adds the flags.
+func (o *LeaderElection) AddFlags(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.Enabled, "leader-elect", o.Enabled,
+		"Act only while holding the Lease. Turn it off only where a single process ever runs.")
+	fs.StringVar(&o.Name, "leader-elect-resource-name", o.Name, "Name of the Lease.")
+	fs.StringVar(&o.Namespace, "leader-elect-namespace", o.Namespace, "Namespace of the Lease. It has to exist.")
+	fs.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration,
+		"How long the others wait, after the leader was last heard of, before one takes over.")
+	fs.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline,
+		"How long the leader tries to renew the Lease before it gives up and the process ends. Must be less than "+
+			"the lease duration.")
+	fs.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod,
+		"Time between two tries to acquire or renew the Lease. Must be less than the renew deadline.")
+}
+
+// Validate returns every error of the flags.
+func (o *LeaderElection) Validate() (errs []error) {
+	if o.Name == "" || o.Namespace == "" {
+		errs = append(errs, errors.New("--leader-elect-resource-name and --leader-elect-namespace must not be empty"))
+	}
+	if o.RetryPeriod <= 0 {
+		errs = append(errs, fmt.Errorf("--leader-elect-retry-period must be above 0, not %s", o.RetryPeriod))
+	}
+	// Retries are spread by a jitter of up to 1.2 periods.
+	if jittered := o.RetryPeriod * 12 / 10; o.RenewDeadline <= jittered {
+		errs = append(errs, fmt.Errorf("--leader-elect-renew-deadline must be above %s, 1.2 times the retry period, "+
+			"not %s", jittered, o.RenewDeadline))
+	}
+	if o.LeaseDuration <= o.RenewDeadline {
+		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration must be above the renew deadline of %s, not %s",
+			o.RenewDeadline, o.LeaseDuration))
+	}
+	return errs
+}
