@@ -206,3 +206,20 @@ func once(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 		return again
 	})
 }
+
+// Operator is hub-operator, which deploys hubs and agents: its CustomResourceDefinitions, its rights and its pods.
+type Operator struct {
+	Changes
+}
+
+// Objects are in the order in which they have to be made.
+func (o Operator) Objects() ([]*unstructured.Unstructured, error) {
+	objects, err := build(nil, "operator")
+	if err != nil {
+		return nil, err
+	}
+	if err := o.apply(objects); err != nil {
+		return nil, err
+	}
+	return inOrder(objects), nil
+}

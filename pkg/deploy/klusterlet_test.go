@@ -146,7 +146,8 @@ func TestKlusterlet_GivesEachPartItsRights(t *testing.T) {
 			}
 		}
 		got := map[string]string{}
-		for side, objects := range map[string][]*unstructured.Unstructured{k.Namespace: managed, k.AgentNamespace: management} {
+		for i, objects := range [][]*unstructured.Unstructured{managed, management} {
+			side := []string{k.Namespace, k.AgentNamespace}[i]
 			for _, o := range objects {
 				subjects, _, _ := unstructured.NestedSlice(o.Object, "subjects")
 				for _, s := range subjects {
