@@ -158,18 +158,14 @@ func deploymentOf(name string) string {
 func (k Klusterlet) fillPod(o *unstructured.Unstructured) error {
 	parts := k.Parts()
 	registers, works := o.GetName() == parts[0].Deployment, o.GetName() == parts[len(parts)-1].Deployment
-	image, args := k.WorkImage, []string(nil)
+	// Where the agent's state is, and what no work may name.
+	args := []string{"--namespace=" + k.Namespace}
+	if k.Detached {
+		args = []string{"--namespace=" + k.AgentNamespace, "--spoke-namespace=" + k.Namespace}
+	}
+	image := k.WorkImage
 	if registers {
-		// Where its state is.
-		namespace := k.Namespace
-		if k.Detached {
-			namespace = k.AgentNamespace
-		}
-		image, args = k.RegistrationImage, append(args, "--namespace="+namespace)
-		args = append(args, k.RegistrationArgs...)
-	} else {
-		// What no work may name.
-		args = append(args, "--namespace="+k.Namespace)
+		image, args = k.RegistrationImage, append(args, k.RegistrationArgs...)
 	}
 	if works {
 		args = append(append(args, AgentIDFlag+k.AgentID()), k.WorkArgs...)

@@ -87,12 +87,12 @@ func TestKlusterlet_PodsHaveTheFlagsAndFilesOfTheirPart(t *testing.T) {
 		"works": {"Default", "k1-work-agent", "--registration=false --works --hub-kubeconfig-dir=/spoke/hub-kubeconfig " +
 			"--namespace=open-cluster-management-agent --agent-id=klusterlet-k1 --w", "/spoke/hub-kubeconfig=hub-kubeconfig-secret", true},
 		"both": {"Singleton", "k1-agent", "--works --namespace=open-cluster-management-x --cluster-name=c --agent-id=klusterlet-k1 --w", "", true},
-		"registration elsewhere": {"Hosted", "k1-registration-agent", "--detached --spoke-kubeconfig=/spoke/config/kubeconfig --namespace=k1 --cluster-name=c",
+		"registration elsewhere": {"Hosted", "k1-registration-agent", "--detached --spoke-kubeconfig=/spoke/config/kubeconfig --namespace=k1 --spoke-namespace=open-cluster-management-x --cluster-name=c",
 			"/spoke/config=external-managed-kubeconfig-registration", true},
 		"works elsewhere": {"Hosted", "k1-work-agent", "--registration=false --works --hub-kubeconfig-dir=/spoke/hub-kubeconfig --detached " +
-			"--spoke-kubeconfig=/spoke/config/kubeconfig --namespace=open-cluster-management-x --agent-id=klusterlet-k1 --w",
+			"--spoke-kubeconfig=/spoke/config/kubeconfig --namespace=k1 --spoke-namespace=open-cluster-management-x --agent-id=klusterlet-k1 --w",
 			"/spoke/config=external-managed-kubeconfig-work /spoke/hub-kubeconfig=hub-kubeconfig-secret", false},
-		"both elsewhere": {"SingletonHosted", "k1-agent", "--detached --spoke-kubeconfig=/spoke/config/kubeconfig --works --namespace=k1 --cluster-name=c " +
+		"both elsewhere": {"SingletonHosted", "k1-agent", "--detached --spoke-kubeconfig=/spoke/config/kubeconfig --works --namespace=k1 --spoke-namespace=open-cluster-management-x --cluster-name=c " +
 			"--agent-id=klusterlet-k1 --w", "/spoke/config=external-managed-kubeconfig-agent", true},
 	} {
 		k := klusterlets()[test.mode]
