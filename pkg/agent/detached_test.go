@@ -5,7 +5,10 @@ package agent
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +16,7 @@ import (
 	kubefake "k8s.io/client-go/kubernetes/fake"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/agenttest"
+	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -85,4 +89,26 @@ func TestDetached_EventsAreOnTheManagementCluster(t *testing.T) {
 			t.Errorf("the events are %q, and the managed cluster was asked for %q", got, resources(w.Spoke))
 		}
 	})
+}
+
+func TestUnjoin_OnlyWithForceDoesItWithoutTheManagedCluster(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{"management": kubeconfigOf("management"), "token": "t"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := spoke.Options{Detached: true, Kubeconfig: filepath.Join(dir, "none"), ManagementKubeconfig: filepath.Join(dir, "management"), Namespace: "n"}
+	u := &unjoiner{out: &bytes.Buffer{}}
+	if err := u.reach(&o); err == nil || !strings.Contains(err.Error(), "--spoke-kubeconfig") {
+		t.Errorf("without force: %v", err)
+	}
+	u.force = true
+	if err := u.reach(&o); err != nil || u.own != nil || u.store == nil {
+		t.Errorf("with force: %v", err)
+	}
+	o.ManagementKubeconfig = filepath.Join(dir, "none")
+	if err := u.reach(&o); err == nil || !strings.Contains(err.Error(), "--management-kubeconfig") {
+		t.Errorf("without the cluster that has the identity: %v", err)
+	}
 }

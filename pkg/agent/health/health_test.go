@@ -57,3 +57,20 @@ func TestHealth_SaysWhatIsWaitedForAndStops(t *testing.T) {
 		t.Error("an address that is none is taken")
 	}
 }
+
+// A process without a lease is ready until it waits for something.
+func TestHealth_WithoutALease(t *testing.T) {
+	h := &Health{}
+	if h.Ready() == nil {
+		t.Error("it is ready before anything is known")
+	}
+	h.Waiting("the hub")
+	h.Good()
+	if err := h.Ready(); err != nil {
+		t.Error(err)
+	}
+	h.Waiting("the hub")
+	if err := h.Ready(); err == nil || err.Error() != "waiting for: the hub" {
+		t.Errorf("its readiness is %v", err)
+	}
+}
