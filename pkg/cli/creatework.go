@@ -77,8 +77,11 @@ func (o *createWorkOptions) run(ctx context.Context, name string) error {
 	switch {
 	case o.replicaSet && o.placement == "":
 		return errors.New("--replicaset takes the clusters of a placement: --placement has to name it")
-	case o.wait && (o.replicaSet || o.value != "none"):
-		return errors.New("--wait is for works that are made: not with --replicaset or --dry-run")
+	case o.wait && o.value != "none":
+		return errors.New("--wait is for works that are made: not with --dry-run")
+	case o.wait && o.replicaSet:
+		return fmt.Errorf("--wait is for single works, which the hub makes of a replica set: leave it out, and wait with kubectl hub rollout status %s --wait "+
+			"in the namespace of the placement", name)
 	}
 	spec, err := o.spec()
 	if err != nil {

@@ -222,6 +222,10 @@ func TestCreateWork_RefusesWhatMeansNothing(t *testing.T) {
 			t.Errorf("%s is taken", args)
 		}
 	}
+	_, _, err := run(t, config, "create", "work", "web", "-f", dir, "--placement", "dev/web", "-r", "--wait")
+	if err == nil || !strings.Contains(err.Error(), "kubectl hub rollout status web --wait") {
+		t.Errorf("how to wait for a replica set: %v", err)
+	}
 }
 
 func TestDeleteWork(t *testing.T) {

@@ -22,7 +22,11 @@ const mostTold = 3
 
 // Message says how far a rollout is, and what clusters wait for, of the first ones in each state.
 func (p *Plan) Message() string {
-	parts := []string{fmt.Sprintf("%d of %d clusters have succeeded", p.Counts[Succeeded]+p.Counts[Soaking], len(p.Clusters))}
+	have := "clusters have"
+	if len(p.Clusters) == 1 {
+		have = "cluster has"
+	}
+	parts := []string{fmt.Sprintf("%d of %d %s succeeded", p.Counts[Succeeded]+p.Counts[Soaking], len(p.Clusters), have)}
 	for _, t := range told {
 		n := p.Counts[t.state]
 		if n == 0 {

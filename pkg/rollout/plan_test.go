@@ -245,6 +245,9 @@ func TestPlan_Message(t *testing.T) {
 		"0 of 2 clusters have succeeded; 1 failed: c1 (fails); 1 waiting: 1 failed, and maxFailures is 0"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+	if got, want := Decide(s, one("c1 run"), start).Message(), "0 of 1 cluster has succeeded; 1 in progress: c1 (runs)"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
 	if got, want := Decide(s, nil, start).Message(), "0 of 0 clusters have succeeded"; got != want {
 		t.Errorf("got %s", got)
 	}
