@@ -66,7 +66,7 @@ func BenchmarkTouches(b *testing.B) {
 	program := Compile(w.spec())
 	b.ReportAllocs()
 	for b.Loop() {
-		if touches, _ := program.Touches(b.Context(), before, after, w.scores, false, start); touches {
+		if touches, _ := program.Touches(b.Context(), before, after, Seen{Now: start, Scores: w.scores}); touches {
 			b.Fatal("it does not matter")
 		}
 	}

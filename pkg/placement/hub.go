@@ -179,16 +179,28 @@ func (h *Hub) SetCluster(ctx context.Context, obj *clusterv1.ManagedCluster, now
 		}
 		h.touchSet(set, func(key types.NamespacedName, s *scheduled) bool {
 			return h.asked(key, s, now, func() (bool, uint64) {
-				return s.program.Touches(ctx, before, after, h.scores, h.holds(key, obj.Name), now)
+				return s.program.Touches(ctx, before, after, h.seen(key, s, obj.Name, now))
 			})
 		})
 	}
 }
 
-// holds says that a cluster is in a decision of a placement.
-func (h *Hub) holds(key types.NamespacedName, cluster string) bool {
-	_, found := slices.BinarySearch(h.loads.clusters[key], cluster)
-	return found
+// seen is what a placement that no change has touched since its last run sees when it is asked about a change of a cluster.
+func (h *Hub) seen(key types.NamespacedName, s *scheduled, cluster string, now time.Time) Seen {
+	_, chosen := slices.BinarySearch(h.loads.clusters[key], cluster)
+	return Seen{Now: now, Scores: h.scores, Chosen: chosen, Others: func(yield func(*Cluster) bool) {
+		for set := range h.bindings[key.Namespace] {
+			if !s.program.ChoosesFrom(set) {
+				continue
+			}
+			members, _, _ := h.fleet.Members(set)
+			for _, c := range members {
+				if !yield(c) {
+					return
+				}
+			}
+		}
+	}}
 }
 
 // DeleteCluster removes a cluster.
@@ -234,17 +246,18 @@ func (h *Hub) SetScore(ctx context.Context, obj *clusterv1alpha1.AddOnPlacementS
 	before := h.scores[key]
 	h.scores[key] = obj
 	if before == nil || !slices.Equal(before.Status.Scores, obj.Status.Scores) || !before.Status.ValidUntil.Equal(obj.Status.ValidUntil) {
-		h.touchScore(ctx, key, now)
+		h.touchScore(ctx, key, before, obj, now)
 	}
 }
 
 // DeleteScore removes the scores of a cluster.
 func (h *Hub) DeleteScore(ctx context.Context, key types.NamespacedName, now time.Time) {
+	before := h.scores[key]
 	delete(h.scores, key)
-	h.touchScore(ctx, key, now)
+	h.touchScore(ctx, key, before, nil, now)
 }
 
-func (h *Hub) touchScore(ctx context.Context, score types.NamespacedName, now time.Time) {
+func (h *Hub) touchScore(ctx context.Context, score types.NamespacedName, before, after *clusterv1alpha1.AddOnPlacementScore, now time.Time) {
 	c := h.fleet.Cluster(score.Namespace)
 	if c == nil {
 		return
@@ -252,7 +265,7 @@ func (h *Hub) touchScore(ctx context.Context, score types.NamespacedName, now ti
 	for _, set := range h.fleet.SetsOf(c.Name()) {
 		h.touchSet(set, func(key types.NamespacedName, s *scheduled) bool {
 			return h.asked(key, s, now, func() (bool, uint64) {
-				return s.program.TouchesScore(ctx, c, score.Name, h.scores, h.holds(key, c.Name()), now)
+				return s.program.TouchesScore(ctx, c, score.Name, before, after, h.seen(key, s, c.Name(), now))
 			})
 		})
 	}

@@ -7,14 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -288,66 +285,6 @@ func TestHub_LeavesAlone(t *testing.T) {
 	w.SetPlacement(&deleting)
 	w.DeleteCluster("c2")
 	w.expectRound()
-}
-
-// Whatever happens, a placement that no change has touched would come to the same result again.
-func TestHub_TouchesAll(t *testing.T) {
-	for seed := range uint64(40) {
-		random := rand.New(rand.NewPCG(seed, 9))
-		w := newHubWorld(t)
-		spec := func(s *clusterv1beta1.PlacementSpec) {
-			*s = randomSpec(random)
-			// Balance follows the others only when there is another reason to look.
-			s.PrioritizerPolicy.Mode = clusterv1beta1.PrioritizerPolicyModeExact
-			s.PrioritizerPolicy.Configurations = append(s.PrioritizerPolicy.Configurations, builtIn("Steady", 1))
-			if random.IntN(3) == 0 {
-				s.ClusterSets = []string{"s1"}
-			}
-			if random.IntN(4) == 0 {
-				s.Predicates = one(withCEL(anything, `managedCluster.scores("a").exists(s, s.value > 0)`))
-			}
-		}
-		for step := range 80 {
-			name := fmt.Sprint(random.IntN(3))
-			switch random.IntN(9) {
-			case 0:
-				w.place("ns"+name, "p"+fmt.Sprint(random.IntN(3)), spec)
-			case 1:
-				w.SetBinding("ns"+name, fmt.Sprint("s", random.IntN(3)))
-			case 2:
-				w.DeleteBinding("ns"+name, fmt.Sprint("s", random.IntN(3)))
-			case 3:
-				w.SetSet(labelSet("s"+name, &metav1.LabelSelector{MatchLabels: map[string]string{"zone": fmt.Sprint(random.IntN(4))}}))
-			case 4:
-				w.DeleteSet("s" + name)
-			case 5:
-				w.DeleteCluster(fmt.Sprintf("c%03d", random.IntN(30)))
-			case 6:
-				score := newWorld(t).score(fmt.Sprintf("c%03d", random.IntN(30)), "a", "b", int32(random.IntN(100)-50))
-				w.SetScore(t.Context(), score, w.now)
-			default:
-				w.SetCluster(t.Context(), randomCluster(random, random.IntN(30)), w.now)
-			}
-			if random.IntN(3) > 0 {
-				continue
-			}
-			w.now = w.now.Add(time.Minute)
-			w.round()
-			for key, s := range w.placements {
-				result := s.program.Schedule(t.Context(), w.State(s.placement, w.now))
-				if w.dirty[key] || len(result.Steps) > 0 || !equality.Semantic.DeepEqual(result.Status, s.placement.Status) {
-					t.Fatalf("seed %d, step %d: %s: %+v\n%+v\n%+v", seed, step, key, result.Steps, result.Status, s.placement.Status)
-				}
-			}
-			owners := map[types.NamespacedName]bool{}
-			for _, key := range w.owner {
-				owners[key] = true
-			}
-			if len(owners) != len(w.placements) {
-				t.Fatal(slices.Collect(maps.Keys(owners)))
-			}
-		}
-	}
 }
 
 // A fault that one placement brings to light holds up no other, and is told.

@@ -67,11 +67,23 @@ func (r *run) score(p *prioritizer, out []int64) {
 				out[i] = 100
 			}
 		}
-	case p.name == clusterv1beta1.PrioritizerResourceAllocatableCPU:
-		r.scoreResource(out, func(c *Cluster) amount { return c.cpu })
-	case p.name == clusterv1beta1.PrioritizerResourceAllocatableMemory:
-		r.scoreResource(out, func(c *Cluster) amount { return c.memory })
+	default:
+		if of, isResource := p.amount(); isResource {
+			r.scoreResource(out, of)
+		}
 	}
+}
+
+// amount is what a prioritizer scores clusters by, if that is a resource.
+func (p *prioritizer) amount() (of func(*Cluster) amount, isResource bool) {
+	switch {
+	case p.resource != "":
+	case p.name == clusterv1beta1.PrioritizerResourceAllocatableCPU:
+		return func(c *Cluster) amount { return c.cpu }, true
+	case p.name == clusterv1beta1.PrioritizerResourceAllocatableMemory:
+		return func(c *Cluster) amount { return c.memory }, true
+	}
+	return nil, false
 }
 
 func (r *run) scoreBalance(out []int64) {
@@ -131,16 +143,24 @@ func (r *run) scoreAddOn(p *prioritizer, out []int64) {
 			}
 			r.again(until.Time)
 		}
-		for j := range object.Status.Scores {
-			if item := &object.Status.Scores[j]; item.Name == p.score {
-				out[i] = int64(min(max(item.Value, -100), 100))
-				break
-			}
-		}
+		out[i] = p.of(object)
 	}
 	if len(expired) > 0 {
 		r.warning = &warning{plugin: p.name, message: "AddOnPlacementScores " + someOf(expired, ",") + " expired"}
 	}
+}
+
+// of is what a prioritizer reads of an AddOnPlacementScore, which may be nil.
+func (p *prioritizer) of(object *clusterv1alpha1.AddOnPlacementScore) int64 {
+	if object == nil {
+		return 0
+	}
+	for i := range object.Status.Scores {
+		if item := &object.Status.Scores[i]; item.Name == p.score {
+			return int64(min(max(item.Value, -100), 100))
+		}
+	}
+	return 0
 }
 
 // warning is shown in the events of decisions that are written.

@@ -5,27 +5,45 @@ package placement
 
 import (
 	"context"
+	"iter"
 	"time"
 
+	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
+// Seen is what a placement sees when it is asked about a change of one cluster.
+type Seen struct {
+	Now    time.Time
+	Scores Scores
+	// Chosen says that the cluster is in a decision of the placement, which was scheduled after all changes before this one that touch it.
+	Chosen bool
+	// Others are clusters that the placement may choose from, the changed one among them; nil if they are not known.
+	Others iter.Seq[*Cluster]
+}
+
+// mostOthers is how many clusters are looked at instead of a run.
+const mostOthers = 1024
+
 // Touches says whether a change of a cluster, which is in one of the placement's sets before and after it, can change
 // anything that the placement shows, and what the answer has cost: the predicates for this one cluster. If they cost much, it says yes.
-// chosen says that the cluster is in a decision of the placement.
-func (p *Program) Touches(ctx context.Context, before, after *Cluster, scores Scores, chosen bool, now time.Time) (yes bool, cost uint64) {
+func (p *Program) Touches(ctx context.Context, before, after *Cluster, seen Seen) (yes bool, cost uint64) {
 	m := &meter{left: touchCost}
-	yes = p.touches(ctx, m, before, after, scores, chosen, now)
+	yes = p.touches(ctx, m, before, after, seen)
 	return yes, touchCost - m.left
 }
 
-func (p *Program) touches(ctx context.Context, m *meter, before, after *Cluster, scores Scores, chosen bool, now time.Time) bool {
+func (p *Program) touches(ctx context.Context, m *meter, before, after *Cluster, seen Seen) bool {
 	if p.misconfigured != nil {
 		return before.deleting() != after.deleting()
 	}
-	was, is := p.judge(ctx, before, scores, m, chosen, now), p.judge(ctx, after, scores, m, chosen, now)
-	if was != is || m.empty() {
+	was := p.judge(ctx, before, seen.Scores, m, seen.Chosen, seen.Now)
+	is := p.judge(ctx, after, seen.Scores, m, seen.Chosen, seen.Now)
+	if m.empty() {
 		return true
+	}
+	if was != is {
+		return seen.Chosen || was.by != passed || is.by == passed || !p.leavesOut() || !p.scaledByOthers(ctx, m, before, seen)
 	}
 	if is.by != passed {
 		return false
@@ -56,23 +74,81 @@ func (p *Program) touches(ctx context.Context, m *meter, before, after *Cluster,
 	return false
 }
 
+// leavesOut says that a cluster that passes the filters is in no decision only if so many as are wanted are better. Then nothing changes when it falls
+// out, or gets worse. With a spread, it counts although it is not chosen; CEL has bounds for all clusters together.
+func (p *Program) leavesOut() bool { return p.number != nil && len(p.spread) == 0 && !p.hasCEL() }
+
+// scaledByOthers says that the scores of all others stay the same without a cluster: by each resource, there is one that passes and has no more, and one
+// that has no less.
+func (p *Program) scaledByOthers(ctx context.Context, m *meter, c *Cluster, seen Seen) bool {
+	for i := range p.prioritizers {
+		one := &p.prioritizers[i]
+		of, isResource := one.amount()
+		if one.weight == 0 || !isResource || !of(c).reported {
+			continue
+		}
+		if seen.Others == nil || !p.between(ctx, m, c, of, seen) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *Program) between(ctx context.Context, m *meter, c *Cluster, of func(*Cluster) amount, seen Seen) bool {
+	var less, more bool
+	looked := 0
+	for other := range seen.Others {
+		if looked++; looked > mostOthers {
+			return false
+		}
+		a := of(other)
+		if other.Name() == c.Name() || !a.reported || less && a.value < of(c).value || more && a.value > of(c).value ||
+			p.judge(ctx, other, seen.Scores, m, false, seen.Now).by != passed {
+			continue
+		}
+		less, more = less || a.value <= of(c).value, more || a.value >= of(c).value
+		if less && more {
+			return true
+		}
+	}
+	return false
+}
+
 // scoresDecide is false if everything is taken, by name.
 func (p *Program) scoresDecide() bool { return p.number != nil || p.byScore || len(p.spread) > 0 }
 
-// TouchesScore says whether a change of a cluster's AddOnPlacementScore of a name can change anything that the placement shows.
-func (p *Program) TouchesScore(ctx context.Context, c *Cluster, name string, scores Scores, chosen bool, now time.Time) (yes bool, cost uint64) {
+// TouchesScore says whether a change of a cluster's AddOnPlacementScore of a name can change anything that the placement shows. There may be none before, or
+// after it.
+func (p *Program) TouchesScore(
+	ctx context.Context, c *Cluster, name string, before, after *clusterv1alpha1.AddOnPlacementScore, seen Seen,
+) (yes bool, cost uint64) {
 	switch {
 	case p.misconfigured != nil:
 		return false, 0
 	case p.reads[name] || p.reads[""]:
 		// Which predicates match may be another matter now.
 		return true, 0
-	case !p.scoresDecide() || !p.prioritizes(name):
+	case !p.scoresDecide() || !p.prioritizes(name), !seen.Chosen && p.leavesOut() && p.isNoBetter(name, before, after):
 		return false, 0
 	}
 	m := &meter{left: touchCost}
-	v := p.judge(ctx, c, scores, m, chosen, now)
+	v := p.judge(ctx, c, seen.Scores, m, seen.Chosen, seen.Now)
 	return v.by == passed || m.empty(), touchCost - m.left
+}
+
+// isNoBetter says that no prioritizer gives a cluster more for its scores of a name as they are now than as they were.
+func (p *Program) isNoBetter(name string, before, after *clusterv1alpha1.AddOnPlacementScore) bool {
+	for _, object := range []*clusterv1alpha1.AddOnPlacementScore{before, after} {
+		if object != nil && object.Status.ValidUntil != nil {
+			return false // When it ends, the cluster may be better.
+		}
+	}
+	for i := range p.prioritizers {
+		if one := &p.prioritizers[i]; one.resource == name && one.weight*(one.of(after)-one.of(before)) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // prioritizes says whether scores of that name count.
