@@ -1,0 +1,127 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/remote"
+)
+
+const (
+	// Manager is the field manager of what is made, and its label.
+	Manager = "hub-operator"
+	// LabelManagement has the UID of the management cluster's namespace kube-system: two management clusters may have Klusterlets of
+	// one name for one managed cluster.
+	LabelManagement = "operator.clusterhub.dev/management-cluster"
+	// annotationUID tells Klusterlets apart that have had one name, one after the other.
+	annotationUID = "operator.clusterhub.dev/klusterlet-uid"
+	// annotationApplied has the hash of what was applied.
+	annotationApplied = "operator.clusterhub.dev/applied-sha256"
+)
+
+// ownerOf is whose everything is that is made for a Klusterlet.
+func ownerOf(k *operatorv1.Klusterlet, management string) remote.Owner {
+	return remote.Owner{
+		Labels: map[string]string{deploy.LabelManagedBy: Manager, operatorv1.LabelKlusterlet: k.Name, LabelManagement: management},
+		Origin: map[string]string{annotationUID: string(k.UID)},
+	}
+}
+
+// cluster is one of those that have something of a Klusterlet.
+type cluster struct {
+	client client.Client
+	owner  remote.Owner
+	mark   mark
+	// explain is an error of the cluster for people. What a cluster says that is not trusted is not shown as it is.
+	explain func(error) error
+}
+
+func (c *cluster) applier() *remote.Applier {
+	return &remote.Applier{Client: c.client, Owner: c.owner, Strategy: remote.Settled(annotationApplied, remote.ServerSideApply(Manager))}
+}
+
+// apply brings objects to what they should be, in their order: it ends with the first that fails, since rights come after what they are
+// for. It writes nothing that is so already.
+func (c *cluster) apply(ctx context.Context, objects []*unstructured.Unstructured) error {
+	applier := c.applier()
+	for _, want := range objects {
+		var err error
+		if isShared(want) {
+			err = c.share(ctx, want)
+		} else {
+			err = c.applyOwned(ctx, applier, want)
+		}
+		if err != nil {
+			return &failure{object: remote.IDOf(want), err: c.explained(err)}
+		}
+	}
+	return nil
+}
+
+func (c *cluster) applyOwned(ctx context.Context, applier *remote.Applier, want *unstructured.Unstructured) error {
+	have, err := applier.Get(ctx, want)
+	if err != nil {
+		return err
+	}
+	if have != nil && have.GetDeletionTimestamp() != nil && applier.Owner.Owns(have) {
+		return errGoing
+	}
+	return applier.Apply(ctx, want, have)
+}
+
+// errGoing is that something is to be made that is still being deleted.
+var errGoing = errors.New("it is being deleted, and is made again when it is gone")
+
+func (c *cluster) explained(err error) error {
+	var notOurs *remote.NotOurs
+	var recreating *remote.Recreating
+	if c.explain == nil || errors.As(err, &notOurs) || errors.As(err, &recreating) || errors.Is(err, errGoing) {
+		return err
+	}
+	return c.explain(err)
+}
+
+// failure is why an object could not be applied or taken away.
+type failure struct {
+	object remote.ID
+	err    error
+}
+
+func (f *failure) Error() string { return fmt.Sprintf("%s: %v", f.object, f.err) }
+
+func (f *failure) Unwrap() error { return f.err }
+
+// remove takes away what is this Klusterlet's, and says what is still there because something holds it.
+func (c *cluster) remove(ctx context.Context, objects []*unstructured.Unstructured, policy metav1.DeletionPropagation) (left []remote.ID, err error) {
+	applier := c.applier()
+	for _, o := range objects {
+		have, err := applier.Get(ctx, o)
+		if err == nil && have != nil && c.owner.Owns(have) {
+			if have.GetDeletionTimestamp() == nil {
+				uid := have.GetUID()
+				err = client.IgnoreNotFound(c.client.Delete(ctx, have, client.Preconditions{UID: &uid}, client.PropagationPolicy(policy)))
+			}
+			if err == nil {
+				have, err = applier.Get(ctx, o)
+			}
+			if err == nil && have != nil && c.owner.Owns(have) {
+				left = append(left, remote.IDOf(o))
+			}
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return left, &failure{object: remote.IDOf(o), err: c.explained(err)}
+		}
+	}
+	return left, nil
+}

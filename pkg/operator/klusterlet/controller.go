@@ -1,0 +1,203 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
+)
+
+const (
+	controllerName = "klusterlets"
+	// workers are more than there are clusters that answer slowly at one time: each look at one is bounded, and seldom if it fails, so
+	// that those that do not answer keep no other waiting.
+	workers = 256
+	// firstBackoff is after how long it is tried again, and longestBackoff after many failures.
+	firstBackoff, longestBackoff = time.Second, 5 * time.Minute
+)
+
+// Options are the flags of the controller.
+type Options struct {
+	// Image is that of the agents where a Klusterlet names none. If it is empty, it is that of the manifests.
+	Image string
+	// TokenLifetime is what is asked for; kubeconfig.DefaultLifetime if it is 0.
+	TokenLifetime time.Duration
+	// Clock is the real one if it is nil.
+	Clock clock.PassiveClock
+}
+
+// DefaultImage is that of the agents, without its tag.
+const DefaultImage = "clusterhub/hub-agent"
+
+// AddFlags adds the flags.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Image, "agent-image", o.Image,
+		"Image of the agents where a Klusterlet names none. The default is that of the manifests of this program, "+DefaultImage+":v0.0.0.")
+	fs.DurationVar(&o.TokenLifetime, "agent-token-lifetime", cmp.Or(o.TokenLifetime, kubeconfig.DefaultLifetime),
+		"Lifetime that is asked for of the tokens with which agents reach a managed cluster that they do not run on. A cluster may grant less. "+
+			"Tokens are renewed long before their end.")
+}
+
+// Validate returns every error of the flags.
+func (o *Options) Validate() (errs []error) {
+	if o.TokenLifetime < kubeconfig.MinLifetime {
+		errs = append(errs, fmt.Errorf("--agent-token-lifetime must be at least %s, not %s", kubeconfig.MinLifetime, o.TokenLifetime))
+	}
+	return errs
+}
+
+// Controller is the controller of Klusterlets.
+func (o Options) Controller() kit.Controller {
+	return kit.Controller{Name: controllerName, Rights: rights(), Setup: o.setup}
+}
+
+func scheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	types := runtime.NewSchemeBuilder(operatorv1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme)
+	if err := types.AddToScheme(s); err != nil {
+		panic(err) // two types of one name: a mistake in the program
+	}
+	return s
+}
+
+func (o Options) setup(ctx context.Context, mgr ctrl.Manager) error {
+	config := mgr.GetConfig()
+	live, err := client.New(config, client.Options{Scheme: scheme(), Mapper: mapper(), HTTPClient: mgr.GetHTTPClient()})
+	if err != nil {
+		return err
+	}
+	objects, err := metadata.NewForConfigAndClient(config, mgr.GetHTTPClient())
+	if err != nil {
+		return err
+	}
+	system := &corev1.Namespace{}
+	if err := live.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+		return fmt.Errorf("reading the id of the cluster, the UID of namespace %s: %w", metav1.NamespaceSystem, err)
+	}
+	r := o.reconciler(ctx, config, mgr.GetClient(), live, string(system.UID))
+	r.recorder = mgr.GetEventRecorder(Manager)
+	return ctrl.NewControllerManagedBy(mgr).Named(controllerName).
+		For(&operatorv1.Klusterlet{}).
+		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			r.outsides.later = func(name string, after time.Duration) { queue.AddAfter(requestOf(name), after) }
+			r.follow(ctx, objects, func(name string) { queue.Add(requestOf(name)) })
+			return nil
+		})).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstBackoff, longestBackoff),
+		}).
+		Complete(r)
+}
+
+func (o Options) reconciler(ctx context.Context, config *rest.Config, klusterlets client.Reader, live client.Client, management string) *Reconciler {
+	now := o.Clock
+	if now == nil {
+		now = clock.RealClock{}
+	}
+	r := &Reconciler{
+		klusterlets: klusterlets, client: live, management: management, clock: now, image: o.Image, config: config,
+		keeper:   &kubeconfig.Keeper{Client: live, Clock: now, Lifetime: o.TokenLifetime},
+		outsides: &outsides{ctx: ctx, later: func(string, time.Duration) {}},
+	}
+	r.works = r.withdrawWorks
+	return r
+}
+
+func requestOf(name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
+}
+
+// selectorOf selects what is of one Klusterlet alone.
+func selectorOf(name, management string) string {
+	return labels.Set{operatorv1.LabelKlusterlet: name, LabelManagement: management}.String()
+}
+
+// follow tells of changes on the own cluster: a few watches, however many Klusterlets there are. Of Secrets, only those of known names are
+// watched, which is all that this program may read.
+func (r *Reconciler) follow(ctx context.Context, objects metadata.Interface, changed func(name string)) {
+	everything := func() {
+		for _, k := range r.list(ctx) {
+			changed(k.Name)
+		}
+	}
+	of := func(names func(*metav1.PartialObjectMetadata) []string) func(*metav1.PartialObjectMetadata) {
+		return func(o *metav1.PartialObjectMetadata) {
+			if o == nil {
+				everything()
+				return
+			}
+			for _, name := range names(o) {
+				changed(name)
+			}
+		}
+	}
+	for _, kind := range owned {
+		w := watched{resource: kind.gvr(), label: labels.Set{LabelManagement: r.management}.String()}
+		go w.follow(ctx, objects, of(func(o *metav1.PartialObjectMetadata) []string { return nonEmpty(o.Labels[operatorv1.LabelKlusterlet]) }))
+	}
+	for _, kind := range shared {
+		w := watched{resource: kind.gvr(), label: LabelShared}
+		go w.follow(ctx, objects, of(func(o *metav1.PartialObjectMetadata) (names []string) {
+			for key := range o.Labels {
+				if name, ok := nameOf(key); ok {
+					names = append(names, name)
+				}
+			}
+			return names
+		}))
+	}
+	for _, name := range secretNames {
+		w := watched{resource: secrets.gvr(), field: fields.OneTermEqualSelector("metadata.name", name).String()}
+		go w.follow(ctx, objects, of(func(o *metav1.PartialObjectMetadata) (names []string) {
+			for _, k := range r.list(ctx) {
+				if k.AgentNamespace() == o.Namespace {
+					names = append(names, k.Name)
+				}
+			}
+			return names
+		}))
+	}
+}
+
+func nonEmpty(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return []string{name}
+}
+
+// list are all Klusterlets that are known.
+func (r *Reconciler) list(ctx context.Context) []operatorv1.Klusterlet {
+	list := &operatorv1.KlusterletList{}
+	if err := r.klusterlets.List(ctx, list); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing Klusterlets")
+	}
+	return list.Items
+}

@@ -1,0 +1,300 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+)
+
+// places are where things of a Klusterlet of a mode are: %k is its name, %m its namespace on the managed cluster, %a that of the pods.
+var places = map[operatorv1.InstallMode]struct{ here, there string }{
+	operatorv1.InstallModeHosted: {
+		here: "Deployment %a/%k-registration-agent; Deployment %a/%k-work-agent; Namespace %a; NetworkPolicy %a/%k-agents; Role %a/clusterhub:hub-agent:%k; " +
+			"RoleBinding %a/clusterhub:hub-agent:%k; Secret %a/external-managed-kubeconfig-registration; Secret %a/external-managed-kubeconfig-work; " +
+			"ServiceAccount %a/%k-registration-sa; ServiceAccount %a/%k-work-sa",
+		there: "ClusterRole clusterhub:hub-agent-works-namespaces:%k; ClusterRole clusterhub:hub-agent-works:%k; ClusterRole clusterhub:hub-agent:%k; " +
+			"ClusterRoleBinding clusterhub:hub-agent-works-namespaces:%k; ClusterRoleBinding clusterhub:hub-agent-works-rights:%k; " +
+			"ClusterRoleBinding clusterhub:hub-agent-works:%k; ClusterRoleBinding clusterhub:hub-agent:%k; " +
+			"CustomResourceDefinition appliedmanifestworks.work.open-cluster-management.io; CustomResourceDefinition clusterclaims.cluster.open-cluster-management.io; " +
+			"Namespace %m; ServiceAccount %m/%k-registration-sa; ServiceAccount %m/%k-work-sa",
+	},
+	operatorv1.InstallModeSingleton: {
+		here: "ClusterRole clusterhub:hub-agent-works-namespaces:%k; ClusterRole clusterhub:hub-agent-works:%k; ClusterRole clusterhub:hub-agent:%k; " +
+			"ClusterRoleBinding clusterhub:hub-agent-works-namespaces:%k; ClusterRoleBinding clusterhub:hub-agent-works-rights:%k; " +
+			"ClusterRoleBinding clusterhub:hub-agent-works:%k; ClusterRoleBinding clusterhub:hub-agent:%k; " +
+			"CustomResourceDefinition appliedmanifestworks.work.open-cluster-management.io; CustomResourceDefinition clusterclaims.cluster.open-cluster-management.io; " +
+			"Deployment %a/%k-agent; Namespace %a; NetworkPolicy %a/%k-agents; Role %a/clusterhub:hub-agent:%k; RoleBinding %a/clusterhub:hub-agent:%k; " +
+			"ServiceAccount %a/%k-agent-sa",
+	},
+}
+
+func placesOf(k *operatorv1.Klusterlet) (here, there []string) {
+	fill := func(text string) []string {
+		if text == "" {
+			return nil
+		}
+		all := strings.Split(strings.NewReplacer("%k", k.Name, "%m", k.ManagedNamespace(), "%a", k.AgentNamespace()).Replace(text), "; ")
+		slices.Sort(all)
+		return all
+	}
+	mode := k.Mode()
+	if mode == operatorv1.InstallModeDetached {
+		mode = operatorv1.InstallModeHosted
+	}
+	return fill(places[mode].here), fill(places[mode].there)
+}
+
+func (w *world) expectAll(k *operatorv1.Klusterlet) {
+	w.Helper()
+	here, there := placesOf(k)
+	if got := w.of(w.here, k); !slices.Equal(got, here) {
+		w.Errorf("on the cluster of the pods there are\n%q, want\n%q", got, here)
+	}
+	if got := w.of(w.there, k); !slices.Equal(got, there) {
+		w.Errorf("on the managed cluster there are\n%q, want\n%q", got, there)
+	}
+}
+
+func (w *world) expectNothing(k *operatorv1.Klusterlet) {
+	w.Helper()
+	for side, c := range map[string]client.Client{"of the pods": w.here, "that is managed": w.there} {
+		if got := w.of(c, k); len(got) > 0 {
+			w.Errorf("on the cluster %s is left: %q", side, got)
+		}
+	}
+}
+
+func TestKeep_MakesEachThingWhereItBelongs(t *testing.T) {
+	for _, mode := range []operatorv1.InstallMode{operatorv1.InstallModeDetached, operatorv1.InstallModeHosted, operatorv1.InstallModeSingleton} {
+		t.Run(string(mode), func(t *testing.T) {
+			w := newWorld(t)
+			r := w.reconciler()
+			k := w.applied(r, mode, nil)
+			w.expectAll(k)
+			// What is made for a Klusterlet is known of it, and nothing else: Secrets are of the parts.
+			p, err := planOf(k, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := len(k.Status.RelatedResources), len(p.inventory()); got != want || want < 15 {
+				t.Errorf("%d things are known to have been made, want %d", got, want)
+			}
+			for _, c := range k.Status.Conditions {
+				if c.ObservedGeneration != k.Generation {
+					t.Errorf("%s is of generation %d", c.Type, c.ObservedGeneration)
+				}
+			}
+			if len(k.Status.Generations) != len(p.pods) || k.Status.ObservedGeneration != k.Generation {
+				t.Errorf("of generations it says %+v, %d", k.Status.Generations, k.Status.ObservedGeneration)
+			}
+			if hosted := slices.Contains(k.Finalizers, operatorv1.KlusterletHostedFinalizer); hosted != k.IsDetached() {
+				t.Errorf("the finalizers are %q", k.Finalizers)
+			}
+			ignored := condition(k, operatorv1.ConditionFieldsIgnored)
+			if says := strings.Contains(ignored.Message, "spec.namespace"); says != (mode == operatorv1.InstallModeDetached) {
+				t.Errorf("of the namespace it says: %+v", ignored)
+			}
+			w.delete(k)
+			w.until(r, k, "it is gone", isGone)
+			w.expectNothing(k)
+		})
+	}
+}
+
+// At rest nothing is written, and nothing at all is asked of the managed cluster.
+func TestKeep_WritesNothingThatIsSo(t *testing.T) {
+	w := newWorld(t)
+	count := &writes{}
+	w.wrap = count.wrap
+	r := w.reconciler()
+	k := w.applied(r, operatorv1.InstallModeDetached, nil)
+	w.until(r, k, "nothing is written any more", func(*operatorv1.Klusterlet) bool {
+		before := count.n
+		w.once(r, k)
+		return w.last == nil && count.n == before
+	})
+	version := w.now(k).ResourceVersion
+	before := count.n
+	for range 3 {
+		w.once(r, k)
+	}
+	if count.n != before || w.now(k).ResourceVersion != version {
+		t.Errorf("it was written: %q", count.names[before:])
+	}
+	// A new process finds all as it is.
+	again := w.reconciler()
+	for range 3 {
+		w.once(again, k)
+	}
+	if count.n != before {
+		t.Errorf("a new process wrote: %q", count.names[before:])
+	}
+}
+
+func TestKeep_SaysWhatTheSecretsLack(t *testing.T) {
+	w := newWorld(t)
+	r := w.reconciler()
+	k := w.klusterlet(operatorv1.InstallModeDetached, nil)
+	says := func(what string) {
+		t.Helper()
+		w.until(r, k, "it says "+what, func(k *operatorv1.Klusterlet) bool {
+			ready, available := condition(k, operatorv1.ConditionReadyToApply), condition(k, operatorv1.ConditionKlusterletAvailable)
+			return ready.Status == metav1.ConditionFalse && ready.Reason == operatorv1.ReasonKlusterletPrepareFailed && strings.Contains(ready.Message, what) &&
+				available.Status == metav1.ConditionFalse && strings.Contains(available.Message, what)
+		})
+	}
+	name := k.AgentNamespace() + "/external-managed-kubeconfig"
+	says("Secret " + name + " is not there")
+	w.secret(k, operatorv1.ExternalManagedKubeconfig, nil)
+	says("Secret " + name + " has no key kubeconfig")
+	w.secret(k, operatorv1.ExternalManagedKubeconfig, map[string][]byte{"kubeconfig": []byte("secret-words")})
+	says("is refused (KubeconfigUnreadable)")
+	insecure := strings.ReplaceAll(string(w.source), "certificate-authority-data:", "insecure-skip-tls-verify: true\n    x:")
+	w.secret(k, operatorv1.ExternalManagedKubeconfig, map[string][]byte{"kubeconfig": []byte(insecure)})
+	says("is refused (Insecure)")
+	w.secret(k, operatorv1.ExternalManagedKubeconfig, map[string][]byte{"kubeconfig": w.source})
+	says("Secret " + k.AgentNamespace() + "/bootstrap-hub-kubeconfig is not there")
+	if now := w.now(k); slices.Contains(now.Finalizers, operatorv1.KlusterletHostedFinalizer) || len(w.of(w.there, k)) > 0 {
+		t.Error("the managed cluster was written to")
+	}
+	w.secret(k, operatorv1.BootstrapHubKubeconfig, map[string][]byte{"kubeconfig": []byte("x")})
+	w.until(r, k, "it is applied", isApplied)
+	w.delete(k)
+	w.until(r, k, "it is gone", isGone)
+}
+
+// A Klusterlet whose managed cluster was never reached needs no kubeconfig to go.
+func TestLeave_BeforeThereWasAKubeconfig(t *testing.T) {
+	w := newWorld(t)
+	r := w.reconciler()
+	k := w.klusterlet(operatorv1.InstallModeDetached, nil)
+	w.until(r, k, "it waits", func(k *operatorv1.Klusterlet) bool {
+		return condition(k, operatorv1.ConditionReadyToApply).Status == metav1.ConditionFalse
+	})
+	w.delete(k)
+	w.until(r, k, "it is gone", isGone)
+	w.expectNothing(k)
+}
+
+// What others change is brought back, and what is not wanted any more goes.
+func TestKeep_RepairsAndPrunes(t *testing.T) {
+	w := newWorld(t)
+	r := w.reconciler()
+	k := w.applied(r, operatorv1.InstallModeHosted, nil)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: k.ManagedNamespace(), Name: k.WorkServiceAccount()}}
+	if err := w.there.Delete(t.Context(), account); err != nil {
+		t.Fatal(err)
+	}
+	deployment := &appsv1.Deployment{}
+	key := client.ObjectKey{Namespace: k.AgentNamespace(), Name: k.WorkDeployment()}
+	if err := w.here.Get(t.Context(), key, deployment); err != nil {
+		t.Fatal(err)
+	}
+	deployment.Spec.Template.Spec.AutomountServiceAccountToken = new(true)
+	if err := w.here.Update(t.Context(), deployment); err != nil {
+		t.Fatal(err)
+	}
+	w.until(r, k, "all is as it was", func(*operatorv1.Klusterlet) bool {
+		return w.here.Get(t.Context(), key, deployment) == nil && !*deployment.Spec.Template.Spec.AutomountServiceAccountToken &&
+			w.there.Get(t.Context(), client.ObjectKeyFromObject(account), account) == nil
+	})
+	// A former version had another role. One of others that the status names is not taken away.
+	old := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: k.ManagedNamespace(), Name: "old", Labels: ownerOf(k, r.management).Labels}}
+	foreign := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: k.ManagedNamespace(), Name: "foreign"}}
+	now := w.now(k)
+	for _, o := range []*corev1.ServiceAccount{old, foreign} {
+		if err := w.there.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		now.Status.RelatedResources = append(now.Status.RelatedResources, operatorv1.RelatedResourceMeta{Version: "v1", Resource: "serviceaccounts", Namespace: o.Namespace, Name: o.Name})
+	}
+	if err := w.here.Status().Update(t.Context(), now); err != nil {
+		t.Fatal(err)
+	}
+	w.until(r, k, "what is not wanted is gone", func(k *operatorv1.Klusterlet) bool {
+		return isApplied(k) && !slices.ContainsFunc(k.Status.RelatedResources, func(r operatorv1.RelatedResourceMeta) bool { return r.Name == "old" })
+	})
+	if err := w.there.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil {
+		t.Errorf("what is not the Klusterlet's: %v", err)
+	}
+	w.expectAll(w.now(k))
+	w.delete(k)
+	w.until(r, k, "it is gone", isGone)
+}
+
+// Secrets of a namespace are those of one agent.
+func TestKeep_RefusesTheNamespaceOfAnother(t *testing.T) {
+	w := newWorld(t)
+	r := w.reconciler()
+	first := w.applied(r, operatorv1.InstallModeSingleton, nil)
+	second := w.klusterlet(operatorv1.InstallModeSingleton, func(k *operatorv1.Klusterlet) { k.Name, k.Spec.Namespace = "z"+k.Name, first.Spec.Namespace })
+	w.until(r, second, "it says so", func(k *operatorv1.Klusterlet) bool {
+		return strings.Contains(condition(k, operatorv1.ConditionKlusterletApplied).Message, "is that of the agent of Klusterlet "+first.Name)
+	})
+	if got := w.of(w.here, second); len(got) > 0 {
+		t.Errorf("there is %q", got)
+	}
+	for _, k := range []*operatorv1.Klusterlet{second, first} {
+		w.delete(k)
+		w.until(r, k, "it is gone", isGone)
+		w.expectNothing(k)
+	}
+}
+
+func TestPlan_HasTheFlagsOfTheSpec(t *testing.T) {
+	k := &operatorv1.Klusterlet{}
+	k.Name, k.Spec.ClusterName, k.Spec.DeployOption.Mode = "k", "c", operatorv1.InstallModeHosted
+	k.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
+		ClusterAnnotations: map[string]string{"agent.open-cluster-management.io/b": "x,--y=1", "agent.open-cluster-management.io/a": "1"},
+		ClusterLabels:      map[string]string{"l": "v"},
+		RegistrationDriver: operatorv1.RegistrationDriver{AuthType: "csr"},
+	}
+	k.Spec.NodePlacement.Tolerations = []corev1.Toleration{{Key: "a", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(5))}}
+	k.Spec.ResourceRequirement = &operatorv1.ResourceRequirement{Type: operatorv1.ResourceQosClassBestEffort}
+	want := []string{"--cluster-name=c", `--cluster-annotations=agent.open-cluster-management.io/a=1,"agent.open-cluster-management.io/b=x,--y=1"`,
+		"--cluster-labels=l=v", "--registration-auth=csr"}
+	if got := registrationArgs(k); !slices.Equal(got, want) {
+		t.Errorf("the flags are %q, want %q", got, want)
+	}
+	p, err := planOf(k, "i:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range p.pods {
+		d := &appsv1.Deployment{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, d); err != nil {
+			t.Fatal(err)
+		}
+		pod := d.Spec.Template.Spec
+		if len(pod.Tolerations) != 1 || *pod.Tolerations[0].TolerationSeconds != 5 || len(pod.Containers[0].Resources.Limits) > 0 || pod.Containers[0].Image != "i:1" {
+			t.Errorf("%s has %+v", d.Name, pod)
+		}
+	}
+	for name, change := range map[string]func(*operatorv1.Klusterlet){
+		"a long name": func(k *operatorv1.Klusterlet) { k.Name = strings.Repeat("a", 41) },
+		"no label":    func(k *operatorv1.Klusterlet) { k.Name = "a.b" },
+		"the agent's own": func(k *operatorv1.Klusterlet) {
+			k.Spec.Clusterhub = &operatorv1.KlusterletClusterhub{Works: operatorv1.KlusterletWorks{Role: "admin", Namespaces: []string{k.ManagedNamespace()}}}
+		},
+		"too long, detached": func(k *operatorv1.Klusterlet) {
+			k.Name, k.Spec.DeployOption.Mode = strings.Repeat("a", 34), operatorv1.InstallModeDetached
+		},
+	} {
+		k := k.DeepCopy()
+		change(k)
+		if _, err := planOf(k, ""); err == nil {
+			t.Errorf("%s: it has a plan", name)
+		}
+	}
+}

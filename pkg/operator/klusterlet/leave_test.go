@@ -1,0 +1,281 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
+)
+
+// The clock is that of the test: to give up takes no time.
+func TestLeave_GivesUpAClusterThatCannotBeReached(t *testing.T) {
+	dead := func(source []byte) []byte {
+		lines := strings.Split(string(source), "\n")
+		for i, line := range lines {
+			if strings.HasPrefix(strings.TrimSpace(line), "server:") {
+				lines[i] = "    server: https://127.0.0.1:1"
+			}
+		}
+		return []byte(strings.Join(lines, "\n"))
+	}
+	for name, test := range map[string]struct {
+		breaks func(w *world, k *operatorv1.Klusterlet)
+		says   string
+	}{
+		"it is gone": {func(w *world, k *operatorv1.Klusterlet) {
+			w.secret(k, operatorv1.ExternalManagedKubeconfig, map[string][]byte{"kubeconfig": dead(w.source)})
+		}, "127.0.0.1:1"},
+		"the secret was deleted": {func(w *world, k *operatorv1.Klusterlet) {
+			w.delete(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.AgentNamespace(), Name: operatorv1.ExternalManagedKubeconfig}})
+		}, "external-managed-kubeconfig is not there"},
+		"the namespace was deleted": {func(w *world, k *operatorv1.Klusterlet) {
+			w.delete(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: k.AgentNamespace()}})
+			operatortest.Eventually(w.T, "the namespace is gone", func() bool {
+				return apierrors.IsNotFound(w.here.Get(w.Context(), client.ObjectKey{Name: k.AgentNamespace()}, &corev1.Namespace{}))
+			})
+		}, "external-managed-kubeconfig is not there"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			r := w.reconciler()
+			k := w.applied(r, operatorv1.InstallModeHosted, nil)
+			test.breaks(w, k)
+			w.delete(k)
+			w.until(r, k, "it says what is wrong", func(k *operatorv1.Klusterlet) bool {
+				applied := condition(k, operatorv1.ConditionKlusterletApplied)
+				return applied.Status == metav1.ConditionFalse && applied.Reason == reasonUnreachable && strings.Contains(applied.Message, test.says)
+			})
+			since := w.now(k).Annotations[operatorv1.AnnotationEvictionTimestamp]
+			if want := w.clock.Now().UTC().Format(time.RFC3339); since != want {
+				t.Errorf("it is away since %q, want %q", since, want)
+			}
+			w.clock.SetTime(w.clock.Now().Add(givenUpAfter - 2*time.Second))
+			w.once(r, k)
+			if w.now(k) == nil {
+				t.Fatal("it was given up too early")
+			}
+			w.clock.SetTime(w.clock.Now().Add(2 * time.Second))
+			w.until(r, k, "it is gone", isGone)
+			if left := w.of(w.here, k); len(left) > 0 {
+				t.Errorf("on the cluster of the pods is left: %q", left)
+			}
+			if len(w.of(w.there, k)) == 0 {
+				t.Error("the managed cluster was reached: the test shows nothing")
+			}
+			if told := w.told(); !strings.Contains(told, "Warning "+reasonUnreachable) || !strings.Contains(told, "Warning "+reasonGivenUp) {
+				t.Errorf("the events are %s", told)
+			}
+			// For the tests that follow.
+			there := &cluster{client: w.there, owner: ownerOf(k, r.management), mark: markOf(k.Name, k.UID, r.management)}
+			if err := r.removeAll(t.Context(), there, r.all(k)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func (w *world) told() string {
+	var told []string
+	for {
+		select {
+		case e := <-w.events.Events:
+			told = append(told, e)
+		default:
+			return strings.Join(told, "\n")
+		}
+	}
+}
+
+func TestLeave_CleansAClusterThatComesBack(t *testing.T) {
+	w := newWorld(t)
+	r := w.reconciler()
+	k := w.applied(r, operatorv1.InstallModeDetached, nil)
+	external := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.AgentNamespace(), Name: operatorv1.ExternalManagedKubeconfig}}
+	w.delete(external)
+	w.delete(k)
+	w.until(r, k, "it is away", func(k *operatorv1.Klusterlet) bool {
+		return k.Annotations[operatorv1.AnnotationEvictionTimestamp] != ""
+	})
+	w.clock.SetTime(w.clock.Now().Add(givenUpAfter - time.Second))
+	w.once(r, k)
+	w.secret(k, operatorv1.ExternalManagedKubeconfig, map[string][]byte{"kubeconfig": w.source})
+	w.until(r, k, "it is gone", isGone)
+	w.expectNothing(k)
+}
+
+// Definitions and namespaces are of all who use them.
+func TestLeave_TheLastOneTakesSharedThingsAway(t *testing.T) {
+	w := newWorld(t)
+	r := w.reconciler()
+	shared := func(k *operatorv1.Klusterlet) { k.Spec.Namespace = "open-cluster-management-shared" }
+	first := w.applied(r, operatorv1.InstallModeHosted, shared)
+	second := w.applied(r, operatorv1.InstallModeHosted, shared)
+	has := func() (names []string) {
+		for kind, name := range map[string]string{"Namespace": "open-cluster-management-shared",
+			"CustomResourceDefinition": "appliedmanifestworks.work.open-cluster-management.io"} {
+			o := &unstructured.Unstructured{}
+			gvk := namespaces.GroupVersionKind
+			if kind != "Namespace" {
+				gvk = definitions.GroupVersionKind
+			}
+			o.SetGroupVersionKind(gvk)
+			if err := w.there.Get(t.Context(), client.ObjectKey{Name: name}, o); err == nil && o.GetDeletionTimestamp() == nil {
+				names = append(names, kind)
+			}
+		}
+		slices.Sort(names)
+		return names
+	}
+	w.delete(first)
+	w.until(r, first, "it is gone", isGone)
+	w.expectNothing(first)
+	if got := has(); len(got) != 2 {
+		t.Errorf("the first one left %q", got)
+	}
+	w.expectAll(second)
+	w.delete(second)
+	w.until(r, second, "it is gone", isGone)
+	if got := has(); len(got) != 0 {
+		t.Errorf("the last one left %q", got)
+	}
+}
+
+// A namespace that a user has made is not taken away, nor are definitions of others.
+func TestLeave_WhatWasThereBeforeStays(t *testing.T) {
+	w := newWorld(t)
+	r := w.reconciler()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "open-cluster-management-users"}}
+	if err := w.there.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	k := w.applied(r, operatorv1.InstallModeHosted, func(k *operatorv1.Klusterlet) { k.Spec.Namespace = namespace.Name })
+	w.delete(k)
+	w.until(r, k, "it is gone", isGone)
+	w.expectNothing(k)
+	if err := w.there.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace); err != nil || namespace.DeletionTimestamp != nil || len(namespace.Labels) != 1 {
+		t.Errorf("the user's namespace is %+v: %v", namespace.ObjectMeta, err)
+	}
+	if err := w.there.Delete(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// works makes what a work agent leaves: an object, and the record that owns it.
+func (w *world) works(c client.Client, k *operatorv1.Klusterlet) (object *corev1.ConfigMap) {
+	w.Helper()
+	record := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"hubHash": "h", "manifestWorkName": k.Name, "agentID": deploy.Klusterlet{Name: k.Name}.AgentID()}}}
+	record.SetGroupVersionKind(records.GroupVersionKind)
+	record.SetName("h-" + k.Name)
+	record.SetFinalizers([]string{"cluster.open-cluster-management.io/applied-manifest-work-cleanup"})
+	if err := c.Create(w.Context(), record); err != nil {
+		w.Fatal(err)
+	}
+	object = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: k.Name, OwnerReferences: []metav1.OwnerReference{{
+		APIVersion: record.GetAPIVersion(), Kind: record.GetKind(), Name: record.GetName(), UID: record.GetUID()}}}}
+	if err := c.Create(w.Context(), object); err != nil {
+		w.Fatal(err)
+	}
+	record.Object["status"] = map[string]any{"appliedResources": []any{map[string]any{
+		"version": "v1", "resource": "configmaps", "namespace": "default", "name": k.Name, "uid": string(object.UID)}}}
+	if err := c.Status().Update(w.Context(), record); err != nil {
+		w.Fatal(err)
+	}
+	return object
+}
+
+func TestLeave_WithWorks(t *testing.T) {
+	for _, mode := range []operatorv1.InstallMode{operatorv1.InstallModeHosted, operatorv1.InstallModeDefault} {
+		for _, fate := range []string{"", FateDelete} {
+			t.Run(fmt.Sprintf("%s, %q", mode, fate), func(t *testing.T) {
+				w := newWorld(t)
+				r := w.reconciler()
+				k := w.applied(r, mode, func(k *operatorv1.Klusterlet) {
+					if fate != "" {
+						k.Annotations = map[string]string{AnnotationWorks: fate}
+					}
+				})
+				c := w.there
+				if !k.IsDetached() {
+					c = w.here
+				}
+				object := w.works(c, k)
+				w.delete(k)
+				w.until(r, k, "it is gone", isGone)
+				w.expectNothing(k)
+				err := c.Get(t.Context(), client.ObjectKeyFromObject(object), object)
+				if fate == FateDelete && !apierrors.IsNotFound(err) || fate == "" && (err != nil || len(object.OwnerReferences) > 0) {
+					t.Errorf("the object is %+v: %v", object.ObjectMeta, err)
+				}
+				list := &unstructured.UnstructuredList{}
+				list.SetGroupVersionKind(records.GroupVersion().WithKind("AppliedManifestWorkList"))
+				if err := client.IgnoreNotFound(c.List(t.Context(), list)); err != nil || len(list.Items) > 0 {
+					t.Errorf("%d records are left: %v", len(list.Items), err)
+				}
+			})
+		}
+	}
+}
+
+// A fate that is misspelled ends nothing.
+func TestLeave_AsksForAFateThatIsKnown(t *testing.T) {
+	w := newWorld(t)
+	r := w.reconciler()
+	k := w.applied(r, operatorv1.InstallModeHosted, func(k *operatorv1.Klusterlet) { k.Annotations = map[string]string{AnnotationWorks: "delete!"} })
+	object := w.works(w.there, k)
+	w.delete(k)
+	w.until(r, k, "it says so", func(k *operatorv1.Klusterlet) bool {
+		return strings.Contains(condition(k, operatorv1.ConditionKlusterletApplied).Message, AnnotationWorks+" must be Keep or Delete")
+	})
+	if err := w.there.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil || len(object.OwnerReferences) != 1 {
+		t.Errorf("the object is %+v: %v", object.ObjectMeta, err)
+	}
+	now := w.now(k)
+	now.Annotations[AnnotationWorks] = FateDelete
+	if err := w.here.Update(t.Context(), now); err != nil {
+		t.Fatal(err)
+	}
+	w.until(r, k, "it is gone", isGone)
+	w.expectNothing(k)
+}
+
+// Of two Klusterlets of one name, of which the second came after the first had gone by force, only the second has rights.
+func TestKeep_TakesOverNothingOfAFormerKlusterlet(t *testing.T) {
+	w := newWorld(t)
+	r := w.reconciler()
+	k := w.applied(r, operatorv1.InstallModeHosted, nil)
+	account := &corev1.ServiceAccount{}
+	key := client.ObjectKey{Namespace: k.ManagedNamespace(), Name: k.WorkServiceAccount()}
+	if err := w.there.Get(t.Context(), key, account); err != nil {
+		t.Fatal(err)
+	}
+	before := account.UID
+	k.Finalizers = nil
+	if err := w.here.Update(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	w.delete(k)
+	w.until(r, k, "it is gone", isGone)
+	again := w.applied(r, operatorv1.InstallModeHosted, func(again *operatorv1.Klusterlet) { again.Name, again.Spec = k.Name, k.Spec })
+	if err := w.there.Get(t.Context(), key, account); err != nil || account.UID == before {
+		t.Errorf("tokens of the former one are still good: %v", err)
+	}
+	w.expectAll(again)
+	w.delete(again)
+	w.until(r, again, "it is gone", isGone)
+	w.expectNothing(again)
+}

@@ -1,0 +1,142 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
+	"github.com/clusterhub/clusterhub/pkg/operator/outer"
+)
+
+// After so many changes at once on a managed cluster there is one look at it in changeEach: what changes all the time there costs no
+// other Klusterlet.
+const (
+	changesAtOnce = 10
+	changeEach    = 10 * time.Second
+)
+
+// outside is a managed cluster that is reached by a source, for one Klusterlet. It is the same while the source is.
+type outside struct {
+	*outer.Cluster
+	client client.Client
+	hash   string
+	stop   context.CancelFunc
+
+	// changes counts what was told of the cluster. While it is what it was when the same was applied, nothing is asked for.
+	changes atomic.Int64
+	settled atomic.Pointer[settled]
+}
+
+// settled is what was applied, and when.
+type settled struct {
+	what    string
+	changes int64
+	// accounts are the UIDs of the ServiceAccounts.
+	accounts map[string]types.UID
+}
+
+// isSettled says whether the same was applied, and nothing has changed since.
+func (o *outside) isSettled(what string) bool {
+	s := o.settled.Load()
+	return s != nil && s.what == what && s.changes == o.changes.Load()
+}
+
+// outsides are the managed clusters that are reached now.
+type outsides struct {
+	// ctx ends them all. later has a Klusterlet looked at after a while.
+	ctx   context.Context
+	later func(name string, after time.Duration)
+	// wrap is around the clients. It may be nil.
+	wrap func(client.Client) client.Client
+
+	lock sync.Mutex
+	all  map[string]*outside
+}
+
+// get is the managed cluster of a Klusterlet.
+func (l *outsides) get(k *operatorv1.Klusterlet, management string, source *kubeconfig.Source) (*outside, error) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	hash := source.Hash() + string(k.UID)
+	if have := l.all[k.Name]; have != nil {
+		if have.hash == hash {
+			return have, nil
+		}
+		have.end()
+		delete(l.all, k.Name)
+	}
+	reached, err := outer.New(source, outer.Options{UserAgent: Manager})
+	if err != nil {
+		return nil, err
+	}
+	c, err := reached.Client(client.Options{Mapper: mapper()})
+	if err != nil {
+		return nil, errors.New(reached.Explain(err))
+	}
+	objects, err := reached.Metadata()
+	if err != nil {
+		return nil, errors.New(reached.Explain(err))
+	}
+	ctx, stop := context.WithCancel(l.ctx)
+	o := &outside{Cluster: reached, client: client.Client(c), hash: hash, stop: stop}
+	if l.wrap != nil {
+		o.client = l.wrap(c)
+	}
+	limit := rate.NewLimiter(rate.Every(changeEach), changesAtOnce)
+	var waits atomic.Bool
+	changed := func(*metav1.PartialObjectMetadata) {
+		o.changes.Add(1)
+		if !waits.CompareAndSwap(false, true) {
+			return
+		}
+		after := limit.Reserve().Delay()
+		time.AfterFunc(after, func() {
+			waits.Store(false)
+			l.later(k.Name, 0)
+		})
+	}
+	own := markOf(k.Name, k.UID, management).key
+	for _, kinds := range [][]kind{owned, shared} {
+		for _, kind := range kinds {
+			w := watched{resource: kind.gvr(), label: own}
+			if !isSharedKind(kind) {
+				w.label = selectorOf(k.Name, management)
+			}
+			if isOnManaged(kind) {
+				go w.follow(ctx, objects, changed)
+			}
+		}
+	}
+	if l.all == nil {
+		l.all = map[string]*outside{}
+	}
+	l.all[k.Name] = o
+	return o, nil
+}
+
+func (o *outside) end() {
+	o.stop()
+	o.Close()
+}
+
+// drop ends what there is for a Klusterlet.
+func (l *outsides) drop(name string) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if have := l.all[name]; have != nil {
+		have.end()
+		delete(l.all, name)
+	}
+}

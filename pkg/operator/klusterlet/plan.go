@@ -1,0 +1,181 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+)
+
+// plan is what a Klusterlet wants to be there.
+type plan struct {
+	deploy.Klusterlet
+	// managed is for the cluster that is served, management for the one that runs the pods, but for the pods. If they are the same,
+	// all is in management.
+	managed, management, pods []*unstructured.Unstructured
+	// namespace is the one of the pods. It is among management, too.
+	namespace *unstructured.Unstructured
+}
+
+// maxName is how long the name of a Klusterlet may be: Deployments, labels and ServiceAccounts are made of it.
+const maxName = 40
+
+// planOf is the plan of a Klusterlet, or why there can be none.
+func planOf(k *operatorv1.Klusterlet, image string) (*plan, error) {
+	if why := validation.IsDNS1123Label(k.Name); len(why) > 0 || len(k.Name) > maxName {
+		return nil, fmt.Errorf("the name of a Klusterlet must be a DNS label of at most %d characters, not %q: make another one", maxName, k.Name)
+	}
+	for _, namespace := range []string{k.AgentNamespace(), k.ManagedNamespace()} {
+		if why := validation.IsDNS1123Label(namespace); len(why) > 0 {
+			return nil, fmt.Errorf("the namespace would be %q, which is not possible: %s", namespace, strings.Join(why, "; "))
+		}
+	}
+	d := deploy.Klusterlet{
+		Name: k.Name, Namespace: k.ManagedNamespace(), Detached: k.IsDetached(), AgentNamespace: k.AgentNamespace(), Singleton: k.IsSingleton(),
+		RegistrationImage: cmp.Or(k.Spec.RegistrationImagePullSpec, image), WorkImage: cmp.Or(k.Spec.WorkImagePullSpec, image),
+		RegistrationArgs: registrationArgs(k), WorkArgs: workArgs(k), Works: deploy.Works{Role: "admin"},
+	}
+	if d.Singleton {
+		d.RegistrationImage = cmp.Or(k.Spec.ImagePullSpec, d.RegistrationImage)
+	}
+	if own := k.Spec.Clusterhub; own != nil {
+		d.Works = deploy.Works{Role: cmp.Or(own.Works.Role, "admin"), Namespaces: own.Works.Namespaces}
+		if slices.Contains(d.Works.Namespaces, d.Namespace) {
+			return nil, fmt.Errorf("spec.clusterhub.works.namespaces must not have %s, which is the agent's own: works there could take its rights", d.Namespace)
+		}
+	}
+	var failed error
+	d.Pod = func(spec map[string]any) { failed = fillPod(k, spec) }
+	p := &plan{Klusterlet: d}
+	objects, err := d.Objects()
+	if err == nil && d.Detached {
+		p.managed, objects, err = d.Split()
+	}
+	if err = cmp.Or(err, failed); err != nil {
+		return nil, err
+	}
+	for _, o := range objects {
+		switch {
+		case o.GetKind() == deployments.Kind:
+			p.pods = append(p.pods, o)
+			continue
+		case o.GetKind() == namespaces.Kind:
+			p.namespace = o
+		}
+		p.management = append(p.management, o)
+	}
+	return p, nil
+}
+
+// inventory has everything that is wanted, on either cluster.
+func (p *plan) inventory() (all []operatorv1.RelatedResourceMeta) {
+	for _, objects := range [][]*unstructured.Unstructured{p.managed, p.management, p.pods} {
+		for _, o := range objects {
+			if r := resourceOf(o); !slices.Contains(all, r) {
+				all = append(all, r)
+			}
+		}
+	}
+	return all
+}
+
+func registrationArgs(k *operatorv1.Klusterlet) (args []string) {
+	flag := func(name, value string) {
+		if value != "" {
+			args = append(args, "--"+name+"="+value)
+		}
+	}
+	flag("cluster-name", k.Spec.ClusterName)
+	// Without the CA, which would have to be a file, users of the hub would be told to trust another one.
+	if urls := k.Spec.ExternalServerURLs; len(urls) > 0 && len(urls[0].CABundle) == 0 {
+		flag("cluster-server-url", urls[0].URL)
+	}
+	r := k.Spec.RegistrationConfiguration
+	if r == nil {
+		return args
+	}
+	flag("cluster-annotations", pairs(r.ClusterAnnotations))
+	flag("cluster-labels", pairs(r.ClusterLabels))
+	if c := r.ClusterClaimConfiguration; c != nil {
+		flag("max-custom-cluster-claims", fmt.Sprint(c.MaxCustomClusterClaims))
+	}
+	flag("registration-auth", r.RegistrationDriver.AuthType)
+	if aws := r.RegistrationDriver.AwsIrsa; aws != nil && r.RegistrationDriver.AuthType == "awsirsa" {
+		flag("hub-cluster-arn", aws.HubClusterArn)
+		flag("managed-cluster-arn", aws.ManagedClusterArn)
+	}
+	return args
+}
+
+func workArgs(k *operatorv1.Klusterlet) (args []string) {
+	if w := k.Spec.WorkConfiguration; w != nil && w.AppliedManifestWorkEvictionGracePeriod != nil {
+		args = append(args, "--appliedmanifestwork-eviction-grace-period="+w.AppliedManifestWorkEvictionGracePeriod.Duration.String())
+	}
+	return args
+}
+
+// pairs is a map as flags take it, in one order. The flags are read as CSV, so what has a sign of that is quoted.
+func pairs(m map[string]string) string {
+	all := make([]string, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		pair := key + "=" + m[key]
+		if strings.ContainsAny(pair, ",\"\n\r") {
+			pair = "\"" + strings.ReplaceAll(pair, "\"", "\"\"") + "\""
+		}
+		all = append(all, pair)
+	}
+	return strings.Join(all, ",")
+}
+
+// fillPod says what the user wants of the pods.
+func fillPod(k *operatorv1.Klusterlet, spec map[string]any) error {
+	if k.Spec.PriorityClassName != "" {
+		spec["priorityClassName"] = k.Spec.PriorityClassName
+	}
+	if alias := k.Spec.HubApiServerHostAlias; alias != nil {
+		spec["hostAliases"] = []any{map[string]any{"ip": alias.IP, "hostnames": []any{alias.Hostname}}}
+	}
+	if selector := k.Spec.NodePlacement.NodeSelector; len(selector) > 0 {
+		all := map[string]any{}
+		for key, value := range selector {
+			all[key] = value
+		}
+		spec["nodeSelector"] = all
+	}
+	if tolerations := k.Spec.NodePlacement.Tolerations; len(tolerations) > 0 {
+		value, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&corev1.PodSpec{Tolerations: tolerations})
+		if err != nil {
+			return err
+		}
+		spec["tolerations"] = value["tolerations"]
+	}
+	r := k.Spec.ResourceRequirement
+	if r == nil || r.Type == operatorv1.ResourceQosClassDefault {
+		return nil
+	}
+	container, ok := spec["containers"].([]any)[0].(map[string]any)
+	if !ok {
+		return fmt.Errorf("the pods have no container")
+	}
+	delete(container, "resources")
+	if r.Type != operatorv1.ResourceQosClassResourceRequirement || r.ResourceRequirements == nil {
+		return nil
+	}
+	value, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r.ResourceRequirements)
+	if err == nil {
+		container["resources"] = value
+	}
+	return err
+}

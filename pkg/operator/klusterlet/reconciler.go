@@ -1,0 +1,287 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
+	"github.com/clusterhub/clusterhub/pkg/operator/outer"
+	"github.com/clusterhub/clusterhub/pkg/remote"
+)
+
+// Reconciler keeps what Klusterlets want.
+type Reconciler struct {
+	// klusterlets reads Klusterlets from a cache.
+	klusterlets client.Reader
+	// client is that of the management cluster, without a cache.
+	client client.Client
+	config *rest.Config
+	// management is the UID of its namespace kube-system, once it is known.
+	management string
+	keeper     *kubeconfig.Keeper
+	outsides   *outsides
+	recorder   events.EventRecorder
+	clock      clock.PassiveClock
+	// image is that of the agents where a Klusterlet names none.
+	image string
+	// works ends those of an agent that leaves.
+	works func(ctx context.Context, k *operatorv1.Klusterlet, at *cluster, via *outside) (waitsFor string, err error)
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	k := &operatorv1.Klusterlet{}
+	if err := r.klusterlets.Get(ctx, request.NamespacedName, k); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.outsides.drop(request.Name)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	k = k.DeepCopy()
+	do := r.keep
+	if k.DeletionTimestamp != nil {
+		do = r.leave
+	}
+	result, err := do(ctx, k)
+	if errors.Is(err, errOutdated) {
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	}
+	return result, err
+}
+
+// errOutdated is that the Klusterlet is not as it was read.
+var errOutdated = errors.New("the Klusterlet has changed meanwhile")
+
+func outdated(err error) error {
+	if kit.IsOutdated(err) {
+		return errOutdated
+	}
+	return err
+}
+
+// here is the cluster that runs the pods.
+func (r *Reconciler) here(k *operatorv1.Klusterlet) *cluster {
+	return &cluster{client: r.client, owner: ownerOf(k, r.management), mark: markOf(k.Name, k.UID, r.management)}
+}
+
+// there is the cluster that they serve, if it is another one.
+func (r *Reconciler) there(k *operatorv1.Klusterlet, o *outside) *cluster {
+	c := r.here(k)
+	c.client, c.explain = o.client, func(err error) error { return errors.New(o.Explain(err)) }
+	return c
+}
+
+// keep brings everything to what the Klusterlet wants.
+func (r *Reconciler) keep(ctx context.Context, k *operatorv1.Klusterlet) (reconcile.Result, error) {
+	s := newReport(k)
+	p, err := planOf(k, r.image)
+	if err == nil {
+		err = r.alone(ctx, k)
+	}
+	if err != nil {
+		s.applied(operatorv1.ReasonKlusterletApplyFailed, err)
+		s.unavailable(operatorv1.ReasonKlusterletNoAvailablePods, "the Klusterlet has to be changed: "+err.Error())
+		return reconcile.Result{}, r.write(ctx, k, s)
+	}
+	if err := r.finalizer(ctx, k, operatorv1.KlusterletFinalizer, true); err != nil {
+		return reconcile.Result{}, err
+	}
+	// What is going to be there is known before it is: what is not wanted any more is taken away, whenever this process ends.
+	if err := r.remember(ctx, k, p.inventory()); err != nil {
+		return reconcile.Result{}, err
+	}
+	next, failed := r.bring(ctx, k, p, s)
+	if err := r.write(ctx, k, s); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: next}, failed
+}
+
+// alone refuses a Klusterlet in the namespace of an older one: its secrets are those of one agent.
+func (r *Reconciler) alone(ctx context.Context, k *operatorv1.Klusterlet) error {
+	for _, other := range r.list(ctx) {
+		older := other.CreationTimestamp.Before(&k.CreationTimestamp) || other.CreationTimestamp.Equal(&k.CreationTimestamp) && other.Name < k.Name
+		if other.Name != k.Name && older && other.AgentNamespace() == k.AgentNamespace() {
+			return fmt.Errorf("namespace %s is that of the agent of Klusterlet %s: make this one anew with another spec.namespace", k.AgentNamespace(), other.Name)
+		}
+	}
+	return nil
+}
+
+// bring makes what the plan has. It says when to look again, and returns an error if that is to be soon.
+func (r *Reconciler) bring(ctx context.Context, k *operatorv1.Klusterlet, p *plan, s *report) (next time.Duration, err error) {
+	here := r.here(k)
+	// At once: it is where the user has to put secrets.
+	if err := here.share(ctx, p.namespace); err != nil {
+		err = &failure{object: remote.IDOf(p.namespace), err: err}
+		s.applied(operatorv1.ReasonManagementClusterResourceApplyFailed, err)
+		s.unavailable(operatorv1.ReasonKlusterletNoAvailablePods, "the namespace of the agent is not there: "+err.Error())
+		return 0, err
+	}
+	secrets, err := r.secrets(ctx, k)
+	if err != nil {
+		return 0, err
+	}
+	s.hub(secrets)
+	var via *outside
+	var failed error
+	if k.IsDetached() {
+		source, problem := secrets.ready()
+		if s.ready(problem); problem != nil {
+			return 0, r.look(ctx, p, s)
+		}
+		if err := r.finalizer(ctx, k, operatorv1.KlusterletHostedFinalizer, true); err != nil {
+			return 0, err
+		}
+		if via, err = r.outsides.get(k, r.management, source); err != nil {
+			s.applied(operatorv1.ReasonManagedClusterResourceApplyFailed, err)
+			return 0, err
+		}
+		if err := r.bringThere(ctx, k, p, via); err != nil {
+			s.applied(operatorv1.ReasonManagedClusterResourceApplyFailed, fmt.Errorf("the managed cluster: %w", err))
+			return 0, errors.Join(err, r.look(ctx, p, s))
+		}
+		if err := here.apply(ctx, p.management); err != nil {
+			s.applied(operatorv1.ReasonManagementClusterResourceApplyFailed, err)
+			return 0, errors.Join(err, r.look(ctx, p, s))
+		}
+		usable := false
+		if next, usable, failed = r.mint(ctx, k, p, source, via); !usable {
+			s.applied(operatorv1.ReasonManagedClusterResourceApplyFailed, failed)
+			return next, r.look(ctx, p, s)
+		}
+	} else if err := here.apply(ctx, p.management); err != nil {
+		s.applied(operatorv1.ReasonManagementClusterResourceApplyFailed, err)
+		return 0, errors.Join(err, r.look(ctx, p, s))
+	}
+	if err := here.apply(ctx, p.pods); err != nil {
+		s.applied(operatorv1.ReasonManagementClusterResourceApplyFailed, err)
+		return next, errors.Join(err, r.look(ctx, p, s))
+	}
+	if err := r.prune(ctx, k, p, via, s); err != nil {
+		s.applied(operatorv1.ReasonKlusterletApplyFailed, err)
+		return next, errors.Join(err, r.look(ctx, p, s))
+	}
+	s.applied(operatorv1.ReasonKlusterletApplied, nil)
+	if failed != nil {
+		s.applied(operatorv1.ReasonManagedClusterResourceApplyFailed, failed)
+	}
+	return next, r.look(ctx, p, s)
+}
+
+// bringThere makes what is to be on a managed cluster elsewhere. If all is as it was, nothing is asked of that cluster.
+func (r *Reconciler) bringThere(ctx context.Context, k *operatorv1.Klusterlet, p *plan, via *outside) error {
+	changes, what := via.changes.Load(), hashOf(p.managed)
+	if via.isSettled(what) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, outer.PassTimeout)
+	defer cancel()
+	if err := r.there(k, via).apply(ctx, p.managed); err != nil {
+		return err
+	}
+	accounts, err := r.accounts(ctx, k, p, via)
+	if err != nil {
+		return err
+	}
+	via.settled.Store(&settled{what: what, changes: changes, accounts: accounts})
+	return nil
+}
+
+// accounts are the UIDs of the ServiceAccounts of the parts.
+func (r *Reconciler) accounts(ctx context.Context, k *operatorv1.Klusterlet, p *plan, via *outside) (map[string]types.UID, error) {
+	uids := map[string]types.UID{}
+	for _, part := range p.Parts() {
+		account := &corev1.ServiceAccount{}
+		if err := via.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: part.ServiceAccount}, account); err != nil {
+			return nil, fmt.Errorf("ServiceAccount %s/%s: %s", p.Namespace, part.ServiceAccount, via.Explain(err))
+		}
+		// A token is asked for those alone that were made for it.
+		if !ownerOf(k, r.management).Owns(account) {
+			return nil, fmt.Errorf("ServiceAccount %s/%s is not that of the Klusterlet", p.Namespace, part.ServiceAccount)
+		}
+		uids[part.ServiceAccount] = account.UID
+	}
+	return uids, nil
+}
+
+// mint keeps the kubeconfigs of the pods. Those that could not be renewed may be usable for a while.
+func (r *Reconciler) mint(
+	ctx context.Context, k *operatorv1.Klusterlet, p *plan, source *kubeconfig.Source, via *outside,
+) (next time.Duration, usable bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, outer.PassTimeout)
+	defer cancel()
+	owner, usable := ownerOf(k, r.management), true
+	accounts := via.settled.Load().accounts
+	for _, part := range p.Parts() {
+		state, failed := r.keeper.Ensure(ctx, kubeconfig.Wanted{
+			Secret: types.NamespacedName{Namespace: p.AgentNamespace, Name: part.Secret},
+			Labels: owner.Labels, Annotations: owner.Origin,
+			Account: kubeconfig.Account{Namespace: p.Namespace, Name: part.ServiceAccount, UID: accounts[part.ServiceAccount]},
+			Source:  source, Cluster: via,
+		})
+		if after := max(state.Next.Sub(r.clock.Now()), time.Second); next == 0 || after < next {
+			next = after
+		}
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("the kubeconfig %s: %w", part.Secret, failed))
+		}
+		usable = usable && state.Usable
+	}
+	if !usable && err == nil {
+		err = errors.New("a kubeconfig of the managed cluster is not there yet")
+	}
+	return next, usable, err
+}
+
+// finalizer adds or removes one.
+func (r *Reconciler) finalizer(ctx context.Context, k *operatorv1.Klusterlet, name string, has bool) error {
+	_, err := kit.Patch(ctx, r.client, k, func(k *operatorv1.Klusterlet) {
+		if has {
+			controllerutil.AddFinalizer(k, name)
+		} else {
+			controllerutil.RemoveFinalizer(k, name)
+		}
+	})
+	return outdated(err)
+}
+
+// remember adds to what the status knows to have been made.
+func (r *Reconciler) remember(ctx context.Context, k *operatorv1.Klusterlet, wanted []operatorv1.RelatedResourceMeta) error {
+	_, err := kit.PatchStatus(ctx, r.client, k, func(k *operatorv1.Klusterlet) {
+		for _, resource := range wanted {
+			if !slices.Contains(k.Status.RelatedResources, resource) {
+				k.Status.RelatedResources = append(k.Status.RelatedResources, resource)
+			}
+		}
+	})
+	return outdated(err)
+}
+
+// write brings the status to what was found.
+func (r *Reconciler) write(ctx context.Context, k *operatorv1.Klusterlet, s *report) error {
+	before := k.DeepCopy()
+	changed, err := kit.PatchStatus(ctx, r.client, k, s.into)
+	if changed && err == nil {
+		s.tell(r.recorder, k, before.Status.Conditions)
+	}
+	return outdated(err)
+}

@@ -1,0 +1,71 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+)
+
+// rights are those on the cluster that has the Klusterlets. On a managed cluster elsewhere it has those of the source.
+func rights() []kit.Right {
+	operator, core := operatorv1.SchemeGroupVersion, corev1.SchemeGroupVersion
+	all := []kit.Right{
+		kit.On(operator, "klusterlets", "get", "list", "watch", "patch"),
+		kit.On(operator, "klusterlets/status", "patch"),
+		// By name: no other Secret can be read. To make one, RBAC knows no names.
+		kit.On(core, "secrets", "get", "list", "watch").Named(secretNames...),
+		kit.On(core, "secrets", "update", "delete").Named(secretNames[2:]...),
+		kit.On(core, "secrets", "create"),
+		// To end the works of an agent on this cluster, with its rights.
+		kit.On(core, "serviceaccounts/token", "create"),
+		// The role of works, whose rules this program does not have.
+		kit.On(rbacv1.SchemeGroupVersion, "clusterroles", "bind").Named("admin"),
+		kit.On(apiServices.GroupVersion(), "apiservices", "get").Named("v1.work.open-cluster-management.io", "v1alpha1.cluster.open-cluster-management.io"),
+		kit.On(schema.GroupVersion{Group: "events.k8s.io", Version: "v1"}, "events", "create", "patch").In("default"),
+	}
+	for _, kinds := range [][]kind{owned, shared} {
+		for _, k := range kinds {
+			verbs := []string{"list", "watch", "get", "create", "patch", "delete"}
+			all = append(all, kit.On(k.GroupVersion(), k.resource, verbs...))
+		}
+	}
+	return append(all, handedOn()...)
+}
+
+// handedOn are the rights of the agents: RBAC lets no user give a right that it does not have.
+func handedOn() (all []kit.Right) {
+	objects, err := deploy.Klusterlet{Name: "k", Namespace: "n"}.Objects()
+	if err != nil {
+		panic(err) // they are a part of this program
+	}
+	for _, o := range objects {
+		var rules []rbacv1.PolicyRule
+		switch o.GetKind() {
+		case "ClusterRole", "Role":
+			role := &rbacv1.ClusterRole{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, role); err != nil {
+				panic(err)
+			}
+			rules = role.Rules
+		}
+		for _, rule := range rules {
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					right := kit.On(schema.GroupVersion{Group: group}, resource, slices.Clone(rule.Verbs)...)
+					all = append(all, right.Named(rule.ResourceNames...))
+				}
+			}
+		}
+	}
+	return all
+}

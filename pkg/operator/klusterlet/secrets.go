@@ -1,0 +1,109 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// secretNames are those that are read: of the user, of the registration agent, and what is minted.
+var secretNames = []string{
+	operatorv1.ExternalManagedKubeconfig, operatorv1.BootstrapHubKubeconfig, operatorv1.HubKubeconfigSecret,
+	operatorv1.ExternalManagedKubeconfigRegistration, operatorv1.ExternalManagedKubeconfigWork, operatorv1.ExternalManagedKubeconfigAgent,
+}
+
+// given is what the secrets of a Klusterlet say.
+type given struct {
+	namespace string
+	// external is the source, nil if there is none; detached says whether there has to be one.
+	external  *corev1.Secret
+	bootstrap *corev1.Secret
+	identity  *corev1.Secret
+}
+
+func (r *Reconciler) secrets(ctx context.Context, k *operatorv1.Klusterlet) (g given, err error) {
+	g.namespace = k.AgentNamespace()
+	read := func(name string) (*corev1.Secret, error) {
+		secret := &corev1.Secret{}
+		err := r.client.Get(ctx, client.ObjectKey{Namespace: g.namespace, Name: name}, secret)
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return secret, err
+	}
+	if k.IsDetached() {
+		if g.external, err = read(operatorv1.ExternalManagedKubeconfig); err != nil {
+			return g, err
+		}
+	}
+	if g.bootstrap, err = read(operatorv1.BootstrapHubKubeconfig); err != nil {
+		return g, err
+	}
+	g.identity, err = read(operatorv1.HubKubeconfigSecret)
+	return g, err
+}
+
+// source is the way to the managed cluster, or why there is none, for the user.
+func (g given) source() (*kubeconfig.Source, error) {
+	name := g.namespace + "/" + operatorv1.ExternalManagedKubeconfig
+	if g.external == nil {
+		return nil, fmt.Errorf("Secret %s is not there: make it with the key %s, a kubeconfig of an admin of the managed cluster", name, operatorv1.KeyKubeconfig)
+	}
+	data, ok := g.external.Data[operatorv1.KeyKubeconfig]
+	if !ok {
+		return nil, fmt.Errorf("Secret %s has no key %s: put a kubeconfig of an admin of the managed cluster there", name, operatorv1.KeyKubeconfig)
+	}
+	source, err := kubeconfig.Parse(data)
+	var refused *kubeconfig.Refused
+	if errors.As(err, &refused) {
+		return nil, fmt.Errorf("key %s of Secret %s is refused (%s): %s", operatorv1.KeyKubeconfig, name, refused.Reason, refused.Message)
+	}
+	return source, err
+}
+
+// ready is the source, if the agent has a way to the hub, too.
+func (g given) ready() (*kubeconfig.Source, error) {
+	source, err := g.source()
+	if err != nil {
+		return nil, err
+	}
+	if !g.hasBootstrap() && !g.hasIdentity() {
+		return nil, g.noBootstrap()
+	}
+	return source, nil
+}
+
+func (g given) hasBootstrap() bool {
+	return g.bootstrap != nil && len(g.bootstrap.Data[operatorv1.KeyKubeconfig]) > 0
+}
+
+func (g given) hasIdentity() bool {
+	return g.identity != nil && len(g.identity.Data[operatorv1.KeyKubeconfig]) > 0
+}
+
+func (g given) noBootstrap() error {
+	name := g.namespace + "/" + operatorv1.BootstrapHubKubeconfig
+	if g.bootstrap == nil {
+		return fmt.Errorf("Secret %s is not there: make it with the key %s, a kubeconfig with a bootstrap token of the hub", name, operatorv1.KeyKubeconfig)
+	}
+	return fmt.Errorf("Secret %s has no key %s: put a kubeconfig with a bootstrap token of the hub there", name, operatorv1.KeyKubeconfig)
+}
+
+// clusterName is the name that the cluster has on the hub, once it has one.
+func (g given) clusterName() string {
+	if g.identity == nil {
+		return ""
+	}
+	return string(g.identity.Data[registration.KeyClusterName])
+}

@@ -1,0 +1,207 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/remote"
+)
+
+const (
+	// LabelShared is on what Klusterlets share: a namespace that was there, and CustomResourceDefinitions.
+	LabelShared = "operator.clusterhub.dev/shared-by-klusterlets"
+	// markPrefix begins the labels that say which Klusterlets use it.
+	markPrefix = "klusterlet.operator.clusterhub.dev/"
+	// tries is how often something is looked at anew that others have changed meanwhile.
+	tries = 5
+)
+
+// mark says on a shared object that a Klusterlet uses it. It is a label of its own for each, so that the last one can take the object
+// away: in one request, which fails if another Klusterlet has come since.
+type mark struct {
+	key string
+	uid types.UID
+}
+
+// markOf is that of a Klusterlet of one management cluster. Another one may have a Klusterlet of that name.
+func markOf(name string, uid types.UID, management string) mark {
+	sum := sha256.Sum256([]byte(management))
+	return mark{key: markPrefix + name + "." + hex.EncodeToString(sum[:4]), uid: uid}
+}
+
+// nameOf is the Klusterlet that a mark is of.
+func nameOf(key string) (name string, ok bool) {
+	rest, ok := strings.CutPrefix(key, markPrefix)
+	if at := strings.LastIndex(rest, "."); ok && at > 0 {
+		return rest[:at], true
+	}
+	return "", false
+}
+
+// value changes with what is wanted. So an object that has it was brought to that before, and what others have made of it since stays:
+// operators of two versions do not overwrite each other for ever.
+func (m mark) value(want *unstructured.Unstructured) (string, error) {
+	data, err := json.Marshal(want.Object)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(append(data, m.uid...))
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+// marks are how many Klusterlets use an object.
+func marks(o *unstructured.Unstructured) (n int) {
+	for key := range o.GetLabels() {
+		if strings.HasPrefix(key, markPrefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// ours is whether hub-operator has made a shared object, so that it may take it away again.
+func ours(o *unstructured.Unstructured) bool { return o.GetLabels()[deploy.LabelManagedBy] == Manager }
+
+// share makes a shared object, or uses the one that is there. One that others have made stays as it is, but for the mark.
+func (c *cluster) share(ctx context.Context, want *unstructured.Unstructured) error {
+	native, err := c.native(ctx, want)
+	if native || err != nil {
+		return err
+	}
+	value, err := c.mark.value(want)
+	if err != nil {
+		return err
+	}
+	applier := remote.Applier{Client: c.client}
+	for try := 1; ; try++ {
+		found, err := applier.Get(ctx, want)
+		if err != nil {
+			return err
+		}
+		give := want.DeepCopy()
+		if found != nil {
+			have := found.(*unstructured.Unstructured)
+			switch {
+			case have.GetDeletionTimestamp() != nil:
+				return errGoing
+			case have.GetLabels()[c.mark.key] == value:
+				return nil
+			case !ours(have):
+				give.Object = map[string]any{"apiVersion": want.GetAPIVersion(), "kind": want.GetKind(), "metadata": map[string]any{"name": want.GetName()}}
+			}
+		}
+		labels := map[string]string{LabelShared: "", c.mark.key: value}
+		for key, value := range give.GetLabels() {
+			labels[key] = value
+		}
+		if found == nil || ours(found.(*unstructured.Unstructured)) {
+			labels[deploy.LabelManagedBy] = Manager
+		}
+		give.SetLabels(labels)
+		// A manager for each Klusterlet: with one for all, what one of them does not want would be taken from the others.
+		err = remote.ServerSideApply(Manager+":"+strings.TrimPrefix(c.mark.key, markPrefix))(ctx, c.client, give, found)
+		if !apierrors.IsConflict(err) || try == tries {
+			return err
+		}
+	}
+}
+
+// native says whether a server behind the cluster's API server has the kind of a definition, as a hub has: then the definition would be
+// hidden behind it.
+func (c *cluster) native(ctx context.Context, want *unstructured.Unstructured) (bool, error) {
+	if want.GetKind() != definitions.Kind {
+		return false, nil
+	}
+	version, group, err := versionAndGroup(want)
+	if err != nil {
+		return false, err
+	}
+	service := &unstructured.Unstructured{}
+	service.SetGroupVersionKind(apiServices.GroupVersionKind)
+	if err := c.client.Get(ctx, client.ObjectKey{Name: version + "." + group}, service); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	backend, found, err := unstructured.NestedMap(service.Object, "spec", "service")
+	return err == nil && found && len(backend) > 0, nil
+}
+
+func versionAndGroup(definition *unstructured.Unstructured) (version, group string, err error) {
+	group, _, err = unstructured.NestedString(definition.Object, "spec", "group")
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	if err != nil || len(versions) == 0 {
+		return "", "", fmt.Errorf("CustomResourceDefinition %s has no version", definition.GetName())
+	}
+	first, _ := versions[0].(map[string]any)
+	version, _ = first["name"].(string)
+	return version, group, nil
+}
+
+// unshare takes the mark off a shared object, and takes the object away if hub-operator has made it and no Klusterlet uses it any more.
+// A definition of which there are objects stays: with it they would go, and what belongs to them.
+func (c *cluster) unshare(ctx context.Context, what *unstructured.Unstructured) error {
+	applier := remote.Applier{Client: c.client}
+	for try := 1; ; try++ {
+		found, err := applier.Get(ctx, what)
+		if err != nil || found == nil {
+			return err
+		}
+		have := found.(*unstructured.Unstructured)
+		_, marked := have.GetLabels()[c.mark.key]
+		if !marked {
+			return nil
+		}
+		last := marks(have) == 1
+		remove := last && ours(have) && have.GetDeletionTimestamp() == nil
+		if remove && have.GetKind() == definitions.Kind {
+			used, err := c.used(ctx, have)
+			if err != nil {
+				return err
+			}
+			remove = !used
+		}
+		uid, version := have.GetUID(), have.GetResourceVersion()
+		if remove {
+			err = c.client.Delete(ctx, have, client.Preconditions{UID: &uid, ResourceVersion: &version})
+		} else {
+			labels := map[string]any{c.mark.key: nil}
+			if last {
+				labels[LabelShared] = nil
+			}
+			patch, marshalErr := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels, "uid": uid, "resourceVersion": version}})
+			if marshalErr != nil {
+				return marshalErr
+			}
+			err = c.client.Patch(ctx, have, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(Manager))
+		}
+		if err = client.IgnoreNotFound(err); !apierrors.IsConflict(err) || try == tries {
+			return err
+		}
+	}
+}
+
+// used says whether there are objects of a definition.
+func (c *cluster) used(ctx context.Context, definition *unstructured.Unstructured) (bool, error) {
+	version, group, err := versionAndGroup(definition)
+	if err != nil {
+		return false, err
+	}
+	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: version, Kind: kind + "List"})
+	err = c.client.List(ctx, list, client.Limit(1))
+	return len(list.Items) > 0, client.IgnoreNotFound(err)
+}

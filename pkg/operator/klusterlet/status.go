@@ -1,0 +1,204 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/conditionevents"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+)
+
+// reasonBootstrapMissing is of HubConnectionDegraded: there is neither an identity nor a way to get one.
+const reasonBootstrapMissing = "BootstrapSecretMissing"
+
+// report is what is found out about a Klusterlet, for its status.
+type report struct {
+	detached    bool
+	generation  int64
+	conditions  []metav1.Condition
+	generations []operatorv1.GenerationStatus
+	// inventory is nil if it stays as it is.
+	inventory   []operatorv1.RelatedResourceMeta
+	clusterName string
+	waitsFor    string
+}
+
+func newReport(k *operatorv1.Klusterlet) *report {
+	s := &report{detached: k.IsDetached(), generation: k.Generation}
+	status, reason, message := metav1.ConditionFalse, operatorv1.ReasonNoFieldsIgnored, "all that the spec says has an effect"
+	if ignored := ignoredFields(k); len(ignored) > 0 {
+		status, reason, message = metav1.ConditionTrue, operatorv1.ReasonFieldsIgnored, strings.Join(ignored, "; ")
+	}
+	s.set(operatorv1.ConditionFieldsIgnored, status, reason, message)
+	return s
+}
+
+// ignoredFields say what has no effect, and why.
+func ignoredFields(k *operatorv1.Klusterlet) (ignored []string) {
+	if k.Mode() == operatorv1.InstallModeDetached && k.Spec.Namespace != "" {
+		ignored = append(ignored, fmt.Sprintf("spec.namespace is ignored in the mode Detached: the agent is in namespace %s", k.AgentNamespace()))
+	}
+	if k.IsSingleton() && (k.Spec.RegistrationImagePullSpec != "" || k.Spec.WorkImagePullSpec != "") && k.Spec.ImagePullSpec != "" {
+		ignored = append(ignored, "spec.registrationImagePullSpec and spec.workImagePullSpec are ignored: the one pod has spec.imagePullSpec")
+	}
+	if urls := k.Spec.ExternalServerURLs; len(urls) > 1 || len(urls) == 1 && len(urls[0].CABundle) > 0 {
+		ignored = append(ignored, "spec.externalServerURLs: only the first is told to the hub, and only if it has no caBundle")
+	}
+	if r := k.Spec.RegistrationConfiguration; r != nil {
+		if r.BootstrapKubeConfigs.Type == operatorv1.LocalSecrets {
+			ignored = append(ignored, "spec.registrationConfiguration.bootstrapKubeConfigs is ignored: the secret is "+operatorv1.BootstrapHubKubeconfig)
+		}
+		if len(r.FeatureGates) > 0 {
+			ignored = append(ignored, "spec.registrationConfiguration.featureGates are ignored")
+		}
+	}
+	if w := k.Spec.WorkConfiguration; w != nil && len(w.FeatureGates) > 0 {
+		ignored = append(ignored, "spec.workConfiguration.featureGates are ignored")
+	}
+	return ignored
+}
+
+func (s *report) set(conditionType string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&s.conditions, metav1.Condition{Type: conditionType, Status: status, Reason: reason,
+		Message: kit.Message(message), ObservedGeneration: s.generation})
+}
+
+// applied says whether all that the agent needs is there.
+func (s *report) applied(reason string, err error) {
+	status, message := metav1.ConditionTrue, "all that the agent needs is there"
+	if err != nil {
+		status, message = metav1.ConditionFalse, err.Error()
+		s.waitsFor = message
+	}
+	s.set(operatorv1.ConditionKlusterletApplied, status, reason, message)
+}
+
+// ready says whether the secrets lead to the managed cluster.
+func (s *report) ready(problem error) {
+	if problem == nil {
+		s.set(operatorv1.ConditionReadyToApply, metav1.ConditionTrue, operatorv1.ReasonKlusterletPrepared, "the secrets are there")
+		return
+	}
+	s.waitsFor = problem.Error()
+	s.set(operatorv1.ConditionReadyToApply, metav1.ConditionFalse, operatorv1.ReasonKlusterletPrepareFailed, problem.Error())
+}
+
+// hub says what the secrets tell of the hub. The hub itself is not asked: no program but the agent has its identity.
+func (s *report) hub(g given) {
+	status, reason, message := metav1.ConditionFalse, operatorv1.ReasonHubConnectionFunctional, "the agent has an identity on the hub"
+	switch {
+	case g.hasIdentity():
+		if name := g.clusterName(); len(validation.IsDNS1123Label(name)) == 0 {
+			s.clusterName = name
+		}
+	case !g.hasBootstrap():
+		status, reason, message = metav1.ConditionTrue, reasonBootstrapMissing, g.noBootstrap().Error()
+	case g.identity == nil:
+		status, reason, message = metav1.ConditionTrue, operatorv1.ReasonHubKubeConfigSecretMissing, "the agent has not begun to register the cluster"
+	default:
+		status, reason, message = metav1.ConditionTrue, operatorv1.ReasonHubKubeConfigMissing,
+			"the agent has no identity yet: the hub has to accept the cluster"
+	}
+	s.set(operatorv1.ConditionHubConnectionDegraded, status, reason, message)
+	if status == metav1.ConditionTrue {
+		s.waitsFor = message
+	}
+}
+
+func (s *report) unavailable(reason, message string) {
+	s.set(operatorv1.ConditionKlusterletAvailable, metav1.ConditionFalse, reason, message)
+}
+
+// look looks at the pods.
+func (r *Reconciler) look(ctx context.Context, p *plan, s *report) error {
+	var lacking []string
+	for i, part := range p.Parts() {
+		kinds := []string{operatorv1.ConditionRegistrationDesiredDegraded, operatorv1.ConditionWorkDesiredDegraded}
+		if !p.Singleton {
+			kinds = kinds[i : i+1]
+		}
+		namespace := p.Namespace
+		if p.Detached {
+			namespace = p.AgentNamespace
+		}
+		d := &appsv1.Deployment{}
+		err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: part.Deployment}, d)
+		status, reason, message := metav1.ConditionFalse, operatorv1.ReasonKlusterletDeploymentsFunctional, "its pods run"
+		switch {
+		case apierrors.IsNotFound(err):
+			status, reason, message = metav1.ConditionTrue, operatorv1.ReasonKlusterletGetDeploymentFailed,
+				fmt.Sprintf("Deployment %s/%s is not there", namespace, part.Deployment)
+		case err != nil:
+			return err
+		default:
+			s.generations = append(s.generations, operatorv1.GenerationStatus{Group: deployments.Group, Version: deployments.Version,
+				Resource: deployments.resource, Namespace: namespace, Name: part.Deployment, LastGeneration: d.Generation})
+			if d.Status.ObservedGeneration < d.Generation || d.Status.AvailableReplicas < 1 || d.Status.UnavailableReplicas > 0 {
+				status, reason, message = metav1.ConditionTrue, operatorv1.ReasonKlusterletUnavailablePods,
+					fmt.Sprintf("no pod of Deployment %s/%s is ready with the latest template", namespace, part.Deployment)
+			}
+		}
+		if status == metav1.ConditionTrue {
+			lacking = append(lacking, message)
+		}
+		for _, kind := range kinds {
+			s.set(kind, status, reason, message)
+		}
+	}
+	if len(lacking) == 0 {
+		s.set(operatorv1.ConditionKlusterletAvailable, metav1.ConditionTrue, operatorv1.ReasonKlusterletAvailable, "the agent runs")
+		return nil
+	}
+	message := strings.Join(lacking, "; ")
+	if s.waitsFor != "" {
+		message = s.waitsFor
+	}
+	s.unavailable(operatorv1.ReasonKlusterletNoAvailablePods, message)
+	return nil
+}
+
+// into brings a status to what was found.
+func (s *report) into(k *operatorv1.Klusterlet) {
+	k.Status.ObservedGeneration = s.generation
+	for _, condition := range s.conditions {
+		meta.SetStatusCondition(&k.Status.Conditions, condition)
+	}
+	if !s.detached {
+		meta.RemoveStatusCondition(&k.Status.Conditions, operatorv1.ConditionReadyToApply)
+	}
+	if s.inventory != nil {
+		k.Status.RelatedResources = slices.Clone(s.inventory)
+	}
+	if s.generations != nil {
+		k.Status.Generations = s.generations
+	}
+	if s.clusterName != "" {
+		if k.Status.Clusterhub == nil {
+			k.Status.Clusterhub = &operatorv1.KlusterletClusterhubStatus{}
+		}
+		k.Status.Clusterhub.ClusterName = s.clusterName
+	}
+}
+
+// tell makes events of conditions that have changed.
+func (s *report) tell(recorder events.EventRecorder, k *operatorv1.Klusterlet, before []metav1.Condition) {
+	for _, condition := range s.conditions {
+		if condition.Type != operatorv1.ConditionFieldsIgnored || condition.Status == metav1.ConditionTrue {
+			conditionevents.Record(recorder, k, before, k.Status.Conditions, condition.Type, "Reconcile")
+		}
+	}
+}

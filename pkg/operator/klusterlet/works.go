@@ -1,0 +1,111 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/work/withdraw"
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+)
+
+// AnnotationWorks says what becomes of what works have brought when their Klusterlet is deleted: FateKeep, which is the default, leaves the
+// objects where they are, without an owner; FateDelete deletes them. To keep is the default because to delete may be an outage.
+const (
+	AnnotationWorks = "operator.clusterhub.dev/works-on-deletion"
+	FateKeep        = "Keep"
+	FateDelete      = "Delete"
+)
+
+// withdrawal is for how long the rights of an agent are lent.
+const withdrawal = 10 * time.Minute
+
+func fateOf(k *operatorv1.Klusterlet) (withdraw.Fate, error) {
+	switch fate := k.Annotations[AnnotationWorks]; fate {
+	case "", FateKeep:
+		return withdraw.Keep, nil
+	case FateDelete:
+		return withdraw.Delete, nil
+	default:
+		return "", fmt.Errorf("the annotation %s must be %s or %s, not %q", AnnotationWorks, FateKeep, FateDelete, fate)
+	}
+}
+
+// withdrawWorks ends what the agent has brought, as far as that goes now, and says what it waits for. No agent runs meanwhile. On a managed
+// cluster elsewhere that is done as its admin. On the cluster that has the Klusterlet it is done as the agent, which has rights to what it
+// has brought, and this program has not.
+func (r *Reconciler) withdrawWorks(ctx context.Context, k *operatorv1.Klusterlet, at *cluster, via *outside) (waitsFor string, err error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(records.GroupVersion().WithKind(records.Kind + "List"))
+	if err := at.client.List(ctx, list, client.Limit(1)); err != nil || len(list.Items) == 0 {
+		if apierrors.IsNotFound(err) {
+			err = nil
+		}
+		return "", at.explainedOrNil(err)
+	}
+	fate, err := fateOf(k)
+	if err != nil {
+		return "the annotation: " + err.Error(), nil
+	}
+	p, err := planOf(k, r.image)
+	if err != nil {
+		return "", err
+	}
+	var config *rest.Config
+	if via != nil {
+		config = via.Config()
+	} else if config, err = r.asAgent(ctx, k, p); err != nil {
+		return "", err
+	}
+	cluster, err := withdraw.New(config)
+	if err != nil {
+		return "", at.explainedOrNil(err)
+	}
+	own, _, err := cluster.Records(ctx, p.AgentID())
+	for i := 0; i < len(own) && err == nil; i++ {
+		var waits string
+		if waits, err = cluster.End(ctx, own[i], fate); waits != "" {
+			waitsFor = waits
+		}
+	}
+	return waitsFor, at.explainedOrNil(err)
+}
+
+func (c *cluster) explainedOrNil(err error) error {
+	if err == nil {
+		return nil
+	}
+	return c.explained(err)
+}
+
+// asAgent is the way to the own cluster with the rights of the part that does the works. They are made again if only some of them are there.
+func (r *Reconciler) asAgent(ctx context.Context, k *operatorv1.Klusterlet, p *plan) (*rest.Config, error) {
+	if err := r.here(k).apply(ctx, p.management); err != nil {
+		return nil, err
+	}
+	parts := p.Parts()
+	account := &corev1.ServiceAccount{}
+	account.Namespace, account.Name = p.Namespace, parts[len(parts)-1].ServiceAccount
+	request := &authenticationv1.TokenRequest{}
+	request.Spec.ExpirationSeconds = new(int64(withdrawal.Seconds()))
+	if err := r.client.SubResource("token").Create(ctx, account, request); err != nil {
+		return nil, fmt.Errorf("a token of ServiceAccount %s/%s, to end works: %w", account.Namespace, account.Name, err)
+	}
+	if request.Status.Token == "" {
+		return nil, errors.New("the API server has given no token")
+	}
+	config := rest.AnonymousClientConfig(r.config)
+	config.BearerToken = request.Status.Token
+	return config, nil
+}
