@@ -100,12 +100,12 @@ bench: build kube ## Measure against the same clusters as custom resources; FLEE
 
 images: tools-check manifests ## Build the container images, and manifests that name them.
 	@tool=$$(command -v docker || command -v podman) || { echo "Building images needs docker or podman, and neither is installed."; exit 1; }; \
-	  for c in cluster-provider hub-agent hub-apiserver hub-controller-manager; do \
+	  for c in cluster-provider hub-agent hub-apiserver hub-controller-manager hub-operator; do \
 	    CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags '$(LDFLAGS)' -o $(OUTPUT)/images/$$c ./cmd/$$c && \
 	    $$tool build --build-arg COMPONENT=$$c -t clusterhub/$$c:$(VERSION) -f hack/Dockerfile $(OUTPUT)/images || exit 1; \
 	  done
 
 manifests: ## Write the manifests with the version of the images to _output/deploy.
 	@rm -rf $(OUTPUT)/deploy && mkdir -p $(OUTPUT) && cp -R artifacts/deploy $(OUTPUT)/deploy
-	@find $(OUTPUT)/deploy -name '*.yaml' -exec sed -i.bak 's|\(image: clusterhub/[a-z-]*\):v0\.0\.0$$|\1:$(VERSION)|' {} +
+	@find $(OUTPUT)/deploy -name '*.yaml' -exec sed -i.bak 's|\(image[:=] *clusterhub/[a-z-]*\):v0\.0\.0$$|\1:$(VERSION)|' {} +
 	@find $(OUTPUT)/deploy -name '*.bak' -delete

@@ -23,6 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/manager"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/operator"
 )
 
 // right is one verb on one resource. Without a namespace it holds everywhere, without a name for all objects.
@@ -162,6 +163,23 @@ func components(t *testing.T) map[string][]runtime.Object {
 }
 
 // What the controllers of a process state in their folders is what its roles grant: nothing is missing, and nothing is too much.
+// hub-operator runs on clusters without a hub, from a folder of its own.
+func TestRights_OfTheOperatorAreThoseThatItsControllersState(t *testing.T) {
+	objects := built(t, "operator")
+	want := stated(operator.NewOptions().Rights(), "")
+	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: "hub-operator", Namespace: "clusterhub-operator"}
+	has := granted(objects, account)
+	for r := range want.Difference(has) {
+		t.Errorf("hub-operator lacks what a controller states: %s", r)
+	}
+	for r := range has.Difference(want) {
+		t.Errorf("hub-operator has what no controller states: %s", r)
+	}
+	if len(has) < 50 {
+		t.Errorf("it has only %d rights", len(has))
+	}
+}
+
 func TestRights_AreThoseThatControllersState(t *testing.T) {
 	base, components := built(t, "base"), components(t)
 	for account, rights := range processes(t, base) {

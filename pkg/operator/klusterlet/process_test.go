@@ -1,0 +1,239 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet_test
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/operator"
+	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
+)
+
+// asOperator starts hub-operator with the rights of its ServiceAccount as they are shipped, and no others.
+func asOperator(t *testing.T) client.Client {
+	t.Helper()
+	admin := operatortest.Shared.Config(t, "management")
+	operatortest.Install(t, admin)
+	limited := rest.CopyConfig(admin)
+	limited.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:clusterhub-operator:hub-operator",
+		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:clusterhub-operator", "system:authenticated"}}
+	o := operator.NewOptions()
+	o.HealthAddress, o.MetricsAddress = "0", "0"
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- o.RunWith(ctx, limited) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("hub-operator has ended: %v", err)
+		}
+	})
+	s := runtime.NewScheme()
+	if err := errors.Join(operatorv1.AddToScheme(s), scheme.AddToScheme(s)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(admin, client.Options{Scheme: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// front is before the managed cluster, and knows what hub-operator asks of it.
+type front struct {
+	lock sync.Mutex
+	// asked are all requests that are no watches.
+	asked []string
+	// hangs has it answer nothing any more.
+	hangs bool
+}
+
+func (f *front) requests() []string {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	return append([]string(nil), f.asked...)
+}
+
+// start returns the kubeconfig of an admin, by which the front is reached.
+func (f *front) start(t *testing.T, behind *rest.Config) []byte {
+	t.Helper()
+	server, err := url.Parse(behind.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := rest.TransportFor(behind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Transport: transport, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(server)
+		r.Out.Header.Del("Authorization")
+	}}
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.lock.Lock()
+		hangs := f.hangs
+		if r.URL.Query().Get("watch") == "" {
+			f.asked = append(f.asked, r.Method+" "+r.URL.Path)
+		}
+		f.lock.Unlock()
+		if hangs {
+			<-r.Context().Done()
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	source, err := operatortest.Kubeconfig(&rest.Config{Host: s.URL, BearerToken: "of-the-front", TLSClientConfig: rest.TLSClientConfig{CAData: ca}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source
+}
+
+// made is a new Klusterlet, with its secrets.
+func made(t *testing.T, c client.Client, mode operatorv1.InstallMode, source []byte) *operatorv1.Klusterlet {
+	t.Helper()
+	k := &operatorv1.Klusterlet{ObjectMeta: metav1.ObjectMeta{Name: "p" + rand.String(6)}}
+	k.Spec.DeployOption.Mode, k.Spec.Namespace = mode, "open-cluster-management-"+k.Name
+	if err := c.Create(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{operatorv1.ExternalManagedKubeconfig: source, operatorv1.BootstrapHubKubeconfig: []byte("of the hub")} {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.AgentNamespace(), Name: name}, Data: map[string][]byte{"kubeconfig": data}}
+		operatortest.Eventually(t, "the namespace is there", func() bool {
+			err := c.Create(t.Context(), secret)
+			return err == nil || apierrors.IsAlreadyExists(err)
+		})
+	}
+	return k
+}
+
+// waits waits for a condition.
+func waits(t *testing.T, c client.Client, k *operatorv1.Klusterlet, conditionType string, status metav1.ConditionStatus) {
+	t.Helper()
+	operatortest.Eventually(t, conditionType+" is "+string(status), func() bool {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(k), k); err != nil {
+			return false
+		}
+		return meta.IsStatusConditionPresentAndEqual(k.Status.Conditions, conditionType, status)
+	})
+}
+
+func gone(t *testing.T, c client.Client, k *operatorv1.Klusterlet) {
+	t.Helper()
+	if err := c.Delete(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	operatortest.Eventually(t, "it is gone", func() bool {
+		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(k), k))
+	})
+}
+
+// run says that the pods of a Deployment run: there are no nodes, and nothing that makes pods.
+func run(t *testing.T, c client.Client, namespace, deployment string) {
+	t.Helper()
+	operatortest.Eventually(t, deployment+" runs", func() bool {
+		d := &appsv1.Deployment{}
+		if c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: deployment}, d) != nil {
+			return false
+		}
+		d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
+		return c.Status().Update(t.Context(), d) == nil
+	})
+}
+
+func TestProcess_WithTheRightsThatAreShipped(t *testing.T) {
+	c, f := asOperator(t), &front{}
+	source := f.start(t, operatortest.Shared.Config(t, "managed"))
+	k := made(t, c, operatorv1.InstallModeDetached, source)
+	waits(t, c, k, operatorv1.ConditionKlusterletApplied, metav1.ConditionTrue)
+	waits(t, c, k, operatorv1.ConditionKlusterletAvailable, metav1.ConditionFalse)
+	for _, deployment := range []string{k.RegistrationDeployment(), k.WorkDeployment()} {
+		run(t, c, k.AgentNamespace(), deployment)
+	}
+	waits(t, c, k, operatorv1.ConditionKlusterletAvailable, metav1.ConditionTrue)
+
+	// At rest only watches are open to the managed cluster: also when something changes here.
+	before := f.requests()
+	k.Spec.PriorityClassName = "system-cluster-critical"
+	if err := c.Update(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	operatortest.Eventually(t, "the pods are changed", func() bool {
+		d := &appsv1.Deployment{}
+		err := c.Get(t.Context(), client.ObjectKey{Namespace: k.AgentNamespace(), Name: k.WorkDeployment()}, d)
+		return err == nil && d.Spec.Template.Spec.PriorityClassName == k.Spec.PriorityClassName
+	})
+	if more := f.requests()[len(before):]; len(more) > 0 {
+		t.Errorf("at rest the managed cluster was asked: %q", more)
+	}
+
+	// What is changed there comes as an event.
+	managed, err := client.New(operatortest.Shared.Config(t, "managed"), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: k.ManagedNamespace(), Name: k.WorkServiceAccount()}}
+	if err := managed.Delete(t.Context(), account); err != nil {
+		t.Fatal(err)
+	}
+	operatortest.Eventually(t, "the ServiceAccount is there again, and its token", func() bool {
+		secret := &corev1.Secret{}
+		key := client.ObjectKey{Namespace: k.AgentNamespace(), Name: operatorv1.ExternalManagedKubeconfigWork}
+		return managed.Get(t.Context(), client.ObjectKeyFromObject(account), account) == nil && c.Get(t.Context(), key, secret) == nil &&
+			string(secret.Data[operatorv1.KeyServiceAccountUID]) == string(account.UID)
+	})
+	gone(t, c, k)
+
+	// The same on one cluster.
+	k = made(t, c, operatorv1.InstallModeSingleton, nil)
+	waits(t, c, k, operatorv1.ConditionKlusterletApplied, metav1.ConditionTrue)
+	gone(t, c, k)
+}
+
+// One cluster that answers nothing, and one whose Klusterlet has no sense, keep no other waiting.
+func TestProcess_OneClusterHoldsUpNoOther(t *testing.T) {
+	c, f := asOperator(t), &front{hangs: true}
+	stuck := made(t, c, operatorv1.InstallModeHosted, f.start(t, operatortest.Shared.Config(t, "managed")))
+	operatortest.Eventually(t, "the cluster is asked", func() bool { return len(f.requests()) > 0 })
+	source, err := operatortest.Kubeconfig(operatortest.Shared.Config(t, "managed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := made(t, c, operatorv1.InstallModeHosted, source)
+	waits(t, c, k, operatorv1.ConditionKlusterletApplied, metav1.ConditionTrue)
+	gone(t, c, k)
+	for _, method := range f.requests() {
+		if !strings.HasPrefix(method, "GET ") {
+			t.Errorf("the cluster that hangs was written to: %s", method)
+		}
+	}
+	f.lock.Lock()
+	f.hangs = false
+	f.lock.Unlock()
+	waits(t, c, stuck, operatorv1.ConditionKlusterletApplied, metav1.ConditionTrue)
+	gone(t, c, stuck)
+}

@@ -1,0 +1,153 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package operator assembles hub-operator: its flags, leader election, health and metrics endpoints, and the controllers that install
+// hubs and agents.
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/featuregate"
+	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet"
+)
+
+// Options are hub-operator's flags.
+type Options struct {
+	// Kubeconfig is the file with the way to the management cluster; the pod's own identity is used when it is empty.
+	Kubeconfig string
+	// QPS is how many requests per second are sent to the management cluster in the long run, Burst how many at once.
+	QPS   float32
+	Burst int
+
+	// Controllers are those that run, by their names.
+	Controllers []string
+	Klusterlets klusterlet.Options
+
+	LeaderElection command.LeaderElection
+
+	// HealthAddress and MetricsAddress are host:port of plain HTTP; "0" turns one off.
+	HealthAddress  string
+	MetricsAddress string
+
+	FeatureGate featuregate.MutableVersionedFeatureGate
+	Logs        *logsapi.LoggingConfiguration
+}
+
+// all are the controllers that there are. A new one is a line here.
+func (o *Options) all() []kit.Controller {
+	return []kit.Controller{
+		o.Klusterlets.Controller(),
+	}
+}
+
+func (o *Options) names() (names []string) {
+	for _, controller := range o.all() {
+		names = append(names, controller.Name)
+	}
+	return names
+}
+
+// enabled are the controllers of this process.
+func (o *Options) enabled() []kit.Controller {
+	return slices.DeleteFunc(o.all(), func(c kit.Controller) bool { return !slices.Contains(o.Controllers, c.Name) })
+}
+
+// Rights are those that a process with these flags needs on the management cluster.
+func (o *Options) Rights() (rights []kit.Right) {
+	for _, controller := range o.enabled() {
+		rights = append(rights, controller.Rights...)
+	}
+	if elects := o.LeaderElection; elects.Enabled {
+		for _, right := range []kit.Right{
+			kit.On(coordinationv1.SchemeGroupVersion, "leases", "create"),
+			kit.On(coordinationv1.SchemeGroupVersion, "leases", "get", "update").Named(elects.Name),
+			// Who leads is told by events of the older API.
+			kit.On(corev1.SchemeGroupVersion, "events", "create", "patch"),
+		} {
+			rights = append(rights, right.In(elects.Namespace))
+		}
+	}
+	return rights
+}
+
+// NewOptions returns the defaults.
+func NewOptions() *Options {
+	gate := featuregate.NewFeatureGate()
+	utilruntime.Must(logsapi.AddFeatureGates(gate))
+	o := &Options{
+		// A Klusterlet takes about fifty requests at first.
+		QPS:            100,
+		Burst:          200,
+		LeaderElection: command.NewLeaderElection("hub-operator", "clusterhub-operator"),
+		HealthAddress:  "127.0.0.1:8083",
+		MetricsAddress: "127.0.0.1:8084",
+		FeatureGate:    gate,
+		Logs:           logsapi.NewLoggingConfiguration(),
+	}
+	o.Controllers = o.names()
+	return o
+}
+
+// Flags returns the flags, grouped for --help.
+func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
+	fs := fss.FlagSet("client")
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
+		"Path of the kubeconfig of the management cluster, which has the ClusterManagers and Klusterlets, and runs the pods. Inside a cluster, "+
+			"the default is that cluster and the pod's service account.")
+	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "Requests per second that may be sent to the management cluster.")
+	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "Requests that may be sent to the management cluster at once.")
+	o.addControllerFlags(fss.FlagSet("controllers"))
+	o.LeaderElection.AddFlags(fss.FlagSet("leader election"))
+	fs = fss.FlagSet("endpoints")
+	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress,
+		"Address of /healthz and /readyz, plain HTTP. Port 0 is any free port, the address 0 is none.")
+	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress,
+		"Address of /metrics, plain HTTP without authentication. Port 0 is any free port, the address 0 is none.")
+	o.FeatureGate.AddFlag(fss.FlagSet("features"))
+	logsapi.AddFlags(o.Logs, fss.FlagSet("logs"))
+	return fss
+}
+
+func (o *Options) addControllerFlags(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&o.Controllers, "controllers", o.Controllers, "Controllers that run: "+strings.Join(o.names(), ", ")+".")
+	o.Klusterlets.AddFlags(fs)
+}
+
+// Validate returns every error of the flags at once.
+func (o *Options) Validate() error {
+	var errs []error
+	if o.Kubeconfig == "" && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
+		errs = append(errs, errors.New("--kubeconfig must name the kubeconfig of the management cluster when hub-operator runs outside of a cluster"))
+	}
+	if o.QPS <= 0 || o.Burst <= 0 {
+		errs = append(errs, fmt.Errorf("--kube-api-qps and --kube-api-burst must be above 0, not %v and %d", o.QPS, o.Burst))
+	}
+	for _, name := range o.Controllers {
+		if !slices.Contains(o.names(), name) {
+			errs = append(errs, fmt.Errorf("--controllers: there is no %q, only %s", name, strings.Join(o.names(), ", ")))
+		}
+	}
+	if len(o.Controllers) == 0 {
+		errs = append(errs, fmt.Errorf("--controllers must name at least one of %s", strings.Join(o.names(), ", ")))
+	}
+	if o.LeaderElection.Enabled {
+		errs = append(errs, o.LeaderElection.Validate()...)
+	}
+	errs = append(errs, o.Klusterlets.Validate()...)
+	return utilerrors.NewAggregate(errs)
+}

@@ -1,0 +1,90 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/command"
+)
+
+const (
+	// cacheSyncTimeout is for ever: CustomResourceDefinitions that are not there yet are no reason to start anew.
+	cacheSyncTimeout = 100 * 365 * 24 * time.Hour
+	// gracefulShutdown is how long running reconciliations may take to end. The Lease is released after them.
+	gracefulShutdown = 10 * time.Second
+)
+
+// Run runs the controllers until the context ends, and then releases the Lease. It returns an error when leadership is lost.
+func (o *Options) Run(ctx context.Context) error {
+	restConfig, err := command.RESTConfig(o.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("hub-operator cannot start: reading --kubeconfig: %w", err)
+	}
+	return o.RunWith(ctx, restConfig)
+}
+
+// RunWith does so with a way to the management cluster.
+func (o *Options) RunWith(ctx context.Context, restConfig *rest.Config) error {
+	restConfig = rest.AddUserAgent(rest.CopyConfig(restConfig), "hub-operator")
+	restConfig.QPS, restConfig.Burst = o.QPS, o.Burst
+	mgr, err := ctrlmanager.New(restConfig, o.managerOptions())
+	if err != nil {
+		return fmt.Errorf("hub-operator cannot start: assembling the manager: %w", err)
+	}
+	for _, controller := range o.enabled() {
+		if err := controller.Setup(ctx, mgr); err != nil {
+			return fmt.Errorf("hub-operator cannot start: assembling the controller %s: %w", controller.Name, err)
+		}
+	}
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+		return fmt.Errorf("hub-operator cannot start: %w", err)
+	}
+	return mgr.Start(ctx)
+}
+
+func (o *Options) managerOptions() ctrlmanager.Options {
+	scheme := runtime.NewScheme()
+	types := runtime.NewSchemeBuilder(operatorv1.AddToScheme, corev1.AddToScheme)
+	if err := types.AddToScheme(scheme); err != nil {
+		panic(err) // two types of one name: a mistake in the program
+	}
+	graceful := gracefulShutdown
+	return ctrlmanager.Options{
+		Scheme: scheme,
+		Cache: cache.Options{
+			// A read must not start a watch that no controller has set up.
+			ReaderFailOnMissingInformer: true,
+			DefaultTransform:            command.ForCache,
+		},
+		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
+		HealthProbeBindAddress:        o.HealthAddress,
+		LeaderElection:                o.LeaderElection.Enabled,
+		LeaderElectionID:              o.LeaderElection.Name,
+		LeaderElectionNamespace:       o.LeaderElection.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &o.LeaderElection.LeaseDuration,
+		RenewDeadline:                 &o.LeaderElection.RenewDeadline,
+		RetryPeriod:                   &o.LeaderElection.RetryPeriod,
+		GracefulShutdownTimeout:       &graceful,
+		Controller: config.Controller{
+			CacheSyncTimeout: cacheSyncTimeout,
+			// Names need to be unique in a manager only; a process may have several, one after the other.
+			SkipNameValidation: new(true),
+		},
+	}
+}
