@@ -107,7 +107,7 @@ func TestChanges_OfImages(t *testing.T) {
 		t.Errorf("the images are %v, want %v", got, want)
 	}
 	// The init container has it, too.
-	provider := text(t, objectsOf(t, ClusterProvider{Changes{Images: map[string]string{"clusterhub/cluster-provider": "p:v2"}}}))
+	provider := text(t, objectsOf(t, ClusterProvider{Changes: Changes{Images: map[string]string{"clusterhub/cluster-provider": "p:v2"}}}))
 	if strings.Count(provider, `"image":"p:v2"`) != 2 || strings.Contains(provider, "v0.0.0") {
 		t.Error("the images of the provider are not those that were asked for")
 	}
@@ -130,7 +130,7 @@ func TestChanges_OfNames(t *testing.T) {
 		},
 		"a provider": {
 			map[string]string{"cluster-provider-kubeconfig": "provider-green", "openmcp-system": "green"},
-			func(names map[string]string) deployed { return ClusterProvider{Changes{Names: names}} },
+			func(names map[string]string) deployed { return ClusterProvider{Changes: Changes{Names: names}} },
 		},
 		"an agent": {
 			map[string]string{"open-cluster-management-agent": "k1-agent", "clusterhub:hub-agent": "clusterhub:k1"},

@@ -17,6 +17,10 @@ type Hub struct {
 	// Components are some of Components().
 	Components []string
 	Changes
+	// Pods is what pods have otherwise.
+	Pods Pods
+	// Address is for Split: where the hub reaches hub-apiserver. Without a host, nothing on the hub leads to it.
+	Address Address
 }
 
 // Objects are in the order in which they have to be made.
@@ -40,23 +44,31 @@ func (h Hub) Objects() ([]*unstructured.Unstructured, error) {
 	if err := h.apply(objects); err != nil {
 		return nil, err
 	}
+	if err := h.Pods.fill(objects); err != nil {
+		return nil, err
+	}
 	return inOrder(objects), nil
 }
 
-// Split is Objects, apart by where they have to be if the servers do not run on the cluster that is the hub: see split. There, the
-// Service that the APIServices name has to lead to the management cluster.
+// Split is Objects, apart by where they have to be if the servers do not run on the cluster that is the hub: see split. On the hub,
+// the Service that the APIServices name leads to Address, if that has a host.
 func (h Hub) Split(namespace string) (hub, management []*unstructured.Unstructured, err error) {
 	objects, err := h.Objects()
 	if err != nil {
 		return nil, nil, err
 	}
 	hub, management = split(objects, namespace)
-	return hub, management, nil
+	if h.Address.Host != "" {
+		hub, err = h.Address.lead(hub)
+	}
+	return hub, management, err
 }
 
 // ClusterProvider is how the provider of clusters that exist already is deployed.
 type ClusterProvider struct {
 	Changes
+	// Pods is what its pods have otherwise.
+	Pods Pods
 }
 
 // Objects are in the order in which they have to be made.
@@ -66,6 +78,9 @@ func (p ClusterProvider) Objects() ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	if err := p.apply(objects); err != nil {
+		return nil, err
+	}
+	if err := p.Pods.fill(objects); err != nil {
 		return nil, err
 	}
 	return inOrder(objects), nil

@@ -1,0 +1,224 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deploy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+const (
+	// APIServer is the Deployment of hub-apiserver, its ServiceAccount, its Service and its volume claim.
+	APIServer = "hub-apiserver"
+	// Approver is the Deployment of hub-certificate-approver.
+	Approver = "hub-certificate-approver"
+	// ProviderNamespace is the namespace of the cluster provider on the hub.
+	ProviderNamespace = "openmcp-system"
+
+	// KubeconfigFolder is where a pod finds the way to the hub that it has from a Secret.
+	KubeconfigFolder = "/hub/config"
+	// annotationWay is on the pods, so that there are new ones when the hub is to be reached or trusted in another way.
+	annotationWay = "operator.clusterhub.dev/hub-sha256"
+
+	volumeKubeconfig = "hub-kubeconfig"
+	// user is who our containers run as.
+	user = 65532
+	// mostQuota is the most that etcd advises for its database.
+	mostQuota = 8 << 30
+)
+
+// KubeconfigSecret is the Secret by which a pod with this ServiceAccount reaches the hub, if it does not run on it.
+func KubeconfigSecret(account string) string { return account + "-kubeconfig" }
+
+// Pods is what the pods of a hub, or of a provider, have otherwise than in the manifests. The zero value changes nothing.
+type Pods struct {
+	// Way stands for how the hub is reached and trusted by pods that run elsewhere: something else in it means new pods. Each
+	// has a kubeconfig from the Secret KubeconfigSecret of its ServiceAccount, and no token of the cluster that runs it. If it is
+	// empty, the pods run on the hub.
+	Way string
+	// Replicas and Args are by Deployment; Args are flags beside those of the manifests.
+	Replicas map[string]int64
+	Args     map[string][]string
+	// EtcdServers and EtcdSecret are for Hub.ExternalEtcd: URLs, and the Secret with ca.crt, tls.crt and tls.key.
+	EtcdServers []string
+	EtcdSecret  string
+	// Volume is the size of the volume of the embedded etcd, and StorageClass its class. Empty is as in the manifests, and the
+	// default class of the cluster.
+	Volume       resource.Quantity
+	StorageClass string
+	// PullSecret is the name of a Secret for images.
+	PullSecret string
+	// NodeSelector and Tolerations are those of the pods, as in their specification.
+	NodeSelector map[string]any
+	Tolerations  []any
+	// Resources are those of each container. Nil is as in the manifests, and empty is none.
+	Resources map[string]any
+}
+
+func (p Pods) fill(objects []*unstructured.Unstructured) error {
+	for _, o := range objects {
+		var err error
+		switch o.GetKind() {
+		case "Deployment":
+			err = p.fillDeployment(o)
+		case "ServiceAccount":
+			if p.Way != "" {
+				o.Object["automountServiceAccountToken"] = false
+			}
+		case "PersistentVolumeClaim":
+			err = p.fillClaim(o)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", identity(o), err)
+		}
+	}
+	return nil
+}
+
+func (p Pods) fillClaim(o *unstructured.Unstructured) error {
+	if p.StorageClass != "" {
+		if err := unstructured.SetNestedField(o.Object, p.StorageClass, "spec", "storageClassName"); err != nil {
+			return err
+		}
+	}
+	if p.Volume.IsZero() {
+		return nil
+	}
+	return unstructured.SetNestedField(o.Object, p.Volume.String(), "spec", "resources", "requests", "storage")
+}
+
+// Quota is how large the database of an embedded etcd may be on a volume: less than half of it, since a defragmentation writes it
+// anew beside the old one.
+func Quota(volume resource.Quantity) int64 { return min(volume.Value()/5*2, mostQuota) }
+
+func (p Pods) fillDeployment(o *unstructured.Unstructured) error {
+	pod, err := mapIn(o.Object, "spec", "template", "spec")
+	if err != nil {
+		return err
+	}
+	if replicas, ok := p.Replicas[o.GetName()]; ok {
+		if err := unstructured.SetNestedField(o.Object, replicas, "spec", "replicas"); err != nil {
+			return err
+		}
+	}
+	if p.PullSecret != "" {
+		pod["imagePullSecrets"] = []any{map[string]any{"name": p.PullSecret}}
+	}
+	if len(p.NodeSelector) > 0 {
+		pod["nodeSelector"] = p.NodeSelector
+	}
+	if len(p.Tolerations) > 0 {
+		pod["tolerations"] = p.Tolerations
+	}
+	if p.Way != "" {
+		if err := p.reachHub(o, pod); err != nil {
+			return err
+		}
+	}
+	for _, container := range slices.Concat(containersOf(pod, "initContainers"), containersOf(pod, "containers")) {
+		if p.Resources != nil {
+			container["resources"] = runtime.DeepCopyJSON(p.Resources)
+		}
+	}
+	for _, container := range containersOf(pod, "containers") {
+		args := p.argsOf(container)
+		for _, arg := range p.Args[o.GetName()] {
+			args = append(args, arg)
+		}
+		container["args"] = args
+	}
+	for _, volume := range containersOf(pod, "volumes") {
+		if secret, ok := volume["secret"].(map[string]any); ok && volume["name"] == "etcd" && p.EtcdSecret != "" {
+			secret["secretName"] = p.EtcdSecret
+		}
+	}
+	return nil
+}
+
+// argsOf are the flags of a container, with those about etcd as they should be.
+func (p Pods) argsOf(container map[string]any) []any {
+	args, _ := container["args"].([]any)
+	args = slices.Clone(args)
+	for i, arg := range args {
+		switch text, _ := arg.(string); {
+		case strings.HasPrefix(text, "--etcd-servers=") && len(p.EtcdServers) > 0:
+			args[i] = "--etcd-servers=" + strings.Join(p.EtcdServers, ",")
+		case strings.HasPrefix(text, "--embedded-etcd-quota-backend-bytes=") && !p.Volume.IsZero():
+			args[i] = fmt.Sprintf("--embedded-etcd-quota-backend-bytes=%d", Quota(p.Volume))
+		}
+	}
+	return args
+}
+
+// reachHub has a pod reach the hub from elsewhere: by a kubeconfig for its ServiceAccount of the hub, which is renewed in the mounted
+// Secret. What runs the pod gives it no token, and no list of what else is there.
+func (p Pods) reachHub(o *unstructured.Unstructured, pod map[string]any) error {
+	account, _ := pod["serviceAccountName"].(string)
+	if account == "" {
+		return fmt.Errorf("its pods have no ServiceAccount to be on the hub")
+	}
+	if err := unstructured.SetNestedField(o.Object, p.Way, "spec", "template", "metadata", "annotations", annotationWay); err != nil {
+		return err
+	}
+	pod["automountServiceAccountToken"], pod["enableServiceLinks"] = false, false
+	// The token is for this pod's user and group, and for no other.
+	if err := unstructured.SetNestedField(pod, int64(user), "securityContext", "fsGroup"); err != nil {
+		return err
+	}
+	volumes, _ := pod["volumes"].([]any)
+	pod["volumes"] = append(slices.Clone(volumes), map[string]any{
+		"name": volumeKubeconfig, "secret": map[string]any{"secretName": KubeconfigSecret(account), "defaultMode": int64(0o440)},
+	})
+	for _, container := range slices.Concat(containersOf(pod, "initContainers"), containersOf(pod, "containers")) {
+		mounts, _ := container["volumeMounts"].([]any)
+		container["volumeMounts"] = append(slices.Clone(mounts), map[string]any{
+			"name": volumeKubeconfig, "mountPath": KubeconfigFolder, "readOnly": true,
+		})
+		args, _ := container["args"].([]any)
+		args = append(slices.Clone(args), "--kubeconfig="+KubeconfigFolder+"/kubeconfig")
+		if container["name"] == APIServer {
+			args = append(args, "--authentication-kubeconfig="+KubeconfigFolder+"/kubeconfig",
+				"--authorization-kubeconfig="+KubeconfigFolder+"/kubeconfig")
+		}
+		container["args"] = args
+		// The namespace that it is told is the one on the hub: the pod's own is another.
+		env, _ := container["env"].([]any)
+		for i := range env {
+			variable, ok := env[i].(map[string]any)
+			field, _, _ := unstructured.NestedString(variable, "valueFrom", "fieldRef", "fieldPath")
+			if ok && field == "metadata.namespace" {
+				env[i] = map[string]any{"name": variable["name"], "value": o.GetNamespace()}
+			}
+		}
+	}
+	return nil
+}
+
+// containersOf are the maps in a list of a pod.
+func containersOf(pod map[string]any, list string) (all []map[string]any) {
+	items, _ := pod[list].([]any)
+	for _, item := range items {
+		if one, ok := item.(map[string]any); ok {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+func mapIn(object map[string]any, path ...string) (map[string]any, error) {
+	value, _, err := unstructured.NestedFieldNoCopy(object, path...)
+	if err != nil {
+		return nil, err
+	}
+	in, ok := value.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("it has no %s", strings.Join(path, "."))
+	}
+	return in, nil
+}
