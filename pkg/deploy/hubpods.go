@@ -21,6 +21,9 @@ const (
 	// ProviderNamespace is the namespace of the cluster provider on the hub.
 	ProviderNamespace = "openmcp-system"
 
+	// ServingCASecret is by which hub-apiserver makes its certificate, in its namespace of the hub.
+	ServingCASecret = "hub-apiserver-serving-ca"
+
 	// KubeconfigFolder is where a pod finds the way to the hub that it has from a Secret.
 	KubeconfigFolder = "/hub/config"
 	// annotationWay is on the pods, so that there are new ones when the hub is to be reached or trusted in another way.

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,35 +30,20 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// The Service has no cluster network to stand in: it names this machine, and the APIServices carry the port.
-const localService = `
-apiVersion: v1
-kind: Service
-metadata:
-  name: hub-apiserver
-  namespace: clusterhub-system
-spec:
-  type: ExternalName
-  externalName: localhost
-`
-
 // deploy applies what a hub has in its API: there are no nodes for the rest.
 func (h *Hub) deploy(ctx context.Context) error {
 	components := slices.Clone(h.config.Components)
 	if h.config.EKS != nil {
 		components = append(components, "aws-auth")
 	}
-	objects, _, err := deploy.Hub{Components: components}.Split("")
+	// There is no cluster network for a Service to stand in: it names this machine.
+	address := deploy.Address{Host: "localhost", Port: int64(h.ports[procHubAPIServer])}
+	objects, _, err := deploy.Hub{Components: components, Address: address}.Split("")
 	if err != nil {
 		return err
 	}
 	manifests := &bytes.Buffer{}
 	for _, o := range objects {
-		if o.GetKind() == kindAPIService {
-			if err := unstructured.SetNestedField(o.Object, int64(h.ports[procHubAPIServer]), "spec", "service", "port"); err != nil {
-				return err
-			}
-		}
 		data, err := o.MarshalJSON()
 		if err != nil {
 			return err
@@ -67,7 +51,6 @@ func (h *Hub) deploy(ctx context.Context) error {
 		manifests.WriteString("---\n")
 		manifests.Write(data)
 	}
-	manifests.WriteString("---" + localService)
 	return h.apply(ctx, manifests)
 }
 
