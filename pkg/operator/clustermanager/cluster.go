@@ -1,0 +1,181 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/remote"
+)
+
+// ownerOf is whose everything is that is made for a ClusterManager. One that was made anew under its name takes over: what a former
+// one had to leave on a hub, such as the namespaces with the hub's records, is not lost then.
+func ownerOf(cm *operatorv1.ClusterManager, management types.UID) remote.Owner {
+	return remote.Owner{Labels: map[string]string{
+		deploy.LabelManagedBy: deploy.ManagedByOperator, operatorv1.LabelClusterManager: cm.Name, labelManagement: string(management),
+	}}
+}
+
+// kind is one of those that a hub is made of.
+type kind struct {
+	schema.GroupVersionKind
+	resource string
+	// onHub and onManagement say where there are objects of it if these are two clusters.
+	onHub, onManagement bool
+}
+
+func (k kind) gvr() schema.GroupVersionResource { return k.GroupVersion().WithResource(k.resource) }
+
+func hubKind(group, version, name, resource string) kind {
+	return kind{schema.GroupVersionKind{Group: group, Version: version, Kind: name}, resource, true, false}
+}
+
+func podKind(group, version, name, resource string) kind {
+	return kind{schema.GroupVersionKind{Group: group, Version: version, Kind: name}, resource, false, true}
+}
+
+func (k kind) onBoth() kind {
+	k.onHub, k.onManagement = true, true
+	return k
+}
+
+// apiServices lead to hub-apiserver, and deployments have the pods.
+var (
+	apiServices = hubKind("apiregistration.k8s.io", "v1", "APIService", "apiservices")
+	deployments = podKind("apps", "v1", "Deployment", "deployments")
+	accounts    = hubKind("", "v1", "ServiceAccount", "serviceaccounts").onBoth()
+	secrets     = podKind("", "v1", "Secret", "secrets")
+	namespaces  = hubKind("", "v1", "Namespace", "namespaces").onBoth()
+)
+
+// kinds are all of which there can be objects, in the order in which they are taken away: what leads to servers before the servers,
+// pods before what they need, and who has rights before the rights. A namespace goes last, and takes along what is in it. It does
+// not go while there is an APIService that no server answers for.
+var kinds = []kind{
+	apiServices,
+	deployments,
+	podKind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets"),
+	hubKind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
+	hubKind("", "v1", "Service", "services").onBoth(),
+	secrets,
+	accounts,
+	hubKind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings"),
+	hubKind("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings"),
+	hubKind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles"),
+	hubKind("rbac.authorization.k8s.io", "v1", "Role", "roles"),
+	hubKind("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
+	hubKind("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
+	hubKind("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema", "flowschemas"),
+	hubKind("flowcontrol.apiserver.k8s.io", "v1", "PriorityLevelConfiguration", "prioritylevelconfigurations"),
+	podKind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies"),
+	podKind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
+	podKind("", "v1", "ResourceQuota", "resourcequotas"),
+	namespaces,
+}
+
+// kindsWhere are some of them.
+func kindsWhere(which func(kind) bool) []kind {
+	return slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return !which(k) })
+}
+
+func (k kind) of(o client.Object) bool {
+	return o.GetObjectKind().GroupVersionKind() == k.GroupVersionKind
+}
+
+// side is one of the clusters of a hub, for one ClusterManager.
+type side struct {
+	name    string // for messages
+	client  client.Client
+	kinds   []kind
+	applier remote.Applier
+	// explain is an error for people: what a cluster says that is not trusted is bounded.
+	explain func(error) string
+}
+
+func newSide(name string, c client.Client, kinds []kind, owner remote.Owner, explain func(error) string) *side {
+	return &side{name: name, client: c, kinds: kinds, explain: explain, applier: remote.Applier{
+		Client: c, Owner: owner, Strategy: remote.Settled(annotationApplied, remote.ServerSideApply(deploy.ManagedByOperator)),
+	}}
+}
+
+// failed is an error about an object, or about a kind of them.
+func (s *side) failed(what, object string, err error) error {
+	return errors.New(s.explain(fmt.Errorf("%s %s of the %s: %w", what, object, s.name, err)))
+}
+
+// list are the ClusterManager's objects of a kind.
+func (s *side) list(ctx context.Context, k kind) (all []*unstructured.Unstructured, err error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
+	if err := s.client.List(ctx, list, client.MatchingLabels(s.applier.Owner.Labels)); err != nil {
+		return nil, s.failed("listing the", k.resource, err)
+	}
+	for i := range list.Items {
+		o := &list.Items[i]
+		// What was asked for is known. A server may answer something else, which is not ours.
+		o.SetGroupVersionKind(k.GroupVersionKind)
+		if s.applier.Owner.Owns(o) {
+			all = append(all, o)
+		}
+	}
+	return all, nil
+}
+
+// there are all objects of the ClusterManager on a cluster, in the order of kinds.
+func (s *side) there(ctx context.Context) (all []*unstructured.Unstructured, err error) {
+	for _, k := range s.kinds {
+		objects, err := s.list(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, objects...)
+	}
+	return all, nil
+}
+
+// apply brings the objects to what they should be, in their order. have are those that there has found.
+func (s *side) apply(ctx context.Context, objects, have []*unstructured.Unstructured) error {
+	known := map[remote.ID]client.Object{}
+	for _, o := range have {
+		known[remote.IDOf(o)] = o
+	}
+	for _, o := range objects {
+		id := remote.IDOf(o)
+		if err := s.applier.Apply(ctx, o, known[id]); err != nil {
+			return s.failed("applying", id.String(), err)
+		}
+	}
+	return nil
+}
+
+// prune takes away what is there and is not wanted. Namespaces stay: what is in them may be others'.
+func (s *side) prune(ctx context.Context, have []*unstructured.Unstructured, keep map[remote.ID]bool) error {
+	return s.remove(ctx, slices.DeleteFunc(slices.Clone(have), func(o *unstructured.Unstructured) bool {
+		return keep[remote.IDOf(o)] || namespaces.of(o)
+	}))
+}
+
+// remove takes objects away, each of them whatever becomes of the others.
+func (s *side) remove(ctx context.Context, objects []*unstructured.Unstructured) error {
+	var errs []error
+	for _, o := range objects {
+		if o.GetDeletionTimestamp() != nil {
+			continue
+		}
+		if _, err := s.applier.Delete(ctx, o); err != nil {
+			errs = append(errs, s.failed("removing", remote.IDOf(o).String(), err))
+		}
+	}
+	return errors.Join(errs...)
+}

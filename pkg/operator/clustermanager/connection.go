@@ -1,0 +1,117 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
+	"github.com/clusterhub/clusterhub/pkg/operator/outer"
+	"github.com/clusterhub/clusterhub/pkg/remote"
+)
+
+// connections are those to hubs, by the name of their ClusterManager.
+type connections struct {
+	lock sync.Mutex
+	all  map[string]*connection
+}
+
+// connection is the one to a hub, with watches of what was made there.
+type connection struct {
+	hash    string
+	cluster *outer.Cluster
+	client  client.Client
+	// The watches begin with the first call of watch, and end with the connection.
+	metadata metadata.Interface
+	watches  sync.Once
+	ctx      context.Context
+	end      context.CancelFunc
+}
+
+// of is the connection of a ClusterManager by this source; one by another source is closed.
+func (c *connections) of(name string, source *kubeconfig.Source) (*connection, error) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if now := c.all[name]; now != nil && now.hash == source.Hash() {
+		return now, nil
+	}
+	c.closeLocked(name)
+	cluster, err := outer.New(source, outer.Options{UserAgent: deploy.ManagedByOperator})
+	if err != nil {
+		return nil, err
+	}
+	api, err := cluster.Client(client.Options{Scheme: scheme.Scheme, Mapper: knownKinds()})
+	if err != nil {
+		return nil, err
+	}
+	watched, err := cluster.Metadata()
+	if err != nil {
+		return nil, err
+	}
+	ctx, end := context.WithCancel(context.Background())
+	made := &connection{hash: source.Hash(), cluster: cluster, client: api, metadata: watched, ctx: ctx, end: end}
+	if c.all == nil {
+		c.all = map[string]*connection{}
+	}
+	c.all[name] = made
+	return made, nil
+}
+
+// close ends the connection of a ClusterManager.
+func (c *connections) close(name string) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.closeLocked(name)
+}
+
+func (c *connections) closeAll() {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	for name := range c.all {
+		c.closeLocked(name)
+	}
+}
+
+func (c *connections) closeLocked(name string) {
+	if now := c.all[name]; now != nil {
+		now.end()
+		now.cluster.Close()
+		delete(c.all, name)
+	}
+}
+
+// watch tells of changes of what the owner has on the hub, from the first call on.
+func (c *connection) watch(owner remote.Owner, changed func()) {
+	c.watches.Do(func() {
+		options := metav1.ListOptions{LabelSelector: labels.SelectorFromSet(owner.Labels).String()}
+		for _, k := range kindsWhere(func(k kind) bool { return k.onHub }) {
+			go follow(c.ctx, c.metadata.Resource(k.gvr()), options, func(metav1.Object) { changed() })
+		}
+	})
+}
+
+// knownKinds maps the kinds of a hub, so that a cluster is not asked what it serves.
+func knownKinds() meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{})
+	for _, k := range kinds {
+		scope := meta.RESTScopeNamespace
+		switch k.Kind {
+		case "APIService", "ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "FlowSchema",
+			"PriorityLevelConfiguration", "Namespace":
+			scope = meta.RESTScopeRoot
+		}
+		mapper.AddSpecific(k.GroupVersionKind, k.gvr(), k.GroupVersion().WithResource(k.resource), scope)
+	}
+	return mapper
+}

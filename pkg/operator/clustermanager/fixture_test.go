@@ -1,0 +1,317 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/apiserver/options"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localserver"
+)
+
+// limit bounds what is waited for, on a machine that is slow.
+const limit = 3 * time.Minute
+
+func testScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(scheme.AddToScheme(s))
+	utilruntime.Must(operatorv1.AddToScheme(s))
+	return s
+}
+
+// cluster is a real one without nodes.
+type cluster struct {
+	*localhub.Hub
+	client client.Client
+}
+
+// world is a management cluster, on which the controller runs, and a cluster that becomes a hub.
+type world struct {
+	t               *testing.T
+	management, hub *cluster
+	clock           *testClock
+	// stop ends the controller.
+	stop context.CancelFunc
+}
+
+type testClock struct {
+	lock  sync.Mutex
+	ahead time.Duration
+}
+
+func (c *testClock) Now() time.Time {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return time.Now().Add(c.ahead)
+}
+
+func (c *testClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+func (c *testClock) step(d time.Duration) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.ahead += d
+}
+
+func start(t *testing.T, dir string) *cluster {
+	t.Helper()
+	h, err := localhub.Start(t.Context(), localhub.Config{Dir: dir, BinDir: os.Getenv("TEST_BIN_DIR"), Plain: true, UnsafeNoFsync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Stop)
+	c, err := client.New(h.AdminConfig(), client.Options{Scheme: testScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &cluster{h, c}
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	if os.Getenv("TEST_BIN_DIR") == "" {
+		t.Skip("TEST_BIN_DIR does not say where etcd, kube-apiserver and kube-controller-manager are")
+	}
+	ctrl.SetLogger(logr.Discard())
+	dir := t.TempDir()
+	w := &world{t: t, clock: &testClock{}}
+	w.management, w.hub = start(t, filepath.Join(dir, "management")), start(t, filepath.Join(dir, "hub"))
+	if out, err := w.management.Kubectl(t.Context(), "apply", "--server-side", "-f", "../../../artifacts/deploy/operator/operator.open-cluster-management.io_clustermanagers.yaml").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	eventually(t, "ClusterManagers are served", func() string {
+		if err := w.management.client.List(t.Context(), &operatorv1.ClusterManagerList{}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	w.startController()
+	return w
+}
+
+// startController runs the controller as hub-operator does.
+func (w *world) startController() {
+	w.t.Helper()
+	skip := true
+	mgr, err := ctrl.NewManager(w.management.AdminConfig(), ctrl.Options{
+		Scheme: testScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &skip},
+		Logger: logr.Discard(),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := (Options{Clock: w.clock}).Controller().Setup(w.t.Context(), mgr); err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(w.t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := mgr.Start(ctx); err != nil {
+			w.t.Errorf("the manager: %v", err)
+		}
+	}()
+	w.stop = func() {
+		stop()
+		<-done
+	}
+	w.t.Cleanup(w.stop)
+}
+
+// eventually waits until there is nothing more to complain of.
+func eventually(t *testing.T, what string, complaint func() string) {
+	t.Helper()
+	last := ""
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		if last = complaint(); last == "" {
+			return
+		}
+	}
+	t.Fatalf("%s: after %s: %s", what, limit, last)
+}
+
+// detached is a ClusterManager of which the hub reaches its server on a port of this machine.
+func detached(name string, port int) *operatorv1.ClusterManager {
+	return &operatorv1.ClusterManager{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: operatorv1.ClusterManagerSpec{
+			DeployOption: operatorv1.ClusterManagerDeployOption{Mode: operatorv1.InstallModeDetached},
+			Clusterhub: &operatorv1.ClusterManagerClusterhub{APIServer: operatorv1.HubAPIServer{
+				Address: &operatorv1.HubAPIServerAddress{Host: "localhost", Port: int32(port)},
+			}},
+		},
+	}
+}
+
+// freePort is one for hub-apiserver.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, port, err := localserver.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+func (w *world) create(objects ...client.Object) {
+	w.t.Helper()
+	for _, o := range objects {
+		if err := w.management.client.Create(w.t.Context(), o); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// condition waits for a condition of a ClusterManager that is as wanted, with a text in its message.
+func (w *world) condition(name, condition string, status metav1.ConditionStatus, message string) {
+	w.t.Helper()
+	eventually(w.t, fmt.Sprintf("%s of %s is %s, with %q", condition, name, status, message), func() string {
+		cm := w.read(name)
+		if cm == nil {
+			return "it is gone"
+		}
+		c := meta.FindStatusCondition(cm.Status.Conditions, condition)
+		if c == nil || c.Status != status || !strings.Contains(c.Message, message) || c.ObservedGeneration != cm.Generation {
+			return fmt.Sprintf("%+v", cm.Status.Conditions)
+		}
+		return ""
+	})
+}
+
+func (w *world) read(name string) *operatorv1.ClusterManager {
+	w.t.Helper()
+	cm := &operatorv1.ClusterManager{}
+	if err := w.management.client.Get(w.t.Context(), client.ObjectKey{Name: name}, cm); client.IgnoreNotFound(err) != nil {
+		w.t.Fatal(err)
+	} else if err != nil {
+		return nil
+	}
+	return cm
+}
+
+// give puts the kubeconfig of the hub's admin where a user does.
+func (w *world) give(cm *operatorv1.ClusterManager, of *cluster) {
+	w.t.Helper()
+	data, err := os.ReadFile(of.AdminKubeconfig())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cm.ServerNamespace(), Name: operatorv1.ExternalHubKubeconfig},
+		Data:       map[string][]byte{operatorv1.KeyKubeconfig: data},
+	})
+}
+
+// runAPIServer runs hub-apiserver as its Deployment says: with its flags, and the Secret that it mounts as files. It has nothing else of
+// the management cluster.
+func (w *world) runAPIServer(cm *operatorv1.ClusterManager, port int) {
+	w.t.Helper()
+	d := &appsv1.Deployment{}
+	eventually(w.t, "the Deployment of hub-apiserver", func() string {
+		if err := w.management.client.Get(w.t.Context(), client.ObjectKey{Namespace: cm.ServerNamespace(), Name: deploy.APIServer}, d); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	dir := w.t.TempDir()
+	pod := d.Spec.Template.Spec
+	for _, v := range pod.Volumes {
+		if v.Secret == nil {
+			continue
+		}
+		secret := &corev1.Secret{}
+		if err := w.management.client.Get(w.t.Context(), client.ObjectKey{Namespace: d.Namespace, Name: v.Secret.SecretName}, secret); err != nil {
+			w.t.Fatal(err)
+		}
+		for key, value := range secret.Data {
+			if err := os.WriteFile(filepath.Join(dir, key), value, 0o600); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+	var args []string
+	for _, arg := range pod.Containers[0].Args {
+		arg = strings.ReplaceAll(arg, deploy.KubeconfigFolder, dir)
+		switch flag, _, _ := strings.Cut(arg, "="); flag {
+		case "--secure-port":
+			arg = fmt.Sprintf("--secure-port=%d", port)
+		case "--data-dir":
+			arg = "--data-dir=" + filepath.Join(dir, "data")
+		case "--shutdown-delay-duration":
+			arg = "--shutdown-delay-duration=0s"
+		}
+		args = append(args, arg)
+	}
+	server := options.NewCommand()
+	server.SetArgs(append(args, "--bind-address=127.0.0.1", "--embedded-etcd-unsafe-no-fsync"))
+	ctx, stop := context.WithCancel(w.t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := server.ExecuteContext(ctx); err != nil {
+			w.t.Errorf("hub-apiserver: %v", err)
+		}
+	}()
+	w.t.Cleanup(func() {
+		stop()
+		<-done
+	})
+}
+
+// playKubelet says of all pods of a namespace that they are ready, as often as it is called.
+func (w *world) playKubelet(namespace string) {
+	w.t.Helper()
+	var pods corev1.PodList
+	if err := w.management.client.List(w.t.Context(), &pods, client.InNamespace(namespace)); err != nil {
+		w.t.Fatal(err)
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if pod.Status.Phase == corev1.PodRunning {
+			continue
+		}
+		before := pod.DeepCopy()
+		pod.Status.Phase = corev1.PodRunning
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
+		if err := w.management.client.Status().Patch(w.t.Context(), pod, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// template is the pod template of a Deployment, as text.
+func (w *world) template(cm *operatorv1.ClusterManager, name string) string {
+	w.t.Helper()
+	d := &appsv1.Deployment{}
+	if err := w.management.client.Get(w.t.Context(), client.ObjectKey{Namespace: cm.ServerNamespace(), Name: name}, d); err != nil {
+		w.t.Fatal(err)
+	}
+	return d.Spec.Template.String()
+}

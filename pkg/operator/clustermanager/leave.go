@@ -1,0 +1,189 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+)
+
+// leave takes away all of a hub, in the order in which nothing hangs: the APIServices, as no namespace goes while one of them is not
+// answered for; the pods, which would write again what is taken away; the rest of the hub, with the accounts, whose tokens are worth
+// nothing then; and the rest of the management cluster with the namespace, in which the user's Secret is. Each step is looked for
+// again, so that the next start goes on wherever this one has ended.
+func (r *reconciler) leave(ctx context.Context, cm *operatorv1.ClusterManager) (reconcile.Result, error) {
+	if !controllerutil.ContainsFinalizer(cm, operatorv1.ClusterManagerFinalizer) {
+		return reconcile.Result{}, nil
+	}
+	management, err := r.management(ctx, cm)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	hub, hubErr := management, error(nil)
+	givenUp := false
+	if cm.IsDetached() {
+		if hub, hubErr = r.hubOf(ctx, cm, management); hubErr == nil && hub != nil {
+			hubErr = r.removeKind(ctx, hub, apiServices)
+		}
+		if hubErr != nil {
+			wait, err := r.unreachable(ctx, cm, hubErr)
+			if err != nil || wait > 0 {
+				return reconcile.Result{RequeueAfter: wait}, err
+			}
+			hub, givenUp = nil, true
+		}
+	} else if err := r.removeKind(ctx, hub, apiServices); err != nil {
+		return reconcile.Result{}, err
+	}
+	left, err := r.removeRest(ctx, cm, hub, management)
+	if err != nil && !givenUp && cm.IsDetached() && hub != nil {
+		if _, reachable := identityOf(ctx, hub); reachable != nil {
+			wait, markErr := r.unreachable(ctx, cm, err)
+			return reconcile.Result{RequeueAfter: max(wait, leaveAgain)}, markErr
+		}
+	}
+	if err != nil {
+		return reconcile.Result{}, r.tellLeaving(ctx, cm, err)
+	}
+	if left != "" {
+		return reconcile.Result{RequeueAfter: leaveAgain}, r.tellLeaving(ctx, cm, errors.New("waiting until it is gone: "+left))
+	}
+	r.hubs.close(cm.Name)
+	_, err = kit.Patch(ctx, r.client, cm, func(cm *operatorv1.ClusterManager) {
+		controllerutil.RemoveFinalizer(cm, operatorv1.ClusterManagerFinalizer)
+	})
+	return reconcile.Result{}, kit.IgnoreOutdated(err)
+}
+
+// hubOf is the hub that the ClusterManager has written to; nil if it has not.
+func (r *reconciler) hubOf(ctx context.Context, cm *operatorv1.ClusterManager, management *side) (*side, error) {
+	if cm.Annotations[annotationHub] == "" {
+		return nil, nil
+	}
+	source, err := r.readSourceOf(ctx, cm)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := r.hubs.of(cm.Name, source)
+	if err != nil {
+		return nil, err
+	}
+	hub := newSide("hub", connection.client, kindsWhere(func(k kind) bool { return k.onHub }), management.applier.Owner, connection.cluster.Explain)
+	uid, err := identityOf(ctx, hub)
+	if err != nil {
+		return nil, err
+	}
+	return hub, checkHub(cm, uid, management.applier.Owner)
+}
+
+// unreachable says how long it is waited for a hub that cannot be reached; 0 is that it is given up.
+func (r *reconciler) unreachable(ctx context.Context, cm *operatorv1.ClusterManager, why error) (time.Duration, error) {
+	now := r.Clock.Now()
+	since, err := time.Parse(time.RFC3339, cm.Annotations[operatorv1.AnnotationEvictionTimestamp])
+	if err != nil || since.After(now) {
+		since = now
+		if _, err := kit.Patch(ctx, r.client, cm, func(cm *operatorv1.ClusterManager) {
+			metav1.SetMetaDataAnnotation(&cm.ObjectMeta, operatorv1.AnnotationEvictionTimestamp, now.UTC().Format(time.RFC3339))
+		}); err != nil {
+			return giveUpAfter, kit.IgnoreOutdated(err)
+		}
+	}
+	rest := since.Add(giveUpAfter).Sub(now)
+	if rest <= 0 {
+		ctrl.LoggerFrom(ctx).Info("The hub cannot be reached, and is left as it is", "clusterManager", cm.Name, "reason", why.Error())
+		return 0, nil
+	}
+	err = r.tellLeaving(ctx, cm, fmt.Errorf("%w. If the hub cannot be reached until %s, what is left there stays there",
+		why, since.Add(giveUpAfter).UTC().Format(time.RFC3339)))
+	return min(rest, 30*time.Second), err
+}
+
+// removeKind takes away the objects of one kind.
+func (r *reconciler) removeKind(ctx context.Context, s *side, k kind) error {
+	objects, err := s.list(ctx, k)
+	if err != nil {
+		return err
+	}
+	return s.remove(ctx, objects)
+}
+
+// removeRest takes away all but the APIServices, and says what is still there.
+func (r *reconciler) removeRest(ctx context.Context, cm *operatorv1.ClusterManager, hub, management *side) (left string, err error) {
+	if err := r.removeKind(ctx, management, deployments); err != nil {
+		return "", err
+	}
+	sides := []*side{management}
+	if hub != nil && hub != management {
+		sides = []*side{hub, management}
+	}
+	for _, s := range sides {
+		objects, err := s.there(ctx)
+		if err == nil {
+			err = s.remove(ctx, objects)
+		}
+		if err == nil && s == hub {
+			err = removeServingCA(ctx, s)
+		}
+		if err != nil {
+			return "", err
+		}
+		if objects, err = s.there(ctx); err != nil {
+			return "", err
+		}
+		for _, o := range objects {
+			// A namespace that is being deleted takes what is in it along, in its own time.
+			if !namespaces.of(o) {
+				return fmt.Sprintf("%s %s of the %s", o.GetKind(), o.GetName(), s.name), nil
+			}
+		}
+	}
+	for _, a := range []string{deploy.APIServer, deploy.Manager, deploy.Approver, "cluster-provider-kubeconfig"} {
+		r.keeper.Forget(types.NamespacedName{Namespace: cm.ServerNamespace(), Name: deploy.KubeconfigSecret(a)})
+	}
+	return "", nil
+}
+
+// removeServingCA takes away what hub-apiserver has made on the hub, for namespaces that were there before it.
+func removeServingCA(ctx context.Context, hub *side) error {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(secrets.GroupVersionKind)
+	key := client.ObjectKey{Namespace: deploy.ManagerNamespace, Name: deploy.ServingCASecret}
+	if err := hub.client.Get(ctx, key, o); err != nil {
+		if kit.IsGone(err) {
+			return nil
+		}
+		return hub.failed("reading", "Secret "+key.String(), err)
+	}
+	if o.GetLabels()[deploy.LabelManagedBy] != deploy.APIServer {
+		return nil
+	}
+	uid := o.GetUID()
+	if err := hub.client.Delete(ctx, o, client.Preconditions{UID: &uid}); kit.IgnoreGone(err) != nil {
+		return hub.failed("removing", "Secret "+key.String(), err)
+	}
+	return nil
+}
+
+// tellLeaving says what the deletion waits for.
+func (r *reconciler) tellLeaving(ctx context.Context, cm *operatorv1.ClusterManager, why error) error {
+	_, err := kit.PatchStatus(ctx, r.client, cm, func(cm *operatorv1.ClusterManager) {
+		cm.Status.ObservedGeneration = cm.Generation
+		setCondition(cm, operatorv1.ConditionClusterManagerAvailable, false, operatorv1.ReasonClusterManagerUnavailable, "It is being deleted: "+why.Error())
+	})
+	return kit.IgnoreOutdated(err)
+}

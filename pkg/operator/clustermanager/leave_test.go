@@ -1,0 +1,113 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+)
+
+// Several ClusterManagers come and go on one management cluster: what cannot be done is said, and each can be deleted.
+func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
+	w := newWorld(t)
+	remove := func(name string) {
+		t.Helper()
+		if err := w.management.client.Delete(t.Context(), &operatorv1.ClusterManager{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("nothing was applied yet", func(t *testing.T) {
+		w.create(detached("early", 443))
+		w.condition("early", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
+		remove("early")
+		w.gone("early")
+	})
+	t.Run("the hub is the management cluster", func(t *testing.T) {
+		cm := detached("self", 443)
+		w.create(cm)
+		w.condition("self", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
+		w.give(cm, w.management)
+		w.condition("self", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "leads to the management cluster itself")
+		remove("self")
+		w.gone("self")
+	})
+	t.Run("the spec cannot be", func(t *testing.T) {
+		cm := detached("loopback", 443)
+		cm.Spec.Clusterhub.APIServer.Address.Host = "Not_A_Host"
+		if err := w.management.client.Create(t.Context(), cm); err == nil { // the schema may refuse it as well
+			w.condition("loopback", operatorv1.ConditionClusterManagerApplied, metav1.ConditionFalse, "a DNS name or an IP address")
+			remove("loopback")
+			w.gone("loopback")
+		}
+	})
+
+	first := detached("first", 443)
+	w.create(first)
+	w.condition("first", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
+	w.give(first, w.hub)
+	w.condition("first", operatorv1.ConditionClusterManagerApplied, metav1.ConditionTrue, "")
+	t.Run("the hub has a ClusterManager already", func(t *testing.T) {
+		second := detached("second", 443)
+		w.create(second)
+		w.condition("second", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
+		w.give(second, w.hub)
+		w.condition("second", operatorv1.ConditionClusterManagerApplied, metav1.ConditionFalse, "has another owner")
+		if on := made(t, w.hub, "second"); len(on) > 0 {
+			t.Errorf("it has made %v", on)
+		}
+		before := made(t, w.hub, "first")
+		remove("second")
+		w.gone("second")
+		if after := made(t, w.hub, "first"); len(after) != len(before) {
+			t.Errorf("with the second one %d objects of the first have gone", len(before)-len(after))
+		}
+	})
+	t.Run("the secret is gone, and comes back", func(t *testing.T) {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: first.ServerNamespace(), Name: operatorv1.ExternalHubKubeconfig}}
+		if err := w.management.client.Delete(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+		remove("first")
+		eventually(t, "it is said since when the hub cannot be reached", func() string {
+			cm := w.read("first")
+			if cm == nil {
+				t.Fatal("it is gone, and the hub is as it was")
+			}
+			if cm.Annotations[operatorv1.AnnotationEvictionTimestamp] == "" {
+				return fmt.Sprint(cm.Annotations)
+			}
+			return ""
+		})
+		w.condition("first", operatorv1.ConditionClusterManagerAvailable, metav1.ConditionFalse, "what is left there stays there")
+		w.give(first, w.hub)
+		w.gone("first")
+		eventually(t, "the hub has nothing of it", func() string {
+			if on := made(t, w.hub, "first"); len(on) > 0 { // namespaces take their time
+				return fmt.Sprint(on)
+			}
+			return ""
+		})
+	})
+	t.Run("the hub is gone for good", func(t *testing.T) {
+		lost := detached("lost", 443)
+		w.create(lost)
+		w.condition("lost", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
+		w.give(lost, w.hub)
+		w.condition("lost", operatorv1.ConditionClusterManagerApplied, metav1.ConditionTrue, "")
+		w.hub.Stop()
+		remove("lost")
+		w.condition("lost", operatorv1.ConditionClusterManagerAvailable, metav1.ConditionFalse, "what is left there stays there")
+		w.clock.step(giveUpAfter + time.Minute)
+		w.change("lost", func(cm *operatorv1.ClusterManager) {
+			metav1.SetMetaDataAnnotation(&cm.ObjectMeta, "example.com/look", "again")
+		})
+		w.gone("lost")
+	})
+}

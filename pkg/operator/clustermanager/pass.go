@@ -1,0 +1,338 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
+	"github.com/clusterhub/clusterhub/pkg/remote"
+)
+
+// pass is one look at a ClusterManager, and what it has found.
+type pass struct {
+	*reconciler
+	cm *operatorv1.ClusterManager
+
+	plan *plan
+	// hub and management are the same side in mode Default.
+	hub, management *side
+	hubHas, has     []*unstructured.Unstructured
+	source          *kubeconfig.Source
+	cluster         kubeconfig.Minter
+
+	// unready, failed and reason are for the conditions ReadyToApply and Applied.
+	unready error
+	failed  error
+	reason  string
+	// pods are the Deployments as they are, and served what the hub says of the APIServices.
+	pods   []*appsv1.Deployment
+	served []serviceState
+	// looked says that pods and served are known.
+	looked bool
+	next   time.Time
+}
+
+// fail is why not all was applied.
+func (p *pass) fail(reason string, err error) error {
+	p.reason, p.failed = reason, err
+	return err
+}
+
+// run does what there is to do, and ends with what goes wrong. What waits for others to act is no error.
+func (p *pass) run(ctx context.Context) error {
+	cm := p.cm
+	var err error
+	// The way to the hub is not known yet. The rest can be wrong already, and the namespace has to be there for the user's Secret.
+	if p.plan, err = planOf(cm, p.Images, "unknown"); err != nil {
+		return waits(p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, &kit.Problem{Message: err.Error()}))
+	}
+	if p.management, err = p.reconciler.management(ctx, cm); err != nil {
+		return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
+	}
+	if p.has, err = p.management.there(ctx); err != nil {
+		return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
+	}
+	p.hub, p.hubHas = p.management, p.has
+	way := ""
+	if cm.IsDetached() {
+		if err := p.makeNamespace(ctx); err != nil {
+			return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
+		}
+		if p.unready = p.connect(ctx); p.unready != nil {
+			return waits(p.unready)
+		}
+		if way, err = wayOf(p.source); err != nil {
+			return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
+		}
+	}
+	if p.plan, err = planOf(cm, p.Images, way); err != nil {
+		return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
+	}
+	if err := p.apply(ctx); err != nil {
+		return waits(err)
+	}
+	return p.look(ctx)
+}
+
+// waits leaves the errors that are not for a user to solve.
+func waits(err error) error {
+	var problem *kit.Problem
+	if errors.As(err, &problem) {
+		return problem.Again
+	}
+	return err
+}
+
+// makeNamespace makes the one of the servers, so that there is a place for the Secret of the user.
+func (p *pass) makeNamespace(ctx context.Context) error {
+	for _, o := range p.plan.management {
+		if namespaces.of(o) {
+			return p.management.apply(ctx, []*unstructured.Unstructured{o}, p.has)
+		}
+	}
+	return nil
+}
+
+// connect finds the hub. A *kit.Problem is for the user to solve.
+func (p *pass) connect(ctx context.Context) error {
+	source, err := p.readSource(ctx)
+	if err != nil {
+		return err
+	}
+	connection, err := p.hubs.of(p.cm.Name, source)
+	if err != nil {
+		return err
+	}
+	hub := newSide("hub", connection.client, kindsWhere(func(k kind) bool { return k.onHub }), p.management.applier.Owner, connection.cluster.Explain)
+	if err := p.recognize(ctx, hub); err != nil {
+		return err
+	}
+	p.source, p.cluster, p.hub = source, connection.cluster, hub
+	name := p.cm.Name
+	connection.watch(hub.applier.Owner, func() { p.later(name) })
+	if p.hubHas, err = hub.there(ctx); err != nil {
+		return err
+	}
+	return nil
+}
+
+// readSourceOf reads the user's Secret.
+func (r *reconciler) readSourceOf(ctx context.Context, cm *operatorv1.ClusterManager) (*kubeconfig.Source, error) {
+	key := types.NamespacedName{Namespace: cm.ServerNamespace(), Name: operatorv1.ExternalHubKubeconfig}
+	secret := &corev1.Secret{}
+	if err := r.live.Get(ctx, key, secret); kit.IsGone(err) {
+		return nil, kit.Problemf(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s is not there: make it, with a kubeconfig of an admin "+
+			"of the hub under the key %s", key, operatorv1.KeyKubeconfig)
+	} else if err != nil {
+		return nil, fmt.Errorf("reading Secret %s: %w", key, err)
+	}
+	source, err := kubeconfig.Parse(secret.Data[operatorv1.KeyKubeconfig])
+	if err != nil {
+		return nil, kit.Problemf(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s, key %s: %v", key, operatorv1.KeyKubeconfig, err)
+	}
+	return source, nil
+}
+
+func (p *pass) readSource(ctx context.Context) (*kubeconfig.Source, error) {
+	return p.readSourceOf(ctx, p.cm)
+}
+
+// recognize refuses a cluster that cannot be the hub: the management cluster, and another one than before. It is written down which
+// one it is before anything is written there.
+func (p *pass) recognize(ctx context.Context, hub *side) error {
+	uid, err := identityOf(ctx, hub)
+	if err != nil {
+		return err
+	}
+	if err := checkHub(p.cm, uid, p.management.applier.Owner); err != nil {
+		return err
+	}
+	_, err = kit.Patch(ctx, p.client, p.cm, func(cm *operatorv1.ClusterManager) {
+		metav1.SetMetaDataAnnotation(&cm.ObjectMeta, annotationHub, uid)
+	})
+	return err
+}
+
+// identityOf is by what a cluster is told from others.
+func identityOf(ctx context.Context, s *side) (string, error) {
+	system := &corev1.Namespace{}
+	if err := s.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+		return "", s.failed("reading the", "namespace "+metav1.NamespaceSystem, err)
+	}
+	if uid := string(system.UID); uid != "" && len(uid) <= 64 {
+		return uid, nil
+	}
+	return "", errors.New("the namespace kube-system of the hub has no UID")
+}
+
+func checkHub(cm *operatorv1.ClusterManager, uid string, owner remote.Owner) error {
+	before := cm.Annotations[annotationHub]
+	switch {
+	case uid == owner.Labels[labelManagement]:
+		return kit.Problemf(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s/%s leads to the management cluster itself: put the kubeconfig "+
+			"of another cluster there, or make a ClusterManager in mode Default", cm.ServerNamespace(), operatorv1.ExternalHubKubeconfig)
+	case before != "" && before != uid:
+		return kit.Problemf(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s/%s leads to another cluster than before (its kube-system has not "+
+			"the UID %s): put back the kubeconfig of that one, or make a new ClusterManager", cm.ServerNamespace(), operatorv1.ExternalHubKubeconfig, kit.Message(before))
+	}
+	return nil
+}
+
+// wayOf stands for how the hub is reached and trusted. A password for a proxy is left out: the text is shown.
+func wayOf(source *kubeconfig.Source) (string, error) {
+	data, err := source.Minted()
+	if err != nil {
+		return "", err
+	}
+	config, err := clientcmd.Load(data)
+	if err != nil {
+		return "", errors.New("the kubeconfig that was made of the source cannot be read")
+	}
+	sum := sha256.New()
+	for _, cluster := range config.Clusters {
+		fmt.Fprintf(sum, "%q %q %q %q", cluster.Server, cluster.TLSServerName, cluster.CertificateAuthorityData, withoutPassword(cluster.ProxyURL))
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// apply makes all that is wanted. On the hub the accounts come first, then their kubeconfigs, then the pods, and the APIServices when
+// there is a server behind them: a hub with an APIService that nothing answers for deletes no namespace.
+func (p *pass) apply(ctx context.Context) error {
+	if p.cm.IsDetached() {
+		if err := p.hub.apply(ctx, p.plan.hub, p.hubHas); err != nil {
+			return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
+		}
+		if err := p.mint(ctx); err != nil {
+			return p.fail(operatorv1.ReasonServiceAccountSyncFailed, err)
+		}
+	}
+	if err := p.management.apply(ctx, p.plan.management, p.has); err != nil {
+		return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
+	}
+	if err := p.readPods(ctx); err != nil {
+		return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
+	}
+	if p.serves() {
+		if err := p.hub.apply(ctx, p.plan.services, p.hubHas); err != nil {
+			return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
+		}
+	}
+	if err := p.prune(ctx); err != nil {
+		return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
+	}
+	return nil
+}
+
+// serves says whether APIServices are to be there: with the first server, and from then on.
+func (p *pass) serves() bool {
+	for _, o := range p.hubHas {
+		if apiServices.of(o) {
+			return true
+		}
+	}
+	for _, d := range p.pods {
+		if d.Name == deploy.APIServer && d.Status.AvailableReplicas > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// mint keeps the kubeconfigs by which the pods reach the hub.
+func (p *pass) mint(ctx context.Context) error {
+	for _, account := range p.plan.accounts {
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(accounts.GroupVersionKind)
+		if err := p.hub.client.Get(ctx, client.ObjectKey{Namespace: account.namespace, Name: account.name}, o); err != nil {
+			return p.hub.failed("reading", "ServiceAccount "+account.namespace+"/"+account.name, err)
+		}
+		state, err := p.keeper.Ensure(ctx, kubeconfig.Wanted{
+			Secret: p.minted(account), Labels: p.management.applier.Owner.Labels, Source: p.source, Cluster: p.cluster,
+			Account: kubeconfig.Account{Namespace: account.namespace, Name: account.name, UID: o.GetUID()},
+		})
+		if p.next.IsZero() || state.Next.Before(p.next) {
+			p.next = state.Next
+		}
+		if err != nil && !state.Usable {
+			return &kit.Problem{Message: fmt.Sprintf("the kubeconfig in Secret %s: %v", p.minted(account), err)}
+		}
+	}
+	return nil
+}
+
+func (p *pass) minted(a account) types.NamespacedName {
+	return types.NamespacedName{Namespace: p.cm.ServerNamespace(), Name: deploy.KubeconfigSecret(a.name)}
+}
+
+// prune takes away what the ClusterManager wanted before.
+func (p *pass) prune(ctx context.Context) error {
+	keep := map[remote.ID]bool{}
+	for _, o := range p.wanted() {
+		keep[remote.IDOf(o)] = true
+	}
+	err := p.management.prune(ctx, p.has, keep)
+	if p.cm.IsDetached() {
+		err = errors.Join(err, p.hub.prune(ctx, p.hubHas, keep))
+	}
+	return err
+}
+
+// wanted are all objects that there are to be, on either cluster.
+func (p *pass) wanted() (all []*unstructured.Unstructured) {
+	all = append(all, p.plan.hub...)
+	all = append(all, p.plan.management...)
+	for _, a := range p.plan.accounts {
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(secrets.GroupVersionKind)
+		o.SetNamespace(p.minted(a).Namespace)
+		o.SetName(p.minted(a).Name)
+		all = append(all, o)
+	}
+	return append(all, p.plan.services...)
+}
+
+// readPods reads what has become of the Deployments.
+func (p *pass) readPods(ctx context.Context) error {
+	objects, err := p.management.list(ctx, deployments)
+	if err != nil {
+		return err
+	}
+	p.pods = nil
+	for _, o := range objects {
+		d := &appsv1.Deployment{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, d); err != nil {
+			return err
+		}
+		p.pods = append(p.pods, d)
+	}
+	return nil
+}
+
+// withoutPassword is a URL as it can be shown.
+func withoutPassword(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.Redacted()
+}

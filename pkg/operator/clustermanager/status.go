@@ -1,0 +1,251 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/remote"
+)
+
+// serviceState is what the hub says of an APIService.
+type serviceState struct {
+	name string
+	// waits is why it is not available; empty if it is.
+	waits string
+}
+
+// look finds what has become of what was applied.
+func (p *pass) look(ctx context.Context) error {
+	services, err := p.hub.list(ctx, apiServices)
+	if err != nil {
+		p.unready = err
+		return err
+	}
+	there := map[string]*unstructured.Unstructured{}
+	for _, o := range services {
+		there[o.GetName()] = o
+	}
+	for _, want := range p.plan.services {
+		state := serviceState{name: want.GetName(), waits: "it waits for hub-apiserver"}
+		if o := there[want.GetName()]; o != nil {
+			state.waits = p.unavailable(o)
+		}
+		p.served = append(p.served, state)
+	}
+	p.looked = true
+	return nil
+}
+
+// unavailable is why an APIService is not available, as the hub says it.
+func (p *pass) unavailable(o *unstructured.Unstructured) string {
+	if bundle, _, _ := unstructured.NestedString(o.Object, "spec", "caBundle"); bundle == "" {
+		return "it waits for hub-apiserver to fill in its CA"
+	}
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, item := range conditions {
+		condition, _ := item.(map[string]any)
+		if condition["type"] != "Available" {
+			continue
+		}
+		if condition["status"] == "True" {
+			return ""
+		}
+		return p.hub.explain(fmt.Errorf("%v", condition["message"]))
+	}
+	return "the hub has not looked for it yet"
+}
+
+// tell writes what was found into the status.
+func (p *pass) tell(cm *operatorv1.ClusterManager) {
+	status := &cm.Status
+	status.ObservedGeneration = cm.Generation
+	p.tellReady(cm)
+	p.tellSpec(cm)
+	set := func(condition string, is bool, reason, message string) {
+		setCondition(cm, condition, is, reason, message)
+	}
+	switch {
+	case p.failed != nil:
+		set(operatorv1.ConditionClusterManagerApplied, false, p.reason, p.failed.Error())
+	case p.unready == nil:
+		set(operatorv1.ConditionClusterManagerApplied, true, operatorv1.ReasonClusterManagerApplied, "All of the hub is there")
+	case meta.FindStatusCondition(status.Conditions, operatorv1.ConditionClusterManagerApplied) == nil:
+		set(operatorv1.ConditionClusterManagerApplied, false, operatorv1.ReasonRuntimeResourceApplyFailed, p.unready.Error())
+	}
+	if why := p.waitsFor(); why != "" {
+		set(operatorv1.ConditionClusterManagerAvailable, false, operatorv1.ReasonClusterManagerUnavailable, why)
+	} else {
+		set(operatorv1.ConditionClusterManagerAvailable, true, operatorv1.ReasonClusterManagerAvailable, "The hub serves its API")
+	}
+	if !p.looked {
+		return
+	}
+	p.tellPods(cm)
+	status.RelatedResources = related(p.wanted())
+	status.Generations = nil
+	for _, d := range p.pods {
+		status.Generations = append(status.Generations, operatorv1.GenerationStatus{
+			Group: deployments.Group, Version: deployments.Version, Resource: deployments.resource,
+			Namespace: d.Namespace, Name: d.Name, LastGeneration: d.Generation,
+		})
+	}
+}
+
+func (p *pass) tellReady(cm *operatorv1.ClusterManager) {
+	switch {
+	case !cm.IsDetached():
+		meta.RemoveStatusCondition(&cm.Status.Conditions, operatorv1.ConditionReadyToApply)
+	case p.unready != nil:
+		setCondition(cm, operatorv1.ConditionReadyToApply, false, operatorv1.ReasonClusterManagerPrepareFailed, p.unready.Error())
+	case p.source != nil:
+		setCondition(cm, operatorv1.ConditionReadyToApply, true, operatorv1.ReasonClusterManagerPrepared,
+			"Secret "+operatorv1.ExternalHubKubeconfig+" leads to the hub")
+	}
+}
+
+// tellSpec is what there is to say of the spec alone.
+func (p *pass) tellSpec(cm *operatorv1.ClusterManager) {
+	if unknown := unknownGates(cm); len(unknown) > 0 {
+		setCondition(cm, operatorv1.ConditionValidFeatureGates, false, operatorv1.ReasonInvalidFeatureGatesExisting,
+			fmt.Sprintf("There are no feature gates %s: there are %s", few(unknown), strings.Join(knownGates, ", ")))
+	} else {
+		setCondition(cm, operatorv1.ConditionValidFeatureGates, true, operatorv1.ReasonFeatureGatesAllValid, "All feature gates are known")
+	}
+	if fields := ignored(cm); len(fields) > 0 {
+		setCondition(cm, operatorv1.ConditionFieldsIgnored, true, operatorv1.ReasonFieldsIgnored, "These fields of the spec have no effect: "+few(fields))
+	} else {
+		setCondition(cm, operatorv1.ConditionFieldsIgnored, false, operatorv1.ReasonNoFieldsIgnored, "All fields of the spec have an effect")
+	}
+}
+
+// waitsFor is why the hub is not available, as one thing to do or to wait for.
+func (p *pass) waitsFor() string {
+	switch {
+	case p.failed != nil:
+		return p.failed.Error()
+	case p.unready != nil:
+		return p.unready.Error()
+	}
+	for _, name := range []string{deploy.APIServer, deploy.Manager} {
+		if d := p.pod(name); d == nil || d.Status.AvailableReplicas == 0 {
+			return fmt.Sprintf("Deployment %s/%s has no pod that is ready", p.cm.ServerNamespace(), name)
+		}
+	}
+	var waiting []string
+	why := ""
+	for _, s := range p.served {
+		if s.waits != "" {
+			waiting = append(waiting, s.name)
+			why = s.waits
+		}
+	}
+	if len(waiting) == 0 {
+		return ""
+	}
+	message := fmt.Sprintf("The hub does not serve %s: %s", few(waiting), why)
+	if p.cm.IsDetached() {
+		spec := p.cm.Spec.Clusterhub
+		if spec == nil {
+			spec = &operatorv1.ClusterManagerClusterhub{}
+		}
+		address := addressOf(p.cm, spec)
+		hint := "needs a host name there if it does not run with --enable-aggregator-routing"
+		if !address.IsIP() {
+			hint = "needs an IP address there if it runs with --enable-aggregator-routing"
+		}
+		message += fmt.Sprintf(". Its kube-apiserver asks %s, port %d (spec.clusterhub.apiServer.address), and %s", address.Host, address.Port, hint)
+	}
+	return message
+}
+
+func (p *pass) pod(name string) *appsv1.Deployment {
+	for _, d := range p.pods {
+		if d.Name == name {
+			return d
+		}
+	}
+	return nil
+}
+
+// wantedPods is how many there are to be.
+func wantedPods(d *appsv1.Deployment) int32 {
+	if d.Spec.Replicas == nil {
+		return 1
+	}
+	return *d.Spec.Replicas
+}
+
+func (p *pass) tellPods(cm *operatorv1.ClusterManager) {
+	var rolling []string
+	for _, d := range p.pods {
+		s := d.Status
+		if s.ObservedGeneration < d.Generation || s.UpdatedReplicas < wantedPods(d) || s.Replicas > s.UpdatedReplicas {
+			rolling = append(rolling, d.Name)
+		}
+	}
+	if len(rolling) > 0 {
+		setCondition(cm, operatorv1.ConditionProgressing, true, operatorv1.ReasonDeploymentRolling, "Pods are made or replaced: "+few(rolling))
+	} else {
+		setCondition(cm, operatorv1.ConditionProgressing, false, operatorv1.ReasonUpToDate, "All pods are as they should be")
+	}
+	p.tellDegraded(cm, operatorv1.ConditionHubRegistrationDegraded, operatorv1.ReasonUnavailableRegistrationPod, operatorv1.ReasonRegistrationFunctional,
+		deploy.APIServer, deploy.Manager, deploy.Approver)
+	p.tellDegraded(cm, operatorv1.ConditionHubPlacementDegraded, operatorv1.ReasonUnavailablePlacementPod, operatorv1.ReasonPlacementFunctional, deploy.Manager)
+}
+
+func (p *pass) tellDegraded(cm *operatorv1.ClusterManager, condition, unavailable, functional string, names ...string) {
+	var missing []string
+	for _, name := range names {
+		if d := p.pod(name); d != nil && d.Status.AvailableReplicas < wantedPods(d) {
+			missing = append(missing, fmt.Sprintf("%s has %d of %d", name, d.Status.AvailableReplicas, wantedPods(d)))
+		}
+	}
+	if len(missing) > 0 {
+		setCondition(cm, condition, true, unavailable, "Pods that are ready: "+strings.Join(missing, ", "))
+		return
+	}
+	setCondition(cm, condition, false, functional, "All pods are ready")
+}
+
+func setCondition(cm *operatorv1.ClusterManager, condition string, is bool, reason, message string) {
+	status := metav1.ConditionFalse
+	if is {
+		status = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&cm.Status.Conditions, metav1.Condition{
+		Type: condition, Status: status, Reason: reason, Message: kit.Message(message), ObservedGeneration: cm.Generation,
+	})
+}
+
+// related is the inventory: what was made, in an order that does not change.
+func related(objects []*unstructured.Unstructured) (all []operatorv1.RelatedResourceMeta) {
+	seen := map[remote.ID]bool{}
+	for _, o := range objects {
+		id := remote.IDOf(o)
+		i := slices.IndexFunc(kinds, func(k kind) bool { return k.of(o) })
+		if i < 0 || seen[id] {
+			continue
+		}
+		seen[id] = true
+		all = append(all, operatorv1.RelatedResourceMeta{
+			Group: kinds[i].Group, Version: kinds[i].Version, Resource: kinds[i].resource, Namespace: o.GetNamespace(), Name: o.GetName(),
+		})
+	}
+	slices.SortFunc(all, func(a, b operatorv1.RelatedResourceMeta) int {
+		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+	})
+	return all
+}

@@ -1,0 +1,64 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+)
+
+const (
+	// firstPause and lastPause are between watches that fail.
+	firstPause, lastPause = time.Second, time.Minute
+)
+
+// follow tells of changes of objects until the context ends, and once at its beginning. It keeps nothing of what it is told,
+// so that a cluster which is not trusted cannot fill the memory: what has become of objects is looked at when the ClusterManager is reconciled.
+// At rest there is a watch and no other request.
+func follow(ctx context.Context, resource metadata.ResourceInterface, options metav1.ListOptions, changed func(metav1.Object)) {
+	options.AllowWatchBookmarks = true
+	options.ResourceVersion = "" // then all objects are told at first
+	pause := firstPause
+	for ctx.Err() == nil {
+		began := time.Now()
+		if w, err := resource.Watch(ctx, options); err == nil {
+			options.ResourceVersion = read(w, options.ResourceVersion, changed)
+			w.Stop()
+		} else {
+			options.ResourceVersion = ""
+		}
+		if time.Since(began) > lastPause {
+			pause = firstPause
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait.Jitter(pause, 0.5)):
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+// read reads a watch to its end, and returns from where the next one goes on.
+func read(w watch.Interface, version string, changed func(metav1.Object)) string {
+	for event := range w.ResultChan() {
+		if event.Type == watch.Error {
+			return "" // such as 410: what happened meanwhile is not known
+		}
+		object, err := meta.Accessor(event.Object)
+		if err != nil {
+			return ""
+		}
+		version = object.GetResourceVersion()
+		if event.Type != watch.Bookmark {
+			changed(object)
+		}
+	}
+	return version
+}
