@@ -54,6 +54,8 @@ type world struct {
 	t               *testing.T
 	management, hub *cluster
 	clock           *testClock
+	// network leads from the hub to the management cluster.
+	network egress
 	// stop ends the controller.
 	stop context.CancelFunc
 }
@@ -77,9 +79,11 @@ func (c *testClock) step(d time.Duration) {
 	c.ahead += d
 }
 
-func start(t *testing.T, dir string) *cluster {
+func start(t *testing.T, dir string, args ...string) *cluster {
 	t.Helper()
-	h, err := localhub.Start(t.Context(), localhub.Config{Dir: dir, BinDir: os.Getenv("TEST_BIN_DIR"), Plain: true, UnsafeNoFsync: true})
+	h, err := localhub.Start(t.Context(), localhub.Config{
+		Dir: dir, BinDir: os.Getenv("TEST_BIN_DIR"), Plain: true, UnsafeNoFsync: true, FrontArgs: args,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +103,8 @@ func newWorld(t *testing.T) *world {
 	ctrl.SetLogger(logr.Discard())
 	dir := t.TempDir()
 	w := &world{t: t, clock: &testClock{}}
-	w.management, w.hub = start(t, filepath.Join(dir, "management")), start(t, filepath.Join(dir, "hub"))
+	w.management = start(t, filepath.Join(dir, "management"))
+	w.hub = start(t, filepath.Join(dir, "hub"), w.network.start(t)...)
 	if out, err := w.management.Kubectl(t.Context(), "apply", "--server-side", "-f", "../../../artifacts/deploy/operator/operator.open-cluster-management.io_clustermanagers.yaml").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -154,15 +159,13 @@ func eventually(t *testing.T, what string, complaint func() string) {
 	t.Fatalf("%s: after %s: %s", what, limit, last)
 }
 
-// detached is a ClusterManager of which the hub reaches its server on a port of this machine.
-func detached(name string, port int) *operatorv1.ClusterManager {
+// detached is a ClusterManager whose servers run elsewhere.
+func detached(name string) *operatorv1.ClusterManager {
 	return &operatorv1.ClusterManager{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: operatorv1.ClusterManagerSpec{
 			DeployOption: operatorv1.ClusterManagerDeployOption{Mode: operatorv1.InstallModeDetached},
-			Clusterhub: &operatorv1.ClusterManagerClusterhub{APIServer: operatorv1.HubAPIServer{
-				Address: &operatorv1.HubAPIServerAddress{Host: "localhost", Port: int32(port)},
-			}},
+			Clusterhub:   &operatorv1.ClusterManagerClusterhub{},
 		},
 	}
 }
@@ -231,8 +234,9 @@ func (w *world) give(cm *operatorv1.ClusterManager, of *cluster) {
 
 // runAPIServer runs hub-apiserver as its Deployment says: with its flags, and the Secret that it mounts as files. It has nothing else of
 // the management cluster.
-func (w *world) runAPIServer(cm *operatorv1.ClusterManager, port int) {
+func (w *world) runAPIServer(cm *operatorv1.ClusterManager) {
 	w.t.Helper()
+	port := freePort(w.t)
 	d := &appsv1.Deployment{}
 	eventually(w.t, "the Deployment of hub-apiserver", func() string {
 		if err := w.management.client.Get(w.t.Context(), client.ObjectKey{Namespace: cm.ServerNamespace(), Name: deploy.APIServer}, d); err != nil {
@@ -269,6 +273,8 @@ func (w *world) runAPIServer(cm *operatorv1.ClusterManager, port int) {
 		}
 		args = append(args, arg)
 	}
+	address := deploy.ServiceAddress(cm.ServerNamespace())
+	w.network.route(fmt.Sprintf("%s:%d", address.Host, address.Port), port)
 	server := options.NewCommand()
 	server.SetArgs(append(args, "--bind-address=127.0.0.1", "--embedded-etcd-unsafe-no-fsync"))
 	ctx, stop := context.WithCancel(w.t.Context())

@@ -46,8 +46,7 @@ func made(t *testing.T, c *cluster, name string) map[string]string {
 // changed, and is a plain cluster again at the end.
 func TestDetached_MakesAHubOfAClusterWithoutNodes(t *testing.T) {
 	w := newWorld(t)
-	port := freePort(t)
-	cm := detached("blue", port)
+	cm := detached("blue")
 	w.create(cm)
 	// The user is told what to put where, and the place is there.
 	w.condition("blue", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "Secret blue-open-cluster-management-hub/external-hub-kubeconfig is not there")
@@ -61,8 +60,9 @@ func TestDetached_MakesAHubOfAClusterWithoutNodes(t *testing.T) {
 	w.condition("blue", operatorv1.ConditionClusterManagerAvailable, metav1.ConditionFalse, "hub-apiserver has no pod that is ready")
 	w.condition("blue", operatorv1.ConditionHubRegistrationDegraded, metav1.ConditionTrue, "hub-apiserver has 0 of 1")
 	checkSides(t, w)
+	t.Run("each server has its own rights", func(t *testing.T) { checkRights(t, w, cm) })
 
-	w.runAPIServer(cm, port)
+	w.runAPIServer(cm)
 	w.available("blue")
 	t.Run("it serves its API", func(t *testing.T) {
 		sets := &unstructured.UnstructuredList{}

@@ -24,13 +24,13 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 		}
 	}
 	t.Run("nothing was applied yet", func(t *testing.T) {
-		w.create(detached("early", 443))
+		w.create(detached("early"))
 		w.condition("early", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
 		remove("early")
 		w.gone("early")
 	})
 	t.Run("the hub is the management cluster", func(t *testing.T) {
-		cm := detached("self", 443)
+		cm := detached("self")
 		w.create(cm)
 		w.condition("self", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
 		w.give(cm, w.management)
@@ -38,23 +38,28 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 		remove("self")
 		w.gone("self")
 	})
-	t.Run("the spec cannot be", func(t *testing.T) {
-		cm := detached("loopback", 443)
-		cm.Spec.Clusterhub.APIServer.Address.Host = "Not_A_Host"
-		if err := w.management.client.Create(t.Context(), cm); err == nil { // the schema may refuse it as well
-			w.condition("loopback", operatorv1.ConditionClusterManagerApplied, metav1.ConditionFalse, "a DNS name or an IP address")
-			remove("loopback")
-			w.gone("loopback")
-		}
+	t.Run("the hub is the cluster itself, as it was asked for", func(t *testing.T) {
+		own := detached("own")
+		own.Spec.DeployOption.Mode = operatorv1.InstallModeDefault
+		w.create(own)
+		w.condition("own", operatorv1.ConditionClusterManagerApplied, metav1.ConditionTrue, "")
+		w.condition("own", operatorv1.ConditionClusterManagerAvailable, metav1.ConditionFalse, "clusterhub-system/hub-apiserver has no pod that is ready")
+		remove("own")
+		w.gone("own")
+		eventually(t, "nothing of it is there", func() string {
+			if on := made(t, w.management, "own"); len(on) > 0 {
+				return fmt.Sprint(on)
+			}
+			return ""
+		})
 	})
-
-	first := detached("first", 443)
+	first := detached("first")
 	w.create(first)
 	w.condition("first", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
 	w.give(first, w.hub)
 	w.condition("first", operatorv1.ConditionClusterManagerApplied, metav1.ConditionTrue, "")
 	t.Run("the hub has a ClusterManager already", func(t *testing.T) {
-		second := detached("second", 443)
+		second := detached("second")
 		w.create(second)
 		w.condition("second", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
 		w.give(second, w.hub)
@@ -96,7 +101,7 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 		})
 	})
 	t.Run("the hub is gone for good", func(t *testing.T) {
-		lost := detached("lost", 443)
+		lost := detached("lost")
 		w.create(lost)
 		w.condition("lost", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
 		w.give(lost, w.hub)

@@ -59,7 +59,7 @@ func TestPlan_OfSeveralHubsOnOneManagementCluster(t *testing.T) {
 	for name, mode := range map[string]operatorv1.InstallMode{
 		"blue": operatorv1.InstallModeDetached, "green": operatorv1.InstallModeDetached, "red": operatorv1.InstallModeHosted,
 	} {
-		cm := detached(name, 443)
+		cm := detached(name)
 		cm.Spec.DeployOption.Mode = mode
 		cm.Spec.Clusterhub.Components = []string{"cluster-provider"}
 		for _, o := range mustPlan(t, cm).management {
@@ -91,8 +91,8 @@ func TestPlan_OfTheModes(t *testing.T) {
 	for mode, want := range map[operatorv1.InstallMode]string{
 		operatorv1.InstallModeDefault: "clusterhub-system", operatorv1.InstallModeDetached: "blue-open-cluster-management-hub", operatorv1.InstallModeHosted: "blue",
 	} {
-		cm := detached("blue", 443)
-		cm.Spec.DeployOption.Mode, cm.Spec.Clusterhub.APIServer.Address = mode, nil
+		cm := detached("blue")
+		cm.Spec.DeployOption.Mode = mode
 		cm.Spec.Clusterhub.Components = []string{"cluster-provider", "manual-certificates"}
 		p := mustPlan(t, cm)
 		if got := len(p.services); got != 10 {
@@ -135,7 +135,7 @@ func find(t *testing.T, objects []*unstructured.Unstructured, kind string) *unst
 }
 
 func TestPlan_HasWhatTheSpecSays(t *testing.T) {
-	cm := detached("blue", 443)
+	cm := detached("blue")
 	three := int32(3)
 	size := resource.MustParse("20Gi")
 	cm.Spec.Clusterhub.APIServer.Image, cm.Spec.Clusterhub.ControllerManager = "example.com/server:v2", operatorv1.HubControllerManager{Replicas: &three}
@@ -207,14 +207,16 @@ func TestPlan_RefusesWhatCannotBe(t *testing.T) {
 	for want, change := range map[string]func(*operatorv1.ClusterManager){
 		"must be 1 with the embedded etcd, not 2": func(cm *operatorv1.ClusterManager) { cm.Spec.Clusterhub.APIServer.Replicas = &two },
 		"etcd.external.servers must name":         func(cm *operatorv1.ClusterManager) { cm.Spec.Clusterhub.Etcd.Type = operatorv1.HubEtcdExternal },
-		"a DNS name or an IP address":             func(cm *operatorv1.ClusterManager) { cm.Spec.Clusterhub.APIServer.Address.Host = "a/b" },
-		"there is no component \"base\"":          func(cm *operatorv1.ClusterManager) { cm.Spec.Clusterhub.Components = []string{"base"} },
+		"a DNS name or an IP address": func(cm *operatorv1.ClusterManager) {
+			cm.Spec.Clusterhub.APIServer.Address = &operatorv1.HubAPIServerAddress{Host: "a/b"}
+		},
+		"there is no component \"base\"": func(cm *operatorv1.ClusterManager) { cm.Spec.Clusterhub.Components = []string{"base"} },
 		"Kubernetes' own": func(cm *operatorv1.ClusterManager) {
 			cm.Name, cm.Spec.DeployOption.Mode = "kube-system", operatorv1.InstallModeHosted
 		},
 		"the namespace of its servers would be xx": func(cm *operatorv1.ClusterManager) { cm.Name = strings.Repeat("x", 40) },
 	} {
-		cm := detached("blue", 443)
+		cm := detached("blue")
 		change(cm)
 		if _, err := planOf(cm, nil, "way"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
