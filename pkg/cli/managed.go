@@ -5,16 +5,12 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,42 +21,15 @@ import (
 )
 
 // managed is the cluster that joins or leaves.
-type managed struct {
-	client.Client
-	*global
-	config *rest.Config
-	// objects are those that this program makes there.
-	objects *remote.Applier
-}
-
-// byUs is who made what has the label.
-var byUs = remote.Owner{Labels: map[string]string{deploy.LabelManagedBy: deploy.ManagedBy}}
+type managed struct{ *target }
 
 // managed is the cluster that the flags point to.
 func (g *global) managed() (*managed, error) {
-	config, err := g.restConfig()
+	t, err := g.target("the managed cluster", "check --context and --kubeconfig")
 	if err != nil {
 		return nil, err
 	}
-	// What is not a watch ends in time.
-	if config.Timeout == 0 {
-		config.Timeout = 30 * time.Second
-	}
-	c, err := client.New(rest.CopyConfig(config), client.Options{})
-	if err != nil {
-		return nil, fmt.Errorf("the way to the managed cluster: %w", err)
-	}
-	objects := &remote.Applier{Client: c, Owner: byUs, Strategy: remote.ServerSideApply(deploy.ManagedBy)}
-	return &managed{Client: c, global: g, config: config, objects: objects}, nil
-}
-
-// explain says of an error that the managed cluster could not be reached, or what is in the way there.
-func (m *managed) explain(err error) error {
-	if theirs := (*remote.NotOurs)(nil); errors.As(err, &theirs) {
-		return fmt.Errorf("%s already exists and was not made by kubectl hub: delete it, or let kubectl hub change it by adding the label %s",
-			theirs.Object, labels.Set(theirs.Owner.Labels))
-	}
-	return unreachable("the managed cluster "+m.config.Host, err, "check --context and --kubeconfig")
+	return &managed{t}, nil
 }
 
 func key(name string) client.ObjectKey {
@@ -172,8 +141,13 @@ func (m *managed) awaitJoined(ctx context.Context, name, accept string) error {
 
 // podState says what keeps a pod from running, or nothing.
 func (m *managed) podState(ctx context.Context, name string) (string, error) {
+	return m.podStateIn(ctx, registration.AgentNamespace, name)
+}
+
+// podStateIn is that of the first pod with the name as its label.
+func (t *target) podStateIn(ctx context.Context, namespace, name string) (string, error) {
 	pods := &corev1.PodList{}
-	err := m.List(ctx, pods, client.InNamespace(registration.AgentNamespace), client.MatchingLabels{deploy.AgentLabel: name})
+	err := t.List(ctx, pods, client.InNamespace(namespace), client.MatchingLabels{deploy.AgentLabel: name})
 	if err != nil {
 		return "", err
 	}
@@ -212,20 +186,4 @@ func stateOf(pod *corev1.Pod) string {
 func lastLine(log string) string {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
 	return lines[len(lines)-1]
-}
-
-// remove removes an object if it was made by this program, and says whether it was.
-func (m *managed) remove(ctx context.Context, o client.Object) (bool, error) {
-	have, err := m.objects.Get(ctx, o)
-	if err != nil {
-		return false, m.explain(err)
-	}
-	ours, err := m.objects.Delete(ctx, have)
-	if err != nil {
-		return false, fmt.Errorf("removing %s: %w", remote.IDOf(o), m.explain(err))
-	}
-	if ours {
-		_, _ = fmt.Fprintf(m.ErrOut, "Removed %s\n", remote.IDOf(o))
-	}
-	return ours, nil
 }

@@ -27,6 +27,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
+// wayTimeout is how long a cluster has for one answer that is tried before anything is changed.
+const wayTimeout = 15 * time.Second
+
 // wayToHub is how a cluster that joins reaches the hub, and proves that it may.
 type wayToHub struct {
 	token, server  string
@@ -109,7 +112,7 @@ func (w *wayToHub) try(ctx context.Context, cluster, auth string) (known bool, e
 	if err != nil {
 		return false, fmt.Errorf("--hub-apiserver: %w", err)
 	}
-	config.Timeout = 15 * time.Second
+	config.Timeout = wayTimeout
 	h, err := newHub(rest.AddUserAgent(config, "kubectl-hub"))
 	if err != nil {
 		return false, err

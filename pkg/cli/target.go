@@ -1,0 +1,90 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubescheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/remote"
+)
+
+// target is a cluster in which a command makes objects.
+type target struct {
+	client.Client
+	*global
+	config *rest.Config
+	// objects are those that this program makes there.
+	objects *remote.Applier
+	// what it is to the user, and next what to check if it cannot be reached.
+	what, next string
+}
+
+// targetScheme has all kinds that commands read and write as what they are.
+var targetScheme = func() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	must(kubescheme.AddToScheme(scheme))
+	must(operatorv1.AddToScheme(scheme))
+	return scheme
+}()
+
+// byUs is who made what has the label.
+var byUs = remote.Owner{Labels: map[string]string{deploy.LabelManagedBy: deploy.ManagedBy}}
+
+// target is the cluster that the flags point to.
+func (g *global) target(what, next string) (*target, error) {
+	config, err := g.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	return g.targetAt(config, what, next)
+}
+
+func (g *global) targetAt(config *rest.Config, what, next string) (*target, error) {
+	// What is not a watch ends in time.
+	if config.Timeout == 0 {
+		config.Timeout = 30 * time.Second
+	}
+	c, err := client.New(rest.CopyConfig(config), client.Options{Scheme: targetScheme})
+	if err != nil {
+		return nil, fmt.Errorf("the way to %s: %w", what, err)
+	}
+	objects := &remote.Applier{Client: c, Owner: byUs, Strategy: remote.ServerSideApply(deploy.ManagedBy)}
+	return &target{Client: c, global: g, config: config, objects: objects, what: what, next: next}, nil
+}
+
+// explain says of an error that the cluster could not be reached, or what is in the way there.
+func (t *target) explain(err error) error {
+	if theirs := (*remote.NotOurs)(nil); errors.As(err, &theirs) {
+		return fmt.Errorf("%s already exists and was not made by kubectl hub: delete it, or let kubectl hub change it by adding the label %s",
+			theirs.Object, labels.Set(theirs.Owner.Labels))
+	}
+	return unreachable(t.what+" "+t.config.Host, err, t.next)
+}
+
+// remove removes an object if it was made by this program, and says whether it was.
+func (t *target) remove(ctx context.Context, o client.Object) (bool, error) {
+	have, err := t.objects.Get(ctx, o)
+	if err != nil {
+		return false, t.explain(err)
+	}
+	ours, err := t.objects.Delete(ctx, have)
+	if err != nil {
+		return false, fmt.Errorf("removing %s: %w", remote.IDOf(o), t.explain(err))
+	}
+	if ours {
+		_, _ = fmt.Fprintf(t.ErrOut, "Removed %s\n", remote.IDOf(o))
+	}
+	return ours, nil
+}
