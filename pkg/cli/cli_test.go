@@ -146,7 +146,7 @@ func TestImageOf_WasBuiltWithTheProgram(t *testing.T) {
 		"(devel)": "", UnknownVersion: "", "": "", "v1.2.3+dirty": "",
 		"v0.0.0-20260101000000-abcdefabcdef": "", "v1.2.4-0.20260101000000-abcdefabcdef": "",
 	} {
-		if got := imageOf(version); got != want {
+		if got := imageOf(defaultImage, version); got != want {
 			t.Errorf("%s: %s, want %s", version, got, want)
 		}
 	}

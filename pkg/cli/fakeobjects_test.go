@@ -27,7 +27,7 @@ import (
 func asMap(o runtime.Object) (map[string]any, error) {
 	kinds, _, err := scheme.Scheme.ObjectKinds(o)
 	if err != nil {
-		if kinds, _, err = kubescheme.Scheme.ObjectKinds(o); err != nil {
+		if kinds, _, err = targetScheme.ObjectKinds(o); err != nil {
 			return nil, err
 		}
 	}

@@ -29,6 +29,7 @@ var served = map[string]map[string]string{
 		"configmaps": "*ConfigMap"},
 	"apiextensions.k8s.io/v1": {"customresourcedefinitions": "CustomResourceDefinition"}, "apiregistration.k8s.io/v1": {"apiservices": "APIService"},
 	"apps/v1": {"deployments": "*Deployment"}, "batch/v1": {"jobs": "*Job"}, "networking.k8s.io/v1": {"networkpolicies": "*NetworkPolicy"},
+	"policy/v1": {"poddisruptionbudgets": "*PodDisruptionBudget"},
 	"rbac.authorization.k8s.io/v1": {"roles": "*Role", "rolebindings": "*RoleBinding", "clusterroles": "ClusterRole",
 		"clusterrolebindings": "ClusterRoleBinding"},
 	"certificates.k8s.io/v1":                     {"certificatesigningrequests": "CertificateSigningRequest"},
@@ -41,8 +42,9 @@ var served = map[string]map[string]string{
 	"work.open-cluster-management.io/v1":              {"manifestworks": "*ManifestWork", "appliedmanifestworks": "AppliedManifestWork"},
 	"work.open-cluster-management.io/v1alpha1": {"manifestworkreplicasets": "*ManifestWorkReplicaSet",
 		"manifestworkreplicasetrevisions": "*ManifestWorkReplicaSetRevision"},
-	"view.clusterhub.dev/v1alpha1":    {"clustersetmembers": "ClusterSetMember"},
-	"clusters.openmcp.cloud/v1alpha1": {"accessrequests": "*AccessRequest"},
+	"view.clusterhub.dev/v1alpha1":           {"clustersetmembers": "ClusterSetMember"},
+	"clusters.openmcp.cloud/v1alpha1":        {"accessrequests": "*AccessRequest"},
+	"operator.open-cluster-management.io/v1": {"klusterlets": "Klusterlet", "clustermanagers": "ClusterManager"},
 }
 
 // fakeServer is a hub, or a managed cluster, as a command sees it: objects that are kept by their paths.

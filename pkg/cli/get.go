@@ -30,8 +30,8 @@ import (
 const unknown = "<unknown>"
 
 func (g *global) newGetCommand() *cobra.Command {
-	return group("get", "Show the clusters, sets, placements or works of a hub, or get a token for clusters to join it",
-		g.newGetClustersCommand(), g.newGetClusterSetsCommand(), g.newGetPlacementsCommand(), g.newGetWorksCommand(), g.newGetTokenCommand())
+	return group("get", "Show the clusters, sets, placements or works of a hub, or the agents of a management cluster, or get a token for clusters to join",
+		g.newGetClustersCommand(), g.newGetClusterSetsCommand(), g.newGetPlacementsCommand(), g.newGetWorksCommand(), g.newGetKlusterletsCommand(), g.newGetTokenCommand())
 }
 
 func (g *global) newGetClustersCommand() *cobra.Command {

@@ -48,25 +48,32 @@ type joinOptions struct {
 	detect bool
 	works  worksOptions
 
+	// detached is for clusters that run nothing.
+	detached detachedOptions
+
 	roles *irsa.Identity
 }
 
 func (g *global) newJoinCommand() *cobra.Command {
-	o := &joinOptions{global: g, out: newFormat("text", "json", "yaml"), auth: authCSR, image: imageOf(g.version)}
+	o := &joinOptions{global: g, out: newFormat("text", "json", "yaml"), auth: authCSR, image: imageOf(defaultImage, g.version)}
 	cmd := &cobra.Command{
 		Use:   "join --hub-token TOKEN --hub-apiserver URL --cluster-name NAME",
 		Short: "Have the managed cluster join a hub",
 		Long: "join checks that the hub accepts the token, and then deploys hub-agent to the managed cluster. kubectl hub init and " +
 			"kubectl hub get token print the command to run. Afterwards, the hub has to accept the cluster.\n\n" +
 			"The token is sent only to a server with a trusted certificate: one of the authority in --ca-data or --ca-file or, " +
-			"without these flags, of an authority that this machine trusts. This cannot be turned off.",
+			"without these flags, of an authority that this machine trusts. This cannot be turned off.\n\n" +
+			"With --mode=detached the cluster runs nothing: hub-operator runs its agent on a management cluster, which " +
+			"--management-context names. It reaches the managed cluster by --managed-kubeconfig, which becomes a Secret of the management cluster.",
 		Example: example(`
 kubectl hub join --hub-token … --hub-apiserver https://hub.example.com --ca-data … --cluster-name c1 --wait
 kubectl hub join --works=admin --works-namespaces=team-a,team-b --hub-token … --hub-apiserver … --cluster-name c1
-kubectl hub join --registration-auth=awsirsa --eks-hub-cluster-arn arn:aws:eks:eu-west-1:123456789012:cluster/hub …`),
+kubectl hub join --registration-auth=awsirsa --eks-hub-cluster-arn arn:aws:eks:eu-west-1:123456789012:cluster/hub …
+kubectl hub join --mode=detached --management-context mgmt --managed-kubeconfig c1.kubeconfig --hub-token … --hub-apiserver … --cluster-name c1 --wait`),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.works.inSome = cmd.Flags().Changed(worksNamespacesFlag)
+			o.detached.ownImage = cmd.Flags().Changed("image")
 			return o.run(cmd.Context())
 		},
 	}
@@ -88,6 +95,7 @@ kubectl hub join --registration-auth=awsirsa --eks-hub-cluster-arn arn:aws:eks:e
 	fs.BoolVar(&o.detect, "detect-cluster-labels", false, "The agent also labels its cluster on the hub with the region, the cloud and the "+
 		"vendor that nodes and version of the cluster tell.")
 	o.works.addTo(cmd)
+	o.detached.addTo(cmd, g.version)
 	fs.StringVar(&o.image, "image", o.image, "Image of hub-agent.")
 	o.addWait(fs, "the cluster has joined; the hub has to accept it first")
 	o.out.addTo(cmd)
@@ -106,11 +114,11 @@ var (
 )
 
 // imageOf is the image that was built together with this program, or none when it does not know its version.
-func imageOf(version string) string {
+func imageOf(name, version string) string {
 	if version == UnknownVersion || !taggable.MatchString(version) || pseudoVersion.MatchString(version) {
 		return ""
 	}
-	return defaultImage + ":" + version
+	return name + ":" + version
 }
 
 func (o *joinOptions) validate() error {
@@ -123,7 +131,10 @@ func (o *joinOptions) validate() error {
 	if err := registration.CheckName(o.clusterName); err != nil {
 		return fmt.Errorf("--cluster-name: %w", err)
 	}
-	if o.image == "" {
+	if err := o.detached.validate(o); err != nil {
+		return err
+	}
+	if o.image == "" && !o.detached.isOutside() {
 		return fmt.Errorf("--image must be set to an image of hub-agent: there is no default for version %s of this program", o.version)
 	}
 	if strings.ContainsFunc(o.image, unicode.IsSpace) {
@@ -153,6 +164,9 @@ func (o *joinOptions) validateServerURL() error {
 			return fmt.Errorf("--cluster-server-url must be an https URL, not %q", o.serverURL)
 		}
 		return nil
+	}
+	if o.detached.isOutside() {
+		return nil // the kubeconfig of the managed cluster is read later
 	}
 	config, err := o.restConfig()
 	if err != nil {
@@ -206,6 +220,9 @@ func (o *joinOptions) run(ctx context.Context) error {
 	}
 	ctx, cancel := o.limit(ctx)
 	defer cancel()
+	if o.detached.isOutside() {
+		return o.runDetached(ctx)
+	}
 	known, err := o.way.try(ctx, o.clusterName, o.auth)
 	if err != nil {
 		return err

@@ -91,6 +91,20 @@ func (o *worksOptions) deployed() deploy.Works {
 	return deploy.Works{Role: o.role, Namespaces: o.namespaces}
 }
 
+// wanted is the same in the spec of a Klusterlet.
+func (o *worksOptions) wanted() map[string]any {
+	works := o.deployed()
+	wanted := map[string]any{"role": works.Role}
+	if len(works.Namespaces) > 0 {
+		namespaces := make([]any, len(works.Namespaces))
+		for i, namespace := range works.Namespaces {
+			namespaces[i] = namespace
+		}
+		wanted["namespaces"] = namespaces
+	}
+	return wanted
+}
+
 // worksResult says which rights an agent has, for programs.
 type worksResult struct {
 	Role       string   `json:"role"`

@@ -172,7 +172,7 @@ func TestHub_SaysWhatIsRefused(t *testing.T) {
 func TestCommands_SayWhatIsWrongWithTheirArguments(t *testing.T) {
 	for args, want := range map[string][]string{
 		"jion":                                 {`unknown command "jion" for "kubectl hub"`},
-		"get pods":                             {`there is no "pods" to get: get clusters, get clustersets, get placements, get works or get token`},
+		"get pods":                             {`there is no "pods" to get: get clusters, get clustersets, get placements, get works, get klusterlets or get token`},
 		"join --nonsense":                      {"unknown flag: --nonsense (see kubectl hub join --help)"},
 		"get clusters -o xml":                  {`unable to match a printer suitable for the output format "xml"`},
 		"members s -o xml":                     {`"xml"`},

@@ -1,0 +1,396 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/base64"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	sources "github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
+)
+
+const (
+	// adminToken is that of the admin of a managed cluster, or of one that becomes a hub. No command may print it, but for -o yaml.
+	adminToken = "the-admins-token"
+
+	klusterletPath = "/apis/operator.open-cluster-management.io/v1/klusterlets/c1"
+	detachedSpace  = "c1-open-cluster-management-agent"
+	detachedSource = "/api/v1/namespaces/" + detachedSpace + "/secrets/" + operatorv1.ExternalManagedKubeconfig
+	detachedHub    = "/api/v1/namespaces/" + detachedSpace + "/secrets/" + operatorv1.BootstrapHubKubeconfig
+	systemPath     = "/api/v1/namespaces/" + metav1.NamespaceSystem
+)
+
+// named has a server be the cluster with this UID, whose user may do everything.
+func (s *fakeServer) named(uid types.UID) *fakeServer {
+	s.allow(true)
+	s.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: uid}})
+	return s
+}
+
+// detaching is what a cluster is joined with that runs nothing.
+type detaching struct {
+	hub, management, managed *fakeServer
+	// config leads to the management cluster, and source to the managed one.
+	config, source string
+	args           []string
+}
+
+func newDetaching(t *testing.T) *detaching {
+	t.Helper()
+	d := &detaching{hub: newServer(t), management: newServer(t).named("management"), managed: newServer(t).named("managed")}
+	d.hub.allow(true)
+	d.config = kubeconfig(t, map[string]*fakeServer{"hub": d.hub, "mgmt": d.management})
+	d.source = sourceFile(t, d.managed, nil)
+	d.management.operates(klusterletPath, detachedSpace)
+	d.args = []string{"join", "--mode", "detached", "--management-context", "mgmt", "--managed-kubeconfig", d.source, "--works", "admin",
+		"--hub-token", bootstrapToken, "--hub-apiserver", d.hub.URL, "--ca-data", base64.StdEncoding.EncodeToString(d.hub.ca()),
+		"--cluster-name", "c1", "--skip-operator"}
+	return d
+}
+
+// operates makes the namespace of an object when that is made, as hub-operator does.
+func (s *fakeServer) operates(path, namespace string) {
+	s.on["PATCH "+path] = func(http.ResponseWriter, []byte) bool {
+		s.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+		return false
+	}
+}
+
+// sourceFile writes the kubeconfig of an admin of a cluster, with other contexts beside.
+func sourceFile(t *testing.T, s *fakeServer, change func(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo)) string {
+	t.Helper()
+	cluster, user := &clientcmdapi.Cluster{Server: s.URL, CertificateAuthorityData: s.ca()}, &clientcmdapi.AuthInfo{Token: adminToken}
+	if change != nil {
+		change(cluster, user)
+	}
+	config := clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{"c": cluster, "another": {Server: "https://another.example.com"}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{"admin": user, "another": {Token: "another-token"},
+			"plugin": {Exec: &clientcmdapi.ExecConfig{Command: "aws", APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: clientcmdapi.NeverExecInteractiveMode}}},
+		Contexts: map[string]*clientcmdapi.Context{"c": {Cluster: "c", AuthInfo: "admin"}, "another": {Cluster: "another", AuthInfo: "another"},
+			"plugin": {Cluster: "c", AuthInfo: "plugin"}},
+		CurrentContext: "c",
+	}
+	file := filepath.Join(t.TempDir(), "source")
+	if err := clientcmd.WriteToFile(config, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func (d *detaching) run(t *testing.T, more ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	stdout, stderr, err = run(t, d.config, append(slices.Clone(d.args), more...)...)
+	d.hides(t, stderr, err)
+	return stdout, stderr, err
+}
+
+// hides wants no secret in what is said.
+func (d *detaching) hides(t *testing.T, stderr string, err error) {
+	t.Helper()
+	if err != nil {
+		stderr += err.Error()
+	}
+	for _, secret := range []string{adminToken, bootstrapToken, "another-token"} {
+		if strings.Contains(stderr, secret) {
+			t.Errorf("it prints the secret %s: %s", secret, stderr)
+		}
+	}
+}
+
+func (s *fakeServer) secret(path string) []byte {
+	s.t.Helper()
+	secret := &corev1.Secret{}
+	s.as(path, secret)
+	return secret.Data[operatorv1.KeyKubeconfig]
+}
+
+func TestJoinDetached_MakesTheKlusterletAndItsSecrets(t *testing.T) {
+	d := newDetaching(t)
+	stdout, stderr, err := d.run(t, "--cluster-labels", "region=eu", "--works-namespaces", "b,a")
+	if err != nil || stdout != "hub-operator runs the agent of cluster c1 on the management cluster, in the namespace "+detachedSpace+".\n"+
+		"It brings works with the rights of admin in these namespaces: a, b.\nOn the hub, let it in:\n\n    kubectl hub accept --clusters c1\n\n"+
+		"kubectl hub get klusterlets shows what it waits for.\n" {
+		t.Fatalf("%v: %q", err, stdout)
+	}
+	says(t, stderr, "Made Klusterlet c1\n", "Made Secret "+detachedSpace+"/external-managed-kubeconfig\n", "Made Secret "+detachedSpace+"/bootstrap-hub-kubeconfig\n",
+		"Warning: --managed-kubeconfig leads to "+d.managed.URL+", which is this machine")
+	k := &operatorv1.Klusterlet{}
+	d.management.as(klusterletPath, k)
+	if k.Mode() != operatorv1.InstallModeDetached || k.Spec.ClusterName != "c1" || k.Spec.RegistrationConfiguration.ClusterLabels["region"] != "eu" ||
+		k.Spec.Clusterhub.Works.Role != "admin" || !slices.Equal(k.Spec.Clusterhub.Works.Namespaces, []string{"a", "b"}) || k.Spec.WorkImagePullSpec != "" ||
+		k.Labels[deploy.LabelManagedBy] != deploy.ManagedBy {
+		t.Errorf("the Klusterlet is %+v", k)
+	}
+	source, err := sources.Parse(d.management.secret(detachedSource))
+	if err != nil || source.Server() != d.managed.URL || source.BearerToken() != adminToken || strings.Contains(string(d.management.secret(detachedSource)), "another") {
+		t.Errorf("the source is %v, %v", source, err)
+	}
+	bootstrap, err := clientcmd.Load(d.management.secret(detachedHub))
+	if err != nil || bootstrap.AuthInfos["hub"].Token != bootstrapToken || bootstrap.Clusters["hub"].Server != d.hub.URL {
+		t.Errorf("the bootstrap kubeconfig is not what was given: %v", err)
+	}
+	// Each server sees the credentials that are for it, and no others.
+	for s, token := range map[*fakeServer]string{d.hub: bootstrapToken, d.management: userToken, d.managed: adminToken} {
+		if len(s.credentials) != 1 || !s.credentials["Bearer "+token] {
+			t.Error("a server has seen the token of another one")
+		}
+	}
+	d.hub.wantUnchanged()
+	d.managed.wantUnchanged()
+
+	before := d.management.paths()
+	if _, stderr, err = d.run(t); err != nil || strings.Contains(stderr, "Made") || !slices.Equal(before, d.management.paths()) {
+		t.Errorf("again: %v: %s", err, stderr)
+	}
+	says(t, stderr, "Warning: --managed-kubeconfig")
+	stdout, _, err = d.run(t, "-o", "json", "--image", "example.com/agent:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, stdout, `"mode": "detached"`, `"klusterlet": "c1"`, `"namespace": "`+detachedSpace+`"`, `"joined": false`, `"next": "kubectl hub accept --clusters c1"`)
+	d.management.as(klusterletPath, k)
+	if k.Spec.RegistrationImagePullSpec != "example.com/agent:1" || k.Spec.WorkImagePullSpec != "example.com/agent:1" {
+		t.Errorf("the images are %+v", k.Spec)
+	}
+}
+
+// The names that Open Cluster Management's clusteradm has for the same.
+func TestJoinDetached_InTheModeHosted(t *testing.T) {
+	d := newDetaching(t)
+	d.management.operates("/apis/operator.open-cluster-management.io/v1/klusterlets/k1", "k1")
+	args := with(d.args, "--mode", "Hosted", "--management-context", "-", "--managed-kubeconfig", "-", "--managed-cluster-kubeconfig", d.source, "--klusterlet", "k1", "--context", "mgmt")
+	_, stderr, err := run(t, d.config, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, stderr, "Made Klusterlet k1\n", "Made Secret k1/external-managed-kubeconfig\n")
+	k := &operatorv1.Klusterlet{}
+	d.management.as("/apis/operator.open-cluster-management.io/v1/klusterlets/k1", k)
+	if k.Mode() != operatorv1.InstallModeHosted {
+		t.Errorf("the mode is %s", k.Mode())
+	}
+}
+
+// Files become a part of the secret: they are not where the agent runs.
+func TestJoinDetached_TakesFilesIntoTheSecret(t *testing.T) {
+	d := newDetaching(t)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "ca.crt"), d.managed.ca(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := sourceFile(t, d.managed, func(cluster *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+		cluster.CertificateAuthorityData, cluster.CertificateAuthority = nil, filepath.Join(dir, "ca.crt")
+	})
+	d.args = with(d.args, "--managed-kubeconfig", file)
+	if _, _, err := d.run(t, "--managed-context", "c"); err != nil {
+		t.Fatal(err)
+	}
+	source, err := sources.Parse(d.management.secret(detachedSource))
+	if err != nil || string(source.CA()) != string(d.managed.ca()) {
+		t.Errorf("the authority is not in the secret: %v", err)
+	}
+}
+
+func TestJoinDetached_PrintsManifestsAndAsksNoCluster(t *testing.T) {
+	d := newDetaching(t)
+	stdout, _, err := d.run(t, "-o", "yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, stdout, "kind: Klusterlet\n", "mode: Detached\n", "name: external-managed-kubeconfig\n", "name: bootstrap-hub-kubeconfig\n", "namespace: "+detachedSpace+"\n")
+	d.management.wantAsked()
+	d.managed.wantAsked()
+}
+
+// What is wrong is said before anything is made.
+func TestJoinDetached_SaysWhatIsWrong(t *testing.T) {
+	there := func(change func(*operatorv1.Klusterlet)) func(*testing.T, *detaching) {
+		return func(_ *testing.T, d *detaching) {
+			k := newKlusterlet("c1")
+			change(k)
+			d.management.put(k)
+		}
+	}
+	user := func(change func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo)) func(*testing.T, *detaching) {
+		return func(t *testing.T, d *detaching) {
+			d.args = with(d.args, "--managed-kubeconfig", sourceFile(t, d.managed, change))
+		}
+	}
+	dir := t.TempDir()
+	garbage := filepath.Join(dir, "garbage")
+	if err := os.WriteFile(garbage, []byte("token: {"+adminToken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		change []string
+		given  func(*testing.T, *detaching)
+		want   []string
+	}{
+		"another mode":           {change: []string{"--mode", "outside"}, want: []string{`--mode must be default, detached or hosted, not "outside"`}},
+		"no mode":                {change: []string{"--mode", "-"}, want: []string{"--management-context and --management-kubeconfig are for --mode=detached"}},
+		"a source for nothing":   {change: []string{"--mode", "-", "--management-context", "-"}, want: []string{"--managed-kubeconfig, --managed-context and --klusterlet are for --mode=detached"}},
+		"no source":              {change: []string{"--managed-kubeconfig", "-"}, want: []string{"--managed-kubeconfig must be set: the file with the kubeconfig of an admin of the managed cluster"}},
+		"no such file":           {change: []string{"--managed-kubeconfig", "/nonexistent"}, want: []string{"--managed-kubeconfig: stat /nonexistent"}},
+		"a folder":               {change: []string{"--managed-kubeconfig", dir}, want: []string{"must be a file of at most 16 MiB: kubectl config view --minify --flatten"}},
+		"no kubeconfig":          {change: []string{"--managed-kubeconfig", garbage}, want: []string{"is not a kubeconfig"}},
+		"no such context":        {change: []string{"--managed-context", "x"}, want: []string{`has no context "x": choose one by --managed-context`}},
+		"an exec plugin":         {change: []string{"--managed-context", "plugin"}, want: []string{`gets its credentials by the program "aws", which hub-operator does not run: make a ServiceAccount`, "docs/detached.md"}},
+		"a context without a CA": {change: []string{"--managed-context", "another"}, want: []string{"--managed-kubeconfig: ", "certificate-authority-data"}},
+		"no DNS label":           {change: []string{"--klusterlet", "K_1"}, want: []string{`--klusterlet: "K_1" is not a DNS label`}},
+		"a long name":            {change: []string{"--cluster-name", strings.Repeat("c", 34)}, want: []string{"--klusterlet must be set to a name of at most 33 characters"}},
+		"a long name, hosted":    {change: []string{"--mode", "hosted", "--klusterlet", strings.Repeat("c", 41)}, want: []string{"--klusterlet must be set to a name of at most 40 characters"}},
+		"nothing said of works":  {change: []string{"--works", "-"}, want: []string{"--works must be set to admin or cluster-admin for --mode=detached"}},
+		"no works":               {change: []string{"--works", "none"}, want: []string{"--works must be set to admin or cluster-admin for --mode=detached"}},
+		"AWS":                    {change: []string{"--registration-auth", "awsirsa"}, want: []string{"--registration-auth=awsirsa is for --mode=default"}},
+		"two contexts":           {change: []string{"--context", "hub"}, want: []string{"--context and --management-context are both about the management cluster: set only one"}},
+		"no such management":     {change: []string{"--management-context", "x"}, want: []string{`context "x" does not exist`}},
+		"a token in a file":      {given: user(func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.Token, u.TokenFile = "", "/token" }), want: []string{"takes its token from the file /token", "make a ServiceAccount"}},
+		"an auth provider": {given: user(func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+			u.AuthProvider = &clientcmdapi.AuthProviderConfig{Name: "oidc"}
+		}), want: []string{`by the auth provider "oidc"`, "make a ServiceAccount"}},
+		"a missing file": {given: user(func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.ClientCertificate = "/nonexistent.crt" }), want: []string{"open /nonexistent.crt"}},
+		"an unverified server": {given: user(func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+			c.CertificateAuthorityData, c.InsecureSkipTLSVerify = nil, true
+		}), want: []string{"insecure-skip-tls-verify"}},
+		"no credentials":        {given: user(func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.Token = "" }), want: []string{"has no credentials"}},
+		"nothing at the source": {given: user(func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.Server = "https://127.0.0.1:1" }), want: []string{"asking the managed cluster which cluster it is", "cannot be reached", "check --managed-kubeconfig"}},
+		"the managed one's 401": {given: func(_ *testing.T, d *detaching) {
+			d.managed.refuse("GET "+systemPath, apierrors.NewUnauthorized("not "+adminToken))
+		}, want: []string{"does not accept the credentials (401): check --managed-kubeconfig"}},
+		"it repeats the token": {given: func(_ *testing.T, d *detaching) {
+			d.managed.refuse("GET "+systemPath, apierrors.NewBadRequest("not "+adminToken))
+		}, want: []string{"not [redacted]"}},
+		"no admin":         {given: func(_ *testing.T, d *detaching) { d.managed.allow(false) }, want: []string{"the user of --managed-kubeconfig may not create namespaces on the managed cluster", "the kubeconfig of an admin"}},
+		"the same cluster": {given: func(_ *testing.T, d *detaching) { d.managed.named("management") }, want: []string{"are the same cluster: leave out --mode"}},
+		"management's 401": {given: func(_ *testing.T, d *detaching) {
+			d.management.refuse("GET "+systemPath, apierrors.NewUnauthorized("no"))
+		}, want: []string{"the management cluster https://", "(401): check --management-context"}},
+		"no right to make it": {given: func(_ *testing.T, d *detaching) { d.management.allow(false) }, want: []string{"this user may not get klusterlets.operator.open-cluster-management.io on the management cluster", "have an admin of it run this command"}},
+		"the wrong bootstrap": {given: func(_ *testing.T, d *detaching) {
+			d.hub.refuse("GET /apis/cluster.open-cluster-management.io/v1", apierrors.NewUnauthorized("no"))
+		}, want: []string{"get a new --hub-token"}},
+		"a Klusterlet here":  {given: there(func(k *operatorv1.Klusterlet) { k.Spec.DeployOption.Mode = "" }), want: []string{"Klusterlet c1 has the mode Default, which cannot be changed: choose another name by --klusterlet, or run kubectl hub unjoin"}},
+		"of another cluster": {given: there(func(k *operatorv1.Klusterlet) { k.Spec.ClusterName = "c9" }), want: []string{`Klusterlet c1 is for the cluster "c9" of its hub, and not for c1`}},
+		"one that goes":      {given: there(func(k *operatorv1.Klusterlet) { k.DeletionTimestamp = &metav1.Time{Time: expiry} }), want: []string{"Klusterlet c1 is being deleted: wait until it is gone"}},
+		"another's":          {given: there(func(k *operatorv1.Klusterlet) { k.Labels = nil }), want: []string{"Klusterlet c1 already exists and was not made by kubectl hub", deploy.LabelManagedBy + "=" + deploy.ManagedBy}},
+		"one of another hub": {given: func(t *testing.T, d *detaching) {
+			d.management.put(newKlusterlet("c1"))
+			d.management.put(secretWith(detachedSpace, operatorv1.BootstrapHubKubeconfig, newIdentity(t, "c1", "https://hub9").Data["kubeconfig"]))
+		}, want: []string{"Klusterlet c1 has a Secret bootstrap-hub-kubeconfig for https://hub9, and not for https://", "If it is the same cluster at another address, change the Secret " + detachedSpace + "/bootstrap-hub-kubeconfig"}},
+		"one for another source": {given: func(t *testing.T, d *detaching) {
+			d.management.put(newKlusterlet("c1"))
+			d.management.put(secretWith(detachedSpace, operatorv1.ExternalManagedKubeconfig, newIdentity(t, "c1", "https://c9").Data["kubeconfig"]))
+		}, want: []string{"Klusterlet c1 has a Secret external-managed-kubeconfig for https://c9, and not for https://"}},
+		"a secret of others": {given: func(_ *testing.T, d *detaching) {
+			d.management.put(secretWith(detachedSpace, operatorv1.BootstrapHubKubeconfig, []byte("x")))
+		}, want: []string{"Secret " + detachedSpace + "/bootstrap-hub-kubeconfig already exists and was not made by kubectl hub"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDetaching(t)
+			if test.given != nil {
+				test.given(t, d)
+			}
+			before := d.management.paths()
+			d.args = with(d.args, test.change...)
+			stdout, _, err := d.run(t)
+			if err == nil || stdout != "" {
+				t.Fatalf("it goes on: %v, %q", err, stdout)
+			}
+			says(t, command.ErrorLine(err), test.want...)
+			d.hub.wantUnchanged()
+			d.managed.wantUnchanged()
+			d.management.wantUnchanged()
+			if after := d.management.paths(); !slices.Equal(after, before) {
+				t.Errorf("it has made something: %q", after)
+			}
+		})
+	}
+}
+
+// A join that is interrupted can be run again: it makes what is missing.
+func TestJoinDetached_GoesOn(t *testing.T) {
+	for name, at := range map[string]string{
+		"before hub-operator looks":  "GET /api/v1/namespaces/" + detachedSpace,
+		"before the first secret":    "GET " + detachedSource,
+		"before the second secret":   "GET " + detachedHub,
+		"while the agent is started": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDetaching(t)
+			ctx := t.Context()
+			if at == "" {
+				ctx = d.management.interruptedAt("GET "+klusterletPath, 4)
+			} else {
+				// Secrets are looked at before anything is made, and again when they are.
+				ctx = d.management.interruptedAt(at, 1+strings.Count(at, "/secrets/"))
+			}
+			_, stderr, err := runIn(ctx, t, d.config, append(d.args, "--wait")...)
+			if err == nil {
+				t.Fatal("it goes on")
+			}
+			d.hides(t, stderr, err)
+			if d.management.get(klusterletPath) == nil {
+				t.Fatal("there is no Klusterlet yet")
+			}
+			if _, _, err := d.run(t); err != nil {
+				t.Fatal(err)
+			}
+			if len(d.management.secret(detachedSource)) == 0 || len(d.management.secret(detachedHub)) == 0 {
+				t.Error("a secret is missing")
+			}
+		})
+	}
+}
+
+func TestSource_SaysWhenTheCredentialsExpire(t *testing.T) {
+	d := newDetaching(t)
+	certificate, key, err := cert.GenerateSelfSignedCertKey("admin", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := cert.ParseCertsPEM(certificate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := "e30." + base64.RawURLEncoding.EncodeToString([]byte(`{"exp":1893553445}`)) + ".c2ln"
+	for name, test := range map[string]struct {
+		change func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo)
+		want   string
+	}{
+		"a token":            {nil, ""},
+		"a token that says":  {func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.Token = token }, "expire at 2030-01-02T03:04:05Z: run this command again with later ones before, or make a ServiceAccount"},
+		"a token of no JSON": {func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.Token = "a.b.c" }, ""},
+		"a certificate": {func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+			u.Token, u.ClientCertificateData, u.ClientKeyData = "", certificate, key
+		}, "expire at " + parsed[0].NotAfter.UTC().Format(time.RFC3339)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d.args = with(d.args, "--managed-kubeconfig", sourceFile(t, d.managed, test.change))
+			_, stderr, err := d.run(t)
+			if err != nil || strings.Contains(stderr, "expire") != (test.want != "") || !strings.Contains(stderr, test.want) || strings.Contains(stderr, token) {
+				t.Errorf("%v: it says %q, want %q", err, stderr, test.want)
+			}
+		})
+	}
+}

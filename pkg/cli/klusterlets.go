@@ -1,0 +1,176 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/command"
+)
+
+// notYetLooked is what is said of an object before hub-operator has said anything.
+const notYetLooked = "hub-operator has not looked at it yet"
+
+// conditionNow is Unknown if nothing is said about the spec as it is.
+func conditionNow(conditions []metav1.Condition, generation int64, conditionType string) metav1.Condition {
+	c := meta.FindStatusCondition(conditions, conditionType)
+	if c == nil || c.ObservedGeneration != 0 && c.ObservedGeneration != generation {
+		return metav1.Condition{Status: metav1.ConditionUnknown}
+	}
+	return *c
+}
+
+func saidBy(c metav1.Condition) string { return command.Printable(cmp.Or(c.Message, c.Reason)) }
+
+// waitsFor says what keeps a Klusterlet from being available; empty if nothing does. Conditions of an earlier spec say nothing.
+func waitsFor(k *operatorv1.Klusterlet) string {
+	now := func(conditionType string) metav1.Condition {
+		return conditionNow(k.Status.Conditions, k.Generation, conditionType)
+	}
+	ready, applied := now(operatorv1.ConditionReadyToApply), now(operatorv1.ConditionKlusterletApplied)
+	available, degraded := now(operatorv1.ConditionKlusterletAvailable), now(operatorv1.ConditionHubConnectionDegraded)
+	switch {
+	case !k.DeletionTimestamp.IsZero():
+		return "it is being deleted" + after(": ", saidBy(available))
+	case ready.Status == metav1.ConditionFalse:
+		return saidBy(ready)
+	case applied.Status == metav1.ConditionFalse:
+		return saidBy(applied)
+	case degraded.Status == metav1.ConditionTrue && degraded.Reason == operatorv1.ReasonHubKubeConfigMissing:
+		// The agent has asked, so it is the hub's turn.
+		return "the hub has to accept it: " + acceptCommand(cmp.Or(k.Spec.ClusterName, "NAME"))
+	case degraded.Status == metav1.ConditionTrue:
+		return saidBy(degraded)
+	case available.Status == metav1.ConditionTrue:
+		return ""
+	case available.Status == metav1.ConditionFalse:
+		return saidBy(available)
+	}
+	return notYetLooked
+}
+
+// awaitKlusterlet waits until the agent works with the hub, and says whose turn it is.
+func (m *management) awaitKlusterlet(ctx context.Context, name string) error {
+	return m.await(ctx, "Klusterlet "+name+" to be available", func(ctx context.Context) (bool, string, error) {
+		k := &operatorv1.Klusterlet{}
+		if err := m.Get(ctx, client.ObjectKey{Name: name}, k); err != nil {
+			return false, "", m.explain(err)
+		}
+		state := waitsFor(k)
+		if state == "" {
+			return true, "", nil
+		}
+		if k.Status.ObservedGeneration != k.Generation {
+			why, err := m.operatorState(ctx)
+			return false, cmp.Or(why, state), err
+		}
+		why, err := m.agentState(ctx, k)
+		return false, cmp.Or(why, state), err
+	})
+}
+
+// agentState says what keeps the agent's pod from running that registers the cluster, or nothing: it knows more than the conditions.
+func (m *management) agentState(ctx context.Context, k *operatorv1.Klusterlet) (string, error) {
+	name := k.RegistrationDeployment()
+	if k.IsSingleton() {
+		name = k.AgentDeployment()
+	}
+	state, err := m.podOf(ctx, client.ObjectKey{Namespace: k.AgentNamespace(), Name: name})
+	return after("its agent does not run: ", state), err
+}
+
+func (g *global) newGetKlusterletsCommand() *cobra.Command {
+	out, at := newTable(), &outside{mode: modeDetached}
+	cmd := &cobra.Command{
+		Use:     "klusterlets",
+		Aliases: []string{"klusterlet"},
+		Short:   "Show the agents that hub-operator runs on a management cluster, and what each waits for",
+		Example: example("kubectl hub get klusterlets --management-context mgmt"),
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := out.validate(); err != nil {
+				return err
+			}
+			m, err := g.management(cmd.Context(), at)
+			if err != nil {
+				return err
+			}
+			list, err := m.klusterlets(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if !out.isTable() {
+				return out.printObjects(g.Out, list)
+			}
+			if len(list.Items) == 0 {
+				_, err := fmt.Fprintln(g.ErrOut, "No klusterlets found.")
+				return err
+			}
+			return out.printRows(g.Out, klusterletRows(list))
+		},
+	}
+	at.addManagementTo(cmd.Flags())
+	out.addTo(cmd)
+	return cmd
+}
+
+// klusterlets are all of the management cluster, in pages.
+func (m *management) klusterlets(ctx context.Context) (*operatorv1.KlusterletList, error) {
+	all, next := &operatorv1.KlusterletList{Items: []operatorv1.Klusterlet{}}, ""
+	for {
+		page := &operatorv1.KlusterletList{}
+		err := m.List(ctx, page, client.Limit(500), client.Continue(next))
+		if meta.IsNoMatchError(err) {
+			return nil, fmt.Errorf("the management cluster %s does not serve klusterlets: hub-operator is not installed there, or --%s is another cluster",
+				m.config.Host, managementContextFlag)
+		}
+		if err != nil {
+			return nil, m.explain(err)
+		}
+		all.ResourceVersion = page.ResourceVersion
+		all.Items = append(all.Items, page.Items...)
+		if next = page.Continue; next == "" {
+			break
+		}
+	}
+	all.TypeMeta = metav1.TypeMeta{APIVersion: operatorv1.SchemeGroupVersion.String(), Kind: "KlusterletList"}
+	for i := range all.Items {
+		all.Items[i].TypeMeta = metav1.TypeMeta{APIVersion: operatorv1.SchemeGroupVersion.String(), Kind: "Klusterlet"}
+	}
+	return all, nil
+}
+
+func klusterletRows(list *operatorv1.KlusterletList) *metav1.Table {
+	rows := &metav1.Table{ColumnDefinitions: columns("Name", "Mode", "Cluster", "Applied", "Available", "Waiting for", "+Namespace", "+Age")}
+	for i := range list.Items {
+		k := &list.Items[i]
+		is := func(conditionType string) string {
+			if condition := meta.FindStatusCondition(k.Status.Conditions, conditionType); condition != nil {
+				return string(condition.Status)
+			}
+			return string(metav1.ConditionUnknown)
+		}
+		rows.Rows = append(rows.Rows, metav1.TableRow{Cells: []any{
+			k.Name, string(k.Mode()), orNone(clusterOf(k)), is(operatorv1.ConditionKlusterletApplied),
+			is(operatorv1.ConditionKlusterletAvailable), orNone(waitsFor(k)), k.AgentNamespace(), age(k.CreationTimestamp),
+		}})
+	}
+	return rows
+}
+
+// clusterOf is the name of the cluster on its hub, empty as long as its agent has not chosen one.
+func clusterOf(k *operatorv1.Klusterlet) string {
+	if k.Spec.ClusterName == "" && k.Status.Clusterhub != nil {
+		return k.Status.Clusterhub.ClusterName
+	}
+	return k.Spec.ClusterName
+}

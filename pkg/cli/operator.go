@@ -1,0 +1,295 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/pflag"
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/remote"
+)
+
+const (
+	operatorImageFlag = "operator-image"
+	skipOperatorFlag  = "skip-operator"
+	operatorName      = "hub-operator"
+	// ourImages begins the names of the images in the manifests, and noVersion is their tag.
+	ourImages, noVersion = "clusterhub/", ":v0.0.0"
+)
+
+// operatorOptions say which hub-operator is to run on the management cluster.
+type operatorOptions struct {
+	image string
+	skip  bool
+}
+
+func (o *operatorOptions) addTo(fs *pflag.FlagSet, version string) {
+	fs.StringVar(&o.image, operatorImageFlag, imageOf(ourImages+operatorName, version),
+		"Image of hub-operator, for a management cluster that does not have it, or has an older version that kubectl hub has made. What it deploys "+
+			"has images beside this one, with the same tag.")
+	fs.BoolVar(&o.skip, skipOperatorFlag, false, "Leave it to others that hub-operator runs on the management cluster: install nothing, and change nothing of it.")
+}
+
+func (o *operatorOptions) validate() error {
+	if strings.ContainsFunc(o.image, unicode.IsSpace) {
+		return fmt.Errorf("--%s must be the name of an image, not %q", operatorImageFlag, o.image)
+	}
+	return nil
+}
+
+// objects are those of hub-operator, none if it is not to be installed.
+func (o *operatorOptions) objects() ([]*unstructured.Unstructured, error) {
+	if o.skip {
+		return nil, nil
+	}
+	objects, err := deploy.Operator{}.Objects()
+	if err != nil || o.image == "" {
+		return objects, err
+	}
+	for _, object := range objects {
+		object.Object = withImages(object.Object, o.image).(map[string]any)
+	}
+	return objects, nil
+}
+
+// withImages has all of our images in a manifest, also those in flags, come from where one of them comes from, with its tag.
+func withImages(value any, image string) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key := range v {
+			v[key] = withImages(v[key], image)
+		}
+	case []any:
+		for i := range v {
+			v[i] = withImages(v[i], image)
+		}
+	case string:
+		flag, name, found := strings.Cut(v, ourImages)
+		name, ours := strings.CutSuffix(name, noVersion)
+		switch {
+		case !found || !ours || flag != "" && (!strings.HasPrefix(flag, "--") || !strings.HasSuffix(flag, "=")):
+		case name == operatorName:
+			return flag + image
+		default:
+			return flag + besides(image, name)
+		}
+	}
+	return value
+}
+
+// besides is another image of the same release.
+func besides(operator, name string) string {
+	repository, tag := operator, tagOf(operator)
+	if at := strings.LastIndex(repository, "/"); at >= 0 {
+		return repository[:at+1] + name + ":" + tag
+	}
+	return name + ":" + tag
+}
+
+// needImage is for those who are about to make hub-operator.
+func (o *operatorOptions) needImage(version string) error {
+	if o.image == "" && !o.skip {
+		return fmt.Errorf("--%s must be set to an image of hub-operator, or --%s if it runs already: there is no default for version %s of this program",
+			operatorImageFlag, skipOperatorFlag, version)
+	}
+	return nil
+}
+
+// operatorKey is where the Deployment of hub-operator is.
+func operatorKey(objects []*unstructured.Unstructured) (client.ObjectKey, error) {
+	for _, o := range objects {
+		if o.GetKind() == "Deployment" && o.GetName() == operatorName {
+			return client.ObjectKeyFromObject(o), nil
+		}
+	}
+	return client.ObjectKey{}, errors.New("the manifests of hub-operator have no Deployment " + operatorName)
+}
+
+// operatorPlan is what has to be done so that hub-operator runs.
+type operatorPlan struct {
+	// objects are those to make, in their order; none if it is there. have are those that are there.
+	objects []*unstructured.Unstructured
+	have    []client.Object
+}
+
+// planOperator looks at hub-operator, and changes nothing. The Deployment is what is made last: where it is, all is.
+func (m *management) planOperator(ctx context.Context, o *operatorOptions) (*operatorPlan, error) {
+	plan := &operatorPlan{}
+	objects, err := o.objects()
+	if err != nil || len(objects) == 0 {
+		return plan, err
+	}
+	key, err := operatorKey(objects)
+	if err != nil {
+		return nil, err
+	}
+	have := &appsv1.Deployment{}
+	err = m.Get(ctx, key, have)
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return nil, fmt.Errorf("looking for hub-operator on the management cluster: %w", m.explain(err))
+	default:
+		now := imageIn(have)
+		if now == o.image || !isOlder(now, o.image) {
+			return plan, nil
+		}
+		if !byUs.Owns(have) {
+			m.warn("hub-operator on the management cluster is %s, which is older than %s. kubectl hub has not made it, and leaves it as it is: update it in the way it was installed", now, o.image)
+			return plan, nil
+		}
+	}
+	if err := o.needImage(m.version); err != nil {
+		return nil, err
+	}
+	plan.objects, plan.have = objects, make([]client.Object, len(objects))
+	for i, object := range objects {
+		if plan.have[i], err = m.objects.Look(ctx, object); err != nil {
+			return nil, m.explainOperator(err)
+		}
+	}
+	return plan, m.tryOperator(ctx, objects)
+}
+
+// explainOperator tells the operator of another project from other objects in the way.
+func (m *management) explainOperator(err error) error {
+	if theirs := (*remote.NotOurs)(nil); errors.As(err, &theirs) && theirs.Object.GroupKind == crdKind {
+		return fmt.Errorf("the management cluster has the %s, and kubectl hub has not made it. Where hub-operator or hub-controller-manager takes care of it, add --%s. "+
+			"Where Open Cluster Management's operator does, use another management cluster, or remove that operator first: two would change the same objects",
+			theirs.Object, skipOperatorFlag)
+	}
+	return m.explain(err)
+}
+
+// tryOperator asks whether the user may make hub-operator and give it its rights, before anything is made.
+func (m *management) tryOperator(ctx context.Context, objects []*unstructured.Unstructured) error {
+	var rights []authorizationv1.ResourceAttributes
+	for _, o := range objects {
+		mapping, err := m.RESTMapper().RESTMapping(o.GroupVersionKind().GroupKind(), o.GroupVersionKind().Version)
+		if err != nil {
+			return fmt.Errorf("the management cluster does not serve %s: %w", o.GroupVersionKind(), m.explain(err))
+		}
+		for _, verb := range []string{"create", "patch"} {
+			right := authorizationv1.ResourceAttributes{Verb: verb, Group: mapping.Resource.Group, Resource: mapping.Resource.Resource, Namespace: o.GetNamespace()}
+			if !slices.Contains(rights, right) {
+				rights = append(rights, right)
+			}
+		}
+	}
+	if err := m.need(ctx, rights, "install hub-operator", "have an admin of it run this command, or install hub-operator, and add --"+skipOperatorFlag); err != nil {
+		return err
+	}
+	for _, o := range objects {
+		if o.GetKind() != "ClusterRole" {
+			continue
+		}
+		try := o.DeepCopy()
+		try.SetName("")
+		try.SetGenerateName(o.GetName() + "-")
+		if err := m.Create(ctx, try, client.DryRunAll, fieldOwner); isEscalation(err) {
+			return fmt.Errorf("this user may not give hub-operator the rights of %s: a user can only give rights that it has. "+
+				"Have an admin of the management cluster install hub-operator", remote.IDOf(o))
+		} else if err != nil {
+			return fmt.Errorf("trying whether %s can be made: %w", remote.IDOf(o), m.explain(err))
+		}
+	}
+	return nil
+}
+
+// need refuses to begin what the user may not finish.
+func (m *management) need(ctx context.Context, rights []authorizationv1.ResourceAttributes, what, next string) error {
+	kube, err := kubernetes.NewForConfig(m.config)
+	if err != nil {
+		return err
+	}
+	missing, err := mayNot(ctx, kube, rights)
+	switch {
+	case err != nil:
+		return fmt.Errorf("asking the management cluster what this user may do: %w", m.explain(err))
+	case missing != "":
+		return fmt.Errorf("this user may not %s on the management cluster %s, which it takes to %s: %s", missing, m.config.Host, what, next)
+	}
+	return nil
+}
+
+// install makes hub-operator, and waits until its kinds are served. Whether its pod runs is seen later, by what it does.
+func (m *management) install(ctx context.Context, plan *operatorPlan, kind string, list client.ObjectList) error {
+	for i, o := range plan.objects {
+		if err := m.objects.Apply(ctx, o, plan.have[i]); err != nil {
+			return fmt.Errorf("making %s: %w", remote.IDOf(o), m.explainOperator(err))
+		}
+		if plan.have[i] == nil {
+			_, _ = fmt.Fprintf(m.ErrOut, "Made %s\n", remote.IDOf(o))
+		}
+	}
+	return m.await(ctx, "the management cluster to serve "+kind+"s", func(ctx context.Context) (bool, string, error) {
+		err := m.List(ctx, list, client.Limit(1))
+		switch {
+		case err == nil:
+			return true, "", nil
+		case !meta.IsNoMatchError(err) && !isNotServed(err):
+			return false, "", m.explain(err)
+		case len(plan.objects) == 0:
+			return false, "", fmt.Errorf("the management cluster does not serve %ss: install hub-operator there, or leave out --%s", kind, skipOperatorFlag)
+		}
+		return false, "its CustomResourceDefinition is not established", nil
+	})
+}
+
+// isNotServed says whether a server does not know the path of a list.
+func isNotServed(err error) bool {
+	return apierrors.IsNotFound(err)
+}
+
+// operatorState says what keeps hub-operator from running, or nothing.
+func (m *management) operatorState(ctx context.Context) (string, error) {
+	objects, err := deploy.Operator{}.Objects()
+	if err != nil {
+		return "", err
+	}
+	key, err := operatorKey(objects)
+	if err != nil {
+		return "", err
+	}
+	state, err := m.podOf(ctx, key) // it may run elsewhere
+	return after("hub-operator does not run: ", state), err
+}
+
+// imageIn is that of the first container.
+func imageIn(deployment *appsv1.Deployment) string {
+	if containers := deployment.Spec.Template.Spec.Containers; len(containers) > 0 {
+		return containers[0].Image
+	}
+	return ""
+}
+
+// isOlder says whether one image certainly has an older version than another.
+func isOlder(have, want string) bool {
+	a, errA := version.ParseSemantic(tagOf(have))
+	b, errB := version.ParseSemantic(tagOf(want))
+	return errA == nil && errB == nil && a.LessThan(b)
+}
+
+func tagOf(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	name := image[strings.LastIndex(image, "/")+1:]
+	_, tag, _ := strings.Cut(name, ":")
+	return cmp.Or(tag, "latest")
+}
