@@ -42,6 +42,9 @@ type unjoinOptions struct {
 	force       bool
 	// works is what becomes of what works have brought: a withdraw.Fate, or empty.
 	works string
+
+	// leaving is for clusters whose agent runs elsewhere.
+	leaving leavingOptions
 }
 
 func (g *global) newUnjoinCommand() *cobra.Command {
@@ -53,10 +56,13 @@ func (g *global) newUnjoinCommand() *cobra.Command {
 			"and all that join has made. A Job in the cluster tells the hub, because only the agent can use the cluster's identity, " +
 			"and because this machine may not reach the hub. The ManagedCluster stays on the hub, not accepted, until an admin deletes it.\n\n" +
 			"Where the agent has brought works, --works has to say what becomes of their objects. To see them go while the agent runs, " +
-			"delete the works, or the cluster, on the hub first.",
-		Example: example("kubectl hub unjoin --cluster-name c1\nkubectl hub unjoin --cluster-name c1 --works=keep"),
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+			"delete the works, or the cluster, on the hub first.\n\n" +
+			"With --mode=detached the agent runs on a management cluster. unjoin tells the hub from this machine, and deletes the Klusterlet; " +
+			"hub-operator then takes away what it has made on both clusters.",
+		Example: example("kubectl hub unjoin --cluster-name c1\nkubectl hub unjoin --cluster-name c1 --works=keep\n" +
+			"kubectl hub unjoin --mode=detached --management-context mgmt --cluster-name c1"),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&o.clusterName, "cluster-name", "", "Name of the cluster on the hub.")
@@ -65,6 +71,7 @@ func (g *global) newUnjoinCommand() *cobra.Command {
 		"and belong to no work any more.")
 	must(cmd.RegisterFlagCompletionFunc(worksFlag,
 		cobra.FixedCompletions([]string{string(withdraw.Delete), string(withdraw.Keep)}, cobra.ShellCompDirectiveNoFileComp)))
+	o.leaving.addTo(cmd)
 	o.addTimeout(fs)
 	o.out.addTo(cmd)
 	return cmd
@@ -77,7 +84,7 @@ func (o *unjoinOptions) validate() error {
 	if fate := withdraw.Fate(o.works); fate != "" && fate != withdraw.Delete && fate != withdraw.Keep {
 		return fmt.Errorf("--%s must be %s or %s, not %q", worksFlag, withdraw.Delete, withdraw.Keep, o.works)
 	}
-	return o.validateTimeout()
+	return errors.Join(o.leaving.validate(), o.validateTimeout())
 }
 
 func (o *unjoinOptions) run(ctx context.Context) error {
@@ -86,6 +93,9 @@ func (o *unjoinOptions) run(ctx context.Context) error {
 	}
 	ctx, cancel := o.limit(ctx)
 	defer cancel()
+	if o.leaving.isOutside() {
+		return o.runDetached(ctx)
+	}
 	m, err := o.managed()
 	if err != nil {
 		return err

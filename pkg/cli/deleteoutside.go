@@ -1,0 +1,112 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+)
+
+const purgeFlag = "purge-operator"
+
+func addPurgeTo(fs *pflag.FlagSet, purge *bool) {
+	fs.BoolVar(purge, purgeFlag, false, "Remove hub-operator from the management cluster, too, if kubectl hub has made it and nothing needs it any more.")
+}
+
+// delete deletes what hub-operator takes care of, and waits until it is gone. state says what of its status tells why it is still there.
+func (m *management) delete(ctx context.Context, o client.Object, what string, state func() string) error {
+	uid := o.GetUID()
+	if err := m.Delete(ctx, o, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting the %s: %w", what, m.explain(err))
+	}
+	return m.await(ctx, "the "+what+" to be gone", func(ctx context.Context) (bool, string, error) {
+		err := m.Get(ctx, client.ObjectKeyFromObject(o), o)
+		switch {
+		case apierrors.IsNotFound(err), err == nil && o.GetUID() != uid:
+			return true, "", nil
+		case err != nil:
+			return false, "", m.explain(err)
+		}
+		why, err := m.operatorState(ctx)
+		return false, cmp.Or(why, state()), err
+	})
+}
+
+// deletionOf says what an object waits for that is being deleted.
+func deletionOf(o client.Object, conditions []metav1.Condition) string {
+	var all []string
+	if since, err := time.Parse(time.RFC3339, o.GetAnnotations()[operatorv1.AnnotationEvictionTimestamp]); err == nil {
+		all = append(all, "its cluster cannot be reached since "+since.Format(time.RFC3339))
+	}
+	for _, conditionType := range []string{operatorv1.ConditionReadyToApply, operatorv1.ConditionKlusterletApplied, operatorv1.ConditionKlusterletAvailable} {
+		c := meta.FindStatusCondition(conditions, conditionType)
+		if c != nil && c.Status == metav1.ConditionFalse && c.ObservedGeneration == o.GetGeneration() {
+			all = append(all, saidBy(*c))
+			break
+		}
+	}
+	if finalizers := o.GetFinalizers(); len(finalizers) > 0 {
+		all = append(all, "its finalizers are "+command.Printable(strings.Join(finalizers, ", ")))
+	}
+	return strings.Join(all, "; ")
+}
+
+// purgeOperator removes hub-operator if that is wanted, unless something needs it.
+func (m *management) purgeOperator(ctx context.Context, wanted bool) (bool, error) {
+	if !wanted {
+		return false, nil
+	}
+	objects, err := deploy.Operator{}.Objects()
+	if err != nil {
+		return false, err
+	}
+	for _, list := range []client.ObjectList{&operatorv1.KlusterletList{}, &operatorv1.ClusterManagerList{}} {
+		err := m.List(ctx, list, client.Limit(1))
+		if meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return false, m.explain(err)
+		}
+		if meta.LenList(list) > 0 {
+			m.warn("hub-operator stays on the management cluster: there are Klusterlets or ClusterManagers that need it")
+			return false, nil
+		}
+	}
+	removed := false
+	slices.Reverse(objects)
+	for _, o := range objects {
+		have, err := m.objects.Get(ctx, o)
+		if meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return removed, m.explain(err)
+		}
+		if deployment := o.GetKind() == "Deployment"; deployment && have != nil && !byUs.Owns(have) {
+			return false, errors.New("hub-operator stays on the management cluster: kubectl hub has not made it, so remove it in the way it was installed")
+		}
+		gone, err := m.remove(ctx, o)
+		if err != nil {
+			return removed, err
+		}
+		removed = removed || gone
+	}
+	return removed, nil
+}

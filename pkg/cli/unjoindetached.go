@@ -1,0 +1,290 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/work/withdraw"
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	sources "github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/remote"
+)
+
+// annotationWorks says to hub-operator what becomes of what works have brought: see pkg/operator/klusterlet.
+const annotationWorks = "operator.clusterhub.dev/works-on-deletion"
+
+// leavingOptions are the flags of unjoin for a cluster whose agent runs on another one.
+type leavingOptions struct {
+	outside
+	name  string
+	purge bool
+}
+
+func (o *leavingOptions) addTo(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	o.addModeTo(cmd, "Where the agent runs: "+modeDefault+" is on the managed cluster, "+modeDetached+" and "+modeHosted+" are on the management cluster.")
+	o.addManagementTo(fs)
+	fs.StringVar(&o.name, klusterletFlag, "", "Name of the Klusterlet on the management cluster. The default is the one with the --cluster-name.")
+	addPurgeTo(fs, &o.purge)
+}
+
+func (o *leavingOptions) validate() error {
+	if err := o.outside.validate(); err != nil {
+		return err
+	}
+	if !o.isOutside() && (o.name != "" || o.purge) {
+		return fmt.Errorf("--%s and --%s are for --%s=%s", klusterletFlag, purgeFlag, modeFlag, modeDetached)
+	}
+	return nil
+}
+
+// runDetached tells the hub, and has hub-operator take everything away. It can be run again wherever it has ended.
+func (o *unjoinOptions) runDetached(ctx context.Context) error {
+	m, err := o.management(ctx, &o.leaving.outside)
+	if err != nil {
+		return err
+	}
+	k, err := m.find(ctx, o)
+	if err != nil {
+		return err
+	}
+	left := false
+	if k != nil {
+		if left, err = m.unjoin(ctx, k, o); err != nil {
+			return err
+		}
+	}
+	purged, err := m.purgeOperator(ctx, o.leaving.purge)
+	if err != nil {
+		return err
+	}
+	result := struct {
+		Name    string `json:"name"`
+		Left    bool   `json:"left"`
+		Removed bool   `json:"removed"`
+		Purged  bool   `json:"operatorRemoved"`
+	}{o.clusterName, left, k != nil, purged}
+	switch {
+	case left:
+		return o.out.print(o.Out, result, "Cluster %s has left its hub. Its ManagedCluster is still there; an admin can delete it:\n\n    kubectl delete managedcluster %[1]s\n", o.clusterName)
+	case k != nil:
+		return o.out.print(o.Out, result, "The agent is removed. The hub was not told; if it has a ManagedCluster %s, delete it there.\n", o.clusterName)
+	}
+	return o.out.print(o.Out, result, "There is no agent of cluster %s on the management cluster.\n", o.clusterName)
+}
+
+// find is the Klusterlet of the cluster, or nil.
+func (m *management) find(ctx context.Context, o *unjoinOptions) (*operatorv1.Klusterlet, error) {
+	var found []*operatorv1.Klusterlet
+	list, err := m.klusterlets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		k := &list.Items[i]
+		if o.leaving.name == k.Name || o.leaving.name == "" && k.IsDetached() && clusterOf(k) == o.clusterName {
+			found = append(found, k)
+		}
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	if len(found) > 1 {
+		var names []string
+		for _, k := range found {
+			names = append(names, k.Name)
+		}
+		return nil, fmt.Errorf("the management cluster has several Klusterlets of clusters that are called %s: choose one by --%s: %s", o.clusterName, klusterletFlag, strings.Join(names, ", "))
+	}
+	switch k := found[0]; {
+	case !k.IsDetached():
+		return nil, fmt.Errorf("Klusterlet %s has the mode %s: its agent runs on the cluster itself. kubectl delete klusterlet %[1]s removes it there", k.Name, k.Mode())
+	case clusterOf(k) != o.clusterName:
+		return nil, fmt.Errorf("Klusterlet %s is for the cluster %q of its hub, and not for %s: check --%s and --cluster-name", k.Name, clusterOf(k), o.clusterName, klusterletFlag)
+	case !byUs.Owns(k):
+		return nil, fmt.Errorf("Klusterlet %s was not made by kubectl hub: kubectl delete klusterlet %[1]s removes it, or let kubectl hub do so by adding the label %s", k.Name,
+			metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: byUs.Labels}))
+	default:
+		return k, nil
+	}
+}
+
+// unjoin says whether the hub knows that the cluster has left.
+func (m *management) unjoin(ctx context.Context, k *operatorv1.Klusterlet, o *unjoinOptions) (left bool, err error) {
+	namespace := k.AgentNamespace()
+	if err := m.need(ctx, []authorizationv1.ResourceAttributes{
+		{Verb: "delete", Group: operatorv1.GroupName, Resource: "klusterlets"}, {Verb: "patch", Group: operatorv1.GroupName, Resource: "klusterlets"},
+		{Verb: "get", Resource: "secrets", Namespace: namespace},
+	}, "have a cluster leave", "have an admin of it run this command"); err != nil {
+		return false, err
+	}
+	if o.works == "" && k.DeletionTimestamp.IsZero() {
+		if err := m.wantNoWorks(ctx, k); err != nil {
+			return false, err
+		}
+	}
+	secret := &corev1.Secret{}
+	err = m.Get(ctx, client.ObjectKey{Namespace: namespace, Name: operatorv1.HubKubeconfigSecret}, secret)
+	if client.IgnoreNotFound(err) != nil {
+		return false, m.explain(err)
+	}
+	if len(secret.Data[registration.KeyKubeconfig]) > 0 {
+		if err := m.tellHub(ctx, secret, o.clusterName); err == nil {
+			left = true
+		} else if ctx.Err() != nil || !o.force {
+			return false, fmt.Errorf("the hub was not told that the cluster leaves: %w (--force removes the agent all the same; then run kubectl hub deny -c %s on the hub)", err, o.clusterName)
+		} else {
+			m.warn("the hub was not told that the cluster leaves: %v", err)
+		}
+	}
+	if o.works != "" {
+		if err := m.mark(ctx, k, o.works); err != nil {
+			return false, err
+		}
+	}
+	return left, m.delete(ctx, k, "Klusterlet "+k.Name, func() string { return deletionOf(k, k.Status.Conditions) })
+}
+
+// mark has hub-operator know what is to become of the objects of works.
+func (m *management) mark(ctx context.Context, k *operatorv1.Klusterlet, fate string) error {
+	said := map[withdraw.Fate]string{withdraw.Delete: "Delete", withdraw.Keep: "Keep"}[withdraw.Fate(fate)]
+	if k.Annotations[annotationWorks] == said {
+		return nil
+	}
+	before := k.DeepCopy()
+	metav1.SetMetaDataAnnotation(&k.ObjectMeta, annotationWorks, said)
+	if err := m.Patch(ctx, k, client.MergeFrom(before), fieldOwner); err != nil {
+		return fmt.Errorf("changing %s: %w", remote.IDOf(&metav1.PartialObjectMetadata{TypeMeta: k.TypeMeta, ObjectMeta: k.ObjectMeta}), m.explain(err))
+	}
+	return nil
+}
+
+// wantNoWorks refuses to choose for the user what becomes of works.
+func (m *management) wantNoWorks(ctx context.Context, k *operatorv1.Klusterlet) error {
+	choose := fmt.Sprintf("say by --%s=%s or --%[1]s=%[3]s what becomes of the objects, or delete the works on the hub first, while the agent runs", worksFlag, withdraw.Delete, withdraw.Keep)
+	secret := &corev1.Secret{}
+	err := m.Get(ctx, client.ObjectKey{Namespace: k.AgentNamespace(), Name: operatorv1.ExternalManagedKubeconfig}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil // hub-operator has not reached the cluster, and cannot
+	}
+	if err != nil {
+		return m.explain(err)
+	}
+	works, objects, err := worksOn(ctx, secret.Data[operatorv1.KeyKubeconfig], deploy.Klusterlet{Name: k.Name}.AgentID())
+	if err != nil {
+		return fmt.Errorf("it is not known whether the agent has brought works to the managed cluster: %w. If it has, %s", err, choose)
+	}
+	if works > 0 {
+		return fmt.Errorf("the agent has brought %s with %s to the managed cluster: %s", counted(works, "work"), counted(objects, "object"), choose)
+	}
+	return nil
+}
+
+// worksOn asks a managed cluster for the records of an agent, by the source that hub-operator has.
+func worksOn(ctx context.Context, data []byte, agentID string) (works, objects int, err error) {
+	source, err := sources.Parse(data)
+	if err != nil {
+		return 0, 0, err
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(data)
+	if err != nil {
+		return 0, 0, err
+	}
+	config.Timeout, config.QPS = wayTimeout, -1
+	cluster, err := withdraw.New(rest.AddUserAgent(config, "kubectl-hub"))
+	if err != nil {
+		return 0, 0, err
+	}
+	own, _, err := cluster.Records(ctx, agentID)
+	if err != nil {
+		return 0, 0, errors.New(source.Redact(unreachable("the managed cluster "+config.Host, err, "check the Secret "+operatorv1.ExternalManagedKubeconfig).Error()))
+	}
+	for _, record := range own {
+		objects += record.Objects
+	}
+	return len(own), objects, nil
+}
+
+// tellHub has the cluster leave with the agent's own identity, from here.
+func (m *management) tellHub(ctx context.Context, identity *corev1.Secret, name string) error {
+	config, err := wayOf(identity)
+	if err != nil {
+		return err
+	}
+	h, err := newHub(config)
+	if err != nil {
+		return err
+	}
+	clusters, told := h.clusters.ClusterV1().ManagedClusters(), false
+	return m.await(ctx, "the hub to take the rights of cluster "+name+" away", func(ctx context.Context) (bool, string, error) {
+		cluster, err := clusters.Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err), apierrors.IsForbidden(err), told && apierrors.IsUnauthorized(err):
+			return true, "", nil // it is gone, or has no rights any more
+		case err != nil:
+			return false, "", unreachable("the hub "+config.Host, err, "this machine has to reach it")
+		}
+		if cluster.Spec.HubAcceptsClient {
+			cluster.Spec.HubAcceptsClient = false
+			cluster, err = clusters.Update(ctx, cluster, metav1.UpdateOptions{})
+			if apierrors.IsConflict(err) {
+				return false, "", nil
+			}
+			if err != nil {
+				return false, "", err
+			}
+		}
+		told = true
+		accepted := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted)
+		return accepted == nil || accepted.Reason == registration.ReasonDenied, "it is told", nil
+	})
+}
+
+// wayOf is the way to the hub that an agent has kept. Of its kubeconfig nothing is taken that names a file or a program.
+func wayOf(secret *corev1.Secret) (*rest.Config, error) {
+	stored, err := clientcmd.Load(secret.Data[registration.KeyKubeconfig])
+	if err != nil {
+		return nil, fmt.Errorf("the Secret %s/%s has no kubeconfig", secret.Namespace, secret.Name)
+	}
+	current := stored.Contexts[stored.CurrentContext]
+	if current == nil || stored.Clusters[current.Cluster] == nil || len(secret.Data[registration.KeyTLSCert]) == 0 {
+		return nil, fmt.Errorf("the Secret %s/%s has no certificate of an agent, which takes no program of this machine", secret.Namespace, secret.Name)
+	}
+	from := stored.Clusters[current.Cluster]
+	if err := checkServer(from.Server); err != nil {
+		return nil, fmt.Errorf("the Secret %s/%s has a wrong server", secret.Namespace, secret.Name)
+	}
+	config := clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{"hub": {Server: from.Server, CertificateAuthorityData: from.CertificateAuthorityData,
+			ProxyURL: from.ProxyURL, TLSServerName: from.TLSServerName}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{"hub": {ClientCertificateData: secret.Data[registration.KeyTLSCert],
+			ClientKeyData: secret.Data[registration.KeyTLSKey]}},
+		Contexts:       map[string]*clientcmdapi.Context{"hub": {Cluster: "hub", AuthInfo: "hub"}},
+		CurrentContext: "hub",
+	}
+	way, err := clientcmd.NewDefaultClientConfig(config, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("the Secret %s/%s has no way to the hub: %w", secret.Namespace, secret.Name, err)
+	}
+	way.Timeout, way.QPS = time.Duration(wayTimeout), -1
+	return rest.AddUserAgent(way, "kubectl-hub"), nil
+}

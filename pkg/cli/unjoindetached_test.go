@@ -1,0 +1,264 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const detachedIdentity = "/api/v1/namespaces/" + detachedSpace + "/secrets/" + operatorv1.HubKubeconfigSecret
+
+// leaving is a cluster that has joined as join and hub-operator have left it.
+type leaving struct {
+	*detaching
+	args []string
+}
+
+func newLeaving(t *testing.T) *leaving {
+	t.Helper()
+	d := newDetaching(t)
+	if _, _, err := d.run(t); err != nil {
+		t.Fatal(err)
+	}
+	accepted := newCluster("c1", nil)
+	accepted.Spec.HubAcceptsClient = true
+	d.hub.put(accepted)
+	d.management.put(newDetachedIdentity(t, d.hub))
+	d.management.asked, d.managed.asked, d.hub.asked = nil, nil, nil
+	return &leaving{d, []string{"unjoin", "--mode", "detached", "--management-context", "mgmt", "--cluster-name", "c1"}}
+}
+
+// newDetachedIdentity is the secret of an agent that has a certificate of the hub.
+func newDetachedIdentity(t *testing.T, hub *fakeServer) *corev1.Secret {
+	t.Helper()
+	certificate, key, err := cert.GenerateSelfSignedCertKey("agent", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := clientcmd.Write(clientcmdapi.Config{CurrentContext: "hub", Contexts: map[string]*clientcmdapi.Context{"hub": {Cluster: "hub", AuthInfo: "hub"}},
+		Clusters:  map[string]*clientcmdapi.Cluster{"hub": {Server: hub.URL, CertificateAuthorityData: hub.ca()}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{"hub": {ClientCertificate: "tls.crt", ClientKey: "tls.key"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: detachedSpace, Name: operatorv1.HubKubeconfigSecret}, Data: map[string][]byte{
+		registration.KeyClusterName: []byte("c1"), registration.KeyKubeconfig: kubeconfig, registration.KeyTLSCert: certificate, registration.KeyTLSKey: key}}
+}
+
+func (l *leaving) run(t *testing.T, more ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	stdout, stderr, err = run(t, l.config, append(slices.Clone(l.args), more...)...)
+	l.hides(t, stderr, err)
+	return stdout, stderr, err
+}
+
+func TestUnjoinDetached_TellsTheHubAndDeletesTheKlusterlet(t *testing.T) {
+	l := newLeaving(t)
+	stdout, _, err := l.run(t)
+	if err != nil || stdout != "Cluster c1 has left its hub. Its ManagedCluster is still there; an admin can delete it:\n\n    kubectl delete managedcluster c1\n" {
+		t.Fatalf("%v: %q", err, stdout)
+	}
+	if l.management.get(klusterletPath) != nil {
+		t.Error("the Klusterlet is there")
+	}
+	cluster := &clusterv1.ManagedCluster{}
+	if l.hub.as(clustersPath+"/c1", cluster); cluster.Spec.HubAcceptsClient {
+		t.Error("the hub accepts the cluster")
+	}
+	l.managed.wantUnchanged()
+	if len(l.managed.credentials) != 1 || !l.managed.credentials["Bearer "+adminToken] {
+		t.Error("the managed cluster has seen another's credentials")
+	}
+	stdout, _, err = l.run(t)
+	if err != nil || stdout != "There is no agent of cluster c1 on the management cluster.\n" {
+		t.Errorf("again: %v: %q", err, stdout)
+	}
+}
+
+func TestUnjoinDetached_OfWhatWasNeverAccepted(t *testing.T) {
+	l := newLeaving(t)
+	l.management.put(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: detachedSpace, Name: operatorv1.HubKubeconfigSecret}})
+	stdout, _, err := l.run(t, "-o", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, stdout, `"left": false`, `"removed": true`)
+	l.hub.wantAsked()
+}
+
+// What works have brought is not chosen for the user, and hub-operator is told what the user has chosen.
+func TestUnjoinDetached_OfWorks(t *testing.T) {
+	l := newLeaving(t)
+	l.managed.put(newRecord("klusterlet-c1", "w1", "one", "two"))
+	l.managed.put(newRecord("another", "w2"))
+	_, _, err := l.run(t)
+	if err == nil {
+		t.Fatal("it goes on")
+	}
+	says(t, command.ErrorLine(err), "the agent has brought 1 work with 2 objects to the managed cluster: say by --works=delete or --works=keep what becomes of the objects")
+	l.hub.wantUnchanged()
+	l.management.wantUnchanged()
+	// Where it cannot be known, it is not chosen either.
+	l.managed.refuse("GET "+recordsPath, apierrors.NewInternalError(errOf(adminToken)))
+	_, _, err = l.run(t)
+	if err == nil {
+		t.Fatal("it goes on")
+	}
+	says(t, command.ErrorLine(err), "it is not known whether the agent has brought works", "[redacted]", "say by --works=delete")
+	l.management.wantUnchanged()
+	if _, _, err := l.run(t, "--works", "delete"); err != nil {
+		t.Fatal(err)
+	}
+	says(t, l.management.bodies["PATCH "+klusterletPath], `"operator.clusterhub.dev/works-on-deletion":"Delete"`)
+	if l.managed.get(recordsPath+"/hash-w1") == nil {
+		t.Error("the command has ended the work, which is hub-operator's to do")
+	}
+}
+
+func TestUnjoinDetached_SaysWhatIsWrong(t *testing.T) {
+	for name, test := range map[string]struct {
+		more  []string
+		given func(*testing.T, *leaving)
+		want  []string
+	}{
+		"no mode":         {more: []string{"--mode", "default"}, want: []string{"--management-context and --management-kubeconfig are for --mode=detached"}},
+		"no rights":       {given: func(_ *testing.T, l *leaving) { l.management.allow(false) }, want: []string{"this user may not delete klusterlets.operator.open-cluster-management.io", "have an admin of it"}},
+		"another cluster": {more: []string{"--klusterlet", "c1", "--cluster-name", "c2"}, want: []string{`Klusterlet c1 is for the cluster "c1" of its hub, and not for c2`}},
+		"another's": {given: func(_ *testing.T, l *leaving) {
+			k := newKlusterlet("c1")
+			k.Labels = nil
+			l.management.put(k)
+		}, want: []string{"Klusterlet c1 was not made by kubectl hub: kubectl delete klusterlet c1 removes it"}},
+		"two of that name": {given: func(_ *testing.T, l *leaving) {
+			k := newKlusterlet("c1-of-blue")
+			k.Spec.ClusterName = "c1"
+			l.management.put(k)
+		}, want: []string{"several Klusterlets of clusters that are called c1: choose one by --klusterlet: c1, c1-of-blue"}},
+		"an agent at home": {more: []string{"--klusterlet", "c1"}, given: func(_ *testing.T, l *leaving) {
+			k := newKlusterlet("c1")
+			k.Spec.DeployOption.Mode = operatorv1.InstallModeDefault
+			l.management.put(k)
+		}, want: []string{"Klusterlet c1 has the mode Default: its agent runs on the cluster itself"}},
+		"the hub's 401": {given: func(_ *testing.T, l *leaving) {
+			l.hub.refuse("GET "+clustersPath+"/c1", apierrors.NewUnauthorized("no"))
+		},
+			want: []string{"the hub was not told that the cluster leaves", "does not accept the credentials", "--force removes the agent all the same; then run kubectl hub deny -c c1 on the hub"}},
+		"an identity by a program": {given: func(t *testing.T, l *leaving) {
+			secret := newDetachedIdentity(t, l.hub)
+			delete(secret.Data, registration.KeyTLSCert)
+			l.management.put(secret)
+		}, want: []string{"has no certificate of an agent", "--force"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLeaving(t)
+			if test.given != nil {
+				test.given(t, l)
+			}
+			_, _, err := l.run(t, test.more...)
+			if err == nil {
+				t.Fatal("it goes on")
+			}
+			says(t, command.ErrorLine(err), test.want...)
+			if l.management.get(klusterletPath) == nil {
+				t.Error("the Klusterlet is gone")
+			}
+		})
+	}
+}
+
+func TestUnjoinDetached_ByForce(t *testing.T) {
+	l := newLeaving(t)
+	l.hub.refuse("GET "+clustersPath+"/c1", apierrors.NewUnauthorized("no"))
+	stdout, stderr, err := l.run(t, "--force")
+	if err != nil || l.management.get(klusterletPath) != nil {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	says(t, stderr, "Warning: the hub was not told that the cluster leaves")
+	says(t, stdout, "The agent is removed. The hub was not told; if it has a ManagedCluster c1, delete it there.\n")
+}
+
+// An unjoin that ends while hub-operator cleans up goes on with that.
+func TestUnjoinDetached_GoesOn(t *testing.T) {
+	l := newLeaving(t)
+	there := newKlusterlet("c1", unapplied)
+	there.DeletionTimestamp, there.Finalizers = &metav1.Time{Time: expiry}, []string{operatorv1.KlusterletFinalizer}
+	l.management.on["DELETE "+klusterletPath] = func(w http.ResponseWriter, _ []byte) bool {
+		l.management.put(there)
+		writeJSON(w, http.StatusOK, metav1.Status{Status: "Success"})
+		return true
+	}
+	_, stderr, err := runIn(l.management.interruptedAt("GET "+klusterletPath, 3), t, l.config, l.args...)
+	if err == nil {
+		t.Fatal("it goes on")
+	}
+	l.hides(t, stderr, err)
+	says(t, err.Error(), "waiting for the Klusterlet c1 to be gone: interrupted: the managed cluster: no route; its finalizers are")
+	delete(l.management.on, "DELETE "+klusterletPath)
+	if _, _, err := l.run(t); err != nil || l.management.get(klusterletPath) != nil {
+		t.Errorf("again: %v", err)
+	}
+}
+
+func TestUnjoinDetached_RemovesTheOperatorWithTheLastOfIt(t *testing.T) {
+	d := newInstalling(t)
+	if _, _, err := d.run(t); err != nil {
+		t.Fatal(err)
+	}
+	l := &leaving{d, []string{"unjoin", "--mode", "detached", "--management-context", "mgmt", "--cluster-name", "c1", "--purge-operator"}}
+	d.management.put(newKlusterlet("c2"))
+	_, stderr, err := l.run(t)
+	if err != nil || d.management.get(operatorPath) == nil {
+		t.Fatalf("%v: it is removed although it is needed: %s", err, stderr)
+	}
+	says(t, stderr, "Warning: hub-operator stays on the management cluster: there are Klusterlets")
+	l.args = with(l.args, "--cluster-name", "c2")
+	if _, stderr, err = l.run(t); err != nil {
+		t.Fatal(err)
+	}
+	says(t, stderr, "Removed Deployment clusterhub-operator/hub-operator\n", "Removed CustomResourceDefinition klusterlets.operator.open-cluster-management.io\n")
+	for _, path := range d.management.paths() {
+		if strings.Contains(path, operatorName) || strings.Contains(path, "customresourcedefinitions") {
+			t.Errorf("it has left %s", path)
+		}
+	}
+}
+
+func TestWayOf_TakesNoFilesAndPrograms(t *testing.T) {
+	for name, data := range map[string]string{
+		"a program":      `{"current-context":"a","contexts":[{"name":"a","context":{"cluster":"a","user":"a"}}],"clusters":[{"name":"a","cluster":{"server":"https://h"}}],"users":[{"name":"a","user":{"exec":{"command":"/bin/false","apiVersion":"client.authentication.k8s.io/v1","interactiveMode":"Never"}}}]}`,
+		"a file":         `{"current-context":"a","contexts":[{"name":"a","context":{"cluster":"a","user":"a"}}],"clusters":[{"name":"a","cluster":{"server":"https://h","certificate-authority":"/etc/passwd"}}],"users":[{"name":"a","user":{"tokenFile":"/etc/passwd"}}]}`,
+		"in the clear":   `{"current-context":"a","contexts":[{"name":"a","context":{"cluster":"a"}}],"clusters":[{"name":"a","cluster":{"server":"http://h"}}]}`,
+		"no context":     `{"current-context":"b"}`,
+		"not a mapping":  `[1`,
+		"nothing at all": ``,
+	} {
+		certificate, key, err := cert.GenerateSelfSignedCertKey("agent", nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := wayOf(&corev1.Secret{Data: map[string][]byte{registration.KeyKubeconfig: []byte(data), registration.KeyTLSCert: certificate, registration.KeyTLSKey: key}})
+		if err == nil && (config.ExecProvider != nil || config.CAFile != "" || config.BearerTokenFile != "" || !strings.HasPrefix(config.Host, "https://")) {
+			t.Errorf("%s: it goes by %+v", name, config)
+		}
+		if err == nil && (name == "in the clear" || name == "no context") {
+			t.Errorf("%s: it is taken", name)
+		}
+	}
+}
