@@ -49,6 +49,9 @@ type initOptions struct {
 	upstream bool
 	// boundary is the ARN of the permissions boundary of the roles that the hub makes.
 	boundary string
+
+	// outside is for hubs whose servers run elsewhere.
+	outside outsideHub
 }
 
 const boundaryFlag = "hub-role-permissions-boundary"
@@ -60,10 +63,13 @@ func (g *global) newInitCommand() *cobra.Command {
 		Short: "Prepare a hub for clusters to join it, and print the join command",
 		Long: "init gives bootstrap tokens their rights on a hub: with one, a cluster can make its ManagedCluster, in the default set, " +
 			"and ask for a certificate. It tests whether the hub issues client certificates, makes a token and prints the join " +
-			"command. It can be run again. hub-apiserver and hub-controller-manager have to run already.",
+			"command. It can be run again. hub-apiserver and hub-controller-manager have to run already.\n\n" +
+			"With --mode=detached they need not: hub-operator runs them on a management cluster, and makes a hub of the cluster of --hub-kubeconfig, " +
+			"which may be one without nodes. init then waits until the hub serves its API.",
 		Example: example(`
 kubectl hub init --wait --context hub
-kubectl hub init --registration-auth=awsirsa --hub-cluster-arn arn:aws:eks:eu-west-1:123456789012:cluster/hub`),
+kubectl hub init --registration-auth=awsirsa --hub-cluster-arn arn:aws:eks:eu-west-1:123456789012:cluster/hub
+kubectl hub init --mode=detached --name blue --management-context mgmt --hub-kubeconfig blue.kubeconfig`),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
@@ -75,6 +81,7 @@ kubectl hub init --registration-auth=awsirsa --hub-cluster-arn arn:aws:eks:eu-we
 	_ = cmd.Flags().MarkDeprecated("agents-list-csrs", "use --upstream-agents") // it is there
 	cmd.Flags().StringVar(&o.boundary, boundaryFlag, "", "ARN of the policy that is to be the permissions boundary of the roles that the hub makes for "+
 		"clusters, for "+authAWS+": init prints how the hub comes to run with it. The default is that of the Deployment "+deploy.Manager+".")
+	o.outside.addTo(cmd, g.version)
 	o.addWait(cmd.Flags(), "the hub serves its API and its controllers run")
 	return cmd
 }
@@ -86,8 +93,14 @@ func (o *initOptions) run(ctx context.Context) error {
 	if err := o.validateBoundary(); err != nil {
 		return err
 	}
+	if err := o.outside.validate(o); err != nil {
+		return err
+	}
 	ctx, cancel := o.limit(ctx)
 	defer cancel()
+	if o.outside.isOutside() {
+		return o.runOutside(ctx)
+	}
 	h, err := o.awaitHub(ctx)
 	if err != nil {
 		return err

@@ -1,0 +1,227 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	sources "github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
+)
+
+const (
+	clusterManagerPath = "/apis/operator.open-cluster-management.io/v1/clustermanagers/blue"
+	hubSpace           = "blue-open-cluster-management-hub"
+	hubSource          = "/api/v1/namespaces/" + hubSpace + "/secrets/" + operatorv1.ExternalHubKubeconfig
+)
+
+// newOutsideHub are a management cluster and a cluster that becomes a hub, and what init has to be given. hub-operator needs a few looks.
+func newOutsideHub(t *testing.T) (management, hub *fakeServer, config string, args []string) {
+	t.Helper()
+	hub, _ = newPrepared(t)
+	hub.named("hub")
+	management = newServer(t).named("management")
+	management.operates(clusterManagerPath, hubSpace)
+	looks := 0
+	management.on["GET "+clusterManagerPath] = func(w http.ResponseWriter, _ []byte) bool {
+		c := management.get(clusterManagerPath)
+		if looks++; c == nil || looks < 5 {
+			return false
+		}
+		status := &operatorv1.ClusterManagerStatus{ObservedGeneration: 2, Conditions: []metav1.Condition{available}}
+		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
+		if err != nil {
+			t.Error(err)
+		}
+		c.Object["status"], c.Object["metadata"].(map[string]any)["generation"] = object, int64(2)
+		writeJSON(w, http.StatusOK, c.Object)
+		return true
+	}
+	return management, hub, kubeconfig(t, map[string]*fakeServer{"mgmt": management, "c1": newServer(t)}), []string{"init", "--mode", "detached", "--name", "blue",
+		"--management-context", "mgmt", "--hub-kubeconfig", sourceFile(t, hub, nil), "--skip-operator"}
+}
+
+func newClusterManager(change func(*operatorv1.ClusterManager)) *operatorv1.ClusterManager {
+	c := &operatorv1.ClusterManager{ObjectMeta: metav1.ObjectMeta{Name: "blue", Labels: map[string]string{deploy.LabelManagedBy: deploy.ManagedBy}}}
+	c.Spec.DeployOption.Mode = operatorv1.InstallModeDetached
+	if change != nil {
+		change(c)
+	}
+	return c
+}
+
+func TestInitDetached_MakesTheHubAndPrintsTheJoinCommand(t *testing.T) {
+	management, hub, config, args := newOutsideHub(t)
+	stdout, stderr, err := run(t, config, append(args, "--server-address", "hub.example.com:8443", "--upstream-agents")...)
+	if err != nil || strings.Contains(stderr, adminToken) {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	says(t, stdout, "The hub blue is prepared for clusters to join. Its servers run on the management cluster, in the namespace "+hubSpace+".",
+		"kubectl hub join --hub-token "+bootstrapToken+" --hub-apiserver "+hub.URL+" --ca-data ")
+	says(t, stderr, "Made ClusterManager blue\n", "Made Secret "+hubSpace+"/external-hub-kubeconfig\n")
+	c := &operatorv1.ClusterManager{}
+	management.as(clusterManagerPath, c)
+	if own := c.Spec.Clusterhub; c.Mode() != operatorv1.InstallModeDetached || own.APIServer.Address.Host != "hub.example.com" || own.APIServer.Address.Port != 8443 ||
+		!slices.Equal(own.Components, []string{"upstream-agents"}) {
+		t.Errorf("the ClusterManager is %+v", c.Spec)
+	}
+	source, err := sources.Parse(management.secret(hubSource))
+	if err != nil || source.Server() != hub.URL || source.BearerToken() != adminToken {
+		t.Errorf("the source is %v, %v", source, err)
+	}
+	for s, token := range map[*fakeServer]string{management: userToken, hub: adminToken} {
+		if len(s.credentials) != 1 || !s.credentials["Bearer "+token] {
+			t.Error("a server has seen the token of another one")
+		}
+	}
+	if _, stderr, err := run(t, config, args...); err != nil || strings.Contains(stderr, "Made") {
+		t.Errorf("again: %v: %s", err, stderr)
+	}
+}
+
+func TestInitDetached_SaysWhatIsWrong(t *testing.T) {
+	there := func(change func(*operatorv1.ClusterManager)) func(t *testing.T, management, hub *fakeServer) {
+		return func(_ *testing.T, management, _ *fakeServer) { management.put(newClusterManager(change)) }
+	}
+	for name, test := range map[string]struct {
+		change []string
+		given  func(t *testing.T, management, hub *fakeServer)
+		want   []string
+	}{
+		"no mode":             {change: []string{"--mode", "-", "--management-context", "-"}, want: []string{"--hub-kubeconfig, --hub-context, --name and --server-address are for --mode=detached"}},
+		"no name":             {change: []string{"--name", "-"}, want: []string{"--name must be set: the name of the ClusterManager"}},
+		"a long name":         {change: []string{"--name", strings.Repeat("n", 36)}, want: []string{"--name must be set to a name of at most 35 characters"}},
+		"no source":           {change: []string{"--hub-kubeconfig", "-"}, want: []string{"--hub-kubeconfig must be set: the file with the kubeconfig of an admin of the hub"}},
+		"an exec plugin":      {change: []string{"--hub-context", "plugin"}, want: []string{`by the program "aws", which hub-operator does not run`}},
+		"no such context":     {change: []string{"--hub-context", "x"}, want: []string{`has no context "x": choose one by --hub-context`}},
+		"AWS":                 {change: []string{"--registration-auth", "awsirsa", "--hub-cluster-arn", hubARN}, want: []string{"--registration-auth must be csr with --mode=detached: for others, set spec.registrationConfiguration.registrationDrivers"}},
+		"an address of a URL": {change: []string{"--server-address", "https://h"}, want: []string{"--server-address must be HOST or HOST:PORT"}},
+		"this machine":        {change: []string{"--server-address", "127.0.0.1:443"}, want: []string{"--server-address must be HOST or HOST:PORT"}},
+		"no port":             {change: []string{"--server-address", "h:70000"}, want: []string{`--server-address: the port must be a number from 1 to 65535, not "70000"`}},
+		"the same cluster":    {given: func(_ *testing.T, _, hub *fakeServer) { hub.named("management") }, want: []string{"are the same cluster: install the hub there as docs/operating.md says"}},
+		"no admin":            {given: func(_ *testing.T, _, hub *fakeServer) { hub.allow(false) }, want: []string{"the user of --hub-kubeconfig may not create namespaces on the hub"}},
+		"the hub's 401": {given: func(_ *testing.T, _, hub *fakeServer) {
+			hub.refuse("GET "+systemPath, apierrors.NewUnauthorized(adminToken))
+		}, want: []string{"(401): check --hub-kubeconfig"}},
+		"no right to make it": {given: func(_ *testing.T, management, _ *fakeServer) { management.allow(false) }, want: []string{"this user may not get clustermanagers.operator.open-cluster-management.io"}},
+		"a hub here":          {given: there(func(c *operatorv1.ClusterManager) { c.Spec.DeployOption.Mode = operatorv1.InstallModeDefault }), want: []string{"the ClusterManager blue has the mode Default, which cannot be changed: choose another name by --name, or run kubectl hub clean --name=blue first"}},
+		"one that goes":       {given: there(func(c *operatorv1.ClusterManager) { c.DeletionTimestamp = &metav1.Time{Time: expiry} }), want: []string{"the ClusterManager blue is being deleted: wait until it is gone"}},
+		"another's":           {given: there(func(c *operatorv1.ClusterManager) { c.Labels = nil }), want: []string{"ClusterManager blue already exists and was not made by kubectl hub"}},
+		"one of another hub": {given: func(t *testing.T, management, _ *fakeServer) {
+			management.put(newClusterManager(nil))
+			management.put(secretWith(hubSpace, operatorv1.ExternalHubKubeconfig, newIdentity(t, "c1", "https://hub9").Data["kubeconfig"]))
+		}, want: []string{"the ClusterManager blue has a Secret external-hub-kubeconfig for https://hub9, and not for https://"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			management, hub, config, args := newOutsideHub(t)
+			if test.given != nil {
+				test.given(t, management, hub)
+			}
+			before := management.paths()
+			stdout, stderr, err := run(t, config, with(args, test.change...)...)
+			if err == nil || stdout != "" || strings.Contains(stderr+err.Error(), adminToken) {
+				t.Fatalf("it goes on, or prints a secret: %v, %q, %q", err, stdout, stderr)
+			}
+			says(t, command.ErrorLine(err), test.want...)
+			hub.wantUnchanged()
+			management.wantUnchanged()
+			if after := management.paths(); !slices.Equal(after, before) {
+				t.Errorf("it has made something: %q", after)
+			}
+		})
+	}
+}
+
+// What a file is wrong for a klusterlet is wrong for a hub, too: one rule has it.
+func TestInitDetached_RefusesASourceThatIsNotVerified(t *testing.T) {
+	_, hub, config, args := newOutsideHub(t)
+	file := sourceFile(t, hub, func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+		c.CertificateAuthorityData, c.InsecureSkipTLSVerify = nil, true
+	})
+	_, _, err := run(t, config, with(args, "--hub-kubeconfig", file)...)
+	if err == nil || !strings.Contains(err.Error(), "insecure-skip-tls-verify") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestClean(t *testing.T) {
+	management := newServer(t, newClusterManager(nil)).named("management")
+	config := kubeconfig(t, map[string]*fakeServer{"hub": management})
+	// It takes hub-operator some time.
+	looks, there := 0, management.get(clusterManagerPath)
+	management.on["GET "+clusterManagerPath] = func(w http.ResponseWriter, _ []byte) bool {
+		if looks++; looks > 1 && looks < 4 {
+			writeJSON(w, http.StatusOK, there.Object)
+			return true
+		}
+		return false
+	}
+	if got := mustRun(t, config, "clean", "--name", "blue"); got != "The hub blue is removed.\n" || looks < 4 {
+		t.Errorf("it prints %q after %d looks", got, looks)
+	}
+	if management.get(clusterManagerPath) != nil {
+		t.Error("the ClusterManager is there")
+	}
+	if got := mustRun(t, config, "clean", "--name", "blue"); got != "There is no ClusterManager blue on the management cluster.\n" {
+		t.Errorf("again: %q", got)
+	}
+	says(t, mustRun(t, config, "clean", "--name", "blue", "-o", "json"), `"removed": false`)
+}
+
+func TestClean_SaysWhatIsWrong(t *testing.T) {
+	for name, test := range map[string]struct {
+		args  string
+		given func(*fakeServer)
+		want  string
+	}{
+		"no name": {"clean", nil, "--name must be set"},
+		"a hub here": {"clean --name blue", func(s *fakeServer) {
+			s.put(newClusterManager(func(c *operatorv1.ClusterManager) { c.Spec.DeployOption.Mode = "" }))
+		}, "kubectl delete clustermanager blue removes it"},
+		"no right": {"clean --name blue", func(s *fakeServer) {
+			s.put(newClusterManager(nil))
+			s.refuse("DELETE "+clusterManagerPath, forbidden("clustermanagers", "delete"))
+		}, "deleting the ClusterManager blue"},
+		"no such thing": {"clean --name blue --timeout 0s", nil, "--timeout must be above 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t).named("management")
+			if test.given != nil {
+				test.given(s)
+			}
+			_, _, err := run(t, kubeconfig(t, map[string]*fakeServer{"hub": s}), strings.Fields(test.args)...)
+			if err == nil || !strings.Contains(command.ErrorLine(err), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// A deletion that takes long says what is waited for.
+func TestClean_Waits(t *testing.T) {
+	goes := newClusterManager(func(c *operatorv1.ClusterManager) {
+		c.Generation, c.Finalizers = 2, []string{operatorv1.ClusterManagerFinalizer}
+		c.Annotations = map[string]string{operatorv1.AnnotationEvictionTimestamp: "2030-01-02T03:04:05Z"}
+		c.Status.Conditions = []metav1.Condition{unapplied}
+	})
+	s := newServer(t, goes).named("management")
+	s.answer("DELETE "+clusterManagerPath, metav1.Status{Status: "Success"})
+	_, _, err := runIn(s.interruptedAt("GET "+clusterManagerPath, 4), t, kubeconfig(t, map[string]*fakeServer{"hub": s}), "clean", "--name", "blue")
+	if err == nil {
+		t.Fatal("it goes on")
+	}
+	says(t, err.Error(), "waiting for the ClusterManager blue to be gone: interrupted: its cluster cannot be reached since 2030-01-02T03:04:05Z; the managed cluster: no route; "+
+		"its finalizers are "+operatorv1.ClusterManagerFinalizer)
+}
