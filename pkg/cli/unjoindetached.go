@@ -87,7 +87,7 @@ func (o *unjoinOptions) runDetached(ctx context.Context) error {
 	case left:
 		return o.out.print(o.Out, result, "Cluster %s has left its hub. Its ManagedCluster is still there; an admin can delete it:\n\n    kubectl delete managedcluster %[1]s\n", o.clusterName)
 	case k != nil:
-		return o.out.print(o.Out, result, "The agent is removed. The hub was not told; if it has a ManagedCluster %s, delete it there.\n", o.clusterName)
+		return o.out.print(o.Out, result, "The agent is removed. This run has not told the hub; if it has a ManagedCluster %s, delete it there.\n", o.clusterName)
 	}
 	return o.out.print(o.Out, result, "There is no agent of cluster %s on the management cluster.\n", o.clusterName)
 }
@@ -148,7 +148,8 @@ func (m *management) unjoin(ctx context.Context, k *operatorv1.Klusterlet, o *un
 		return false, m.explain(err)
 	}
 	if len(secret.Data[registration.KeyKubeconfig]) > 0 {
-		if err := m.tellHub(ctx, secret, o.clusterName); err == nil {
+		// Half of the time, so that --force has the rest.
+		if err := m.tellHub(ctx, secret, o.clusterName, o.timeout/2); err == nil {
 			left = true
 		} else if ctx.Err() != nil || !o.force {
 			return false, fmt.Errorf("the hub was not told that the cluster leaves: %w (--force removes the agent all the same; then run kubectl hub deny -c %s on the hub)", err, o.clusterName)
@@ -225,7 +226,9 @@ func worksOn(ctx context.Context, data []byte, agentID string) (works, objects i
 }
 
 // tellHub has the cluster leave with the agent's own identity, from here.
-func (m *management) tellHub(ctx context.Context, identity *corev1.Secret, name string) error {
+func (m *management) tellHub(ctx context.Context, identity *corev1.Secret, name string, patience time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %s, half of --timeout", patience))
+	defer cancel()
 	config, err := wayOf(identity)
 	if err != nil {
 		return err
@@ -285,6 +288,6 @@ func wayOf(secret *corev1.Secret) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the Secret %s/%s has no way to the hub: %w", secret.Namespace, secret.Name, err)
 	}
-	way.Timeout, way.QPS = time.Duration(wayTimeout), -1
+	way.Timeout, way.QPS = wayTimeout, -1
 	return rest.AddUserAgent(way, "kubectl-hub"), nil
 }

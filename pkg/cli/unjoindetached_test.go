@@ -191,7 +191,18 @@ func TestUnjoinDetached_ByForce(t *testing.T) {
 		t.Fatalf("%v: %s", err, stderr)
 	}
 	says(t, stderr, "Warning: the hub was not told that the cluster leaves")
-	says(t, stdout, "The agent is removed. The hub was not told; if it has a ManagedCluster c1, delete it there.\n")
+	says(t, stdout, "The agent is removed. This run has not told the hub; if it has a ManagedCluster c1, delete it there.\n")
+}
+
+// A hub that answers and does nothing does not keep the agent.
+func TestUnjoinDetached_ByForceOfAHubThatDoesNothing(t *testing.T) {
+	l := newLeaving(t)
+	l.hub.refuse("GET "+clustersPath+"/c1", apierrors.NewServiceUnavailable("later"))
+	_, stderr, err := l.run(t, "--force", "--timeout", "2s")
+	if err != nil || l.management.get(klusterletPath) != nil {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	says(t, stderr, "not within 1s, half of --timeout")
 }
 
 // An unjoin that ends while hub-operator cleans up goes on with that.
