@@ -81,28 +81,55 @@ func AgentID(hubURL string) string { return memory.HubHash(hubURL) }
 // Records are those of an agent, and how many there are of others. A cluster that does not know the kind has none. What contradicts
 // itself is not the agent's, as the agent itself has it.
 func (c *Cluster) Records(ctx context.Context, agentID string) (own []Record, others int, err error) {
+	err = c.pages(ctx, agentID, func(page []Record, more int) (enough bool) {
+		own, others = append(own, page...), others+more
+		return false
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	return own, others, nil
+}
+
+// Some are records of an agent, as many as come at once; none if there are none. It is for clusters that are not trusted: however many
+// records one has, or says that it has, no more are in memory. Others are there when these are ended.
+func (c *Cluster) Some(ctx context.Context, agentID string) (own []Record, err error) {
+	err = c.pages(ctx, agentID, func(page []Record, _ int) (enough bool) {
+		own = page
+		return len(page) > 0
+	})
+	return own, err
+}
+
+// pages calls do with the records of an agent, and how many there are of others, page by page, until that is enough.
+func (c *Cluster) pages(ctx context.Context, agentID string, do func(own []Record, others int) (enough bool)) error {
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
 		page, err := c.records.List(ctx, options)
 		if apierrors.IsNotFound(err) {
-			return nil, 0, nil
+			return nil
 		}
 		if err != nil {
-			return nil, 0, fmt.Errorf("listing %ss: %w", apply.AppliedKind, err)
+			return fmt.Errorf("listing %ss: %w", apply.AppliedKind, err)
 		}
+		var own []Record
+		others := 0
 		for i := range page.Items {
 			record, err := parse(&page.Items[i])
 			switch {
 			case err != nil:
-				return nil, 0, err
+				return err
 			case agentID == "" || record.Spec.AgentID != agentID || record.Name != record.Spec.HubHash+"-"+record.Spec.ManifestWorkName:
 				others++
 			default:
 				own = append(own, Record{Work: record.Spec.ManifestWorkName, Objects: len(record.Status.AppliedResources), object: record})
 			}
 		}
+		if do(own, others) {
+			return nil
+		}
 		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return own, others, nil
+			return nil
 		}
 	}
 }

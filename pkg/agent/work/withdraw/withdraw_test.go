@@ -325,6 +325,9 @@ func TestRecords(t *testing.T) {
 	if err != nil || len(own) != 1 || own[0].Work != "w" || others < 2 {
 		t.Errorf("there are %v, and %d others: %v", own, others, err)
 	}
+	if some, err := w.cluster.Some(t.Context(), t.Name()); err != nil || len(some) != len(own) {
+		t.Errorf("some are %v, want %v: %v", some, own, err)
+	}
 	if own, _, err := w.cluster.Records(t.Context(), ""); err != nil || len(own) > 0 {
 		t.Errorf("an agent without a name has %v: %v", own, err)
 	}
