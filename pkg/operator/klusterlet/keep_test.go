@@ -140,6 +140,8 @@ func TestKeep_WritesNothingThatIsSo(t *testing.T) {
 	if count.n != before {
 		t.Errorf("a new process wrote: %q", count.names[before:])
 	}
+	w.delete(k)
+	w.until(again, k, "it is gone", isGone)
 }
 
 func TestKeep_SaysWhatTheSecretsLack(t *testing.T) {
@@ -282,8 +284,9 @@ func TestPlan_HasTheFlagsOfTheSpec(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*operatorv1.Klusterlet){
-		"a long name": func(k *operatorv1.Klusterlet) { k.Name = strings.Repeat("a", 41) },
-		"no label":    func(k *operatorv1.Klusterlet) { k.Name = "a.b" },
+		"a long name":       func(k *operatorv1.Klusterlet) { k.Name = strings.Repeat("a", 41) },
+		"the cluster's own": func(k *operatorv1.Klusterlet) { k.Name = "kube-system" },
+		"no label":          func(k *operatorv1.Klusterlet) { k.Name = "a.b" },
 		"the agent's own": func(k *operatorv1.Klusterlet) {
 			k.Spec.Clusterhub = &operatorv1.KlusterletClusterhub{Works: operatorv1.KlusterletWorks{Role: "admin", Namespaces: []string{k.ManagedNamespace()}}}
 		},

@@ -134,7 +134,7 @@ func TestLeave_TheLastOneTakesSharedThingsAway(t *testing.T) {
 			}
 			o.SetGroupVersionKind(gvk)
 			if err := w.there.Get(t.Context(), client.ObjectKey{Name: name}, o); err == nil && o.GetDeletionTimestamp() == nil {
-				names = append(names, kind)
+				names = append(names, fmt.Sprint(kind, " ", o.GetLabels()))
 			}
 		}
 		slices.Sort(names)
@@ -174,28 +174,10 @@ func TestLeave_WhatWasThereBeforeStays(t *testing.T) {
 	}
 }
 
-// works makes what a work agent leaves: an object, and the record that owns it.
-func (w *world) works(c client.Client, k *operatorv1.Klusterlet) (object *corev1.ConfigMap) {
+// works makes what a work agent leaves.
+func (w *world) works(c client.Client, k *operatorv1.Klusterlet) *corev1.ConfigMap {
 	w.Helper()
-	record := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-		"hubHash": "h", "manifestWorkName": k.Name, "agentID": deploy.Klusterlet{Name: k.Name}.AgentID()}}}
-	record.SetGroupVersionKind(records.GroupVersionKind)
-	record.SetName("h-" + k.Name)
-	record.SetFinalizers([]string{"cluster.open-cluster-management.io/applied-manifest-work-cleanup"})
-	if err := c.Create(w.Context(), record); err != nil {
-		w.Fatal(err)
-	}
-	object = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: k.Name, OwnerReferences: []metav1.OwnerReference{{
-		APIVersion: record.GetAPIVersion(), Kind: record.GetKind(), Name: record.GetName(), UID: record.GetUID()}}}}
-	if err := c.Create(w.Context(), object); err != nil {
-		w.Fatal(err)
-	}
-	record.Object["status"] = map[string]any{"appliedResources": []any{map[string]any{
-		"version": "v1", "resource": "configmaps", "namespace": "default", "name": k.Name, "uid": string(object.UID)}}}
-	if err := c.Status().Update(w.Context(), record); err != nil {
-		w.Fatal(err)
-	}
-	return object
+	return operatortest.Work(w.T, c, deploy.Klusterlet{Name: k.Name}.AgentID(), k.Name)
 }
 
 func TestLeave_WithWorks(t *testing.T) {

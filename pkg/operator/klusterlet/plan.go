@@ -41,6 +41,9 @@ func planOf(k *operatorv1.Klusterlet, image string) (*plan, error) {
 		if why := validation.IsDNS1123Label(namespace); len(why) > 0 {
 			return nil, fmt.Errorf("the namespace would be %q, which is not possible: %s", namespace, strings.Join(why, "; "))
 		}
+		if namespace == corev1.NamespaceDefault || strings.HasPrefix(namespace, "kube-") {
+			return nil, fmt.Errorf("the namespace would be %q, which is the cluster's own: make the Klusterlet anew with another name or spec.namespace", namespace)
+		}
 	}
 	d := deploy.Klusterlet{
 		Name: k.Name, Namespace: k.ManagedNamespace(), Detached: k.IsDetached(), AgentNamespace: k.AgentNamespace(), Singleton: k.IsSingleton(),

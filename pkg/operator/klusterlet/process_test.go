@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/operator"
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
@@ -208,10 +209,14 @@ func TestProcess_WithTheRightsThatAreShipped(t *testing.T) {
 	})
 	gone(t, c, k)
 
-	// The same on one cluster.
+	// The same on one cluster, whose works hub-operator has no rights to.
 	k = made(t, c, operatorv1.InstallModeSingleton, nil)
 	waits(t, c, k, operatorv1.ConditionKlusterletApplied, metav1.ConditionTrue)
+	object := operatortest.Work(t, c, deploy.Klusterlet{Name: k.Name}.AgentID(), k.Name)
 	gone(t, c, k)
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil || len(object.OwnerReferences) > 0 {
+		t.Errorf("what a work has brought is %+v: %v", object.ObjectMeta, err)
+	}
 }
 
 // One cluster that answers nothing, and one whose Klusterlet has no sense, keep no other waiting.

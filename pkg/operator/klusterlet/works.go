@@ -72,14 +72,27 @@ func (r *Reconciler) withdrawWorks(ctx context.Context, k *operatorv1.Klusterlet
 	if err != nil {
 		return "", at.explainedOrNil(err)
 	}
-	own, _, err := cluster.Records(ctx, p.AgentID())
-	for i := 0; i < len(own) && err == nil; i++ {
-		var waits string
-		if waits, err = cluster.End(ctx, own[i], fate); waits != "" {
-			waitsFor = waits
+	for {
+		own, err := cluster.Some(ctx, p.AgentID())
+		if err != nil || len(own) == 0 {
+			return "", at.explainedOrNil(err)
+		}
+		for i := range own {
+			waits, err := cluster.End(ctx, own[i], fate)
+			if err != nil {
+				return "", at.explainedOrNil(err)
+			}
+			if waits != "" {
+				waitsFor = waits
+			}
+		}
+		if waitsFor != "" && via != nil {
+			waitsFor = via.Explain(errors.New(waitsFor)) // the cluster has written parts of it
+		}
+		if waitsFor != "" {
+			return waitsFor, nil
 		}
 	}
-	return waitsFor, at.explainedOrNil(err)
 }
 
 func (c *cluster) explainedOrNil(err error) error {
