@@ -25,6 +25,8 @@ import (
 type connections struct {
 	lock sync.Mutex
 	all  map[string]*connection
+	// wrap is for tests: it makes a client one that ends as a process does.
+	wrap func(client.WithWatch) client.Client
 }
 
 // connection is the one to a hub, with watches of what was made there.
@@ -59,8 +61,12 @@ func (c *connections) of(name string, source *kubeconfig.Source) (*connection, e
 	if err != nil {
 		return nil, err
 	}
+	var reached client.Client = api
+	if c.wrap != nil {
+		reached = c.wrap(api)
+	}
 	ctx, end := context.WithCancel(context.Background())
-	made := &connection{hash: source.Hash(), cluster: cluster, client: api, metadata: watched, ctx: ctx, end: end}
+	made := &connection{hash: source.Hash(), cluster: cluster, client: reached, metadata: watched, ctx: ctx, end: end}
 	if c.all == nil {
 		c.all = map[string]*connection{}
 	}

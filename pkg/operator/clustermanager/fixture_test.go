@@ -232,14 +232,27 @@ func (w *world) give(cm *operatorv1.ClusterManager, of *cluster) {
 	})
 }
 
-// runAPIServer runs hub-apiserver as its Deployment says: with its flags, and the Secret that it mounts as files. It has nothing else of
-// the management cluster.
+// runAPIServer runs hub-apiserver, and has the hub's network lead to it.
 func (w *world) runAPIServer(cm *operatorv1.ClusterManager) {
 	w.t.Helper()
-	port := freePort(w.t)
+	port, address := freePort(w.t), deploy.ServiceAddress(cm.ServerNamespace())
+	w.network.route(fmt.Sprintf("%s:%d", address.Host, address.Port), port)
+	server := options.NewCommand()
+	serve := func(ctx context.Context, args []string) error {
+		server.SetArgs(args)
+		return server.ExecuteContext(ctx)
+	}
+	w.run(cm, deploy.APIServer, serve, fmt.Sprintf("--secure-port=%d", port), "--data-dir="+w.t.TempDir(),
+		"--shutdown-delay-duration=0s", "--bind-address=127.0.0.1", "--embedded-etcd-unsafe-no-fsync")
+}
+
+// run runs a server as its Deployment says: with its flags, and the Secret that it mounts as files. It has nothing else of the
+// management cluster. Its addresses are others: there is one machine for all.
+func (w *world) run(cm *operatorv1.ClusterManager, name string, serve func(context.Context, []string) error, others ...string) {
+	w.t.Helper()
 	d := &appsv1.Deployment{}
-	eventually(w.t, "the Deployment of hub-apiserver", func() string {
-		if err := w.management.client.Get(w.t.Context(), client.ObjectKey{Namespace: cm.ServerNamespace(), Name: deploy.APIServer}, d); err != nil {
+	eventually(w.t, "the Deployment "+name, func() string {
+		if err := w.management.client.Get(w.t.Context(), client.ObjectKey{Namespace: cm.ServerNamespace(), Name: name}, d); err != nil {
 			return err.Error()
 		}
 		return ""
@@ -262,27 +275,14 @@ func (w *world) runAPIServer(cm *operatorv1.ClusterManager) {
 	}
 	var args []string
 	for _, arg := range pod.Containers[0].Args {
-		arg = strings.ReplaceAll(arg, deploy.KubeconfigFolder, dir)
-		switch flag, _, _ := strings.Cut(arg, "="); flag {
-		case "--secure-port":
-			arg = fmt.Sprintf("--secure-port=%d", port)
-		case "--data-dir":
-			arg = "--data-dir=" + filepath.Join(dir, "data")
-		case "--shutdown-delay-duration":
-			arg = "--shutdown-delay-duration=0s"
-		}
-		args = append(args, arg)
+		args = append(args, strings.ReplaceAll(arg, deploy.KubeconfigFolder, dir))
 	}
-	address := deploy.ServiceAddress(cm.ServerNamespace())
-	w.network.route(fmt.Sprintf("%s:%d", address.Host, address.Port), port)
-	server := options.NewCommand()
-	server.SetArgs(append(args, "--bind-address=127.0.0.1", "--embedded-etcd-unsafe-no-fsync"))
 	ctx, stop := context.WithCancel(w.t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := server.ExecuteContext(ctx); err != nil {
-			w.t.Errorf("hub-apiserver: %v", err)
+		if err := serve(ctx, append(args, others...)); err != nil && ctx.Err() == nil {
+			w.t.Errorf("%s: %v", name, err)
 		}
 	}()
 	w.t.Cleanup(func() {

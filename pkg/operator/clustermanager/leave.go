@@ -34,31 +34,34 @@ func (r *reconciler) leave(ctx context.Context, cm *operatorv1.ClusterManager) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	hub, hubErr := management, error(nil)
-	givenUp := false
+	hub, givenUp := management, false
 	if cm.IsDetached() {
-		if hub, hubErr = r.hubOf(ctx, cm, management); hubErr == nil && hub != nil {
-			hubErr = r.removeKind(ctx, hub, apiServices)
-		}
-		if hubErr != nil {
-			wait, err := r.unreachable(ctx, cm, hubErr)
-			if err != nil || wait > 0 {
-				return reconcile.Result{RequeueAfter: wait}, err
-			}
-			hub, givenUp = nil, true
-		}
-	} else if err := r.removeKind(ctx, hub, apiServices); err != nil {
-		return reconcile.Result{}, err
+		hub, err = r.hubOf(ctx, cm, management)
 	}
-	left, err := r.removeRest(ctx, cm, hub, management)
-	if err != nil && !givenUp && cm.IsDetached() && hub != nil {
-		if _, reachable := identityOf(ctx, hub); reachable != nil {
+	left := ""
+	if err == nil && hub != nil {
+		left, err = r.removeKind(ctx, hub, apiServices)
+	}
+	if err != nil && cm.IsDetached() {
+		wait, err := r.unreachable(ctx, cm, err)
+		if err != nil || wait > 0 {
+			return reconcile.Result{RequeueAfter: wait}, err
+		}
+		hub, givenUp = nil, true
+	} else if err != nil {
+		return reconcile.Result{}, errors.Join(err, r.tellLeaving(ctx, cm, err))
+	}
+	if left == "" {
+		left, err = r.removeRest(ctx, cm, hub, management)
+	}
+	if err != nil && cm.IsDetached() && hub != nil && !givenUp {
+		if _, away := identityOf(ctx, hub); away != nil {
 			wait, markErr := r.unreachable(ctx, cm, err)
 			return reconcile.Result{RequeueAfter: max(wait, leaveAgain)}, markErr
 		}
 	}
 	if err != nil {
-		return reconcile.Result{}, r.tellLeaving(ctx, cm, err)
+		return reconcile.Result{}, errors.Join(err, r.tellLeaving(ctx, cm, err))
 	}
 	if left != "" {
 		return reconcile.Result{RequeueAfter: leaveAgain}, r.tellLeaving(ctx, cm, errors.New("waiting until it is gone: "+left))
@@ -113,19 +116,29 @@ func (r *reconciler) unreachable(ctx context.Context, cm *operatorv1.ClusterMana
 	return min(rest, 30*time.Second), err
 }
 
-// removeKind takes away the objects of one kind.
-func (r *reconciler) removeKind(ctx context.Context, s *side, k kind) error {
+// removeKind takes away the objects of one kind, and says what is still there.
+func (r *reconciler) removeKind(ctx context.Context, s *side, k kind) (left string, err error) {
 	objects, err := s.list(ctx, k)
-	if err != nil {
-		return err
+	if err != nil || len(objects) == 0 {
+		return "", err
 	}
-	return s.remove(ctx, objects)
+	if err := s.remove(ctx, objects); err != nil {
+		return "", err
+	}
+	if objects, err = s.list(ctx, k); err != nil || len(objects) == 0 {
+		return "", err
+	}
+	return described(objects[0], s), nil
+}
+
+func described(o *unstructured.Unstructured, s *side) string {
+	return kit.Message(fmt.Sprintf("%s %s of the %s", o.GetKind(), o.GetName(), s.name))
 }
 
 // removeRest takes away all but the APIServices, and says what is still there.
 func (r *reconciler) removeRest(ctx context.Context, cm *operatorv1.ClusterManager, hub, management *side) (left string, err error) {
-	if err := r.removeKind(ctx, management, deployments); err != nil {
-		return "", err
+	if left, err := r.removeKind(ctx, management, deployments); err != nil || left != "" {
+		return left, err
 	}
 	sides := []*side{management}
 	if hub != nil && hub != management {
@@ -148,7 +161,7 @@ func (r *reconciler) removeRest(ctx context.Context, cm *operatorv1.ClusterManag
 		for _, o := range objects {
 			// A namespace that is being deleted takes what is in it along, in its own time.
 			if !namespaces.of(o) {
-				return fmt.Sprintf("%s %s of the %s", o.GetKind(), o.GetName(), s.name), nil
+				return described(o, s), nil
 			}
 		}
 	}

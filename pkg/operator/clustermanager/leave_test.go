@@ -100,6 +100,9 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 			return ""
 		})
 	})
+	w.stop()
+	t.Run("the operator is killed again and again", func(t *testing.T) { checkKilled(t, w) })
+	w.startController()
 	t.Run("the hub is gone for good", func(t *testing.T) {
 		lost := detached("lost")
 		w.create(lost)
