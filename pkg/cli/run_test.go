@@ -63,6 +63,12 @@ func runIn(ctx context.Context, t *testing.T, kubeconfig string, args ...string)
 
 func runWith(ctx context.Context, t *testing.T, g *global, kubeconfig string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
+	// A wait that goes on is a failure of this test, and not of all.
+	return runFor(ctx, t, time.Minute, g, kubeconfig, args...)
+}
+
+func runFor(ctx context.Context, t *testing.T, limit time.Duration, g *global, kubeconfig string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
 	var out, errOut bytes.Buffer
 	g.IOStreams = genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}
 	g.flags, g.version = genericclioptions.NewConfigFlags(true), "v1.2.3"
@@ -72,8 +78,7 @@ func runWith(ctx context.Context, t *testing.T, g *global, kubeconfig string, ar
 		at = 1 // the last argument is what is being typed
 	}
 	cmd.SetArgs(slices.Insert(slices.Clone(args), at, "--kubeconfig", kubeconfig))
-	// A wait that goes on is a failure of this test, and not of all.
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err = cmd.ExecuteContext(ctx)
 	if all := out.String() + errOut.String(); strings.Contains(all, userToken) || err != nil && strings.Contains(err.Error(), userToken) {

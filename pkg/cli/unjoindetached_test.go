@@ -19,6 +19,7 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -248,6 +249,18 @@ func TestUnjoinDetached_RemovesTheOperatorWithTheLastOfIt(t *testing.T) {
 		if strings.Contains(path, operatorName) || strings.Contains(path, "customresourcedefinitions") {
 			t.Errorf("it has left %s", path)
 		}
+	}
+}
+
+// hub-operator reads what unjoin writes.
+func TestUnjoinDetached_SaysTheFateInTheWordsOfTheOperator(t *testing.T) {
+	l := newLeaving(t)
+	for fate, want := range map[string]string{"delete": klusterlet.FateDelete, "keep": klusterlet.FateKeep} {
+		l.management.put(newKlusterlet("c1"))
+		if _, _, err := l.run(t, "--works", fate); err != nil {
+			t.Fatal(err)
+		}
+		says(t, l.management.bodies["PATCH "+klusterletPath], `"`+klusterlet.AnnotationWorks+`":"`+want+`"`)
 	}
 }
 
