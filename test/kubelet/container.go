@@ -1,0 +1,254 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A container that ends is started again at once, then after firstBackoff, and twice as long each time, until it has run for goodRun.
+const (
+	firstBackoff = time.Second
+	lastBackoff  = 30 * time.Second
+	goodRun      = time.Minute
+)
+
+// container is one of a pod, through all of its lives.
+type container struct {
+	w      *worker
+	spec   corev1.Container
+	isInit bool
+	log    *containerLog
+
+	life     *life
+	last     *corev1.ContainerStateTerminated
+	restarts int32
+	failures int
+	notUntil time.Time
+	// waiting is why it does not run.
+	waiting *corev1.ContainerStateWaiting
+}
+
+// life is one process of a container.
+type life struct {
+	process  *process
+	started  time.Time
+	deadline time.Time // when it is killed; zero if it may go on
+	endProbe context.CancelFunc
+	probes   sync.WaitGroup
+
+	mu sync.Mutex
+	// ready and hasStarted are what probes say; sick is why it has to end.
+	ready, hasStarted bool
+	sick              string
+	// finished is when it had ended.
+	finished time.Time
+}
+
+func newContainer(w *worker, spec corev1.Container, isInit bool) *container {
+	return &container{w: w, spec: spec, isInit: isInit, log: w.k.newLog(w.pod, spec.Name),
+		waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
+}
+
+func (l *life) running() bool {
+	if l == nil {
+		return false
+	}
+	select {
+	case <-l.process.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// succeeded is whether an init container has done its work.
+func (c *container) succeeded() bool {
+	return c.life != nil && !c.life.running() && c.life.process.exitCode() == 0
+}
+
+// done is whether the container has ended, and is not started again.
+func (c *container) done() bool {
+	if c.life == nil || c.life.running() {
+		return false
+	}
+	switch c.w.pod.Spec.RestartPolicy {
+	case corev1.RestartPolicyNever:
+		return true
+	case corev1.RestartPolicyOnFailure:
+		return c.life.process.exitCode() == 0
+	}
+	return c.isInit && c.life.process.exitCode() == 0
+}
+
+// sync starts the container if it has to run and does not, and ends it if it is sick. It says when the next look is due.
+func (c *container) sync() time.Duration {
+	if c.life.running() {
+		c.life.mu.Lock()
+		sick := c.life.sick
+		c.life.mu.Unlock()
+		if sick == "" {
+			return look
+		}
+		if c.life.deadline.IsZero() {
+			_, _ = fmt.Fprintf(c.log, "kubelet: %s\n", sick)
+			c.stop(time.Now().Add(c.grace()))
+		}
+		c.stop(c.life.deadline)
+		return again
+	}
+	if c.done() {
+		return look
+	}
+	if c.life != nil && c.waiting == nil {
+		c.plan()
+	}
+	if wait := time.Until(c.notUntil); wait > 0 {
+		return wait
+	}
+	if err := c.start(); err != nil {
+		if isRefusal(err) {
+			c.w.k.refuse(c.w.pod, err)
+		}
+		c.waiting = &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: err.Error()}
+		if errors.As(err, new(noImage)) {
+			c.waiting.Reason = "ImagePullBackOff"
+		}
+		c.notUntil = time.Now().Add(again)
+		return again
+	}
+	return look
+}
+
+// plan says when a container that has ended starts again.
+func (c *container) plan() {
+	state := c.terminated()
+	c.last = state
+	if c.life.finished.Sub(c.life.started) > goodRun {
+		c.failures = 0
+	}
+	wait := time.Duration(0)
+	if c.failures > 0 {
+		wait = min(firstBackoff<<min(c.failures-1, 10), lastBackoff)
+	}
+	c.failures++
+	c.notUntil = time.Now().Add(wait)
+	c.waiting = &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff",
+		Message: fmt.Sprintf("it has ended with exit code %d and starts again after %s", state.ExitCode, wait)}
+}
+
+func (c *container) grace() time.Duration {
+	if seconds := c.w.pod.Spec.TerminationGracePeriodSeconds; seconds != nil {
+		return time.Duration(*seconds) * time.Second
+	}
+	return 30 * time.Second
+}
+
+// start begins a life.
+func (c *container) start() error {
+	s, err := c.w.sandbox(&c.spec)
+	if err != nil {
+		return err
+	}
+	p, err := run(c.w.network, s, c.log)
+	if err != nil {
+		return err
+	}
+	if c.life != nil {
+		c.restarts++
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &life{process: p, started: time.Now(), endProbe: cancel}
+	l.hasStarted = c.spec.StartupProbe == nil
+	l.ready = l.hasStarted && c.spec.ReadinessProbe == nil
+	c.life, c.waiting = l, nil
+	for _, of := range []struct {
+		kind  probeKind
+		probe *corev1.Probe
+	}{{startup, c.spec.StartupProbe}, {liveness, c.spec.LivenessProbe}, {readiness, c.spec.ReadinessProbe}} {
+		if of.probe != nil {
+			l.probes.Go(func() { c.probe(ctx, l, of.kind, of.probe) })
+		}
+	}
+	l.probes.Go(func() {
+		<-p.ended
+		l.mu.Lock()
+		l.finished = time.Now()
+		l.mu.Unlock()
+		cancel()
+		c.w.awake()
+	})
+	return nil
+}
+
+// stop asks the container to end, and kills it at the deadline. It says whether it has ended.
+func (c *container) stop(deadline time.Time) bool {
+	l := c.life
+	if !l.running() {
+		return true
+	}
+	if l.deadline.IsZero() {
+		_ = l.process.os.Signal(syscall.SIGTERM)
+	}
+	l.deadline = deadline
+	if !time.Now().Before(deadline) {
+		_ = l.process.os.Kill()
+	}
+	return false
+}
+
+// kill ends the container, and waits for that.
+func (c *container) kill() {
+	if c.life == nil {
+		return
+	}
+	_ = c.life.process.os.Kill()
+	<-c.life.process.ended
+	c.life.probes.Wait()
+}
+
+// terminated is how the life that is over has ended.
+func (c *container) terminated() *corev1.ContainerStateTerminated {
+	l := c.life
+	l.probes.Wait() // it has ended
+	code := l.process.exitCode()
+	state := &corev1.ContainerStateTerminated{ExitCode: int32(code), Reason: "Completed",
+		StartedAt: stamp(l.started), FinishedAt: stamp(l.finished)}
+	if code != 0 {
+		state.Reason = "Error"
+		if c.spec.TerminationMessagePolicy == corev1.TerminationMessageFallbackToLogsOnError {
+			state.Message = c.log.tail(2048)
+		}
+	}
+	return state
+}
+
+// status is what the pod says of the container.
+func (c *container) status() corev1.ContainerStatus {
+	status := corev1.ContainerStatus{Name: c.spec.Name, Image: c.spec.Image, ImageID: c.spec.Image, RestartCount: c.restarts}
+	if c.last != nil {
+		status.LastTerminationState.Terminated = c.last
+	}
+	switch {
+	case c.life.running():
+		c.life.mu.Lock()
+		ready, started := c.life.ready && c.life.deadline.IsZero(), c.life.hasStarted
+		c.life.mu.Unlock()
+		status.Ready, status.Started = ready && !c.isInit, &started
+		status.State.Running = &corev1.ContainerStateRunning{StartedAt: stamp(c.life.started)}
+	case c.waiting != nil:
+		status.Started, status.State.Waiting = new(bool), c.waiting
+	default:
+		status.Started, status.State.Terminated = new(bool), c.terminated()
+		status.Ready = c.isInit && c.succeeded()
+	}
+	return status
+}

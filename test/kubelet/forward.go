@@ -1,0 +1,100 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/clusterhub/clusterhub/pkg/localserver"
+)
+
+// Forward is the way to a Service, which has no address here: a port of this machine that leads to one of the pods that the Service
+// selects and that are ready, as it is when a client connects. The Service need not be there yet. It ends with the test.
+func (k *Kubelet) Forward(namespace, service string, port int32) (address string) {
+	k.t.Helper()
+	listener, number, err := localserver.Listen()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(k.t.Context()))
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		serve(ctx, listener, func(ctx context.Context) (net.Conn, error) { return k.endpoint(ctx, namespace, service, port) }, func(err error) {
+			k.t.Logf("kubelet: a client of Service %s/%s: %v", namespace, service, err)
+		})
+	})
+	k.t.Cleanup(func() {
+		cancel()
+		serving.Wait()
+	})
+	return localserver.Address(number)
+}
+
+// endpoint connects to a pod of a Service.
+func (k *Kubelet) endpoint(ctx context.Context, namespace, name string, port int32) (net.Conn, error) {
+	service, err := k.client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var target *intstr.IntOrString
+	for _, p := range service.Spec.Ports {
+		if p.Port == port {
+			target = &p.TargetPort
+		}
+	}
+	if target == nil || len(service.Spec.Selector) == 0 {
+		return nil, fmt.Errorf("it has no port %d, or selects no pods", port)
+	}
+	pods, err := k.pods.Pods(namespace).List(labels.SelectorFromSet(service.Spec.Selector))
+	if err != nil {
+		return nil, err
+	}
+	for _, pod := range pods {
+		if !isReady(pod) {
+			continue
+		}
+		number := target.IntVal
+		for _, c := range pod.Spec.Containers {
+			for _, p := range c.Ports {
+				if target.Type == intstr.String && p.Name == target.StrVal {
+					number = p.ContainerPort
+				}
+			}
+		}
+		return k.dialPod(ctx, pod, number)
+	}
+	return nil, errors.New("no pod of it is ready")
+}
+
+func isReady(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue && pod.DeletionTimestamp == nil
+		}
+	}
+	return false
+}
+
+func (k *Kubelet) dialPod(ctx context.Context, pod *corev1.Pod, port int32) (net.Conn, error) {
+	k.mu.Lock()
+	w := k.workers[pod.UID]
+	var n *network
+	if w != nil {
+		n = w.network
+	}
+	k.mu.Unlock()
+	if n == nil {
+		return nil, fmt.Errorf("pod %s does not run here", pod.Name)
+	}
+	return n.dial(ctx, localserver.Address(int(port)))
+}

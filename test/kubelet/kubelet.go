@@ -1,0 +1,331 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kubelet runs the pods of a real kube-apiserver as processes on this machine, for tests: from what the pod says, and with
+// nothing else. A container has a root directory of its own with its program, the volumes that it mounts, and the few files that each
+// container has; the user, the environment and the token that the pod says. So what is missing in a manifest fails a test.
+//
+// What it does not know is an error of the test, and the pod says so: nothing of a pod is passed over in silence. What it knows and does
+// otherwise than a real one:
+//
+//   - It is the scheduler, too: each pod goes to its one node.
+//   - A pod has a network of its own, with a loopback and no address that others would know. It reaches its kube-apiserver and the
+//     servers of Reach, at the addresses that these have on this machine. To it lead Dial and Forward, and probes.
+//   - An image clusterhub/NAME:TAG is the program NAME of a folder, as hack/Dockerfile makes images: user 65532, nothing else inside.
+//   - Limits of resources are not enforced, and there is no network policy, no seccomp profile and no DNS.
+//   - A container that ends with an error waits shorter before it is started again, and a probe that waits for success asks more often.
+//
+// It works on Linux: as root, or where the system lets users make user namespaces.
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Config is what a kubelet is told.
+type Config struct {
+	// Cluster reaches the kube-apiserver of the pods as a member of system:masters, by the address that the pods get, too.
+	Cluster *rest.Config
+	// BinDir has the programs of the images.
+	BinDir string
+	// Args are further arguments of all containers.
+	Args []string
+	// Reach are servers of this machine that pods reach besides: see Kubelet.Reach.
+	Reach []string
+	// Node is the name of the node, "node-1" by default.
+	Node string
+}
+
+// Kubelet is the one node of a cluster.
+type Kubelet struct {
+	t          testing.TB
+	config     Config
+	client     kubernetes.Interface
+	host, port string
+	dir        string
+	pods       corelisters.PodLister
+	secrets    corelisters.SecretLister
+	configMaps corelisters.ConfigMapLister
+
+	mu      sync.Mutex
+	workers map[types.UID]*worker
+	running sync.WaitGroup
+	logs    []*containerLog
+	refused map[string]bool
+	// reach are the servers that pods reach.
+	reach []string
+}
+
+// Start runs pods until the test ends, and ends them then.
+func Start(t testing.TB, config Config) *Kubelet {
+	t.Helper()
+	if config.Node == "" {
+		config.Node = "node-1"
+	}
+	if err := tryContainer(t.TempDir()); err != nil {
+		t.Fatalf("this machine cannot run pods: %v. The kubelet of the tests needs Linux, and root or user namespaces", err)
+	}
+	client, err := kubernetes.NewForConfig(config.Cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := url.Parse(config.Cluster.Host)
+	if err != nil || server.Port() == "" {
+		t.Fatalf("the address of the kube-apiserver is %q, want https://HOST:PORT", config.Cluster.Host)
+	}
+	k := &Kubelet{t: t, config: config, client: client, host: server.Hostname(), port: server.Port(), dir: t.TempDir(),
+		workers: map[types.UID]*worker{}, refused: map[string]bool{}, reach: append([]string{server.Host}, config.Reach...)}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	k.running.Go(func() { k.keepNode(ctx) })
+	factory := informers.NewSharedInformerFactory(client, 0)
+	k.pods, k.secrets, k.configMaps = factory.Core().V1().Pods().Lister(), factory.Core().V1().Secrets().Lister(), factory.Core().V1().ConfigMaps().Lister()
+	k.follow(factory.Core().V1().Pods().Informer(), func(object metav1.Object) { k.follows(ctx, object) })
+	k.follow(factory.Core().V1().Secrets().Informer(), k.wakeNamespace)
+	k.follow(factory.Core().V1().ConfigMaps().Informer(), k.wakeNamespace)
+	factory.Start(ctx.Done())
+	t.Cleanup(func() {
+		cancel()
+		factory.Shutdown()
+		k.running.Wait()
+		if t.Failed() {
+			k.tellLogs()
+		}
+	})
+	factory.WaitForCacheSync(ctx.Done())
+	return k
+}
+
+func (k *Kubelet) follow(informer cache.SharedIndexInformer, changed func(metav1.Object)) {
+	handle := func(object any) {
+		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			object = gone.Obj
+		}
+		if o, ok := object.(metav1.Object); ok {
+			changed(o)
+		}
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: handle, UpdateFunc: func(_, now any) { handle(now) }, DeleteFunc: handle})
+	if err != nil {
+		k.t.Error(err)
+	}
+}
+
+// follows starts a worker for a pod, or wakes the one that it has.
+func (k *Kubelet) follows(ctx context.Context, object metav1.Object) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok || pod.Spec.NodeName != "" && pod.Spec.NodeName != k.config.Node {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if w := k.workers[pod.UID]; w != nil {
+		w.awake()
+		return
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	w := newWorker(k, pod)
+	k.workers[pod.UID] = w
+	k.running.Go(func() {
+		w.work(ctx)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		delete(k.workers, w.uid)
+	})
+}
+
+// wakeNamespace has the pods of a namespace look at what they mount.
+func (k *Kubelet) wakeNamespace(object metav1.Object) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, w := range k.workers {
+		if w.namespace == object.GetNamespace() {
+			w.awake()
+		}
+	}
+}
+
+// heartbeat is how often the node says that it is there. The node lifecycle controller misses it after 40 seconds.
+const heartbeat = 10 * time.Second
+
+// keepNode makes the node and says that it is ready.
+func (k *Kubelet) keepNode(ctx context.Context) {
+	for ctx.Err() == nil {
+		next := heartbeat
+		if err := k.sayReady(ctx); err != nil {
+			next = 200 * time.Millisecond
+			if ctx.Err() == nil && !apierrors.IsConflict(err) {
+				k.t.Logf("kubelet: the node: %v", err)
+			}
+		}
+		pause(ctx, next)
+	}
+}
+
+func (k *Kubelet) sayReady(ctx context.Context) error {
+	nodes := k.client.CoreV1().Nodes()
+	node, err := nodes.Get(ctx, k.config.Node, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		node, err = nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: k.config.Node,
+			Labels: map[string]string{corev1.LabelHostname: k.config.Node, corev1.LabelOSStable: "linux"}}}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		return err
+	}
+	node.Status.Capacity = corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi"), "pods": resource.MustParse("110")}
+	node.Status.Allocatable = node.Status.Capacity
+	now := metav1.Now()
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
+		LastHeartbeatTime: now, LastTransitionTime: node.CreationTimestamp}}
+	_, err = nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{})
+	return err
+}
+
+// refuse fails the test for something in a pod that this kubelet does not know, once.
+func (k *Kubelet) refuse(pod *corev1.Pod, err error) {
+	owner := pod.Name
+	if of := metav1.GetControllerOf(pod); of != nil {
+		owner = of.Kind + " " + of.Name
+	}
+	said := fmt.Sprintf("the pods of %s/%s: %v", pod.Namespace, owner, err)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.refused[said] {
+		k.refused[said] = true
+		k.t.Error("kubelet: " + said)
+	}
+}
+
+// Dial connects to a port of a pod. Pods are told by the beginning of their names; there must be one that is not about to end.
+func (k *Kubelet) Dial(ctx context.Context, namespace, podPrefix string, port int32) (net.Conn, error) {
+	pods, err := k.pods.Pods(namespace).List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool {
+		return pod.DeletionTimestamp != nil || !strings.HasPrefix(pod.Name, podPrefix)
+	})
+	if len(pods) != 1 {
+		return nil, fmt.Errorf("%d pods in namespace %s have names that begin with %q, want 1", len(pods), namespace, podPrefix)
+	}
+	return k.dialPod(ctx, pods[0], port)
+}
+
+// Reach lets all pods reach servers of this machine, HOST:PORT, where HOST is an address of the loopback. They reach their
+// kube-apiserver without that.
+func (k *Kubelet) Reach(addresses ...string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.reach = append(k.reach, addresses...)
+	var errs []error
+	for _, w := range k.workers {
+		if w.network != nil {
+			errs = append(errs, k.openDoors(w.network))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// connect gives a pod its network.
+func (k *Kubelet) connect(w *worker) error {
+	n, err := newNetwork()
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := k.openDoors(n); err != nil {
+		n.close()
+		return err
+	}
+	w.network = n
+	return nil
+}
+
+func (k *Kubelet) openDoors(n *network) error {
+	for _, address := range k.reach {
+		if err := n.reach(address); err != nil {
+			return fmt.Errorf("a way to %s: %w", address, err)
+		}
+	}
+	return nil
+}
+
+// RenewTokens has all pods get new tokens of their ServiceAccounts now, as if those that they have had nearly expired.
+func (k *Kubelet) RenewTokens() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, w := range k.workers {
+		w.renewTokens.Store(true)
+		w.awake()
+	}
+}
+
+// Logs are what the containers of some pods have said, also of pods that are gone: those of a namespace whose names begin with a prefix.
+// Each may be empty, for all.
+func (k *Kubelet) Logs(namespace, podPrefix string) string {
+	k.mu.Lock()
+	logs := slices.Clone(k.logs)
+	k.mu.Unlock()
+	var all strings.Builder
+	for _, log := range logs {
+		if (namespace == "" || namespace == log.namespace) && strings.HasPrefix(log.pod, podPrefix) {
+			all.WriteString(log.String())
+		}
+	}
+	return all.String()
+}
+
+func (k *Kubelet) tellLogs() {
+	for _, log := range k.logs {
+		said := log.String()
+		k.t.Logf("container %s of pod %s/%s said:\n%s", log.container, log.namespace, log.pod, said[max(0, len(said)-8000):])
+	}
+}
+
+func (k *Kubelet) newLog(pod *corev1.Pod, container string) *containerLog {
+	log := &containerLog{namespace: pod.Namespace, pod: pod.Name, container: container}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.logs = append(k.logs, log)
+	return log
+}
+
+// pause waits, or returns when the context is done.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// unsupported is an error for what this kubelet does not know.
+type unsupported struct{ error }
+
+func refusal(format string, args ...any) error { return unsupported{fmt.Errorf(format, args...)} }
+
+func isRefusal(err error) bool { return errors.As(err, new(unsupported)) }

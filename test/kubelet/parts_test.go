@@ -1,0 +1,152 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubelet
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+func TestCheck(t *testing.T) {
+	for spec, want := range map[string]string{
+		whole:                 "",
+		probed:                "",
+		`{hostNetwork: true}`: "spec.hostNetwork",
+		`{volumes: [{name: v, hostPath: {path: /x}}]}`:                                                         "spec.volumes[0].hostPath.path",
+		`{volumes: [{name: v, projected: {sources: [{clusterTrustBundle: {path: x}}]}}]}`:                      "spec.volumes[0].projected.sources[0].clusterTrustBundle.path",
+		`{volumes: [{name: v, persistentVolumeClaim: {claimName: x, readOnly: true}}]}`:                        "spec.volumes[0].persistentVolumeClaim.readOnly",
+		`{containers: [{name: c, volumeMounts: [{name: v, mountPath: /x, subPath: y}]}]}`:                      "spec.containers[0].volumeMounts[0].subPath",
+		`{containers: [{name: c, envFrom: [{secretRef: {name: x}}]}]}`:                                         "spec.containers[0].envFrom[0].secretRef.name",
+		`{containers: [{name: c, lifecycle: {preStop: {sleep: {seconds: 3}}}}]}`:                               "spec.containers[0].lifecycle.preStop.sleep.seconds",
+		`{containers: [{name: c, ports: [{containerPort: 1, hostPort: 1}]}]}`:                                  "spec.containers[0].ports[0].hostPort",
+		`{containers: [{name: c, ports: [{containerPort: 1, protocol: UDP}]}]}`:                                "spec.containers[0].ports[0].protocol",
+		`{containers: [{name: c, livenessProbe: {exec: {command: [x]}}}]}`:                                     "spec.containers[0].livenessProbe.exec.command[0]",
+		`{containers: [{name: c, livenessProbe: {httpGet: {host: x, port: 1}}}]}`:                              "spec.containers[0].livenessProbe.httpGet.host",
+		`{containers: [{name: c, securityContext: {privileged: true}}]}`:                                       "spec.containers[0].securityContext.privileged",
+		`{containers: [{name: c, securityContext: {capabilities: {add: [NET_ADMIN]}}}]}`:                       "spec.containers[0].securityContext.capabilities.add[0]",
+		`{initContainers: [{name: c, restartPolicy: Always}]}`:                                                 "spec.initContainers[0].restartPolicy",
+		`{securityContext: {seccompProfile: {type: Localhost, localhostProfile: x}}}`:                          "spec.securityContext.seccompProfile",
+		`{topologySpreadConstraints: [{maxSkew: 1, topologyKey: x, whenUnsatisfiable: DoNotSchedule}]}`:        "spec.topologySpreadConstraints[0].maxSkew",
+		`{topologySpreadConstraints: [{maxSkew: 1, topologyKey: x, whenUnsatisfiable: ScheduleAnyway}]}`:       "",
+		`{nodeSelector: {kubernetes.io/os: linux}, tolerations: [{operator: Exists}], priorityClassName: "x"}`: "",
+		`{nodeSelector: {disk: fast}}`:                                                                         "spec.nodeSelector.disk",
+		`{containers: [{name: c, env: [{name: x, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}]}]}`:   "spec.containers[0].env[0].valueFrom.resourceFieldRef",
+	} {
+		pod := &corev1.Pod{}
+		if err := yaml.UnmarshalStrict([]byte(spec), &pod.Spec); err != nil {
+			t.Fatalf("%v: %s", err, spec)
+		}
+		switch err := check(pod); {
+		case want == "" && err != nil:
+			t.Errorf("%s: %v", spec, err)
+		case want != "" && (err == nil || !isRefusal(err) || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v, want %s", spec, err, want)
+		}
+	}
+}
+
+func TestExpand(t *testing.T) {
+	values := map[string]string{"A": "1", "B": "$(A)"}
+	for text, want := range map[string]string{
+		"":               "",
+		"$(A)":           "1",
+		"x$(A)y$(A)":     "x1y1",
+		"$(B)":           "$(A)",
+		"$(C)":           "$(C)",
+		"$$(A)":          "$(A)",
+		"$$$(A)":         "$1",
+		"$A $ ( $(A":     "$A $ ( $(A",
+		"$":              "$",
+		"$(":             "$(",
+		"a=$(A),b=$(C)$": "a=1,b=$(C)$",
+	} {
+		if got := expand(text, values); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestWriteVolume_ChangesAllAtOnce reads two files by the folder that was current, as programs do that want them to fit together.
+func TestWriteVolume_ChangesAllAtOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "volume")
+	own := func(string, file) error { return nil }
+	write := func(n int) {
+		t.Helper()
+		text := fmt.Sprint(n)
+		if err := writeVolume(dir, map[string]file{"a": {data: text}, "b/c": {data: text}, "n" + text: {}}, own); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(0)
+	var reading sync.WaitGroup
+	done := make(chan struct{})
+	reads := 0
+	reading.Go(func() {
+		for {
+			folder, err := os.Readlink(filepath.Join(dir, current))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			a, errA := os.ReadFile(filepath.Join(dir, folder, "a"))
+			c, errC := os.ReadFile(filepath.Join(dir, folder, "b", "c"))
+			if errA == nil && errC == nil && string(a) != string(c) {
+				t.Errorf("a is %s and c is %s", a, c)
+			}
+			if _, err := os.ReadFile(filepath.Join(dir, "a")); err != nil {
+				t.Error(err)
+			}
+			reads++
+			select {
+			case <-done:
+				return
+			default:
+			}
+		}
+	})
+	for n := range 200 {
+		write(n)
+	}
+	close(done)
+	reading.Wait()
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 5 { // its folder, ..data, a, b, n199
+		t.Errorf("there are %v, %v", entries, err)
+	}
+	t.Logf("%d reads", reads)
+}
+
+func TestToken_IsDue(t *testing.T) {
+	now := time.Now()
+	for _, test := range []struct {
+		age, lifetime time.Duration
+		want          bool
+	}{{0, time.Hour, false}, {47 * time.Minute, time.Hour, false}, {49 * time.Minute, time.Hour, true}, {23 * time.Hour, 8760 * time.Hour, false},
+		{25 * time.Hour, 8760 * time.Hour, true}} {
+		of := &token{issued: now.Add(-test.age), expiring: now.Add(test.lifetime - test.age)}
+		if got := of.due(now); got != test.want {
+			t.Errorf("after %s of %s: %t", test.age, test.lifetime, got)
+		}
+	}
+}
+
+func TestContainerLog_IsBounded(t *testing.T) {
+	log := &containerLog{}
+	line := []byte(strings.Repeat("x", 1<<20-1) + "\n")
+	for range 100 {
+		_, _ = log.Write(line)
+	}
+	_, _ = log.Write([]byte("the end"))
+	if said := log.String(); len(said) > logLimit+100 || len(said) < logLimit/2 || !strings.Contains(said[:50], "bytes were dropped") || !strings.HasSuffix(said, "the end") {
+		t.Errorf("%d bytes are kept: %.50s", len(said), said)
+	}
+}

@@ -1,0 +1,32 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package kubelet
+
+import (
+	"errors"
+	"io"
+	"os"
+)
+
+var errNotHere = errors.New("containers are of Linux")
+
+type process struct {
+	os    *os.Process
+	ended chan struct{}
+}
+
+func run(*network, *sandbox, io.Writer) (*process, error) { return nil, errNotHere }
+
+func (n *network) live(entered chan<- error) { entered <- errNotHere }
+
+func (p *process) exitCode() int { return -1 }
+
+func tryContainer(string) error { return errNotHere }
+
+// AsRoot does nothing here.
+func AsRoot() {}
+
+func oneUser() bool { return true }

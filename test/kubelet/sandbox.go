@@ -1,0 +1,201 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubelet
+
+import (
+	"debug/elf"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// What hack/Dockerfile makes of a program.
+const (
+	entrypoint = "/usr/local/bin/component"
+	imageUser  = 65532
+)
+
+// sandbox is all that a container gets. It is handed to the process that becomes the container.
+type sandbox struct {
+	// Root is an empty folder for its root directory, which nothing can be written to.
+	Root            string
+	Mounts          []mount
+	Hostname        string
+	Args, Env       []string
+	User, Group     int
+	Groups          []int
+	NoNewPrivileges bool
+}
+
+// mount is a file or folder of this machine in the root directory of a container.
+type mount struct {
+	From, To string
+	Writable bool
+	Device   bool
+}
+
+// noImage is an error for an image that is not there.
+type noImage struct{ error }
+
+// image is the program of an image, or an error if there is none.
+func (k *Kubelet) image(name string) (string, error) {
+	repository, _, _ := strings.Cut(name, ":")
+	program, ours := strings.CutPrefix(repository, "clusterhub/")
+	if !ours || strings.ContainsAny(program, "/@") || program == "" {
+		return "", noImage{fmt.Errorf("the image %q is not there: the node has images clusterhub/NAME:TAG only", name)}
+	}
+	file, err := filepath.EvalSymlinks(filepath.Join(k.config.BinDir, program))
+	if err != nil {
+		return "", noImage{fmt.Errorf("the image %q is not there: %w. Build it with `make build`", name, err)}
+	}
+	return filepath.Abs(file)
+}
+
+// userOf is as which user and group a container runs.
+func userOf(pod *corev1.Pod, c *corev1.Container) (user, group int) {
+	user, group = imageUser, imageUser
+	if s := pod.Spec.SecurityContext; s != nil {
+		user, group = orElse(s.RunAsUser, user), orElse(s.RunAsGroup, group)
+	}
+	if s := c.SecurityContext; s != nil {
+		user, group = orElse(s.RunAsUser, user), orElse(s.RunAsGroup, group)
+	}
+	return user, group
+}
+
+func orElse(value *int64, other int) int {
+	if value != nil {
+		return int(*value)
+	}
+	return other
+}
+
+// sandbox is that of a container. Its volumes are there.
+func (w *worker) sandbox(c *corev1.Container) (*sandbox, error) {
+	program, err := w.k.image(c.Image)
+	if err != nil {
+		return nil, err
+	}
+	env, values, err := w.environment(c)
+	if err != nil {
+		return nil, err
+	}
+	s := &sandbox{Root: filepath.Join(w.dir, "containers", c.Name), Hostname: w.name, Args: w.args(c, values), Env: env}
+	s.User, s.Group = userOf(w.pod, c)
+	switch {
+	case s.User != 0: // all of an image belongs to root: it can write nothing but volumes, readOnlyRootFilesystem or not
+	case nonRoot(w.pod, c):
+		return nil, fmt.Errorf("container %s has to run as another user than root, and its user is root", c.Name)
+	default:
+		return nil, refusal("container %s runs as root, which no container of ours does", c.Name)
+	}
+	if pod := w.pod.Spec.SecurityContext; pod != nil {
+		for _, group := range pod.SupplementalGroups {
+			s.Groups = append(s.Groups, int(group))
+		}
+	}
+	if group := w.fsGroup(); group >= 0 {
+		s.Groups = append(s.Groups, group)
+	}
+	if of := c.SecurityContext; of != nil {
+		s.NoNewPrivileges = of.AllowPrivilegeEscalation != nil && !*of.AllowPrivilegeEscalation
+	}
+	if s.Mounts, err = w.mounts(program, c); err != nil {
+		return nil, err
+	}
+	return s, os.MkdirAll(s.Root, 0o700)
+}
+
+func nonRoot(pod *corev1.Pod, c *corev1.Container) bool {
+	if s := c.SecurityContext; s != nil && s.RunAsNonRoot != nil {
+		return *s.RunAsNonRoot
+	}
+	s := pod.Spec.SecurityContext
+	return s != nil && s.RunAsNonRoot != nil && *s.RunAsNonRoot
+}
+
+// args are the command and the arguments of a container.
+func (w *worker) args(c *corev1.Container, values map[string]string) []string {
+	all := c.Command
+	if len(all) == 0 {
+		all = []string{entrypoint}
+	}
+	all = append(slices.Clone(all), c.Args...)
+	for i := range all {
+		all[i] = expand(all[i], values)
+	}
+	return append(all, w.k.config.Args...)
+}
+
+// mounts are what is in the root directory of a container.
+func (w *worker) mounts(program string, c *corev1.Container) ([]mount, error) {
+	mounts := []mount{{From: program, To: entrypoint}}
+	libraries, err := libraries(program)
+	if err != nil {
+		return nil, err
+	}
+	for _, library := range libraries {
+		mounts = append(mounts, mount{From: library, To: library})
+	}
+	for _, device := range []string{"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"} {
+		mounts = append(mounts, mount{From: device, To: device, Writable: true, Device: true})
+	}
+	for name, content := range map[string]string{"hosts": w.hosts(), "hostname": w.name + "\n", "resolv.conf": "# There is no DNS here.\n"} {
+		file := filepath.Join(w.dir, "etc", name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+			return nil, err
+		}
+		mounts = append(mounts, mount{From: file, To: "/etc/" + name})
+	}
+	for _, m := range c.VolumeMounts {
+		v := w.volumes[m.Name]
+		if v == nil {
+			return nil, fmt.Errorf("container %s mounts the volume %q, which the pod does not have", c.Name, m.Name)
+		}
+		mounts = append(mounts, mount{From: v.dir, To: filepath.Clean(m.MountPath), Writable: !v.readOnly && !m.ReadOnly})
+	}
+	// What is mounted inside of another mount comes after it.
+	slices.SortStableFunc(mounts, func(a, b mount) int { return strings.Compare(a.To, b.To) })
+	return mounts, nil
+}
+
+func (w *worker) hosts() string {
+	hosts := "127.0.0.1\tlocalhost " + w.name + "\n::1\tlocalhost\n"
+	for _, alias := range w.pod.Spec.HostAliases {
+		hosts += alias.IP + "\t" + strings.Join(alias.Hostnames, " ") + "\n"
+	}
+	return hosts
+}
+
+var library = regexp.MustCompile(`(?m)(/\S+) \(0x`)
+
+// libraries are what a program is linked with. Those of the images are linked with nothing; make build may do otherwise.
+func libraries(program string) ([]string, error) {
+	binary, err := elf.Open(program)
+	if err != nil {
+		return nil, err
+	}
+	defer binary.Close()
+	if !slices.ContainsFunc(binary.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		return nil, nil
+	}
+	out, err := exec.Command("ldd", program).CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("ldd %s: %w: %s", program, err, out)
+	}
+	var all []string
+	for _, found := range library.FindAllStringSubmatch(string(out), -1) {
+		all = append(all, found[1])
+	}
+	return all, nil
+}
