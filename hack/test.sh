@@ -87,7 +87,7 @@ if [ "$which" != e2e ]; then
   run "Types of upstream" ./... -C test/upstream "$@"
 fi
 if [ "$which" != unit ]; then
-  packages=$(tested test/kubelet test/e2e examples)
+  packages=$(tested test/kubelet test/netns test/e2e examples)
   [ "$which" != e2e ] || packages=${PACKAGES:-$packages}
   for binary in aws-iam-authenticator cluster-provider etcd kube-apiserver kubectl kubectl-hub hub-agent hub-apiserver hub-controller-manager kwok localhub upstream-placement upstream-work; do
     if [ -n "$packages" ] && [ ! -x "$TEST_BIN_DIR/$binary" ]; then

@@ -1,0 +1,55 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package netns
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/client-go/kubernetes"
+)
+
+// TestCluster_ReachesNothing, and is reached.
+func TestCluster_ReachesNothing(t *testing.T) {
+	bin := os.Getenv("TEST_BIN_DIR")
+	if bin == "" {
+		bin = filepath.Join("..", "..", "_output", "bin")
+	}
+	outside, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer outside.Close()
+	c := Start(t, Config{BinDir: bin})
+
+	if client, err := kubernetes.NewForConfig(c.AdminConfig()); err != nil {
+		t.Fatal(err)
+	} else if _, err := client.Discovery().ServerVersion(); err != nil {
+		t.Errorf("clients outside do not reach it: %v", err)
+	}
+	if out, err := c.Kubectl(t.Context(), "get", "namespaces").CombinedOutput(); err != nil {
+		t.Errorf("kubectl: %v: %s", err, out)
+	}
+	if err := c.Alone(); err != nil {
+		t.Error(err)
+	}
+	// What is tried from inside would succeed if there were a way: it does outside, and does with what is inside.
+	own, err := c.Inside()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Reaches(own); err != nil {
+		t.Errorf("inside, it does not reach itself: %v", err)
+	}
+	if conn, err := net.Dial("tcp", outside.Addr().String()); err != nil {
+		t.Error(err)
+	} else {
+		_ = conn.Close()
+	}
+	if err := c.Reaches(outside.Addr().String()); err == nil {
+		t.Error("it reaches what is outside")
+	}
+}
