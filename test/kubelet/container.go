@@ -21,6 +21,10 @@ const (
 	goodRun      = time.Minute
 )
 
+// deafness is how long a container may take until it hears signals. Those that come before are lost, since it is the first process of its
+// namespace; a real kubelet sends them all the same, and kills the container in the end.
+const deafness = 10 * time.Second
+
 // container is one of a pod, through all of its lives.
 type container struct {
 	w      *worker
@@ -42,6 +46,7 @@ type life struct {
 	process  *process
 	started  time.Time
 	deadline time.Time // when it is killed; zero if it may go on
+	asked    bool      // to end
 	endProbe context.CancelFunc
 	probes   sync.WaitGroup
 
@@ -195,10 +200,11 @@ func (c *container) stop(deadline time.Time) bool {
 	if !l.running() {
 		return true
 	}
-	if l.deadline.IsZero() {
-		_ = l.process.os.Signal(syscall.SIGTERM)
-	}
 	l.deadline = deadline
+	if !l.asked && (l.process.hears(syscall.SIGTERM) || time.Since(l.started) > deafness) {
+		_ = l.process.os.Signal(syscall.SIGTERM)
+		l.asked = true
+	}
 	if !time.Now().Before(deadline) {
 		_ = l.process.os.Kill()
 	}

@@ -14,6 +14,7 @@
 //   - An image clusterhub/NAME:TAG is the program NAME of a folder, as hack/Dockerfile makes images: user 65532, nothing else inside.
 //   - Limits of resources are not enforced, and there is no network policy, no seccomp profile and no DNS.
 //   - A container that ends with an error waits shorter before it is started again, and a probe that waits for success asks more often.
+//   - A container is asked to end when it hears it. A real one asks at once, which a program that has just begun does not notice.
 //
 // It works on Linux: as root, or where the system lets users make user namespaces.
 package kubelet

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -99,6 +100,18 @@ func (p *process) exitCode() int {
 		return 128 + int(status.Signal())
 	}
 	return p.state.ExitCode()
+}
+
+// hears is whether the process has a handler for a signal.
+func (p *process) hears(signal syscall.Signal) bool {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.os.Pid))
+	if err != nil {
+		return false
+	}
+	_, caught, _ := strings.Cut(string(status), "\nSigCgt:\t")
+	caught, _, _ = strings.Cut(caught, "\n")
+	mask, err := strconv.ParseUint(caught, 16, 64)
+	return err == nil && mask&(1<<(signal-1)) != 0
 }
 
 // tryContainer is whether containers can run at all.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"syscall"
 )
 
 var errNotHere = errors.New("containers are of Linux")
@@ -23,6 +24,8 @@ func run(*network, *sandbox, io.Writer) (*process, error) { return nil, errNotHe
 func (n *network) live(entered chan<- error) { entered <- errNotHere }
 
 func (p *process) exitCode() int { return -1 }
+
+func (p *process) hears(syscall.Signal) bool { return false }
 
 func tryContainer(string) error { return errNotHere }
 
