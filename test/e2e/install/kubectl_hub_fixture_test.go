@@ -4,6 +4,7 @@
 package install
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -18,18 +19,26 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
+	"github.com/clusterhub/clusterhub/test/kubelet"
 )
 
 // hubAndCluster are a hub that registers clusters, and a cluster with a node.
-func hubAndCluster(t *testing.T) (p harness.Plugin, h, cluster *localhub.Hub, node *kubelet) {
+func hubAndCluster(t *testing.T) (p harness.Plugin, h, cluster *localhub.Hub, node *kubelet.Kubelet) {
 	t.Helper()
 	h = harness.OwnHub(t, func(c *localhub.Config) {
 		c.HubControllerManagerArgs = nil
 		c.FrontArgs = []string{"--enable-bootstrap-token-auth"}
 	})
 	cluster = harness.OwnHub(t, func(c *localhub.Config) { c.Plain = true })
-	node = startKubelet(t, cluster)
+	node = runsPods(t, cluster, h)
 	return harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": h, "c1": cluster})}, h, cluster, node
+}
+
+// runsPods gives a cluster a node, whose pods reach the hub and get further arguments.
+func runsPods(t *testing.T, cluster, h *localhub.Hub, args ...string) *kubelet.Kubelet {
+	t.Helper()
+	hub := harness.Must(url.Parse(h.AdminConfig().Host))(t)
+	return kubelet.Start(t, kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: harness.BinDir(t), Args: args, Reach: []string{hub.Host}})
 }
 
 // attackWith tries what a bootstrap token must not do.

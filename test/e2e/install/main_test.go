@@ -10,6 +10,10 @@ import (
 	"testing"
 
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
+	"github.com/clusterhub/clusterhub/test/kubelet"
 )
 
-func TestMain(m *testing.M) { os.Exit(harness.Run(m)) }
+func TestMain(m *testing.M) {
+	kubelet.AsRoot()
+	os.Exit(harness.Run(m))
+}

@@ -52,7 +52,7 @@ func TestSecretsInLogs(t *testing.T) {
 		c.FrontArgs = []string{"--enable-bootstrap-token-auth"}
 	})
 	l.cluster = harness.OwnHub(t, func(c *localhub.Config) { c.Plain = true })
-	kubelet := startKubelet(t, l.cluster, most, "--vmodule=*=10")
+	node := runsPods(t, l.cluster, l.hub, most, "--vmodule=*=10")
 	hub := harness.Must(client.New(l.hub.AdminConfig(), client.Options{Scheme: scheme.Scheme}))(t)
 	p := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": l.hub, "c1": l.cluster})}
 	command := func(args ...string) (stdout string) {
@@ -133,7 +133,7 @@ func TestSecretsInLogs(t *testing.T) {
 	for _, name := range []string{"hub-apiserver", "hub-controller-manager"} {
 		l.Logs[name] = harness.Must(os.ReadFile(filepath.Join(l.hub.Dir(), "logs", name+".log")))(t)
 	}
-	l.Logs["hub-agent"] = []byte(kubelet.out.String())
+	l.Logs["hub-agent"] = []byte(node.Logs("", ""))
 	l.Logs["cluster-provider init"], l.Logs["cluster-provider run"] = []byte(initialize.Out.String()), []byte(run.Out.String())
 	l.Look(t, "hub clusterhub-system ", "hub "+v1alpha1.TokenSourceNamespace+" ", "hub teams ",
 		"hub "+harness.ProvidersNamespace+" plain kubeconfig", "cluster "+registration.AgentNamespace+" ", "hub service-accounts.key", "cluster ca.key")
