@@ -71,6 +71,12 @@ func Run(m *testing.M, changes ...func(*localhub.Config)) int {
 	shared.changes = changes
 	ctrl.SetLogger(klog.Background())
 	result := m.Run()
+	if result != 0 {
+		last.Error("a test has failed") // so that it says what has happened
+	}
+	if !last.end() && result == 0 {
+		result = 1
+	}
 	if shared.hub != nil {
 		shared.hub.Stop()
 	}
