@@ -89,7 +89,7 @@ fi
 if [ "$which" != unit ]; then
   packages=$(tested test/kubelet test/netns test/e2e examples)
   [ "$which" != e2e ] || packages=${PACKAGES:-$packages}
-  for binary in aws-iam-authenticator cluster-provider etcd kube-apiserver kubectl kubectl-hub hub-agent hub-apiserver hub-controller-manager kwok localhub upstream-placement upstream-work; do
+  for binary in aws-iam-authenticator cluster-provider etcd kube-apiserver kubectl kubectl-hub hub-agent hub-apiserver hub-controller-manager hub-operator kwok localhub upstream-placement upstream-work; do
     if [ -n "$packages" ] && [ ! -x "$TEST_BIN_DIR/$binary" ]; then
       echo "hack/test.sh: $binary is not in _output/bin; run 'make build kube authenticator kwok upstream'" >&2
       exit 1

@@ -1,0 +1,92 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detached
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localserver"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+	"github.com/clusterhub/clusterhub/test/leak"
+)
+
+// TestDetached_NoCredentialCrosses reads all that the managed cluster and the hub keep. What each lets in stays with the cluster that
+// runs the agent, which keeps both.
+func TestDetached_NoCredentialCrosses(t *testing.T) {
+	w := newWorld(t)
+	j := w.joined()
+	ofHub, ofManaged := leak.Secrets{}, leak.Secrets{}
+	secrets := harness.Must(harness.Kube(t, w.management.AdminConfig()).CoreV1().Secrets(j.namespace).List(t.Context(), metav1.ListOptions{}))(t)
+	for _, secret := range secrets.Items {
+		into := ofManaged
+		if secret.Name == "bootstrap-hub-kubeconfig" || secret.Name == "hub-kubeconfig-secret" {
+			into = ofHub
+		}
+		for key, value := range secret.Data {
+			into.AddFrom(secret.Name+" "+key, value)
+		}
+	}
+	for name, want := range map[string]leak.Secrets{"bootstrap-hub-kubeconfig kubeconfig": ofHub, "hub-kubeconfig-secret tls.key": ofHub,
+		"external-managed-kubeconfig kubeconfig": ofManaged, "external-managed-kubeconfig-registration token": ofManaged,
+		"external-managed-kubeconfig-work token": ofManaged} {
+		if want[name+" (1)"] == nil {
+			t.Errorf("there is no secret in %s", name)
+		}
+	}
+	managed := etcd(t, w.managed.Dir(), "etcd", w.managed.EtcdPort)
+	hub := append(etcd(t, w.hub.Dir(), "etcd", portOf(t, w.hub, "etcd")), etcd(t, w.hub.Dir(), "hub-etcd", portOf(t, w.hub, "hub-etcd"))...)
+	for _, crossed := range ofHub.Find(managed) {
+		t.Errorf("the managed cluster has a credential of the hub: %s", crossed)
+	}
+	for _, crossed := range ofManaged.Find(hub) {
+		t.Errorf("the hub has a credential of the managed cluster: %s", crossed)
+	}
+	// What is there would be found.
+	own := etcd(t, w.management.Dir(), "etcd", portOf(t, w.management.Hub, "etcd"))
+	if len(ofHub.Find(own)) != len(ofHub) || len(ofManaged.Find(own)) != len(ofManaged) {
+		t.Errorf("of %d and %d secrets, %v and %v are found where they are", len(ofHub), len(ofManaged), ofHub.Find(own), ofManaged.Find(own))
+	}
+	for where, dump := range map[string][]byte{"the managed cluster": managed, "the hub": hub} {
+		if !strings.Contains(string(dump), j.name) {
+			t.Errorf("%s knows nothing of %s: its etcd was not read", where, j.name)
+		}
+	}
+}
+
+func portOf(t *testing.T, h *localhub.Hub, name string) int {
+	t.Helper()
+	var ports map[string]int
+	if err := json.Unmarshal(harness.Must(os.ReadFile(filepath.Join(h.Dir(), "ports.json")))(t), &ports); err != nil {
+		t.Fatal(err)
+	}
+	return ports[name]
+}
+
+// etcd is all that an etcd of a local hub has.
+func etcd(t *testing.T, dir, name string, port int) (all []byte) {
+	t.Helper()
+	client := harness.Must(localserver.Etcd{
+		Members:      []localserver.EtcdMember{{Port: port}},
+		Certificates: localserver.Certificates{Dir: filepath.Join(dir, "pki")}, ServerCA: "ca", Client: name + "-client",
+	}.Connect())(t)
+	defer client.Close()
+	for from := "\x00"; ; {
+		page := harness.Must(client.Get(t.Context(), from, clientv3.WithFromKey(), clientv3.WithLimit(200)))(t)
+		for _, kv := range page.Kvs {
+			all = append(append(append(append(all, kv.Key...), '\n'), kv.Value...), '\n')
+			from = string(kv.Key) + "\x00"
+		}
+		if !page.More {
+			return all
+		}
+	}
+}

@@ -1,0 +1,236 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detached
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+	"github.com/clusterhub/clusterhub/test/kubelet"
+	"github.com/clusterhub/clusterhub/test/netns"
+)
+
+// patience is more than anything takes that works, on a machine with much else to do.
+const patience = 2 * time.Minute
+
+// eventually waits until something holds. What its error says is shown if it never does.
+func eventually(t *testing.T, what string, ok func() error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		last = ok()
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%s: not after %s: %v", what, patience, last)
+	}
+}
+
+// says waits until kubectl prints something on a cluster.
+func says(t *testing.T, on *localhub.Hub, what, want string, args ...string) {
+	t.Helper()
+	eventually(t, what, func() error {
+		if got, err := kubectl(t, on, args...); err != nil || !strings.Contains(got, want) {
+			return fmt.Errorf("kubectl %s says %q, %w, want %q", strings.Join(args, " "), got, err, want)
+		}
+		return nil
+	})
+}
+
+func kubectl(t *testing.T, on *localhub.Hub, args ...string) (string, error) {
+	t.Helper()
+	out, err := on.Kubectl(t.Context(), args...).CombinedOutput()
+	return string(out), err
+}
+
+// management is a cluster whose node runs pods, with hub-operator.
+type management struct {
+	*localhub.Hub
+	node *kubelet.Kubelet
+}
+
+// The tests share these.
+var (
+	sharedManagement = sync.OnceValue(newManagement)
+	sharedManaged    = sync.OnceValue(func() *netns.Cluster {
+		return netns.Start(harness.Lasting(), netns.Config{BinDir: harness.HubConfig("").BinDir})
+	})
+)
+
+func newManagement() *management {
+	t := harness.Lasting()
+	config := harness.HubConfig(filepath.Join(t.TempDir(), "cluster"))
+	config.Plain = true
+	cluster, err := localhub.Start(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Stop)
+	m := &management{Hub: cluster, node: kubelet.Start(t, kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: config.BinDir})}
+	if out, err := cluster.Kubectl(t.Context(), "apply", "--server-side", "-k", harness.Overlay("operator")).CombinedOutput(); err != nil {
+		t.Fatalf("hub-operator cannot be deployed: %v: %s", err, out)
+	}
+	return m
+}
+
+// world is a hub, a cluster that runs the pods, and one that may run nothing and reaches nothing.
+type world struct {
+	*testing.T
+	hub        *localhub.Hub
+	management *management
+	managed    *netns.Cluster
+	plugin     harness.Plugin
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{T: t, hub: harness.Hub(t), management: sharedManagement(), managed: sharedManaged()}
+	w.plugin = harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": w.hub})}
+	for _, server := range []*localhub.Hub{w.hub, w.managed.Hub} {
+		if err := w.management.node.Reach(addressOf(t, server)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+func addressOf(t *testing.T, h *localhub.Hub) string {
+	t.Helper()
+	return harness.Must(url.Parse(h.AdminConfig().Host))(t).Host
+}
+
+// joined is a managed cluster by a Klusterlet of its own.
+type joined struct {
+	*world
+	// name is that of the Klusterlet and of the cluster, and namespace that of its pods.
+	name, namespace string
+	// before is what there was on each cluster before the Klusterlet.
+	before struct{ hub, management, managed []string }
+}
+
+// current is the cluster that has joined, if there is one. The tests share it: a cluster joins a hub once.
+var current *joined
+
+// joined is a cluster that has joined and has a work.
+func (w *world) joined() *joined {
+	w.Helper()
+	if current == nil {
+		j := w.join()
+		j.brings()
+		current = j
+	}
+	j := *current
+	j.world = w
+	return &j
+}
+
+const klusterlet = `
+apiVersion: operator.open-cluster-management.io/v1
+kind: Klusterlet
+metadata: {name: %[1]s}
+spec:
+  clusterName: %[1]s
+  deployOption: {mode: Detached}
+`
+
+// klusterlet makes a Klusterlet, without its secrets.
+func (w *world) klusterlet() *joined {
+	w.Helper()
+	j := &joined{world: w, name: harness.Unique("detached")}
+	j.namespace = j.name + "-open-cluster-management-agent"
+	w.plugin.Must(w.T, "init", "--context", "hub") // what it makes stays on the hub
+	j.before.hub, j.before.managed = inventory(w.T, w.hub.AdminConfig()), inventory(w.T, w.managed.AdminConfig())
+	// With hub-operator as it stays.
+	harness.MustKubectlOf(w.T, w.management.Hub, "", "rollout", "status", "deployment/hub-operator", "-n", "clusterhub-operator", "--timeout=2m")
+	j.before.management = inventory(w.T, w.management.AdminConfig())
+	harness.MustKubectlOf(w.T, w.management.Hub, fmt.Sprintf(klusterlet, j.name), "apply", "-f", "-")
+	// The namespace is there before the secrets, for them.
+	says(w.T, w.management.Hub, "the namespace is made", "Active", "get", "namespace", j.namespace, "-o", "jsonpath={.status.phase}")
+	return j
+}
+
+// condition waits until the Klusterlet has a condition, "STATUS REASON MESSAGE".
+func (j *joined) condition(kind, want string) {
+	j.Helper()
+	says(j.T, j.management.Hub, "the Klusterlet is "+kind, want, "get", "klusterlet", j.name, "-o",
+		fmt.Sprintf(`jsonpath={range .status.conditions[?(@.type==%q)]}{.status} {.reason} {.message}{end}`, kind))
+}
+
+// secrets gives the Klusterlet what the user has to give.
+func (j *joined) secrets() {
+	j.Helper()
+	j.secret("external-managed-kubeconfig", harness.Must(os.ReadFile(j.managed.AdminKubeconfig()))(j.T))
+	j.secret("bootstrap-hub-kubeconfig", j.bootstrap())
+}
+
+func (j *joined) secret(name string, kubeconfig []byte) {
+	j.Helper()
+	file := filepath.Join(j.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
+		j.Fatal(err)
+	}
+	harness.MustKubectlOf(j.T, j.management.Hub, "", "create", "secret", "generic", name, "-n", j.namespace, "--from-file=kubeconfig="+file)
+}
+
+// bootstrap is a kubeconfig by which clusters join the hub.
+func (j *joined) bootstrap() []byte {
+	j.Helper()
+	of := j.plugin.Joining(j.T, "init", "--context", "hub")
+	return harness.Must(clientcmd.Write(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"hub": {Server: of.Server, CertificateAuthorityData: harness.Must(base64.StdEncoding.DecodeString(of.CA))(j.T)}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"bootstrap": {Token: of.Token}},
+		Contexts:       map[string]*clientcmdapi.Context{"hub": {Cluster: "hub", AuthInfo: "bootstrap"}},
+		CurrentContext: "hub",
+	}))(j.T)
+}
+
+// join brings the cluster to the hub.
+func (w *world) join() *joined {
+	w.Helper()
+	j := w.klusterlet()
+	j.condition("ReadyToApply", "False KlusterletPrepareFailed")
+	j.secrets()
+	j.condition("ReadyToApply", "True KlusterletPrepared")
+	j.condition("Applied", "True KlusterletApplied")
+	says(j.T, j.hub, "the cluster asks to join", j.name, "get", "managedclusters")
+	j.plugin.Must(j.T, "accept", "--clusters", j.name, "--wait", "--timeout", "2m", "--context", "hub")
+	for _, condition := range []string{"ManagedClusterJoined", "ManagedClusterConditionAvailable"} {
+		says(j.T, j.hub, "the cluster is "+condition, "True", "get", "managedcluster", j.name, "-o",
+			fmt.Sprintf(`jsonpath={.status.conditions[?(@.type==%q)].status}`, condition))
+	}
+	return j
+}
+
+const work = `
+apiVersion: work.open-cluster-management.io/v1
+kind: ManifestWork
+metadata: {name: hello, namespace: %[1]s}
+spec:
+  workload:
+    manifests:
+    - {apiVersion: v1, kind: ConfigMap, metadata: {name: %[1]s, namespace: default}, data: {text: hello}}
+`
+
+// brings has the agent bring something.
+func (j *joined) brings() {
+	j.Helper()
+	harness.MustKubectlOf(j.T, j.hub, fmt.Sprintf(work, j.name), "apply", "-f", "-")
+	says(j.T, j.managed.Hub, "the work lands", "hello", "get", "configmap", j.name, "-o", "jsonpath={.data.text}")
+	says(j.T, j.hub, "the work is available", "True", "get", "manifestwork", "hello", "-n", j.name, "-o",
+		`jsonpath={.status.conditions[?(@.type=="Available")].status}`)
+}

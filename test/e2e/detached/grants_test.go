@@ -1,0 +1,183 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detached
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+)
+
+// rights are what a user may do, "VERB RESOURCE.GROUP", and "VERB RESOURCE.GROUP NAME" where only one object may be used so.
+type rights map[string]bool
+
+// TestDetached_MintedKubeconfigsMayWhatIsDocumented asks the managed cluster for each verb on each resource that it has.
+func TestDetached_MintedKubeconfigsMayWhatIsDocumented(t *testing.T) {
+	w := newWorld(t)
+	j := w.joined()
+	each := w.anyAccount()
+	for part, role := range map[string]string{"registration": "", "work": "admin"} {
+		want, named := documented(t, "K-"+part+"-sa")
+		if role != "" {
+			maps.Copy(want, w.ofRole(role))
+		}
+		config := j.minted("external-managed-kubeconfig-" + part)
+		got := w.may(config)
+		for right := range got {
+			if !want[right] && !each[right] {
+				t.Errorf("the kubeconfig of the %s agent may %s, which is not documented", part, right)
+			}
+		}
+		for right := range want {
+			verb, resource, _ := strings.Cut(right, " ")
+			if !got[right] && !allowed(t, config, verb, schema.ParseGroupResource(resource), "") { // roles name resources that are not there, too
+				t.Errorf("the kubeconfig of the %s agent may not %s, which is documented", part, right)
+			}
+		}
+		for right, name := range named {
+			verb, resource, _ := strings.Cut(right, " ")
+			if !allowed(t, config, verb, schema.ParseGroupResource(resource), name) {
+				t.Errorf("the kubeconfig of the %s agent may not %s %s, which is documented", part, right, name)
+			}
+		}
+	}
+}
+
+// minted is the kubeconfig of a part, as its pod has it.
+func (j *joined) minted(name string) *rest.Config {
+	j.Helper()
+	secret := harness.Must(harness.Kube(j.T, j.management.AdminConfig()).CoreV1().Secrets(j.namespace).Get(j.Context(), name, metav1.GetOptions{}))(j.T)
+	config := harness.Must(clientcmd.Load(secret.Data["kubeconfig"]))(j.T)
+	cluster := config.Clusters[config.Contexts[config.CurrentContext].Cluster]
+	return &rest.Config{Host: cluster.Server, TLSClientConfig: rest.TLSClientConfig{CAData: cluster.CertificateAuthorityData},
+		BearerToken: string(secret.Data["token"]), QPS: -1}
+}
+
+// anyAccount is what each ServiceAccount may do.
+func (w *world) anyAccount() rights {
+	w.Helper()
+	accounts := harness.Kube(w.T, w.managed.AdminConfig()).CoreV1().ServiceAccounts("default")
+	account := harness.Must(accounts.Create(w.Context(), &corev1.ServiceAccount{ObjectMeta: harness.Named("without-rights")}, metav1.CreateOptions{}))(w.T)
+	w.Cleanup(func() { _ = accounts.Delete(context.WithoutCancel(w.Context()), account.Name, metav1.DeleteOptions{}) })
+	token := harness.Must(accounts.CreateToken(w.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{}))(w.T)
+	config := rest.AnonymousClientConfig(w.managed.AdminConfig())
+	config.BearerToken, config.QPS = token.Status.Token, -1
+	return w.may(config)
+}
+
+var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
+
+// may asks for everything.
+func (w *world) may(config *rest.Config) rights {
+	w.Helper()
+	_, lists, err := harness.Kube(w.T, w.managed.AdminConfig()).Discovery().ServerGroupsAndResources()
+	if err != nil {
+		w.Fatal(err)
+	}
+	all := map[schema.GroupResource]bool{}
+	for _, list := range lists {
+		gv := harness.Must(schema.ParseGroupVersion(list.GroupVersion))(w.T)
+		for _, resource := range list.APIResources {
+			all[gv.WithResource(resource.Name).GroupResource()] = true
+		}
+	}
+	if len(all) < 100 {
+		w.Fatalf("discovery shows %d resources", len(all))
+	}
+	got, mu := rights{}, sync.Mutex{}
+	questions := make(chan schema.GroupResource)
+	var asking sync.WaitGroup
+	for range 8 {
+		asking.Go(func() {
+			for resource := range questions {
+				for _, verb := range verbs {
+					if allowed(w.T, config, verb, resource, "") {
+						mu.Lock()
+						got[verb+" "+resource.String()] = true
+						mu.Unlock()
+					}
+				}
+			}
+		})
+	}
+	for resource := range all {
+		questions <- resource
+	}
+	close(questions)
+	asking.Wait()
+	return got
+}
+
+func allowed(t *testing.T, config *rest.Config, verb string, resource schema.GroupResource, name string) bool {
+	t.Helper()
+	of, subresource, _ := strings.Cut(resource.Resource, "/")
+	review, err := harness.Kube(t, config).AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: verb, Group: resource.Group, Resource: of, Subresource: subresource, Name: name}}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Errorf("%s %s: %v", verb, resource, err)
+		return false
+	}
+	return review.Status.Allowed
+}
+
+// ofRole is what a ClusterRole of the managed cluster gives.
+func (w *world) ofRole(name string) rights {
+	w.Helper()
+	given := rights{}
+	role := harness.Must(harness.Kube(w.T, w.managed.AdminConfig()).RbacV1().ClusterRoles().Get(w.Context(), name, metav1.GetOptions{}))(w.T)
+	for _, rule := range role.Rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					if slices.Contains(verbs, verb) {
+						given[verb+" "+schema.GroupResource{Group: group, Resource: resource}.String()] = true
+					}
+				}
+			}
+		}
+	}
+	return given
+}
+
+// documented is what the documentation says of an account on the managed cluster: for all objects, and for those of one name.
+func documented(t *testing.T, account string) (all rights, named map[string]string) {
+	t.Helper()
+	all, named = rights{}, map[string]string{}
+	for line := range strings.Lines(string(harness.Must(os.ReadFile(filepath.Join(harness.Root, "docs", "permissions.md")))(t))) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != 5 || strings.TrimSpace(cells[0]) != "`"+account+"`" || strings.TrimSpace(cells[1]) != "managed" {
+			continue
+		}
+		resource, name, _ := strings.Cut(strings.TrimSpace(cells[3]), " named ")
+		for verb := range strings.SplitSeq(strings.TrimSpace(cells[4]), ", ") {
+			right := fmt.Sprintf("%s %s", verb, strings.Trim(resource, "`"))
+			if name != "" {
+				named[right] = name
+			} else {
+				all[right] = true
+			}
+		}
+	}
+	if len(all) == 0 {
+		t.Fatalf("the documentation says nothing of %s", account)
+	}
+	return all, named
+}

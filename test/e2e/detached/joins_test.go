@@ -1,0 +1,53 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detached
+
+import (
+	"net"
+	"strings"
+	"testing"
+)
+
+// TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks: the managed cluster has no node, and no way to the hub or to anything else.
+func TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks(t *testing.T) {
+	w := newWorld(t)
+	j := w.joined()
+	j.condition("Available", "True")
+	j.condition("HubConnectionDegraded", "False")
+
+	// A way out would be found: the hub answers outside, and what is inside answers there.
+	hub := addressOf(t, w.hub)
+	if conn, err := net.Dial("tcp", hub); err != nil {
+		t.Error(err)
+	} else {
+		_ = conn.Close()
+	}
+	own, err := w.managed.Inside()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.managed.Reaches(own); err != nil {
+		t.Errorf("the managed cluster does not reach itself: %v", err)
+	}
+	if err := w.managed.Reaches(hub); err == nil {
+		t.Error("the managed cluster reaches the hub")
+	}
+	if err := w.managed.Alone(); err != nil {
+		t.Error(err)
+	}
+
+	// Nothing runs on the managed cluster, and nothing there says that something should.
+	for _, kind := range []string{"nodes", "pods", "deployments", "daemonsets", "statefulsets", "jobs"} {
+		if got, err := kubectl(t, w.managed.Hub, "get", kind, "-A", "-o", "name"); err != nil || strings.TrimSpace(got) != "" {
+			t.Errorf("the managed cluster has the %s %s, %v", kind, got, err)
+		}
+	}
+	// What a part lacks it would say, and try again for ever.
+	if logs := w.management.node.Logs(j.namespace, ""); strings.Contains(logs, "forbidden") || logs == "" {
+		t.Errorf("the agent lacks a right:\n%s", logs)
+	}
+	if logs := w.management.node.Logs("clusterhub-operator", ""); strings.Contains(logs, "forbidden") || logs == "" {
+		t.Errorf("hub-operator lacks a right:\n%s", logs)
+	}
+}

@@ -1,0 +1,22 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package detached tests hubs and agents that run outside of the cluster that they serve.
+package detached
+
+import (
+	"os"
+	"testing"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+	"github.com/clusterhub/clusterhub/test/kubelet"
+)
+
+func TestMain(m *testing.M) {
+	kubelet.AsRoot()
+	os.Exit(harness.Run(m, func(c *localhub.Config) {
+		c.HubControllerManagerArgs = nil // with registration
+		c.FrontArgs = []string{"--enable-bootstrap-token-auth"}
+	}))
+}
