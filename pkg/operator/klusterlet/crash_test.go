@@ -7,63 +7,59 @@ import (
 	"fmt"
 	"testing"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
-// atEachWrite runs a test in which a process ends before its n-th write, to either cluster, for every n there is: so after each, too.
-func atEachWrite(t *testing.T, crashAt func(t *testing.T, c *writes)) {
-	for n := 1; ; n++ {
-		c := &writes{crashAt: n}
-		t.Run(fmt.Sprintf("write %d", n), func(t *testing.T) { crashAt(t, c) })
-		if t.Failed() || !c.crashed {
-			if n < 10 {
-				t.Errorf("there are only %d writes", n-1)
-			}
-			return
+// lives runs processes of which each ends before its second write, to either cluster, until something holds: so one starts after each write
+// that there is, and has to go on from there. It wants so many of them at least.
+func (w *world) lives(k *operatorv1.Klusterlet, atLeast int, what string, holds func(*operatorv1.Klusterlet) bool) {
+	w.Helper()
+	for n := 0; n < 200; n++ {
+		c := &writes{crashAt: 2}
+		w.wrap = c.wrap
+		w.until(w.reconciler(), k, what+", or the process has ended", func(k *operatorv1.Klusterlet) bool { return c.crashed || holds(k) })
+		w.end()
+		if c.crashed {
+			continue
 		}
-		if n > 200 {
-			t.Fatal("it does not stop writing")
+		w.wrap = nil
+		if n < atLeast {
+			w.Errorf("it takes only %d processes until %s", n, what)
 		}
+		return
 	}
+	w.Fatalf("with one write by each process it never holds that %s: %v", what, w.last)
 }
 
 func TestKeep_ResumesAfterACrashAtEachWrite(t *testing.T) {
-	atEachWrite(t, func(t *testing.T, c *writes) {
-		w := newWorld(t)
-		k := w.klusterlet(operatorv1.InstallModeDetached, nil)
-		w.given(w.reconciler(), k)
-		w.wrap = c.wrap
-		crashing := w.reconciler()
-		w.until(crashing, k, "it is applied, or the process has ended", func(k *operatorv1.Klusterlet) bool { return c.crashed || isApplied(k) })
-		w.wrap = func(c client.Client) client.Client { return c }
-		r := w.reconciler()
-		w.until(r, k, "it is applied", isApplied)
-		w.expectAll(w.now(k))
-		w.delete(k)
-		w.until(r, k, "it is gone", isGone)
-		w.expectNothing(k)
+	w := newWorld(t)
+	k := w.klusterlet(operatorv1.InstallModeDetached, nil)
+	w.lives(k, 2, "it waits for its secrets", func(k *operatorv1.Klusterlet) bool {
+		return condition(k, operatorv1.ConditionReadyToApply).Status == metav1.ConditionFalse
 	})
+	w.given(w.reconciler(), k)
+	w.lives(k, 15, "it is applied", isApplied)
+	r := w.reconciler()
+	w.until(r, k, "it is applied", isApplied)
+	w.expectAll(w.now(k))
+	w.delete(k)
+	w.until(r, k, "it is gone", isGone)
+	w.expectNothing(k)
 }
 
 func TestLeave_ResumesAfterACrashAtEachWrite(t *testing.T) {
-	atEachWrite(t, func(t *testing.T, c *writes) {
-		w := newWorld(t)
-		k := w.applied(w.reconciler(), operatorv1.InstallModeDetached, nil)
-		w.delete(k)
-		w.wrap = c.wrap
-		crashing := w.reconciler()
-		w.until(crashing, k, "it is gone, or the process has ended", func(k *operatorv1.Klusterlet) bool { return c.crashed || k == nil })
-		w.wrap = func(c client.Client) client.Client { return c }
-		w.until(w.reconciler(), k, "it is gone", isGone)
-		w.expectNothing(k)
-	})
+	w := newWorld(t)
+	k := w.applied(w.reconciler(), operatorv1.InstallModeDetached, nil)
+	w.delete(k)
+	w.lives(k, 15, "it is gone", isGone)
+	w.expectNothing(k)
 }
 
 // Half of it is there when the Klusterlet is deleted.
 func TestLeave_WhenOnlyAPartIsThere(t *testing.T) {
-	for n := 2; n < 40; n += 6 {
+	for _, n := range []int{2, 8, 14, 20} {
 		c := &writes{crashAt: n}
 		t.Run(fmt.Sprintf("%d writes", n-1), func(t *testing.T) {
 			w := newWorld(t)
@@ -72,7 +68,10 @@ func TestLeave_WhenOnlyAPartIsThere(t *testing.T) {
 			w.wrap = c.wrap
 			crashing := w.reconciler()
 			w.until(crashing, k, "it is applied, or the process has ended", func(k *operatorv1.Klusterlet) bool { return c.crashed || isApplied(k) })
-			w.wrap = func(c client.Client) client.Client { return c }
+			w.wrap = nil
+			if !c.crashed {
+				t.Errorf("all of it is there after %d writes", c.n)
+			}
 			w.delete(k)
 			w.until(w.reconciler(), k, "it is gone", isGone)
 			w.expectNothing(k)

@@ -45,6 +45,8 @@ type world struct {
 	clock       *testclock.FakePassiveClock
 	// wrap is around the clients of each Reconciler.
 	wrap func(client.Client) client.Client
+	// end ends the Reconciler that was made last.
+	end  context.CancelFunc
 	last error
 }
 
@@ -75,6 +77,7 @@ func (w *world) reconciler() *Reconciler {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	w.Cleanup(cancel)
+	w.end = cancel
 	wrap := w.wrap
 	if wrap == nil {
 		wrap = func(c client.Client) client.Client { return c }
@@ -102,6 +105,7 @@ func (w *world) klusterlet(mode operatorv1.InstallMode, change func(*operatorv1.
 	if err := w.here.Create(w.Context(), k); err != nil {
 		w.Fatal(err)
 	}
+	operatortest.Gone(w.T, w.here, k)
 	return k
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/pem"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -47,8 +49,13 @@ func asOperator(t *testing.T) client.Client {
 	go func() { ended <- o.RunWith(ctx, limited) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("hub-operator has ended: %v", err)
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("hub-operator has ended: %v", err)
+			}
+		case <-time.After(operatortest.Timeout):
+			t.Errorf("hub-operator does not end within %s", operatortest.Timeout)
 		}
 	})
 	s := runtime.NewScheme()
@@ -67,8 +74,8 @@ type front struct {
 	lock sync.Mutex
 	// asked are all requests that are no watches.
 	asked []string
-	// hangs has it answer nothing any more.
-	hangs bool
+	// hangs, if there is one, has it answer nothing until it is closed.
+	hangs chan struct{}
 }
 
 func (f *front) requests() []string {
@@ -92,20 +99,27 @@ func (f *front) start(t *testing.T, behind *rest.Config) []byte {
 		r.SetURL(server)
 		r.Out.Header.Del("Authorization")
 	}}
-	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.lock.Lock()
-		hangs := f.hangs
 		if r.URL.Query().Get("watch") == "" {
 			f.asked = append(f.asked, r.Method+" "+r.URL.Path)
 		}
 		f.lock.Unlock()
-		if hangs {
-			<-r.Context().Done()
-			return
+		if f.hangs != nil {
+			select {
+			case <-r.Context().Done():
+				return
+			case <-f.hangs:
+			}
 		}
 		proxy.ServeHTTP(w, r)
 	}))
-	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	// hub-operator goes on until after this has ended, and asks again when its connections are closed: without an end of all requests, also
+	// of those that come after, it may be waited for without end.
+	ctx, cancel := context.WithCancel(context.Background())
+	s.Config.BaseContext = func(net.Listener) context.Context { return ctx }
+	s.StartTLS()
+	t.Cleanup(func() { cancel(); s.CloseClientConnections(); s.Close() })
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	source, err := operatortest.Kubeconfig(&rest.Config{Host: s.URL, BearerToken: "of-the-front", TLSClientConfig: rest.TLSClientConfig{CAData: ca}})
 	if err != nil {
@@ -122,6 +136,7 @@ func made(t *testing.T, c client.Client, mode operatorv1.InstallMode, source []b
 	if err := c.Create(t.Context(), k); err != nil {
 		t.Fatal(err)
 	}
+	operatortest.Gone(t, c, k)
 	for name, data := range map[string][]byte{operatorv1.ExternalManagedKubeconfig: source, operatorv1.BootstrapHubKubeconfig: []byte("of the hub")} {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.AgentNamespace(), Name: name}, Data: map[string][]byte{"kubeconfig": data}}
 		operatortest.Eventually(t, "the namespace is there", func() bool {
@@ -221,7 +236,7 @@ func TestProcess_WithTheRightsThatAreShipped(t *testing.T) {
 
 // One cluster that answers nothing, and one whose Klusterlet has no sense, keep no other waiting.
 func TestProcess_OneClusterHoldsUpNoOther(t *testing.T) {
-	c, f := asOperator(t), &front{hangs: true}
+	c, f := asOperator(t), &front{hangs: make(chan struct{})}
 	stuck := made(t, c, operatorv1.InstallModeHosted, f.start(t, operatortest.Shared.Config(t, "managed")))
 	operatortest.Eventually(t, "the cluster is asked", func() bool { return len(f.requests()) > 0 })
 	source, err := operatortest.Kubeconfig(operatortest.Shared.Config(t, "managed"))
@@ -236,9 +251,7 @@ func TestProcess_OneClusterHoldsUpNoOther(t *testing.T) {
 			t.Errorf("the cluster that hangs was written to: %s", method)
 		}
 	}
-	f.lock.Lock()
-	f.hangs = false
-	f.lock.Unlock()
+	close(f.hangs)
 	waits(t, c, stuck, operatorv1.ConditionKlusterletApplied, metav1.ConditionTrue)
 	gone(t, c, stuck)
 }

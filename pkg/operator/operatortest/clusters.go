@@ -14,9 +14,11 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
@@ -134,9 +136,16 @@ func Eventually(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// Install gives a cluster what hub-operator needs: the kinds, and its rights. No process is started.
+// installed are the clusters, by their hosts, that Install has been called for.
+var installed sync.Map
+
+// Install gives a cluster what hub-operator needs: the kinds, and its rights. No process is started. A cluster that has them is left as it
+// is: no test takes them away.
 func Install(t testing.TB, config *rest.Config) {
 	t.Helper()
+	if _, ok := installed.Load(config.Host); ok {
+		return
+	}
 	c, err := client.New(config, client.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -162,4 +171,29 @@ func Install(t testing.TB, config *rest.Config) {
 			return c.List(t.Context(), list) == nil
 		})
 	}
+	installed.Store(config.Host, true)
+}
+
+// Gone wants an object to be gone when the test ends: what is left of one test is work for hub-operator in the next ones. It is forced to
+// go then.
+func Gone(t testing.TB, c client.Client, o client.Object) {
+	t.Helper()
+	left := o.DeepCopyObject().(client.Object)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), Timeout)
+		defer cancel()
+		err := c.Get(ctx, client.ObjectKeyFromObject(left), left)
+		if apierrors.IsNotFound(err) {
+			return
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		t.Errorf("the test has left %s behind", left.GetName())
+		err = c.Patch(ctx, left, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+		if err := errors.Join(client.IgnoreNotFound(err), client.IgnoreNotFound(c.Delete(ctx, left))); err != nil {
+			t.Error(err)
+		}
+	})
 }
