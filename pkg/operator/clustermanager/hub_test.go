@@ -112,6 +112,7 @@ func TestDetached_MakesAHubOfAClusterWithoutNodes(t *testing.T) {
 	t.Run("what others change is put right", func(t *testing.T) { checkRepair(t, w) })
 	t.Run("a token is renewed without new pods", func(t *testing.T) { checkRenewal(t, w, cm) })
 	t.Run("it is taken away", func(t *testing.T) {
+		w.ending.Store(true)
 		if err := w.management.client.Delete(t.Context(), cm); err != nil {
 			t.Fatal(err)
 		}
