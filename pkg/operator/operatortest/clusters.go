@@ -25,7 +25,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
+	"github.com/clusterhub/clusterhub/artifacts"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/local"
@@ -140,7 +142,8 @@ func Eventually(t testing.TB, what string, holds func() bool) {
 var installed sync.Map
 
 // Install gives a cluster what hub-operator needs: the kinds, and its rights. No process is started. A cluster that has them is left as it
-// is: no test takes them away.
+// is: no test takes them away. It has the records of works, too, as one where another agent ran: the garbage collector, which parts a record
+// from what it owns, looks for new kinds every 30 seconds only.
 func Install(t testing.TB, config *rest.Config) {
 	t.Helper()
 	if _, ok := installed.Load(config.Host); ok {
@@ -154,7 +157,15 @@ func Install(t testing.TB, config *rest.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range objects {
+	data, err := artifacts.Deploy.ReadFile("deploy/agent-works/appliedmanifestworks.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(data, &records.Object); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range append(objects, records) {
 		if o.GetKind() == "Deployment" {
 			continue
 		}
