@@ -23,6 +23,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/operator/clustermanager"
 	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet"
 )
 
@@ -35,8 +36,9 @@ type Options struct {
 	Burst int
 
 	// Controllers are those that run, by their names.
-	Controllers []string
-	Klusterlets klusterlet.Options
+	Controllers     []string
+	ClusterManagers clustermanager.Options
+	Klusterlets     klusterlet.Options
 
 	LeaderElection command.LeaderElection
 
@@ -51,6 +53,7 @@ type Options struct {
 // all are the controllers that there are. A new one is a line here.
 func (o *Options) all() []kit.Controller {
 	return []kit.Controller{
+		o.ClusterManagers.Controller(),
 		o.Klusterlets.Controller(),
 	}
 }
@@ -125,6 +128,7 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 
 func (o *Options) addControllerFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Controllers, "controllers", o.Controllers, "Controllers that run: "+strings.Join(o.names(), ", ")+".")
+	o.ClusterManagers.AddFlags(fs)
 	o.Klusterlets.AddFlags(fs)
 }
 
@@ -148,6 +152,7 @@ func (o *Options) Validate() error {
 	if o.LeaderElection.Enabled {
 		errs = append(errs, o.LeaderElection.Validate()...)
 	}
+	errs = append(errs, o.ClusterManagers.Validate()...)
 	errs = append(errs, o.Klusterlets.Validate()...)
 	return utilerrors.NewAggregate(errs)
 }

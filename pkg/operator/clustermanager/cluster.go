@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -84,6 +85,12 @@ var kinds = []kind{
 	namespaces,
 }
 
+// mintedSecrets are the names of the Secrets that are made: one for each Deployment that a hub can have.
+var mintedSecrets = []string{
+	deploy.KubeconfigSecret(deploy.APIServer), deploy.KubeconfigSecret(deploy.Manager), deploy.KubeconfigSecret(deploy.Approver),
+	deploy.KubeconfigSecret(componentProvider),
+}
+
 // kindsWhere are some of them.
 func kindsWhere(which func(kind) bool) []kind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return !which(k) })
@@ -101,6 +108,8 @@ type side struct {
 	applier remote.Applier
 	// explain is an error for people: what a cluster says that is not trusted is bounded.
 	explain func(error) string
+	// minted is the namespace with the Secrets that were minted; empty if there are none.
+	minted string
 }
 
 func newSide(name string, c client.Client, kinds []kind, owner remote.Owner, explain func(error) string) *side {
@@ -116,6 +125,9 @@ func (s *side) failed(what, object string, err error) error {
 
 // list are the ClusterManager's objects of a kind.
 func (s *side) list(ctx context.Context, k kind) (all []*unstructured.Unstructured, err error) {
+	if k == secrets {
+		return s.listMinted(ctx)
+	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
 	if err := s.client.List(ctx, list, client.MatchingLabels(s.applier.Owner.Labels)); err != nil {
@@ -126,6 +138,26 @@ func (s *side) list(ctx context.Context, k kind) (all []*unstructured.Unstructur
 		// What was asked for is known. A server may answer something else, which is not ours.
 		o.SetGroupVersionKind(k.GroupVersionKind)
 		if s.applier.Owner.Owns(o) {
+			all = append(all, o)
+		}
+	}
+	return all, nil
+}
+
+// listMinted asks for each Secret by its name: a right to list Secrets by label would be one to all that the cluster has.
+func (s *side) listMinted(ctx context.Context) (all []*unstructured.Unstructured, err error) {
+	if s.minted == "" {
+		return nil, nil
+	}
+	for _, name := range mintedSecrets {
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(secrets.GroupVersionKind)
+		key := client.ObjectKey{Namespace: s.minted, Name: name}
+		switch err := s.client.Get(ctx, key, o); {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return nil, s.failed("reading", "Secret "+key.String(), err)
+		case s.applier.Owner.Owns(o):
 			all = append(all, o)
 		}
 	}

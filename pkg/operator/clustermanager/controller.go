@@ -4,14 +4,15 @@
 package clustermanager
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,7 +33,7 @@ import (
 )
 
 const (
-	name = "clustermanager"
+	name = "clustermanagers"
 	// workers bounds how many hubs are worked on at once. One that does not answer keeps a worker for outer.PassTimeout at most.
 	workers = 4
 	// settle is how long it is waited after a change of what was made: several come together, and a hub that changes all the time
@@ -52,40 +53,57 @@ const (
 	annotationHub = "operator.clusterhub.dev/hub-cluster"
 )
 
-// Options are what hub-operator says to the controller.
+// Options are the flags of the controller.
 type Options struct {
-	// Images are those of hub-operator's own version, by their names in the manifests: clusterhub/hub-apiserver,
-	// clusterhub/hub-controller-manager and clusterhub/cluster-provider. What has none is as in the manifests.
-	Images map[string]string
+	// APIServerImage, ManagerImage and ProviderImage are those of the servers. What has none is as in the manifests.
+	APIServerImage, ManagerImage, ProviderImage string
 	// Clock is the real one if it is nil.
 	Clock clock.PassiveClock
 	// Lifetime is asked for tokens; kubeconfig.DefaultLifetime if it is 0.
 	Lifetime time.Duration
 }
 
+// AddFlags adds the flags.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	image := func(value *string, name, manifests, more string) {
+		fs.StringVar(value, name+"-image", *value,
+			"Image of "+name+more+". The default is that of the manifests of this program, "+manifests+":v0.0.0.")
+	}
+	image(&o.APIServerImage, "hub-apiserver", imageAPIServer, " where a ClusterManager names none")
+	image(&o.ManagerImage, "hub-controller-manager", imageManager, " where a ClusterManager names none")
+	image(&o.ProviderImage, "cluster-provider", imageProvider, "")
+	fs.DurationVar(&o.Lifetime, "server-token-lifetime", cmp.Or(o.Lifetime, kubeconfig.DefaultLifetime),
+		"Lifetime that is asked for of the tokens with which servers reach a hub that they do not run on. A hub may grant less. "+
+			"Tokens are renewed long before their end.")
+}
+
+// Validate returns every error of the flags.
+func (o *Options) Validate() (errs []error) {
+	if o.Lifetime < kubeconfig.MinLifetime {
+		errs = append(errs, fmt.Errorf("--server-token-lifetime must be at least %s, not %s", kubeconfig.MinLifetime, o.Lifetime))
+	}
+	return errs
+}
+
+// images are by their names in the manifests.
+func (o *Options) images() map[string]string {
+	return map[string]string{imageAPIServer: o.APIServerImage, imageManager: o.ManagerImage, imageProvider: o.ProviderImage}
+}
+
 // Controller is what the manager knows of it. Its rights are those for hubs that are other clusters. In mode Default it makes all of a
 // hub on its own cluster, with all roles and policies: that takes an admin.
 func (o Options) Controller() kit.Controller {
+	core := corev1.SchemeGroupVersion
 	rights := []kit.Right{
 		kit.On(operatorv1.SchemeGroupVersion, "clustermanagers", "get", "list", "watch", "patch"),
 		kit.On(operatorv1.SchemeGroupVersion, "clustermanagers/status", "patch"),
+		// By name: no other Secret can be read. To make one, RBAC knows no names.
+		kit.On(core, "secrets", "get", "list", "watch").Named(append([]string{operatorv1.ExternalHubKubeconfig}, mintedSecrets...)...),
+		kit.On(core, "secrets", "update", "delete").Named(mintedSecrets...),
+		kit.On(core, "secrets", "create"),
 	}
-	made := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
-	for _, r := range []struct {
-		right     kit.Right
-		resources []string
-	}{
-		{kit.On(corev1.SchemeGroupVersion, "", made...), []string{
-			"namespaces", "secrets", "serviceaccounts", "services", "persistentvolumeclaims", "resourcequotas"}},
-		{kit.On(appsv1.SchemeGroupVersion, "", made...), []string{"deployments"}},
-		{kit.On(policyv1.SchemeGroupVersion, "", made...), []string{"poddisruptionbudgets"}},
-		{kit.On(networkingv1.SchemeGroupVersion, "", made...), []string{"networkpolicies"}},
-	} {
-		for _, resource := range r.resources {
-			right := r.right
-			right.Resource = resource
-			rights = append(rights, right)
-		}
+	for _, k := range kindsWhere(func(k kind) bool { return k.onManagement && k != secrets }) {
+		rights = append(rights, kit.On(k.GroupVersion(), k.resource, "list", "watch", "get", "create", "patch", "delete"))
 	}
 	return kit.Controller{Name: name, Rights: rights, Setup: o.setup}
 }
@@ -98,13 +116,15 @@ type reconciler struct {
 	keeper *kubeconfig.Keeper
 	hubs   connections
 	later  func(cm string)
+	// here follows what is a hub's on the own cluster, from the first ClusterManager on whose hub that is.
+	here func()
 }
 
 func (o Options) setup(_ context.Context, mgr ctrl.Manager) error {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	r := &reconciler{Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), later: func(string) {}}
+	r := &reconciler{Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), later: func(string) {}, here: func() {}}
 	r.keeper = &kubeconfig.Keeper{Client: uncached{r.client, r.live}, Clock: o.Clock, Lifetime: o.Lifetime}
 	watched, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
@@ -147,12 +167,21 @@ func (u uncached) List(ctx context.Context, list client.ObjectList, options ...c
 
 // follow tells of changes on the management cluster: of what was made, and of the Secrets of users.
 func (r *reconciler) follow(ctx context.Context, c metadata.Interface) {
-	for _, k := range kinds {
-		go follow(ctx, c.Resource(k.gvr()), metav1.ListOptions{LabelSelector: operatorv1.LabelClusterManager}, func(o metav1.Object) {
-			if cm := o.GetLabels()[operatorv1.LabelClusterManager]; cm != "" {
-				r.later(cm)
-			}
-		})
+	owner := func(o metav1.Object) {
+		if cm := o.GetLabels()[operatorv1.LabelClusterManager]; cm != "" {
+			r.later(cm)
+		}
+	}
+	these := func(all []kind) {
+		for _, k := range all {
+			go follow(ctx, c.Resource(k.gvr()), metav1.ListOptions{LabelSelector: operatorv1.LabelClusterManager}, owner)
+		}
+	}
+	these(kindsWhere(func(k kind) bool { return k.onManagement && k != secrets }))
+	r.here = sync.OnceFunc(func() { these(kindsWhere(func(k kind) bool { return !k.onManagement })) })
+	for _, name := range mintedSecrets {
+		only := fields.OneTermEqualSelector("metadata.name", name).String()
+		go follow(ctx, c.Resource(secrets.gvr()), metav1.ListOptions{FieldSelector: only}, owner)
 	}
 	given := fields.OneTermEqualSelector("metadata.name", operatorv1.ExternalHubKubeconfig).String()
 	go follow(ctx, c.Resource(secrets.gvr()), metav1.ListOptions{FieldSelector: given}, func(o metav1.Object) {
@@ -214,8 +243,24 @@ func (r *reconciler) management(ctx context.Context, cm *operatorv1.ClusterManag
 	}
 	which := func(k kind) bool { return k.onManagement }
 	where := "management cluster"
+	explain := func(err error) string { return kit.Message(err.Error()) }
 	if !cm.IsDetached() {
-		which, where = func(kind) bool { return true }, "cluster"
+		which, where, explain = func(kind) bool { return true }, "cluster", explainOwn
+		r.here()
 	}
-	return newSide(where, r.client, kindsWhere(which), ownerOf(cm, system.UID), func(err error) string { return kit.Message(err.Error()) }), nil
+	s := newSide(where, r.client, kindsWhere(which), ownerOf(cm, system.UID), explain)
+	if cm.IsDetached() {
+		s.minted = cm.ServerNamespace()
+	}
+	return s, nil
+}
+
+// explainOwn says what to do where hub-operator is not given the rights to make a hub of its own cluster.
+func explainOwn(err error) string {
+	text := kit.Message(err.Error())
+	if apierrors.IsForbidden(err) {
+		text += ". In mode Default, hub-operator has to be an admin of its cluster: bind the ClusterRole cluster-admin to its ServiceAccount, " +
+			"or make a ClusterManager in mode Detached"
+	}
+	return text
 }

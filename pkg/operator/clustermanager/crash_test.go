@@ -102,7 +102,7 @@ func (w *world) untilDone(cm string, writes int32) (starts int) {
 		l := &life{}
 		l.writes.Store(writes)
 		c := l.wrap(behind)
-		r := &reconciler{Options: Options{Clock: w.clock}, client: c, live: c, later: func(string) {}}
+		r := &reconciler{Options: Options{Clock: w.clock}, client: c, live: c, later: func(string) {}, here: func() {}}
 		r.keeper = &kubeconfig.Keeper{Client: c, Clock: w.clock}
 		r.hubs.wrap = l.wrap
 		_, err := r.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: cm}})

@@ -17,11 +17,13 @@ import (
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -110,9 +112,12 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, clock: &testClock{}}
 	w.management = start(t, filepath.Join(dir, "management"))
 	w.hub = start(t, filepath.Join(dir, "hub"), w.network.start(t)...)
-	if out, err := w.management.Kubectl(t.Context(), "apply", "--server-side", "-f", "../../../artifacts/deploy/operator/operator.open-cluster-management.io_clustermanagers.yaml").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	for _, file := range []string{"operator.open-cluster-management.io_clustermanagers.yaml", "namespace.yaml", "rbac.yaml"} {
+		if out, err := w.management.Kubectl(t.Context(), "apply", "--server-side", "-f", "../../../artifacts/deploy/operator/"+file).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 	}
+	w.create(binding("clusterhub:hub-operator-clustermanagers"))
 	eventually(t, "ClusterManagers are served", func() string {
 		if err := w.management.client.List(t.Context(), &operatorv1.ClusterManagerList{}); err != nil {
 			return err.Error()
@@ -123,11 +128,25 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// operatorUser is as whom the controller runs: with the role that is shipped for it, and no other.
+const operatorUser = "operator-of-hubs"
+
+// binding gives the controller a role.
+func binding(role string) *rbacv1.ClusterRoleBinding {
+	return &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "test-" + strings.ReplaceAll(role, ":", "-")},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: operatorUser}},
+	}
+}
+
 // startController runs the controller as hub-operator does.
 func (w *world) startController() {
 	w.t.Helper()
 	skip := true
-	mgr, err := ctrl.NewManager(w.management.AdminConfig(), ctrl.Options{
+	limited := rest.CopyConfig(w.management.AdminConfig())
+	limited.Impersonate = rest.ImpersonationConfig{UserName: operatorUser, Groups: []string{"system:authenticated"}}
+	mgr, err := ctrl.NewManager(limited, ctrl.Options{
 		Scheme: testScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &skip},
 		Logger: logr.Discard(), Cache: cache.Options{DefaultTransform: command.ForCache},
 	})

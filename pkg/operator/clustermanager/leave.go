@@ -165,8 +165,8 @@ func (r *reconciler) removeRest(ctx context.Context, cm *operatorv1.ClusterManag
 			}
 		}
 	}
-	for _, a := range []string{deploy.APIServer, deploy.Manager, deploy.Approver, "cluster-provider-kubeconfig"} {
-		r.keeper.Forget(types.NamespacedName{Namespace: cm.ServerNamespace(), Name: deploy.KubeconfigSecret(a)})
+	for _, name := range mintedSecrets {
+		r.keeper.Forget(types.NamespacedName{Namespace: cm.ServerNamespace(), Name: name})
 	}
 	return "", nil
 }

@@ -42,6 +42,18 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 		own := detached("own")
 		own.Spec.DeployOption.Mode = operatorv1.InstallModeDefault
 		w.create(own)
+		w.condition("own", operatorv1.ConditionClusterManagerApplied, metav1.ConditionFalse, "bind the ClusterRole cluster-admin")
+		w.condition("own", operatorv1.ConditionClusterManagerApplied, metav1.ConditionFalse, "cannot list resource \"apiservices\"")
+		if on := made(t, w.management, "own"); len(on) > 0 {
+			t.Errorf("without rights it has made %v", on)
+		}
+		admin := binding("cluster-admin")
+		w.create(admin)
+		defer func() {
+			if err := w.management.client.Delete(t.Context(), admin); err != nil {
+				t.Error(err)
+			}
+		}()
 		w.condition("own", operatorv1.ConditionClusterManagerApplied, metav1.ConditionTrue, "")
 		w.condition("own", operatorv1.ConditionClusterManagerAvailable, metav1.ConditionFalse, "clusterhub-system/hub-apiserver has no pod that is ready")
 		remove("own")

@@ -63,7 +63,7 @@ func (p *pass) run(ctx context.Context) error {
 	cm := p.cm
 	var err error
 	// The way to the hub is not known yet. The rest can be wrong already, and the namespace has to be there for the user's Secret.
-	if p.plan, err = planOf(cm, p.Images, "unknown"); err != nil {
+	if p.plan, err = planOf(cm, p.images(), "unknown"); err != nil {
 		return waits(p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, &kit.Problem{Message: err.Error()}))
 	}
 	if p.management, err = p.reconciler.management(ctx, cm); err != nil {
@@ -85,7 +85,7 @@ func (p *pass) run(ctx context.Context) error {
 			return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
 		}
 	}
-	if p.plan, err = planOf(cm, p.Images, way); err != nil {
+	if p.plan, err = planOf(cm, p.images(), way); err != nil {
 		return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
 	}
 	if err := p.apply(ctx); err != nil {

@@ -240,6 +240,14 @@ func TestKinds_AreThoseOfAllPlans(t *testing.T) {
 				Components: append(deploy.Components(), "cluster-provider"), APIServer: operatorv1.HubAPIServer{Address: &operatorv1.HubAPIServerAddress{Host: host}},
 			}
 			p := mustPlan(t, cm)
+			for _, a := range p.accounts {
+				if !slices.Contains(mintedSecrets, deploy.KubeconfigSecret(a.name)) {
+					t.Errorf("the Secret of %s is not looked for", a.name)
+				}
+			}
+			if cm.IsDetached() && len(p.accounts) != len(mintedSecrets) {
+				t.Errorf("it has the accounts %v, and these Secrets are looked for: %q", p.accounts, mintedSecrets)
+			}
 			for where, objects := range map[string][]*unstructured.Unstructured{"hub": append(p.hub, p.services...), "management": p.management} {
 				for _, o := range objects {
 					i := slices.IndexFunc(kinds, func(k kind) bool { return k.of(o) })
