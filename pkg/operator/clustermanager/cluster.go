@@ -88,7 +88,7 @@ var kinds = []kind{
 // mintedSecrets are the names of the Secrets that are made: one for each Deployment that a hub can have.
 var mintedSecrets = []string{
 	deploy.KubeconfigSecret(deploy.APIServer), deploy.KubeconfigSecret(deploy.Manager), deploy.KubeconfigSecret(deploy.Approver),
-	deploy.KubeconfigSecret(componentProvider),
+	deploy.KubeconfigSecret(providerAccount),
 }
 
 // kindsWhere are some of them.

@@ -23,6 +23,9 @@ import (
 // componentProvider is the one that is a Deployment of its own.
 const componentProvider = "cluster-provider"
 
+// providerAccount is its ServiceAccount on the hub.
+const providerAccount = "cluster-provider-kubeconfig"
+
 // leftoverTTL is after which a ManagedCluster without an agent is deleted, if the component leftovers is asked for.
 const leftoverTTL = "24h"
 
