@@ -17,6 +17,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet"
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
@@ -89,6 +90,12 @@ var kinds = []kind{
 var mintedSecrets = []string{
 	deploy.KubeconfigSecret(deploy.APIServer), deploy.KubeconfigSecret(deploy.Manager), deploy.KubeconfigSecret(deploy.Approver),
 	deploy.KubeconfigSecret(providerAccount),
+}
+
+// isKlusterlets is whether something is in use by Klusterlets. It is not a ClusterManager's to delete then.
+func isKlusterlets(o client.Object) bool {
+	_, shared := o.GetLabels()[klusterlet.LabelShared]
+	return shared
 }
 
 // kindsWhere are some of them.
@@ -202,7 +209,7 @@ func (s *side) prune(ctx context.Context, have []*unstructured.Unstructured, kee
 func (s *side) remove(ctx context.Context, objects []*unstructured.Unstructured) error {
 	var errs []error
 	for _, o := range objects {
-		if o.GetDeletionTimestamp() != nil {
+		if o.GetDeletionTimestamp() != nil || isKlusterlets(o) {
 			continue
 		}
 		if _, err := s.applier.Delete(ctx, o); err != nil {

@@ -10,8 +10,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet"
 )
 
 // Several ClusterManagers come and go on one management cluster: what cannot be done is said, and each can be deleted.
@@ -65,6 +67,7 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 			return ""
 		})
 	})
+	t.Run("the namespace is that of a Klusterlet", func(t *testing.T) { checkSharedNamespace(t, w) })
 	first := detached("first")
 	w.create(first)
 	w.condition("first", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
@@ -130,4 +133,45 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 		})
 		w.gone("lost")
 	})
+}
+
+// checkSharedNamespace has namespaces in use by Klusterlets: in mode Hosted they could have one name. None is taken, and none is deleted.
+func checkSharedNamespace(t *testing.T, w *world) {
+	t.Helper()
+	hosted := func(name string) *operatorv1.ClusterManager {
+		cm := detached(name)
+		cm.Spec.DeployOption.Mode = operatorv1.InstallModeHosted
+		return cm
+	}
+	leave := func(name string) {
+		t.Helper()
+		if err := w.management.client.Delete(t.Context(), hosted(name)); err != nil {
+			t.Fatal(err)
+		}
+		w.gone(name)
+		namespace := &corev1.Namespace{}
+		if err := w.management.client.Get(t.Context(), client.ObjectKey{Name: name}, namespace); err != nil || namespace.DeletionTimestamp != nil {
+			t.Errorf("the namespace %s has gone with the ClusterManager: %v", name, err)
+		}
+	}
+	shared := map[string]string{klusterlet.LabelShared: ""}
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "theirs", Labels: shared}}, hosted("theirs"))
+	w.condition("theirs", operatorv1.ConditionClusterManagerApplied, metav1.ConditionFalse, "is that of the agent of a Klusterlet")
+	if on := made(t, w.management, "theirs"); len(on) > 0 {
+		t.Errorf("it has made %v", on)
+	}
+	leave("theirs")
+
+	w.create(hosted("ours"))
+	w.condition("ours", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
+	namespace := &corev1.Namespace{}
+	if err := w.management.client.Get(t.Context(), client.ObjectKey{Name: "ours"}, namespace); err != nil {
+		t.Fatal(err)
+	}
+	before := namespace.DeepCopy()
+	namespace.Labels[klusterlet.LabelShared] = ""
+	if err := w.management.client.Patch(t.Context(), namespace, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	leave("ours")
 }

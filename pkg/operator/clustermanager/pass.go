@@ -76,7 +76,7 @@ func (p *pass) run(ctx context.Context) error {
 	way := ""
 	if cm.IsDetached() {
 		if err := p.makeNamespace(ctx); err != nil {
-			return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
+			return waits(p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err))
 		}
 		if p.unready = p.connect(ctx); p.unready != nil {
 			return waits(p.unready)
@@ -106,8 +106,20 @@ func waits(err error) error {
 // makeNamespace makes the one of the servers, so that there is a place for the Secret of the user.
 func (p *pass) makeNamespace(ctx context.Context) error {
 	for _, o := range p.plan.management {
-		if namespaces.of(o) {
-			return p.management.apply(ctx, []*unstructured.Unstructured{o}, p.has)
+		if !namespaces.of(o) {
+			continue
+		}
+		if err := p.management.apply(ctx, []*unstructured.Unstructured{o}, p.has); err != nil {
+			return err
+		}
+		there, err := p.management.applier.Get(ctx, o)
+		if err != nil {
+			return p.management.failed("reading the", "namespace "+o.GetName(), err)
+		}
+		// With the Klusterlet the namespace goes, and the servers would go with it.
+		if there != nil && isKlusterlets(there) {
+			return &kit.Problem{Message: fmt.Sprintf("the namespace %s is that of the agent of a Klusterlet: make the ClusterManager anew with another "+
+				"name, or in mode Detached, whose namespaces are its own", o.GetName())}
 		}
 	}
 	return nil

@@ -86,7 +86,7 @@ var errGoing = errors.New("it is being deleted, and is made again when it is gon
 func (c *cluster) explained(err error) error {
 	var notOurs *remote.NotOurs
 	var recreating *remote.Recreating
-	if c.explain == nil || errors.As(err, &notOurs) || errors.As(err, &recreating) || errors.Is(err, errGoing) {
+	if c.explain == nil || errors.As(err, &notOurs) || errors.As(err, &recreating) || errors.Is(err, errGoing) || errors.Is(err, errHubs) {
 		return err
 	}
 	return c.explain(err)

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
@@ -178,6 +179,50 @@ func TestLeave_WhatWasThereBeforeStays(t *testing.T) {
 func (w *world) works(c client.Client, k *operatorv1.Klusterlet) *corev1.ConfigMap {
 	w.Helper()
 	return operatortest.Work(w.T, c, deploy.Klusterlet{Name: k.Name}.AgentID(), k.Name)
+}
+
+// In mode Hosted a ClusterManager and a Klusterlet of one name would have one namespace. It stays its hub's.
+func TestLeave_ANamespaceOfAHubStays(t *testing.T) {
+	w := newWorld(t)
+	r := w.reconciler()
+	k := w.klusterlet(operatorv1.InstallModeHosted, func(k *operatorv1.Klusterlet) {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: k.Name, Labels: map[string]string{
+			deploy.LabelManagedBy: deploy.ManagedByOperator, operatorv1.LabelClusterManager: k.Name}}}
+		if err := w.here.Create(w.Context(), namespace); err != nil {
+			w.Fatal(err)
+		}
+	})
+	w.until(r, k, "the namespace is refused", func(k *operatorv1.Klusterlet) bool {
+		return strings.Contains(condition(k, operatorv1.ConditionKlusterletAvailable).Message, "is that of a hub")
+	})
+	namespace := &corev1.Namespace{}
+	check := func(when string) {
+		t.Helper()
+		if err := w.here.Get(w.Context(), client.ObjectKey{Name: k.Name}, namespace); err != nil || namespace.DeletionTimestamp != nil || ours(asObject(t, namespace)) {
+			t.Errorf("%s the namespace is %+v: %v", when, namespace.ObjectMeta, err)
+		}
+	}
+	check("refused")
+	// Also one that it has used before that was refused.
+	namespace.Labels[LabelShared], namespace.Labels[markOf(k.Name, k.UID, r.management).key] = "", "used"
+	if err := w.here.Update(w.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	w.delete(k)
+	w.until(r, k, "it is gone", isGone)
+	check("left")
+	if marks(asObject(t, namespace)) > 0 {
+		t.Errorf("its mark is still there: %v", namespace.Labels)
+	}
+}
+
+func asObject(t *testing.T, namespace *corev1.Namespace) *unstructured.Unstructured {
+	t.Helper()
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &unstructured.Unstructured{Object: object}
 }
 
 func TestLeave_WithWorks(t *testing.T) {

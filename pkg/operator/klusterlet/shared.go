@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
@@ -73,8 +75,18 @@ func marks(o *unstructured.Unstructured) (n int) {
 	return n
 }
 
-// ours is whether hub-operator has made a shared object, so that it may take it away again.
-func ours(o *unstructured.Unstructured) bool { return o.GetLabels()[deploy.LabelManagedBy] == Manager }
+// ours is whether hub-operator has made a shared object for Klusterlets, so that it may take it away again.
+func ours(o *unstructured.Unstructured) bool {
+	return o.GetLabels()[deploy.LabelManagedBy] == Manager && !isHubs(o)
+}
+
+// isHubs is whether something was made for a hub, which goes with its ClusterManager.
+func isHubs(o *unstructured.Unstructured) bool {
+	return o.GetLabels()[operatorv1.LabelClusterManager] != ""
+}
+
+// errHubs is that a Klusterlet would be in a namespace of a hub.
+var errHubs = errors.New("it is that of a hub, and goes with the ClusterManager that has made it: make the Klusterlet anew with another name or spec.namespace")
 
 // share makes a shared object, or uses the one that is there. One that others have made stays as it is, but for the mark.
 func (c *cluster) share(ctx context.Context, want *unstructured.Unstructured) error {
@@ -98,6 +110,8 @@ func (c *cluster) share(ctx context.Context, want *unstructured.Unstructured) er
 			switch {
 			case have.GetDeletionTimestamp() != nil:
 				return errGoing
+			case isHubs(have):
+				return errHubs
 			case have.GetLabels()[c.mark.key] == value:
 				return nil
 			case !ours(have):
