@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/clusterhub/clusterhub/pkg/agent/health"
 	"github.com/clusterhub/clusterhub/pkg/agent/identity/awsirsa"
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/labels"
@@ -101,4 +102,44 @@ func TestRights_OfBootstrapTokensAreThoseThatAgentsStateAndTheDefaultSet(t *test
 	if got := single(rulesOf(t, "ClusterRole", deploy.Bootstrap(false))); !slices.Equal(got, want) {
 		t.Errorf("they allow\n%q, and the agent states\n%q", got, want)
 	}
+}
+
+// A Klusterlet's parts have an account each on each cluster. Each gives what the part states, and nothing else.
+func TestRights_OfTheDeploymentsOfADetachedKlusterletAreThoseThatTheyState(t *testing.T) {
+	k := deploy.Klusterlet{Name: "k", Namespace: "m", Detached: true, AgentNamespace: "a", Works: deploy.Works{Role: "admin", Namespaces: []string{"a-team"}}}
+	managed, management, err := k.Split()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := NewOptions()
+	o.Registration, o.Works.Enabled, o.Spoke.Detached, o.HubKubeconfigDir = false, true, true, t.TempDir()
+	follower := (&process{Options: o, health: &health.Health{}}).newFollower(&clusters{own: newWorld(t).Own()})
+	for account, states := range map[string]rights.Rights{"k-registration-sa": stated(t), "k-work-sa": follower.rights()} {
+		for where, side := range map[string]struct {
+			objects []*unstructured.Unstructured
+			states  rights.Rules
+		}{"managed": {managed, states.Own}, "management": {management, states.Management}} {
+			for kind, want := range map[string][]rbacv1.PolicyRule{"ClusterRole": side.states.Cluster, "Role": side.states.Namespace} {
+				if got, want := single(rulesOf(t, kind, boundTo(account, kind, side.objects))), single(want); !slices.Equal(got, want) {
+					t.Errorf("on the %s cluster the %s of %s allows\n%q, and the part states\n%q", where, kind, account, got, want)
+				}
+			}
+		}
+	}
+}
+
+// boundTo are the roles of a kind that bindings of that kind give to a ServiceAccount. Those that are not among the objects are an admin's choice.
+func boundTo(account, kind string, objects []*unstructured.Unstructured) (roles []*unstructured.Unstructured) {
+	for _, binding := range objects {
+		role, _, _ := unstructured.NestedStringMap(binding.Object, "roleRef")
+		subjects, _, _ := unstructured.NestedSlice(binding.Object, "subjects")
+		for _, subject := range subjects {
+			for _, o := range objects {
+				if binding.GetKind() == kind+"Binding" && subject.(map[string]any)["name"] == account && o.GetKind() == role["kind"] && o.GetName() == role["name"] {
+					roles = append(roles, o)
+				}
+			}
+		}
+	}
+	return roles
 }
