@@ -63,6 +63,11 @@ func TestJoinDetached_InstallsTheOperator(t *testing.T) {
 	if container.Image != "clusterhub/hub-operator:v1.2.3" || !slices.Contains(container.Args, "--agent-image=clusterhub/hub-agent:v1.2.3") {
 		t.Errorf("it runs %s with %q", container.Image, container.Args)
 	}
+	for _, server := range []string{"hub-apiserver", "hub-controller-manager", "cluster-provider"} {
+		if flag := "--" + server + "-image=clusterhub/" + server + ":v1.2.3"; !slices.Contains(container.Args, flag) {
+			t.Errorf("without %s it makes hubs of another version: %q", flag, container.Args)
+		}
+	}
 	before := d.management.paths()
 	if _, stderr, err = d.run(t); err != nil || strings.Contains(stderr, "Made") || !slices.Equal(before, d.management.paths()) {
 		t.Errorf("again: %v: %s", err, stderr)
