@@ -306,12 +306,12 @@ func (m *management) checkKlusterlet(ctx context.Context, o *joinOptions, known 
 		o.detached.mode, o.detached.name, cmp.Or(have.Spec.ClusterName, "NAME"))
 	switch {
 	case !have.DeletionTimestamp.IsZero():
-		return fmt.Errorf("Klusterlet %s is being deleted: wait until it is gone (kubectl hub get klusterlets shows what it waits for), or choose another name by --%s",
+		return fmt.Errorf("the Klusterlet %s is being deleted: wait until it is gone (kubectl hub get klusterlets shows what it waits for), or choose another name by --%s",
 			o.detached.name, klusterletFlag)
 	case have.Mode() != o.detached.apiMode():
-		return fmt.Errorf("Klusterlet %s has the mode %s, which cannot be changed: %s", o.detached.name, have.Mode(), other)
+		return fmt.Errorf("the Klusterlet %s has the mode %s, which cannot be changed: %s", o.detached.name, have.Mode(), other)
 	case have.Spec.ClusterName != o.clusterName:
-		return fmt.Errorf("Klusterlet %s is for the cluster %q of its hub, and not for %s: %s", o.detached.name, have.Spec.ClusterName, o.clusterName, other)
+		return fmt.Errorf("the Klusterlet %s is for the cluster %q of its hub, and not for %s: %s", o.detached.name, have.Spec.ClusterName, o.clusterName, other)
 	case !byUs.Owns(have):
 		return m.explain(&remote.NotOurs{Object: remote.IDOf(o.wanted()), Owner: byUs})
 	}

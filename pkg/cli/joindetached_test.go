@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/base64"
 	"net/http"
 	"os"
@@ -338,7 +339,7 @@ func TestJoinDetached_GoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newDetaching(t)
-			ctx := t.Context()
+			var ctx context.Context
 			if at == "" {
 				ctx = d.management.interruptedAt("GET "+klusterletPath, 4)
 			} else {

@@ -117,11 +117,11 @@ func (m *management) find(ctx context.Context, o *unjoinOptions) (*operatorv1.Kl
 	}
 	switch k := found[0]; {
 	case !k.IsDetached():
-		return nil, fmt.Errorf("Klusterlet %s has the mode %s: its agent runs on the cluster itself. kubectl delete klusterlet %[1]s removes it there", k.Name, k.Mode())
+		return nil, fmt.Errorf("the Klusterlet %s has the mode %s: its agent runs on the cluster itself. kubectl delete klusterlet %[1]s removes it there", k.Name, k.Mode())
 	case clusterOf(k) != o.clusterName:
-		return nil, fmt.Errorf("Klusterlet %s is for the cluster %q of its hub, and not for %s: check --%s and --cluster-name", k.Name, clusterOf(k), o.clusterName, klusterletFlag)
+		return nil, fmt.Errorf("the Klusterlet %s is for the cluster %q of its hub, and not for %s: check --%s and --cluster-name", k.Name, clusterOf(k), o.clusterName, klusterletFlag)
 	case !byUs.Owns(k):
-		return nil, fmt.Errorf("Klusterlet %s was not made by kubectl hub: kubectl delete klusterlet %[1]s removes it, or let kubectl hub do so by adding the label %s", k.Name,
+		return nil, fmt.Errorf("the Klusterlet %s was not made by kubectl hub: kubectl delete klusterlet %[1]s removes it, or let kubectl hub do so by adding the label %s", k.Name,
 			metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: byUs.Labels}))
 	default:
 		return k, nil

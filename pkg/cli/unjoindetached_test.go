@@ -23,8 +23,6 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-const detachedIdentity = "/api/v1/namespaces/" + detachedSpace + "/secrets/" + operatorv1.HubKubeconfigSecret
-
 // leaving is a cluster that has joined as join and hub-operator have left it.
 type leaving struct {
 	*detaching

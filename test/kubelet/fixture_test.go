@@ -107,7 +107,7 @@ func tester(t *testing.T, dir string) {
 const patience = 2 * time.Minute
 
 func (f *fixture) eventually(what string, ok func(context.Context) error) {
-	f.T.Helper()
+	f.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(f.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		last = ok(ctx)
@@ -120,7 +120,7 @@ func (f *fixture) eventually(what string, ok func(context.Context) error) {
 
 // create makes a pod from its spec, in YAML. Each of its containers is what the restricted namespace asks for.
 func (f *fixture) create(name, spec string) {
-	f.T.Helper()
+	f.Helper()
 	pod := f.podOf(name, spec)
 	f.eventually("the pod "+name+" is made", func(ctx context.Context) error {
 		_, err := f.client.CoreV1().Pods(f.namespace).Create(ctx, pod, metav1.CreateOptions{})
@@ -129,7 +129,7 @@ func (f *fixture) create(name, spec string) {
 }
 
 func (f *fixture) podOf(name, spec string) *corev1.Pod {
-	f.T.Helper()
+	f.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := yaml.UnmarshalStrict([]byte(spec), &pod.Spec); err != nil {
 		f.Fatal(err)
@@ -153,7 +153,7 @@ func (f *fixture) podOf(name, spec string) *corev1.Pod {
 
 // await waits until a pod is as it should be.
 func (f *fixture) await(name, what string, ok func(*corev1.Pod) bool) (pod *corev1.Pod) {
-	f.T.Helper()
+	f.Helper()
 	f.eventually(name+" "+what, func(ctx context.Context) (err error) {
 		if pod, err = f.client.CoreV1().Pods(f.namespace).Get(ctx, name, metav1.GetOptions{}); err != nil {
 			return err
@@ -168,7 +168,7 @@ func (f *fixture) await(name, what string, ok func(*corev1.Pod) bool) (pod *core
 }
 
 func (f *fixture) gone(name string) {
-	f.T.Helper()
+	f.Helper()
 	f.eventually(name+" is gone", func(ctx context.Context) error {
 		pods, err := f.client.CoreV1().Pods(f.namespace).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 		if err == nil && len(pods.Items) > 0 {
@@ -204,7 +204,7 @@ func (f *fixture) ask(method, pod, path string, form ...string) (string, error) 
 }
 
 func (f *fixture) mustAsk(method, pod, path string, form ...string) string {
-	f.T.Helper()
+	f.Helper()
 	said, err := f.ask(method, pod, path, form...)
 	if err != nil {
 		f.Fatalf("%s %s: %v", method, path, err)

@@ -149,7 +149,7 @@ func TestPod_EndsAsItIsAsked(t *testing.T) {
 
 // pid is the process of a pod with one container.
 func (f *fixture) pid(pod *corev1.Pod) int {
-	f.T.Helper()
+	f.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, w := range f.workers {

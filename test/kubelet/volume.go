@@ -235,7 +235,7 @@ func (w *worker) configMapFiles(files map[string]file, name string, items []core
 // keyFiles are those of the keys of a Secret or ConfigMap: all of them, or the items.
 func keyFiles(files map[string]file, data map[string][]byte, items []corev1.KeyToPath, optional *bool, mode *int32, err error) error {
 	isOptional := optional != nil && *optional
-	if err != nil && !(isOptional && apierrors.IsNotFound(err)) {
+	if err != nil && (!isOptional || !apierrors.IsNotFound(err)) {
 		return err
 	}
 	if len(items) == 0 {

@@ -68,7 +68,7 @@ func TestPlan_OfSeveralHubsOnOneManagementCluster(t *testing.T) {
 				t.Errorf("%s is of %s and of %s", id, other, name)
 			}
 			all[id] = name
-			if o.GetNamespace() != cm.ServerNamespace() && !(namespaces.of(o) && o.GetName() == cm.ServerNamespace()) {
+			if o.GetNamespace() != cm.ServerNamespace() && (!namespaces.of(o) || o.GetName() != cm.ServerNamespace()) {
 				t.Errorf("%s is not in the namespace of %s", id, name)
 			}
 			if strings.Contains(o.GetKind(), "Role") {

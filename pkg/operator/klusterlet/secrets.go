@@ -58,11 +58,11 @@ func (r *Reconciler) secrets(ctx context.Context, k *operatorv1.Klusterlet) (g g
 func (g given) source() (*kubeconfig.Source, error) {
 	name := g.namespace + "/" + operatorv1.ExternalManagedKubeconfig
 	if g.external == nil {
-		return nil, fmt.Errorf("Secret %s is not there: make it with the key %s, a kubeconfig of an admin of the managed cluster", name, operatorv1.KeyKubeconfig)
+		return nil, fmt.Errorf("the Secret %s is not there: make it with the key %s, a kubeconfig of an admin of the managed cluster", name, operatorv1.KeyKubeconfig)
 	}
 	data, ok := g.external.Data[operatorv1.KeyKubeconfig]
 	if !ok {
-		return nil, fmt.Errorf("Secret %s has no key %s: put a kubeconfig of an admin of the managed cluster there", name, operatorv1.KeyKubeconfig)
+		return nil, fmt.Errorf("the Secret %s has no key %s: put a kubeconfig of an admin of the managed cluster there", name, operatorv1.KeyKubeconfig)
 	}
 	source, err := kubeconfig.Parse(data)
 	var refused *kubeconfig.Refused
@@ -95,9 +95,9 @@ func (g given) hasIdentity() bool {
 func (g given) noBootstrap() error {
 	name := g.namespace + "/" + operatorv1.BootstrapHubKubeconfig
 	if g.bootstrap == nil {
-		return fmt.Errorf("Secret %s is not there: make it with the key %s, a kubeconfig with a bootstrap token of the hub", name, operatorv1.KeyKubeconfig)
+		return fmt.Errorf("the Secret %s is not there: make it with the key %s, a kubeconfig with a bootstrap token of the hub", name, operatorv1.KeyKubeconfig)
 	}
-	return fmt.Errorf("Secret %s has no key %s: put a kubeconfig with a bootstrap token of the hub there", name, operatorv1.KeyKubeconfig)
+	return fmt.Errorf("the Secret %s has no key %s: put a kubeconfig with a bootstrap token of the hub there", name, operatorv1.KeyKubeconfig)
 }
 
 // clusterName is the name that the cluster has on the hub, once it has one.

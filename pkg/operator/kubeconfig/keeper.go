@@ -46,9 +46,11 @@ const (
 	DefaultLifetime = 30 * 24 * time.Hour
 	// MinLifetime is the shortest lifetime that is taken. Kubernetes grants no shorter one.
 	MinLifetime = 10 * time.Minute
-	// RenewAt and RenewFrom are parts of the lifetime that was granted: it is renewed at the first at the latest. Each Secret has
-	// its own moment between the two, so that those that were minted at once are not renewed at once.
-	RenewAt, RenewFrom = 0.8, 0.7
+	// RenewAt is the part of the lifetime that was granted after which a token is renewed at the latest.
+	RenewAt = 0.8
+	// RenewFrom is the part after which it is renewed at the earliest. Each Secret has its own moment between the two, so that those
+	// that were minted at once are not renewed at once.
+	RenewFrom = 0.7
 )
 
 // Reasons for which nothing is minted, as conditions have them.

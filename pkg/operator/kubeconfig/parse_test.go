@@ -145,7 +145,7 @@ func TestSource_PrintsNoSecret(t *testing.T) {
 			noSecrets(t, fmt.Sprintf(format, value))
 		}
 	}
-	data, err := json.Marshal(s)
+	data, err := json.Marshal([]any{s})
 	if err != nil {
 		t.Error(err)
 	}

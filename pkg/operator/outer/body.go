@@ -54,7 +54,7 @@ func (b *body) Read(p []byte) (n int, err error) {
 	n, err = b.ReadCloser.Read(p)
 	if !b.count(p[:n]) {
 		b.err = &Error{Reason: ReasonTooLarge, message: fmt.Sprintf(
-			"the cluster has answered more than is read: %d bytes, or %d fields and elements", b.max, b.guard.limits.entries)}
+			"the cluster has answered more than is read: %d bytes, or %d fields and elements", b.max, b.guard.entries)}
 		return 0, b.err
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -120,7 +120,7 @@ func (b *body) count(p []byte) bool {
 	return !b.over()
 }
 
-func (b *body) over() bool { return b.bytes > b.max || b.entries > b.guard.limits.entries }
+func (b *body) over() bool { return b.bytes > b.max || b.entries > b.guard.entries }
 
 // Close implements io.Closer.
 func (b *body) Close() error {

@@ -53,8 +53,10 @@ const (
 	maxHeader = 64 << 10
 	// MaxMessage is how many bytes of what a server says are shown.
 	MaxMessage = 512
-	// DefaultQPS and DefaultBurst bound the requests to a cluster, of all its clients together.
-	DefaultQPS, DefaultBurst = 20, 40
+	// DefaultQPS bounds the requests to a cluster per second, of all its clients together.
+	DefaultQPS = 20
+	// DefaultBurst bounds those at once.
+	DefaultBurst = 40
 )
 
 // Options are what may differ from cluster to cluster.
