@@ -31,7 +31,6 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
-	"github.com/clusterhub/clusterhub/pkg/apiserver/options"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
@@ -261,18 +260,13 @@ func (w *world) runAPIServer(cm *operatorv1.ClusterManager) {
 	w.t.Helper()
 	port, address := freePort(w.t), deploy.ServiceAddress(cm.ServerNamespace())
 	w.network.route(fmt.Sprintf("%s:%d", address.Host, address.Port), port)
-	server := options.NewCommand()
-	serve := func(ctx context.Context, args []string) error {
-		server.SetArgs(args)
-		return server.ExecuteContext(ctx)
-	}
-	w.run(cm, deploy.APIServer, serve, fmt.Sprintf("--secure-port=%d", port), "--data-dir="+w.t.TempDir(),
+	w.run(cm, deploy.APIServer, fmt.Sprintf("--secure-port=%d", port), "--data-dir="+w.t.TempDir(),
 		"--shutdown-delay-duration=0s", "--bind-address=127.0.0.1", "--embedded-etcd-unsafe-no-fsync")
 }
 
 // run runs a server as its Deployment says: with its flags, and the Secret that it mounts as files. It has nothing else of the
 // management cluster. Its addresses are others: there is one machine for all.
-func (w *world) run(cm *operatorv1.ClusterManager, name string, serve func(context.Context, []string) error, others ...string) {
+func (w *world) run(cm *operatorv1.ClusterManager, name string, others ...string) {
 	w.t.Helper()
 	d := &appsv1.Deployment{}
 	eventually(w.t, "the Deployment "+name, func() string {
@@ -301,19 +295,7 @@ func (w *world) run(cm *operatorv1.ClusterManager, name string, serve func(conte
 	for _, arg := range pod.Containers[0].Args {
 		args = append(args, strings.ReplaceAll(arg, deploy.KubeconfigFolder, dir))
 	}
-	ctx, stop := context.WithCancel(w.t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		err := serve(ctx, append(args, others...))
-		if err != nil && ctx.Err() == nil && (name != deploy.Manager || !w.ending.Load()) {
-			w.t.Errorf("%s: %v", name, err)
-		}
-	}()
-	w.t.Cleanup(func() {
-		stop()
-		<-done
-	})
+	w.serve(name, append(args, others...))
 }
 
 // playKubelet says of all pods of a namespace that they are ready, as often as it is called.

@@ -4,8 +4,6 @@
 package clustermanager
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
-	controllers "github.com/clusterhub/clusterhub/pkg/controllers/manager"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
@@ -83,18 +79,7 @@ func TestDetached_MakesAHubOfAClusterWithoutNodes(t *testing.T) {
 		})
 	})
 	t.Run("its controllers work", func(t *testing.T) {
-		// Not by its command, which sets up the logs of a process: hub-apiserver has done so.
-		serve := func(ctx context.Context, args []string) error {
-			o, flags := controllers.NewOptions(), pflag.NewFlagSet("", pflag.ContinueOnError)
-			for _, set := range o.Flags().FlagSets {
-				flags.AddFlagSet(set)
-			}
-			if err := errors.Join(flags.Parse(args), o.Validate()); err != nil {
-				return err
-			}
-			return o.Run(ctx)
-		}
-		w.run(cm, deploy.Manager, serve, "--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=0")
+		w.run(cm, deploy.Manager, "--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=0")
 		set := &unstructured.Unstructured{}
 		set.SetGroupVersionKind(schema.GroupVersionKind{Group: "cluster.open-cluster-management.io", Version: "v1beta2", Kind: "ManagedClusterSet"})
 		eventually(t, "they make the set of all clusters", func() string {

@@ -1,0 +1,55 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	"os"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterhub/clusterhub/pkg/apiserver/options"
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/controllers/manager"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/localserver"
+)
+
+// serverEnv names the server that a process of this test is. A server sets up logs and feature gates of its whole process, so each is
+// one of its own.
+const serverEnv = "CLUSTERHUB_TEST_SERVER"
+
+func TestMain(m *testing.M) {
+	servers := map[string]func() *cobra.Command{deploy.APIServer: options.NewCommand, deploy.Manager: manager.NewCommand}
+	if server, ok := servers[os.Getenv(serverEnv)]; ok {
+		os.Exit(command.Main(server()))
+	}
+	os.Exit(m.Run())
+}
+
+// serve runs a server until the test ends.
+func (w *world) serve(name string, args []string) {
+	w.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	server := localserver.Process{Dir: w.t.TempDir(), Name: name, Tied: true}
+	if err := server.Start(self, args, serverEnv+"="+name); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		running, err := server.Running()
+		// The controllers of a hub that is taken away lose their rights, and some time later they end.
+		if err != nil || !running && (name != deploy.Manager || !w.ending.Load()) {
+			w.t.Errorf("%s has ended: %v, %v", name, server.Ended(), err)
+		}
+		if err := server.Stop(); err != nil {
+			w.t.Errorf("%s cannot be stopped: %v", name, err)
+		}
+		if said, err := os.ReadFile(server.Log()); w.t.Failed() {
+			w.t.Logf("%s has said:\n%s%v", name, said, err)
+		}
+	})
+}
