@@ -163,6 +163,11 @@ func gone(t *testing.T, c client.Client, k *operatorv1.Klusterlet) {
 	if err := c.Delete(t.Context(), k); err != nil {
 		t.Fatal(err)
 	}
+	defer func() {
+		if t.Failed() {
+			t.Logf("its conditions are %+v", k.Status.Conditions)
+		}
+	}()
 	operatortest.Eventually(t, "it is gone", func() bool {
 		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(k), k))
 	})
