@@ -46,6 +46,11 @@ func (b *Bootstrap) Read(ctx context.Context) (*clientcmdapi.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the bootstrap kubeconfig in %s %w", where, err)
 	}
+	if b.File == "" {
+		if err := whole(config); err != nil {
+			return nil, fmt.Errorf("the bootstrap kubeconfig in %s %w", where, err)
+		}
+	}
 	if len(cluster.CertificateAuthorityData) == 0 && cluster.CertificateAuthority != "" {
 		ca, err := os.ReadFile(cluster.CertificateAuthority)
 		if err != nil {

@@ -34,6 +34,26 @@ func onlyCluster(config *clientcmdapi.Config) (*clientcmdapi.Cluster, error) {
 	return cluster, nil
 }
 
+// whole refuses a kubeconfig of a secret that names files or programs. They would be those of the agent, such as the token of its pod, and
+// what is in a secret is from a hub, or from users who may write nothing but secrets.
+func whole(config *clientcmdapi.Config) error {
+	for _, cluster := range config.Clusters {
+		if cluster.CertificateAuthority != "" {
+			return errors.New("names a file in certificate-authority, which a secret cannot have: put it into certificate-authority-data")
+		}
+	}
+	for _, user := range config.AuthInfos {
+		switch {
+		case user.Exec != nil || user.AuthProvider != nil:
+			return errors.New("has a user who logs in by a program (exec or auth-provider), and the agent runs none: put a token there")
+		case user.TokenFile != "" || user.ClientCertificate != "" || user.ClientKey != "":
+			return errors.New("names a file in tokenFile, client-certificate or client-key, which a secret cannot have: put a token there, " +
+				"or client-certificate-data and client-key-data")
+		}
+	}
+	return nil
+}
+
 // Kubeconfig is the kubeconfig of the agent's own identity: the hub as the bootstrap kubeconfig has it, with its
 // certificate authority, proxy and server name.
 func Kubeconfig(bootstrap *clientcmdapi.Config, namespace string, user *clientcmdapi.AuthInfo) ([]byte, error) {
@@ -77,6 +97,14 @@ func IdentityConfig(kubeconfig []byte, localize func(*clientcmdapi.AuthInfo)) (*
 		return nil, fmt.Errorf("the kubeconfig of secret %s has no user %s", registration.HubKubeconfigSecret, kubeconfigUser)
 	}
 	localize(user)
+	// Of whatever other users there are, none is used: the secret may be written by others.
+	if current, ok := config.Contexts[config.CurrentContext]; ok {
+		current.AuthInfo = kubeconfigUser
+	}
+	config.AuthInfos = map[string]*clientcmdapi.AuthInfo{kubeconfigUser: user}
+	if err := whole(config); err != nil {
+		return nil, fmt.Errorf("the kubeconfig of secret %s %w", registration.HubKubeconfigSecret, err)
+	}
 	return BootstrapConfig(config)
 }
 
