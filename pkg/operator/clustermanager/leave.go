@@ -106,6 +106,9 @@ func (r *reconciler) unreachable(ctx context.Context, cm *operatorv1.ClusterMana
 			return giveUpAfter, kit.IgnoreOutdated(err)
 		}
 	}
+	if since.Before(cm.DeletionTimestamp.Time) { // such as in a copy of a ClusterManager that was being deleted
+		since = cm.DeletionTimestamp.Time
+	}
 	rest := since.Add(giveUpAfter).Sub(now)
 	if rest <= 0 {
 		ctrl.LoggerFrom(ctx).Info("The hub cannot be reached, and is left as it is", "clusterManager", cm.Name, "reason", why.Error())

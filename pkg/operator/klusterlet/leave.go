@@ -104,6 +104,10 @@ func (r *Reconciler) leaveManaged(ctx context.Context, k *operatorv1.Klusterlet,
 			return err
 		}
 	}
+	// It may be older than the deletion, such as in a copy of a Klusterlet that was being deleted. A cluster is not given up because of that.
+	if since.Before(k.DeletionTimestamp.Time) {
+		since = k.DeletionTimestamp.Time
+	}
 	until := since.Add(givenUpAfter)
 	if now.Before(until) {
 		return &unreachable{err: err, until: until}
@@ -171,6 +175,10 @@ func (r *Reconciler) leaveHere(ctx context.Context, k *operatorv1.Klusterlet, ob
 	own, common := apart(objects, func(*unstructured.Unstructured) bool { return true })
 	if err := r.removeAll(ctx, here, own); err != nil {
 		return err
+	}
+	// A copy of a Klusterlet has its finalizers, and may have its namespace. It was refused, and so nothing in there is its own.
+	if r.alone(ctx, k) != nil {
+		return r.removeAll(ctx, here, common)
 	}
 	for _, name := range []string{operatorv1.ExternalManagedKubeconfigRegistration, operatorv1.ExternalManagedKubeconfigWork,
 		operatorv1.ExternalManagedKubeconfigAgent, operatorv1.HubKubeconfigSecret} {

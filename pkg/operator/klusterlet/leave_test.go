@@ -56,6 +56,7 @@ func TestLeave_GivesUpAClusterThatCannotBeReached(t *testing.T) {
 			k := w.applied(r, operatorv1.InstallModeHosted, nil)
 			test.breaks(w, k)
 			w.delete(k)
+			w.clock.SetTime(time.Now()) // it is away since the deletion at the earliest
 			w.until(r, k, "it says what is wrong", func(k *operatorv1.Klusterlet) bool {
 				applied := condition(k, operatorv1.ConditionKlusterletApplied)
 				return applied.Status == metav1.ConditionFalse && applied.Reason == reasonUnreachable && strings.Contains(applied.Message, test.says)
