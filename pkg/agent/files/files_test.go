@@ -176,3 +176,37 @@ func TestReadFolder_OfPlainFilesHasThoseThatAreThere(t *testing.T) {
 		t.Errorf("a folder in place of a file: %q", data)
 	}
 }
+
+// TestAttack_AMountedKubeconfigNamesNoFilesOfThePod: who may write the Secret of it, and nothing else, has no token of the pod sent to
+// another server, and no program started.
+func TestAttack_AMountedKubeconfigNamesNoFilesOfThePod(t *testing.T) {
+	dir, pod := t.TempDir(), t.TempDir()
+	for _, name := range []string{"ca.crt", "token", "tls.crt", "tls.key"} {
+		write(t, dir, name, "the "+name)
+	}
+	secret := write(t, pod, "s3cret", "s3cret")
+	away, err := filepath.Rel(dir, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const user = "tokenFile: token, client-certificate: tls.crt, client-key: tls.key"
+	for name, test := range map[string]struct {
+		user string
+		good bool
+	}{
+		"files beside it":       {user, true},
+		"a token":               {"token: t", true},
+		"a token of the pod":    {"tokenFile: " + secret, false},
+		"a file of the pod":     {"tokenFile: " + away, false},
+		"a certificate of it":   {"client-certificate: " + secret + ", client-key: tls.key", false},
+		"a key of it":           {"client-certificate: tls.crt, client-key: " + away, false},
+		"a program":             {"exec: {apiVersion: client.authentication.k8s.io/v1, command: cat, args: [" + secret + "], interactiveMode: Never}", false},
+		"a provider":            {"auth-provider: {name: oidc}", false},
+		"a program and a token": {"tokenFile: token, auth-provider: {name: oidc}", false},
+	} {
+		path := write(t, dir, "kubeconfig", strings.ReplaceAll(kubeconfig, user, test.user))
+		if way, err := ReadMountedWay(path); (err == nil) != test.good || err != nil && strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: %+v, %v", name, way.Config, err)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -55,6 +56,30 @@ func ReadWay(path string) (Way, error) {
 		return Way{}, fmt.Errorf("the kubeconfig %s cannot be used: %w", path, err)
 	}
 	return Way{Config: way, Sum: sum}, nil
+}
+
+// ReadMountedWay is ReadWay of a kubeconfig in a mounted Secret. Who may write that may not have the agent start programs, or send the
+// token of its pod to another server: files are those beside the kubeconfig.
+func ReadMountedWay(path string) (Way, error) {
+	way, err := ReadWay(path)
+	if err != nil {
+		return Way{}, err
+	}
+	if way.Config.ExecProvider != nil || way.Config.AuthProvider != nil {
+		return Way{}, fmt.Errorf("the kubeconfig %s has a user who logs in by a program (exec or auth-provider), and none is run: "+
+			"put a token into a file beside it, and name that in tokenFile", path)
+	}
+	beside, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return Way{}, err
+	}
+	for _, file := range []string{way.Config.BearerTokenFile, way.Config.CertFile, way.Config.KeyFile} {
+		if file != "" && filepath.Dir(file) != beside {
+			return Way{}, fmt.Errorf("the kubeconfig %s names a file for its user that is not beside it: put the file there, and name it "+
+				"without a folder", path)
+		}
+	}
+	return way, nil
 }
 
 // HubSum is another one when a kubeconfig says that the hub is elsewhere, or is to be trusted in another way. Its user does not count.

@@ -82,8 +82,14 @@ func (o *Options) Validate(keeps bool) (errs []error) {
 	return errs
 }
 
-// Managed reads the way to the managed cluster, and Management that to the cluster that keeps the agent's secrets.
-func (o *Options) Managed() (files.Way, error) { return files.ReadWay(o.Kubeconfig) }
+// Managed reads the way to the managed cluster, and Management that to the cluster that keeps the agent's secrets. That of a detached agent
+// is a Secret of the management cluster, which has files beside the kubeconfig and no others.
+func (o *Options) Managed() (files.Way, error) {
+	if o.Detached {
+		return files.ReadMountedWay(o.Kubeconfig)
+	}
+	return files.ReadWay(o.Kubeconfig)
+}
 
 // Management is Managed, unless the agent is detached.
 func (o *Options) Management() (files.Way, error) {
