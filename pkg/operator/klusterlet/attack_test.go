@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
 // TestAttack_ACopyTakesNothingFromTheOneInItsNamespace: who copies a Klusterlet copies its finalizers, too. What is refused has made
@@ -71,4 +72,29 @@ func TestAttack_NoAnnotationFromBeforeTheDeletionGivesUpACluster(t *testing.T) {
 	w.secret(k, operatorv1.ExternalManagedKubeconfig, map[string][]byte{"kubeconfig": w.source})
 	w.until(r, k, "it is gone", isGone)
 	w.expectNothing(k)
+}
+
+// TestAttack_AKlusterletTakesNothingFromAnAgentOfTheCommandLine: both would have one identity, and it would go with the Klusterlet.
+func TestAttack_AKlusterletTakesNothingFromAnAgentOfTheCommandLine(t *testing.T) {
+	w := newWorld(t)
+	r := w.reconciler()
+	k := w.klusterlet(operatorv1.InstallModeDefault, func(k *operatorv1.Klusterlet) {
+		k.Finalizers = []string{operatorv1.KlusterletFinalizer}
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: k.Spec.Namespace, Labels: map[string]string{
+			deploy.LabelManagedBy: deploy.ManagedBy, deploy.AgentLabel: deploy.AgentName}}}
+		if err := w.here.Create(t.Context(), namespace); err != nil {
+			t.Fatal(err)
+		}
+	})
+	w.secret(k, operatorv1.HubKubeconfigSecret, map[string][]byte{"kubeconfig": []byte("of the agent")})
+	w.until(r, k, "it is refused", func(k *operatorv1.Klusterlet) bool {
+		return strings.Contains(condition(k, operatorv1.ConditionKlusterletApplied).Message, "that kubectl hub join has made")
+	})
+	w.delete(k)
+	w.until(r, k, "it is gone", isGone)
+	w.expectNothing(k)
+	key := client.ObjectKey{Namespace: k.AgentNamespace(), Name: operatorv1.HubKubeconfigSecret}
+	if err := w.here.Get(t.Context(), key, &corev1.Secret{}); err != nil {
+		t.Errorf("the identity of the agent has gone with a Klusterlet: %v", err)
+	}
 }

@@ -177,8 +177,11 @@ func (r *Reconciler) leaveHere(ctx context.Context, k *operatorv1.Klusterlet, ob
 		return err
 	}
 	// A copy of a Klusterlet has its finalizers, and may have its namespace. It was refused, and so nothing in there is its own.
-	if r.alone(ctx, k) != nil {
+	var others *taken
+	if err := r.alone(ctx, k); errors.As(err, &others) {
 		return r.removeAll(ctx, here, common)
+	} else if err != nil {
+		return err
 	}
 	for _, name := range []string{operatorv1.ExternalManagedKubeconfigRegistration, operatorv1.ExternalManagedKubeconfigWork,
 		operatorv1.ExternalManagedKubeconfigAgent, operatorv1.HubKubeconfigSecret} {

@@ -22,6 +22,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
 	"github.com/clusterhub/clusterhub/pkg/operator/outer"
 	"github.com/clusterhub/clusterhub/pkg/remote"
@@ -95,11 +96,16 @@ func (r *Reconciler) keep(ctx context.Context, k *operatorv1.Klusterlet) (reconc
 	p, err := planOf(k, r.image)
 	if err == nil {
 		err = r.alone(ctx, k)
+		var others *taken
+		if err != nil && !errors.As(err, &others) {
+			return reconcile.Result{}, err
+		}
 	}
 	if err != nil {
 		s.applied(operatorv1.ReasonKlusterletApplyFailed, err)
 		s.unavailable(operatorv1.ReasonKlusterletNoAvailablePods, "the Klusterlet has to be changed: "+err.Error())
-		return reconcile.Result{}, r.write(ctx, k, s)
+		// Nothing tells when another agent has left.
+		return reconcile.Result{RequeueAfter: time.Minute}, r.write(ctx, k, s)
 	}
 	if err := r.finalizer(ctx, k, operatorv1.KlusterletFinalizer, true); err != nil {
 		return reconcile.Result{}, err
@@ -115,16 +121,31 @@ func (r *Reconciler) keep(ctx context.Context, k *operatorv1.Klusterlet) (reconc
 	return reconcile.Result{RequeueAfter: next}, failed
 }
 
-// alone refuses a Klusterlet in the namespace of an older one: its secrets are those of one agent.
+// alone refuses a Klusterlet in the namespace of an older one, or of an agent of kubectl hub: its secrets are those of one agent.
 func (r *Reconciler) alone(ctx context.Context, k *operatorv1.Klusterlet) error {
 	for _, other := range r.list(ctx) {
 		older := other.CreationTimestamp.Before(&k.CreationTimestamp) || other.CreationTimestamp.Equal(&k.CreationTimestamp) && other.Name < k.Name
 		if other.Name != k.Name && older && other.AgentNamespace() == k.AgentNamespace() {
-			return fmt.Errorf("namespace %s is that of the agent of Klusterlet %s: make this one anew with another spec.namespace", k.AgentNamespace(), other.Name)
+			return &taken{fmt.Sprintf("namespace %s is that of the agent of Klusterlet %s: make this one anew with another spec.namespace",
+				k.AgentNamespace(), other.Name)}
 		}
+	}
+	namespace := &corev1.Namespace{}
+	if err := r.client.Get(ctx, client.ObjectKey{Name: k.AgentNamespace()}, namespace); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	labels := namespace.Labels
+	if labels[deploy.LabelManagedBy] == deploy.ManagedBy && labels[deploy.AgentLabel] == deploy.AgentName && namespace.DeletionTimestamp == nil {
+		return &taken{fmt.Sprintf("namespace %s is that of the agent that kubectl hub join has made: take that one out of its hub by kubectl hub unjoin, "+
+			"or make this Klusterlet anew with another spec.namespace", namespace.Name)}
 	}
 	return nil
 }
+
+// taken is that a namespace has another agent, so that nothing in it is the Klusterlet's.
+type taken struct{ why string }
+
+func (t *taken) Error() string { return t.why }
 
 // bring makes what the plan has. It says when to look again, and returns an error if that is to be soon.
 func (r *Reconciler) bring(ctx context.Context, k *operatorv1.Klusterlet, p *plan, s *report) (next time.Duration, err error) {
