@@ -239,6 +239,19 @@ func (h *Hub) RouteFront(ctx context.Context, replica int) error {
 	if err := patch(`{"spec":{"service":{"port":%d}}}`, h.ports[memberName(procHubAPIServer, replica)]); err != nil {
 		return err
 	}
+	if err := h.AwaitServed(ctx); err != nil {
+		return err
+	}
+	// An OpenAPI document that the front could not get is asked for again after a minute, or when the APIService changes.
+	return patch(`{"metadata":{"annotations":{"clusterhub.dev/routed":%q}}}`, time.Now().Format(time.RFC3339Nano))
+}
+
+// AwaitServed waits until all our APIServices are available at each front that runs.
+func (h *Hub) AwaitServed(ctx context.Context) error {
+	ours, err := apiServices()
+	if err != nil {
+		return err
+	}
 	var fronts []aggregatorclient.Interface
 	for _, i := range h.runningFronts() {
 		front, err := aggregatorclient.NewForConfig(h.FrontConfig(i))
@@ -263,11 +276,7 @@ func (h *Hub) RouteFront(ctx context.Context, replica int) error {
 		return fmt.Errorf("kube-apiserver does not serve what hub-apiserver does: %s", last)
 	}
 	// What kubectl remembers is from before our groups; kubectl explain does not look again for a short name.
-	if err := os.RemoveAll(h.path("kubectl-cache")); err != nil {
-		return err
-	}
-	// An OpenAPI document that the front could not get is asked for again after a minute, or when the APIService changes.
-	return patch(`{"metadata":{"annotations":{"clusterhub.dev/routed":%q}}}`, time.Now().Format(time.RFC3339Nano))
+	return os.RemoveAll(h.path("kubectl-cache"))
 }
 
 // served says whether the front has found an APIService available and answers requests for it.

@@ -213,6 +213,14 @@ func (h *Hub) UserConfig(user string, groups ...string) *rest.Config {
 	return impersonate(h.AdminConfig(), user, groups)
 }
 
+// HubAPIServerAddresses are where the replicas of hub-apiserver listen, HOST:PORT. A Plain cluster keeps them free.
+func (h *Hub) HubAPIServerAddresses() (addresses []string) {
+	for _, i := range h.members(procHubAPIServer) {
+		addresses = append(addresses, localserver.Address(h.ports[memberName(procHubAPIServer, i)]))
+	}
+	return addresses
+}
+
 // HubAPIServerConfig reaches one replica of hub-apiserver directly, past the front, as a member of system:masters.
 func (h *Hub) HubAPIServerConfig(replica int) *rest.Config {
 	config := h.AdminConfig()

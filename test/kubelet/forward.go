@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +28,21 @@ func (k *Kubelet) Forward(namespace, service string, port int32) (address string
 	if err != nil {
 		k.t.Fatal(err)
 	}
+	k.forward(listener, namespace, service, port)
+	return localserver.Address(number)
+}
+
+// ForwardFrom is Forward from an address of this machine, HOST:PORT.
+func (k *Kubelet) ForwardFrom(address, namespace, service string, port int32) {
+	k.t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	k.forward(listener, namespace, service, port)
+}
+
+func (k *Kubelet) forward(listener net.Listener, namespace, service string, port int32) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(k.t.Context()))
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -37,7 +54,26 @@ func (k *Kubelet) Forward(namespace, service string, port int32) (address string
 		cancel()
 		serving.Wait()
 	})
-	return localserver.Address(number)
+}
+
+// Egress are the flags of a kube-apiserver that reaches the Services of this cluster, by their names: as one does that is a pod here. It
+// ends with the test.
+func (k *Kubelet) Egress() (flags []string) {
+	k.t.Helper()
+	flags, stop, err := localserver.Egress(func(ctx context.Context, address string) (net.Conn, error) {
+		host, number, err := net.SplitHostPort(address)
+		name := strings.Split(host, ".")
+		port, e := strconv.ParseInt(number, 10, 32)
+		if err != nil || e != nil || len(name) != 3 || name[2] != "svc" {
+			return nil, fmt.Errorf("%q is not SERVICE.NAMESPACE.svc:PORT", address)
+		}
+		return k.endpoint(ctx, name[1], name[0], int32(port))
+	}).Start()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	k.t.Cleanup(stop)
+	return flags
 }
 
 // endpoint connects to a pod of a Service.

@@ -10,7 +10,7 @@
 //
 //   - It is the scheduler, too: each pod goes to its one node.
 //   - A pod has a network of its own, with a loopback and no address that others would know. It reaches its kube-apiserver and the
-//     servers of Reach, at the addresses that these have on this machine. To it lead Dial and Forward, and probes.
+//     servers of Reach, at the addresses that these have on this machine. To it lead Dial, Forward and Egress, and probes.
 //   - An image clusterhub/NAME:TAG is the program NAME of a folder, as hack/Dockerfile makes images: user 65532, nothing else inside.
 //   - Limits of resources are not enforced, and there is no network policy, no seccomp profile and no DNS.
 //   - A container that ends with an error waits shorter before it is started again, and a probe that waits for success asks more often.
@@ -50,8 +50,9 @@ type Config struct {
 	Cluster *rest.Config
 	// BinDir has the programs of the images.
 	BinDir string
-	// Args are further arguments of all containers.
-	Args []string
+	// Args are further arguments of all containers, and ArgsOf of those with a name.
+	Args   []string
+	ArgsOf map[string][]string
 	// Reach are servers of this machine that pods reach besides: see Kubelet.Reach.
 	Reach []string
 	// Node is the name of the node, "node-1" by default.

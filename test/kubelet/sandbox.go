@@ -131,7 +131,7 @@ func (w *worker) args(c *corev1.Container, values map[string]string) []string {
 	for i := range all {
 		all[i] = expand(all[i], values)
 	}
-	return append(all, w.k.config.Args...)
+	return slices.Concat(all, w.k.config.Args, w.k.config.ArgsOf[c.Name])
 }
 
 // mounts are what is in the root directory of a container.
