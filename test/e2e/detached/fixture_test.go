@@ -21,7 +21,6 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
-	"github.com/clusterhub/clusterhub/test/kubelet"
 	"github.com/clusterhub/clusterhub/test/netns"
 )
 
@@ -58,51 +57,34 @@ func kubectl(t *testing.T, on *localhub.Hub, args ...string) (string, error) {
 	return string(out), err
 }
 
-// management is a cluster whose node runs pods, with hub-operator.
-type management struct {
-	*localhub.Hub
-	node *kubelet.Kubelet
-}
-
 // The tests share these.
 var (
-	sharedManagement = sync.OnceValue(newManagement)
+	sharedManagement = sync.OnceValue(func() *harness.Management { return harness.StartManagement(harness.Lasting()) })
 	sharedManaged    = sync.OnceValue(func() *netns.Cluster {
 		return netns.Start(harness.Lasting(), netns.Config{BinDir: harness.HubConfig("").BinDir})
 	})
 )
 
-func newManagement() *management {
-	t := harness.Lasting()
-	config := harness.HubConfig(filepath.Join(t.TempDir(), "cluster"))
-	config.Plain = true
-	cluster, err := localhub.Start(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cluster.Stop)
-	m := &management{Hub: cluster, node: kubelet.Start(t, kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: config.BinDir})}
-	if out, err := cluster.Kubectl(t.Context(), "apply", "--server-side", "-k", harness.Overlay("operator")).CombinedOutput(); err != nil {
-		t.Fatalf("hub-operator cannot be deployed: %v: %s", err, out)
-	}
-	return m
-}
-
 // world is a hub, a cluster that runs the pods, and one that may run nothing and reaches nothing.
 type world struct {
 	*testing.T
 	hub        *localhub.Hub
-	management *management
+	management *harness.Management
 	managed    *netns.Cluster
 	plugin     harness.Plugin
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, hub: harness.Hub(t), management: sharedManagement(), managed: sharedManaged()}
+	return newWorldOf(t, harness.Hub(t))
+}
+
+func newWorldOf(t *testing.T, hub *localhub.Hub) *world {
+	t.Helper()
+	w := &world{T: t, hub: hub, management: sharedManagement(), managed: sharedManaged()}
 	w.plugin = harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": w.hub})}
 	for _, server := range []*localhub.Hub{w.hub, w.managed.Hub} {
-		if err := w.management.node.Reach(addressOf(t, server)); err != nil {
+		if err := w.management.Node.Reach(addressOf(t, server)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -44,10 +44,10 @@ func TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks(t *testing.T) {
 		}
 	}
 	// What a part lacks it would say, and try again for ever.
-	if logs := w.management.node.Logs(j.namespace, ""); strings.Contains(logs, "forbidden") || logs == "" {
+	if logs := w.management.Node.Logs(j.namespace, ""); strings.Contains(logs, "forbidden") || logs == "" {
 		t.Errorf("the agent lacks a right:\n%s", logs)
 	}
-	if logs := w.management.node.Logs("clusterhub-operator", ""); strings.Contains(logs, "forbidden") || logs == "" {
+	if logs := w.management.Node.Logs("clusterhub-operator", ""); strings.Contains(logs, "forbidden") || logs == "" {
 		t.Errorf("hub-operator lacks a right:\n%s", logs)
 	}
 }

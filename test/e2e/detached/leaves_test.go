@@ -24,6 +24,13 @@ func TestDetached_Leaves(t *testing.T) {
 	w := newWorld(t)
 	j := w.joined()
 	current = nil
+	j.leaves()
+}
+
+// leaves takes the Klusterlet away, and the cluster from its hub.
+func (j *joined) leaves() {
+	j.Helper()
+	t, w := j.T, j.world
 	harness.MustKubectlOf(t, w.management.Hub, "", "delete", "klusterlet", j.name, "--timeout=2m")
 	brought := "v1 configmaps default/" + j.name
 	left(t, "the managed cluster", w.managed.AdminConfig(), append(j.before.managed, brought))

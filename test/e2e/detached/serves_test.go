@@ -1,0 +1,142 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detached
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+)
+
+// TestDetached_BareClustersServeAsHubs makes hubs of two clusters that have a kube-apiserver and no nodes. Their servers are pods of one
+// management cluster. A cluster joins one of the hubs, and the other has nothing of it. In the end all clusters are as they were.
+func TestDetached_BareClustersServeAsHubs(t *testing.T) {
+	m := sharedManagement()
+	harness.MustKubectlOf(t, m.Hub, "", "rollout", "status", "deployment/hub-operator", "-n", "clusterhub-operator", "--timeout=2m")
+	before := inventory(t, m.AdminConfig())
+	blue, green := newServed(t, "blue"), newServed(t, "green")
+
+	const set = `{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet, metadata: {name: of-blue}}`
+	harness.MustKubectlOf(t, blue.Hub, set, "apply", "-f", "-")
+	j := newWorldOf(t, blue.Hub).join()
+	j.brings()
+	blue.wants("managedclustersets", "default", "global", "of-blue")
+	blue.wants("managedclusters", j.name)
+	green.wants("managedclustersets", "default", "global")
+	green.wants("managedclusters")
+	t.Run("a kube-apiserver is trusted by its own hub-apiserver only", func(t *testing.T) {
+		for _, at := range []*served{blue, green} {
+			for _, as := range []*served{blue, green} {
+				want := http.StatusUnauthorized
+				if at == as {
+					want = http.StatusOK
+				}
+				if got := at.answersFrontOf(t, as); got != want {
+					t.Errorf("hub-apiserver of %s answers the kube-apiserver of %s with %d, want %d", at.name, as.name, got, want)
+				}
+			}
+		}
+	})
+	t.Run("a token is for one hub", func(t *testing.T) {
+		for _, of := range []*served{blue, green} {
+			for account, token := range of.tokens(t, m) {
+				for _, at := range []*served{blue, green} {
+					config := rest.AnonymousClientConfig(at.AdminConfig())
+					config.BearerToken = token
+					_, err := harness.Get(t, config, "/api") // each user who is known may
+					if (err == nil) != (at == of) {
+						t.Errorf("the token of %s for %s is used at %s: %v", account, of.name, at.name, err)
+					}
+				}
+			}
+		}
+	})
+
+	j.leaves()
+	harness.MustKubectlOf(t, m.Hub, "", "delete", "clustermanager", blue.name, green.name, "--timeout=4m")
+	for _, hub := range []*served{blue, green} {
+		left(t, hub.name, hub.AdminConfig(), hub.before)
+		// What is listed is what the front knows: there is no API of ours, rather than one that does not answer.
+		if got, err := kubectl(t, hub.Hub, "get", "apiservices", "-o", "name"); err != nil || strings.Contains(got, "open-cluster-management.io") {
+			t.Errorf("%s still has APIServices: %s, %v", hub.name, got, err)
+		}
+	}
+	left(t, "the management cluster", m.AdminConfig(), before)
+}
+
+// served is a cluster that was made a hub.
+type served struct {
+	*localhub.Hub
+	*testing.T
+	name string
+	// before is what it had as a plain cluster.
+	before []string
+}
+
+func newServed(t *testing.T, name string) *served {
+	t.Helper()
+	s := &served{T: t, name: name, Hub: harness.OwnHub(t, func(c *localhub.Config) {
+		c.Plain, c.FrontArgs = true, append(sharedManagement().Node.Egress(), "--enable-bootstrap-token-auth")
+	})}
+	harness.MustKubectlOf(t, s.Hub, "", "wait", "--for=create", "service/kubernetes", "--timeout=1m") // the last that it makes by itself
+	s.before = inventory(t, s.AdminConfig())
+	sharedManagement().MakeHub(t, name, s.Hub)
+	return s
+}
+
+// wants waits until the hub lists these by its kube-apiserver, and no others.
+func (s *served) wants(resource string, names ...string) {
+	s.Helper()
+	eventually(s.T, "the "+resource+" of "+s.name, func() error {
+		got, err := s.Kubectl(s.Context(), "get", resource, "-o", "jsonpath={.items[*].metadata.name}").Output()
+		if want := strings.Join(names, " "); err != nil || string(got) != want {
+			return fmt.Errorf("they are %q, %w, want %q", got, err, want)
+		}
+		return nil
+	})
+}
+
+// answersFrontOf is how hub-apiserver answers the certificate of a kube-apiserver, which says that an administrator asks.
+func (s *served) answersFrontOf(t *testing.T, of *served) int {
+	t.Helper()
+	config := s.HubAPIServerConfig(0)
+	trust := harness.Must(rest.TLSConfigFor(rest.AnonymousClientConfig(config)))(t)
+	pki := func(name string) string { return filepath.Join(of.Dir(), "pki", name) }
+	trust.Certificates = []tls.Certificate{harness.Must(tls.LoadX509KeyPair(pki("front-proxy.crt"), pki("front-proxy.key")))(t)}
+	request := harness.Must(http.NewRequestWithContext(t.Context(), http.MethodGet,
+		config.Host+"/apis/cluster.open-cluster-management.io/v1/managedclusters", nil))(t)
+	request.Header.Set("X-Remote-User", "admin")
+	request.Header.Set("X-Remote-Group", "system:masters")
+	transport := &http.Transport{TLSClientConfig: trust, DisableKeepAlives: true}
+	response := harness.Must((&http.Client{Transport: transport}).Do(request))(t)
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
+// tokens are those by which the servers reach the hub, by ServiceAccount.
+func (s *served) tokens(t *testing.T, m *harness.Management) map[string]string {
+	t.Helper()
+	tokens := map[string]string{}
+	secrets := harness.Must(harness.Kube(t, m.AdminConfig()).CoreV1().Secrets(harness.ServerNamespace(s.name)).List(context.Background(), metav1.ListOptions{}))(t)
+	for _, secret := range secrets.Items {
+		if account, ok := strings.CutSuffix(secret.Name, "-kubeconfig"); ok && secret.Type == corev1.SecretTypeOpaque && secret.Data["token"] != nil {
+			tokens[account] = string(secret.Data["token"])
+		}
+	}
+	if len(tokens) != 3 {
+		t.Errorf("%s has %d tokens, want one for each of hub-apiserver, hub-controller-manager and hub-certificate-approver", s.name, len(tokens))
+	}
+	return tokens
+}
