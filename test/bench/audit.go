@@ -42,7 +42,7 @@ type audited struct {
 		Username string
 	} `json:"user"`
 	ObjectRef struct {
-		Namespace, Resource, Subresource string
+		Namespace, Name, Resource, Subresource string
 	} `json:"objectRef"`
 	ResponseStatus struct {
 		Code int `json:"code"`

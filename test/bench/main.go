@@ -31,6 +31,7 @@
 //	(k) placements: their first scheduling, and one change of a label, a score, a taint, against evaluating all on each change
 //	(l) works: memory for each, the time from a write to the event at one of many watches, and a status, against custom resources
 //	(m) one agent with many works on a cluster: how it brings them, what it does at rest, and a drift
+//	(n) many detached Klusterlets on one management cluster: until they are applied, one more, at rest, and how tokens are renewed
 package main
 
 import (
@@ -59,6 +60,9 @@ type options struct {
 
 	placements, changes, worksPerCluster, agentWorks, agentManifests, agentWatches int
 	agentWrites                                                                    float64
+
+	klusterlets, managedClusters int
+	tokenLife                    time.Duration
 }
 
 func main() {
@@ -81,7 +85,10 @@ func main() {
 	flag.IntVar(&o.agentManifests, "agent-manifests", 5, "Manifests of each of them.")
 	flag.IntVar(&o.agentWatches, "agent-watches", 10_000, "--max-work-watches of that agent.")
 	flag.Float64Var(&o.agentWrites, "agent-writes", 50, "--agent-writes-per-second of that agent's hub-apiserver.")
-	flag.StringVar(&o.only, "only", "a,b,c,d,e,f,g,h,i,j,k,l,m", "What to measure.")
+	flag.IntVar(&o.klusterlets, "klusterlets", 200, "Detached Klusterlets that are made at the same time.")
+	flag.IntVar(&o.managedClusters, "managed-clusters", 4, "Kube-apiservers that are the managed clusters of the Klusterlets, in turns.")
+	flag.DurationVar(&o.tokenLife, "token-life", 11*time.Minute, "Lifetime of the tokens of Klusterlets whose renewal is waited for; 0 leaves that out.")
+	flag.StringVar(&o.only, "only", "a,b,c,d,e,f,g,h,i,j,k,l,m,n", "What to measure.")
 	flag.StringVar(&o.binDir, "bin-dir", "_output/bin", "Directory of the binaries.")
 	flag.StringVar(&o.hubBinDir, "hub-bin-dir", "", "Directory of our binaries, if they are not in --bin-dir.")
 	flag.StringVar(&o.output, "output", "_output/bench", "Directory of the results, and of the hub while it runs.")
@@ -118,20 +125,24 @@ func (o *options) validate() error {
 	if o.agentWrites < 0 {
 		return fmt.Errorf("--agent-writes=%g has to be at least 0", o.agentWrites)
 	}
+	if o.tokenLife != 0 && o.tokenLife < shortestTokenLife {
+		return fmt.Errorf("--token-life=%s has to be 0 or at least %s: hub-operator takes no shorter one", o.tokenLife, shortestTokenLife)
+	}
 	if o.wants("d") && o.fleet < 2*setSize {
 		return fmt.Errorf("(d) moves clusters between sets and needs --fleet=%d or more", 2*setSize)
 	}
 	for name, v := range map[string]int{"rounds": o.rounds, "lists": o.lists, "writers": o.writers,
 		"watchers": o.watchers, "moves": o.moves, "restarts": o.restarts, "joining": o.joining,
 		"access-requests": o.accessRequests, "access-clusters": o.accessClusters, "placements": o.placements, "changes": o.changes,
-		"works-per-cluster": o.worksPerCluster, "agent-works": o.agentWorks, "agent-manifests": o.agentManifests, "agent-watches": o.agentWatches} {
+		"works-per-cluster": o.worksPerCluster, "agent-works": o.agentWorks, "agent-manifests": o.agentManifests, "agent-watches": o.agentWatches,
+		"klusterlets": o.klusterlets, "managed-clusters": o.managedClusters} {
 		if v < 1 {
 			return fmt.Errorf("--%s has to be at least 1", name)
 		}
 	}
 	for part := range strings.SplitSeq(o.only, ",") {
-		if len(part) != 1 || !strings.Contains("abcdefghijklm", part) {
-			return fmt.Errorf("--only=%s has to be some of a,b,c,d,e,f,g,h,i,j,k,l,m", o.only)
+		if len(part) != 1 || !strings.Contains("abcdefghijklmn", part) {
+			return fmt.Errorf("--only=%s has to be some of a,b,c,d,e,f,g,h,i,j,k,l,m,n", o.only)
 		}
 	}
 	return nil
@@ -196,7 +207,7 @@ func (b *bench) measureAll(ctx context.Context) error {
 	for _, part := range []struct {
 		name    string
 		measure func(context.Context) error
-	}{{"k", b.withPlacements}, {"l", b.withWorks}, {"m", b.withWorkAgent}} {
+	}{{"k", b.withPlacements}, {"l", b.withWorks}, {"m", b.withWorkAgent}, {"n", b.withKlusterlets}} {
 		if b.options.wants(part.name) {
 			if err := part.measure(ctx); err != nil {
 				return fmt.Errorf("(%s): %w", part.name, err)

@@ -48,6 +48,7 @@ func (r *report) print(out io.Writer) {
 	r.printPlacing(out)
 	r.printWorks(out)
 	r.printWorkAgent(out)
+	r.printKlusterlets(out)
 	var rows [][]string
 	for _, t := range r.Targets {
 		verdict := yes(t.Reached, "reached", "FALLS SHORT")

@@ -9,12 +9,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -28,8 +26,7 @@ const (
 type provider struct {
 	bin, kubeconfig, log, metrics string
 
-	cmd   *exec.Cmd
-	ended chan struct{}
+	child
 }
 
 func newProvider(bin, dir, kubeconfig string) (*provider, error) {
@@ -43,55 +40,17 @@ func newProvider(bin, dir, kubeconfig string) (*provider, error) {
 
 // start starts the provider, and waits until it serves its metrics.
 func (p *provider) start(ctx context.Context) error {
-	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
+	if err := p.run(exec.Command(p.bin, "kubeconfig", "run", "--provider-name="+providerName, "--environment="+providerEnvironment,
+		"--kubeconfig="+p.kubeconfig, "--metrics-bind-address="+p.metrics, "--metrics-secure=false"), p.log); err != nil {
 		return err
 	}
-	defer log.Close()
-	p.cmd = exec.Command(p.bin, "kubeconfig", "run", "--provider-name="+providerName, "--environment="+providerEnvironment,
-		"--kubeconfig="+p.kubeconfig, "--metrics-bind-address="+p.metrics, "--metrics-secure=false")
-	p.cmd.Stdout, p.cmd.Stderr = log, log
-	if err := p.cmd.Start(); err != nil {
-		return err
-	}
-	p.ended = make(chan struct{})
-	go func() {
-		_ = p.cmd.Wait()
-		close(p.ended)
-	}()
 	return eventually(ctx, func() error {
-		select {
-		case <-p.ended:
+		if p.hasEnded() {
 			return fmt.Errorf("the provider has ended; its log is %s", p.log)
-		default:
 		}
 		_, err := p.read(ctx)
 		return err
 	})
-}
-
-// stop ends the provider as a cluster would.
-func (p *provider) stop() {
-	if p.cmd == nil {
-		return
-	}
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-p.ended:
-	case <-time.After(30 * time.Second):
-		_ = p.cmd.Process.Kill()
-		<-p.ended
-	}
-	p.cmd = nil
-}
-
-// rss is its resident memory in KiB.
-func (p *provider) rss() int {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		return 0
-	}
-	return field(status, "VmRSS:")
 }
 
 // work is what the controller of AccessRequests has done, and what it has to do.

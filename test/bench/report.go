@@ -16,21 +16,22 @@ import (
 
 // report is what was measured. It is written as JSON; times are in milliseconds, memory in KiB.
 type report struct {
-	Begun      time.Time        `json:"begun"`
-	Conditions conditions       `json:"conditions"`
-	Lists      []listResult     `json:"lists,omitempty"`
-	Writes     []writeResult    `json:"writes,omitempty"`
-	Memory     []memoryResult   `json:"memory,omitempty"`
-	Watches    []watchResult    `json:"watches,omitempty"`
-	Restarts   *restarted       `json:"restarts,omitempty"`
-	View       *viewResult      `json:"view,omitempty"`
-	Joins      []joinResult     `json:"joins,omitempty"`
-	Rest       *restResult      `json:"fleetAtRest,omitempty"`
-	Grants     []grantResult    `json:"grants,omitempty"`
-	Tokens     []tokenResult    `json:"tokens,omitempty"`
-	Placing    []*placingResult `json:"placing,omitempty"`
-	Works      *worksResult     `json:"works,omitempty"`
-	WorkAgent  *workAgentResult `json:"workAgent,omitempty"`
+	Begun       time.Time          `json:"begun"`
+	Conditions  conditions         `json:"conditions"`
+	Lists       []listResult       `json:"lists,omitempty"`
+	Writes      []writeResult      `json:"writes,omitempty"`
+	Memory      []memoryResult     `json:"memory,omitempty"`
+	Watches     []watchResult      `json:"watches,omitempty"`
+	Restarts    *restarted         `json:"restarts,omitempty"`
+	View        *viewResult        `json:"view,omitempty"`
+	Joins       []joinResult       `json:"joins,omitempty"`
+	Rest        *restResult        `json:"fleetAtRest,omitempty"`
+	Grants      []grantResult      `json:"grants,omitempty"`
+	Tokens      []tokenResult      `json:"tokens,omitempty"`
+	Placing     []*placingResult   `json:"placing,omitempty"`
+	Works       *worksResult       `json:"works,omitempty"`
+	WorkAgent   *workAgentResult   `json:"workAgent,omitempty"`
+	Klusterlets *klusterletsResult `json:"klusterlets,omitempty"`
 	// Failed is why not everything was measured.
 	Failed  string   `json:"failed,omitempty"`
 	Targets []target `json:"targets"`

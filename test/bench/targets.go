@@ -77,6 +77,7 @@ func (r *report) judge() {
 	r.judgePlacing()
 	r.judgeWorks()
 	r.judgeWorkAgent()
+	r.judgeKlusterlets()
 }
 
 func (r *report) list(fleet int, name string) *listResult {

@@ -1,0 +1,71 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// child is a process beside those of a hub.
+type child struct {
+	cmd   *exec.Cmd
+	ended chan struct{}
+}
+
+// run starts it. What it says is added to a file.
+func (c *child) run(cmd *exec.Cmd, logFile string) error {
+	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	c.cmd, c.ended = cmd, make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(c.ended)
+	}()
+	return nil
+}
+
+// hasEnded says whether it has ended, though nothing has stopped it.
+func (c *child) hasEnded() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// stop ends it as a cluster would.
+func (c *child) stop() {
+	if c.cmd == nil {
+		return
+	}
+	_ = c.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-c.ended:
+	case <-time.After(30 * time.Second):
+		_ = c.cmd.Process.Kill()
+		<-c.ended
+	}
+	c.cmd = nil
+}
+
+// rss is its resident memory in KiB.
+func (c *child) rss() int {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	return field(status, "VmRSS:")
+}

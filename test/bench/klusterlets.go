@@ -1,0 +1,354 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+)
+
+const (
+	klusterletsPath                     = "/apis/operator.open-cluster-management.io/v1/klusterlets"
+	operatorNamespace, procHubOperator  = "clusterhub-operator", "hub-operator"
+	managementPrefix, procManagedPrefix = "management: ", "managed: "
+)
+
+//go:embed klusterlets-audit-policy.yaml
+var klusterletsAuditPolicy []byte
+
+// installing is a management cluster with hub-operator as it is shipped, and clusters that it makes agents for. There are no nodes, so
+// no agent runs.
+type installing struct {
+	*bench
+	operator child
+	managed  []*managedCluster
+	onHere   *audit
+	admins   []*client
+	made     int
+	watch    *factWatch
+	result   *klusterletsResult
+}
+
+// managedCluster is one that several Klusterlets serve.
+type managedCluster struct {
+	*localhub.Hub
+	audit  *audit
+	source []byte
+}
+
+// withKlusterlets measures on such clusters.
+func (b *bench) withKlusterlets(ctx context.Context) error {
+	i := &installing{bench: b, result: &klusterletsResult{Klusterlets: b.options.klusterlets, ManagedClusters: b.options.managedClusters}}
+	b.report.Klusterlets = i.result
+	adapt := func(c *localhub.Config) (err error) {
+		c.Plain, c.HubAPIServerArgs = true, nil
+		i.onHere, err = newAudit(c, klusterletsAuditPolicy)
+		return err
+	}
+	return b.withHub(ctx, adapt, func(ctx context.Context) error {
+		defer i.stop()
+		if err := i.start(ctx); err != nil {
+			return err
+		}
+		return i.measure(ctx)
+	})
+}
+
+// start starts the managed clusters and hub-operator.
+func (i *installing) start(ctx context.Context) error {
+	for n := range i.options.managedClusters {
+		i.steps.step("Starting managed cluster %d of %d", n+1, i.options.managedClusters)
+		if err := i.startManaged(ctx, n); err != nil {
+			return err
+		}
+	}
+	i.steps.step("Starting hub-operator")
+	objects, err := deploy.Operator{}.Objects()
+	if err != nil {
+		return err
+	}
+	var manifests [][]byte
+	var args []string
+	for _, object := range objects {
+		if object.GetKind() == "Deployment" {
+			args, err = containerArgs(object)
+		} else {
+			var manifest []byte
+			manifest, err = object.MarshalJSON()
+			manifests = append(manifests, manifest)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := i.apply(ctx, manifests...); err != nil {
+		return err
+	}
+	if i.admins, err = newClients(i.hub.AdminConfig(), connections); err != nil {
+		return err
+	}
+	if err := eventually(ctx, func() error {
+		_, err := i.admins[0].list(ctx, klusterletsPath)
+		return err
+	}); err != nil {
+		return err
+	}
+	cluster, token, err := account(ctx, i.hub.AdminConfig(), operatorNamespace, procHubOperator)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(i.config.Dir, procHubOperator+".kubeconfig")
+	if err := clientcmd.WriteToFile(*kubeconfig(cluster, &clientcmdapi.AuthInfo{Token: token}), file); err != nil {
+		return err
+	}
+	args = append(args, "--kubeconfig="+file, "--health-probe-bind-address=0", "--metrics-bind-address=0")
+	if err := i.operator.run(exec.Command(filepath.Join(i.config.BinDir, procHubOperator), args...),
+		filepath.Join(i.config.Dir, "logs", procHubOperator+".log")); err != nil {
+		return err
+	}
+	i.others = i.otherPIDs
+	return i.leads(ctx)
+}
+
+// leads waits until hub-operator has the Lease.
+func (i *installing) leads(ctx context.Context) error {
+	return eventually(ctx, func() error {
+		if i.operator.hasEnded() {
+			return fmt.Errorf("hub-operator has ended; its log is in %s (--keep)", filepath.Join(i.config.Dir, "logs"))
+		}
+		var answer bytes.Buffer
+		if err := i.admins[0].get(ctx, "/apis/coordination.k8s.io/v1/namespaces/"+operatorNamespace+"/leases/"+procHubOperator, &answer); err != nil {
+			return err
+		}
+		var lease coordinationv1.Lease
+		if err := json.Unmarshal(answer.Bytes(), &lease); err != nil {
+			return err
+		}
+		if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
+			return errors.New("no hub-operator leads")
+		}
+		return nil
+	})
+}
+
+// containerArgs are those of the only container of a Deployment.
+func containerArgs(deployment *unstructured.Unstructured) ([]string, error) {
+	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	if err != nil || len(containers) != 1 {
+		return nil, fmt.Errorf("the Deployment %s has %d containers and not one: %w", deployment.GetName(), len(containers), err)
+	}
+	args, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
+	return args, err
+}
+
+func (i *installing) startManaged(ctx context.Context, n int) error {
+	config := localhub.Config{Dir: filepath.Join(i.config.Dir, fmt.Sprintf("managed-%d", n)), BinDir: i.config.BinDir, Plain: true,
+		UnsafeNoFsync: i.config.UnsafeNoFsync}
+	err := os.MkdirAll(config.Dir, 0o700)
+	if err != nil {
+		return err
+	}
+	m := &managedCluster{}
+	if m.audit, err = newAudit(&config, klusterletsAuditPolicy); err != nil {
+		return err
+	}
+	if m.Hub, err = localhub.Start(ctx, config); err != nil {
+		return err
+	}
+	i.managed = append(i.managed, m)
+	if err := apply(m.Kubectl(ctx, "apply", "--server-side", "-f", "-"), targetManifest); err != nil {
+		return err
+	}
+	cluster, token, err := account(ctx, m.AdminConfig(), "kube-system", "provider-admin")
+	if err != nil {
+		return err
+	}
+	if m.source, err = clientcmd.Write(*kubeconfig(cluster, &clientcmdapi.AuthInfo{Token: token})); err != nil || i.options.tokenLife == 0 {
+		return err
+	}
+	return apply(m.Kubectl(ctx, "apply", "--server-side", "-f", "-"), shortTokens(i.options.tokenLife)...)
+}
+
+// shortTokens has a cluster grant the tokens of Klusterlets for a short time. The flag of a kube-apiserver that limits it,
+// --service-account-max-token-expiration, takes no less than an hour.
+func shortTokens(life time.Duration) [][]byte {
+	const group, name = "admissionregistration.k8s.io/v1", "short-tokens"
+	return [][]byte{
+		mustJSON(map[string]any{"apiVersion": group, "kind": "MutatingAdmissionPolicy", "metadata": map[string]any{"name": name},
+			"spec": map[string]any{
+				"failurePolicy": "Fail", "reinvocationPolicy": "Never",
+				"matchConstraints": map[string]any{"resourceRules": []any{map[string]any{"apiGroups": []string{""}, "apiVersions": []string{"v1"},
+					"operations": []string{"CREATE"}, "resources": []string{"serviceaccounts/token"}}}},
+				"matchConditions": []any{map[string]any{"name": "of-klusterlets",
+					"expression": fmt.Sprintf("request.namespace.endsWith(%q)", namespaceSuffix())}},
+				"mutations": []any{map[string]any{"patchType": "JSONPatch", "jsonPatch": map[string]any{"expression": fmt.Sprintf(
+					`[JSONPatch{op: "replace", path: "/spec/expirationSeconds", value: %d}]`, int(life.Seconds()))}}},
+			}}),
+		mustJSON(map[string]any{"apiVersion": group, "kind": "MutatingAdmissionPolicyBinding", "metadata": map[string]any{"name": name},
+			"spec": map[string]any{"policyName": name}}),
+	}
+}
+
+func (i *installing) stop() {
+	i.others = nil
+	i.operator.stop()
+	for _, m := range i.managed {
+		m.Stop()
+	}
+}
+
+// otherPIDs are hub-operator and the processes of the managed clusters.
+func (i *installing) otherPIDs() map[string]int {
+	pids := map[string]int{}
+	if i.operator.cmd != nil {
+		pids[procHubOperator] = i.operator.cmd.Process.Pid
+	}
+	for n, m := range i.managed {
+		for name, pid := range m.PIDs() {
+			pids[fmt.Sprintf("%s%s %d", procManagedPrefix, name, n)] = pid
+		}
+	}
+	return pids
+}
+
+// bySide adds up what the processes of all managed clusters use.
+func bySide(cpu cpuTimes) cpuTimes {
+	sides := cpuTimes{}
+	for name, used := range cpu {
+		switch process, ok := strings.CutPrefix(name, procManagedPrefix); {
+		case ok:
+			process, _, _ = strings.Cut(process, " ")
+			sides[procManagedPrefix+process] += used
+		case name == procHubOperator:
+			sides[name] += used
+		default:
+			sides[managementPrefix+name] += used
+		}
+	}
+	return sides
+}
+
+func klusterletName(n int) string { return fmt.Sprintf("k%04d", n) }
+
+func agentNamespace(n int) string {
+	k := &operatorv1.Klusterlet{ObjectMeta: metav1.ObjectMeta{Name: klusterletName(n)}}
+	k.Spec.DeployOption.Mode = operatorv1.InstallModeDetached
+	return k.AgentNamespace()
+}
+
+// namespaceSuffix is what all namespaces of agents end with.
+func namespaceSuffix() string { return strings.TrimPrefix(agentNamespace(0), klusterletName(0)) }
+
+func klusterletBody(n int) []byte {
+	return mustJSON(map[string]any{"apiVersion": operatorv1.SchemeGroupVersion.String(), "kind": "Klusterlet",
+		"metadata": map[string]any{"name": klusterletName(n)},
+		"spec": map[string]any{"clusterName": klusterletName(n),
+			"deployOption": map[string]any{"mode": operatorv1.InstallModeDetached}}})
+}
+
+// secretBody is one of the two Secrets that the user gives a Klusterlet.
+func secretBody(name string, kubeconfig []byte) []byte {
+	return mustJSON(map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": name},
+		"data": map[string][]byte{"kubeconfig": kubeconfig}})
+}
+
+// make makes Klusterlets as a user does: their Secrets can be made once hub-operator has made their namespaces.
+func (i *installing) make(ctx context.Context, count int) error {
+	from := i.made
+	i.made += count
+	if err := i.manyBy(ctx, i.admins, count, http.MethodPost, "application/json",
+		func(int) string { return klusterletsPath }, func(n int) []byte { return klusterletBody(from + n) }); err != nil {
+		return err
+	}
+	if err := eventually(ctx, func() error {
+		namespaces, err := i.admins[0].list(ctx, namespacesPath)
+		if err != nil {
+			return err
+		}
+		found := 0
+		for _, item := range namespaces.Items {
+			if strings.HasSuffix(item.Metadata.Name, namespaceSuffix()) {
+				found++
+			}
+		}
+		if found < i.made {
+			return fmt.Errorf("%d of %d Klusterlets have a namespace", found, i.made)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	secrets := func(n int) string { return namespacesPath + "/" + agentNamespace(from+n) + "/secrets" }
+	if err := i.manyBy(ctx, i.admins, count, http.MethodPost, "application/json", secrets,
+		func(int) []byte { return secretBody(operatorv1.BootstrapHubKubeconfig, []byte("of the hub")) }); err != nil {
+		return err
+	}
+	return i.manyBy(ctx, i.admins, count, http.MethodPost, "application/json", secrets, func(n int) []byte {
+		return secretBody(operatorv1.ExternalManagedKubeconfig, i.managed[(from+n)%len(i.managed)].source)
+	})
+}
+
+// Facts of a Klusterlet.
+const (
+	factReadyToApply      = operatorv1.ConditionReadyToApply + "=True"
+	factKlusterletApplied = operatorv1.ConditionKlusterletApplied + "=True"
+)
+
+// klusterletFacts are the facts that are waited for. No agent is ever available, as there are no nodes.
+func klusterletFacts(object *unstructured.Unstructured) map[string]bool {
+	facts := map[string]bool{}
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, condition := range conditions {
+		c, _ := condition.(map[string]any)
+		if fact := fmt.Sprintf("%v=%v", c["type"], c["status"]); slices.Contains([]string{factReadyToApply, factKlusterletApplied}, fact) {
+			facts[fact] = true
+		}
+	}
+	return facts
+}
+
+// watchKlusterlets watches all Klusterlets until the context ends.
+func (i *installing) watchKlusterlets(ctx context.Context) error {
+	client, err := dynamic.NewForConfig(i.hub.AdminConfig())
+	if err != nil {
+		return err
+	}
+	i.watch = newFactWatch()
+	see := func(obj any) {
+		k := obj.(*unstructured.Unstructured)
+		i.watch.see(k.GetName(), klusterletFacts(k))
+	}
+	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
+	if _, err := factory.ForResource(operatorv1.SchemeGroupVersion.WithResource("klusterlets")).Informer().AddEventHandler(
+		cache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, obj any) { see(obj) }}); err != nil {
+		return err
+	}
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	return ctx.Err()
+}

@@ -1,0 +1,228 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	minting "github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
+)
+
+// klusterletsResult is about detached Klusterlets on one management cluster.
+type klusterletsResult struct {
+	Klusterlets     int `json:"klusterlets"`
+	ManagedClusters int `json:"managedClusters"`
+	// All are those that were made at the same time, Single others, one after the other, when there were few and when there were all.
+	All    *brought   `json:"all,omitempty"`
+	Single []*brought `json:"single,omitempty"`
+	// Before and After are hub-operator's resident memory in KiB, without a Klusterlet and with InAll.
+	Before           int                `json:"beforeKiB"`
+	After            int                `json:"afterKiB,omitempty"`
+	InAll            int                `json:"inAll,omitempty"`
+	RestOnManagement map[string]int     `json:"restRequestsToManagement,omitempty"`
+	RestOnManaged    map[string]int     `json:"restRequestsToManaged,omitempty"`
+	RestCores        map[string]float64 `json:"restCores,omitempty"`
+	Renewals         *renewalSpread     `json:"renewals,omitempty"`
+	Lost             []string           `json:"lostConditions,omitempty"`
+}
+
+// brought is what some Klusterlets have cost.
+type brought struct {
+	Count int `json:"count"`
+	// Before is how many there were before.
+	Before int `json:"before"`
+	// Seconds is the time from the first that was made until all are applied, Applied how many are.
+	Applied int     `json:"applied"`
+	Seconds float64 `json:"seconds"`
+	// OnManagement and OnManaged are hub-operator's requests, and Refused what of them was not done.
+	OnManagement map[string]int     `json:"requestsToManagement,omitempty"`
+	OnManaged    map[string]int     `json:"requestsToManaged,omitempty"`
+	Refused      map[string]int     `json:"refused,omitempty"`
+	CPU          map[string]float64 `json:"cpuMillisecondsEach,omitempty"`
+}
+
+// add adds one that was made after the others. CPU and Seconds are sums until each is called.
+func (b *brought) add(one *brought) {
+	b.Count, b.Applied, b.Seconds = b.Count+one.Count, b.Applied+one.Applied, b.Seconds+one.Seconds
+	b.OnManagement, b.OnManaged = plus(b.OnManagement, one.OnManagement), plus(b.OnManaged, one.OnManaged)
+	b.Refused, b.CPU = plus(b.Refused, one.Refused), plus(b.CPU, one.CPU)
+}
+
+// each has the mean time and CPU of those that were added.
+func (b *brought) each() *brought {
+	b.Seconds = round(b.Seconds/float64(b.Count), 3)
+	for name := range b.CPU {
+		b.CPU[name] = round(b.CPU[name]/float64(b.Count), 3)
+	}
+	return b
+}
+
+func plus[N int | float64](all, more map[string]N) map[string]N {
+	if all == nil {
+		all = map[string]N{}
+	}
+	for name, n := range more {
+		all[name] += n
+	}
+	return all
+}
+
+// requestsEach are hub-operator's requests for each.
+func (b *brought) requestsEach() float64 {
+	return float64(sum(b.OnManagement)+sum(b.OnManaged)) / float64(b.Count)
+}
+
+// tokenAsked is a token that was granted to a ServiceAccount.
+type tokenAsked struct {
+	account string
+	at      time.Time
+}
+
+// spreadParts are the parts of the time of renewals in which they are counted.
+const spreadParts = 12
+
+// renewalSpread is how the renewals of tokens that were minted together are spread out.
+type renewalSpread struct {
+	Tokens      int     `json:"tokens"`
+	LifeSeconds float64 `json:"lifeSeconds"`
+	MintedIn    float64 `json:"mintedInSeconds"`
+	Renewed     int     `json:"renewed"`
+	// Early and Late are those outside of the part of the life in which tokens are renewed, by more than a moment.
+	Early int `json:"early"`
+	Late  int `json:"late"`
+	// Parts are how many there were in each part of that time, and MostInSecond the most in one second.
+	Parts        []int `json:"parts"`
+	MostInSecond int   `json:"mostInSecond"`
+}
+
+// ends are the times of the first and the last.
+func ends(asked []tokenAsked) (first, last time.Time) {
+	for _, one := range asked {
+		if first.IsZero() || one.at.Before(first) {
+			first = one.at
+		}
+		if one.at.After(last) {
+			last = one.at
+		}
+	}
+	return first, last
+}
+
+// spreadOf compares when tokens were renewed with when they were minted. Of several of one account, the last counts that was minted, and
+// the first that was renewed.
+func spreadOf(minted, renewed []tokenAsked, life time.Duration) *renewalSpread {
+	const moment = 5 * time.Second
+	part := func(p float64) time.Duration { return time.Duration(p * float64(life)) }
+	s := &renewalSpread{LifeSeconds: life.Seconds(), Parts: make([]int, spreadParts)}
+	at := map[string]time.Time{}
+	for _, one := range minted {
+		if one.at.After(at[one.account]) {
+			at[one.account] = one.at
+		}
+	}
+	s.Tokens = len(at)
+	first, last := ends(minted)
+	begin, end := first.Add(part(minting.RenewFrom)), last.Add(part(minting.RenewAt))
+	inSecond := map[int64]int{}
+	renewed = slices.Clone(renewed)
+	slices.SortFunc(renewed, func(a, b tokenAsked) int { return a.at.Compare(b.at) })
+	for _, one := range renewed {
+		born, ok := at[one.account]
+		if !ok {
+			continue
+		}
+		delete(at, one.account)
+		s.Renewed++
+		if age := one.at.Sub(born); age < part(minting.RenewFrom)-moment {
+			s.Early++
+		} else if age > part(minting.RenewAt)+moment {
+			s.Late++
+		}
+		n := int(float64(one.at.Sub(begin)) / float64(end.Sub(begin)) * spreadParts)
+		s.Parts[min(max(n, 0), spreadParts-1)]++
+		second := one.at.Unix()
+		inSecond[second]++
+		s.MostInSecond = max(s.MostInSecond, inSecond[second])
+	}
+	return s
+}
+
+// burst is how many times as many there are in the busiest part as in an even one.
+func (s *renewalSpread) burst() float64 {
+	return round(ratio(float64(slices.Max(s.Parts)*len(s.Parts)), float64(s.Renewed)), 2)
+}
+
+func (r *report) printKlusterlets(out io.Writer) {
+	k := r.Klusterlets
+	if k == nil {
+		return
+	}
+	var rows [][]string
+	show := func(what string, b *brought) {
+		per := func(requests map[string]int) string {
+			return fmt.Sprintf("%.3g: %s", float64(sum(requests))/float64(b.Count), most(requests, b.Count))
+		}
+		rows = append(rows, []string{what, fmt.Sprintf("%d applied, %.1f s", b.Applied, b.Seconds)},
+			[]string{"  requests to the management cluster for each", per(b.OnManagement)},
+			[]string{"  requests to the managed cluster for each", per(b.OnManaged)},
+			[]string{"  of which were not done", per(b.Refused)},
+			[]string{"  CPU ms for each", each(b.CPU)})
+	}
+	if k.All != nil {
+		show(fmt.Sprintf("%d at once", k.All.Count), k.All)
+	}
+	for _, b := range k.Single {
+		show(fmt.Sprintf("one more after %d, mean of %d", b.Before, b.Count), b)
+	}
+	if k.InAll > 0 {
+		rows = append(rows, []string{"memory of hub-operator before, and with " + fmt.Sprint(k.InAll), fmt.Sprintf("%d, %d MiB", k.Before/1024, k.After/1024)})
+	}
+	if k.RestCores != nil {
+		rows = append(rows, []string{fmt.Sprintf("at rest, %s: requests to the management cluster", agentRest), most(k.RestOnManagement, 1)},
+			[]string{"  requests to the managed clusters", most(k.RestOnManaged, 1)},
+			[]string{"  cores", fmt.Sprintf("hub-operator %.3f", k.RestCores[procHubOperator])})
+	}
+	if s := k.Renewals; s != nil {
+		rows = append(rows, []string{fmt.Sprintf("%d tokens of %.0f s, minted in %.1f s", s.Tokens, s.LifeSeconds, s.MintedIn),
+			fmt.Sprintf("%d renewed, %d early, %d late", s.Renewed, s.Early, s.Late)},
+			[]string{fmt.Sprintf("  in %d parts of the time", spreadParts), fmt.Sprint(s.Parts)},
+			[]string{"  the most in one second", fmt.Sprint(s.MostInSecond)})
+	}
+	table(out, fmt.Sprintf("(n) %d detached Klusterlets, %d managed clusters", k.Klusterlets, k.ManagedClusters), []string{"", ""}, rows)
+}
+
+// enoughTokens is the number from which on chance does not make a burst.
+const enoughTokens = 200
+
+func (r *report) judgeKlusterlets() {
+	k := r.Klusterlets
+	if k == nil {
+		return
+	}
+	if k.All != nil {
+		r.reach("n", "Klusterlets applied", fmt.Sprint(k.All.Count), fmt.Sprint(k.All.Applied), k.All.Applied == k.All.Count)
+	}
+	if len(k.Single) == 2 {
+		few, many := k.Single[0], k.Single[1]
+		what := fmt.Sprintf("one more after %d, to one more after %d: ", many.Before, few.Before)
+		r.atMost("n", what+"requests", "x", 1.1, ratio(many.requestsEach(), few.requestsEach()))
+		r.atMost("n", what+"hub-operator's CPU", "x", 1.5, ratio(many.CPU[procHubOperator], few.CPU[procHubOperator]))
+	}
+	if k.RestCores != nil {
+		left := plus(plus(nil, notWatches(k.RestOnManagement)), notWatches(k.RestOnManaged))
+		r.reach("n", "requests at rest, besides watches and the lease", "none", fmt.Sprint(sum(left)), len(left) == 0)
+	}
+	if s := k.Renewals; s != nil {
+		r.reach("n", "tokens renewed in their time", fmt.Sprint(s.Tokens), fmt.Sprint(s.Renewed-s.Early-s.Late), s.Renewed-s.Early-s.Late == s.Tokens)
+		if s.Tokens >= enoughTokens {
+			r.atMost("n", "renewals in the busiest twelfth of the time, to an even one", "x", 2, s.burst())
+		}
+	}
+	if len(k.Lost) > 0 {
+		r.reach("n", "conditions lost", "none", fmt.Sprint(len(k.Lost)), false)
+	}
+}
