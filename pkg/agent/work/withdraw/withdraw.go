@@ -39,8 +39,12 @@ const (
 	Keep   Fate = "keep"
 )
 
-// pageSize is how many records are read at once.
-const pageSize = 500
+const (
+	// pageSize is how many records are read at once.
+	pageSize = 500
+	// tries is how often a record is read anew that others have changed meanwhile.
+	tries = 5
+)
 
 // Cluster is one that an agent leaves.
 type Cluster struct {
@@ -163,55 +167,79 @@ func (c *Cluster) End(ctx context.Context, r Record, fate Fate) (waitsFor string
 	if err != nil || now == nil {
 		return "", err
 	}
-	if slices.Contains(now.Finalizers, metav1.FinalizerOrphanDependents) {
-		return "the cluster's garbage collector to let go of the objects of work " + r.Work, nil
-	}
 	return c.drop(ctx, now)
 }
 
 // forget begins the end of a record, and returns it as it is then, or nil if it is gone. The server lets the last word on what becomes
-// of dependents count.
+// of dependents count. The garbage collector is asked once to let go of them: a record without the agent's finalizer is one for which that
+// was done. To ask again whenever the collector has finished would never end.
 func (c *Cluster) forget(ctx context.Context, r Record, propagation metav1.DeletionPropagation) (*workv1.AppliedManifestWork, error) {
-	orphaning := slices.Contains(r.object.Finalizers, metav1.FinalizerOrphanDependents)
-	if r.object.DeletionTimestamp == nil || orphaning != (propagation == metav1.DeletePropagationOrphan) {
+	begun := r.object.DeletionTimestamp != nil
+	if orphaning := slices.Contains(r.object.Finalizers, metav1.FinalizerOrphanDependents); propagation == metav1.DeletePropagationOrphan {
+		begun = begun && (orphaning || !slices.Contains(r.object.Finalizers, memory.Finalizer))
+	} else {
+		begun = begun && !orphaning
+	}
+	if !begun {
 		err := c.records.Delete(ctx, r.object.Name, metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{UID: &r.object.UID}, PropagationPolicy: &propagation})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("deleting %s %s: %w", apply.AppliedKind, r.object.Name, err)
 		}
 	}
-	object, err := c.records.Get(ctx, r.object.Name, metav1.GetOptions{})
+	return c.read(ctx, r.object.Name, r.object.UID)
+}
+
+// read is a record as it is, or nil if it is gone.
+func (c *Cluster) read(ctx context.Context, name string, uid types.UID) (*workv1.AppliedManifestWork, error) {
+	object, err := c.records.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s %s: %w", apply.AppliedKind, r.object.Name, err)
+		return nil, fmt.Errorf("reading %s %s: %w", apply.AppliedKind, name, err)
 	}
 	now, err := parse(object)
-	if err != nil || now.UID != r.object.UID {
+	if err != nil || now.UID != uid {
 		return nil, err
 	}
 	return now, nil
 }
 
-// drop takes the agent's finalizer away from a record.
+// drop takes the agent's finalizer away from a record whose deletion has begun, and says what holds it still. That is done while the garbage
+// collector has its own finalizer there: it takes that away when it has let go of the dependents, and then the record is gone.
 func (c *Cluster) drop(ctx context.Context, now *workv1.AppliedManifestWork) (waitsFor string, err error) {
-	left := slices.DeleteFunc(slices.Clone(now.Finalizers), func(f string) bool { return f == memory.Finalizer })
-	if len(left) < len(now.Finalizers) {
+	left := now.Finalizers
+	for try := 1; slices.Contains(now.Finalizers, memory.Finalizer); try++ {
+		left = slices.DeleteFunc(slices.Clone(now.Finalizers), func(f string) bool { return f == memory.Finalizer })
 		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 			"finalizers": left, "uid": now.UID, "resourceVersion": now.ResourceVersion}})
 		if err != nil {
 			return "", err
 		}
 		_, err = c.records.Patch(ctx, now.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: apply.DefaultManager})
-		if apierrors.IsConflict(err) {
-			return "another program that writes the record of work " + now.Spec.ManifestWorkName, nil
+		if err == nil {
+			break
 		}
-		if err != nil && !apierrors.IsNotFound(err) {
+		if apierrors.IsNotFound(err) {
+			return "", nil
+		}
+		if !apierrors.IsConflict(err) {
 			return "", fmt.Errorf("writing %s %s: %w", apply.AppliedKind, now.Name, err)
 		}
+		if try == tries {
+			return "another program that writes the record of work " + now.Spec.ManifestWorkName, nil
+		}
+		// The garbage collector writes it, too.
+		if now, err = c.read(ctx, now.Name, now.UID); err != nil || now == nil {
+			return "", err
+		}
+		left = now.Finalizers
 	}
-	if len(left) > 0 {
+	switch {
+	case slices.Contains(left, metav1.FinalizerOrphanDependents):
+		return "the cluster's garbage collector to let go of the objects of work " + now.Spec.ManifestWorkName, nil
+	case len(left) > 0:
 		return fmt.Sprintf("the finalizers %s of the record of work %s", strings.Join(left, ", "), now.Spec.ManifestWorkName), nil
 	}
 	return "", nil

@@ -1,0 +1,94 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package withdraw
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
+)
+
+// The garbage collector may be slower than the answer about a record whose deletion has begun, or faster. It is asked once: if it were asked
+// again whenever it has finished, the record would never go.
+func TestEnd_KeepAsksTheGarbageCollectorOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		slow  bool
+		waits string
+	}{
+		"a slow one": {true, "the cluster's garbage collector to let go of the objects of work w"},
+		"a fast one": {false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			owner := w.record("w", w.target("brought"))
+			w.configMap("brought", nil, owner)
+			w.configMap("unknown", nil, owner)
+			records := w.cluster.records
+			path := "/apis/work.open-cluster-management.io/v1/appliedmanifestworks/" + owner.Name
+			var asked atomic.Int64
+			var answer atomic.Pointer[[]byte]
+			config := worktest.Config(t)
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return roundTripper(func(r *http.Request) (*http.Response, error) {
+					if r.URL.Path != path {
+						return next.RoundTrip(r)
+					}
+					if stale := answer.Swap(nil); stale != nil && r.Method == http.MethodGet {
+						return answered(r, *stale), nil
+					}
+					response, err := next.RoundTrip(r)
+					if err != nil || r.Method != http.MethodDelete {
+						return response, err
+					}
+					asked.Add(1)
+					body, err := io.ReadAll(response.Body)
+					if err != nil {
+						return nil, err
+					}
+					if test.slow { // the next answer is as old as this one
+						answer.Store(&body)
+					} else {
+						worktest.Eventually(t, "the garbage collector has let go", func() bool {
+							object, err := records.Get(t.Context(), owner.Name, metav1.GetOptions{})
+							return err == nil && !slices.Contains(object.GetFinalizers(), metav1.FinalizerOrphanDependents)
+						})
+					}
+					response.Body = io.NopCloser(bytes.NewReader(body))
+					return response, nil
+				})
+			})
+			var err error
+			if w.cluster, err = New(config); err != nil {
+				t.Fatal(err)
+			}
+			waits, err := w.cluster.End(t.Context(), w.own()[0], Keep)
+			if err != nil || waits != test.waits && waits != "" {
+				t.Errorf("%q, %v, want %q", waits, err, test.waits)
+			}
+			w.end(Keep)
+			if n := asked.Load(); n != 1 {
+				t.Errorf("the garbage collector was asked %d times", n)
+			}
+			w.collected()
+			for _, name := range []string{"brought", "unknown"} {
+				if have := w.get(name); have == nil || len(have.GetOwnerReferences()) > 0 {
+					t.Errorf("%s is %v", name, have)
+				}
+			}
+		})
+	}
+}
+
+// answered is an answer with a JSON object.
+func answered(r *http.Request, body []byte) *http.Response {
+	return &http.Response{StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(body))}
+}
