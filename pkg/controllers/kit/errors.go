@@ -4,9 +4,15 @@
 package kit
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
@@ -35,6 +41,45 @@ func IgnoreOutdated(err error) error {
 		return nil
 	}
 	return err
+}
+
+// soon is after how long something is looked at again that has changed meanwhile.
+const soon = time.Second
+
+// ConflictsAreSoonOver is a reconciler that takes a conflict for what it is where several programs write: the object is looked at again soon,
+// nothing is logged, and the time after failures grows no longer. It is for reconcilers that write objects of whose changes they are not told;
+// else IgnoreOutdated is enough. An error that is more than a conflict stays.
+func ConflictsAreSoonOver(r reconcile.Reconciler) reconcile.Reconciler {
+	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+		result, err := r.Reconcile(ctx, request)
+		if onlyConflicts(err) {
+			return reconcile.Result{RequeueAfter: soon}, nil
+		}
+		return result, err
+	})
+}
+
+func onlyConflicts(err error) bool {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return apierrors.IsConflict(err)
+	}
+	for _, err := range joined.Unwrap() {
+		if !onlyConflicts(err) {
+			return false
+		}
+	}
+	return true
+}
+
+// Retold is an error in other words, for one whose own words are not to be shown. It is a conflict if that is one; nothing else is known of
+// it.
+func Retold(err error, text string) error {
+	if !apierrors.IsConflict(err) {
+		return errors.New(text)
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: text}}
 }
 
 // Problem is an error for a condition of the object, for users and admins to solve. When it is solved, that comes as an

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 func newNamespace(name string) *corev1.Namespace {
@@ -139,5 +141,39 @@ func TestWatch_SaysWhoIsReconciled(t *testing.T) {
 	if !Existence().Create(event.CreateEvent{Object: a}) || !Existence().Delete(event.DeleteEvent{Object: a}) ||
 		Existence().Update(event.UpdateEvent{ObjectOld: a, ObjectNew: a}) {
 		t.Error("want work when an object comes or goes, and none when it changes")
+	}
+}
+
+func TestConflictsAreSoonOver(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "namespaces"}, "a", errors.New("it has changed"))
+	other := errors.New("broken")
+	for name, test := range map[string]struct {
+		err  error
+		soon bool
+	}{
+		"none":                      {nil, false},
+		"a conflict":                {conflict, true},
+		"one of an object":          {fmt.Errorf("Namespace a: %w", conflict), true},
+		"one in other words":        {fmt.Errorf("Namespace a: %w", Retold(conflict, "said")), true},
+		"two":                       {errors.Join(conflict, conflict), true},
+		"one and more":              {errors.Join(conflict, other), false},
+		"more and one":              {errors.Join(other, conflict), false},
+		"another":                   {other, false},
+		"another in other words":    {Retold(apierrors.NewInternalError(other), "said"), false},
+		"what is there already":     {apierrors.NewAlreadyExists(schema.GroupResource{Resource: "namespaces"}, "a"), false},
+		"no conflict with its text": {errors.New(conflict.Error()), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			later := reconcile.Result{RequeueAfter: time.Hour}
+			result, err := ConflictsAreSoonOver(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+				return later, test.err
+			})).Reconcile(t.Context(), reconcile.Request{})
+			if test.soon && (err != nil || result.RequeueAfter != soon) || !test.soon && (err != test.err || result != later) {
+				t.Errorf("%+v, %v", result, err)
+			}
+		})
+	}
+	if err := Retold(conflict, "said"); err.Error() != "said" || strings.Contains(fmt.Sprintf("%+v", err), "it has changed") {
+		t.Errorf("the text is %v", err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet"
 	"github.com/clusterhub/clusterhub/pkg/remote"
@@ -127,7 +128,7 @@ func newSide(name string, c client.Client, kinds []kind, owner remote.Owner, exp
 
 // failed is an error about an object, or about a kind of them.
 func (s *side) failed(what, object string, err error) error {
-	return errors.New(s.explain(fmt.Errorf("%s %s of the %s: %w", what, object, s.name, err)))
+	return kit.Retold(err, s.explain(fmt.Errorf("%s %s of the %s: %w", what, object, s.name, err)))
 }
 
 // list are the ClusterManager's objects of a kind.

@@ -148,7 +148,7 @@ func (o Options) setup(_ context.Context, mgr ctrl.Manager) error {
 			return nil
 		})).
 		WithOptions(kit.Options(workers)).
-		Complete(r)
+		Complete(kit.ConflictsAreSoonOver(r))
 }
 
 // uncached reads Secrets from the server: none are kept in memory.

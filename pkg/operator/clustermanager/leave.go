@@ -103,7 +103,7 @@ func (r *reconciler) unreachable(ctx context.Context, cm *operatorv1.ClusterMana
 		if _, err := kit.Patch(ctx, r.client, cm, func(cm *operatorv1.ClusterManager) {
 			metav1.SetMetaDataAnnotation(&cm.ObjectMeta, operatorv1.AnnotationEvictionTimestamp, now.UTC().Format(time.RFC3339))
 		}); err != nil {
-			return giveUpAfter, kit.IgnoreOutdated(err)
+			return leaveAgain, kit.IgnoreOutdated(err)
 		}
 	}
 	if since.Before(cm.DeletionTimestamp.Time) { // such as in a copy of a ClusterManager that was being deleted

@@ -113,7 +113,7 @@ func (o Options) setup(ctx context.Context, mgr ctrl.Manager) error {
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstBackoff, longestBackoff),
 		}).
-		Complete(r)
+		Complete(kit.ConflictsAreSoonOver(r))
 }
 
 func (o Options) reconciler(ctx context.Context, config *rest.Config, klusterlets client.Reader, live client.Client, management string) *Reconciler {

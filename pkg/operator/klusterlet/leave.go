@@ -12,9 +12,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -29,8 +31,11 @@ import (
 const (
 	// givenUpAfter is how long a managed cluster that cannot be cleaned is waited for.
 	givenUpAfter = 5 * time.Minute
-	// lookAgain is how often it is tried meanwhile, and how often something is looked at that is waited for and tells of no change.
+	// lookAgain is how often it is tried meanwhile, and how often something is looked at that is waited for and tells of no change. In the
+	// first time after the deletion, young, it is lookSoon: most of it takes no longer.
 	lookAgain = 10 * time.Second
+	lookSoon  = time.Second
+	young     = 30 * time.Second
 
 	reasonCleaning    = "KlusterletCleaningUp"
 	reasonUnreachable = "ManagedClusterUnreachable"
@@ -258,7 +263,8 @@ func orWaiting(err error, what string) error {
 	return err
 }
 
-// stays says why a Klusterlet that is to go is still there.
+// stays says why a Klusterlet that is to go is still there. It is looked at again as often after errors: what they are about may be the
+// last that is waited for, and nothing tells when it is over.
 func (r *Reconciler) stays(ctx context.Context, k *operatorv1.Klusterlet, why error) (reconcile.Result, error) {
 	if errors.Is(why, errOutdated) {
 		return reconcile.Result{}, why
@@ -266,20 +272,19 @@ func (r *Reconciler) stays(ctx context.Context, k *operatorv1.Klusterlet, why er
 	s := newReport(k)
 	var waits *waiting
 	var away *unreachable
-	reason, after := operatorv1.ReasonKlusterletApplyFailed, time.Duration(0)
+	reason, after := operatorv1.ReasonKlusterletApplyFailed, lookAgain
+	if r.clock.Since(k.DeletionTimestamp.Time) < young {
+		after = lookSoon
+	}
 	switch {
 	case errors.As(why, &waits):
-		reason, after = reasonCleaning, lookAgain
+		reason = reasonCleaning
 	case errors.As(why, &away):
-		reason, after = reasonUnreachable, max(time.Second, min(lookAgain, away.until.Sub(r.clock.Now())))
+		reason, after = reasonUnreachable, max(time.Second, min(after, away.until.Sub(r.clock.Now())))
+	case !apierrors.IsConflict(why):
+		ctrl.LoggerFrom(ctx).Error(why, "The Klusterlet is being deleted, and something cannot be taken away yet")
 	}
 	s.applied(reason, why)
 	s.unavailable(reason, "the Klusterlet is being deleted: "+why.Error())
-	if err := r.write(ctx, k, s); err != nil {
-		return reconcile.Result{}, err
-	}
-	if after > 0 {
-		return reconcile.Result{RequeueAfter: after}, nil
-	}
-	return reconcile.Result{}, why
+	return reconcile.Result{RequeueAfter: after}, r.write(ctx, k, s)
 }

@@ -4,6 +4,8 @@
 package klusterlet
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
@@ -174,6 +177,37 @@ func TestLeave_WhatWasThereBeforeStays(t *testing.T) {
 	if err := w.there.Delete(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// An error is said and looked at again as soon as what is waited for, however often there was one.
+func TestLeave_LooksAgainSoonAfterErrors(t *testing.T) {
+	w := newWorld(t)
+	broken := true
+	w.wrap = func(c client.Client) client.Client {
+		return interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
+			Delete: func(ctx context.Context, i client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+				if broken && o.GetObjectKind().GroupVersionKind().Kind == "ServiceAccount" {
+					return apierrors.NewInternalError(errors.New("the server is broken"))
+				}
+				return i.Delete(ctx, o, options...)
+			},
+		})
+	}
+	r := w.reconciler()
+	k := w.applied(r, operatorv1.InstallModeDefault, nil)
+	w.delete(k)
+	w.until(r, k, "it says what is wrong", func(k *operatorv1.Klusterlet) bool {
+		return strings.Contains(condition(k, operatorv1.ConditionKlusterletApplied).Message, "the server is broken")
+	})
+	for age, want := range map[time.Duration]time.Duration{0: lookSoon, time.Hour: lookAgain} {
+		w.clock.SetTime(w.now(k).DeletionTimestamp.Add(age))
+		if result, err := r.Reconcile(t.Context(), requestOf(k.Name)); err != nil || result.RequeueAfter != want {
+			t.Errorf("%s after the deletion: %+v, %v, want a look after %s", age, result, err, want)
+		}
+	}
+	broken = false
+	w.until(r, k, "it is gone", isGone)
+	w.expectNothing(k)
 }
 
 // works makes what a work agent leaves.

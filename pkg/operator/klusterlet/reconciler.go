@@ -86,7 +86,7 @@ func (r *Reconciler) here(k *operatorv1.Klusterlet) *cluster {
 // there is the cluster that they serve, if it is another one.
 func (r *Reconciler) there(k *operatorv1.Klusterlet, o *outside) *cluster {
 	c := r.here(k)
-	c.client, c.explain = o.client, func(err error) error { return errors.New(o.Explain(err)) }
+	c.client, c.explain = o.client, func(err error) error { return kit.Retold(err, o.Explain(err)) }
 	return c
 }
 
