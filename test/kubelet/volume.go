@@ -13,49 +13,30 @@ import (
 	"path/filepath"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub/volume"
 )
 
-// volume is one of a pod.
-type volume struct {
+// mounted is a volume of a pod.
+type mounted struct {
 	spec corev1.Volume
 	// dir is what containers mount.
 	dir string
 	// readOnly is whether containers cannot write.
 	readOnly bool
 	// written is what is in it.
-	written map[string]file
-	tokens  map[string]*token
-}
-
-// file is one of a volume, by its path there.
-type file struct {
-	data string
-	mode os.FileMode
-	// own is whether it belongs to the user of the pod, and not to root.
-	own bool
-}
-
-// token is one of a ServiceAccount.
-type token struct {
-	value            string
-	issued, expiring time.Time
-}
-
-// due is whether it is time for another one: when a fifth of its time is left, or after a day.
-func (t *token) due(now time.Time) bool {
-	return now.Sub(t.issued) > 24*time.Hour || now.After(t.issued.Add(t.expiring.Sub(t.issued)*4/5))
+	written map[string]volume.File
+	tokens  map[string]*volume.Token
 }
 
 // prepare makes all volumes, or brings them up to date.
 func (w *worker) prepare(ctx context.Context) error {
 	if w.volumes == nil {
-		w.volumes = map[string]*volume{}
+		w.volumes = map[string]*mounted{}
 		for _, spec := range w.pod.Spec.Volumes {
-			w.volumes[spec.Name] = &volume{spec: spec, dir: filepath.Join(w.dir, "volumes", spec.Name), tokens: map[string]*token{}}
+			w.volumes[spec.Name] = &mounted{spec: spec, dir: filepath.Join(w.dir, "volumes", spec.Name), tokens: map[string]*volume.Token{}}
 		}
 	}
 	renew := w.renewTokens.Swap(false)
@@ -72,7 +53,7 @@ func (w *worker) prepare(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (w *worker) prepareVolume(ctx context.Context, v *volume) error {
+func (w *worker) prepareVolume(ctx context.Context, v *mounted) error {
 	switch spec := v.spec; {
 	case spec.EmptyDir != nil:
 		return w.folder(v.dir)
@@ -92,7 +73,7 @@ func (w *worker) prepareVolume(ctx context.Context, v *volume) error {
 	if v.written != nil && maps.Equal(v.written, files) {
 		return nil
 	}
-	if err := writeVolume(v.dir, files, w.own); err != nil {
+	if err := volume.Write(v.dir, files, w.own); err != nil {
 		return err
 	}
 	v.written = files
@@ -126,12 +107,12 @@ func (w *worker) fsGroup() int {
 }
 
 // own gives a file its owner and its mode.
-func (w *worker) own(name string, f file) error {
-	owner, mode := 0, f.mode
+func (w *worker) own(name string, f volume.File) error {
+	owner, mode := 0, f.Mode
 	if w.fsGroup() >= 0 {
 		mode |= 0o440
 	}
-	if f.own {
+	if f.Own {
 		owner, _ = userOf(w.pod, &w.pod.Spec.Containers[0])
 	}
 	if err := chown(name, owner, max(0, w.fsGroup())); err != nil {
@@ -149,8 +130,8 @@ func chown(name string, user, group int) error {
 }
 
 // files are those of a volume that the cluster has the content of.
-func (w *worker) files(ctx context.Context, v *volume) (map[string]file, error) {
-	files := map[string]file{}
+func (w *worker) files(ctx context.Context, v *mounted) (map[string]volume.File, error) {
+	files := map[string]volume.File{}
 	switch spec := v.spec; {
 	case spec.Secret != nil:
 		return files, w.secretFiles(files, spec.Secret.SecretName, spec.Secret.Items, spec.Secret.Optional, spec.Secret.DefaultMode)
@@ -169,7 +150,7 @@ func (w *worker) files(ctx context.Context, v *volume) (map[string]file, error) 
 	return nil, refusal("its kind is not known")
 }
 
-func (w *worker) projectedFiles(ctx context.Context, files map[string]file, v *volume, source corev1.VolumeProjection) error {
+func (w *worker) projectedFiles(ctx context.Context, files map[string]volume.File, v *mounted, source corev1.VolumeProjection) error {
 	mode := v.spec.Projected.DefaultMode
 	switch {
 	case source.Secret != nil:
@@ -184,78 +165,48 @@ func (w *worker) projectedFiles(ctx context.Context, files map[string]file, v *v
 			return err
 		}
 		// As a real one does: only the pod's user reads it.
-		files[path.Clean(source.ServiceAccountToken.Path)] = file{data: value, mode: 0o600, own: w.fsGroup() < 0}
+		files[path.Clean(source.ServiceAccountToken.Path)] = volume.File{Data: value, Mode: 0o600, Own: w.fsGroup() < 0}
 		return nil
 	}
 	return refusal("its kind is not known")
 }
 
 // token is one for this pod, from the API server.
-func (w *worker) token(ctx context.Context, v *volume, want *corev1.ServiceAccountTokenProjection) (string, error) {
+func (w *worker) token(ctx context.Context, v *mounted, want *corev1.ServiceAccountTokenProjection) (string, error) {
 	have := v.tokens[want.Path]
-	if have != nil && !have.due(time.Now()) {
-		return have.value, nil
+	if have != nil && !have.Due(time.Now()) {
+		return have.Value, nil
 	}
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-		ExpirationSeconds: want.ExpirationSeconds,
-		BoundObjectRef:    &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: w.name, UID: w.uid},
-	}}
-	if want.Audience != "" {
-		request.Spec.Audiences = []string{want.Audience}
-	}
-	got, err := w.k.client.CoreV1().ServiceAccounts(w.namespace).CreateToken(ctx, w.pod.Spec.ServiceAccountName, request, metav1.CreateOptions{})
+	got, err := volume.RequestToken(ctx, w.k.client, w.pod, want)
 	if err != nil {
-		if have != nil && time.Now().Before(have.expiring) {
-			return have.value, nil
+		if have != nil && time.Now().Before(have.Expires) {
+			return have.Value, nil
 		}
 		return "", err
 	}
-	v.tokens[want.Path] = &token{value: got.Status.Token, issued: time.Now(), expiring: got.Status.ExpirationTimestamp.Time}
-	return got.Status.Token, nil
+	v.tokens[want.Path] = got
+	return got.Value, nil
 }
 
-func (w *worker) secretFiles(files map[string]file, name string, items []corev1.KeyToPath, optional *bool, mode *int32) error {
+func (w *worker) secretFiles(files map[string]volume.File, name string, items []corev1.KeyToPath, optional *bool, mode *int32) error {
 	var data map[string][]byte
 	secret, err := w.k.secrets.Secrets(w.namespace).Get(name)
 	if err == nil {
 		data = secret.Data
 	}
-	return keyFiles(files, data, items, optional, mode, err)
+	return volume.AddKeys(files, data, items, optional, mode, err)
 }
 
-func (w *worker) configMapFiles(files map[string]file, name string, items []corev1.KeyToPath, optional *bool, mode *int32) error {
+func (w *worker) configMapFiles(files map[string]volume.File, name string, items []corev1.KeyToPath, optional *bool, mode *int32) error {
 	var data map[string][]byte
 	configMap, err := w.k.configMaps.ConfigMaps(w.namespace).Get(name)
 	if err == nil {
 		data = dataOf(configMap)
 	}
-	return keyFiles(files, data, items, optional, mode, err)
+	return volume.AddKeys(files, data, items, optional, mode, err)
 }
 
-// keyFiles are those of the keys of a Secret or ConfigMap: all of them, or the items.
-func keyFiles(files map[string]file, data map[string][]byte, items []corev1.KeyToPath, optional *bool, mode *int32, err error) error {
-	isOptional := optional != nil && *optional
-	if err != nil && (!isOptional || !apierrors.IsNotFound(err)) {
-		return err
-	}
-	if len(items) == 0 {
-		for key := range data {
-			items = append(items, corev1.KeyToPath{Key: key, Path: key})
-		}
-	}
-	for _, item := range items {
-		value, there := data[item.Key]
-		if !there && !isOptional {
-			return fmt.Errorf("there is no key %q", item.Key)
-		}
-		if there {
-			files[path.Clean(item.Path)] = file{data: string(value), mode: modeOf(item.Mode, mode)}
-		}
-	}
-	return nil
-}
-
-func (w *worker) fieldFiles(files map[string]file, items []corev1.DownwardAPIVolumeFile, mode *int32) error {
+func (w *worker) fieldFiles(files map[string]volume.File, items []corev1.DownwardAPIVolumeFile, mode *int32) error {
 	for _, item := range items {
 		if item.FieldRef == nil {
 			return refusal("the file %q of it names no field", item.Path)
@@ -264,17 +215,7 @@ func (w *worker) fieldFiles(files map[string]file, items []corev1.DownwardAPIVol
 		if err != nil {
 			return err
 		}
-		files[path.Clean(item.Path)] = file{data: value, mode: modeOf(item.Mode, mode)}
+		files[path.Clean(item.Path)] = volume.File{Data: value, Mode: volume.ModeOf(item.Mode, mode)}
 	}
 	return nil
-}
-
-// modeOf is the first mode that is stated, 0644 by default.
-func modeOf(modes ...*int32) os.FileMode {
-	for _, mode := range modes {
-		if mode != nil {
-			return os.FileMode(*mode).Perm()
-		}
-	}
-	return 0o644
 }

@@ -40,7 +40,7 @@ type worker struct {
 
 	pod              *corev1.Pod
 	bound            bool
-	volumes          map[string]*volume
+	volumes          map[string]*mounted
 	inits, mains     []*container
 	written          corev1.PodStatus
 	deadline         time.Time

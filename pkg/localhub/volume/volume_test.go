@@ -1,0 +1,77 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package volume
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestWrite_ChangesAllAtOnce reads two files by the folder that was current, as programs do that want them to fit together.
+func TestWrite_ChangesAllAtOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "volume")
+	own := func(string, File) error { return nil }
+	write := func(n int) {
+		t.Helper()
+		text := fmt.Sprint(n)
+		if err := Write(dir, map[string]File{"a": {Data: text}, "b/c": {Data: text}, "n" + text: {}}, own); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(0)
+	var reading sync.WaitGroup
+	done := make(chan struct{})
+	reads := 0
+	reading.Go(func() {
+		for {
+			folder, err := os.Readlink(filepath.Join(dir, Current))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			a, errA := os.ReadFile(filepath.Join(dir, folder, "a"))
+			c, errC := os.ReadFile(filepath.Join(dir, folder, "b", "c"))
+			if errA == nil && errC == nil && string(a) != string(c) {
+				t.Errorf("a is %s and c is %s", a, c)
+			}
+			if _, err := os.ReadFile(filepath.Join(dir, "a")); err != nil {
+				t.Error(err)
+			}
+			reads++
+			select {
+			case <-done:
+				return
+			default:
+			}
+		}
+	})
+	for n := range 200 {
+		write(n)
+	}
+	close(done)
+	reading.Wait()
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 5 { // its folder, ..data, a, b, n199
+		t.Errorf("there are %v, %v", entries, err)
+	}
+	t.Logf("%d reads", reads)
+}
+
+func TestToken_IsDue(t *testing.T) {
+	now := time.Now()
+	for _, test := range []struct {
+		age, lifetime time.Duration
+		want          bool
+	}{{0, time.Hour, false}, {47 * time.Minute, time.Hour, false}, {49 * time.Minute, time.Hour, true}, {23 * time.Hour, 8760 * time.Hour, false},
+		{25 * time.Hour, 8760 * time.Hour, true}} {
+		of := &Token{Issued: now.Add(-test.age), Expires: now.Add(test.lifetime - test.age)}
+		if got := of.Due(now); got != test.want {
+			t.Errorf("after %s of %s: %t", test.age, test.lifetime, got)
+		}
+	}
+}
