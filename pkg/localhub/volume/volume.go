@@ -5,10 +5,12 @@
 package volume
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +30,7 @@ type File struct {
 const Current = "..data"
 
 // Write replaces the files of a volume at once: they are links into a folder, which is replaced as a whole. own gives a file its
-// owner and its mode.
+// owner and its mode. The former folder stays until the next time: a program that has just followed the link into it finds its file.
 func Write(dir string, files map[string]File, own func(string, File) error) error {
 	if err := publicFolder(dir); err != nil {
 		return err
@@ -56,10 +58,18 @@ func Write(dir string, files map[string]File, own func(string, File) error) erro
 	if err := linkFiles(dir, files); err != nil {
 		return err
 	}
-	if former == "" {
-		return nil
+	return removeFolders(dir, next, former)
+}
+
+// removeFolders removes all former folders of files but some.
+func removeFolders(dir string, but ...string) error {
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		if entry.IsDir() && strings.HasPrefix(entry.Name(), "..") && !slices.Contains(but, entry.Name()) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, entry.Name())))
+		}
 	}
-	return os.RemoveAll(filepath.Join(dir, former))
+	return err
 }
 
 // publicFolder makes a folder that all users may look into.
