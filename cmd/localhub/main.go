@@ -31,7 +31,7 @@ func main() {
 }
 
 func command() *cobra.Command {
-	config, repository := localhub.Config{Detach: true, Log: say}, ""
+	config, repository, detached := localhub.Config{Detach: true, Log: say}, "", false
 	root := &cobra.Command{
 		Use: "localhub", Short: "Run a hub on this machine, in the background",
 		SilenceUsage: true, SilenceErrors: true, DisableSuggestions: true, // an error is one line
@@ -42,9 +42,11 @@ func command() *cobra.Command {
 	start := &cobra.Command{Use: "up", Short: "Start what does not run or has changed, and load an example at the first time", Args: cobra.NoArgs,
 		Long: "Start what does not run or has changed, and load an example at the first time.\n\n" +
 			"Without flags a new hub has one process of each kind, and a hub that is there keeps what it has.",
-		Example: "  localhub up\n  localhub up --fronts=2 --hub-apiservers=2 --etcd-members=3\n  localhub up --clusters=2",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return up(cmd.Context(), config, repository) }}
+		Example: "  localhub up\n  localhub up --fronts=2 --hub-apiservers=2 --etcd-members=3\n  localhub up --clusters=2\n  localhub up --detached",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return up(cmd.Context(), config, repository, detached) }}
 	topologyFlags(start.Flags(), &config)
+	start.Flags().BoolVar(&detached, "detached", false, "Add to the example a cluster that runs nothing, "+detachedName+
+		", whose agent hub-operator makes on the hub. A hub that has it keeps it.")
 	root.AddCommand(
 		start,
 		&cobra.Command{Use: "down", Short: "Stop the hub and keep its data", Args: cobra.NoArgs,
@@ -53,6 +55,7 @@ func command() *cobra.Command {
 			RunE: func(*cobra.Command, []string) error { return clean(config) }},
 		&cobra.Command{Use: "status", Short: "Say what runs", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return status(config) }},
+		newNodeCommand(&config),
 	)
 	return root
 }
@@ -73,7 +76,7 @@ func topologyFlags(flags *pflag.FlagSet, config *localhub.Config) {
 
 func say(format string, args ...any) { fmt.Printf("  "+format+" …\n", args...) }
 
-func up(ctx context.Context, config localhub.Config, root string) error {
+func up(ctx context.Context, config localhub.Config, root string, detached bool) error {
 	scheduler, err := filepath.Abs(accessExample(root, "scheduler.yaml"))
 	if err != nil {
 		return err
@@ -92,6 +95,13 @@ func up(ctx context.Context, config localhub.Config, root string) error {
 	if err := startManaged(ctx, hub, config); err != nil {
 		return err
 	}
+	more := ""
+	if detached || hasDetached(config) {
+		if err := startDetached(ctx, hub, config); err != nil {
+			return err
+		}
+		more = "  kubectl hub get klusterlets\n  kubectl get pods -A\n"
+	}
 	if err := awaitAccess(ctx, hub); err != nil {
 		return err
 	}
@@ -106,7 +116,7 @@ func up(ctx context.Context, config localhub.Config, root string) error {
 	fmt.Printf("\n%s\nThe hub is up. `make status` lists its processes, `make down` stops it and keeps its data, `make clean` removes it.\n%sNext:\n\n"+
 		"  export KUBECONFIG=%s PATH=%s:$PATH\n  kubectl get clustersetmembers --as dana --as-group dev-team\n  kubectl hub get clusters\n"+
 		"  kubectl get clusterprofiles,clusters,accessrequests -A\n  kubectl hub access blue -n teams --cluster-role view\n"+
-		"  kubectl --context teams--blue get namespaces\n",
+		"  kubectl --context teams--blue get namespaces\n"+more,
 		table, access, hub.AdminKubeconfig(), filepath.Dir(hub.Kubectl(ctx).Path))
 	return nil
 }
@@ -123,8 +133,11 @@ func reached(hub *localhub.Hub) (string, error) {
 	}
 	for _, c := range clusters {
 		name, what := filepath.Base(c.Dir()), "knows nothing of the hub"
-		if name == managedName {
+		switch name {
+		case managedName:
 			what = "has joined the hub"
+		case detachedName:
+			what = "has joined the hub, and runs nothing of it"
 		}
 		rows = append(rows, [2]string{name, c.AdminKubeconfig() + ", of a cluster that " + what})
 	}

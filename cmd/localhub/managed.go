@@ -31,32 +31,22 @@ func startManaged(ctx context.Context, hub *localhub.Hub, config localhub.Config
 	if err != nil {
 		return fmt.Errorf("%s: %w", managedName, err)
 	}
-	plugin := filepath.Join(filepath.Dir(hub.Kubectl(ctx).Path), "kubectl-hub")
 	joined := filepath.Join(managed.Dir(), "joined")
 	if _, err := os.Stat(joined); err == nil {
 		return startAgent(ctx, managed)
 	}
 	say("Joining %s to the hub", managedName)
-	printed, err := kubectlHub(ctx, plugin, hub, "init", "--wait", "--output=json")
+	way, err := wayTo(ctx, hub)
 	if err != nil {
 		return err
 	}
-	var way struct {
-		Token  string `json:"hub-token"`
-		Server string `json:"hub-apiserver"`
-		CA     string `json:"ca-data"`
-	}
-	if err := json.Unmarshal(printed, &way); err != nil {
-		return fmt.Errorf("kubectl hub init printed something else than JSON: %w", err)
-	}
-	if _, err := kubectlHub(ctx, plugin, managed, "join", "--cluster-name", managedName, "--hub-token", way.Token,
-		"--hub-apiserver", way.Server, "--ca-data", way.CA, "--works=admin"); err != nil {
+	if _, err := kubectlHub(ctx, managed, append([]string{"join", "--cluster-name", managedName, "--works=admin"}, way.flags()...)...); err != nil {
 		return err
 	}
 	if err := startAgent(ctx, managed); err != nil {
 		return err
 	}
-	if _, err := kubectlHub(ctx, plugin, hub, "accept", "--clusters", managedName, "--wait"); err != nil {
+	if _, err := kubectlHub(ctx, hub, "accept", "--clusters", managedName, "--wait"); err != nil {
 		return err
 	}
 	return os.WriteFile(joined, nil, 0o600)
@@ -68,9 +58,35 @@ func startAgent(ctx context.Context, managed *localhub.Hub) error {
 	return managed.StartHubAgent(ctx, "--cluster-name="+managedName, deploy.WorksFlag, deploy.AgentIDFlag+deploy.AgentID(registration.AgentNamespace))
 }
 
+// way is what a cluster needs to join the hub.
+type way struct {
+	Token  string `json:"hub-token"`
+	Server string `json:"hub-apiserver"`
+	CA     string `json:"ca-data"`
+}
+
+// wayTo prepares the hub for clusters to join, and is the way of one.
+func wayTo(ctx context.Context, hub *localhub.Hub) (way, error) {
+	var w way
+	printed, err := kubectlHub(ctx, hub, "init", "--wait", "--output=json")
+	if err != nil {
+		return w, err
+	}
+	if err := json.Unmarshal(printed, &w); err != nil {
+		return w, fmt.Errorf("kubectl hub init printed something else than JSON: %w", err)
+	}
+	return w, nil
+}
+
+// flags are those of kubectl hub join.
+func (w way) flags() []string {
+	return []string{"--hub-token", w.Token, "--hub-apiserver", w.Server, "--ca-data", w.CA}
+}
+
 // kubectlHub runs the plugin as an admin, and returns what it prints.
-func kubectlHub(ctx context.Context, plugin string, of *localhub.Hub, args ...string) ([]byte, error) {
+func kubectlHub(ctx context.Context, of *localhub.Hub, args ...string) ([]byte, error) {
 	var complaints bytes.Buffer
+	plugin := filepath.Join(filepath.Dir(of.Kubectl(ctx).Path), "kubectl-hub")
 	cmd := exec.CommandContext(ctx, plugin, append(args, "--kubeconfig", of.AdminKubeconfig(), "--cache-dir", filepath.Join(of.Dir(), "kubectl-cache"))...)
 	cmd.Stderr = &complaints
 	out, err := cmd.Output()

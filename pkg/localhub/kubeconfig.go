@@ -17,7 +17,7 @@ func (h *Hub) kubeconfigFile(client string) string { return h.path(client + ".ku
 
 // clients are those that have a kubeconfig: a hub-apiserver has one of its own, so that not all of them need the same front.
 func (h *Hub) clients() []string {
-	names := []string{adminClient, procKCM, procHubController, procHubApprover, procHubAgent, procProvider}
+	names := []string{adminClient, procKCM, procHubController, procHubApprover, procHubAgent, procProvider, procNode}
 	for _, i := range h.members(procHubAPIServer) {
 		names = append(names, memberName(procHubAPIServer, i))
 	}

@@ -86,6 +86,7 @@ const (
 	procHubApprover   = "hub-certificate-approver"
 	procHubAgent      = "hub-agent"
 	procProvider      = "cluster-provider"
+	procNode          = "node"
 	procAuthenticator = "aws-iam-authenticator"
 )
 
@@ -263,7 +264,7 @@ func (h *Hub) PIDs() map[string]int {
 }
 
 // stopOrder has those first that depend on the others.
-var stopOrder = []string{procProvider, procHubAgent, procHubApprover, procHubController, procKCM, procAuthenticator,
+var stopOrder = []string{procNode, procProvider, procHubAgent, procHubApprover, procHubController, procKCM, procAuthenticator,
 	procHubAPIServer, procFront, procHubEtcd, procEtcd}
 
 // Stop ends all processes, gracefully where they let it, and those of the clusters beside the hub.

@@ -133,11 +133,16 @@ func serviceAccount(namespace, name string) pkix.Name {
 
 // actAs makes the kubeconfig of a process that is a ServiceAccount.
 func (h *Hub) actAs(process, namespace, name string) (kubeconfig string, err error) {
+	return h.actAsUser(process, serviceAccount(namespace, name))
+}
+
+// actAsUser makes the kubeconfig of a process that is a user.
+func (h *Hub) actAsUser(process string, user pkix.Name) (kubeconfig string, err error) {
 	ca, err := h.authority(clientCA)
 	if err != nil {
 		return "", err
 	}
-	if err := ca.Client(process, serviceAccount(namespace, name)); err != nil {
+	if err := ca.Client(process, user); err != nil {
 		return "", err
 	}
 	return h.kubeconfigFile(process), h.kubeconfig(process)

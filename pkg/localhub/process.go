@@ -68,7 +68,7 @@ func fingerprint(bin string, args, env []string) (string, error) {
 }
 
 // restarted are the binaries that are ours.
-var restarted = []string{procHubAPIServer, procHubController, procHubAgent, procProvider}
+var restarted = []string{procHubAPIServer, procHubController, procHubAgent, procProvider, localhubBinary}
 
 // run starts a process as launch does, and waits until it is ready.
 func (h *Hub) run(ctx context.Context, name, bin string, args, env []string, ready func(context.Context) bool) error {

@@ -33,7 +33,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,6 +41,8 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub/node"
 )
 
 // Config is what a kubelet is told.
@@ -176,7 +177,7 @@ const heartbeat = 10 * time.Second
 func (k *Kubelet) keepNode(ctx context.Context) {
 	for ctx.Err() == nil {
 		next := heartbeat
-		if err := k.sayReady(ctx); err != nil {
+		if err := node.SayReady(ctx, k.client, k.config.Node); err != nil {
 			next = 200 * time.Millisecond
 			if ctx.Err() == nil && !apierrors.IsConflict(err) {
 				k.t.Logf("kubelet: the node: %v", err)
@@ -184,25 +185,6 @@ func (k *Kubelet) keepNode(ctx context.Context) {
 		}
 		pause(ctx, next)
 	}
-}
-
-func (k *Kubelet) sayReady(ctx context.Context) error {
-	nodes := k.client.CoreV1().Nodes()
-	node, err := nodes.Get(ctx, k.config.Node, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		node, err = nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: k.config.Node,
-			Labels: map[string]string{corev1.LabelHostname: k.config.Node, corev1.LabelOSStable: "linux"}}}, metav1.CreateOptions{})
-	}
-	if err != nil {
-		return err
-	}
-	node.Status.Capacity = corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi"), "pods": resource.MustParse("110")}
-	node.Status.Allocatable = node.Status.Capacity
-	now := metav1.Now()
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
-		LastHeartbeatTime: now, LastTransitionTime: node.CreationTimestamp}}
-	_, err = nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{})
-	return err
 }
 
 // refuse fails the test for something in a pod that this kubelet does not know, once.

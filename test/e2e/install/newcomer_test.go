@@ -35,7 +35,7 @@ func newNewcomer(t *testing.T) *newcomer {
 	n := &newcomer{ctx: ctx, bin: t.TempDir(), dir: filepath.Join(t.TempDir(), "hub"), home: t.TempDir()}
 	built := harness.BinDir(t)
 	for _, name := range []string{"localhub", "etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kubectl-hub",
-		"cluster-provider", "hub-agent", "hub-apiserver", "hub-controller-manager"} {
+		"cluster-provider", "hub-agent", "hub-apiserver", "hub-controller-manager", "hub-operator"} {
 		if err := os.Symlink(filepath.Join(built, name), filepath.Join(n.bin, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,8 @@ func TestNewcomer_GetsAHub(t *testing.T) {
 	if left := n.running(t); len(left) > 0 {
 		t.Errorf("after make down these processes run: %v", left)
 	}
-	wantDevset(n.mustLocalhub(t, "up"))
+	wantDevset(n.mustLocalhub(t, "up", "--detached"))
+	n.wantDetached(t)
 	out, err = n.run(t, "env", "PATH="+n.bin+":"+os.Getenv("PATH"), "KUBECONFIG="+filepath.Join(n.dir, "admin.kubeconfig"),
 		"kubectl", "--context", "teams--blue", "get", "namespaces")
 	if err != nil || !strings.Contains(out, "web ") {
@@ -198,6 +199,9 @@ func TestNewcomer_GetsAHub(t *testing.T) {
 	n.mustLocalhub(t, "clean")
 	if _, err := os.Stat(n.dir); !os.IsNotExist(err) {
 		t.Errorf("after make clean, %s is still there: %v", n.dir, err)
+	}
+	if left := n.running(t); len(left) > 0 {
+		t.Errorf("after make clean these processes run: %v", left)
 	}
 	harness.Contains(t, n.mustLocalhub(t, "status"), "does not run")
 	for _, left := range harness.Must(os.ReadDir(n.home))(t) {
@@ -222,6 +226,29 @@ func (n *newcomer) wantAccess(t *testing.T, out string) {
 	own := n.kubectl(t, "get", "-n", "teams", "clusterrequest", "preview", "-o", "jsonpath={.status.cluster.name}")
 	n.kubectl(t, "delete", "-n", "teams", "clusterrequests", "shop", "preview")
 	n.kubectl(t, "wait", "-n", "teams", "--for=delete", "cluster/"+own, "--timeout=2m")
+}
+
+// wantDetached looks at the cluster whose agent hub-operator has made on the hub, and has a work brought to it.
+func (n *newcomer) wantDetached(t *testing.T) {
+	t.Helper()
+	harness.Contains(t, n.kubectl(t, "get", "managedcluster", "madrid-1", "-o", `jsonpath={.status.conditions[?(@.status=="True")].type}`),
+		"HubAcceptedManagedCluster", "ManagedClusterJoined", "ManagedClusterConditionAvailable")
+	agent := n.kubectl(t, "get", "pods", "-A", "--field-selector", "spec.nodeName=this-machine,status.phase=Running")
+	for _, name := range []string{"hub-operator-", "madrid-1-registration-agent-", "madrid-1-work-agent-"} {
+		harness.Contains(t, agent, name)
+	}
+	work := filepath.Join(t.TempDir(), "work.yaml")
+	if err := os.WriteFile(work, []byte("{apiVersion: v1, kind: Namespace, metadata: {name: hello}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := n.run(t, filepath.Join(n.bin, "kubectl-hub"), "--kubeconfig", filepath.Join(n.dir, "admin.kubeconfig"), "create", "work", "hello", "-f", work,
+		"--clusters", "madrid-1", "--wait"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	there := harness.Must(n.run(t, filepath.Join(n.bin, "kubectl"), "--kubeconfig", filepath.Join(n.dir, "madrid-1", "admin.kubeconfig"), "get", "namespaces,nodes", "-o", "name"))(t)
+	if !strings.Contains(there, "namespace/hello\n") || strings.Contains(there, "node/") {
+		t.Errorf("madrid-1 has\n%s", there)
+	}
 }
 
 // running are the processes that have the hub's directory in their command lines, by id.

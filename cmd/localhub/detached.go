@@ -1,0 +1,84 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub/node"
+)
+
+// detachedName is the cluster that runs nothing: its agent runs on the hub, as processes of this machine.
+const detachedName = "madrid-1"
+
+// hasDetached says whether the hub has that cluster, from an earlier start.
+func hasDetached(config localhub.Config) bool {
+	_, err := os.Stat(filepath.Join(config.Dir, detachedName))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// startDetached starts the cluster, and the node that runs its agent. The first time it joins the hub, by the commands that people type: what
+// a user has made of it since stays.
+func startDetached(ctx context.Context, hub *localhub.Hub, config localhub.Config) error {
+	say("Starting a cluster that runs nothing, %s, and a node of the hub for its agent", detachedName)
+	detached, err := localhub.Start(ctx, config.Cluster(detachedName))
+	if err != nil {
+		return fmt.Errorf("%s: %w", detachedName, err)
+	}
+	if err := hub.StartNode(ctx); err != nil {
+		return err
+	}
+	joined := filepath.Join(detached.Dir(), "joined")
+	if _, err := os.Stat(joined); err == nil {
+		return nil
+	}
+	say("Joining %s to the hub: hub-operator makes its agent, on the hub", detachedName)
+	way, err := wayTo(ctx, hub)
+	if err != nil {
+		return err
+	}
+	// The image has no version: hub-operator is the binary that is there.
+	if _, err := kubectlHub(ctx, hub, append([]string{"join", "--mode=detached", "--managed-kubeconfig", detached.AdminKubeconfig(), "--works=admin",
+		"--operator-image=clusterhub/hub-operator:local", "--cluster-name", detachedName}, way.flags()...)...); err != nil {
+		return err
+	}
+	if _, err := kubectlHub(ctx, hub, "accept", "--clusters", detachedName, "--wait"); err != nil {
+		return err
+	}
+	if err := kubectl(ctx, hub, "wait", "klusterlet/"+detachedName, "--for=condition=Available", "--timeout=3m"); err != nil {
+		return err
+	}
+	return os.WriteFile(joined, nil, 0o600)
+}
+
+// newNodeCommand is the process of a node, which startDetached starts.
+func newNodeCommand(config *localhub.Config) *cobra.Command {
+	kubeconfig := ""
+	cmd := &cobra.Command{
+		Use: localhub.NodeCommand, Short: "Run pods of hub-operator and of agents as processes", Args: cobra.NoArgs, Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			way, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+			if err != nil {
+				return err
+			}
+			way.QPS = -1
+			return node.Run(cmd.Context(), node.Config{Cluster: way, BinDir: config.BinDir, Dir: filepath.Join(config.Dir, "pods"),
+				LogDir: filepath.Join(config.Dir, "logs", "pods"), Log: func(format string, args ...any) {
+					fmt.Printf("%s %s\n", time.Now().UTC().Format(time.RFC3339), fmt.Sprintf(format, args...))
+				}})
+		},
+	}
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "Path of the kubeconfig of the hub.")
+	return cmd
+}
