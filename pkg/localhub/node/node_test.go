@@ -5,17 +5,23 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
@@ -53,6 +59,18 @@ func play(args []string) error {
 		return err
 	}
 	fmt.Println("user:", self.Status.UserInfo.Username)
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGTERM)
+	go func() {
+		<-asked
+		fmt.Println("asked to end")
+		for { // until it may
+			if _, err := os.Stat(filepath.Join(filepath.Dir(os.Args[0]), "end")); err == nil {
+				os.Exit(0)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
 	return http.ListenAndServe(flags["--health-probe-bind-address"], http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		data, _ := os.ReadFile(flags["--spoke-kubeconfig"])
 		switch {
@@ -92,7 +110,7 @@ func podOf(t *testing.T, text, namespace string) *corev1.Pod {
 
 // TestRun has a pod become a process, whose files follow its Secret.
 func TestRun(t *testing.T) {
-	const namespace = "c1-open-cluster-management-agent"
+	namespace := "c-" + rand.String(5) + agentSuffix
 	config := operatortest.Shared.Config(t, "management")
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -116,9 +134,14 @@ func TestRun(t *testing.T) {
 	}()
 	// Before the directories of the test go.
 	t.Cleanup(func() {
+		_ = os.WriteFile(filepath.Join(bin, "end"), nil, 0o600)
 		end()
 		if err, left := <-ended, folders(dir); err != nil || len(left) > 0 {
 			t.Errorf("the node has ended with %v, and left %q", err, left)
+		}
+		// Other nodes of that name have nothing to do with it.
+		if err := client.CoreV1().Pods(namespace).Delete(context.Background(), "other", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+			t.Error(err)
 		}
 	})
 
@@ -155,7 +178,8 @@ func TestRun(t *testing.T) {
 	await("agent", "runs", func(c corev1.ContainerStatus) bool { return c.State.Running != nil && !c.Ready && c.RestartCount == 0 })
 	change("ready")
 	await("agent", "is ready", func(c corev1.ContainerStatus) bool { return c.Ready && c.RestartCount == 0 })
-	said, err := os.ReadFile(filepath.Join(dir, "logs", namespace+"_agent.log"))
+	log := filepath.Join(dir, "logs", namespace+"_agent.log")
+	said, err := os.ReadFile(log)
 	for _, want := range []string{"--health-probe-bind-address=127.0.0.1:", "user: system:serviceaccount:" + namespace + ":default\n"} {
 		if err != nil || !strings.Contains(string(said), want) {
 			t.Errorf("it says %s, %v, without %q", said, err, want)
@@ -169,8 +193,23 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The pod is there until its process has ended.
 	process := processIn(filepath.Join(dir, "pods", string(pod.UID)), "hub-agent", "")
 	if err := pods.Delete(ctx, "agent", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	operatortest.Eventually(t, "its process is asked to end", func() bool {
+		said, err := os.ReadFile(log)
+		return err == nil && strings.Contains(string(said), "asked to end")
+	})
+	change("not ready")
+	await("other", "is looked at meanwhile", func(c corev1.ContainerStatus) bool { return c.State.Running != nil && !c.Ready })
+	change("ready")
+	await("other", "is looked at again", func(c corev1.ContainerStatus) bool { return c.Ready })
+	if pod, err := pods.Get(ctx, "agent", metav1.GetOptions{}); err != nil || pod.DeletionTimestamp == nil {
+		t.Errorf("before its process has ended the pod is gone: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(bin, "end"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	operatortest.Eventually(t, "the pod is gone", func() bool {
@@ -183,7 +222,10 @@ func TestRun(t *testing.T) {
 		}
 		return true
 	})
-	operatortest.Eventually(t, "its files are gone", func() bool { return len(folders(dir)) == 1 })
+	operatortest.Eventually(t, "its files are gone", func() bool {
+		_, err := os.Stat(process.Dir)
+		return errors.Is(err, fs.ErrNotExist)
+	})
 	await("other", "runs until the node ends", func(c corev1.ContainerStatus) bool { return c.Ready })
 }
 
