@@ -2,13 +2,14 @@
 # Copyright The Clusterhub Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs the tests: hack/test.sh [busy] [unit|e2e] [flags of go test]. Without unit or e2e it runs both.
-# The end-to-end tests need the binaries of `make build kube authenticator kwok upstream`.
+# Runs the tests: hack/test.sh [busy] [unit|e2e|detached] [flags of go test]. Without one of the three it runs all.
+# The end-to-end tests need the binaries of `make build kube authenticator kwok upstream`. detached are those of them that
+# run on a detached hub a second time.
 #
 # busy looks for tests that fail now and then: it runs unit tests 20 times and end-to-end tests 5 times while something
 # else keeps every core busy. It takes hours; -run makes it look at less.
 #
-# PACKAGES="./pkg/x ./pkg/y" with unit, or PACKAGES=./test/e2e/sets with e2e, runs the tests of these packages only.
+# PACKAGES="./pkg/x ./pkg/y" with unit, or PACKAGES=./test/e2e/sets with e2e or detached, runs the tests of these packages only.
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -28,13 +29,13 @@ fi
 
 which=all
 case "${1:-}" in
-  unit | e2e)
+  unit | e2e | detached)
     which=$1
     shift
     ;;
   "" | -*) ;;
   *)
-    echo "hack/test.sh: \"$1\" is neither busy, unit, e2e nor a flag of go test" >&2
+    echo "hack/test.sh: \"$1\" is neither busy, unit, e2e, detached nor a flag of go test" >&2
     exit 2
     ;;
 esac
@@ -61,7 +62,8 @@ tested() {
   fi
 }
 
-# run TITLE PACKAGES FLAGS... runs go test and says how long it took.
+# run TITLE PACKAGES FLAGS... runs go test, as the argument of the command in $within if there is one, and says how long it took.
+within=
 run() {
   local title=$1 packages=$2 started=$SECONDS result=passed
   shift 2
@@ -71,13 +73,13 @@ run() {
   fi
   echo "=== $title"
   # shellcheck disable=SC2086 # one word per package
-  go test "$@" $packages || result=FAILED
+  $within go test "$@" $packages || result=FAILED
   echo "=== $title: $result ($((SECONDS - started)) s)"
   [ "$result" = passed ] || failed+=("$title")
 }
 
 failed=()
-if [ "$which" != e2e ]; then
+if [ "$which" = all ] || [ "$which" = unit ]; then
   packages=${PACKAGES:-$(tested pkg cmd hack test/bench test/fakeaws test/leak)}
   # shellcheck disable=SC2046 # several flags
   run "Unit tests" "$packages" -race -timeout 10m $(times 20) "$@"
@@ -87,10 +89,19 @@ if [ "$which" != e2e ]; then
   run "Types of upstream" ./... -C test/upstream "$@"
 fi
 if [ "$which" != unit ]; then
-  packages=$(tested test/kubelet test/netns test/e2e examples)
+  packages=
+  [ "$which" = detached ] || packages=$(tested test/kubelet test/netns test/e2e examples)
   [ "$which" != e2e ] || packages=${PACKAGES:-$packages}
+  # What users do with a hub, where its servers run elsewhere: the same tests, but those that start, end or set up processes of
+  # their hub (harness.OnlyLocal). Left out are the folders of these processes (apiserver, install), and that of registration: it
+  # sets up each hub in its own way, and test/e2e/detached has clusters join detached hubs.
+  detached="./test/e2e/permissions ./test/e2e/sets"
+  case "$which" in
+    detached) detached=${PACKAGES:-$detached} ;;
+    e2e) [ -z "${PACKAGES:-}" ] || detached= ;;
+  esac
   for binary in aws-iam-authenticator cluster-provider etcd kube-apiserver kubectl kubectl-hub hub-agent hub-apiserver hub-controller-manager hub-operator kwok localhub upstream-placement upstream-work; do
-    if [ -n "$packages" ] && [ ! -x "$TEST_BIN_DIR/$binary" ]; then
+    if [ -n "$packages$detached" ] && [ ! -x "$TEST_BIN_DIR/$binary" ]; then
       echo "hack/test.sh: $binary is not in _output/bin; run 'make build kube authenticator kwok upstream'" >&2
       exit 1
     fi
@@ -98,6 +109,9 @@ if [ "$which" != unit ]; then
   # One package at a time, as each starts hubs; never from go's cache, which does not know the binaries under test.
   # shellcheck disable=SC2046 # several flags
   run "End-to-end tests" "$packages" -p 1 -count 1 -timeout 30m $(times 5) "$@"
+  within="go run ./test/detachedhub"
+  # shellcheck disable=SC2046 # several flags
+  run "End-to-end tests on a detached hub" "$detached" -p 1 -count 1 -timeout 30m $(times 5) "$@"
 fi
 
 if [ ${#failed[@]} -gt 0 ]; then

@@ -30,7 +30,7 @@ const Root = "../../.."
 // Tests run at the same time, and share the scheme.
 func init() { utilruntime.Must(corev1.AddToScheme(scheme.Scheme)) }
 
-// shared is the hub that the tests of a folder share, with two replicas of hub-apiserver.
+// shared is the hub that the tests of a folder share, with two replicas of hub-apiserver. A detached one has no dir here: see detachedHubDir.
 var shared struct {
 	once    sync.Once
 	changes []func(*localhub.Config)
@@ -51,6 +51,10 @@ func Hub(t *testing.T) *localhub.Hub {
 }
 
 func startShared() (err error) {
+	if isDetached() {
+		shared.hub, err = openDetached(os.Getenv(detachedHubDir), shared.changes)
+		return err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if shared.dir, err = os.MkdirTemp("", "clusterhub-e2e-"); err != nil {
@@ -69,6 +73,9 @@ func startShared() (err error) {
 // and keeps its logs if a test has failed. The changes are what a folder needs of the shared hub.
 func Run(m *testing.M, changes ...func(*localhub.Config)) int {
 	shared.changes = changes
+	if isDetached() { // what the folder before has made may be about to go still
+		sequence.Store(int64(os.Getpid()) * 1000)
+	}
 	ctrl.SetLogger(klog.Background())
 	result := m.Run()
 	if result != 0 {
@@ -77,7 +84,7 @@ func Run(m *testing.M, changes ...func(*localhub.Config)) int {
 	if !last.end() && result == 0 {
 		result = 1
 	}
-	if shared.hub != nil {
+	if shared.hub != nil && shared.dir != "" {
 		shared.hub.Stop()
 	}
 	switch {
@@ -115,13 +122,16 @@ func Binary(t *testing.T, name string) string {
 	return filepath.Join(BinDir(t), name)
 }
 
-// OwnHub starts a hub for one test.
+// OwnHub starts a hub for one test, of processes of this machine.
 func OwnHub(t *testing.T, adapt func(*localhub.Config)) *localhub.Hub {
 	t.Helper()
 	config := HubConfig(t.TempDir())
 	config.Log = t.Logf
 	if adapt != nil {
 		adapt(&config)
+	}
+	if !config.Plain {
+		OnlyLocal(t, "a hub of its own, whose processes it can start and end")
 	}
 	h, err := localhub.Start(t.Context(), config)
 	if err != nil {

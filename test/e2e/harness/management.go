@@ -20,8 +20,8 @@ type Management struct {
 	Node *kubelet.Kubelet
 }
 
-// StartManagement starts one, which ends with the test.
-func StartManagement(t testing.TB) *Management {
+// StartManagement starts one, which ends with the test. The changes are of what its node is told.
+func StartManagement(t testing.TB, changes ...func(*kubelet.Config)) *Management {
 	t.Helper()
 	config := HubConfig(filepath.Join(t.TempDir(), "cluster"))
 	config.Plain = true
@@ -30,8 +30,12 @@ func StartManagement(t testing.TB) *Management {
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Stop)
-	args := map[string][]string{deploy.APIServer: {"--embedded-etcd-unsafe-no-fsync"}} // as for all hubs of tests
-	m := &Management{Hub: cluster, Node: kubelet.Start(t, kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: config.BinDir, ArgsOf: args})}
+	node := kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: config.BinDir,
+		ArgsOf: map[string][]string{deploy.APIServer: {"--embedded-etcd-unsafe-no-fsync"}}} // as for all hubs of tests
+	for _, change := range changes {
+		change(&node)
+	}
+	m := &Management{Hub: cluster, Node: kubelet.Start(t, node)}
 	m.must(t, "", "apply", "--server-side", "-k", Overlay("operator"))
 	return m
 }
@@ -62,6 +66,7 @@ metadata: {name: %s}
 spec:
   deployOption: {mode: Detached}
   clusterhub:
+    components: [%s]
     controllerManager: {replicas: 1}
 `
 
@@ -69,7 +74,7 @@ spec:
 // management cluster, and the cluster's kube-apiserver reaches them by the name of their Service: it has the flags of Node.Egress. The
 // ports of this machine that the cluster has for its hub-apiservers lead to the one that runs, so that tests reach it as they reach that of
 // a local hub.
-func (m *Management) MakeHub(t testing.TB, name string, cluster *localhub.Hub) {
+func (m *Management) MakeHub(t testing.TB, name string, cluster *localhub.Hub, components ...string) {
 	t.Helper()
 	if err := m.Node.Reach(strings.TrimPrefix(cluster.AdminConfig().Host, "https://")); err != nil {
 		t.Fatal(err)
@@ -79,7 +84,7 @@ func (m *Management) MakeHub(t testing.TB, name string, cluster *localhub.Hub) {
 		m.Node.ForwardFrom(address, namespace, deploy.APIServer, 443)
 	}
 	m.wait(t, "condition=Established", "crd/clustermanagers.operator.open-cluster-management.io")
-	m.must(t, fmt.Sprintf(clusterManager, name), "apply", "-f", "-")
+	m.must(t, fmt.Sprintf(clusterManager, name, strings.Join(components, ", ")), "apply", "-f", "-")
 	// The user is told that a Secret is missing, and the place for it is there.
 	m.wait(t, "condition=ReadyToApply=false", "clustermanager/"+name)
 	m.must(t, "", "create", "secret", "generic", "external-hub-kubeconfig", "-n", namespace, "--from-file=kubeconfig="+cluster.AdminKubeconfig())
