@@ -4,19 +4,16 @@
 package clustermanager
 
 import (
-	"bufio"
+	"context"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// egress is the network through which a hub's kube-apiserver reaches the Services of the management cluster: this machine has no DNS
-// that knows them, and no addresses for them.
+// egress is the network through which a hub's kube-apiserver reaches the Services of the management cluster.
 type egress struct {
 	lock   sync.Mutex
 	routes map[string]string // the address of this machine, by host:port
@@ -28,60 +25,26 @@ func (e *egress) route(address string, port int) {
 	if e.routes == nil {
 		e.routes = map[string]string{}
 	}
-	e.routes[address] = fmt.Sprintf("127.0.0.1:%d", port)
+	e.routes[address] = localserver.Address(port)
 }
 
 // start returns the flags of a kube-apiserver that reaches all Services so.
 func (e *egress) start(t *testing.T) []string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "egress") // the name of a socket cannot be long
+	flags, stop, err := localserver.Egress(e.dial).Start()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	socket := filepath.Join(dir, "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go e.serve(conn)
-		}
-	}()
-	file := filepath.Join(dir, "egress.yaml")
-	config := fmt.Sprintf(`{"apiVersion":"apiserver.k8s.io/v1beta1","kind":"EgressSelectorConfiguration","egressSelections":[
-		{"name":"cluster","connection":{"proxyProtocol":"HTTPConnect","transport":{"uds":{"udsName":%q}}}}]}`, socket)
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return []string{"--egress-selector-config-file=" + file}
+	t.Cleanup(stop)
+	return flags
 }
 
-func (e *egress) serve(conn net.Conn) {
-	defer conn.Close()
-	request, err := http.ReadRequest(bufio.NewReader(conn))
-	if err != nil {
-		return
-	}
+func (e *egress) dial(ctx context.Context, address string) (net.Conn, error) {
 	e.lock.Lock()
-	to := e.routes[request.RequestURI]
+	to := e.routes[address]
 	e.lock.Unlock()
-	server, err := net.Dial("tcp", to)
-	if to == "" || err != nil {
-		_, _ = io.WriteString(conn, "HTTP/1.1 502 Bad Gateway\r\n\r\n")
-		return
+	if to == "" {
+		return nil, fmt.Errorf("there is no way to %s", address)
 	}
-	defer server.Close()
-	_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
-	go func() {
-		_, _ = io.Copy(server, conn)
-		_ = server.Close()
-	}()
-	_, _ = io.Copy(conn, server)
+	return (&net.Dialer{}).DialContext(ctx, "tcp", to)
 }
