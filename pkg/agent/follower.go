@@ -50,7 +50,7 @@ type follower struct {
 var _ part = &follower{}
 
 func (p *process) newFollower(c *clusters) *follower {
-	f := &follower{drivers: p.Drivers, connect: hub.New, health: p.health, random: rand.Float64, works: work.New(p.works(), c.own)}
+	f := &follower{drivers: p.Drivers, connect: hub.Bounded(p.Works.HubRequests), health: p.health, random: rand.Float64, works: work.New(p.works(), c.own)}
 	if dir := p.HubKubeconfigDir; dir != "" {
 		f.where, f.every = "the folder "+dir, lookAtFolder
 		f.read = func(context.Context) (state.State, error) { return state.ReadFolder(dir) }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -25,7 +26,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/identity/csr"
 	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/labels"
+	"github.com/clusterhub/clusterhub/pkg/agent/tasks/status"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/work"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -57,7 +60,7 @@ type Options struct {
 	ClusterLabels labels.Options
 	// LeaseSeconds is the lease duration that the cluster is made with. Afterwards the hub's counts.
 	LeaseSeconds int32
-	MaxClaims    int
+	Claims       status.Claims
 	// Works are how ManifestWorks are brought to the cluster, if they are.
 	Works work.Options
 
@@ -87,7 +90,7 @@ func NewOptions() *Options {
 		Spoke:          spoke.NewOptions(),
 		Registration:   true,
 		LeaseSeconds:   hub.DefaultLeaseSeconds,
-		MaxClaims:      20,
+		Claims:         status.Claims{Most: 20},
 		Works:          work.NewOptions(),
 		Auth:           csr.Name,
 		Drivers:        drivers(),
@@ -139,8 +142,12 @@ func (o *Options) addClusterFlags(fs *pflag.FlagSet) {
 			strings.Join(registration.DefaultAgentLabels(), ", ")+"). What is not known is left out.")
 	fs.Int32Var(&o.LeaseSeconds, "lease-duration-seconds", o.LeaseSeconds,
 		"Lease duration, in seconds, of a cluster that is new to the hub. Later, the value on the hub is used.")
-	fs.IntVar(&o.MaxClaims, "max-custom-cluster-claims", o.MaxClaims,
-		"Most ClusterClaims of the managed cluster that are sent to the hub, in addition to those that the agent makes itself.")
+	fs.IntVar(&o.Claims.Most, "max-custom-cluster-claims", o.Claims.Most,
+		"Most ClusterClaims of the managed cluster that are sent to the hub, in addition to those that the agent makes itself and those of "+
+			"--reserved-cluster-claim-suffixes.")
+	fs.StringSliceVar(&o.Claims.Reserved, "reserved-cluster-claim-suffixes", o.Claims.Reserved,
+		"Ends of the names of ClusterClaims that are sent to the hub beside --max-custom-cluster-claims. The hub takes "+
+			fmt.Sprint(cluster.MaxClusterClaims)+" ClusterClaims of a cluster in all.")
 }
 
 func (o *Options) addRegistrationFlags(fs *pflag.FlagSet) {
@@ -184,8 +191,11 @@ func (o *Options) Validate() error {
 	if o.LeaseSeconds <= 0 {
 		errs = append(errs, fmt.Errorf("--lease-duration-seconds must be above 0, not %d", o.LeaseSeconds))
 	}
-	if o.MaxClaims < 0 {
-		errs = append(errs, fmt.Errorf("--max-custom-cluster-claims must be at least 0, not %d", o.MaxClaims))
+	if o.Claims.Most < 0 {
+		errs = append(errs, fmt.Errorf("--max-custom-cluster-claims must be at least 0, not %d", o.Claims.Most))
+	}
+	if slices.Contains(o.Claims.Reserved, "") {
+		errs = append(errs, errors.New("--reserved-cluster-claim-suffixes must not have an empty one, which all names end with"))
 	}
 	chosen := o.Drivers.Named(o.Auth)
 	var known []string

@@ -43,7 +43,7 @@ func TestRegistration_OnRealClustersWithItsOwnRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	j.Store = &state.Store{Client: j.Home.Client, Namespace: home}
-	a, err := newAgent(j, hub.NewView(60), csr.New(), status.NewFacts(j.Spoke, 20),
+	a, err := newAgent(j, hub.NewView(60), csr.New(), status.NewFacts(j.Spoke, status.Claims{Most: 20}),
 		labels.New(labels.Options{Detect: true, Own: j.Spoke, Tell: j.Home.Tell}))
 	if err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ func (p *process) assemble(c *clusters) (part, error) {
 	bootstrap := &hub.Bootstrap{File: p.BootstrapKubeconfig, Client: c.home.Client, Namespace: c.home.Namespace}
 	joiner := &join.Joiner{
 		Cluster: cluster, Spoke: c.own, Home: c.home, Store: &state.Store{Client: c.home.Client, Namespace: c.home.Namespace},
-		Bootstrap: bootstrap.Read, Connect: hub.New, Health: p.health, Random: rand.Float64,
+		Bootstrap: bootstrap.Read, Connect: hub.Bounded(p.Works.HubRequests), Health: p.health, Random: rand.Float64,
 	}
 	ofFlags := p.ClusterLabels
 	ofFlags.Own, ofFlags.Tell = c.own, c.home.Tell
@@ -75,7 +75,7 @@ func (p *process) assemble(c *clusters) (part, error) {
 	if p.Works.Enabled {
 		more = append(more, work.New(p.works(), c.own))
 	}
-	return newAgent(joiner, p.view, p.Drivers.Named(p.Auth), status.NewFacts(c.own, p.MaxClaims), more...)
+	return newAgent(joiner, p.view, p.Drivers.Named(p.Auth), status.NewFacts(c.own, p.Claims), more...)
 }
 
 // works are the options of works, with what feature gates say.

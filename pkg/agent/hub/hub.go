@@ -13,16 +13,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/clusterhub/clusterhub/pkg/agent/limits"
 	clusterclient "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
 	workclient "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/work/v1"
 )
 
 // RequestTimeout is for one request to the hub.
 const RequestTimeout = 30 * time.Second
-
-// worksQPS and worksBurst bound the requests about works, per second, to what works may cost the agent's own cluster. Each work that is
-// new, or is changed, has its status written: with the default of client-go, 5 per second, hundreds of works would wait for minutes.
-const worksQPS, worksBurst = 50, 100
 
 // Rejections is how often in a row the hub has to say that it does not know the agent before it is believed.
 const Rejections = 5
@@ -43,8 +40,15 @@ type Connect func(*rest.Config) (*Hub, error)
 
 var _ Connect = New
 
-// New is the hub that a configuration reaches.
-func New(config *rest.Config) (*Hub, error) {
+// New is the hub that a configuration reaches, with the default bound of requests about works.
+func New(config *rest.Config) (*Hub, error) { return Bounded(limits.Default())(config) }
+
+// Bounded makes Hubs with a bound of the requests about works.
+func Bounded(works limits.Requests) Connect {
+	return func(config *rest.Config) (*Hub, error) { return connect(config, works) }
+}
+
+func connect(config *rest.Config, bound limits.Requests) (*Hub, error) {
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -53,9 +57,8 @@ func New(config *rest.Config) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	watching := rest.CopyConfig(config)
+	watching := bound.In(config)
 	watching.Timeout = 0
-	watching.QPS, watching.Burst = worksQPS, worksBurst
 	works, err := workclient.NewForConfig(watching)
 	if err != nil {
 		return nil, err

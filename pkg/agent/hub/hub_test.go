@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
+	"github.com/clusterhub/clusterhub/pkg/agent/limits"
 )
 
 func TestConnect_NeedsAConfigurationThatIsOne(t *testing.T) {
@@ -25,5 +26,11 @@ func TestNew_WorksAreNotHeldBack(t *testing.T) {
 	}
 	if limit := h.Works.RESTClient().GetRateLimiter().QPS(); limit < 50 {
 		t.Errorf("%g requests about works per second", limit)
+	}
+	if h, err = hub.Bounded(limits.Requests{QPS: 7, Burst: 9})(&rest.Config{Host: "https://hub"}); err != nil {
+		t.Fatal(err)
+	}
+	if limit := h.Works.RESTClient().GetRateLimiter().QPS(); limit != 7 {
+		t.Errorf("%g requests about works per second, want 7", limit)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/files"
+	"github.com/clusterhub/clusterhub/pkg/agent/limits"
 	"github.com/clusterhub/clusterhub/pkg/agent/management"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -32,10 +33,14 @@ type Options struct {
 	Namespace string
 	// ManagedNamespace is the agent's on the managed cluster. It is the same when it is empty.
 	ManagedNamespace string
+	// Requests bounds those to the managed cluster, but for works.
+	Requests limits.Requests
 }
 
 // NewOptions returns the defaults.
-func NewOptions() Options { return Options{Namespace: registration.AgentNamespace} }
+func NewOptions() Options {
+	return Options{Namespace: registration.AgentNamespace, Requests: limits.Default()}
+}
 
 // AddFlags adds the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
@@ -53,6 +58,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ManagedNamespace, "spoke-namespace", o.ManagedNamespace,
 		"With --detached: namespace on the managed cluster that has the agent's service accounts. The hub has no say in it. The default is "+
 			"--namespace.")
+	o.Requests.AddFlags(fs, "", "to the managed cluster, but for works")
 }
 
 // Validate returns every error of the flags. keeps says whether the process needs the management cluster.
@@ -79,16 +85,21 @@ func (o *Options) Validate(keeps bool) (errs []error) {
 	if o.Namespace == "" {
 		errs = append(errs, errors.New("--namespace must not be empty"))
 	}
-	return errs
+	return append(errs, o.Requests.Validate("")...)
 }
 
 // Managed reads the way to the managed cluster, and Management that to the cluster that keeps the agent's secrets. That of a detached agent
 // is a Secret of the management cluster, which has files beside the kubeconfig and no others.
 func (o *Options) Managed() (files.Way, error) {
+	read := files.ReadWay
 	if o.Detached {
-		return files.ReadMountedWay(o.Kubeconfig)
+		read = files.ReadMountedWay
 	}
-	return files.ReadWay(o.Kubeconfig)
+	way, err := read(o.Kubeconfig)
+	if err == nil {
+		way.Config = o.Requests.In(way.Config)
+	}
+	return way, err
 }
 
 // Management is Managed, unless the agent is detached.

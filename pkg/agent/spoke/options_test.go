@@ -6,12 +6,16 @@ package spoke
 import (
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // A managed cluster that is not trusted sends no request of the agent elsewhere, with its token least of all.
@@ -53,5 +57,43 @@ func TestClusters_SendTheAgentNowhereElse(t *testing.T) {
 	}
 	if n := visits.Load(); n > 0 {
 		t.Errorf("%d requests went to another server", n)
+	}
+}
+
+// The bound is that of the managed cluster, which keeps the agent's secrets unless the agent is detached.
+func TestOptions_BoundWhatIsAskedOfTheManagedCluster(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"], config.AuthInfos["u"] = &clientcmdapi.Cluster{Server: "https://c"}, &clientcmdapi.AuthInfo{Token: "t"}
+	config.Contexts["x"], config.CurrentContext = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}, "x"
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	for _, detached := range []bool{false, true} {
+		o := NewOptions()
+		o.Kubeconfig, o.Detached, o.Requests.QPS, o.Requests.Burst = file, detached, 7, 9
+		if detached {
+			o.ManagementKubeconfig = file
+		}
+		managed, err := o.Managed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := New(managed.Config, "n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, client := range []kubernetes.Interface{own.Client, own.Watching} {
+			if qps := client.CoreV1().RESTClient().GetRateLimiter().QPS(); qps != 7 {
+				t.Errorf("%g requests per second go to the managed cluster", qps)
+			}
+		}
+		home, err := o.Management()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bounded := home.Config.QPS == 7 && home.Config.Burst == 9; bounded == detached {
+			t.Errorf("detached is %t, and the management cluster is asked %g per second", detached, home.Config.QPS)
+		}
 	}
 }

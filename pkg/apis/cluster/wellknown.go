@@ -17,6 +17,9 @@ const (
 	DefaultSet = "default"
 	// GlobalSet is the set of all clusters.
 	GlobalSet = "global"
+
+	// MaxClusterClaims is how many ClusterClaims the status of a ManagedCluster has at most. Agents know it, so that they never tell more.
+	MaxClusterClaims = 512
 )
 
 // AcceptedAtAnnotation has the time (RFC 3339) at which an update made spec.hubAcceptsClient true. Only hub-apiserver writes

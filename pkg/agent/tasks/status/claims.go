@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 )
 
@@ -28,6 +29,18 @@ const (
 	claimProduct  = "product.open-cluster-management.io"
 	claimRegion   = "region.open-cluster-management.io"
 )
+
+// Claims say which ClusterClaims of the managed cluster the hub is told of, beside those that the agent makes itself.
+type Claims struct {
+	// Most is how many.
+	Most int
+	// Reserved are ends of the names of those that do not count.
+	Reserved []string
+}
+
+func (c Claims) reserved(name string) bool {
+	return slices.ContainsFunc(c.Reserved, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
+}
 
 // longestClaim is the longest value that a claim may have.
 const longestClaim = 1024
@@ -60,17 +73,18 @@ func (f *spokeFacts) clusterClaims(ctx context.Context) (map[string]string, erro
 }
 
 // mergeClaims sorts the claims, so that what has not changed is not written. Of the ClusterClaims that are not about
-// what the agent knows itself, the first maxClaims are taken.
+// what the agent knows itself, as many are taken as Claims say, and no more in all than the hub takes: it would refuse all of them.
 func (f *spokeFacts) mergeClaims(ctx context.Context, own, product map[string]string) []clusterv1.ManagedClusterClaim {
 	var skipped []string
 	all, taken := maps.Clone(product), 0
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		_, known := product[name]
+		counts := !known && !f.claims.reserved(name)
 		switch {
-		case len(own[name]) > longestClaim, !known && taken >= f.maxClaims:
+		case len(own[name]) > longestClaim, counts && taken >= f.claims.Most, !known && len(all) >= cluster.MaxClusterClaims:
 			skipped = append(skipped, name)
 			continue
-		case !known:
+		case counts:
 			taken++
 		}
 		all[name] = own[name]
@@ -78,7 +92,7 @@ func (f *spokeFacts) mergeClaims(ctx context.Context, own, product map[string]st
 	text := strings.Join(skipped, " ")
 	if f.skipped.Again("skipped", text) && text != "" {
 		klog.FromContext(ctx).Info("ClusterClaims are not told to the hub: there are too many, or their values are too long",
-			"most", f.maxClaims, "longest", longestClaim, "claims", shorten(text, longestMessage))
+			"most", f.claims.Most, "longest", longestClaim, "claims", shorten(text, longestMessage))
 	}
 	claims := make([]clusterv1.ManagedClusterClaim, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {

@@ -44,8 +44,8 @@ const syncedWithin = 2 * time.Second
 type spokeFacts struct {
 	spoke *spoke.Cluster
 	// probe asks the API server whether it is well.
-	probe     func(context.Context) error
-	maxClaims int
+	probe  func(context.Context) error
+	claims Claims
 
 	nodes   informers.SharedInformerFactory
 	id      string
@@ -54,9 +54,9 @@ type spokeFacts struct {
 
 var _ Facts = &spokeFacts{}
 
-// NewFacts returns what is seen of a cluster. Of its ClusterClaims maxClaims are taken.
-func NewFacts(cluster *spoke.Cluster, maxClaims int) Facts {
-	return &spokeFacts{spoke: cluster, probe: probeLive(cluster.Client.Discovery().RESTClient()), maxClaims: maxClaims}
+// NewFacts returns what is seen of a cluster.
+func NewFacts(cluster *spoke.Cluster, claims Claims) Facts {
+	return &spokeFacts{spoke: cluster, probe: probeLive(cluster.Client.Discovery().RESTClient()), claims: claims}
 }
 
 // Start implements Facts: it watches the nodes.

@@ -24,6 +24,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 )
 
@@ -43,7 +44,7 @@ func claim(name, value string) *unstructured.Unstructured {
 }
 
 // observing is what facts are observed of a cluster with these nodes and claims.
-func observing(t *testing.T, maxClaims int, changed func(), nodes []*corev1.Node, claims ...runtime.Object) (*spokeFacts, *dynamicfake.FakeDynamicClient) {
+func observing(t *testing.T, of Claims, changed func(), nodes []*corev1.Node, claims ...runtime.Object) (*spokeFacts, *dynamicfake.FakeDynamicClient) {
 	t.Helper()
 	client := kubefake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "uid-of-kube-system"}})
 	for _, n := range nodes {
@@ -53,7 +54,7 @@ func observing(t *testing.T, maxClaims int, changed func(), nodes []*corev1.Node
 	}
 	dynamic := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{clusterClaims: "ClusterClaimList"}, claims...)
-	f := &spokeFacts{spoke: &spoke.Cluster{Client: client, Watching: client, Dynamic: dynamic}, maxClaims: maxClaims,
+	f := &spokeFacts{spoke: &spoke.Cluster{Client: client, Watching: client, Dynamic: dynamic}, claims: of,
 		probe: func(context.Context) error { return nil }}
 	stop, err := f.Start(quiet(t), changed)
 	if err != nil {
@@ -74,7 +75,7 @@ func asMap(claims []clusterv1.ManagedClusterClaim) map[string]string {
 
 func TestFacts_NodesAreAddedUpAndThoseThatTakeNoPodsHaveNothingFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, _ := observing(t, 20, func() {}, []*corev1.Node{node("a", "4", "3500m", false), node("b", "2", "2", true)})
+		f, _ := observing(t, Claims{Most: 20}, func() {}, []*corev1.Node{node("a", "4", "3500m", false), node("b", "2", "2", true)})
 		o := f.Observe(quiet(t))
 		capacity, allocatable := o.Capacity["cpu"], o.Allocatable["cpu"]
 		if capacity.String() != "6" || allocatable.String() != "3500m" || o.Unhealthy != nil || o.Version == "" {
@@ -90,7 +91,7 @@ func TestFacts_NodesAreAddedUpAndThoseThatTakeNoPodsHaveNothingFree(t *testing.T
 
 func TestFacts_AClusterWithoutNodesIsEmptyNotUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, _ := observing(t, 20, func() {}, nil)
+		f, _ := observing(t, Claims{Most: 20}, func() {}, nil)
 		if o := f.Observe(quiet(t)); o.Capacity == nil || len(o.Capacity) != 0 || o.Claims == nil {
 			t.Errorf("got %+v", o)
 		}
@@ -99,7 +100,7 @@ func TestFacts_AClusterWithoutNodesIsEmptyNotUnknown(t *testing.T) {
 
 func TestFacts_NodesThatMayNotBeReadLeaveTheRestKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, _ := observing(t, 20, func() {}, nil)
+		f, _ := observing(t, Claims{Most: 20}, func() {}, nil)
 		refusing := kubefake.NewClientset()
 		refusing.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, apierrors.NewForbidden(corev1.Resource("nodes"), "", errors.New("no"))
@@ -119,7 +120,7 @@ func TestFacts_NodesThatMayNotBeReadLeaveTheRestKnown(t *testing.T) {
 
 func TestFacts_ClaimsAreSortedBoundedAndCountMoreThanTheAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, _ := observing(t, 2, func() {}, []*corev1.Node{node("a", "1", "1", false)}, claim("z", "3"), claim("y", "2"), claim("x", "1"),
+		f, _ := observing(t, Claims{Most: 2}, func() {}, []*corev1.Node{node("a", "1", "1", false)}, claim("z", "3"), claim("y", "2"), claim("x", "1"),
 			claim("long", strings.Repeat("x", longestClaim+1)), claim(claimRegion, "mine"), claim("empty", ""))
 		o := f.Observe(quiet(t))
 		var names []string
@@ -136,9 +137,37 @@ func TestFacts_ClaimsAreSortedBoundedAndCountMoreThanTheAgents(t *testing.T) {
 	})
 }
 
+func TestFacts_ReservedClaimsDoNotCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		claims := []runtime.Object{claim("x", "1"), claim("y", "2"), claim("a.example.com", "3"), claim("example.com.z", "4")}
+		f, _ := observing(t, Claims{Most: 1, Reserved: []string{".example.com", "none"}}, func() {}, []*corev1.Node{node("a", "1", "1", false)}, claims...)
+		got := asMap(f.Observe(quiet(t)).Claims)
+		for name, want := range map[string]bool{"a.example.com": true, "example.com.z": true, "x": false, "y": false, claimID: true} {
+			if _, told := got[name]; told != want {
+				t.Errorf("the hub is told of %s: %t", name, told)
+			}
+		}
+	})
+}
+
+// The hub would refuse all of them, and with them whatever else is in the status.
+func TestFacts_ClaimsAreNeverMoreThanTheHubTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var claims []runtime.Object
+		for i := range cluster.MaxClusterClaims + 10 {
+			claims = append(claims, claim(fmt.Sprintf("a%d.example.com", i), "1"))
+		}
+		f, _ := observing(t, Claims{Most: 20, Reserved: []string{".example.com"}}, func() {}, []*corev1.Node{node("a", "1", "1", false)}, claims...)
+		got := asMap(f.Observe(quiet(t)).Claims)
+		if _, told := got[claimRegion]; len(got) != cluster.MaxClusterClaims || !told {
+			t.Errorf("there are %d, and the agent's own is told: %t", len(got), told)
+		}
+	})
+}
+
 func TestFacts_ClaimsComeAndFailWithTheirCRD(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, dynamic := observing(t, 20, func() {}, []*corev1.Node{node("a", "1", "1", false)}, claim("x", "1"))
+		f, dynamic := observing(t, Claims{Most: 20}, func() {}, []*corev1.Node{node("a", "1", "1", false)}, claim("x", "1"))
 		var refusal error = apierrors.NewNotFound(clusterClaims.GroupResource(), "")
 		dynamic.PrependReactor("list", "clusterclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return refusal != nil, nil, refusal
@@ -160,7 +189,7 @@ func TestFacts_ClaimsComeAndFailWithTheirCRD(t *testing.T) {
 func TestFacts_OnlyWhatCountsOfANodeIsAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		changes := 0
-		f, _ := observing(t, 20, func() { changes++ }, []*corev1.Node{node("a", "1", "1", false)})
+		f, _ := observing(t, Claims{Most: 20}, func() { changes++ }, []*corev1.Node{node("a", "1", "1", false)})
 		changes = 0 // that it is there
 		nodes := f.spoke.Client.CoreV1().Nodes()
 		n, err := nodes.Get(t.Context(), "a", metav1.GetOptions{})

@@ -21,6 +21,7 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
+	"github.com/clusterhub/clusterhub/pkg/agent/limits"
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
 	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
 	"github.com/clusterhub/clusterhub/pkg/agent/task"
@@ -32,9 +33,6 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/memory"
 	"github.com/clusterhub/clusterhub/pkg/work/feedback"
 )
-
-// qps and burst bound what works cost the managed cluster's API server, in requests per second.
-const qps, burst = 50, 100
 
 // Options are the flags of the task.
 type Options struct {
@@ -48,6 +46,8 @@ type Options struct {
 	Namespace string
 	// MaxWatches is how many objects are watched.
 	MaxWatches int
+	// Requests bounds what works cost the managed cluster's API server, and HubRequests what they cost the hub.
+	Requests, HubRequests limits.Requests
 	// Feedback is how values of objects are told to the hub: by RawFeedback, and by a flag.
 	Feedback feedback.Options
 }
@@ -55,9 +55,13 @@ type Options struct {
 // RawFeedback is the feature gate of lists and objects in feedback: upstream's.
 const RawFeedback featuregate.Feature = "RawFeedbackJsonString"
 
+// What begins the names of flags.
+const flagRequests, flagHubRequests = "works-", "works-hub-"
+
 // NewOptions returns the defaults.
 func NewOptions() Options {
-	return Options{Grace: time.Hour, MaxWatches: 5000, Feedback: feedback.Options{MaxJSONRaw: feedback.MaxJSONRaw}}
+	return Options{Grace: time.Hour, MaxWatches: 5000, Requests: limits.Default(), HubRequests: limits.Default(),
+		Feedback: feedback.Options{MaxJSONRaw: feedback.MaxJSONRaw}}
 }
 
 // AddFlags adds the flags.
@@ -76,6 +80,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 			"The default is a hash of the hub's address.")
 	fs.IntVar(&o.MaxWatches, "max-work-watches", o.MaxWatches,
 		"Most objects of works that are watched, one request for each. The others are looked at every five minutes.")
+	o.Requests.AddFlags(fs, flagRequests, "to the managed cluster for works")
+	o.HubRequests.AddFlags(fs, flagHubRequests, "to the hub for works")
 	fs.IntVar(&o.Feedback.MaxJSONRaw, "max-json-raw-length", o.Feedback.MaxJSONRaw, fmt.Sprintf(
 		"Longest list or object, as JSON, in bytes, in the feedback of works, 1 to %d. It counts with the feature gate %s only.", feedback.MaxJSONRaw, RawFeedback))
 }
@@ -94,6 +100,8 @@ func (o *Options) Validate() (errs []error) {
 	if o.Feedback.MaxJSONRaw < 1 || o.Feedback.MaxJSONRaw > feedback.MaxJSONRaw {
 		errs = append(errs, fmt.Errorf("--max-json-raw-length must be 1 to %d, not %d", feedback.MaxJSONRaw, o.Feedback.MaxJSONRaw))
 	}
+	errs = append(errs, o.Requests.Validate(flagRequests)...)
+	errs = append(errs, o.HubRequests.Validate(flagHubRequests)...)
 	if len(o.AgentID) > 253 {
 		errs = append(errs, errors.New("--agent-id must have at most 253 characters"))
 	}
@@ -146,8 +154,7 @@ func (o Options) agent(own *spoke.Cluster, s task.Session) (*work.Agent, error) 
 	if err != nil {
 		return nil, err
 	}
-	watching := rest.CopyConfig(own.Config)
-	watching.QPS, watching.Burst = qps, burst
+	watching := o.Requests.In(own.Config)
 	metadataClient, err := metadata.NewForConfig(watching)
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ const (
 	maxResources         = 512
 	maxResourceName      = 317
 	maxKubernetesVersion = 256
-	maxClaims            = 512
+	maxClaims            = cluster.MaxClusterClaims
 	maxClusterNamespaces = 1024
 	maxSetNamespaces     = 256
 	maxRequirements      = 128
