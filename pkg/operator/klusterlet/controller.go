@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -23,14 +24,18 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
+	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
 const (
@@ -102,11 +107,16 @@ func (o Options) setup(ctx context.Context, mgr ctrl.Manager) error {
 	}
 	r := o.reconciler(ctx, config, mgr.GetClient(), live, string(system.UID))
 	r.recorder = mgr.GetEventRecorder(Manager)
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &operatorv1.Klusterlet{}, byNamespace, namespaceOf); err != nil {
+		return err
+	}
+	r.indexed = true
 	return ctrl.NewControllerManagedBy(mgr).Named(controllerName).
-		For(&operatorv1.Klusterlet{}).
+		For(&operatorv1.Klusterlet{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: r.isUpdate})).
 		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			r.outsides.later = func(name string, after time.Duration) { queue.AddAfter(requestOf(name), after) }
-			r.follow(ctx, objects, func(name string) { queue.Add(requestOf(name)) })
+			wake := func(name string) { queue.Add(requestOf(name)) }
+			r.outsides.wake, r.sights.wake = wake, wake
+			r.follow(ctx, objects).wait(ctx)
 			return nil
 		})).
 		WithOptions(controller.Options{
@@ -123,9 +133,9 @@ func (o Options) reconciler(ctx context.Context, config *rest.Config, klusterlet
 	}
 	r := &Reconciler{
 		klusterlets: klusterlets, client: live, management: management, clock: now, image: o.Image, config: config,
-		keeper:   &kubeconfig.Keeper{Client: live, Clock: now, Lifetime: o.TokenLifetime},
-		outsides: &outsides{ctx: ctx, later: func(string, time.Duration) {}},
+		outsides: &outsides{ctx: ctx, wake: func(string) {}}, sights: &sights{wake: func(string) {}},
 	}
+	r.keeper = &kubeconfig.Keeper{Client: noting{live, r.sights.sawForAll}, Clock: now, Lifetime: o.TokenLifetime}
 	r.works = r.withdrawWorks
 	return r
 }
@@ -141,63 +151,45 @@ func selectorOf(name, management string) string {
 
 // follow tells of changes on the own cluster: a few watches, however many Klusterlets there are. Of Secrets, only those of known names are
 // watched, which is all that this program may read.
-func (r *Reconciler) follow(ctx context.Context, objects metadata.Interface, changed func(name string)) {
-	everything := func() {
-		for _, k := range r.list(ctx) {
-			changed(k.Name)
-		}
-	}
-	of := func(names func(*metav1.PartialObjectMetadata) []string) func(*metav1.PartialObjectMetadata) {
-		return func(o *metav1.PartialObjectMetadata) {
-			if o == nil {
-				everything()
-				return
-			}
-			for _, name := range names(o) {
-				changed(name)
-			}
-		}
-	}
+func (r *Reconciler) follow(ctx context.Context, objects metadata.Interface) listening {
+	var all []watched
 	for _, kind := range owned {
-		w := watched{resource: kind.gvr(), label: labels.Set{LabelManagement: r.management}.String()}
-		go w.follow(ctx, objects, of(func(o *metav1.PartialObjectMetadata) []string { return nonEmpty(o.Labels[operatorv1.LabelKlusterlet]) }))
+		all = append(all, watched{kind: kind, label: labels.Set{LabelManagement: r.management}.String()})
 	}
 	for _, kind := range shared {
-		w := watched{resource: kind.gvr(), label: LabelShared}
-		go w.follow(ctx, objects, of(func(o *metav1.PartialObjectMetadata) (names []string) {
-			for key := range o.Labels {
-				if name, ok := nameOf(key); ok {
-					names = append(names, name)
-				}
-			}
-			return names
-		}))
+		all = append(all, watched{kind: kind, label: LabelShared})
 	}
 	for _, name := range secretNames {
-		w := watched{resource: secrets.gvr(), field: fields.OneTermEqualSelector("metadata.name", name).String()}
-		go w.follow(ctx, objects, of(func(o *metav1.PartialObjectMetadata) (names []string) {
-			for _, k := range r.list(ctx) {
-				if k.AgentNamespace() == o.Namespace {
-					names = append(names, k.Name)
-				}
-			}
-			return names
-		}))
+		all = append(all, watched{kind: secrets, field: fields.OneTermEqualSelector("metadata.name", name).String()})
 	}
+	return listen(ctx, objects, r.sights, all)
 }
 
-func nonEmpty(name string) []string {
-	if name == "" {
-		return nil
-	}
-	return []string{name}
+// isUpdate says whether a Klusterlet is looked at because it is told again. That it has changed is news, or not, as with all else: what is
+// written when it is looked at is told, too.
+func (r *Reconciler) isUpdate(e event.UpdateEvent) bool {
+	again := e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
+	return again || !r.sights.tell(klusterletID(e.ObjectNew.GetName()), e.ObjectNew)
 }
 
-// list are all Klusterlets that are known.
-func (r *Reconciler) list(ctx context.Context) []operatorv1.Klusterlet {
+func klusterletID(name string) remote.ID {
+	return remote.ID{GroupKind: klusterlets.GroupKind(), NamespacedName: types.NamespacedName{Name: name}}
+}
+
+// byNamespace is the index of Klusterlets by the namespaces of their agents.
+const byNamespace = "agentNamespace"
+
+func namespaceOf(o client.Object) []string {
+	return []string{o.(*operatorv1.Klusterlet).AgentNamespace()}
+}
+
+// inNamespace are all Klusterlets that are known to have their agents in a namespace.
+func (r *Reconciler) inNamespace(ctx context.Context, namespace string) ([]operatorv1.Klusterlet, error) {
 	list := &operatorv1.KlusterletList{}
-	if err := r.klusterlets.List(ctx, list); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing Klusterlets")
+	var options []client.ListOption
+	if r.indexed {
+		options = append(options, client.MatchingFields{byNamespace: namespace})
 	}
-	return list.Items
+	err := r.klusterlets.List(ctx, list, options...)
+	return slices.DeleteFunc(list.Items, func(k operatorv1.Klusterlet) bool { return k.AgentNamespace() != namespace }), err
 }

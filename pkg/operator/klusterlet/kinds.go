@@ -17,6 +17,7 @@ import (
 	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
 // kind is one of those that an agent is made of, and the name of its resource.
@@ -62,6 +63,10 @@ func isShared(o *unstructured.Unstructured) bool {
 }
 
 func isSharedKind(k kind) bool { return k.Kind == definitions.Kind || k.Kind == namespaces.Kind }
+
+func isSharedID(id remote.ID) bool {
+	return isSharedKind(kind{GroupVersionKind: id.WithVersion("")})
+}
 
 func isOnManaged(k kind) bool { return isSharedKind(k) || slices.Contains(onManaged, k.Kind) }
 

@@ -56,6 +56,7 @@ func (r *Reconciler) leave(ctx context.Context, k *operatorv1.Klusterlet) (recon
 		return reconcile.Result{}, nil
 	}
 	objects := r.all(k)
+	r.want(k, objects)
 	pods := slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetKind() != deployments.Kind })
 	// In the foreground: a Deployment is there until its pods are gone.
 	left, err := r.here(k).remove(ctx, pods, metav1.DeletePropagationForeground)
@@ -238,6 +239,13 @@ func joined(ids []remote.ID) string {
 }
 
 func idOf(o *unstructured.Unstructured) remote.ID { return remote.IDOf(o) }
+
+func idsOf(objects []*unstructured.Unstructured) (ids []remote.ID) {
+	for _, o := range objects {
+		ids = append(ids, idOf(o))
+	}
+	return ids
+}
 
 // apart are the objects that are of the Klusterlet alone and that there may be, and those that are shared.
 func apart(objects []*unstructured.Unstructured, may func(*unstructured.Unstructured) bool) (own, common []*unstructured.Unstructured) {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,30 +33,30 @@ type outside struct {
 	hash   string
 	stop   context.CancelFunc
 
-	// changes counts what was told of the cluster. While it is what it was when the same was applied, nothing is asked for.
-	changes atomic.Int64
+	// sights tell whether anything has changed since it was settled. While nothing has, nothing is asked for.
+	sights  *sights
+	watches listening
 	settled atomic.Pointer[settled]
 }
 
-// settled is what was applied, and when.
+// settled is what was applied.
 type settled struct {
-	what    string
-	changes int64
+	what string
 	// accounts are the UIDs of the ServiceAccounts.
 	accounts map[string]types.UID
 }
 
 // isSettled says whether the same was applied, and nothing has changed since.
-func (o *outside) isSettled(what string) bool {
+func (o *outside) isSettled(name, what string) bool {
 	s := o.settled.Load()
-	return s != nil && s.what == what && s.changes == o.changes.Load()
+	return s != nil && s.what == what && !o.sights.hasNews(name)
 }
 
 // outsides are the managed clusters that are reached now.
 type outsides struct {
-	// ctx ends them all. later has a Klusterlet looked at after a while.
-	ctx   context.Context
-	later func(name string, after time.Duration)
+	// ctx ends them all. wake has a Klusterlet looked at.
+	ctx  context.Context
+	wake func(name string)
 	// wrap is around the clients. It may be nil.
 	wrap func(client.Client) client.Client
 
@@ -95,30 +94,21 @@ func (l *outsides) get(k *operatorv1.Klusterlet, management string, source *kube
 		o.client = l.wrap(c)
 	}
 	limit := rate.NewLimiter(rate.Every(changeEach), changesAtOnce)
-	var waits atomic.Bool
-	changed := func(*metav1.PartialObjectMetadata) {
-		o.changes.Add(1)
-		if !waits.CompareAndSwap(false, true) {
-			return
-		}
-		after := limit.Reserve().Delay()
-		time.AfterFunc(after, func() {
-			waits.Store(false)
-			l.later(k.Name, 0)
-		})
-	}
+	o.sights = &sights{wake: l.wake, pause: func() time.Duration { return limit.Reserve().Delay() }}
 	own := markOf(k.Name, k.UID, management).key
+	var all []watched
 	for _, kinds := range [][]kind{owned, shared} {
 		for _, kind := range kinds {
-			w := watched{resource: kind.gvr(), label: own}
+			w := watched{kind: kind, label: own}
 			if !isSharedKind(kind) {
 				w.label = selectorOf(k.Name, management)
 			}
 			if isOnManaged(kind) {
-				go w.follow(ctx, objects, changed)
+				all = append(all, w)
 			}
 		}
 	}
+	o.watches = listen(ctx, objects, o.sights, all)
 	if l.all == nil {
 		l.all = map[string]*outside{}
 	}

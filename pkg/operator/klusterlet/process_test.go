@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
@@ -37,11 +38,18 @@ import (
 // asOperator starts hub-operator with the rights of its ServiceAccount as they are shipped, and no others.
 func asOperator(t *testing.T) client.Client {
 	t.Helper()
+	return asOperatorThrough(t, nil)
+}
+
+// asOperatorThrough does so with something around the transport to its own cluster.
+func asOperatorThrough(t *testing.T, wrap transport.WrapperFunc) client.Client {
+	t.Helper()
 	admin := operatortest.Shared.Config(t, "management")
 	operatortest.Install(t, admin)
 	limited := rest.CopyConfig(admin)
 	limited.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:clusterhub-operator:hub-operator",
 		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:clusterhub-operator", "system:authenticated"}}
+	limited.Wrap(wrap)
 	o := operator.NewOptions()
 	o.HealthAddress, o.MetricsAddress = "0", "0"
 	ctx, cancel := context.WithCancel(context.Background())
@@ -91,11 +99,11 @@ func (f *front) start(t *testing.T, behind *rest.Config) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport, err := rest.TransportFor(behind)
+	through, err := rest.TransportFor(behind)
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := &httputil.ReverseProxy{Transport: transport, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+	proxy := &httputil.ReverseProxy{Transport: through, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(server)
 		r.Out.Header.Del("Authorization")
 	}}

@@ -12,6 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
@@ -30,8 +32,9 @@ import (
 
 // Reconciler keeps what Klusterlets want.
 type Reconciler struct {
-	// klusterlets reads Klusterlets from a cache.
+	// klusterlets reads Klusterlets from a cache. If it is indexed, it selects them by the namespaces of their agents.
 	klusterlets client.Reader
+	indexed     bool
 	// client is that of the management cluster, without a cache.
 	client client.Client
 	config *rest.Config
@@ -39,8 +42,10 @@ type Reconciler struct {
 	management string
 	keeper     *kubeconfig.Keeper
 	outsides   *outsides
-	recorder   events.EventRecorder
-	clock      clock.PassiveClock
+	// sights are of the management cluster.
+	sights   *sights
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
 	// image is that of the agents where a Klusterlet names none.
 	image string
 	// works ends those of an agent that leaves.
@@ -49,10 +54,14 @@ type Reconciler struct {
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	// Before it is read: what is told from now on may not be in what is read.
+	r.sights.begin(request.Name)
+	defer r.sights.end(request.Name)
 	k := &operatorv1.Klusterlet{}
 	if err := r.klusterlets.Get(ctx, request.NamespacedName, k); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.outsides.drop(request.Name)
+			r.sights.drop(request.Name)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -62,6 +71,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		do = r.leave
 	}
 	result, err := do(ctx, k)
+	r.sights.saw(k.Name, klusterletID(k.Name), k) // as it was written last
 	if errors.Is(err, errOutdated) {
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
@@ -78,9 +88,28 @@ func outdated(err error) error {
 	return err
 }
 
+// want says of which objects of the cluster that runs the pods changes are news, besides the Klusterlet itself, which was just read. A
+// Klusterlet that has none there has no Secrets either: it is refused, and they may be another's.
+func (r *Reconciler) want(k *operatorv1.Klusterlet, objects []*unstructured.Unstructured) {
+	ids := []remote.ID{klusterletID(k.Name)}
+	for _, name := range secretNames {
+		if len(objects) == 0 {
+			break
+		}
+		ids = append(ids, remote.ID{GroupKind: secrets.GroupKind(), NamespacedName: types.NamespacedName{Namespace: k.AgentNamespace(), Name: name}})
+	}
+	r.sights.want(k.Name, markOf(k.Name, k.UID, r.management).key, append(ids, idsOf(objects)...))
+	r.sights.saw(k.Name, klusterletID(k.Name), k)
+}
+
+// noting is the client of the management cluster for what is decided on.
+func (r *Reconciler) noting(k *operatorv1.Klusterlet) client.Client {
+	return noting{r.client, func(id remote.ID, o metav1.Object) { r.sights.saw(k.Name, id, o) }}
+}
+
 // here is the cluster that runs the pods.
 func (r *Reconciler) here(k *operatorv1.Klusterlet) *cluster {
-	return &cluster{client: r.client, owner: ownerOf(k, r.management), mark: markOf(k.Name, k.UID, r.management)}
+	return &cluster{client: r.noting(k), owner: ownerOf(k, r.management), mark: markOf(k.Name, k.UID, r.management)}
 }
 
 // there is the cluster that they serve, if it is another one.
@@ -102,11 +131,13 @@ func (r *Reconciler) keep(ctx context.Context, k *operatorv1.Klusterlet) (reconc
 		}
 	}
 	if err != nil {
+		r.want(k, nil)
 		s.applied(operatorv1.ReasonKlusterletApplyFailed, err)
 		s.unavailable(operatorv1.ReasonKlusterletNoAvailablePods, "the Klusterlet has to be changed: "+err.Error())
 		// Nothing tells when another agent has left.
 		return reconcile.Result{RequeueAfter: time.Minute}, r.write(ctx, k, s)
 	}
+	r.want(k, slices.Concat(p.management, p.pods))
 	if err := r.finalizer(ctx, k, operatorv1.KlusterletFinalizer, true); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -123,9 +154,13 @@ func (r *Reconciler) keep(ctx context.Context, k *operatorv1.Klusterlet) (reconc
 
 // alone refuses a Klusterlet in the namespace of an older one, or of an agent of kubectl hub: its secrets are those of one agent.
 func (r *Reconciler) alone(ctx context.Context, k *operatorv1.Klusterlet) error {
-	for _, other := range r.list(ctx) {
+	others, err := r.inNamespace(ctx, k.AgentNamespace())
+	if err != nil {
+		return err
+	}
+	for _, other := range others {
 		older := other.CreationTimestamp.Before(&k.CreationTimestamp) || other.CreationTimestamp.Equal(&k.CreationTimestamp) && other.Name < k.Name
-		if other.Name != k.Name && older && other.AgentNamespace() == k.AgentNamespace() {
+		if other.Name != k.Name && older {
 			return &taken{fmt.Sprintf("namespace %s is that of the agent of Klusterlet %s: make this one anew with another spec.namespace",
 				k.AgentNamespace(), other.Name)}
 		}
@@ -210,20 +245,27 @@ func (r *Reconciler) bring(ctx context.Context, k *operatorv1.Klusterlet, p *pla
 
 // bringThere makes what is to be on a managed cluster elsewhere. If all is as it was, nothing is asked of that cluster.
 func (r *Reconciler) bringThere(ctx context.Context, k *operatorv1.Klusterlet, p *plan, via *outside) error {
-	changes, what := via.changes.Load(), hashOf(p.managed)
-	if via.isSettled(what) {
+	what := hashOf(p.managed)
+	if via.isSettled(k.Name, what) {
 		return nil
 	}
+	via.watches.wait(ctx)
+	via.settled.Store(nil)
+	via.sights.begin(k.Name)
+	defer via.sights.end(k.Name)
+	via.sights.want(k.Name, markOf(k.Name, k.UID, r.management).key, idsOf(p.managed))
 	ctx, cancel := context.WithTimeout(ctx, outer.PassTimeout)
 	defer cancel()
-	if err := r.there(k, via).apply(ctx, p.managed); err != nil {
+	there := r.there(k, via)
+	there.client = noting{there.client, func(id remote.ID, o metav1.Object) { via.sights.saw(k.Name, id, o) }}
+	if err := there.apply(ctx, p.managed); err != nil {
 		return err
 	}
 	accounts, err := r.accounts(ctx, k, p, via)
 	if err != nil {
 		return err
 	}
-	via.settled.Store(&settled{what: what, changes: changes, accounts: accounts})
+	via.settled.Store(&settled{what: what, accounts: accounts})
 	return nil
 }
 

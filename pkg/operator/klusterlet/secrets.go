@@ -36,7 +36,7 @@ func (r *Reconciler) secrets(ctx context.Context, k *operatorv1.Klusterlet) (g g
 	g.namespace = k.AgentNamespace()
 	read := func(name string) (*corev1.Secret, error) {
 		secret := &corev1.Secret{}
-		err := r.client.Get(ctx, client.ObjectKey{Namespace: g.namespace, Name: name}, secret)
+		err := r.noting(k).Get(ctx, client.ObjectKey{Namespace: g.namespace, Name: name}, secret)
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}

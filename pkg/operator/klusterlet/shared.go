@@ -75,6 +75,12 @@ func marks(o *unstructured.Unstructured) (n int) {
 	return n
 }
 
+// isMarked is whether something can be found as shared.
+func isMarked(o *unstructured.Unstructured) bool {
+	_, is := o.GetLabels()[LabelShared]
+	return is
+}
+
 // ours is whether hub-operator has made a shared object for Klusterlets, so that it may take it away again.
 func ours(o *unstructured.Unstructured) bool {
 	return o.GetLabels()[deploy.LabelManagedBy] == Manager && !isHubs(o)
@@ -112,7 +118,7 @@ func (c *cluster) share(ctx context.Context, want *unstructured.Unstructured) er
 				return errGoing
 			case isHubs(have):
 				return errHubs
-			case have.GetLabels()[c.mark.key] == value:
+			case have.GetLabels()[c.mark.key] == value && isMarked(have):
 				return nil
 			case !ours(have):
 				give.Object = map[string]any{"apiVersion": want.GetAPIVersion(), "kind": want.GetKind(), "metadata": map[string]any{"name": want.GetName()}}

@@ -1,0 +1,204 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/remote"
+)
+
+var (
+	definitionID = remote.ID{GroupKind: definitions.GroupKind(), NamespacedName: types.NamespacedName{Name: "d"}}
+	accountID    = remote.ID{GroupKind: schema.GroupKind{Kind: "ServiceAccount"}, NamespacedName: types.NamespacedName{Namespace: "n", Name: "a"}}
+)
+
+// seeing are the sights of Klusterlets a and b, which share a definition and have an account each.
+type seeing struct {
+	*sights
+	told  sync.Mutex
+	woken []string
+}
+
+func newSeeing() *seeing {
+	s := &seeing{}
+	s.sights = &sights{wake: func(name string) {
+		s.told.Lock()
+		defer s.told.Unlock()
+		s.woken = append(s.woken, name)
+	}}
+	for _, name := range []string{"a", "b"} {
+		s.look(name, object())
+	}
+	return s
+}
+
+// look is a look that finds, or brings, objects to the same state.
+func (s *seeing) look(name string, o *metav1.ObjectMeta) {
+	s.begin(name)
+	s.want(name, "mark."+name, []remote.ID{definitionID, accountOf(name)})
+	s.saw(name, definitionID, o)
+	s.saw(name, accountOf(name), o)
+	s.end(name)
+}
+
+func accountOf(name string) remote.ID {
+	id := accountID
+	id.Namespace = name
+	return id
+}
+
+func object() *metav1.ObjectMeta {
+	return &metav1.ObjectMeta{UID: "u", ResourceVersion: "5", Generation: 1,
+		Labels: map[string]string{"mark.a": "1", "mark.b": "2", LabelShared: "", deploy.LabelManagedBy: Manager}}
+}
+
+// wakes are the Klusterlets that are to be looked at, after all that was told has come to rest.
+func (s *seeing) wakes() (woken []string) {
+	time.Sleep(time.Minute)
+	s.told.Lock()
+	defer s.told.Unlock()
+	woken, s.woken = s.woken, nil
+	slices.Sort(woken)
+	return slices.Compact(woken)
+}
+
+func (s *seeing) allWakes() []string {
+	s.told.Lock()
+	defer s.told.Unlock()
+	return slices.Clone(s.woken)
+}
+
+func TestSights_WhatWakes(t *testing.T) {
+	for name, test := range map[string]struct {
+		id     remote.ID
+		change func(*metav1.ObjectMeta)
+		want   string
+	}{
+		"the label of another":       {definitionID, func(o *metav1.ObjectMeta) { o.ResourceVersion, o.Labels["mark.c"] = "6", "3" }, "[]"},
+		"the managers of its fields": {definitionID, func(o *metav1.ObjectMeta) { o.ManagedFields = []metav1.ManagedFieldsEntry{{}} }, "[]"},
+		"one more annotation":        {definitionID, func(o *metav1.ObjectMeta) { o.Annotations = map[string]string{"x": "y"} }, "[]"},
+		"its own label is gone":      {definitionID, func(o *metav1.ObjectMeta) { delete(o.Labels, "mark.a") }, "[a]"},
+		"its own label is another":   {definitionID, func(o *metav1.ObjectMeta) { o.Labels["mark.b"] = "3" }, "[b]"},
+		"it is not found as shared":  {definitionID, func(o *metav1.ObjectMeta) { delete(o.Labels, LabelShared) }, "[a b]"},
+		"what it is":                 {definitionID, func(o *metav1.ObjectMeta) { o.Generation++ }, "[a b]"},
+		"it is being deleted":        {definitionID, func(o *metav1.ObjectMeta) { o.DeletionTimestamp = &metav1.Time{} }, "[a b]"},
+		"it was made anew":           {definitionID, func(o *metav1.ObjectMeta) { o.UID = "v" }, "[a b]"},
+		"it is another agent's":      {definitionID, func(o *metav1.ObjectMeta) { o.Labels[deploy.AgentLabel] = deploy.AgentName }, "[a b]"},
+		"its own object":             {accountOf("b"), func(o *metav1.ObjectMeta) { o.ResourceVersion = "6" }, "[b]"},
+		"its own object as it was":   {accountOf("b"), func(*metav1.ObjectMeta) {}, "[]"},
+		"an object of others":        {accountOf("c"), func(o *metav1.ObjectMeta) { o.ResourceVersion = "6" }, "[]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSeeing()
+				if woken := s.wakes(); len(woken) > 0 {
+					t.Errorf("at first %q are woken", woken)
+				}
+				o := object()
+				test.change(o)
+				s.tell(test.id, o)
+				if got := fmt.Sprint(s.wakes()); got != test.want {
+					t.Errorf("%s are woken, want %s", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+func TestSights_WhatIsGoneAndWhatMayBe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSeeing()
+		s.tell(accountOf("a"), nil)
+		if got := fmt.Sprint(s.wakes()); got != "[a]" || !s.hasNews("a") || s.hasNews("b") {
+			t.Errorf("%s are woken for an object that is gone", got)
+		}
+		s.look("a", object())
+		if s.hasNews("a") {
+			t.Error("what was told before a look is news after it")
+		}
+		s.lose()
+		if got := fmt.Sprint(s.wakes()); got != "[a b]" {
+			t.Errorf("%s are woken after a watch that has missed something", got)
+		}
+		s.look("a", object())
+		s.drop("b")
+		if s.tell(accountOf("b"), nil); s.hasNews("a") || len(s.all) != 1 || len(s.wanting) != 2 {
+			t.Errorf("of a Klusterlet that is gone is left: %v, %v", s.all, s.wanting)
+		}
+	})
+}
+
+// What a look writes is told, often before its answer is read. What others write meanwhile is news when the look has ended, and what is
+// told before it has seen an object at all is not lost.
+func TestSights_DuringALook(t *testing.T) {
+	version := func(v string) *metav1.ObjectMeta {
+		o := object()
+		o.ResourceVersion = v
+		return o
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newSeeing()
+		for written, news := range map[string]bool{"7": false, "6": true} {
+			s.begin("a")
+			s.tell(accountOf("a"), version("7"))
+			time.Sleep(time.Second)
+			s.saw("a", accountOf("a"), version(written))
+			if s.end("a"); s.hasNews("a") != news {
+				t.Errorf("7 is told and %s is seen: is it news? %t, want %t", written, !news, news)
+			}
+			if got := s.wakes(); (len(got) > 0) != news {
+				t.Errorf("7 is told and %s is seen: %s are woken", written, got)
+			}
+		}
+		// The answer is read a little later than the event.
+		s.look("a", version("8"))
+		s.tell(accountOf("a"), version("9"))
+		s.saw("a", accountOf("a"), version("9"))
+		if got := s.wakes(); len(got) > 0 {
+			t.Errorf("%s are woken by what they have written", got)
+		}
+		s.begin("c")
+		s.want("c", "mark.c", []remote.ID{accountOf("c")})
+		s.tell(accountOf("c"), version("1"))
+		if s.end("c"); fmt.Sprint(s.wakes()) != "[c]" {
+			t.Error("what was told and never seen is lost")
+		}
+	})
+}
+
+// TestAttack_EventsCostNeitherMemoryNorLooks: a managed cluster tells what it likes, as fast as it likes.
+func TestAttack_EventsCostNeitherMemoryNorLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, slow := newSeeing(), 0
+		s.pause = func() time.Duration { slow++; return changeEach } // with the lock of the sights
+		for i := range 20_000 {
+			o := object()
+			o.ResourceVersion = fmt.Sprint(i)
+			other := accountID
+			other.Name = fmt.Sprint(i)
+			s.tell(other, o)
+			s.tell(accountOf("a"), o)
+			if i%20 == 0 {
+				time.Sleep(100 * time.Millisecond)
+			}
+		}
+		if len(s.wanting) != 3 || len(s.all) != 2 {
+			t.Errorf("%d objects of %d Klusterlets are remembered", len(s.wanting), len(s.all))
+		}
+		if n := len(s.allWakes()); n < 5 || n > 11 || slow < n {
+			t.Errorf("100 seconds of events have woken %d times, after %d pauses", n, slow)
+		}
+	})
+}
