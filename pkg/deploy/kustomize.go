@@ -12,6 +12,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -56,8 +57,30 @@ func read(folder string) (k kustomization, err error) {
 	return k, err
 }
 
-// build adds to the objects what a folder has, and patches all of them as it says.
+// built has what folders have alone, by their names. Manifests are a part of the program, and hub-operator needs them at each look at a
+// Klusterlet: to read them anew costs a hundred times as much as to copy them.
+var built sync.Map
+
+// build adds to the objects what a folder has, and patches all of them as it says. The objects are the caller's.
 func build(objects []*unstructured.Unstructured, folder string) ([]*unstructured.Unstructured, error) {
+	if len(objects) > 0 {
+		return add(objects, folder)
+	}
+	known, ok := built.Load(folder)
+	if !ok {
+		made, err := add(nil, folder)
+		if err != nil {
+			return nil, err
+		}
+		known, _ = built.LoadOrStore(folder, made)
+	}
+	for _, o := range known.([]*unstructured.Unstructured) {
+		objects = append(objects, o.DeepCopy())
+	}
+	return objects, nil
+}
+
+func add(objects []*unstructured.Unstructured, folder string) ([]*unstructured.Unstructured, error) {
 	k, err := read(folder)
 	if err != nil {
 		return nil, err

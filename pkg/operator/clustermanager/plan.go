@@ -267,7 +267,10 @@ func argsOf(cm *operatorv1.ClusterManager, spec *operatorv1.ClusterManagerCluste
 			drivers = append([]string{driver.AuthType}, drivers...) // it has to be asked before csr, which takes every cluster
 			if aws := driver.AwsIrsa; aws != nil {
 				add("--hub-cluster-arn="+aws.HubClusterArn, deploy.Manager)
-				add("--auto-approved-arn-patterns="+joined(aws.AutoApprovedIdentities), deploy.Manager)
+				// Without the gate hub-controller-manager does not start with it.
+				if gates(cm)[gateAutoApproval] {
+					add("--auto-approved-arn-patterns="+joined(aws.AutoApprovedIdentities), deploy.Manager)
+				}
 				add("--aws-resource-tags="+joined(aws.Tags), deploy.Manager)
 			}
 			if slices.Contains(spec.Components, "aws-auth") {

@@ -53,7 +53,8 @@ func unknownGates(cm *operatorv1.ClusterManager) (unknown []string) {
 	return unknown
 }
 
-// ignored are the fields that are set and have no effect.
+// ignored are the fields that are set and have no effect. What the plan does not bring to the servers is named here: no field is without
+// either, which a test tries for each of them.
 func ignored(cm *operatorv1.ClusterManager) (fields []string) {
 	spec := &cm.Spec
 	hub := cmp.Or(spec.Clusterhub, &operatorv1.ClusterManagerClusterhub{})
@@ -68,19 +69,44 @@ func ignored(cm *operatorv1.ClusterManager) (fields []string) {
 		"deployOption.hosted":       spec.DeployOption.Hosted != nil,
 		"workConfiguration.workDriver": spec.WorkConfiguration != nil && spec.WorkConfiguration.WorkDriver != "" &&
 			spec.WorkConfiguration.WorkDriver != operatorv1.WorkDriverTypeKube,
-		"registrationConfiguration.importerConfiguration": spec.RegistrationConfiguration != nil &&
-			spec.RegistrationConfiguration.ImporterConfiguration != nil,
-		"registrationConfiguration.registrationDrivers of type grpc": spec.RegistrationConfiguration != nil &&
-			slices.ContainsFunc(spec.RegistrationConfiguration.RegistrationDrivers, func(d operatorv1.RegistrationDriverHub) bool {
-				return d.AuthType == operatorv1.GRPCAuthType
-			}),
-		"clusterhub.apiServer.address": hub.APIServer.Address != nil && !cm.IsDetached(),
+		"resourceRequirement.resourceRequirements without the type ResourceRequirement": spec.ResourceRequirement != nil &&
+			spec.ResourceRequirement.ResourceRequirements != nil && spec.ResourceRequirement.Type != operatorv1.ResourceQosClassResourceRequirement,
+		"clusterhub.apiServer.address":                       hub.APIServer.Address != nil && !cm.IsDetached(),
+		"clusterhub.etcd.embedded with the type External":    hub.Etcd.Embedded != nil && hub.Etcd.Type == operatorv1.HubEtcdExternal,
+		"clusterhub.etcd.external without the type External": hub.Etcd.External != nil && hub.Etcd.Type != operatorv1.HubEtcdExternal,
 	} {
 		if set {
 			fields = append(fields, field)
 		}
 	}
+	fields = append(fields, ignoredOfRegistration(cm)...)
 	slices.Sort(fields)
+	return slices.Compact(fields)
+}
+
+func ignoredOfRegistration(cm *operatorv1.ClusterManager) (fields []string) {
+	r := cm.Spec.RegistrationConfiguration
+	if r == nil {
+		return nil
+	}
+	say := func(is bool, field string) {
+		if is {
+			fields = append(fields, "registrationConfiguration."+field)
+		}
+	}
+	const without = " without the feature gate " + gateAutoApproval
+	auto := gates(cm)[gateAutoApproval]
+	say(r.ImporterConfiguration != nil, "importerConfiguration")
+	say(len(r.AutoApproveUsers) > 0 && !auto, "autoApproveUsers"+without)
+	for _, d := range r.RegistrationDrivers {
+		byCertificate, byAWS := d.AuthType == "" || d.AuthType == operatorv1.CSRAuthType, d.AuthType == operatorv1.AwsIrsaAuthType
+		say(d.AuthType == operatorv1.GRPCAuthType, "registrationDrivers of type grpc")
+		say(d.GRPC != nil, "registrationDrivers.grpc")
+		say(d.CSR != nil && !byCertificate, "registrationDrivers.csr of another type")
+		say(d.AwsIrsa != nil && !byAWS, "registrationDrivers.awsirsa of another type")
+		say(byAWS && d.AwsIrsa != nil && len(d.AwsIrsa.AutoApprovedIdentities) > 0 && !auto, "registrationDrivers.awsirsa.autoApprovedIdentities"+without)
+		say(byCertificate && d.CSR != nil && len(d.CSR.AutoApprovedIdentities) > 0 && !auto, "registrationDrivers.csr.autoApprovedIdentities"+without)
+	}
 	return fields
 }
 

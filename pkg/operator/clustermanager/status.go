@@ -125,7 +125,7 @@ func (p *pass) tellSpec(cm *operatorv1.ClusterManager) {
 		setCondition(cm, operatorv1.ConditionValidFeatureGates, true, operatorv1.ReasonFeatureGatesAllValid, "All feature gates are known")
 	}
 	if fields := ignored(cm); len(fields) > 0 {
-		setCondition(cm, operatorv1.ConditionFieldsIgnored, true, operatorv1.ReasonFieldsIgnored, "These fields of the spec have no effect: "+few(fields))
+		setCondition(cm, operatorv1.ConditionFieldsIgnored, true, operatorv1.ReasonFieldsIgnored, "These fields of the spec have no effect: "+strings.Join(fields, ", "))
 	} else {
 		setCondition(cm, operatorv1.ConditionFieldsIgnored, false, operatorv1.ReasonNoFieldsIgnored, "All fields of the spec have an effect")
 	}

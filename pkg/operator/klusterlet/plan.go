@@ -6,7 +6,6 @@ package klusterlet
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -44,6 +43,10 @@ func planOf(k *operatorv1.Klusterlet, image string) (*plan, error) {
 		if namespace == corev1.NamespaceDefault || strings.HasPrefix(namespace, "kube-") {
 			return nil, fmt.Errorf("the namespace would be %q, which is the cluster's own: make the Klusterlet anew with another name or spec.namespace", namespace)
 		}
+	}
+	if r := k.Spec.RegistrationConfiguration; r != nil && r.RegistrationDriver.AuthType == operatorv1.GRPCAuthType {
+		return nil, fmt.Errorf("spec.registrationConfiguration.registrationDriver.authType must be %s or %s, not %s, which agents of Open Cluster Management alone have",
+			operatorv1.CSRAuthType, operatorv1.AwsIrsaAuthType, operatorv1.GRPCAuthType)
 	}
 	d := deploy.Klusterlet{
 		Name: k.Name, Namespace: k.ManagedNamespace(), Detached: k.IsDetached(), AgentNamespace: k.AgentNamespace(), Singleton: k.IsSingleton(),
@@ -92,54 +95,6 @@ func (p *plan) inventory() (all []operatorv1.RelatedResourceMeta) {
 		}
 	}
 	return all
-}
-
-func registrationArgs(k *operatorv1.Klusterlet) (args []string) {
-	flag := func(name, value string) {
-		if value != "" {
-			args = append(args, "--"+name+"="+value)
-		}
-	}
-	flag("cluster-name", k.Spec.ClusterName)
-	// Without the CA, which would have to be a file, users of the hub would be told to trust another one.
-	if urls := k.Spec.ExternalServerURLs; len(urls) > 0 && len(urls[0].CABundle) == 0 {
-		flag("cluster-server-url", urls[0].URL)
-	}
-	r := k.Spec.RegistrationConfiguration
-	if r == nil {
-		return args
-	}
-	flag("cluster-annotations", pairs(r.ClusterAnnotations))
-	flag("cluster-labels", pairs(r.ClusterLabels))
-	if c := r.ClusterClaimConfiguration; c != nil {
-		flag("max-custom-cluster-claims", fmt.Sprint(c.MaxCustomClusterClaims))
-	}
-	flag("registration-auth", r.RegistrationDriver.AuthType)
-	if aws := r.RegistrationDriver.AwsIrsa; aws != nil && r.RegistrationDriver.AuthType == "awsirsa" {
-		flag("hub-cluster-arn", aws.HubClusterArn)
-		flag("managed-cluster-arn", aws.ManagedClusterArn)
-	}
-	return args
-}
-
-func workArgs(k *operatorv1.Klusterlet) (args []string) {
-	if w := k.Spec.WorkConfiguration; w != nil && w.AppliedManifestWorkEvictionGracePeriod != nil {
-		args = append(args, "--appliedmanifestwork-eviction-grace-period="+w.AppliedManifestWorkEvictionGracePeriod.Duration.String())
-	}
-	return args
-}
-
-// pairs is a map as flags take it, in one order. The flags are read as CSV, so what has a sign of that is quoted.
-func pairs(m map[string]string) string {
-	all := make([]string, 0, len(m))
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		pair := key + "=" + m[key]
-		if strings.ContainsAny(pair, ",\"\n\r") {
-			pair = "\"" + strings.ReplaceAll(pair, "\"", "\"\"") + "\""
-		}
-		all = append(all, pair)
-	}
-	return strings.Join(all, ",")
 }
 
 // fillPod says what the user wants of the pods.

@@ -44,32 +44,13 @@ func newReport(k *operatorv1.Klusterlet) *report {
 		status, reason, message = metav1.ConditionTrue, operatorv1.ReasonFieldsIgnored, strings.Join(ignored, "; ")
 	}
 	s.set(operatorv1.ConditionFieldsIgnored, status, reason, message)
+	if unknown := unknownGates(k); len(unknown) > 0 {
+		s.set(operatorv1.ConditionValidFeatureGates, metav1.ConditionFalse, operatorv1.ReasonInvalidFeatureGatesExisting,
+			"the agent has no feature gates "+strings.Join(unknown, ", "))
+	} else {
+		s.set(operatorv1.ConditionValidFeatureGates, metav1.ConditionTrue, operatorv1.ReasonFeatureGatesAllValid, "all feature gates are known")
+	}
 	return s
-}
-
-// ignoredFields say what has no effect, and why.
-func ignoredFields(k *operatorv1.Klusterlet) (ignored []string) {
-	if k.Mode() == operatorv1.InstallModeDetached && k.Spec.Namespace != "" {
-		ignored = append(ignored, fmt.Sprintf("spec.namespace is ignored in the mode Detached: the agent is in namespace %s", k.AgentNamespace()))
-	}
-	if k.IsSingleton() && (k.Spec.RegistrationImagePullSpec != "" || k.Spec.WorkImagePullSpec != "") && k.Spec.ImagePullSpec != "" {
-		ignored = append(ignored, "spec.registrationImagePullSpec and spec.workImagePullSpec are ignored: the one pod has spec.imagePullSpec")
-	}
-	if urls := k.Spec.ExternalServerURLs; len(urls) > 1 || len(urls) == 1 && len(urls[0].CABundle) > 0 {
-		ignored = append(ignored, "spec.externalServerURLs: only the first is told to the hub, and only if it has no caBundle")
-	}
-	if r := k.Spec.RegistrationConfiguration; r != nil {
-		if r.BootstrapKubeConfigs.Type == operatorv1.LocalSecrets {
-			ignored = append(ignored, "spec.registrationConfiguration.bootstrapKubeConfigs is ignored: the secret is "+operatorv1.BootstrapHubKubeconfig)
-		}
-		if len(r.FeatureGates) > 0 {
-			ignored = append(ignored, "spec.registrationConfiguration.featureGates are ignored")
-		}
-	}
-	if w := k.Spec.WorkConfiguration; w != nil && len(w.FeatureGates) > 0 {
-		ignored = append(ignored, "spec.workConfiguration.featureGates are ignored")
-	}
-	return ignored
 }
 
 func (s *report) set(conditionType string, status metav1.ConditionStatus, reason, message string) {

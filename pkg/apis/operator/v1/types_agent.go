@@ -39,9 +39,10 @@ type HubApiServerHostAlias struct {
 // RegistrationConfiguration is for a registration agent.
 // +kubebuilder:pruning:PreserveUnknownFields
 type RegistrationConfiguration struct {
-	// clientCertExpirationSeconds is how long a client certificate of the agent shall be valid. The hub decides: 0, the default, is as
-	// long as the hub gives, and more than the hub's limit is the limit.
+	// clientCertExpirationSeconds is how long a client certificate of the agent shall be valid, at least 600. The hub decides: 0, the
+	// default, is as long as the hub gives, and more than the hub's limit is the limit.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == 0 || self >= 600",message="must be 0, which leaves it to the hub, or at least 600"
 	ClientCertExpirationSeconds int32 `json:"clientCertExpirationSeconds,omitempty"`
 
 	// featureGates turn features of the registration agent on and off. An unknown one has no effect: see the condition
@@ -59,14 +60,16 @@ type RegistrationConfiguration struct {
 	// +optional
 	ClusterLabels map[string]string `json:"clusterLabels,omitempty"`
 
-	// kubeAPIQPS is the most requests in a second to the managed cluster. The default is 50.
+	// kubeAPIQPS is the most requests in a second that each client of the agent sends to the managed cluster. The default is 50, also for 0.
 	// +optional
 	// +kubebuilder:default=50
+	// +kubebuilder:validation:Minimum=0
 	KubeAPIQPS int32 `json:"kubeAPIQPS,omitempty"`
 
-	// kubeAPIBurst is the most requests to the managed cluster at once. The default is 100.
+	// kubeAPIBurst is the most requests that each client of the agent sends to the managed cluster at once. The default is 100, also for 0.
 	// +optional
 	// +kubebuilder:default=100
+	// +kubebuilder:validation:Minimum=0
 	KubeAPIBurst int32 `json:"kubeAPIBurst,omitempty"`
 
 	// bootstrapKubeConfigs are for agents that can move between hubs.
@@ -77,7 +80,7 @@ type RegistrationConfiguration struct {
 	// +optional
 	RegistrationDriver RegistrationDriver `json:"registrationDriver,omitempty"`
 
-	// addOnKubeClientRegistrationDriver is how add-ons get theirs.
+	// addOnKubeClientRegistrationDriver is how add-ons of Open Cluster Management get theirs. It has no effect.
 	// +optional
 	AddOnKubeClientRegistrationDriver *AddOnRegistrationDriver `json:"addOnKubeClientRegistrationDriver,omitempty"`
 
@@ -89,13 +92,15 @@ type RegistrationConfiguration struct {
 // ClusterClaimConfiguration limits the ClusterClaims of a managed cluster.
 // +kubebuilder:pruning:PreserveUnknownFields
 type ClusterClaimConfiguration struct {
-	// maxCustomClusterClaims is the most ClusterClaims that are sent to the hub beside those of the agent. The default is 20.
+	// maxCustomClusterClaims is the most ClusterClaims that are sent to the hub beside those of the agent and those with a reserved suffix.
+	// The default is 20, and 0 is none.
 	// +required
 	// +kubebuilder:default=20
+	// +kubebuilder:validation:Minimum=0
 	MaxCustomClusterClaims int32 `json:"maxCustomClusterClaims"`
 
-	// reservedClusterClaimSuffixes are ends of names that only the agent's own ClusterClaims have. At most 10, each of 1 to 64
-	// characters.
+	// reservedClusterClaimSuffixes are ends of the names of ClusterClaims that are sent to the hub beside maxCustomClusterClaims. The hub takes
+	// 512 of a cluster in all. At most 10, each of 1 to 64 characters.
 	// +optional
 	// +kubebuilder:validation:MaxItems=10
 	// +kubebuilder:validation:items:MinLength=1
@@ -213,24 +218,28 @@ type WorkAgentConfiguration struct {
 	// +kubebuilder:validation:MaxItems=256
 	FeatureGates []FeatureGate `json:"featureGates,omitempty"`
 
-	// kubeAPIQPS is the most requests in a second to the managed cluster. The default is 50.
+	// kubeAPIQPS is the most requests in a second that each client of the agent sends to the managed cluster. The default is 50, also for 0.
 	// +optional
 	// +kubebuilder:default=50
+	// +kubebuilder:validation:Minimum=0
 	KubeAPIQPS int32 `json:"kubeAPIQPS,omitempty"`
 
-	// kubeAPIBurst is the most requests to the managed cluster at once. The default is 100.
+	// kubeAPIBurst is the most requests that each client of the agent sends to the managed cluster at once. The default is 100, also for 0.
 	// +optional
 	// +kubebuilder:default=100
+	// +kubebuilder:validation:Minimum=0
 	KubeAPIBurst int32 `json:"kubeAPIBurst,omitempty"`
 
-	// hubKubeAPIQPS is the most requests in a second to the hub. The default is 50.
+	// hubKubeAPIQPS is the most requests in a second to the hub. The default is 50, also for 0.
 	// +optional
 	// +kubebuilder:default=50
+	// +kubebuilder:validation:Minimum=0
 	HubKubeAPIQPS int32 `json:"hubKubeAPIQPS,omitempty"`
 
-	// hubKubeAPIBurst is the most requests to the hub at once. The default is 100.
+	// hubKubeAPIBurst is the most requests to the hub at once. The default is 100, also for 0.
 	// +optional
 	// +kubebuilder:default=100
+	// +kubebuilder:validation:Minimum=0
 	HubKubeAPIBurst int32 `json:"hubKubeAPIBurst,omitempty"`
 
 	// appliedManifestWorkEvictionGracePeriod is how long a work that is missing on the hub is kept on the managed cluster, such as 1h30m.
@@ -241,7 +250,8 @@ type WorkAgentConfiguration struct {
 	// +kubebuilder:validation:Pattern="^([0-9]+(s|m|h))+$"
 	AppliedManifestWorkEvictionGracePeriod *metav1.Duration `json:"appliedManifestWorkEvictionGracePeriod,omitempty"`
 
-	// statusSyncInterval is how often the agent looks at what works have made, from 5s to 1h. The default is the agent's.
+	// statusSyncInterval is how often an agent of Open Cluster Management looks at what works have made, from 5s to 1h. It has no effect: the
+	// agent watches it.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=64

@@ -1,0 +1,203 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterhub/clusterhub/pkg/agent"
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
+)
+
+var allModes = []operatorv1.InstallMode{operatorv1.InstallModeDefault, operatorv1.InstallModeDetached, operatorv1.InstallModeHosted,
+	operatorv1.InstallModeSingleton, operatorv1.InstallModeSingletonHosted}
+
+const arn = "arn:aws:eks:us-west-2:123456789012:cluster/c"
+
+// brought are the fields that have an effect in the mode Default, each with a value with which it has one, or nil if each value has. All others have to be said to be
+// ignored, whatever their value is.
+var brought = map[string]any{
+	"namespace": "open-cluster-management-x", "registrationImagePullSpec": nil, "workImagePullSpec": nil, "clusterName": nil,
+	"externalServerURLs.url": nil, "nodePlacement.nodeSelector": nil, "nodePlacement.tolerations.key": nil,
+	"nodePlacement.tolerations.operator": nil, "nodePlacement.tolerations.value": nil, "nodePlacement.tolerations.effect": nil,
+	"nodePlacement.tolerations.tolerationSeconds": nil, "deployOption.mode": nil,
+	"registrationConfiguration.clientCertExpirationSeconds": 600, "registrationConfiguration.clusterAnnotations": nil,
+	"registrationConfiguration.clusterLabels": nil, "registrationConfiguration.kubeAPIQPS": nil, "registrationConfiguration.kubeAPIBurst": nil,
+	"registrationConfiguration.registrationDriver.authType":                            nil,
+	"registrationConfiguration.registrationDriver.awsIrsa.hubClusterArn":               arn,
+	"registrationConfiguration.registrationDriver.awsIrsa.managedClusterArn":           arn,
+	"registrationConfiguration.clusterClaimConfiguration.maxCustomClusterClaims":       nil,
+	"registrationConfiguration.clusterClaimConfiguration.reservedClusterClaimSuffixes": nil,
+	"workConfiguration.featureGates.feature":                                           rawFeedback,
+	"workConfiguration.featureGates.mode":                                              nil,
+	"workConfiguration.kubeAPIQPS":                                                     nil, "workConfiguration.kubeAPIBurst": nil, "workConfiguration.hubKubeAPIQPS": nil,
+	"workConfiguration.hubKubeAPIBurst": nil, "workConfiguration.appliedManifestWorkEvictionGracePeriod": nil,
+	"hubApiServerHostAlias.ip": nil, "hubApiServerHostAlias.hostname": nil,
+	"resourceRequirement.type": nil, "resourceRequirement.resourceRequirements.limits": nil,
+	"resourceRequirement.resourceRequirements.requests": nil, "resourceRequirement.resourceRequirements.claims.name": nil,
+	"resourceRequirement.resourceRequirements.claims.request": nil,
+	"priorityClassName": nil, "clusterhub.works.role": nil, "clusterhub.works.namespaces": nil,
+}
+
+// enumerated are the fields that take some values only, each with one that is not its default.
+var enumerated = map[string]any{
+	"deployOption.mode": operatorv1.InstallModeHosted,
+	"registrationConfiguration.registrationDriver.authType":                operatorv1.AwsIrsaAuthType,
+	"registrationConfiguration.addOnKubeClientRegistrationDriver.authType": "token",
+	"registrationConfiguration.bootstrapKubeConfigs.type":                  operatorv1.LocalSecrets,
+	"registrationConfiguration.featureGates.mode":                          operatorv1.FeatureGateModeTypeEnable,
+	"workConfiguration.featureGates.mode":                                  operatorv1.FeatureGateModeTypeEnable,
+	"resourceRequirement.type":                                             operatorv1.ResourceQosClassBestEffort,
+}
+
+// needed is what some fields need to have an effect.
+func needed(path string, k *operatorv1.Klusterlet) {
+	switch {
+	case strings.HasPrefix(path, "registrationConfiguration.registrationDriver.awsIrsa."):
+		k.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
+			RegistrationDriver: operatorv1.RegistrationDriver{AuthType: operatorv1.AwsIrsaAuthType}}
+	case path == "workConfiguration.featureGates.mode":
+		k.Spec.WorkConfiguration = &operatorv1.WorkAgentConfiguration{FeatureGates: []operatorv1.FeatureGate{{Feature: rawFeedback}}}
+	case strings.HasPrefix(path, "resourceRequirement.resourceRequirements."):
+		k.Spec.ResourceRequirement = &operatorv1.ResourceRequirement{Type: operatorv1.ResourceQosClassResourceRequirement}
+	}
+}
+
+// objectsIn is all that a Klusterlet's plan has.
+func objectsIn(k *operatorv1.Klusterlet) ([][]*unstructured.Unstructured, error) {
+	p, err := planOf(k, "")
+	if err != nil {
+		return nil, err
+	}
+	return [][]*unstructured.Unstructured{p.managed, p.management, p.pods}, nil
+}
+
+// whatBecomesOf says whether a Klusterlet is deployed in another way with a field than without it, and whether it is said that it is not.
+func whatBecomesOf(t *testing.T, f operatortest.Field, before *operatorv1.Klusterlet, value any) (effect, said bool) {
+	t.Helper()
+	without, err := objectsIn(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := before.DeepCopy()
+	f.Set(&k.Spec, value)
+	with, err := objectsIn(k)
+	if err != nil {
+		return false, true // which Applied says
+	}
+	for _, text := range ignoredFields(k) {
+		said = said || f.Names(text)
+	}
+	return !reflect.DeepEqual(with, without), said
+}
+
+// No field is ignored in silence: in each mode it changes what is deployed, or the condition FieldsIgnored names it. A new field fails here
+// until it does one of both.
+func TestFields_AreBroughtOrSaidToBeIgnored(t *testing.T) {
+	fields := operatortest.Fields(reflect.TypeFor[operatorv1.KlusterletSpec]())
+	if len(fields) < 45 {
+		t.Fatalf("there are only %d fields", len(fields))
+	}
+	known := map[string]bool{}
+	for _, f := range fields {
+		known[f.Path] = true
+		value, isBrought := brought[f.Path]
+		values := []any{value}
+		if one, ok := enumerated[f.Path]; ok {
+			value, values = one, []any{one}
+		} else if value != nil {
+			values = append(values, nil)
+		}
+		for _, mode := range allModes {
+			if value == any(mode) {
+				continue
+			}
+			alone := &operatorv1.Klusterlet{}
+			alone.Name, alone.Spec.DeployOption.Mode = "k", mode
+			together := alone.DeepCopy()
+			needed(f.Path, together)
+			for _, before := range slices.CompactFunc([]*operatorv1.Klusterlet{alone, together}, func(a, b *operatorv1.Klusterlet) bool { return reflect.DeepEqual(a, b) }) {
+				for _, value := range values {
+					if effect, said := whatBecomesOf(t, f, before, value); !effect && !said {
+						t.Errorf("%s: spec.%s has no effect, and nothing says so (with %v): bring it to the agent in flags.go or plan.go, or name it in ignored.go",
+							mode, f.Path, value)
+					}
+				}
+			}
+			if effect, said := whatBecomesOf(t, f, together, value); mode == operatorv1.InstallModeDefault && (effect != isBrought || said == isBrought) {
+				t.Errorf("spec.%s is in the list of those with an effect: %t. It has one: %t. It is said to be ignored: %t", f.Path, isBrought, effect, said)
+			}
+		}
+	}
+	for path := range brought {
+		if !known[path] {
+			t.Errorf("there is no field %s", path)
+		}
+	}
+}
+
+// What is brought arrives: the agent takes the flags, and understands them so.
+func TestFields_AreFlagsThatTheAgentTakes(t *testing.T) {
+	k := &operatorv1.Klusterlet{}
+	k.Name, k.Spec.DeployOption.Mode = "k", operatorv1.InstallModeSingletonHosted
+	k.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
+		ClientCertExpirationSeconds: 3600, KubeAPIQPS: 7, KubeAPIBurst: 9,
+		ClusterClaimConfiguration: &operatorv1.ClusterClaimConfiguration{MaxCustomClusterClaims: 3, ReservedClusterClaimSuffixes: []string{".a", `,"--x=y`}},
+	}
+	k.Spec.WorkConfiguration = &operatorv1.WorkAgentConfiguration{KubeAPIQPS: 11, KubeAPIBurst: 13, HubKubeAPIQPS: 17, HubKubeAPIBurst: 19,
+		FeatureGates: []operatorv1.FeatureGate{{Feature: rawFeedback, Mode: operatorv1.FeatureGateModeTypeEnable}, {Feature: "Other"}}}
+	o := started(t, k)
+	got := fmt.Sprintf("%+v %+v %+v %+v %t", o.Spoke.Requests, o.Works.Requests, o.Works.HubRequests, o.Claims, o.FeatureGate.Enabled(rawFeedback))
+	if want := `{QPS:7 Burst:9} {QPS:11 Burst:13} {QPS:17 Burst:19} {Most:3 Reserved:[.a ,"--x=y]} true`; got != want {
+		t.Errorf("the agent understands %s, want %s", got, want)
+	}
+	if args := registrationArgs(k); !slices.Contains(args, "--client-cert-expiration-seconds=3600") {
+		t.Errorf("the flags are %q", args)
+	}
+
+	// What the agent would not start with is not brought, and what it has by default needs no flag.
+	r, w := k.Spec.RegistrationConfiguration, k.Spec.WorkConfiguration
+	r.ClientCertExpirationSeconds, r.KubeAPIQPS, r.KubeAPIBurst, r.ClusterClaimConfiguration.MaxCustomClusterClaims = 599, -1, 100, -1
+	w.KubeAPIQPS, w.KubeAPIBurst, w.HubKubeAPIQPS, w.HubKubeAPIBurst = 50, 0, -2147483648, 100
+	if o, usual := started(t, k), agent.NewOptions(); o.Spoke.Requests != usual.Spoke.Requests || o.Works.Requests != usual.Works.Requests ||
+		o.Works.HubRequests != usual.Works.HubRequests || o.Claims.Most != usual.Claims.Most {
+		t.Errorf("the agent understands %+v, %+v, %+v", o.Spoke.Requests, o.Works, o.Claims)
+	}
+	for _, n := range slices.Concat(registrationNumbers(k), workNumbers(k)) {
+		if said := len(n.ignored()) > 0; said != (n.value < 0 || n.value == 599) || len(n.args()) > 0 {
+			t.Errorf("%s is %d, and is said to be ignored: %t; the flags are %q", n.field, n.value, said, n.args())
+		}
+	}
+}
+
+// started are the flags of the agent, as it understands them.
+func started(t *testing.T, k *operatorv1.Klusterlet) *agent.Options {
+	t.Helper()
+	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+	p, err := planOf(k, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	containers, _, _ := unstructured.NestedSlice(p.pods[0].Object, "spec", "template", "spec", "containers")
+	args, _, _ := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
+	o, flags := agent.NewOptions(), pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, set := range o.Flags().FlagSets {
+		flags.AddFlagSet(set)
+	}
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}

@@ -1,0 +1,156 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	// leastCertificate is the shortest life of a certificate, in seconds, that Kubernetes signs.
+	leastCertificate = 600
+	// rawFeedback is the feature gate of the part that brings works. It has none but that.
+	rawFeedback = "RawFeedbackJsonString"
+)
+
+// number is one of the spec that becomes a flag of the agent. 0 is what the agent has by default.
+type number struct {
+	field, flag string
+	value       int32
+	// least is what the flag takes, and usual is the agent's default. A flag that says the default is left out: an agent of another version,
+	// whose image the Klusterlet names, may not have it.
+	least, usual int32
+}
+
+func (n number) args() []string {
+	if n.value < n.least || n.value == n.usual {
+		return nil
+	}
+	return []string{fmt.Sprintf("--%s=%d", n.flag, n.value)}
+}
+
+// ignored says so of a number that the agent would not start with.
+func (n number) ignored() []string {
+	if n.value == 0 || n.value >= n.least {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s is ignored: it must be 0 or at least %d, not %d", n.field, n.least, n.value)}
+}
+
+// registrationNumbers are those of the registration, and workNumbers those of works.
+func registrationNumbers(k *operatorv1.Klusterlet) []number {
+	const at = "spec.registrationConfiguration."
+	r := k.Spec.RegistrationConfiguration
+	if r == nil {
+		return nil
+	}
+	all := []number{
+		{at + "kubeAPIQPS", "kube-api-qps", r.KubeAPIQPS, 1, registration.DefaultAgentQPS},
+		{at + "kubeAPIBurst", "kube-api-burst", r.KubeAPIBurst, 1, registration.DefaultAgentBurst},
+	}
+	if byCertificate(k) {
+		all = append(all, number{at + "clientCertExpirationSeconds", "client-cert-expiration-seconds", r.ClientCertExpirationSeconds, leastCertificate, 0})
+	}
+	return all
+}
+
+func workNumbers(k *operatorv1.Klusterlet) []number {
+	const at = "spec.workConfiguration."
+	w := k.Spec.WorkConfiguration
+	if w == nil {
+		return nil
+	}
+	return []number{
+		{at + "kubeAPIQPS", "works-kube-api-qps", w.KubeAPIQPS, 1, registration.DefaultAgentQPS},
+		{at + "kubeAPIBurst", "works-kube-api-burst", w.KubeAPIBurst, 1, registration.DefaultAgentBurst},
+		{at + "hubKubeAPIQPS", "works-hub-kube-api-qps", w.HubKubeAPIQPS, 1, registration.DefaultAgentQPS},
+		{at + "hubKubeAPIBurst", "works-hub-kube-api-burst", w.HubKubeAPIBurst, 1, registration.DefaultAgentBurst},
+	}
+}
+
+// byCertificate says whether the agent's identity is a client certificate.
+func byCertificate(k *operatorv1.Klusterlet) bool {
+	r := k.Spec.RegistrationConfiguration
+	return r == nil || r.RegistrationDriver.AuthType == "" || r.RegistrationDriver.AuthType == operatorv1.CSRAuthType
+}
+
+func registrationArgs(k *operatorv1.Klusterlet) (args []string) {
+	flag := func(name, value string) {
+		if value != "" {
+			args = append(args, "--"+name+"="+value)
+		}
+	}
+	flag("cluster-name", k.Spec.ClusterName)
+	// Without the CA, which would have to be a file, users of the hub would be told to trust another one.
+	if urls := k.Spec.ExternalServerURLs; len(urls) > 0 && len(urls[0].CABundle) == 0 {
+		flag("cluster-server-url", urls[0].URL)
+	}
+	r := k.Spec.RegistrationConfiguration
+	if r == nil {
+		return args
+	}
+	flag("cluster-annotations", pairs(r.ClusterAnnotations))
+	flag("cluster-labels", pairs(r.ClusterLabels))
+	if c := r.ClusterClaimConfiguration; c != nil {
+		if c.MaxCustomClusterClaims >= 0 {
+			flag("max-custom-cluster-claims", fmt.Sprint(c.MaxCustomClusterClaims))
+		}
+		flag("reserved-cluster-claim-suffixes", listed(c.ReservedClusterClaimSuffixes))
+	}
+	flag("registration-auth", r.RegistrationDriver.AuthType)
+	if aws := r.RegistrationDriver.AwsIrsa; aws != nil && r.RegistrationDriver.AuthType == operatorv1.AwsIrsaAuthType {
+		flag("hub-cluster-arn", aws.HubClusterArn)
+		flag("managed-cluster-arn", aws.ManagedClusterArn)
+	}
+	for _, n := range registrationNumbers(k) {
+		args = append(args, n.args()...)
+	}
+	return args
+}
+
+func workArgs(k *operatorv1.Klusterlet) (args []string) {
+	w := k.Spec.WorkConfiguration
+	if w == nil {
+		return nil
+	}
+	if w.AppliedManifestWorkEvictionGracePeriod != nil {
+		args = append(args, "--appliedmanifestwork-eviction-grace-period="+w.AppliedManifestWorkEvictionGracePeriod.Duration.String())
+	}
+	for _, gate := range w.FeatureGates {
+		if gate.Feature == rawFeedback {
+			args = append(args, fmt.Sprintf("--feature-gates=%s=%t", gate.Feature, gate.Mode == operatorv1.FeatureGateModeTypeEnable))
+		}
+	}
+	for _, n := range workNumbers(k) {
+		args = append(args, n.args()...)
+	}
+	return args
+}
+
+// pairs is a map as flags take it, in one order.
+func pairs(m map[string]string) string {
+	all := make([]string, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, key+"="+m[key])
+	}
+	return listed(all)
+}
+
+// listed is a list as flags take it. They are read as CSV, so what has a sign of that is quoted.
+func listed(items []string) string {
+	quoted := make([]string, len(items))
+	for i, item := range items {
+		if strings.ContainsAny(item, ",\"\n\r") {
+			item = "\"" + strings.ReplaceAll(item, "\"", "\"\"") + "\""
+		}
+		quoted[i] = item
+	}
+	return strings.Join(quoted, ",")
+}
