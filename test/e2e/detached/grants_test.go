@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
@@ -32,14 +33,14 @@ type rights map[string]bool
 func TestDetached_MintedKubeconfigsMayWhatIsDocumented(t *testing.T) {
 	w := newWorld(t)
 	j := w.joined()
-	each := w.anyAccount()
+	each := may(t, w.managed.Hub, withoutRights(t, w.managed.Hub))
 	for part, role := range map[string]string{"registration": "", "work": "admin"} {
 		want, named := documented(t, "K-"+part+"-sa")
 		if role != "" {
 			maps.Copy(want, w.ofRole(role))
 		}
 		config := j.minted("external-managed-kubeconfig-" + part)
-		got := w.may(config)
+		got := may(t, w.managed.Hub, config)
 		for right := range got {
 			if !want[right] && !each[right] {
 				t.Errorf("the kubeconfig of the %s agent may %s, which is not documented", part, right)
@@ -47,13 +48,13 @@ func TestDetached_MintedKubeconfigsMayWhatIsDocumented(t *testing.T) {
 		}
 		for right := range want {
 			verb, resource, _ := strings.Cut(right, " ")
-			if !got[right] && !allowed(t, config, verb, schema.ParseGroupResource(resource), "") { // roles name resources that are not there, too
+			if !got[right] && !allowed(t, config, verb, schema.ParseGroupResource(resource), "", "") { // roles name resources that are not there, too
 				t.Errorf("the kubeconfig of the %s agent may not %s, which is documented", part, right)
 			}
 		}
 		for right, name := range named {
 			verb, resource, _ := strings.Cut(right, " ")
-			if !allowed(t, config, verb, schema.ParseGroupResource(resource), name) {
+			if !allowed(t, config, verb, schema.ParseGroupResource(resource), "", name) {
 				t.Errorf("the kubeconfig of the %s agent may not %s %s, which is documented", part, right, name)
 			}
 		}
@@ -70,36 +71,43 @@ func (j *joined) minted(name string) *rest.Config {
 		BearerToken: string(secret.Data["token"]), QPS: -1}
 }
 
-// anyAccount is what each ServiceAccount may do.
-func (w *world) anyAccount() rights {
-	w.Helper()
-	accounts := harness.Kube(w.T, w.managed.AdminConfig()).CoreV1().ServiceAccounts("default")
-	account := harness.Must(accounts.Create(w.Context(), &corev1.ServiceAccount{ObjectMeta: harness.Named("without-rights")}, metav1.CreateOptions{}))(w.T)
-	w.Cleanup(func() { _ = accounts.Delete(context.WithoutCancel(w.Context()), account.Name, metav1.DeleteOptions{}) })
-	token := harness.Must(accounts.CreateToken(w.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{}))(w.T)
-	config := rest.AnonymousClientConfig(w.managed.AdminConfig())
+// withoutRights is a ServiceAccount that was given nothing: it may what each may.
+func withoutRights(t *testing.T, on *localhub.Hub) *rest.Config {
+	t.Helper()
+	accounts := harness.Kube(t, on.AdminConfig()).CoreV1().ServiceAccounts(metav1.NamespaceDefault)
+	account := harness.Must(accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: harness.Named("without-rights")}, metav1.CreateOptions{}))(t)
+	t.Cleanup(func() { _ = accounts.Delete(context.WithoutCancel(t.Context()), account.Name, metav1.DeleteOptions{}) })
+	return accountOf(t, on, account.Namespace, account.Name)
+}
+
+// accountOf is a ServiceAccount of a cluster.
+func accountOf(t *testing.T, on *localhub.Hub, namespace, name string) *rest.Config {
+	t.Helper()
+	token := harness.Must(harness.Kube(t, on.AdminConfig()).CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), name,
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{}))(t)
+	config := rest.AnonymousClientConfig(on.AdminConfig())
 	config.BearerToken, config.QPS = token.Status.Token, -1
-	return w.may(config)
+	return config
 }
 
 var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 
-// may asks for everything.
-func (w *world) may(config *rest.Config) rights {
-	w.Helper()
-	_, lists, err := harness.Kube(w.T, w.managed.AdminConfig()).Discovery().ServerGroupsAndResources()
+// may asks a cluster for everything, in all namespaces.
+func may(t *testing.T, on *localhub.Hub, config *rest.Config) rights {
+	t.Helper()
+	_, lists, err := harness.Kube(t, on.AdminConfig()).Discovery().ServerGroupsAndResources()
 	if err != nil {
-		w.Fatal(err)
+		t.Fatal(err)
 	}
 	all := map[schema.GroupResource]bool{}
 	for _, list := range lists {
-		gv := harness.Must(schema.ParseGroupVersion(list.GroupVersion))(w.T)
+		gv := harness.Must(schema.ParseGroupVersion(list.GroupVersion))(t)
 		for _, resource := range list.APIResources {
 			all[gv.WithResource(resource.Name).GroupResource()] = true
 		}
 	}
 	if len(all) < 100 {
-		w.Fatalf("discovery shows %d resources", len(all))
+		t.Fatalf("discovery shows %d resources", len(all))
 	}
 	got, mu := rights{}, sync.Mutex{}
 	questions := make(chan schema.GroupResource)
@@ -108,7 +116,7 @@ func (w *world) may(config *rest.Config) rights {
 		asking.Go(func() {
 			for resource := range questions {
 				for _, verb := range verbs {
-					if allowed(w.T, config, verb, resource, "") {
+					if allowed(t, config, verb, resource, "", "") {
 						mu.Lock()
 						got[verb+" "+resource.String()] = true
 						mu.Unlock()
@@ -125,12 +133,13 @@ func (w *world) may(config *rest.Config) rights {
 	return got
 }
 
-func allowed(t *testing.T, config *rest.Config, verb string, resource schema.GroupResource, name string) bool {
+// allowed asks for one right: in all namespaces, and for all names, unless they are given.
+func allowed(t *testing.T, config *rest.Config, verb string, resource schema.GroupResource, namespace, name string) bool {
 	t.Helper()
 	of, subresource, _ := strings.Cut(resource.Resource, "/")
 	review, err := harness.Kube(t, config).AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: verb, Group: resource.Group, Resource: of, Subresource: subresource, Name: name}}}, metav1.CreateOptions{})
+			Namespace: namespace, Verb: verb, Group: resource.Group, Resource: of, Subresource: subresource, Name: name}}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Errorf("%s %s: %v", verb, resource, err)
 		return false

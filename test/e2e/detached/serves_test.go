@@ -64,8 +64,10 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 		}
 	})
 
-	j.leaves()
-	harness.MustKubectlOf(t, m.Hub, "", "delete", "clustermanager", blue.name, green.name, "--timeout=4m")
+	apart(t, m, blue, green)
+
+	green.goesBeside(t, m, blue, j)
+	harness.MustKubectlOf(t, m.Hub, "", "delete", "clustermanager", blue.name, "--timeout=4m")
 	for _, hub := range []*served{blue, green} {
 		left(t, hub.name, hub.AdminConfig(), hub.before)
 		// What is listed is what the front knows: there is no API of ours, rather than one that does not answer.

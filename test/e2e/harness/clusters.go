@@ -92,13 +92,18 @@ func NewFleet(t *testing.T, n int) (set string, names []string) {
 	return set, names
 }
 
-// NewLabelSet creates a set that selects by labels, on the shared hub.
-func NewLabelSet(t *testing.T, name string, labels map[string]string) *v1beta1.ManagedClusterSet {
-	t.Helper()
+// LabelSet is a set to create, which selects by labels.
+func LabelSet(name string, labels map[string]string) *v1beta1.ManagedClusterSet {
 	s := &v1beta1.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	s.Spec.ClusterSelector.SelectorType = v1beta1.LabelSelector
 	s.Spec.ClusterSelector.LabelSelector = &metav1.LabelSelector{MatchLabels: labels}
-	s = Must(Admin(t).ClusterV1beta1().ManagedClusterSets().Create(t.Context(), s, metav1.CreateOptions{}))(t)
+	return s
+}
+
+// NewLabelSet creates a set that selects by labels, on the shared hub.
+func NewLabelSet(t *testing.T, name string, labels map[string]string) *v1beta1.ManagedClusterSet {
+	t.Helper()
+	s := Must(Admin(t).ClusterV1beta1().ManagedClusterSets().Create(t.Context(), LabelSet(name, labels), metav1.CreateOptions{}))(t)
 	t.Cleanup(func() { DeleteSet(t, name) })
 	return s
 }
