@@ -64,6 +64,7 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 		}
 	})
 
+	t.Run("minted kubeconfigs may what is documented", func(t *testing.T) { blue.mayWhatIsDocumented(t, m) })
 	apart(t, m, blue, green)
 
 	green.goesBeside(t, m, blue, j)
