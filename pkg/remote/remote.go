@@ -6,6 +6,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -59,6 +60,8 @@ type Applier struct {
 	Strategy Strategy
 	// Adopt changes objects of other owners, too. It is for names that have one purpose only.
 	Adopt bool
+	// Propagation is what becomes of what belongs to objects that are deleted. If it is empty, that goes after them, in the background.
+	Propagation metav1.DeletionPropagation
 }
 
 // Get is what is there in the place of an object, or nil.
@@ -168,7 +171,7 @@ func (a *Applier) recreate(ctx context.Context, want, have client.Object, why st
 func (a *Applier) delete(ctx context.Context, have client.Object) error {
 	uid, version := have.GetUID(), have.GetResourceVersion()
 	return client.IgnoreNotFound(a.Client.Delete(ctx, have, client.Preconditions{UID: &uid, ResourceVersion: &version},
-		client.PropagationPolicy(metav1.DeletePropagationBackground)))
+		client.PropagationPolicy(cmp.Or(a.Propagation, metav1.DeletePropagationBackground))))
 }
 
 // Delete deletes what is there, or nil, if it is ours, and says whether it was.

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -213,7 +214,11 @@ func (s *side) remove(ctx context.Context, objects []*unstructured.Unstructured)
 		if o.GetDeletionTimestamp() != nil || isKlusterlets(o) {
 			continue
 		}
-		if _, err := s.applier.Delete(ctx, o); err != nil {
+		applier := s.applier
+		if deployments.of(o) { // it is there until its pods are gone
+			applier.Propagation = metav1.DeletePropagationForeground
+		}
+		if _, err := applier.Delete(ctx, o); err != nil {
 			errs = append(errs, s.failed("removing", remote.IDOf(o).String(), err))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -117,6 +118,7 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 			return ""
 		})
 	})
+	t.Run("a pod is still there", func(t *testing.T) { checkHeldPod(t, w) })
 	w.stop()
 	t.Run("the operator is killed again and again", func(t *testing.T) { checkKilled(t, w) })
 	w.startController()
@@ -176,4 +178,42 @@ func checkSharedNamespace(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	leave("ours")
+}
+
+// checkHeldPod has something belong to a Deployment that does not go, as a pod that ends slowly. What the pod has rights by goes after it.
+func checkHeldPod(t *testing.T, w *world) {
+	t.Helper()
+	cm := detached("held")
+	w.create(cm)
+	w.condition(cm.Name, operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
+	w.give(cm, w.hub)
+	w.condition(cm.Name, operatorv1.ConditionClusterManagerApplied, metav1.ConditionTrue, "")
+	var all appsv1.DeploymentList
+	if err := w.management.client.List(t.Context(), &all, client.InNamespace(cm.ServerNamespace())); err != nil || len(all.Items) == 0 {
+		t.Fatal(len(all.Items), err)
+	}
+	owner := metav1.NewControllerRef(&all.Items[0], appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: cm.ServerNamespace(), Name: "held",
+		Finalizers: []string{"example.com/runs"}, OwnerReferences: []metav1.OwnerReference{*owner}}}
+	w.create(held)
+	before := len(made(t, w.hub, cm.Name))
+	if err := w.management.client.Delete(t.Context(), cm); err != nil {
+		t.Fatal(err)
+	}
+	w.condition(cm.Name, operatorv1.ConditionClusterManagerAvailable, metav1.ConditionFalse,
+		"waiting until it is gone: Deployment "+all.Items[0].Name+" of the management cluster")
+	eventually(t, "it is to go", func() string {
+		if err := w.management.client.Get(t.Context(), client.ObjectKeyFromObject(held), held); err != nil || held.DeletionTimestamp == nil {
+			return fmt.Sprint(held, err)
+		}
+		return ""
+	})
+	if left := len(made(t, w.hub, cm.Name)); left == 0 || left > before {
+		t.Errorf("of %d objects on the hub %d are left before the pod has ended", before, left)
+	}
+	held.Finalizers = nil
+	if err := w.management.client.Update(t.Context(), held); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(cm.Name)
 }
