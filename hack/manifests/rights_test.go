@@ -180,6 +180,32 @@ func TestRights_OfTheOperatorAreThoseThatItsControllersState(t *testing.T) {
 	}
 }
 
+// The controllers of hub-operator can be a part of hub-controller-manager. It then has the right to act as hub-operator besides, and no other;
+// hub-operator has the same rights as in pods of its own.
+func TestRights_OfAHubThatIsHubOperatorToo(t *testing.T) {
+	base, more := built(t, "base"), built(t, "operator-in-hub")
+	rights := func(controllers ...string) sets.Set[right] {
+		o := manager.NewOptions()
+		o.Controllers = controllers
+		return stated(o.Rights(), "")
+	}
+	added := rights("klusterlets", "clustermanagers").Difference(rights())
+	for _, difference := range differences(more, "hub-controller-manager", added) {
+		t.Error(difference)
+	}
+	if len(added) != 1 {
+		t.Errorf("it states %v", added)
+	}
+	for r := range rights("klusterlets", "clustermanagers").Difference(added).Difference(granted(base, rbacv1.Subject{
+		Kind: rbacv1.ServiceAccountKind, Name: "hub-controller-manager", Namespace: "clusterhub-system"})) {
+		t.Errorf("hub-controller-manager lacks %s", r)
+	}
+	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: operator.ServiceAccount, Namespace: operator.Namespace}
+	if has, want := granted(more, account), granted(built(t, "operator"), account); !has.Equal(want) || len(has) < 50 {
+		t.Errorf("hub-operator has %d rights there, and %d in pods of its own", len(has), len(want))
+	}
+}
+
 func TestRights_AreThoseThatControllersState(t *testing.T) {
 	base, components := built(t, "base"), components(t)
 	for account, rights := range processes(t, base) {

@@ -206,11 +206,17 @@ func once(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 // Operator is hub-operator, which deploys hubs and agents: its CustomResourceDefinitions, its rights and its pods.
 type Operator struct {
 	Changes
+	// InHub is that its controllers run in hub-controller-manager, so that there are no pods of its own.
+	InHub bool
 }
 
 // Objects are in the order in which they have to be made.
 func (o Operator) Objects() ([]*unstructured.Unstructured, error) {
-	objects, err := build(nil, "operator")
+	folder := "operator"
+	if o.InHub {
+		folder = "operator-in-hub"
+	}
+	objects, err := build(nil, folder)
 	if err != nil {
 		return nil, err
 	}

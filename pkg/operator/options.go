@@ -27,6 +27,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet"
 )
 
+// Who hub-operator is on its cluster, by its manifests.
+const (
+	ServiceAccount = "hub-operator"
+	Namespace      = "clusterhub-operator"
+	User           = "system:serviceaccount:" + Namespace + ":" + ServiceAccount
+)
+
 // Options are hub-operator's flags.
 type Options struct {
 	// Kubeconfig is the file with the way to the management cluster; the pod's own identity is used when it is empty.
@@ -96,7 +103,7 @@ func NewOptions() *Options {
 		// A Klusterlet takes about fifty requests at first.
 		QPS:            100,
 		Burst:          200,
-		LeaderElection: command.NewLeaderElection("hub-operator", "clusterhub-operator"),
+		LeaderElection: command.NewLeaderElection("hub-operator", Namespace),
 		HealthAddress:  "127.0.0.1:8083",
 		MetricsAddress: "127.0.0.1:8084",
 		FeatureGate:    gate,
@@ -128,8 +135,18 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 
 func (o *Options) addControllerFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Controllers, "controllers", o.Controllers, "Controllers that run: "+strings.Join(o.names(), ", ")+".")
+	o.AddControllerFlags(fs)
+}
+
+// AddControllerFlags adds the flags of the controllers, wherever they run.
+func (o *Options) AddControllerFlags(fs *pflag.FlagSet) {
 	o.ClusterManagers.AddFlags(fs)
 	o.Klusterlets.AddFlags(fs)
+}
+
+// ValidateControllers returns every error of these flags.
+func (o *Options) ValidateControllers() []error {
+	return append(o.ClusterManagers.Validate(), o.Klusterlets.Validate()...)
 }
 
 // Validate returns every error of the flags at once.
@@ -152,7 +169,6 @@ func (o *Options) Validate() error {
 	if o.LeaderElection.Enabled {
 		errs = append(errs, o.LeaderElection.Validate()...)
 	}
-	errs = append(errs, o.ClusterManagers.Validate()...)
-	errs = append(errs, o.Klusterlets.Validate()...)
+	errs = append(errs, o.ValidateControllers()...)
 	return utilerrors.NewAggregate(errs)
 }

@@ -8,6 +8,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/accessrequest"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterprotection"
@@ -94,6 +95,9 @@ func (o *Options) Rights() (rights []kit.Right) {
 		if o.runs(entry.group) {
 			rights = append(rights, entry.Rights...)
 		}
+	}
+	if operator := o.operator(&rest.Config{}); operator != nil {
+		rights = append(rights, operator.rights()...)
 	}
 	if elects := o.LeaderElection; elects.Enabled {
 		leases := kit.On(coordinationv1.SchemeGroupVersion, "leases", "get", "update").Named(elects.Name)

@@ -23,6 +23,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/operator"
 )
 
 const (
@@ -45,6 +46,9 @@ const (
 
 var allControllers = []string{setsControllers, placementsControllers, worksControllers, accessControllers, registrationControllers, certificatesControllers}
 
+// everything is how --controllers names all of them at once.
+const everything = "*"
+
 // Options are hub-controller-manager's flags.
 type Options struct {
 	// Kubeconfig is the file with the way to the hub; the pod's own identity is used when it is empty.
@@ -59,6 +63,8 @@ type Options struct {
 	LeaderElection LeaderElectionOptions
 	Registration   RegistrationOptions
 	Access         AccessOptions
+	// Operator is for the controllers of hub-operator, if they run in this process.
+	Operator *operator.Options
 
 	// HealthAddress and MetricsAddress are host:port of plain HTTP; "0" turns one off.
 	HealthAddress  string
@@ -89,6 +95,7 @@ func NewOptions() *Options {
 		LeaderElection: command.NewLeaderElection(leaseName, "clusterhub-system"),
 		Registration:   newRegistrationOptions(),
 		Access:         newAccessOptions(),
+		Operator:       operator.NewOptions(),
 		HealthAddress:  "127.0.0.1:8081",
 		MetricsAddress: "127.0.0.1:8080",
 		FeatureGate:    gate,
@@ -104,6 +111,7 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	o.addEndpointFlags(fss.FlagSet("endpoints"))
 	o.Registration.addFlags(fss.FlagSet("registration"))
 	o.Access.addFlags(fss.FlagSet("access"))
+	o.Operator.AddControllerFlags(fss.FlagSet("klusterlets and clustermanagers"))
 	o.FeatureGate.AddFlag(fss.FlagSet("features"))
 	logsapi.AddFlags(o.Logs, fss.FlagSet("logs"))
 	return fss
@@ -120,10 +128,14 @@ func (o *Options) addClientFlags(fs *pflag.FlagSet) {
 func (o *Options) addControllersFlag(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
 		"Controllers that run in this process: "+strings.Join(allControllers, ", ")+". Leave out those that another process "+
-			"runs; the two processes need different names of their Leases.")
+			"runs; the two processes need different names of their Leases. "+everything+" stands for all of these. Not among them, for a hub that is "+
+			"also a management cluster: "+strings.Join(ofOperator, ", ")+". They are those of hub-operator, whose ServiceAccount and Lease they "+
+			"use: one hub-operator acts, whichever process it is in.")
 }
 
-func (o *Options) runs(controllers string) bool { return slices.Contains(o.Controllers, controllers) }
+func (o *Options) runs(controllers string) bool {
+	return slices.Contains(o.Controllers, controllers) || slices.Contains(o.Controllers, everything) && slices.Contains(allControllers, controllers)
+}
 
 func (o *Options) addEndpointFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress,
@@ -143,9 +155,10 @@ func (o *Options) Validate() error {
 		errs = append(errs, fmt.Errorf("--kube-api-qps and --kube-api-burst must be above 0, not %v and %d",
 			o.QPS, o.Burst))
 	}
+	known := slices.Concat(allControllers, ofOperator, []string{everything})
 	for _, name := range o.Controllers {
-		if !slices.Contains(allControllers, name) {
-			errs = append(errs, fmt.Errorf("--controllers: there is no %q, only %s", name, strings.Join(allControllers, ", ")))
+		if !slices.Contains(known, name) {
+			errs = append(errs, fmt.Errorf("--controllers: there is no %q, only %s", name, strings.Join(known, ", ")))
 		}
 	}
 	if len(o.Controllers) == 0 {
@@ -156,5 +169,8 @@ func (o *Options) Validate() error {
 	}
 	errs = append(errs, o.Registration.validate(o.FeatureGate.Enabled(ManagedClusterAutoApproval))...)
 	errs = append(errs, o.Access.validate()...)
+	if slices.ContainsFunc(ofOperator, o.runs) {
+		errs = append(errs, o.Operator.ValidateControllers()...)
+	}
 	return utilerrors.NewAggregate(errs)
 }

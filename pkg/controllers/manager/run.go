@@ -81,6 +81,11 @@ func (o *Options) Run(ctx context.Context) error {
 			return explain("assembling the manager", err)
 		}
 	}
+	if operator := o.operator(restConfig); operator != nil {
+		if err := mgr.Add(operator); err != nil {
+			return explain("assembling the manager", err)
+		}
+	}
 	if err := errors.Join(mgr.Add(c), mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("controllers", c.ready)); err != nil {
 		return explain("assembling the manager", err)
