@@ -26,7 +26,8 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 	m := sharedManagement()
 	harness.MustKubectlOf(t, m.Hub, "", "rollout", "status", "deployment/hub-operator", "-n", "clusterhub-operator", "--timeout=2m")
 	before := inventory(t, m.AdminConfig())
-	blue, green := newServed(t, "blue"), newServed(t, "green")
+	hubs := newServed(t, "blue", "green")
+	blue, green := hubs[0], hubs[1]
 
 	const set = `{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet, metadata: {name: of-blue}}`
 	harness.MustKubectlOf(t, blue.Hub, set, "apply", "-f", "-")
@@ -88,15 +89,27 @@ type served struct {
 	before []string
 }
 
-func newServed(t *testing.T, name string) *served {
+// newServed makes hubs of new clusters, all at one time.
+func newServed(t *testing.T, names ...string) (all []*served) {
 	t.Helper()
-	s := &served{T: t, name: name, Hub: harness.OwnHub(t, func(c *localhub.Config) {
-		c.Plain, c.FrontArgs = true, append(sharedManagement().Node.Egress(), "--enable-bootstrap-token-auth")
-	})}
-	harness.MustKubectlOf(t, s.Hub, "", "wait", "--for=create", "service/kubernetes", "--timeout=1m") // the last that it makes by itself
-	s.before = inventory(t, s.AdminConfig())
-	sharedManagement().MakeHub(t, name, s.Hub)
-	return s
+	m := sharedManagement()
+	var adapt []func(*localhub.Config)
+	for range names {
+		adapt = append(adapt, func(c *localhub.Config) {
+			c.Plain, c.FrontArgs = true, append(m.Node.Egress(), "--enable-bootstrap-token-auth")
+		})
+	}
+	for i, hub := range harness.OwnHubs(t, adapt...) {
+		s := &served{T: t, name: names[i], Hub: hub}
+		harness.MustKubectlOf(t, s.Hub, "", "wait", "--for=create", "service/kubernetes", "--timeout=1m") // the last that it makes by itself
+		s.before = inventory(t, s.AdminConfig())
+		m.BeginHub(t, s.name, s.Hub)
+		all = append(all, s)
+	}
+	for _, s := range all {
+		m.AwaitHub(t, s.name, s.Hub)
+	}
+	return all
 }
 
 // wants waits until the hub lists these by its kube-apiserver, and no others.

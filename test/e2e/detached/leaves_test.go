@@ -37,6 +37,7 @@ func (j *joined) leaves() {
 	if got, err := kubectl(t, w.managed.Hub, "get", "configmap", j.name, "-o", "jsonpath={.data.text}{.metadata.ownerReferences}"); err != nil || got != "hello" {
 		t.Errorf("what the work has brought is %q, %v", got, err)
 	}
+	harness.MustKubectlOf(t, w.managed.Hub, "", "delete", "configmap", j.name)
 	left(t, "the management cluster", w.management.AdminConfig(), j.before.management)
 
 	// The hub was not told. Its admin removes the cluster.

@@ -8,6 +8,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -125,18 +126,33 @@ func Binary(t *testing.T, name string) string {
 // OwnHub starts a hub for one test, of processes of this machine.
 func OwnHub(t *testing.T, adapt func(*localhub.Config)) *localhub.Hub {
 	t.Helper()
-	config := HubConfig(t.TempDir())
-	config.Log = t.Logf
-	if adapt != nil {
-		adapt(&config)
+	return OwnHubs(t, adapt)[0]
+}
+
+// OwnHubs starts hubs for one test, all at one time.
+func OwnHubs(t *testing.T, adapt ...func(*localhub.Config)) []*localhub.Hub {
+	t.Helper()
+	hubs, errs := make([]*localhub.Hub, len(adapt)), make([]error, len(adapt))
+	var starting sync.WaitGroup
+	for i, change := range adapt {
+		config := HubConfig(t.TempDir())
+		config.Log = t.Logf
+		if change != nil {
+			change(&config)
+		}
+		if !config.Plain {
+			OnlyLocal(t, "a hub of its own, whose processes it can start and end")
+		}
+		starting.Go(func() { hubs[i], errs[i] = localhub.Start(t.Context(), config) })
 	}
-	if !config.Plain {
-		OnlyLocal(t, "a hub of its own, whose processes it can start and end")
+	starting.Wait()
+	for i, h := range hubs {
+		if errs[i] == nil {
+			t.Cleanup(h.Stop)
+		}
 	}
-	h, err := localhub.Start(t.Context(), config)
-	if err != nil {
+	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(h.Stop)
-	return h
+	return hubs
 }

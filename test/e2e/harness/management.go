@@ -76,6 +76,13 @@ spec:
 // a local hub.
 func (m *Management) MakeHub(t testing.TB, name string, cluster *localhub.Hub, components ...string) {
 	t.Helper()
+	m.BeginHub(t, name, cluster, components...)
+	m.AwaitHub(t, name, cluster)
+}
+
+// BeginHub does the first half of MakeHub: hub-operator makes the hub.
+func (m *Management) BeginHub(t testing.TB, name string, cluster *localhub.Hub, components ...string) {
+	t.Helper()
 	if err := m.Node.Reach(strings.TrimPrefix(cluster.AdminConfig().Host, "https://")); err != nil {
 		t.Fatal(err)
 	}
@@ -89,8 +96,13 @@ func (m *Management) MakeHub(t testing.TB, name string, cluster *localhub.Hub, c
 	m.wait(t, "condition=ReadyToApply=false", "clustermanager/"+name)
 	m.must(t, "", "create", "secret", "generic", "external-hub-kubeconfig", "-n", namespace, "--from-file=kubeconfig="+cluster.AdminKubeconfig())
 	m.wait(t, "condition=ReadyToApply", "clustermanager/"+name)
+}
+
+// AwaitHub does the second half: it waits until the hub serves.
+func (m *Management) AwaitHub(t testing.TB, name string, cluster *localhub.Hub) {
+	t.Helper()
 	m.wait(t, "condition=Available", "clustermanager/"+name)
-	m.wait(t, "condition=Available", "-n", namespace, "deployment", "--all")
+	m.wait(t, "condition=Available", "-n", ServerNamespace(name), "deployment", "--all")
 	if err := cluster.AwaitServed(t.Context()); err != nil {
 		t.Fatal(err)
 	}
