@@ -40,9 +40,10 @@ func (j *joined) leaves() {
 	harness.MustKubectlOf(t, w.managed.Hub, "", "delete", "configmap", j.name)
 	left(t, "the management cluster", w.management.AdminConfig(), j.before.management)
 
-	// The hub was not told. Its admin removes the cluster.
-	harness.MustKubectlOf(t, w.hub, "", "delete", "managedcluster", j.name, "--wait=false")
+	// The hub was not told. Its admin removes the cluster; the work first, which would hold the namespace of the cluster for a while.
+	harness.MustKubectlOf(t, w.hub, "", "delete", "manifestwork", "hello", "-n", j.name, "--wait=false")
 	harness.MustKubectlOf(t, w.hub, "", "patch", "manifestwork", "hello", "-n", j.name, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	harness.MustKubectlOf(t, w.hub, "", "delete", "managedcluster", j.name, "--wait=false")
 	left(t, "the hub", w.hub.AdminConfig(), j.before.hub)
 }
 
