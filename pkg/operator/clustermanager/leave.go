@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,6 +19,7 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/operator/eviction"
 )
 
 // leave takes away all of a hub, in the order in which nothing hangs: the APIServices, as no namespace goes while one of them is not
@@ -64,6 +64,11 @@ func (r *reconciler) leave(ctx context.Context, cm *operatorv1.ClusterManager) (
 		return reconcile.Result{}, errors.Join(err, r.tellLeaving(ctx, cm, err))
 	}
 	if left != "" {
+		if hub != nil { // it answers: from now on it is waited for anew
+			if err := eviction.Over(ctx, r.client, cm); err != nil {
+				return reconcile.Result{RequeueAfter: leaveAgain}, kit.IgnoreOutdated(err)
+			}
+		}
 		return reconcile.Result{RequeueAfter: leaveAgain}, r.tellLeaving(ctx, cm, errors.New("waiting until it is gone: "+left))
 	}
 	r.hubs.close(cm.Name)
@@ -97,25 +102,17 @@ func (r *reconciler) hubOf(ctx context.Context, cm *operatorv1.ClusterManager, m
 // unreachable says how long it is waited for a hub that cannot be reached; 0 is that it is given up.
 func (r *reconciler) unreachable(ctx context.Context, cm *operatorv1.ClusterManager, why error) (time.Duration, error) {
 	now := r.Clock.Now()
-	since, err := time.Parse(time.RFC3339, cm.Annotations[operatorv1.AnnotationEvictionTimestamp])
-	if err != nil || since.After(now) {
-		since = now
-		if _, err := kit.Patch(ctx, r.client, cm, func(cm *operatorv1.ClusterManager) {
-			metav1.SetMetaDataAnnotation(&cm.ObjectMeta, operatorv1.AnnotationEvictionTimestamp, now.UTC().Format(time.RFC3339))
-		}); err != nil {
-			return leaveAgain, kit.IgnoreOutdated(err)
-		}
+	until, err := eviction.Until(ctx, r.client, cm, now, giveUpAfter)
+	if err != nil {
+		return leaveAgain, kit.IgnoreOutdated(err)
 	}
-	if since.Before(cm.DeletionTimestamp.Time) { // such as in a copy of a ClusterManager that was being deleted
-		since = cm.DeletionTimestamp.Time
-	}
-	rest := since.Add(giveUpAfter).Sub(now)
+	rest := until.Sub(now)
 	if rest <= 0 {
 		ctrl.LoggerFrom(ctx).Info("The hub cannot be reached, and is left as it is", "clusterManager", cm.Name, "reason", why.Error())
 		return 0, nil
 	}
 	err = r.tellLeaving(ctx, cm, fmt.Errorf("%w. If the hub cannot be reached until %s, what is left there stays there",
-		why, since.Add(giveUpAfter).UTC().Format(time.RFC3339)))
+		why, until.UTC().Format(time.RFC3339)))
 	return min(rest, 30*time.Second), err
 }
 

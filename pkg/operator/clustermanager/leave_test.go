@@ -10,7 +10,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
@@ -109,7 +111,13 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 			return ""
 		})
 		w.condition("first", operatorv1.ConditionClusterManagerAvailable, metav1.ConditionFalse, "what is left there stays there")
+		// It comes back, and something there holds on. Should it go again, it is waited for anew.
+		release := w.hold(t, "first")
 		w.give(first, w.hub)
+		eventually(t, "it is not said any more that the hub cannot be reached", func() string {
+			return w.read("first").Annotations[operatorv1.AnnotationEvictionTimestamp]
+		})
+		release()
 		w.gone("first")
 		eventually(t, "the hub has nothing of it", func() string {
 			if on := made(t, w.hub, "first"); len(on) > 0 { // namespaces take their time
@@ -216,4 +224,23 @@ func checkHeldPod(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	w.gone(cm.Name)
+}
+
+// hold has a ClusterRole of a ClusterManager stay on the hub until it is released.
+func (w *world) hold(t *testing.T, name string) (release func()) {
+	t.Helper()
+	list := &rbacv1.ClusterRoleList{}
+	if err := w.hub.client.List(t.Context(), list, client.MatchingLabels{operatorv1.LabelClusterManager: name}); err != nil || len(list.Items) == 0 {
+		t.Fatalf("%s has no ClusterRoles on the hub: %v", name, err)
+	}
+	held := &list.Items[0]
+	patch := func(finalizers string) {
+		t.Helper()
+		data := fmt.Appendf(nil, `{"metadata":{"finalizers":%s}}`, finalizers)
+		if err := w.hub.client.Patch(t.Context(), held, client.RawPatch(types.MergePatchType, data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	patch(`["example.com/hold"]`)
+	return func() { t.Helper(); patch("null") }
 }

@@ -23,7 +23,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
-	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/operator/eviction"
 	"github.com/clusterhub/clusterhub/pkg/operator/outer"
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
@@ -100,21 +100,13 @@ func (r *Reconciler) leaveManaged(ctx context.Context, k *operatorv1.Klusterlet,
 	err = r.cleanManaged(ctx, k, secrets, objects)
 	var waits *waiting
 	if err == nil || errors.As(err, &waits) {
-		return errors.Join(r.since(ctx, k, ""), err)
+		return errors.Join(outdated(eviction.Over(ctx, r.client, k)), err)
 	}
 	now := r.clock.Now()
-	since, parseErr := time.Parse(time.RFC3339, k.Annotations[operatorv1.AnnotationEvictionTimestamp])
-	if parseErr != nil || since.After(now) {
-		since = now.Truncate(time.Second)
-		if err := r.since(ctx, k, since.UTC().Format(time.RFC3339)); err != nil {
-			return err
-		}
+	until, markErr := eviction.Until(ctx, r.client, k, now, givenUpAfter)
+	if markErr != nil {
+		return outdated(markErr)
 	}
-	// It may be older than the deletion, such as in a copy of a Klusterlet that was being deleted. A cluster is not given up because of that.
-	if since.Before(k.DeletionTimestamp.Time) {
-		since = k.DeletionTimestamp.Time
-	}
-	until := since.Add(givenUpAfter)
 	if now.Before(until) {
 		return &unreachable{err: err, until: until}
 	}
@@ -131,17 +123,6 @@ type unreachable struct {
 
 func (u *unreachable) Error() string {
 	return fmt.Sprintf("the managed cluster cannot be cleaned, and is given up at %s: %v", u.until.UTC().Format(time.RFC3339), u.err)
-}
-
-func (r *Reconciler) since(ctx context.Context, k *operatorv1.Klusterlet, when string) error {
-	_, err := kit.Patch(ctx, r.client, k, func(k *operatorv1.Klusterlet) {
-		if when == "" {
-			delete(k.Annotations, operatorv1.AnnotationEvictionTimestamp)
-			return
-		}
-		metav1.SetMetaDataAnnotation(&k.ObjectMeta, operatorv1.AnnotationEvictionTimestamp, when)
-	})
-	return outdated(err)
 }
 
 // cleanManaged takes away what is on a managed cluster elsewhere, as its admin.

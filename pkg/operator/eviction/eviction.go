@@ -1,0 +1,59 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package eviction remembers on an object that is being deleted since when a cluster elsewhere cannot be cleaned of what it has there.
+// After a while the cluster is given up, so that the object can go.
+package eviction
+
+import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+)
+
+// object is one that is being deleted.
+type object[O any] interface {
+	*O
+	client.Object
+}
+
+// Until is when the cluster is given up, a while after the first failure. What the annotation says counts no longer than the deletion: it
+// may be a copy's of an object that was being deleted, and a cluster is not given up because of that.
+func Until[O any, T object[O]](ctx context.Context, c client.Writer, o T, now time.Time, while time.Duration) (time.Time, error) {
+	since, err := time.Parse(time.RFC3339, o.GetAnnotations()[operatorv1.AnnotationEvictionTimestamp])
+	if err != nil || since.After(now) {
+		since = now.Truncate(time.Second)
+		if err := write(ctx, c, o, since.UTC().Format(time.RFC3339)); err != nil {
+			return since.Add(while), err
+		}
+	}
+	if deleted := o.GetDeletionTimestamp(); deleted != nil && since.Before(deleted.Time) {
+		since = deleted.Time
+	}
+	return since.Add(while), nil
+}
+
+// Over is that the cluster can be cleaned: should that end, it is waited for anew.
+func Over[O any, T object[O]](ctx context.Context, c client.Writer, o T) error {
+	return write(ctx, c, o, "")
+}
+
+func write[O any, T object[O]](ctx context.Context, c client.Writer, o T, since string) error {
+	_, err := kit.Patch[O](ctx, c, o, func(o T) {
+		annotations := o.GetAnnotations()
+		switch {
+		case since == "":
+			delete(annotations, operatorv1.AnnotationEvictionTimestamp)
+		case annotations == nil:
+			annotations = map[string]string{operatorv1.AnnotationEvictionTimestamp: since}
+		default:
+			annotations[operatorv1.AnnotationEvictionTimestamp] = since
+		}
+		o.SetAnnotations(annotations)
+	})
+	return err
+}
