@@ -133,11 +133,21 @@ func (c *cluster) share(ctx context.Context, want *unstructured.Unstructured) er
 		}
 		give.SetLabels(labels)
 		// A manager for each Klusterlet: with one for all, what one of them does not want would be taken from the others.
-		err = remote.ServerSideApply(Manager+":"+strings.TrimPrefix(c.mark.key, markPrefix))(ctx, c.client, give, found)
+		err = applyShared(ctx, c.client, Manager+":"+strings.TrimPrefix(c.mark.key, markPrefix), give, found)
 		if !apierrors.IsConflict(err) || try == tries {
 			return err
 		}
 	}
+}
+
+// applyShared applies to an object that is as it was found. Of a definition it need only be the same one: many Klusterlets may come to a
+// cluster at once, and each label that another one adds would make it begin again. Namespaces may have become those of a hub meanwhile.
+func applyShared(ctx context.Context, c client.Client, manager string, give *unstructured.Unstructured, found client.Object) error {
+	if found == nil || give.GetKind() != definitions.Kind {
+		return remote.ServerSideApply(manager)(ctx, c, give, found)
+	}
+	give.SetUID(found.GetUID()) // so it is not made if it has gone
+	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(give), client.FieldOwner(manager), client.ForceOwnership)
 }
 
 // native says whether a server behind the cluster's API server has the kind of a definition, as a hub has: then the definition would be

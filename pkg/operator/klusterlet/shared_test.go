@@ -1,0 +1,69 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"fmt"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+
+	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
+	"github.com/clusterhub/clusterhub/pkg/remote"
+)
+
+// Many Klusterlets may come to a cluster at once. None has another one begin again, and none makes anew what has just gone.
+func TestShared_ManyAtOnceWriteOnceEach(t *testing.T) {
+	w := newWorld(t)
+	plural := "x" + rand.String(6) + "s"
+	definition := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": definitions.Kind, "metadata": map[string]any{"name": plural + ".example.com"},
+		"spec": map[string]any{"group": "example.com", "scope": "Cluster", "names": map[string]any{"plural": plural, "kind": "X" + plural},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}}}}}
+	const many = 20
+	live := w.reconciler().client
+	one := func(n int, count *writes) *cluster {
+		return &cluster{client: count.wrap(live), mark: markOf(fmt.Sprintf("k%d", n), types.UID(fmt.Sprint(n)), "m")}
+	}
+	if err := one(0, &writes{}).share(t.Context(), definition); err != nil {
+		t.Fatal(err)
+	}
+	counts, results := [many + 1]writes{}, make(chan error)
+	for n := 1; n <= many; n++ {
+		go func() { results <- one(n, &counts[n]).share(t.Context(), definition) }()
+	}
+	for range many {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
+	for n := 1; n <= many; n++ {
+		if counts[n].n != 1 {
+			t.Errorf("Klusterlet %d writes %d times", n, counts[n].n)
+		}
+	}
+	applier := remote.Applier{Client: live}
+	found, err := applier.Get(t.Context(), definition)
+	if err != nil || marks(found.(*unstructured.Unstructured)) != many+1 {
+		t.Fatalf("of %d Klusterlets there are the marks in %v: %v", many+1, found.GetLabels(), err)
+	}
+	for n := range many + 1 {
+		last := one(n, &writes{})
+		last.client = w.here // which knows kinds that are new
+		if err := last.unshare(t.Context(), definition); err != nil {
+			t.Error(err)
+		}
+	}
+	operatortest.Eventually(t, "the definition is gone", func() bool {
+		have, err := applier.Get(t.Context(), definition)
+		return err == nil && have == nil
+	})
+	if err := applyShared(t.Context(), live, "test", definition.DeepCopy(), found); !apierrors.IsConflict(err) {
+		t.Errorf("what has gone was applied: %v", err)
+	}
+}
