@@ -126,7 +126,9 @@ func (i *installing) start(ctx context.Context) error {
 	if err := clientcmd.WriteToFile(*kubeconfig(cluster, &clientcmdapi.AuthInfo{Token: token}), file); err != nil {
 		return err
 	}
-	args = append(args, "--kubeconfig="+file, "--health-probe-bind-address=0", "--metrics-bind-address=0")
+	// On a machine that runs all clusters, and is busy with them, a Lease of 15 seconds is lost.
+	args = append(args, "--kubeconfig="+file, "--health-probe-bind-address=0", "--metrics-bind-address=0",
+		"--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=100s")
 	if err := i.operator.run(exec.Command(filepath.Join(i.config.BinDir, procHubOperator), args...),
 		filepath.Join(i.config.Dir, "logs", procHubOperator+".log")); err != nil {
 		return err
@@ -135,11 +137,19 @@ func (i *installing) start(ctx context.Context) error {
 	return i.leads(ctx)
 }
 
+// runs says if hub-operator has ended. It does so if it loses its Lease.
+func (i *installing) runs() error {
+	if i.operator.hasEnded() {
+		return fmt.Errorf("hub-operator has ended; its log is in %s (--keep)", filepath.Join(i.config.Dir, "logs"))
+	}
+	return nil
+}
+
 // leads waits until hub-operator has the Lease.
 func (i *installing) leads(ctx context.Context) error {
 	return eventually(ctx, func() error {
-		if i.operator.hasEnded() {
-			return fmt.Errorf("hub-operator has ended; its log is in %s (--keep)", filepath.Join(i.config.Dir, "logs"))
+		if err := i.runs(); err != nil {
+			return err
 		}
 		var answer bytes.Buffer
 		if err := i.admins[0].get(ctx, "/apis/coordination.k8s.io/v1/namespaces/"+operatorNamespace+"/leases/"+procHubOperator, &answer); err != nil {

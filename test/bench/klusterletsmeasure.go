@@ -24,9 +24,25 @@ const (
 	shortestTokenLife = minting.MinLifetime + 10*time.Second
 )
 
+// measure measures all, as long as hub-operator runs.
 func (i *installing) measure(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		for sleep(ctx, time.Second) == nil {
+			if err := i.runs(); err != nil {
+				cancel(err)
+			}
+		}
+	}()
+	err := i.measureAll(ctx)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
+	return err
+}
+
+func (i *installing) measureAll(ctx context.Context) error {
 	if err := i.watchKlusterlets(ctx); err != nil {
 		return err
 	}
@@ -144,11 +160,12 @@ func (i *installing) audits() []*audit {
 
 // rest watches hub-operator while nothing happens.
 func (i *installing) rest(ctx context.Context) error {
-	i.steps.step("Watching for %s what hub-operator does at rest", agentRest)
+	i.steps.step("Watching for %s what hub-operator does at rest", i.options.rest)
 	begun, cpu := time.Now(), i.cpuNow()
-	if err := sleep(ctx, agentRest); err != nil {
+	if err := sleep(ctx, i.options.rest); err != nil {
 		return err
 	}
+	i.result.RestSeconds = seconds(time.Since(begun))
 	i.result.RestCores = bySide(i.cpuNow().since(cpu)).cores(time.Since(begun))
 	here, there, err := i.requests(begun)
 	i.result.RestOnManagement, i.result.RestOnManaged = here.counts(every), there.counts(every)

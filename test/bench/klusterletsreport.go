@@ -23,6 +23,7 @@ type klusterletsResult struct {
 	Before           int                `json:"beforeKiB"`
 	After            int                `json:"afterKiB,omitempty"`
 	InAll            int                `json:"inAll,omitempty"`
+	RestSeconds      float64            `json:"restSeconds,omitempty"`
 	RestOnManagement map[string]int     `json:"restRequestsToManagement,omitempty"`
 	RestOnManaged    map[string]int     `json:"restRequestsToManaged,omitempty"`
 	RestCores        map[string]float64 `json:"restCores,omitempty"`
@@ -182,7 +183,7 @@ func (r *report) printKlusterlets(out io.Writer) {
 		rows = append(rows, []string{"memory of hub-operator before, and with " + fmt.Sprint(k.InAll), fmt.Sprintf("%d, %d MiB", k.Before/1024, k.After/1024)})
 	}
 	if k.RestCores != nil {
-		rows = append(rows, []string{fmt.Sprintf("at rest, %s: requests to the management cluster", agentRest), most(k.RestOnManagement, 1)},
+		rows = append(rows, []string{fmt.Sprintf("at rest, %.0f s: requests to the management cluster", k.RestSeconds), most(k.RestOnManagement, 1)},
 			[]string{"  requests to the managed clusters", most(k.RestOnManaged, 1)},
 			[]string{"  cores", fmt.Sprintf("hub-operator %.3f", k.RestCores[procHubOperator])})
 	}

@@ -62,7 +62,7 @@ type options struct {
 	agentWrites                                                                    float64
 
 	klusterlets, managedClusters int
-	tokenLife                    time.Duration
+	tokenLife, rest              time.Duration
 }
 
 func main() {
@@ -88,6 +88,7 @@ func main() {
 	flag.IntVar(&o.klusterlets, "klusterlets", 200, "Detached Klusterlets that are made at the same time.")
 	flag.IntVar(&o.managedClusters, "managed-clusters", 4, "Kube-apiservers that are the managed clusters of the Klusterlets, in turns.")
 	flag.DurationVar(&o.tokenLife, "token-life", 11*time.Minute, "Lifetime of the tokens of Klusterlets whose renewal is waited for; 0 leaves that out.")
+	flag.DurationVar(&o.rest, "rest", 30*time.Second, "For how long (m) and (n) watch what is done at rest.")
 	flag.StringVar(&o.only, "only", "a,b,c,d,e,f,g,h,i,j,k,l,m,n", "What to measure.")
 	flag.StringVar(&o.binDir, "bin-dir", "_output/bin", "Directory of the binaries.")
 	flag.StringVar(&o.hubBinDir, "hub-bin-dir", "", "Directory of our binaries, if they are not in --bin-dir.")
@@ -124,6 +125,9 @@ func (o *options) validate() error {
 	}
 	if o.agentWrites < 0 {
 		return fmt.Errorf("--agent-writes=%g has to be at least 0", o.agentWrites)
+	}
+	if o.rest < time.Second {
+		return errors.New("--rest has to be at least a second")
 	}
 	if o.tokenLife != 0 && o.tokenLife < shortestTokenLife {
 		return fmt.Errorf("--token-life=%s has to be 0 or at least %s: hub-operator takes no shorter one", o.tokenLife, shortestTokenLife)

@@ -30,8 +30,6 @@ const (
 	delivered = "shop"
 	// drifts is how many objects are changed and deleted.
 	drifts = 20
-	// agentRest is how long the agent is watched at rest.
-	agentRest = 30 * time.Second
 )
 
 // agentAuditPolicy has the requests of the agent logged, on the hub and on its cluster, also watches, when they begin.
@@ -275,12 +273,13 @@ func (d *delivering) requests(begun time.Time) (onHub, onCluster, refused map[st
 
 // rest watches the agent while nothing happens.
 func (d *delivering) rest(ctx context.Context) (err error) {
-	d.steps.step("Watching for %s what the agent does at rest", agentRest)
+	d.steps.step("Watching for %s what the agent does at rest", d.options.rest)
 	begun, cpu := time.Now(), d.cpuNow()
-	if err := sleep(ctx, agentRest); err != nil {
+	if err := sleep(ctx, d.options.rest); err != nil {
 		return err
 	}
 	d.result.RestCores = d.cpuNow().since(cpu).cores(time.Since(begun))
+	d.result.RestSeconds = seconds(time.Since(begun))
 	d.result.RestOnHub, d.result.RestOnCluster, _, err = d.requests(begun)
 	return err
 }

@@ -32,6 +32,7 @@ type workAgentResult struct {
 	Before        map[string]int     `json:"beforeKiB,omitempty"`
 	After         map[string]int     `json:"afterKiB,omitempty"`
 	RestOnHub     map[string]int     `json:"restRequestsToHub,omitempty"`
+	RestSeconds   float64            `json:"restSeconds,omitempty"`
 	RestOnCluster map[string]int     `json:"restRequestsToCluster,omitempty"`
 	RestCores     map[string]float64 `json:"restCores,omitempty"`
 	Drifts        int                `json:"drifts"`
@@ -85,7 +86,7 @@ func (r *report) printWorkAgent(out io.Writer) {
 	}
 	if a.RestCores != nil {
 		rows = append(rows,
-			[]string{fmt.Sprintf("at rest, %s: requests to the cluster", agentRest), per(a.RestOnCluster, 1)},
+			[]string{fmt.Sprintf("at rest, %.0f s: requests to the cluster", a.RestSeconds), per(a.RestOnCluster, 1)},
 			[]string{"  requests to the hub", per(a.RestOnHub, 1)},
 			[]string{"  cores", fmt.Sprintf("hub-agent %.3f, the cluster's kube-apiserver %.3f", a.RestCores[procAgent], a.RestCores[procTargetFront])})
 	}
