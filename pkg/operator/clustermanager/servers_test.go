@@ -5,28 +5,14 @@ package clustermanager
 
 import (
 	"os"
-	"testing"
 
-	"github.com/spf13/cobra"
-
-	"github.com/clusterhub/clusterhub/pkg/apiserver/options"
-	"github.com/clusterhub/clusterhub/pkg/command"
-	"github.com/clusterhub/clusterhub/pkg/controllers/manager"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// serverEnv names the server that a process of this test is. A server sets up logs and feature gates of its whole process, so each is
+// ServerEnv names the server that a process of this test is. A server sets up logs and feature gates of its whole process, so each is
 // one of its own.
-const serverEnv = "CLUSTERHUB_TEST_SERVER"
-
-func TestMain(m *testing.M) {
-	servers := map[string]func() *cobra.Command{deploy.APIServer: options.NewCommand, deploy.Manager: manager.NewCommand}
-	if server, ok := servers[os.Getenv(serverEnv)]; ok {
-		os.Exit(command.Main(server()))
-	}
-	os.Exit(m.Run())
-}
+const ServerEnv = "CLUSTERHUB_TEST_SERVER"
 
 // serve runs a server until the test ends.
 func (w *world) serve(name string, args []string) {
@@ -36,7 +22,7 @@ func (w *world) serve(name string, args []string) {
 		w.t.Fatal(err)
 	}
 	server := localserver.Process{Dir: w.t.TempDir(), Name: name, Tied: true}
-	if err := server.Start(self, args, serverEnv+"="+name); err != nil {
+	if err := server.Start(self, args, ServerEnv+"="+name); err != nil {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() {
