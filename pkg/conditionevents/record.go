@@ -25,10 +25,19 @@ func Record(recorder events.EventRecorder, about runtime.Object, before, after [
 		return
 	}
 	kind := corev1.EventTypeNormal
-	if is.Status != metav1.ConditionTrue {
+	if is.Status != wellAt(conditionType) {
 		kind = corev1.EventTypeWarning
 	}
 	Note(recorder, about, kind, is.Reason, action, is.Message)
+}
+
+// wellAt is the status of a condition when all is well. Few conditions tell of what is wrong: upstream's that end with Degraded, and
+// FieldsIgnored.
+func wellAt(conditionType string) metav1.ConditionStatus {
+	if strings.HasSuffix(conditionType, "Degraded") || conditionType == "FieldsIgnored" {
+		return metav1.ConditionFalse
+	}
+	return metav1.ConditionTrue
 }
 
 // Note makes an event of whatever else there is to tell. Without a recorder, as in a command that ends at once, it does nothing.

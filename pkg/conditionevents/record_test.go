@@ -41,3 +41,22 @@ func TestRecord_TellsOfChanges(t *testing.T) {
 		}
 	}
 }
+
+// TestRecord_WarnsOfWhatIsWrong: not all conditions are True when all is well.
+func TestRecord_WarnsOfWhatIsWrong(t *testing.T) {
+	for _, test := range []struct {
+		condition string
+		status    metav1.ConditionStatus
+		want      string
+	}{
+		{"Available", metav1.ConditionTrue, "Normal"}, {"Available", metav1.ConditionFalse, "Warning"}, {"Available", metav1.ConditionUnknown, "Warning"},
+		{"HubConnectionDegraded", metav1.ConditionFalse, "Normal"}, {"HubConnectionDegraded", metav1.ConditionTrue, "Warning"},
+		{"HubConnectionDegraded", metav1.ConditionUnknown, "Warning"}, {"FieldsIgnored", metav1.ConditionTrue, "Warning"},
+	} {
+		recorder := events.NewFakeRecorder(1)
+		Record(recorder, &corev1.Namespace{}, nil, []metav1.Condition{{Type: test.condition, Status: test.status, Reason: "R"}}, test.condition, "Look")
+		if got, _, _ := strings.Cut(<-recorder.Events, " "); got != test.want {
+			t.Errorf("%s is %s: %s, want %s", test.condition, test.status, got, test.want)
+		}
+	}
+}
