@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
@@ -213,11 +214,16 @@ func (m *management) awaitClusterManager(ctx context.Context, name string) error
 		}
 		state := whyNot(c.Status.Conditions, c.Generation, operatorv1.ConditionReadyToApply, operatorv1.ConditionClusterManagerApplied,
 			operatorv1.ConditionClusterManagerAvailable)
-		if state == "" || c.Status.ObservedGeneration == c.Generation {
-			return state == "", state, nil
+		if state == "" {
+			return true, "", nil
 		}
-		why, err := m.operatorState(ctx)
-		return false, cmp.Or(why, state), err
+		if c.Status.ObservedGeneration != c.Generation {
+			why, err := m.operatorState(ctx)
+			return false, cmp.Or(why, state), err
+		}
+		// The pod knows more than the conditions.
+		why, err := m.podOf(ctx, client.ObjectKey{Namespace: c.ServerNamespace(), Name: deploy.APIServer})
+		return false, cmp.Or(after("hub-apiserver does not run: ", why), state), err
 	})
 }
 

@@ -109,6 +109,7 @@ func TestGetKlusterlets_SaysWhatIsWrong(t *testing.T) {
 	for args, want := range map[string]string{
 		"": "is forbidden", "--context dead": "the management cluster https://127.0.0.1:1 cannot be reached", "-o x": "unable to match a printer",
 		"--context noca": "is not trusted", "--management-kubeconfig /nonexistent": "reading the kubeconfig",
+		"--management-context x": `context "x" does not exist: check --management-context and --management-kubeconfig. kubectl config get-contexts shows`,
 	} {
 		_, _, err := run(t, file, append([]string{"get", "klusterlets"}, strings.Fields(args)...)...)
 		if err == nil || !strings.Contains(command.ErrorLine(err), want) {

@@ -46,7 +46,7 @@ var byUs = remote.Owner{Labels: map[string]string{deploy.LabelManagedBy: deploy.
 func (g *global) target(what, next string) (*target, error) {
 	config, err := g.restConfig()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %s. kubectl config get-contexts shows the contexts that there are", err, next)
 	}
 	return g.targetAt(config, what, next)
 }
