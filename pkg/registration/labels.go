@@ -17,7 +17,10 @@ const MostClusterLabels = 16
 
 // DefaultAgentQPS and DefaultAgentBurst are how many requests each client of an agent may send in a second, and at once, where nothing else
 // is said. They are what a Klusterlet has by default, too.
-const DefaultAgentQPS, DefaultAgentBurst = 50, 100
+const (
+	DefaultAgentQPS   = 50
+	DefaultAgentBurst = 100
+)
 
 // CheckClusterLabels says what is wrong with the labels that an agent is told to set on its cluster. Which of them it may set the hub says.
 func CheckClusterLabels(labels map[string]string) (errs []error) {
