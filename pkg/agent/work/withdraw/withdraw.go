@@ -25,7 +25,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
-	"github.com/clusterhub/clusterhub/pkg/agent/work/kinds"
 	"github.com/clusterhub/clusterhub/pkg/agent/work/memory"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
@@ -50,7 +49,7 @@ const (
 type Cluster struct {
 	client  dynamic.Interface
 	records dynamic.ResourceInterface
-	kinds   *kinds.Kinds
+	versions
 }
 
 // Record is what an agent remembers of one work.
@@ -75,7 +74,7 @@ func New(config *rest.Config) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{client: client, kinds: kinds.New(discoveryClient),
+	return &Cluster{client: client, versions: versions{discoveryClient.RESTClient()},
 		records: client.Resource(workv1.SchemeGroupVersion.WithResource("appliedmanifestworks"))}, nil
 }
 
@@ -155,7 +154,7 @@ func (c *Cluster) End(ctx context.Context, r Record, fate Fate) (waitsFor string
 	case Keep:
 		// The reference goes before the record does: what belongs to nothing is garbage to the cluster. The garbage collector lets go
 		// of what the record does not say.
-		err = c.eachObject(r, func(owner apply.Owner, t apply.Target, _ types.UID) error { return owner.Release(ctx, c.client, t) })
+		err = c.eachObject(ctx, r, func(owner apply.Owner, t apply.Target, _ types.UID) error { return owner.Release(ctx, c.client, t) })
 		propagation = metav1.DeletePropagationOrphan
 	default:
 		err = fmt.Errorf("the fate of objects must be %s or %s, not %q", Delete, Keep, fate)
@@ -247,7 +246,7 @@ func (c *Cluster) drop(ctx context.Context, now *workv1.AppliedManifestWork) (wa
 
 // deleteObjects deletes what bears the reference of a record, and says what is left.
 func (c *Cluster) deleteObjects(ctx context.Context, r Record) (waitsFor string, err error) {
-	err = c.eachObject(r, func(owner apply.Owner, t apply.Target, uid types.UID) error {
+	err = c.eachObject(ctx, r, func(owner apply.Owner, t apply.Target, uid types.UID) error {
 		if t.Immortal() {
 			return owner.Release(ctx, c.client, t)
 		}
@@ -262,17 +261,21 @@ func (c *Cluster) deleteObjects(ctx context.Context, r Record) (waitsFor string,
 
 // eachObject calls do for each object of a record whose kind the cluster has. An object that fails holds up no other. Without its
 // kind there is no object.
-func (c *Cluster) eachObject(r Record, do func(owner apply.Owner, t apply.Target, uid types.UID) error) (failed error) {
+func (c *Cluster) eachObject(ctx context.Context, r Record, do func(owner apply.Owner, t apply.Target, uid types.UID) error) (failed error) {
 	owner := apply.Owner{Name: r.object.Name, UID: r.object.UID}
 	for _, known := range r.object.Status.AppliedResources {
-		t, ok := c.served(known)
+		t, ok := targetOf(known)
 		if !ok {
 			continue
 		}
 		err := do(owner, t, types.UID(known.UID))
 		if apply.IsNotServed(err) {
-			c.kinds.Changed()
-			continue
+			if t, ok, err = c.otherVersion(ctx, t); ok {
+				err = do(owner, t, types.UID(known.UID))
+			}
+			if apply.IsNotServed(err) {
+				err = nil
+			}
 		}
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s of work %s: %w", t, r.Work, err))
@@ -281,23 +284,13 @@ func (c *Cluster) eachObject(r Record, do func(owner apply.Owner, t apply.Target
 	return failed
 }
 
-// served is an object in a version that the cluster serves. Where none is known, it is the version that was recorded: the cluster may
-// not be able to tell now, and then an object that is there would be taken for none. It is false for what is no name of a resource.
-func (c *Cluster) served(known workv1.AppliedManifestResourceMeta) (t apply.Target, ok bool) {
+// targetOf is an object in the version that was recorded. It is false for what is no name of a resource.
+func targetOf(known workv1.AppliedManifestResourceMeta) (t apply.Target, ok bool) {
 	for _, part := range []string{known.Group, known.Version, known.Resource} {
 		if len(content.IsPathSegmentName(part)) > 0 {
 			return t, false
 		}
 	}
-	t = apply.Target{Namespace: known.Namespace, Name: known.Name,
-		GroupVersionResource: schema.GroupVersionResource{Group: known.Group, Version: known.Version, Resource: known.Resource}}
-	served, ok := c.kinds.Served(t.GroupVersionResource)
-	if !ok {
-		c.kinds.Changed()
-		served, ok = c.kinds.Served(t.GroupVersionResource)
-	}
-	if ok {
-		t.GroupVersionResource = served
-	}
-	return t, true
+	return apply.Target{Namespace: known.Namespace, Name: known.Name,
+		GroupVersionResource: schema.GroupVersionResource{Group: known.Group, Version: known.Version, Resource: known.Resource}}, true
 }

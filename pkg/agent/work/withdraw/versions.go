@@ -1,0 +1,73 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package withdraw
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
+)
+
+// mostVersions is how many versions of a group are looked at.
+const mostVersions = 10
+
+// versions are those in which a cluster serves resources. A whole discovery is more than a cluster that is not trusted is asked for: it
+// could have any number of groups, and say any number of kinds of each. So only the group of a resource is asked for, one version after the
+// other, and nothing of the answers is kept.
+type versions struct{ client rest.Interface }
+
+// otherVersion is a target whose version is not served in one that is. It is false if there is none.
+func (v versions) otherVersion(ctx context.Context, t apply.Target) (apply.Target, bool, error) {
+	version, err := v.ask(ctx, t.GroupVersionResource)
+	if err != nil || version == "" {
+		return t, false, err
+	}
+	t.Version = version
+	return t, true, nil
+}
+
+// ask returns "" if no other version has the resource.
+func (v versions) ask(ctx context.Context, resource schema.GroupVersionResource) (version string, err error) {
+	if resource.Group == "" { // which has but one
+		return "", nil
+	}
+	group := &metav1.APIGroup{}
+	if err := v.client.Get().AbsPath("apis", resource.Group).Do(ctx).Into(group); err != nil {
+		return "", ignoreNotFound(fmt.Errorf("asking for the versions of group %s: %w", resource.Group, err))
+	}
+	asked := 0
+	for _, served := range group.Versions {
+		if served.Version == resource.Version || len(content.IsPathSegmentName(served.Version)) > 0 {
+			continue
+		}
+		if asked++; asked > mostVersions {
+			return "", fmt.Errorf("group %s has more than %d versions besides %s: too many to look for %s in them",
+				resource.Group, mostVersions, resource.Version, resource.Resource)
+		}
+		list := &metav1.APIResourceList{}
+		if err := v.client.Get().AbsPath("apis", resource.Group, served.Version).Do(ctx).Into(list); ignoreNotFound(err) != nil {
+			return "", fmt.Errorf("asking for the resources of %s/%s: %w", resource.Group, served.Version, err)
+		}
+		for i := range list.APIResources {
+			if list.APIResources[i].Name == resource.Resource {
+				return served.Version, nil
+			}
+		}
+	}
+	return "", nil
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
