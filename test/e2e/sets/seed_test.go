@@ -119,7 +119,10 @@ func TestExample3_EachTeamHasItsOwnSet(t *testing.T) {
 			t.Errorf("%s: %v", set, err)
 		}
 		harness.WantForbidden(t, create(harness.Unique(set), other), harness.SetLabel+":"+other)
-		harness.WantMembers(t, who, set, own)
+		// hub-apiserver learns of roles by a watch of its own, after kube-apiserver, which let the cluster in.
+		harness.Eventually(t, "the team sees its cluster", func(context.Context) (bool, error) {
+			return slices.Equal(harness.Members(t, who, set), []string{own}), nil
+		})
 		harness.WantMembers(t, who, other)
 		bindings := client.ClusterV1beta2().ManagedClusterSetBindings(namespace)
 		harness.Must(bindings.Create(t.Context(), harness.Binding(namespace, set, set), metav1.CreateOptions{}))(t)
