@@ -102,7 +102,7 @@ func (c *connection) watch(owner remote.Owner, changed func()) {
 	c.watches.Do(func() {
 		options := metav1.ListOptions{LabelSelector: labels.SelectorFromSet(owner.Labels).String()}
 		for _, k := range kindsWhere(func(k kind) bool { return k.onHub }) {
-			go follow(c.ctx, c.metadata.Resource(k.gvr()), options, func(metav1.Object) { changed() })
+			go follow(c.ctx, c.metadata.Resource(k.gvr()), options, func(metav1.Object) { changed() }, changed)
 		}
 	})
 }

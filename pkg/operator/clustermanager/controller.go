@@ -172,25 +172,13 @@ func (r *reconciler) follow(ctx context.Context, c metadata.Interface) {
 			r.later(cm)
 		}
 	}
-	these := func(all []kind) {
-		for _, k := range all {
-			go follow(ctx, c.Resource(k.gvr()), metav1.ListOptions{LabelSelector: operatorv1.LabelClusterManager}, owner)
-		}
-	}
-	these(kindsWhere(func(k kind) bool { return k.onManagement && k != secrets }))
-	r.here = sync.OnceFunc(func() { these(kindsWhere(func(k kind) bool { return !k.onManagement })) })
-	for _, name := range mintedSecrets {
-		only := fields.OneTermEqualSelector("metadata.name", name).String()
-		go follow(ctx, c.Resource(secrets.gvr()), metav1.ListOptions{FieldSelector: only}, owner)
-	}
-	given := fields.OneTermEqualSelector("metadata.name", operatorv1.ExternalHubKubeconfig).String()
-	go follow(ctx, c.Resource(secrets.gvr()), metav1.ListOptions{FieldSelector: given}, func(o metav1.Object) {
+	look := func(isMeant func(*operatorv1.ClusterManager) bool) {
 		var all operatorv1.ClusterManagerList
 		if err := r.client.List(ctx, &all); err != nil {
 			return // the cache begins; each ClusterManager is reconciled then
 		}
 		for i := range all.Items {
-			if cm := &all.Items[i]; cm.IsDetached() && cm.ServerNamespace() == o.GetNamespace() {
+			if cm := &all.Items[i]; isMeant(cm) {
 				r.later(cm.Name)
 			}
 		}
@@ -203,6 +191,26 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	defer cancel()
 	cm := &operatorv1.ClusterManager{}
 	if err := r.client.Get(ctx, request.NamespacedName, cm); err != nil {
+	}
+	lost := func() { look(func(*operatorv1.ClusterManager) bool { return true }) }
+	made := func(kinds []kind) {
+		for _, k := range kinds {
+			go follow(ctx, c.Resource(k.gvr()), metav1.ListOptions{LabelSelector: operatorv1.LabelClusterManager}, owner, lost)
+		}
+	}
+	made(kindsWhere(func(k kind) bool { return k.onManagement && k != secrets }))
+	r.here = sync.OnceFunc(func() { made(kindsWhere(func(k kind) bool { return !k.onManagement })) })
+	named := func(name string, changed func(metav1.Object)) {
+		only := fields.OneTermEqualSelector("metadata.name", name).String()
+		go follow(ctx, c.Resource(secrets.gvr()), metav1.ListOptions{FieldSelector: only}, changed, lost)
+	}
+	for _, name := range mintedSecrets {
+		named(name, owner)
+	}
+	named(operatorv1.ExternalHubKubeconfig, func(o metav1.Object) {
+		look(func(cm *operatorv1.ClusterManager) bool {
+			return cm.IsDetached() && cm.ServerNamespace() == o.GetNamespace()
+		})
 		if kit.IsGone(err) {
 			r.hubs.close(request.Name)
 		}

@@ -19,16 +19,20 @@ const (
 	firstPause, lastPause = time.Second, time.Minute
 )
 
-// follow tells of changes of objects until the context ends, and once at its beginning. It keeps nothing of what it is told,
-// so that a cluster which is not trusted cannot fill the memory: what has become of objects is looked at when the ClusterManager is reconciled.
-// At rest there is a watch and no other request.
-func follow(ctx context.Context, resource metadata.ResourceInterface, options metav1.ListOptions, changed func(metav1.Object)) {
+// follow tells of changes of objects until the context ends: changed of each that is there at its beginning, is made, changed or deleted,
+// and lost that there may have been changes of which it does not know. That is so whenever it begins without a version: what was deleted
+// before is not told then. It keeps nothing of what it is told, so that a cluster which is not trusted cannot fill the memory: what has
+// become of objects is looked at when the ClusterManager is reconciled. At rest there is a watch and no other request.
+func follow(ctx context.Context, resource metadata.ResourceInterface, options metav1.ListOptions, changed func(metav1.Object), lost func()) {
 	options.AllowWatchBookmarks = true
 	options.ResourceVersion = "" // then all objects are told at first
 	pause := firstPause
 	for ctx.Err() == nil {
 		began := time.Now()
 		if w, err := resource.Watch(ctx, options); err == nil {
+			if options.ResourceVersion == "" {
+				lost() // not before: from here on nothing is missed
+			}
 			options.ResourceVersion = read(w, options.ResourceVersion, changed)
 			w.Stop()
 		} else {
