@@ -71,6 +71,7 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 		})
 	})
 	t.Run("the namespace is that of a Klusterlet", func(t *testing.T) { checkSharedNamespace(t, w) })
+	hanging := hubsThatHang(t, w)
 	first := detached("first")
 	// As in a copy of one that was being deleted: the hub is not given up because of it.
 	first.Annotations = map[string]string{operatorv1.AnnotationEvictionTimestamp: "2001-01-01T00:00:00Z"}
@@ -78,6 +79,7 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 	w.condition("first", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
 	w.give(first, w.hub)
 	w.condition("first", operatorv1.ConditionClusterManagerApplied, metav1.ConditionTrue, "")
+	hanging()
 	t.Run("the hub has a ClusterManager already", func(t *testing.T) {
 		second := detached("second")
 		w.create(second)

@@ -5,15 +5,8 @@ package klusterlet_test
 
 import (
 	"context"
-	"encoding/pem"
 	"errors"
-	"net"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -77,65 +70,6 @@ func asOperatorThrough(t *testing.T, wrap transport.WrapperFunc) client.Client {
 	return c
 }
 
-// front is before the managed cluster, and knows what hub-operator asks of it.
-type front struct {
-	lock sync.Mutex
-	// asked are all requests that are no watches.
-	asked []string
-	// hangs, if there is one, has it answer nothing until it is closed.
-	hangs chan struct{}
-}
-
-func (f *front) requests() []string {
-	f.lock.Lock()
-	defer f.lock.Unlock()
-	return append([]string(nil), f.asked...)
-}
-
-// start returns the kubeconfig of an admin, by which the front is reached.
-func (f *front) start(t *testing.T, behind *rest.Config) []byte {
-	t.Helper()
-	server, err := url.Parse(behind.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	through, err := rest.TransportFor(behind)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := &httputil.ReverseProxy{Transport: through, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(server)
-		r.Out.Header.Del("Authorization")
-	}}
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		f.lock.Lock()
-		if r.URL.Query().Get("watch") == "" {
-			f.asked = append(f.asked, r.Method+" "+r.URL.Path)
-		}
-		f.lock.Unlock()
-		if f.hangs != nil {
-			select {
-			case <-r.Context().Done():
-				return
-			case <-f.hangs:
-			}
-		}
-		proxy.ServeHTTP(w, r)
-	}))
-	// hub-operator goes on until after this has ended, and asks again when its connections are closed: without an end of all requests, also
-	// of those that come after, it may be waited for without end.
-	ctx, cancel := context.WithCancel(context.Background())
-	s.Config.BaseContext = func(net.Listener) context.Context { return ctx }
-	s.StartTLS()
-	t.Cleanup(func() { cancel(); s.CloseClientConnections(); s.Close() })
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-	source, err := operatortest.Kubeconfig(&rest.Config{Host: s.URL, BearerToken: "of-the-front", TLSClientConfig: rest.TLSClientConfig{CAData: ca}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return source
-}
-
 // made is a new Klusterlet, with its secrets.
 func made(t *testing.T, c client.Client, mode operatorv1.InstallMode, source []byte) *operatorv1.Klusterlet {
 	t.Helper()
@@ -195,8 +129,8 @@ func run(t *testing.T, c client.Client, namespace, deployment string) {
 }
 
 func TestProcess_WithTheRightsThatAreShipped(t *testing.T) {
-	c, f := asOperator(t), &front{}
-	source := f.start(t, operatortest.Shared.Config(t, "managed"))
+	c, f := asOperator(t), &operatortest.Front{}
+	source := f.Start(t, operatortest.Shared.Config(t, "managed"))
 	k := made(t, c, operatorv1.InstallModeDetached, source)
 	waits(t, c, k, operatorv1.ConditionKlusterletApplied, metav1.ConditionTrue)
 	waits(t, c, k, operatorv1.ConditionKlusterletAvailable, metav1.ConditionFalse)
@@ -206,7 +140,7 @@ func TestProcess_WithTheRightsThatAreShipped(t *testing.T) {
 	waits(t, c, k, operatorv1.ConditionKlusterletAvailable, metav1.ConditionTrue)
 
 	// At rest only watches are open to the managed cluster: also when something changes here.
-	before := f.requests()
+	before := f.Requests()
 	k.Spec.PriorityClassName = "system-cluster-critical"
 	if err := c.Update(t.Context(), k); err != nil {
 		t.Fatal(err)
@@ -216,7 +150,7 @@ func TestProcess_WithTheRightsThatAreShipped(t *testing.T) {
 		err := c.Get(t.Context(), client.ObjectKey{Namespace: k.AgentNamespace(), Name: k.WorkDeployment()}, d)
 		return err == nil && d.Spec.Template.Spec.PriorityClassName == k.Spec.PriorityClassName
 	})
-	if more := f.requests()[len(before):]; len(more) > 0 {
+	if more := f.Requests()[len(before):]; len(more) > 0 {
 		t.Errorf("at rest the managed cluster was asked: %q", more)
 	}
 
@@ -247,11 +181,11 @@ func TestProcess_WithTheRightsThatAreShipped(t *testing.T) {
 	}
 }
 
-// One cluster that answers nothing, and one whose Klusterlet has no sense, keep no other waiting.
+// One cluster that answers nothing keeps no other waiting.
 func TestProcess_OneClusterHoldsUpNoOther(t *testing.T) {
-	c, f := asOperator(t), &front{hangs: make(chan struct{})}
-	stuck := made(t, c, operatorv1.InstallModeHosted, f.start(t, operatortest.Shared.Config(t, "managed")))
-	operatortest.Eventually(t, "the cluster is asked", func() bool { return len(f.requests()) > 0 })
+	c, f := asOperator(t), &operatortest.Front{Hangs: make(chan struct{})}
+	stuck := made(t, c, operatorv1.InstallModeHosted, f.Start(t, operatortest.Shared.Config(t, "managed")))
+	operatortest.Eventually(t, "the cluster is asked", func() bool { return len(f.Requests()) > 0 })
 	source, err := operatortest.Kubeconfig(operatortest.Shared.Config(t, "managed"))
 	if err != nil {
 		t.Fatal(err)
@@ -259,12 +193,12 @@ func TestProcess_OneClusterHoldsUpNoOther(t *testing.T) {
 	k := made(t, c, operatorv1.InstallModeHosted, source)
 	waits(t, c, k, operatorv1.ConditionKlusterletApplied, metav1.ConditionTrue)
 	gone(t, c, k)
-	for _, method := range f.requests() {
+	for _, method := range f.Requests() {
 		if !strings.HasPrefix(method, "GET ") {
 			t.Errorf("the cluster that hangs was written to: %s", method)
 		}
 	}
-	close(f.hangs)
+	close(f.Hangs)
 	waits(t, c, stuck, operatorv1.ConditionKlusterletApplied, metav1.ConditionTrue)
 	gone(t, c, stuck)
 }

@@ -58,7 +58,7 @@ func (c *counter) requests(name string) (asked []string) {
 // served is a Klusterlet, with a way of its own to the managed cluster that it has with others.
 type served struct {
 	*operatorv1.Klusterlet
-	there *front
+	there *operatortest.Front
 }
 
 // sharing is one managed cluster with several Klusterlets.
@@ -79,8 +79,8 @@ func newSharing(t *testing.T) *sharing {
 func (s *sharing) more(mode operatorv1.InstallMode, n int) (more []*served) {
 	s.Helper()
 	for range n {
-		one := &served{there: &front{}}
-		one.Klusterlet = made(s.T, s.here, mode, one.there.start(s.T, operatortest.Shared.Config(s.T, "managed")))
+		one := &served{there: &operatortest.Front{}}
+		one.Klusterlet = made(s.T, s.here, mode, one.there.Start(s.T, operatortest.Shared.Config(s.T, "managed")))
 		more = append(more, one)
 	}
 	for _, one := range more {
@@ -92,7 +92,7 @@ func (s *sharing) more(mode operatorv1.InstallMode, n int) (more []*served) {
 
 // asked are all requests for a Klusterlet, to either side.
 func (s *sharing) asked(one *served) [2][]string {
-	return [2][]string{s.counter.requests(one.Name), one.there.requests()}
+	return [2][]string{s.counter.requests(one.Name), one.there.Requests()}
 }
 
 // rests waits until nothing has been asked for two seconds.

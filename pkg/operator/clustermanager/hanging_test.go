@@ -1,0 +1,57 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
+)
+
+// hubsThatHang makes ClusterManagers whose hubs do not answer, and waits until all of them are asked at one time. The function that it
+// returns takes them away. Between the two no other may be held up.
+func hubsThatHang(t *testing.T, w *world) (end func()) {
+	t.Helper()
+	const many = 12
+	front := &operatortest.Front{Hangs: make(chan struct{})}
+	source := front.Start(t, w.hub.AdminConfig())
+	var all []*operatorv1.ClusterManager
+	for i := range many {
+		cm := detached(fmt.Sprintf("hangs-%d", i))
+		w.create(cm)
+		all = append(all, cm)
+	}
+	for _, cm := range all {
+		w.condition(cm.Name, operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
+		w.giveData(cm, source)
+	}
+	eventually(t, "all of them are asked at one time", func() string {
+		if n := front.Waiting(); n < many {
+			return fmt.Sprintf("%d of %d", n, many)
+		}
+		return ""
+	})
+	return func() {
+		t.Helper()
+		for _, request := range front.Requests() {
+			if !strings.HasPrefix(request, "GET ") {
+				t.Errorf("a hub that hangs was written to: %s", request)
+			}
+		}
+		for _, cm := range all {
+			if err := w.management.client.Delete(t.Context(), cm); err != nil {
+				t.Fatal(err)
+			}
+		}
+		close(front.Hangs)
+		for _, cm := range all {
+			w.gone(cm.Name)
+		}
+	}
+}
