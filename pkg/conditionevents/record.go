@@ -25,19 +25,34 @@ func Record(recorder events.EventRecorder, about runtime.Object, before, after [
 		return
 	}
 	kind := corev1.EventTypeNormal
-	if is.Status != wellAt(conditionType) {
+	if isWrong(is) {
 		kind = corev1.EventTypeWarning
 	}
 	Note(recorder, about, kind, is.Reason, action, is.Message)
 }
 
-// wellAt is the status of a condition when all is well. Few conditions tell of what is wrong: upstream's that end with Degraded, and
-// FieldsIgnored.
-func wellAt(conditionType string) metav1.ConditionStatus {
-	if strings.HasSuffix(conditionType, "Degraded") || conditionType == "FieldsIgnored" {
-		return metav1.ConditionFalse
+// RecordAll does so with each condition. That all fields of a new object have an effect is no event.
+func RecordAll(recorder events.EventRecorder, about runtime.Object, before, after []metav1.Condition, action string) {
+	for _, condition := range after {
+		if condition.Type != fieldsIgnored || condition.Status == metav1.ConditionTrue {
+			Record(recorder, about, before, after, condition.Type, action)
+		}
 	}
-	return metav1.ConditionTrue
+}
+
+// fieldsIgnored and progressing are conditions of what operators work on.
+const fieldsIgnored, progressing = "FieldsIgnored", "Progressing"
+
+// isWrong says that a condition tells of something that is wrong. Most are True when all is well. Upstream's that end with Degraded, and
+// FieldsIgnored, are False then, and Progressing is either.
+func isWrong(condition *metav1.Condition) bool {
+	switch {
+	case condition.Type == progressing:
+		return false
+	case strings.HasSuffix(condition.Type, "Degraded"), condition.Type == fieldsIgnored:
+		return condition.Status != metav1.ConditionFalse
+	}
+	return condition.Status != metav1.ConditionTrue
 }
 
 // Note makes an event of whatever else there is to tell. Without a recorder, as in a command that ends at once, it does nothing.

@@ -52,11 +52,37 @@ func TestRecord_WarnsOfWhatIsWrong(t *testing.T) {
 		{"Available", metav1.ConditionTrue, "Normal"}, {"Available", metav1.ConditionFalse, "Warning"}, {"Available", metav1.ConditionUnknown, "Warning"},
 		{"HubConnectionDegraded", metav1.ConditionFalse, "Normal"}, {"HubConnectionDegraded", metav1.ConditionTrue, "Warning"},
 		{"HubConnectionDegraded", metav1.ConditionUnknown, "Warning"}, {"FieldsIgnored", metav1.ConditionTrue, "Warning"},
+		{"Progressing", metav1.ConditionFalse, "Normal"}, {"Progressing", metav1.ConditionTrue, "Normal"},
 	} {
 		recorder := events.NewFakeRecorder(1)
 		Record(recorder, &corev1.Namespace{}, nil, []metav1.Condition{{Type: test.condition, Status: test.status, Reason: "R"}}, test.condition, "Look")
 		if got, _, _ := strings.Cut(<-recorder.Events, " "); got != test.want {
 			t.Errorf("%s is %s: %s, want %s", test.condition, test.status, got, test.want)
+		}
+	}
+}
+
+func TestRecordAll_TellsOfEachThatHasChanged(t *testing.T) {
+	of := func(available, ignored metav1.ConditionStatus) []metav1.Condition {
+		return []metav1.Condition{{Type: "Available", Status: available, Reason: "A"}, {Type: "Applied", Status: "True", Reason: "B"},
+			{Type: "FieldsIgnored", Status: ignored, Reason: "F"}}
+	}
+	for name, test := range map[string]struct {
+		before, after []metav1.Condition
+		want          string
+	}{
+		"new":                {nil, of("True", "False"), "Normal A Normal B "},
+		"new, with a field":  {nil, of("False", "True"), "Warning A Normal B Warning F "},
+		"one has changed":    {of("True", "True"), of("False", "True"), "Warning A "},
+		"the field has gone": {of("True", "True"), of("True", "False"), ""},
+	} {
+		recorder, got := events.NewFakeRecorder(10), ""
+		RecordAll(recorder, &corev1.Namespace{}, test.before, test.after, "Look")
+		for len(recorder.Events) > 0 {
+			got += <-recorder.Events
+		}
+		if got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -27,7 +28,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
 	"github.com/clusterhub/clusterhub/pkg/operator/outer"
 )
@@ -116,7 +119,9 @@ type reconciler struct {
 	live   client.Reader
 	keeper *kubeconfig.Keeper
 	hubs   connections
-	later  func(cm string)
+	// recorder may be nil.
+	recorder events.EventRecorder
+	later    func(cm string)
 	// here follows what is a hub's on the own cluster, from the first ClusterManager on whose hub that is.
 	here func()
 }
@@ -130,6 +135,7 @@ func (o Options) setup(_ context.Context, mgr ctrl.Manager) error {
 	watched, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return err
+	r.recorder = mgr.GetEventRecorder(deploy.ManagedByOperator)
 	}
 	// Hubs are followed from when they are connected. The process ends with the manager, and the watches with it.
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
@@ -231,7 +237,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	// What has happened is said also if the time for it is over.
 	said, end := context.WithTimeout(context.WithoutCancel(ctx), outer.RequestTimeout)
 	defer end()
-	if _, statusErr := kit.PatchStatus(said, r.client, cm, p.tell); statusErr != nil {
+	if statusErr := r.report(said, cm, p.tell); statusErr != nil {
 		return reconcile.Result{}, kit.IgnoreOutdated(statusErr)
 	}
 	if err != nil {
@@ -248,6 +254,16 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func (r *reconciler) management(ctx context.Context, cm *operatorv1.ClusterManager) (*side, error) {
 	system := &corev1.Namespace{}
 	if err := r.live.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+// report writes what was found into the status, and makes events of the conditions that it changes.
+func (r *reconciler) report(ctx context.Context, cm *operatorv1.ClusterManager, found func(*operatorv1.ClusterManager)) error {
+	before := cm.Status.DeepCopy()
+	changed, err := kit.PatchStatus(ctx, r.client, cm, found)
+	if changed {
+		conditionevents.RecordAll(r.recorder, cm, before.Conditions, cm.Status.Conditions, "Reconcile")
+	}
+	return err
+}
+
 		return nil, fmt.Errorf("reading the namespace %s of the management cluster: %w", metav1.NamespaceSystem, err)
 	}
 	which := func(k kind) bool { return k.onManagement }

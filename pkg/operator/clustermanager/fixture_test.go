@@ -116,7 +116,11 @@ func newWorld(t *testing.T) *world {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	w.create(binding("clusterhub:hub-operator-clustermanagers"))
+	w.create(binding("clusterhub:hub-operator-clustermanagers"), &rbacv1.RoleBinding{ // for events
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "test"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "clusterhub:hub-operator"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: operatorUser}},
+	})
 	eventually(t, "ClusterManagers are served", func() string {
 		if err := w.management.client.List(t.Context(), &operatorv1.ClusterManagerList{}); err != nil {
 			return err.Error()

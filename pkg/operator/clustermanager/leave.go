@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -21,6 +20,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/operator/eviction"
 )
+
+const reasonGivenUp = "HubGivenUp"
 
 // leave takes away all of a hub, in the order in which nothing hangs: the APIServices, as no namespace goes while one of them is not
 // answered for; the pods, which would write again what is taken away; the rest of the hub, with the accounts, whose tokens are worth
@@ -108,7 +109,7 @@ func (r *reconciler) unreachable(ctx context.Context, cm *operatorv1.ClusterMana
 	}
 	rest := until.Sub(now)
 	if rest <= 0 {
-		ctrl.LoggerFrom(ctx).Info("The hub cannot be reached, and is left as it is", "clusterManager", cm.Name, "reason", why.Error())
+		eviction.GivenUp(r.recorder, cm, reasonGivenUp, "hub", giveUpAfter, why, operatorv1.LabelClusterManager)
 		return 0, nil
 	}
 	err = r.tellLeaving(ctx, cm, fmt.Errorf("%w. If the hub cannot be reached until %s, what is left there stays there",
@@ -194,9 +195,8 @@ func removeServingCA(ctx context.Context, hub *side) error {
 
 // tellLeaving says what the deletion waits for.
 func (r *reconciler) tellLeaving(ctx context.Context, cm *operatorv1.ClusterManager, why error) error {
-	_, err := kit.PatchStatus(ctx, r.client, cm, func(cm *operatorv1.ClusterManager) {
+	return kit.IgnoreOutdated(r.report(ctx, cm, func(cm *operatorv1.ClusterManager) {
 		cm.Status.ObservedGeneration = cm.Generation
 		setCondition(cm, operatorv1.ConditionClusterManagerAvailable, false, operatorv1.ReasonClusterManagerUnavailable, "It is being deleted: "+why.Error())
-	})
-	return kit.IgnoreOutdated(err)
+	}))
 }

@@ -146,6 +146,8 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 			metav1.SetMetaDataAnnotation(&cm.ObjectMeta, "example.com/look", "again")
 		})
 		w.gone("lost")
+		w.told("lost", corev1.EventTypeNormal, operatorv1.ReasonClusterManagerApplied, "")
+		w.told("lost", corev1.EventTypeWarning, reasonGivenUp, operatorv1.LabelClusterManager+"=lost")
 	})
 }
 

@@ -7,11 +7,15 @@ package eviction
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
@@ -40,6 +44,13 @@ func Until[O any, T object[O]](ctx context.Context, c client.Writer, o T, now ti
 // Over is that the cluster can be cleaned: should that end, it is waited for anew.
 func Over[O any, T object[O]](ctx context.Context, c client.Writer, o T) error {
 	return write(ctx, c, o, "")
+}
+
+// GivenUp tells by an event that the cluster, in words such as "hub", is given up, and by which label of the object what may be left there is
+// found. It comes before the error, which may be long.
+func GivenUp(recorder events.EventRecorder, o client.Object, reason, cluster string, while time.Duration, why error, label string) {
+	conditionevents.Note(recorder, o, corev1.EventTypeWarning, reason, "Delete", fmt.Sprintf(
+		"the %s is given up after %s. What may be left there has the label %s=%s. The last error: %v", cluster, while, label, o.GetName(), why))
 }
 
 func write[O any, T object[O]](ctx context.Context, c client.Writer, o T, since string) error {

@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
-	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 	"github.com/clusterhub/clusterhub/pkg/operator/eviction"
 	"github.com/clusterhub/clusterhub/pkg/operator/outer"
 	"github.com/clusterhub/clusterhub/pkg/remote"
@@ -110,8 +109,7 @@ func (r *Reconciler) leaveManaged(ctx context.Context, k *operatorv1.Klusterlet,
 	if now.Before(until) {
 		return &unreachable{err: err, until: until}
 	}
-	conditionevents.Note(r.recorder, k, corev1.EventTypeWarning, reasonGivenUp, "Delete", fmt.Sprintf(
-		"the managed cluster is given up after %s: %v. What may be left there has the label %s=%s", givenUpAfter, err, operatorv1.LabelKlusterlet, k.Name))
+	eviction.GivenUp(r.recorder, k, reasonGivenUp, "managed cluster", givenUpAfter, err, operatorv1.LabelKlusterlet)
 	return nil
 }
 

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
@@ -344,7 +345,7 @@ func (r *Reconciler) write(ctx context.Context, k *operatorv1.Klusterlet, s *rep
 	before := k.DeepCopy()
 	changed, err := kit.PatchStatus(ctx, r.client, k, s.into)
 	if changed && err == nil {
-		s.tell(r.recorder, k, before.Status.Conditions)
+		conditionevents.RecordAll(r.recorder, k, before.Status.Conditions, k.Status.Conditions, "Reconcile")
 	}
 	return outdated(err)
 }

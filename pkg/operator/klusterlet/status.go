@@ -14,11 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
-	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
@@ -172,14 +170,5 @@ func (s *report) into(k *operatorv1.Klusterlet) {
 			k.Status.Clusterhub = &operatorv1.KlusterletClusterhubStatus{}
 		}
 		k.Status.Clusterhub.ClusterName = s.clusterName
-	}
-}
-
-// tell makes events of conditions that have changed.
-func (s *report) tell(recorder events.EventRecorder, k *operatorv1.Klusterlet, before []metav1.Condition) {
-	for _, condition := range s.conditions {
-		if condition.Type != operatorv1.ConditionFieldsIgnored || condition.Status == metav1.ConditionTrue {
-			conditionevents.Record(recorder, k, before, k.Status.Conditions, condition.Type, "Reconcile")
-		}
 	}
 }
