@@ -121,7 +121,9 @@ type reconciler struct {
 	hubs   connections
 	// recorder may be nil.
 	recorder events.EventRecorder
-	later    func(cm string)
+	// hubTime is for tests; the constant of that name if it is 0.
+	hubTime time.Duration
+	later   func(cm string)
 	// here follows what is a hub's on the own cluster, from the first ClusterManager on whose hub that is.
 	here func()
 }
@@ -131,11 +133,11 @@ func (o Options) setup(_ context.Context, mgr ctrl.Manager) error {
 		o.Clock = clock.RealClock{}
 	}
 	r := &reconciler{Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), later: func(string) {}, here: func() {}}
+	r.recorder = mgr.GetEventRecorder(deploy.ManagedByOperator)
 	r.keeper = &kubeconfig.Keeper{Client: uncached{r.client, r.live}, Clock: o.Clock, Lifetime: o.Lifetime}
 	watched, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return err
-	r.recorder = mgr.GetEventRecorder(deploy.ManagedByOperator)
 	}
 	// Hubs are followed from when they are connected. The process ends with the manager, and the watches with it.
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
@@ -189,15 +191,6 @@ func (r *reconciler) follow(ctx context.Context, c metadata.Interface) {
 				r.later(cm.Name)
 			}
 		}
-	})
-}
-
-// Reconcile makes a hub what its ClusterManager says, or takes it away.
-func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, outer.PassTimeout)
-	defer cancel()
-	cm := &operatorv1.ClusterManager{}
-	if err := r.client.Get(ctx, request.NamespacedName, cm); err != nil {
 	}
 	lost := func() { look(func(*operatorv1.ClusterManager) bool { return true }) }
 	made := func(kinds []kind) {
@@ -218,6 +211,15 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		look(func(cm *operatorv1.ClusterManager) bool {
 			return cm.IsDetached() && cm.ServerNamespace() == o.GetNamespace()
 		})
+	})
+}
+
+// Reconcile makes a hub what its ClusterManager says, or takes it away.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, outer.PassTimeout)
+	defer cancel()
+	cm := &operatorv1.ClusterManager{}
+	if err := r.client.Get(ctx, request.NamespacedName, cm); err != nil {
 		if kit.IsGone(err) {
 			r.hubs.close(request.Name)
 		}
@@ -250,10 +252,6 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return result, nil
 }
 
-// management is the management cluster for a ClusterManager, and the owner of all that is made for it.
-func (r *reconciler) management(ctx context.Context, cm *operatorv1.ClusterManager) (*side, error) {
-	system := &corev1.Namespace{}
-	if err := r.live.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
 // report writes what was found into the status, and makes events of the conditions that it changes.
 func (r *reconciler) report(ctx context.Context, cm *operatorv1.ClusterManager, found func(*operatorv1.ClusterManager)) error {
 	before := cm.Status.DeepCopy()
@@ -264,6 +262,10 @@ func (r *reconciler) report(ctx context.Context, cm *operatorv1.ClusterManager, 
 	return err
 }
 
+// management is the management cluster for a ClusterManager, and the owner of all that is made for it.
+func (r *reconciler) management(ctx context.Context, cm *operatorv1.ClusterManager) (*side, error) {
+	system := &corev1.Namespace{}
+	if err := r.live.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
 		return nil, fmt.Errorf("reading the namespace %s of the management cluster: %w", metav1.NamespaceSystem, err)
 	}
 	which := func(k kind) bool { return k.onManagement }

@@ -7,12 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -23,18 +27,46 @@ import (
 )
 
 // life is how many more writes a process makes before it is killed. Then it does nothing more, on any cluster.
-type life struct{ writes atomic.Int32 }
+type life struct {
+	left atomic.Int32
+	lock sync.Mutex
+	// written are all that were made.
+	written []string
+}
+
+func newLife(writes int32) *life {
+	l := &life{}
+	l.left.Store(writes)
+	return l
+}
+
+// long is a life that does not end.
+const long = math.MaxInt32
 
 var errKilled = errors.New("the process was killed")
 
-func (l *life) write() error {
-	if l.writes.Add(-1) < 0 {
+func (l *life) write(verb string, o any, do func() error) error {
+	if l.left.Add(-1) < 0 {
 		return errKilled
 	}
-	return nil
+	what := fmt.Sprintf("%s %T", verb, o)
+	if o, ok := o.(client.Object); ok {
+		what = fmt.Sprintf("%s %T %s/%s", verb, o, o.GetNamespace(), o.GetName())
+	}
+	l.lock.Lock()
+	l.written = append(l.written, what)
+	l.lock.Unlock()
+	return do()
 }
 
-func (l *life) dead() bool { return l.writes.Load() < 0 }
+// since are the writes after the first n.
+func (l *life) since(n int) []string {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	return slices.Clone(l.written[n:])
+}
+
+func (l *life) dead() bool { return l.left.Load() < 0 }
 
 func (l *life) read() error {
 	if l.dead() {
@@ -52,41 +84,62 @@ func (l *life) wrap(c client.WithWatch) client.Client {
 			return errors.Join(l.read(), c.List(ctx, list, opts...))
 		},
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-			if err := l.write(); err != nil {
-				return err
-			}
-			return c.Create(ctx, o, opts...)
+			return l.write("create", o, func() error { return c.Create(ctx, o, opts...) })
 		},
 		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
-			if err := l.write(); err != nil {
-				return err
-			}
-			return c.Update(ctx, o, opts...)
+			return l.write("update", o, func() error { return c.Update(ctx, o, opts...) })
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			if err := l.write(); err != nil {
-				return err
-			}
-			return c.Patch(ctx, o, patch, opts...)
+			return l.write("patch", o, func() error { return c.Patch(ctx, o, patch, opts...) })
 		},
 		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			if err := l.write(); err != nil {
-				return err
-			}
-			return c.Apply(ctx, o, opts...)
+			return l.write("apply", o, func() error { return c.Apply(ctx, o, opts...) })
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
-			if err := l.write(); err != nil {
-				return err
-			}
-			return c.Delete(ctx, o, opts...)
+			return l.write("delete", o, func() error { return c.Delete(ctx, o, opts...) })
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-			if err := l.write(); err != nil {
-				return err
-			}
-			return c.SubResource(sub).Patch(ctx, o, patch, opts...)
+			return l.write("patch "+sub, o, func() error { return c.SubResource(sub).Patch(ctx, o, patch, opts...) })
 		},
+	})
+}
+
+// process is one that looks at a ClusterManager when it is asked to, and at no other time. It is told of no change.
+type process struct {
+	*reconciler
+	*life
+	w     *world
+	tells *events.FakeRecorder
+}
+
+func (w *world) process(writes int32) *process {
+	w.t.Helper()
+	behind, err := client.NewWithWatch(w.management.AdminConfig(), client.Options{Scheme: testScheme()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	p := &process{life: newLife(writes), w: w, tells: events.NewFakeRecorder(1000)}
+	c := p.wrap(behind)
+	p.reconciler = &reconciler{Options: Options{Clock: w.clock}, client: c, live: c, recorder: p.tells, later: func(string) {}, here: func() {}}
+	p.keeper = &kubeconfig.Keeper{Client: c, Clock: w.clock}
+	p.hubs.wrap = p.wrap
+	return p
+}
+
+// look has it look once.
+func (p *process) look(cm string) (reconcile.Result, error) {
+	return p.Reconcile(p.w.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: cm}})
+}
+
+// until has it look until there is nothing more to complain of. What it complains of may be nil, if the ClusterManager is gone.
+func (p *process) until(name, what string, complaint func(*operatorv1.ClusterManager) string) {
+	p.w.t.Helper()
+	eventually(p.w.t, what, func() string {
+		_, err := p.look(name)
+		if text := complaint(p.w.read(name)); text != "" {
+			return fmt.Sprintf("%s (%v)", text, err)
+		}
+		return ""
 	})
 }
 
@@ -94,23 +147,14 @@ func (l *life) wrap(c client.WithWatch) client.Client {
 // it does not survive. It returns how many there were.
 func (w *world) untilDone(cm string, writes int32) (starts int) {
 	w.t.Helper()
-	behind, err := client.NewWithWatch(w.management.AdminConfig(), client.Options{Scheme: testScheme()})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for starts = 1; starts < 500; starts++ {
-		l := &life{}
-		l.writes.Store(writes)
-		c := l.wrap(behind)
-		r := &reconciler{Options: Options{Clock: w.clock}, client: c, live: c, later: func(string) {}, here: func() {}}
-		r.keeper = &kubeconfig.Keeper{Client: c, Clock: w.clock}
-		r.hubs.wrap = l.wrap
-		_, err := r.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: cm}})
-		r.hubs.closeAll()
-		if !l.dead() && err == nil {
+	for starts = 1; starts < 1000; starts++ {
+		p := w.process(writes)
+		_, err := p.look(cm)
+		p.hubs.closeAll()
+		if !p.dead() && err == nil {
 			return starts
 		}
-		if !l.dead() {
+		if !p.dead() {
 			w.t.Logf("start %d: %v", starts, err)
 		}
 	}
@@ -118,7 +162,8 @@ func (w *world) untilDone(cm string, writes int32) (starts int) {
 	return starts
 }
 
-// Killed after whatever write, the next start goes on: a hub is made, and taken away, with no process living longer than five writes.
+// The next start goes on where one was killed: a hub is made, and taken away, with no process living longer than five writes, so that each
+// fifth write is the end of one. With one write to a life it takes more than a minute.
 func checkKilled(t *testing.T, w *world) {
 	t.Helper()
 	const writes = 5

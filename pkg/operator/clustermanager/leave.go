@@ -4,6 +4,7 @@
 package clustermanager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,9 +20,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/operator/eviction"
+	"github.com/clusterhub/clusterhub/pkg/operator/outer"
 )
 
-const reasonGivenUp = "HubGivenUp"
+const (
+	// hubTime is how much of the time for one look is the hub's: what it does not answer until then keeps nothing else from being done
+	// and said.
+	hubTime = outer.PassTimeout * 3 / 4
+
+	reasonUnreachable = "HubUnreachable"
+	reasonGivenUp     = "HubGivenUp"
+)
 
 // leave takes away all of a hub, in the order in which nothing hangs: the APIServices, as no namespace goes while one of them is not
 // answered for; the pods, which would write again what is taken away; the rest of the hub, with the accounts, whose tokens are worth
@@ -35,42 +44,38 @@ func (r *reconciler) leave(ctx context.Context, cm *operatorv1.ClusterManager) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	hub, givenUp := management, false
+	there, end := context.WithTimeout(ctx, cmp.Or(r.hubTime, hubTime))
+	defer end()
+	hub := management
 	if cm.IsDetached() {
-		hub, err = r.hubOf(ctx, cm, management)
+		hub, err = r.hubOf(ctx, there, cm, management)
 	}
 	left := ""
-	if err == nil && hub != nil {
-		left, err = r.removeKind(ctx, hub, apiServices)
+	if err == nil {
+		left, err = r.removeAll(ctx, there, cm, hub, management)
 	}
-	if err != nil && cm.IsDetached() {
-		wait, err := r.unreachable(ctx, cm, err)
-		if err != nil || wait > 0 {
-			return reconcile.Result{RequeueAfter: wait}, err
+	var theirs *ofHub
+	if errors.As(err, &theirs) {
+		wait, waitErr := r.unreachable(ctx, cm, theirs)
+		if waitErr != nil {
+			return reconcile.Result{}, waitErr
 		}
-		hub, givenUp = nil, true
-	} else if err != nil {
-		return reconcile.Result{}, errors.Join(err, r.tellLeaving(ctx, cm, err))
+		if wait > 0 {
+			return reconcile.Result{RequeueAfter: wait}, nil
+		}
+		left, err = r.removeAll(ctx, there, cm, nil, management)
 	}
-	if left == "" {
-		left, err = r.removeRest(ctx, cm, hub, management)
-	}
-	if err != nil && cm.IsDetached() && hub != nil && !givenUp {
-		if _, away := identityOf(ctx, hub); away != nil {
-			wait, markErr := r.unreachable(ctx, cm, err)
-			return reconcile.Result{RequeueAfter: max(wait, leaveAgain)}, markErr
+	if theirs == nil && (err != nil || left != "") { // the hub lets itself be cleaned: from now on it is waited for anew
+		if err := eviction.Over(ctx, r.client, cm); err != nil {
+			return reconcile.Result{RequeueAfter: leaveAgain}, kit.IgnoreOutdated(err)
 		}
 	}
 	if err != nil {
-		return reconcile.Result{}, errors.Join(err, r.tellLeaving(ctx, cm, err))
+		return reconcile.Result{}, errors.Join(err, r.tellLeaving(ctx, cm, operatorv1.ReasonClusterManagerUnavailable, err.Error()))
 	}
 	if left != "" {
-		if hub != nil { // it answers: from now on it is waited for anew
-			if err := eviction.Over(ctx, r.client, cm); err != nil {
-				return reconcile.Result{RequeueAfter: leaveAgain}, kit.IgnoreOutdated(err)
-			}
-		}
-		return reconcile.Result{RequeueAfter: leaveAgain}, r.tellLeaving(ctx, cm, errors.New("waiting until it is gone: "+left))
+		return reconcile.Result{RequeueAfter: leaveAgain},
+			r.tellLeaving(ctx, cm, operatorv1.ReasonClusterManagerUnavailable, "waiting until it is gone: "+left)
 	}
 	r.hubs.close(cm.Name)
 	_, err = kit.Patch(ctx, r.client, cm, func(cm *operatorv1.ClusterManager) {
@@ -79,28 +84,40 @@ func (r *reconciler) leave(ctx context.Context, cm *operatorv1.ClusterManager) (
 	return reconcile.Result{}, kit.IgnoreOutdated(err)
 }
 
+// ofHub is an error of the hub's side: what the hub refuses or does not answer, and that there is no way to it. It is given up because of
+// such an error, whatever it is, and because of no other.
+type ofHub struct{ err error }
+
+func (h *ofHub) Error() string { return h.err.Error() }
+
 // hubOf is the hub that the ClusterManager has written to; nil if it has not.
-func (r *reconciler) hubOf(ctx context.Context, cm *operatorv1.ClusterManager, management *side) (*side, error) {
+func (r *reconciler) hubOf(ctx, there context.Context, cm *operatorv1.ClusterManager, management *side) (*side, error) {
 	if cm.Annotations[annotationHub] == "" {
 		return nil, nil
 	}
 	source, err := r.readSourceOf(ctx, cm)
-	if err != nil {
-		return nil, err
+	var problem *kit.Problem
+	if errors.As(err, &problem) {
+		return nil, &ofHub{err}
+	} else if err != nil {
+		return nil, err // which says nothing of the hub
 	}
 	connection, err := r.hubs.of(cm.Name, source)
 	if err != nil {
-		return nil, err
+		return nil, &ofHub{err}
 	}
 	hub := newSide("hub", connection.client, kindsWhere(func(k kind) bool { return k.onHub }), management.applier.Owner, connection.cluster.Explain)
-	uid, err := identityOf(ctx, hub)
-	if err != nil {
-		return nil, err
+	uid, err := identityOf(there, hub)
+	if err == nil {
+		err = checkHub(cm, uid, management.applier.Owner)
 	}
-	return hub, checkHub(cm, uid, management.applier.Owner)
+	if err != nil {
+		return nil, &ofHub{err}
+	}
+	return hub, nil
 }
 
-// unreachable says how long it is waited for a hub that cannot be reached; 0 is that it is given up.
+// unreachable says how long it is waited for a hub that cannot be cleaned; 0 is that it is given up.
 func (r *reconciler) unreachable(ctx context.Context, cm *operatorv1.ClusterManager, why error) (time.Duration, error) {
 	now := r.Clock.Now()
 	until, err := eviction.Until(ctx, r.client, cm, now, giveUpAfter)
@@ -112,9 +129,8 @@ func (r *reconciler) unreachable(ctx context.Context, cm *operatorv1.ClusterMana
 		eviction.GivenUp(r.recorder, cm, reasonGivenUp, "hub", giveUpAfter, why, operatorv1.LabelClusterManager)
 		return 0, nil
 	}
-	err = r.tellLeaving(ctx, cm, fmt.Errorf("%w. If the hub cannot be reached until %s, what is left there stays there",
-		why, until.UTC().Format(time.RFC3339)))
-	return min(rest, 30*time.Second), err
+	return min(rest, 30*time.Second), r.tellLeaving(ctx, cm, reasonUnreachable, fmt.Sprintf(
+		"the hub cannot be cleaned, and is given up at %s; what is left there stays there: %v", until.UTC().Format(time.RFC3339), why))
 }
 
 // removeKind takes away the objects of one kind, and says what is still there.
@@ -136,38 +152,58 @@ func described(o *unstructured.Unstructured, s *side) string {
 	return kit.Message(fmt.Sprintf("%s %s of the %s", o.GetKind(), o.GetName(), s.name))
 }
 
-// removeRest takes away all but the APIServices, and says what is still there.
-func (r *reconciler) removeRest(ctx context.Context, cm *operatorv1.ClusterManager, hub, management *side) (left string, err error) {
+// removeAll takes away all, and says what is still there. A hub that is nil has nothing, or is left as it is.
+func (r *reconciler) removeAll(ctx, there context.Context, cm *operatorv1.ClusterManager, hub, management *side) (left string, err error) {
+	asHubs := func(err error) error {
+		if err == nil || hub == management {
+			return err
+		}
+		return &ofHub{err}
+	}
+	if hub != nil {
+		if left, err := r.removeKind(there, hub, apiServices); err != nil || left != "" {
+			return left, asHubs(err)
+		}
+	}
 	if left, err := r.removeKind(ctx, management, deployments); err != nil || left != "" {
 		return left, err
 	}
-	sides := []*side{management}
-	if hub != nil && hub != management {
-		sides = []*side{hub, management}
+	if hub != nil {
+		if err := removeServingCA(there, hub); err != nil {
+			return "", asHubs(err)
+		}
+		if left, err := removeSide(there, hub); err != nil || left != "" {
+			return left, asHubs(err)
+		}
 	}
-	for _, s := range sides {
-		objects, err := s.there(ctx)
-		if err == nil {
-			err = s.remove(ctx, objects)
-		}
-		if err == nil && s == hub {
-			err = removeServingCA(ctx, s)
-		}
-		if err != nil {
-			return "", err
-		}
-		if objects, err = s.there(ctx); err != nil {
-			return "", err
-		}
-		for _, o := range objects {
-			// A namespace that is being deleted takes what is in it along, in its own time.
-			if !namespaces.of(o) {
-				return described(o, s), nil
-			}
+	if hub != management {
+		if left, err := removeSide(ctx, management); err != nil || left != "" {
+			return left, err
 		}
 	}
 	for _, name := range mintedSecrets {
 		r.keeper.Forget(types.NamespacedName{Namespace: cm.ServerNamespace(), Name: name})
+	}
+	return "", nil
+}
+
+// removeSide takes away all that is on a cluster, and says what is still there.
+func removeSide(ctx context.Context, s *side) (left string, err error) {
+	objects, err := s.there(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := s.remove(ctx, objects); err != nil {
+		return "", err
+	}
+	if objects, err = s.there(ctx); err != nil {
+		return "", err
+	}
+	for _, o := range objects {
+		// A namespace that is being deleted takes what is in it along, in its own time.
+		if !namespaces.of(o) {
+			return described(o, s), nil
+		}
 	}
 	return "", nil
 }
@@ -194,9 +230,9 @@ func removeServingCA(ctx context.Context, hub *side) error {
 }
 
 // tellLeaving says what the deletion waits for.
-func (r *reconciler) tellLeaving(ctx context.Context, cm *operatorv1.ClusterManager, why error) error {
+func (r *reconciler) tellLeaving(ctx context.Context, cm *operatorv1.ClusterManager, reason, why string) error {
 	return kit.IgnoreOutdated(r.report(ctx, cm, func(cm *operatorv1.ClusterManager) {
 		cm.Status.ObservedGeneration = cm.Generation
-		setCondition(cm, operatorv1.ConditionClusterManagerAvailable, false, operatorv1.ReasonClusterManagerUnavailable, "It is being deleted: "+why.Error())
+		setCondition(cm, operatorv1.ConditionClusterManagerAvailable, false, reason, "It is being deleted: "+why)
 	}))
 }

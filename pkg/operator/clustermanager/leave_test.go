@@ -131,6 +131,7 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 	t.Run("a pod is still there", func(t *testing.T) { checkHeldPod(t, w) })
 	w.stop()
 	t.Run("the operator is killed again and again", func(t *testing.T) { checkKilled(t, w) })
+	t.Run("the hub refuses something", func(t *testing.T) { checkRefusals(t, w) })
 	w.startController()
 	t.Run("the hub is gone for good", func(t *testing.T) {
 		lost := detached("lost")
