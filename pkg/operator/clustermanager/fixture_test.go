@@ -253,15 +253,15 @@ func (w *world) give(cm *operatorv1.ClusterManager, of *cluster) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.create(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: cm.ServerNamespace(), Name: operatorv1.ExternalHubKubeconfig},
-		Data:       map[string][]byte{operatorv1.KeyKubeconfig: kubeconfig},
-	})
 	w.giveData(cm, data)
 }
 
 func (w *world) giveData(cm *operatorv1.ClusterManager, kubeconfig []byte) {
 	w.t.Helper()
+	w.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cm.ServerNamespace(), Name: operatorv1.ExternalHubKubeconfig},
+		Data:       map[string][]byte{operatorv1.KeyKubeconfig: kubeconfig},
+	})
 }
 
 // runAPIServer runs hub-apiserver, and has the hub's network lead to it.
