@@ -132,6 +132,8 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 	w.stop()
 	t.Run("the operator is killed again and again", func(t *testing.T) { checkKilled(t, w) })
 	t.Run("the hub refuses something", func(t *testing.T) { checkRefusals(t, w) })
+	t.Run("the namespace was deleted first", func(t *testing.T) { checkNamespaceFirst(t, w) })
+	t.Run("half of it is there", func(t *testing.T) { checkHalf(t, w) })
 	w.startController()
 	t.Run("the hub is gone for good", func(t *testing.T) {
 		lost := detached("lost")
