@@ -17,6 +17,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet"
+	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
 // Several ClusterManagers come and go on one management cluster: what cannot be done is said, and each can be deleted.
@@ -73,13 +74,17 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 	t.Run("the namespace is that of a Klusterlet", func(t *testing.T) { checkSharedNamespace(t, w) })
 	hanging := hubsThatHang(t, w)
 	first := detached("first")
+	first.Spec.Clusterhub.Components = []string{"cluster-provider", "leftovers"}
 	// As in a copy of one that was being deleted: the hub is not given up because of it.
 	first.Annotations = map[string]string{operatorv1.AnnotationEvictionTimestamp: "2001-01-01T00:00:00Z"}
 	w.create(first)
 	w.condition("first", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
-	w.give(first, w.hub)
+	front := &operatortest.Front{}
+	w.giveData(first, front.Start(t, w.hub.AdminConfig()))
 	w.condition("first", operatorv1.ConditionClusterManagerApplied, metav1.ConditionTrue, "")
 	hanging()
+	t.Run("nothing is asked while nothing changes", func(t *testing.T) { checkQuiet(t, front) })
+	t.Run("a component is not wanted any more", func(t *testing.T) { checkPrune(t, w) })
 	t.Run("the hub has a ClusterManager already", func(t *testing.T) {
 		second := detached("second")
 		w.create(second)
