@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -59,11 +60,20 @@ func TestDetached_MakesAHubOfAClusterWithoutNodes(t *testing.T) {
 	w.condition("blue", operatorv1.ConditionClusterManagerApplied, metav1.ConditionTrue, "")
 	w.condition("blue", operatorv1.ConditionClusterManagerAvailable, metav1.ConditionFalse, "hub-apiserver has no pod that is ready")
 	w.condition("blue", operatorv1.ConditionHubRegistrationDegraded, metav1.ConditionTrue, "hub-apiserver has 0 of 1")
+	w.condition("blue", operatorv1.ConditionProgressing, metav1.ConditionTrue, "hub-apiserver has 0 of 1")
 	checkSides(t, w)
 	t.Run("each server has its own rights", func(t *testing.T) { checkRights(t, w, cm) })
 
 	w.runAPIServer(cm)
 	w.available("blue")
+	eventually(t, "all pods are ready", func() string {
+		w.playKubelet(cm.ServerNamespace())
+		c := meta.FindStatusCondition(w.read("blue").Status.Conditions, operatorv1.ConditionProgressing)
+		if c == nil || c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "hub-apiserver has 1 of 1") {
+			return fmt.Sprintf("%+v", c)
+		}
+		return ""
+	})
 	t.Run("it serves its API", func(t *testing.T) {
 		sets := &unstructured.UnstructuredList{}
 		sets.SetGroupVersionKind(schema.GroupVersionKind{Group: "cluster.open-cluster-management.io", Version: "v1beta2", Kind: "ManagedClusterSetList"})

@@ -189,32 +189,42 @@ func wantedPods(d *appsv1.Deployment) int32 {
 }
 
 func (p *pass) tellPods(cm *operatorv1.ClusterManager) {
-	var rolling []string
+	rolling := false
+	var names []string
 	for _, d := range p.pods {
-		s := d.Status
-		if s.ObservedGeneration < d.Generation || s.UpdatedReplicas < wantedPods(d) || s.Replicas > s.UpdatedReplicas {
-			rolling = append(rolling, d.Name)
-		}
+		s, want := d.Status, wantedPods(d)
+		rolling = rolling || s.ObservedGeneration < d.Generation || s.UpdatedReplicas < want || s.Replicas > s.UpdatedReplicas || s.AvailableReplicas < want
+		names = append(names, d.Name)
 	}
-	if len(rolling) > 0 {
-		setCondition(cm, operatorv1.ConditionProgressing, true, operatorv1.ReasonDeploymentRolling, "Pods are made or replaced: "+few(rolling))
+	slices.Sort(names)
+	ready := "Pods that are ready: " + strings.Join(p.ready(names...), ", ")
+	if rolling {
+		setCondition(cm, operatorv1.ConditionProgressing, true, operatorv1.ReasonDeploymentRolling, "Pods are made or replaced. "+ready)
 	} else {
-		setCondition(cm, operatorv1.ConditionProgressing, false, operatorv1.ReasonUpToDate, "All pods are as they should be")
+		setCondition(cm, operatorv1.ConditionProgressing, false, operatorv1.ReasonUpToDate, ready)
 	}
 	p.tellDegraded(cm, operatorv1.ConditionHubRegistrationDegraded, operatorv1.ReasonUnavailableRegistrationPod, operatorv1.ReasonRegistrationFunctional,
 		deploy.APIServer, deploy.Manager, deploy.Approver)
 	p.tellDegraded(cm, operatorv1.ConditionHubPlacementDegraded, operatorv1.ReasonUnavailablePlacementPod, operatorv1.ReasonPlacementFunctional, deploy.Manager)
 }
 
-func (p *pass) tellDegraded(cm *operatorv1.ClusterManager, condition, unavailable, functional string, names ...string) {
-	var missing []string
+// ready says of Deployments how many of their pods are ready.
+func (p *pass) ready(names ...string) (texts []string) {
 	for _, name := range names {
-		if d := p.pod(name); d != nil && d.Status.AvailableReplicas < wantedPods(d) {
-			missing = append(missing, fmt.Sprintf("%s has %d of %d", name, d.Status.AvailableReplicas, wantedPods(d)))
+		if d := p.pod(name); d != nil {
+			texts = append(texts, fmt.Sprintf("%s has %d of %d", name, d.Status.AvailableReplicas, wantedPods(d)))
 		}
 	}
+	return texts
+}
+
+func (p *pass) tellDegraded(cm *operatorv1.ClusterManager, condition, unavailable, functional string, names ...string) {
+	missing := slices.DeleteFunc(names, func(name string) bool {
+		d := p.pod(name)
+		return d == nil || d.Status.AvailableReplicas >= wantedPods(d)
+	})
 	if len(missing) > 0 {
-		setCondition(cm, condition, true, unavailable, "Pods that are ready: "+strings.Join(missing, ", "))
+		setCondition(cm, condition, true, unavailable, "Pods that are ready: "+strings.Join(p.ready(missing...), ", "))
 		return
 	}
 	setCondition(cm, condition, false, functional, "All pods are ready")

@@ -27,7 +27,7 @@ const (
 	ConditionHubRegistrationDegraded = "HubRegistrationDegraded"
 	// ConditionHubPlacementDegraded is True when not all pods that choose clusters run.
 	ConditionHubPlacementDegraded = "HubPlacementDegraded"
-	// ConditionProgressing is True while pods are being replaced.
+	// ConditionProgressing is True while pods are made or replaced, until all of them are ready.
 	ConditionProgressing = "Progressing"
 	// ConditionMigrationSucceeded is about storage versions of Open Cluster Management's CustomResourceDefinitions.
 	ConditionMigrationSucceeded = "MigrationSucceeded"
