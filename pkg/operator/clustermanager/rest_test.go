@@ -5,11 +5,47 @@ package clustermanager
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
+
+// checkRest has the ClusterManager looked at again and again, and wants nothing written, on either cluster, and no look without a reason
+// before a token is due. What the spec says and has no effect is written into the status once.
+func checkRest(t *testing.T, w *world) {
+	t.Helper()
+	w.stop()
+	defer w.startController()
+	p := w.process(long)
+	defer p.hubs.closeAll()
+	p.until("blue", "nothing is written any more", func(*operatorv1.ClusterManager) string {
+		before := len(p.since(0))
+		if _, err := p.look("blue"); err != nil {
+			return err.Error()
+		}
+		return strings.Join(p.since(before), ", ")
+	})
+	w.change("blue", func(cm *operatorv1.ClusterManager) { cm.Spec.WorkImagePullSpec = "example.com/work:v1" })
+	before := len(p.since(0))
+	for range 3 {
+		result, err := p.look("blue")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.RequeueAfter < time.Hour {
+			t.Errorf("it is looked at again after %s", result.RequeueAfter)
+		}
+	}
+	if got := fmt.Sprint(p.since(before)); got != "[patch status *v1.ClusterManager /blue]" {
+		t.Errorf("it was written: %s", got)
+	}
+	w.condition("blue", operatorv1.ConditionFieldsIgnored, metav1.ConditionTrue, "workImagePullSpec")
+}
 
 // checkQuiet wants a hub not to be asked for as long as several looks could take.
 func checkQuiet(t *testing.T, hub *operatortest.Front) {
