@@ -45,6 +45,8 @@ type cluster struct {
 	mark   mark
 	// explain is an error of the cluster for people. What a cluster says that is not trusted is not shown as it is.
 	explain func(error) error
+	// hidden is that a definition was not applied, since the cluster has its kind of its own. Nothing tells when that ends.
+	hidden bool
 }
 
 func (c *cluster) applier() *remote.Applier {

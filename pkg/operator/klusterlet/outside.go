@@ -44,12 +44,14 @@ type settled struct {
 	what string
 	// accounts are the UIDs of the ServiceAccounts.
 	accounts map[string]types.UID
+	// until is for how long that holds if something was found that is not watched. Else it is zero.
+	until time.Time
 }
 
 // isSettled says whether the same was applied, and nothing has changed since.
-func (o *outside) isSettled(name, what string) bool {
+func (o *outside) isSettled(name, what string, now time.Time) bool {
 	s := o.settled.Load()
-	return s != nil && s.what == what && !o.sights.hasNews(name)
+	return s != nil && s.what == what && (s.until.IsZero() || now.Before(s.until)) && !o.sights.hasNews(name)
 }
 
 // outsides are the managed clusters that are reached now.

@@ -237,6 +237,13 @@ func (r *Reconciler) bring(ctx context.Context, k *operatorv1.Klusterlet, p *pla
 		s.applied(operatorv1.ReasonKlusterletApplyFailed, err)
 		return next, errors.Join(err, r.look(ctx, p, s))
 	}
+	if via != nil {
+		if until := via.settled.Load().until; !until.IsZero() {
+			next = sooner(next, until.Sub(r.clock.Now()))
+		}
+	} else if here.hidden {
+		next = sooner(next, lookAnyway)
+	}
 	s.applied(operatorv1.ReasonKlusterletApplied, nil)
 	if failed != nil {
 		s.applied(operatorv1.ReasonManagedClusterResourceApplyFailed, failed)
@@ -247,7 +254,7 @@ func (r *Reconciler) bring(ctx context.Context, k *operatorv1.Klusterlet, p *pla
 // bringThere makes what is to be on a managed cluster elsewhere. If all is as it was, nothing is asked of that cluster.
 func (r *Reconciler) bringThere(ctx context.Context, k *operatorv1.Klusterlet, p *plan, via *outside) error {
 	what := hashOf(p.managed)
-	if via.isSettled(k.Name, what) {
+	if via.isSettled(k.Name, what, r.clock.Now()) {
 		return nil
 	}
 	via.watches.wait(ctx)
@@ -266,7 +273,11 @@ func (r *Reconciler) bringThere(ctx context.Context, k *operatorv1.Klusterlet, p
 	if err != nil {
 		return err
 	}
-	via.settled.Store(&settled{what: what, accounts: accounts})
+	now := &settled{what: what, accounts: accounts}
+	if there.hidden {
+		now.until = r.clock.Now().Add(lookAnyway)
+	}
+	via.settled.Store(now)
 	return nil
 }
 
@@ -302,9 +313,7 @@ func (r *Reconciler) mint(
 			Account: kubeconfig.Account{Namespace: p.Namespace, Name: part.ServiceAccount, UID: accounts[part.ServiceAccount]},
 			Source:  source, Cluster: via,
 		})
-		if after := max(state.Next.Sub(r.clock.Now()), time.Second); next == 0 || after < next {
-			next = after
-		}
+		next = sooner(next, state.Next.Sub(r.clock.Now()))
 		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("the kubeconfig %s: %w", part.Secret, failed))
 		}
@@ -314,6 +323,14 @@ func (r *Reconciler) mint(
 		err = errors.New("a kubeconfig of the managed cluster is not there yet")
 	}
 	return next, usable, err
+}
+
+// sooner is the next look, if there is to be one after that time. 0 is none yet.
+func sooner(next, after time.Duration) time.Duration {
+	if after = max(after, time.Second); next == 0 || after < next {
+		return after
+	}
+	return next
 }
 
 // finalizer adds or removes one.

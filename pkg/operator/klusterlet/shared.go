@@ -98,6 +98,7 @@ var errHubs = errors.New("it is that of a hub, and goes with the ClusterManager 
 func (c *cluster) share(ctx context.Context, want *unstructured.Unstructured) error {
 	native, err := c.native(ctx, want)
 	if native || err != nil {
+		c.hidden = c.hidden || native
 		return err
 	}
 	value, err := c.mark.value(want)

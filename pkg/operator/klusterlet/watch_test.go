@@ -1,0 +1,159 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+)
+
+// answering is a cluster that answers to lists and watches, and to nothing else.
+type answering struct {
+	metadata.Getter
+	list  func() error
+	watch func(ctx context.Context) error
+}
+
+func (a answering) Resource(schema.GroupVersionResource) metadata.Getter { return a }
+
+func (a answering) List(context.Context, metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	if err := a.list(); err != nil {
+		return nil, err
+	}
+	return &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}, nil
+}
+
+func (a answering) Watch(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+	if err := a.watch(ctx); err != nil {
+		return nil, err
+	}
+	w := watch.NewFake()
+	context.AfterFunc(ctx, w.Stop)
+	return w, nil
+}
+
+// looks counts the looks at a Klusterlet, by an hour, while a cluster answers to the watches of all kinds so.
+func looks(t *testing.T, a answering, hours int) (n []int) {
+	t.Helper()
+	n = make([]int, hours)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		began := time.Now()
+		s := &sights{}
+		s.wake = func(name string) {
+			n[min(int(time.Since(began).Hours()), hours-1)]++
+			s.begin(name)
+			s.end(name)
+		}
+		s.begin("k")
+		s.end("k")
+		var all []watched
+		for _, kind := range append(owned, shared...) {
+			all = append(all, watched{kind: kind})
+		}
+		listen(ctx, a, s, all)
+		time.Sleep(time.Duration(hours)*time.Hour - time.Minute)
+		cancel()
+	})
+	return n
+}
+
+// Where watches tell nothing, there is a look now and then, and it makes no difference how many of them do not begin.
+func TestFollow_LooksWhereWatchesDoNotBegin(t *testing.T) {
+	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, "", errors.New("no"))
+	ok := func() error { return nil }
+	for name, a := range map[string]answering{
+		"lists are refused":   {list: func() error { return refused }},
+		"watches are refused": {list: ok, watch: func(context.Context) error { return refused }},
+		"nothing answers": {list: ok, watch: func(context.Context) error {
+			time.Sleep(30 * time.Second)
+			return errors.New("it is too slow")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for hour, n := range looks(t, a, 3) {
+				if n < 4 || n > 9 { // also a few at the beginning
+					t.Errorf("in hour %d there are %d looks, want one in ten minutes", hour, n)
+				}
+			}
+		})
+	}
+}
+
+// What a cluster tells no more is found within hours, such as after it was restored from a backup: no event has a version that is asked
+// for then.
+func TestFollow_BeginsAnewAfterHours(t *testing.T) {
+	silent := answering{list: func() error { return nil }, watch: func(context.Context) error { return nil }}
+	total := 0
+	for hour, n := range looks(t, silent, 25) {
+		if n > 5 {
+			t.Errorf("in hour %d there are %d looks", hour, n)
+		}
+		if hour > 0 && n > 0 {
+			total++
+		}
+	}
+	if total < 3 || total > 6 {
+		t.Errorf("in a day it was looked %d times, want 3 to 6", total)
+	}
+}
+
+// A cluster that has the kind of a definition by a server of its own may lose it. Nothing tells that.
+func TestKeep_LooksAgainWhereADefinitionIsHidden(t *testing.T) {
+	for _, mode := range []operatorv1.InstallMode{operatorv1.InstallModeHosted, operatorv1.InstallModeSingleton} {
+		t.Run(string(mode), func(t *testing.T) {
+			w := newWorld(t)
+			hidden := true
+			w.wrap = func(c client.Client) client.Client {
+				return interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
+					Get: func(ctx context.Context, i client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+						if service, ok := o.(*unstructured.Unstructured); ok && o.GetObjectKind().GroupVersionKind().Kind == apiServices.Kind && hidden {
+							service.SetName(key.Name)
+							return unstructured.SetNestedField(service.Object, "hub-apiserver", "spec", "service", "name")
+						}
+						return i.Get(ctx, key, o, options...)
+					},
+				})
+			}
+			r := w.reconciler()
+			k := w.applied(r, mode, nil)
+			of := w.there
+			if !k.IsDetached() {
+				of = w.here
+			}
+			defines := func() bool {
+				return strings.Contains(strings.Join(w.of(of, k), " "), definitions.Kind)
+			}
+			if defines() {
+				t.Fatal("a definition was made that is hidden")
+			}
+			// It rests, until it is time.
+			result, err := r.Reconcile(t.Context(), requestOf(k.Name))
+			if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > lookAnyway {
+				t.Errorf("it is looked at again after %s: %v, want at most %s", result.RequeueAfter, err, lookAnyway)
+			}
+			hidden = false
+			w.clock.SetTime(w.clock.Now().Add(result.RequeueAfter))
+			w.until(r, k, "the definitions are there", func(*operatorv1.Klusterlet) bool { return defines() })
+			w.delete(k)
+			w.until(r, k, "it is gone", isGone)
+			w.expectNothing(k)
+		})
+	}
+}
