@@ -10,9 +10,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -135,6 +137,9 @@ func (c *cluster) share(ctx context.Context, want *unstructured.Unstructured) er
 		give.SetLabels(labels)
 		// A manager for each Klusterlet: with one for all, what one of them does not want would be taken from the others.
 		err = applyShared(ctx, c.client, Manager+":"+strings.TrimPrefix(c.mark.key, markPrefix), give, found)
+		if err == nil && give.GetDeletionTimestamp() != nil { // it is what the server has now
+			return errGoing
+		}
 		if !apierrors.IsConflict(err) || try == tries {
 			return err
 		}
@@ -148,7 +153,17 @@ func applyShared(ctx context.Context, c client.Client, manager string, give *uns
 		return remote.ServerSideApply(manager)(ctx, c, give, found)
 	}
 	give.SetUID(found.GetUID()) // so it is not made if it has gone
-	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(give), client.FieldOwner(manager), client.ForceOwnership)
+	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(give), client.FieldOwner(manager), client.ForceOwnership)
+	// A server calls the UID of an object that has gone a conflict, and that of one which was made anew a field that cannot be changed.
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && apierrors.IsInvalid(err) && isAboutUID(status.Status().Details) {
+		return apierrors.NewConflict(definitions.gvr().GroupResource(), give.GetName(), errors.New("it was made anew meanwhile"))
+	}
+	return err
+}
+
+func isAboutUID(details *metav1.StatusDetails) bool {
+	return details != nil && slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
 // native says whether a server behind the cluster's API server has the kind of a definition, as a hub has: then the definition would be

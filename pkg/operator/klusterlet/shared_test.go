@@ -4,27 +4,36 @@
 package klusterlet
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// Many Klusterlets may come to a cluster at once. None has another one begin again, and none makes anew what has just gone.
-func TestShared_ManyAtOnceWriteOnceEach(t *testing.T) {
-	w := newWorld(t)
+func newDefinition() *unstructured.Unstructured {
 	plural := "x" + rand.String(6) + "s"
-	definition := &unstructured.Unstructured{Object: map[string]any{
+	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": definitions.Kind, "metadata": map[string]any{"name": plural + ".example.com"},
 		"spec": map[string]any{"group": "example.com", "scope": "Cluster", "names": map[string]any{"plural": plural, "kind": "X" + plural},
 			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true,
 				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}}}}}
+}
+
+// Many Klusterlets may come to a cluster at once. None has another one begin again, and none makes anew what has just gone.
+func TestShared_ManyAtOnceWriteOnceEach(t *testing.T) {
+	w := newWorld(t)
+	definition := newDefinition()
 	const many = 20
 	live := w.reconciler().client
 	one := func(n int, count *writes) *cluster {
@@ -65,5 +74,56 @@ func TestShared_ManyAtOnceWriteOnceEach(t *testing.T) {
 	})
 	if err := applyShared(t.Context(), live, "test", definition.DeepCopy(), found); !apierrors.IsConflict(err) {
 		t.Errorf("what has gone was applied: %v", err)
+	}
+}
+
+// A definition may go, or be another one of its name, between the look at it and the label: to be used, it has to stay.
+func TestShared_ADefinitionThatGoesMeanwhileIsNotThere(t *testing.T) {
+	for name, test := range map[string]struct {
+		anew bool
+		want error
+	}{"it is being deleted": {false, errGoing}, "it was made anew": {true, nil}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			definition := newDefinition()
+			made := definition.DeepCopy()
+			made.SetFinalizers([]string{"example.com/held"})
+			if err := w.here.Create(t.Context(), made); err != nil {
+				t.Fatal(err)
+			}
+			release := func() {
+				patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+				if err := client.IgnoreNotFound(w.here.Patch(context.WithoutCancel(t.Context()), made, patch)); err != nil {
+					t.Error(err)
+				}
+			}
+			applies := 0
+			c := &cluster{mark: markOf("k", "u", "m"), client: interceptor.NewClient(w.reconciler().client.(client.WithWatch), interceptor.Funcs{
+				Apply: func(ctx context.Context, i client.WithWatch, o runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+					if applies++; applies > 1 {
+						return i.Apply(ctx, o, options...)
+					}
+					w.delete(made)
+					if test.anew {
+						release()
+						operatortest.Eventually(t, "there is another one", func() bool {
+							return w.here.Create(ctx, definition.DeepCopy()) == nil
+						})
+					}
+					return i.Apply(ctx, o, options...)
+				},
+			})}
+			if err := c.share(t.Context(), definition); !errors.Is(err, test.want) {
+				t.Errorf("the error is %v, want %v", err, test.want)
+			}
+			found, err := (&remote.Applier{Client: w.here}).Get(t.Context(), definition)
+			if err != nil || found == nil || test.anew && (found.GetUID() == made.GetUID() || marks(found.(*unstructured.Unstructured)) != 1) {
+				t.Errorf("after %d tries there is %v: %v", applies, found, err)
+			}
+			w.delete(definition)
+			if !test.anew {
+				release()
+			}
+		})
 	}
 }
