@@ -127,6 +127,7 @@ func (u *unreachable) Error() string {
 func (r *Reconciler) cleanManaged(ctx context.Context, k *operatorv1.Klusterlet, secrets given, objects []*unstructured.Unstructured) error {
 	source, err := secrets.source()
 	if err != nil {
+		r.outsides.drop(k.Name)
 		return err
 	}
 	via, err := r.outsides.get(k, r.management, source)

@@ -132,6 +132,7 @@ func (r *Reconciler) keep(ctx context.Context, k *operatorv1.Klusterlet) (reconc
 	}
 	if err != nil {
 		r.want(k, nil)
+		r.outsides.drop(k.Name)
 		s.applied(operatorv1.ReasonKlusterletApplyFailed, err)
 		s.unavailable(operatorv1.ReasonKlusterletNoAvailablePods, "the Klusterlet has to be changed: "+err.Error())
 		// Nothing tells when another agent has left.
@@ -171,6 +172,9 @@ func (r *Reconciler) bring(ctx context.Context, k *operatorv1.Klusterlet, p *pla
 	var failed error
 	if k.IsDetached() {
 		source, problem := secrets.ready()
+		if source == nil {
+			r.outsides.drop(k.Name)
+		}
 		if s.ready(problem); problem != nil {
 			return 0, r.look(ctx, p, s)
 		}

@@ -72,14 +72,14 @@ func (g given) source() (*kubeconfig.Source, error) {
 	return source, err
 }
 
-// ready is the source, if the agent has a way to the hub, too.
+// ready is the source, nil if there is none, and why the agent cannot run yet: it has to have a way to the hub, too.
 func (g given) ready() (*kubeconfig.Source, error) {
 	source, err := g.source()
 	if err != nil {
 		return nil, err
 	}
 	if !g.hasBootstrap() && !g.hasIdentity() {
-		return nil, g.noBootstrap()
+		return source, g.noBootstrap()
 	}
 	return source, nil
 }
