@@ -5,41 +5,91 @@ package klusterlet
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
-// alone refuses a Klusterlet in the namespace of an older one, or of an agent of kubectl hub: its secrets are those of one agent.
+// alone refuses a Klusterlet in the namespace of an older one, or of an agent of kubectl hub: its secrets are those of one agent. Younger
+// ones are looked at again: they may not have known of this one.
 func (r *Reconciler) alone(ctx context.Context, k *operatorv1.Klusterlet) error {
 	others, err := r.inNamespace(ctx, k.AgentNamespace())
 	if err != nil {
 		return err
 	}
+	var younger []string
 	for _, other := range others {
+		if other.Name == k.Name {
+			continue
+		}
 		older := other.CreationTimestamp.Before(&k.CreationTimestamp) || other.CreationTimestamp.Equal(&k.CreationTimestamp) && other.Name < k.Name
-		if other.Name != k.Name && older {
+		if !older {
+			younger = append(younger, other.Name)
+			continue
+		}
+		if is, err := r.isThere(ctx, &other); err != nil {
+			return err
+		} else if is {
 			return &taken{fmt.Sprintf("namespace %s is that of the agent of Klusterlet %s: make this one anew with another spec.namespace",
 				k.AgentNamespace(), other.Name)}
 		}
 	}
 	namespace := &corev1.Namespace{}
-	if err := r.client.Get(ctx, client.ObjectKey{Name: k.AgentNamespace()}, namespace); err != nil {
-		return client.IgnoreNotFound(err)
+	err = r.client.Get(ctx, client.ObjectKey{Name: k.AgentNamespace()}, namespace)
+	if err == nil && namespace.DeletionTimestamp == nil && isCommandLines(namespace) {
+		return takenByCommandLine(namespace.Name)
 	}
-	labels := namespace.Labels
-	if labels[deploy.LabelManagedBy] == deploy.ManagedBy && labels[deploy.AgentLabel] == deploy.AgentName && namespace.DeletionTimestamp == nil {
-		return &taken{fmt.Sprintf("namespace %s is that of the agent that kubectl hub join has made: take that one out of its hub by kubectl hub unjoin, "+
-			"or make this Klusterlet anew with another spec.namespace", namespace.Name)}
+	for _, name := range younger {
+		r.sights.wake(name)
 	}
-	return nil
+	return client.IgnoreNotFound(err)
+}
+
+// isThere asks whether a Klusterlet that is known is still there: no agent ends because of one that is not.
+func (r *Reconciler) isThere(ctx context.Context, k *operatorv1.Klusterlet) (bool, error) {
+	now := &metav1.PartialObjectMetadata{}
+	now.SetGroupVersionKind(klusterlets.GroupVersionKind)
+	err := r.client.Get(ctx, client.ObjectKeyFromObject(k), now)
+	return err == nil && now.UID == k.UID, client.IgnoreNotFound(err)
+}
+
+// isCommandLines is whether kubectl hub join has made a namespace for its agent.
+func isCommandLines(namespace client.Object) bool {
+	labels := namespace.GetLabels()
+	return labels[deploy.LabelManagedBy] == deploy.ManagedBy && labels[deploy.AgentLabel] == deploy.AgentName
 }
 
 // taken is that a namespace has another agent, so that nothing in it is the Klusterlet's.
 type taken struct{ why string }
 
 func (t *taken) Error() string { return t.why }
+
+func takenByCommandLine(namespace string) error {
+	return &taken{fmt.Sprintf("namespace %s is that of the agent that kubectl hub join has made: take that one out of its hub by kubectl hub unjoin, "+
+		"or make this Klusterlet anew with another spec.namespace", namespace)}
+}
+
+// refuse says why there can be no agent of a Klusterlet. Where the namespace has another one, there may have been one for a while, since
+// both came at once: its pods end, which would have the secrets of the other one.
+func (r *Reconciler) refuse(ctx context.Context, k *operatorv1.Klusterlet, s *report, why error) (reconcile.Result, error) {
+	r.want(k, nil)
+	r.outsides.drop(k.Name)
+	var others *taken
+	if errors.As(why, &others) {
+		if _, err := r.here(k).remove(ctx, podsOf(r.all(k)), metav1.DeletePropagationForeground); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	s.applied(operatorv1.ReasonKlusterletApplyFailed, why)
+	s.unavailable(operatorv1.ReasonKlusterletNoAvailablePods, "the Klusterlet has to be changed: "+why.Error())
+	// Nothing tells when another agent has left.
+	return reconcile.Result{RequeueAfter: time.Minute}, r.write(ctx, k, s)
+}

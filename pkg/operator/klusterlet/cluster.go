@@ -43,6 +43,8 @@ type cluster struct {
 	client client.Client
 	owner  remote.Owner
 	mark   mark
+	// pods is their namespace, which has to be that of one agent alone. It is empty if they are on another cluster.
+	pods string
 	// explain is an error of the cluster for people. What a cluster says that is not trusted is not shown as it is.
 	explain func(error) error
 	// hidden is that a definition was not applied, since the cluster has its kind of its own. Nothing tells when that ends.

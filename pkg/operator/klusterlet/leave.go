@@ -56,9 +56,8 @@ func (r *Reconciler) leave(ctx context.Context, k *operatorv1.Klusterlet) (recon
 	}
 	objects := r.all(k)
 	r.want(k, objects)
-	pods := slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetKind() != deployments.Kind })
 	// In the foreground: a Deployment is there until its pods are gone.
-	left, err := r.here(k).remove(ctx, pods, metav1.DeletePropagationForeground)
+	left, err := r.here(k).remove(ctx, podsOf(objects), metav1.DeletePropagationForeground)
 	if err == nil && len(left) > 0 {
 		err = &waiting{fmt.Sprintf("the end of the pods of %s", left[0])}
 	}
@@ -75,6 +74,10 @@ func (r *Reconciler) leave(ctx context.Context, k *operatorv1.Klusterlet) (recon
 	}
 	r.outsides.drop(k.Name)
 	return reconcile.Result{}, r.finalizer(ctx, k, operatorv1.KlusterletFinalizer, false)
+}
+
+func podsOf(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetKind() != deployments.Kind })
 }
 
 // all are the objects that there may be, in the order in which they are taken away.
@@ -162,15 +165,15 @@ func (r *Reconciler) leaveHere(ctx context.Context, k *operatorv1.Klusterlet, ob
 	if err := r.removeAll(ctx, here, own); err != nil {
 		return err
 	}
-	// A copy of a Klusterlet has its finalizers, and may have its namespace. It was refused, and so nothing in there is its own.
+	names := []string{operatorv1.ExternalManagedKubeconfigRegistration, operatorv1.ExternalManagedKubeconfigWork, operatorv1.ExternalManagedKubeconfigAgent}
+	// A copy of a Klusterlet has its finalizers, and may have its namespace. It was refused, and so the identity in there is not its own.
 	var others *taken
-	if err := r.alone(ctx, k); errors.As(err, &others) {
-		return r.removeAll(ctx, here, common)
-	} else if err != nil {
+	if err := r.alone(ctx, k); err == nil {
+		names = append(names, operatorv1.HubKubeconfigSecret)
+	} else if !errors.As(err, &others) {
 		return err
 	}
-	for _, name := range []string{operatorv1.ExternalManagedKubeconfigRegistration, operatorv1.ExternalManagedKubeconfigWork,
-		operatorv1.ExternalManagedKubeconfigAgent, operatorv1.HubKubeconfigSecret} {
+	for _, name := range names {
 		if err := r.removeSecret(ctx, k, name); err != nil {
 			return err
 		}

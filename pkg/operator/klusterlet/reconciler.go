@@ -109,12 +109,13 @@ func (r *Reconciler) noting(k *operatorv1.Klusterlet) client.Client {
 
 // here is the cluster that runs the pods.
 func (r *Reconciler) here(k *operatorv1.Klusterlet) *cluster {
-	return &cluster{client: r.noting(k), owner: ownerOf(k, r.management), mark: markOf(k.Name, k.UID, r.management)}
+	return &cluster{client: r.noting(k), owner: ownerOf(k, r.management), mark: markOf(k.Name, k.UID, r.management), pods: k.AgentNamespace()}
 }
 
 // there is the cluster that they serve, if it is another one.
 func (r *Reconciler) there(k *operatorv1.Klusterlet, o *outside) *cluster {
 	c := r.here(k)
+	c.pods = ""
 	c.client, c.explain = o.client, func(err error) error { return kit.Retold(err, o.Explain(err)) }
 	return c
 }
@@ -122,21 +123,16 @@ func (r *Reconciler) there(k *operatorv1.Klusterlet, o *outside) *cluster {
 // keep brings everything to what the Klusterlet wants.
 func (r *Reconciler) keep(ctx context.Context, k *operatorv1.Klusterlet) (reconcile.Result, error) {
 	s := newReport(k)
+	var others *taken
 	p, err := planOf(k, r.image)
 	if err == nil {
 		err = r.alone(ctx, k)
-		var others *taken
 		if err != nil && !errors.As(err, &others) {
 			return reconcile.Result{}, err
 		}
 	}
 	if err != nil {
-		r.want(k, nil)
-		r.outsides.drop(k.Name)
-		s.applied(operatorv1.ReasonKlusterletApplyFailed, err)
-		s.unavailable(operatorv1.ReasonKlusterletNoAvailablePods, "the Klusterlet has to be changed: "+err.Error())
-		// Nothing tells when another agent has left.
-		return reconcile.Result{RequeueAfter: time.Minute}, r.write(ctx, k, s)
+		return r.refuse(ctx, k, s, err)
 	}
 	r.want(k, slices.Concat(p.management, p.pods))
 	if err := r.finalizer(ctx, k, operatorv1.KlusterletFinalizer, true); err != nil {
@@ -147,6 +143,9 @@ func (r *Reconciler) keep(ctx context.Context, k *operatorv1.Klusterlet) (reconc
 		return reconcile.Result{}, err
 	}
 	next, failed := r.bring(ctx, k, p, s)
+	if errors.As(failed, &others) {
+		return r.refuse(ctx, k, s, others)
+	}
 	if err := r.write(ctx, k, s); err != nil {
 		return reconcile.Result{}, err
 	}

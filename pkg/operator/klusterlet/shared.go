@@ -121,6 +121,8 @@ func (c *cluster) share(ctx context.Context, want *unstructured.Unstructured) er
 				return errGoing
 			case isHubs(have):
 				return errHubs
+			case c.isOfPods(have) && isCommandLines(have):
+				return takenByCommandLine(have.GetName())
 			case have.GetLabels()[c.mark.key] == value && isMarked(have):
 				return nil
 			case !ours(have):
@@ -144,6 +146,10 @@ func (c *cluster) share(ctx context.Context, want *unstructured.Unstructured) er
 			return err
 		}
 	}
+}
+
+func (c *cluster) isOfPods(o *unstructured.Unstructured) bool {
+	return c.pods != "" && o.GetKind() == namespaces.Kind && o.GetName() == c.pods
 }
 
 // applyShared applies to an object that is as it was found. Of a definition it need only be the same one: many Klusterlets may come to a

@@ -104,7 +104,9 @@ func (c *cluster) explainedOrNil(err error) error {
 
 // asAgent is the way to the own cluster with the rights of the part that does the works. They are made again if only some of them are there.
 func (r *Reconciler) asAgent(ctx context.Context, k *operatorv1.Klusterlet, p *plan) (*rest.Config, error) {
-	if err := r.here(k).apply(ctx, p.management); err != nil {
+	here := r.here(k)
+	here.pods = "" // there are none any more, and another agent may have the namespace by now
+	if err := here.apply(ctx, p.management); err != nil {
 		return nil, err
 	}
 	parts := p.Parts()

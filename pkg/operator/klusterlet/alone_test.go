@@ -1,0 +1,163 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+)
+
+// oneSecond has all Klusterlets made in one second.
+func oneSecond(c client.Client) client.Client {
+	when := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	return interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, i client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+			err := i.Get(ctx, key, o, options...)
+			o.SetCreationTimestamp(when)
+			return err
+		},
+		List: func(ctx context.Context, i client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			err := i.List(ctx, list, options...)
+			if all, ok := list.(*operatorv1.KlusterletList); ok {
+				for n := range all.Items {
+					all.Items[n].CreationTimestamp = when
+				}
+			}
+			return err
+		},
+	})
+}
+
+// TestAttack_OfTwoAtOnceOneHasTheNamespace: two Klusterlets of one second, of which each comes while the other is not known. The pods of
+// one would have the identity of the other, and go on when that is refused.
+func TestAttack_OfTwoAtOnceOneHasTheNamespace(t *testing.T) {
+	w := newWorld(t)
+	r := w.reconciler()
+	r.klusterlets = oneSecond(r.client)
+	var told sync.Mutex
+	var woken []string
+	r.sights.wake = func(name string) {
+		told.Lock()
+		defer told.Unlock()
+		woken = append(woken, name)
+	}
+	second := w.applied(r, operatorv1.InstallModeSingleton, func(k *operatorv1.Klusterlet) { k.Name = "z" + k.Name })
+	first := w.applied(r, operatorv1.InstallModeSingleton, func(k *operatorv1.Klusterlet) {
+		k.Name, k.Spec.Namespace = strings.TrimPrefix(second.Name, "z"), second.Spec.Namespace
+	})
+	told.Lock()
+	if !slices.Contains(woken, second.Name) {
+		t.Errorf("the other one is not looked at: %q", woken)
+	}
+	told.Unlock()
+	w.until(r, second, "it is refused", func(k *operatorv1.Klusterlet) bool {
+		return strings.Contains(condition(k, operatorv1.ConditionKlusterletApplied).Message, "is that of the agent of Klusterlet "+first.Name)
+	})
+	pods := func(k *operatorv1.Klusterlet) bool {
+		return strings.Contains(strings.Join(w.of(w.here, k), " "), deployments.Kind)
+	}
+	if pods(second) || !pods(first) {
+		t.Errorf("there are pods of the one that is refused: %t, and of the other: %t", pods(second), pods(first))
+	}
+	// One that is known and is not there any more takes nothing.
+	stale := first.DeepCopy()
+	stale.UID = "former"
+	if is, err := r.isThere(t.Context(), stale); is || err != nil {
+		t.Errorf("one of another UID is there: %t, %v", is, err)
+	}
+	for _, k := range []*operatorv1.Klusterlet{second, first} {
+		w.delete(k)
+		w.until(r, k, "it is gone", isGone)
+		w.expectNothing(k)
+	}
+}
+
+// TestAttack_ANamespaceThatBecomesAnAgentsIsNotMarked: kubectl hub join comes between the look at a namespace and the mark on it. With the
+// mark, the namespace would count as one of the Klusterlet. Where no pods of it run, it has no secrets.
+func TestAttack_ANamespaceThatBecomesAnAgentsIsNotMarked(t *testing.T) {
+	for name, ofPods := range map[string]bool{"of pods": true, "on a managed cluster": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n" + rand.String(6)}}
+			if err := w.here.Create(t.Context(), namespace); err != nil {
+				t.Fatal(err)
+			}
+			applies := 0
+			c := &cluster{mark: markOf("k", "u", "m"), client: interceptor.NewClient(w.reconciler().client.(client.WithWatch), interceptor.Funcs{
+				Apply: func(ctx context.Context, i client.WithWatch, o runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+					if applies++; applies == 1 {
+						namespace.Labels = map[string]string{deploy.LabelManagedBy: deploy.ManagedBy, deploy.AgentLabel: deploy.AgentName}
+						if err := w.here.Update(ctx, namespace); err != nil {
+							t.Error(err)
+						}
+					}
+					return i.Apply(ctx, o, options...)
+				},
+			})}
+			if ofPods {
+				c.pods = namespace.Name
+			}
+			want := &unstructured.Unstructured{}
+			want.SetGroupVersionKind(namespaces.GroupVersionKind)
+			want.SetName(namespace.Name)
+			err := c.share(t.Context(), want)
+			var others *taken
+			if is := errors.As(err, &others); is != ofPods || !is && err != nil {
+				t.Errorf("the error is %v", err)
+			}
+			if err := w.here.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace); err != nil || (marks(asObject(t, namespace)) > 0) == ofPods {
+				t.Errorf("the namespace is %+v: %v", namespace.ObjectMeta, err)
+			}
+			w.delete(namespace)
+		})
+	}
+}
+
+// An agent of the command line that comes later has the namespace, and the Klusterlet no pods.
+func TestKeep_MakesWayForAnAgentOfTheCommandLine(t *testing.T) {
+	w := newWorld(t)
+	r := w.reconciler()
+	k := w.klusterlet(operatorv1.InstallModeHosted, func(k *operatorv1.Klusterlet) {
+		if err := w.here.Create(w.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: k.Name}}); err != nil {
+			w.Fatal(err)
+		}
+	})
+	w.given(r, k)
+	w.until(r, k, "it is applied", isApplied)
+	namespace := &corev1.Namespace{}
+	if err := w.here.Get(t.Context(), client.ObjectKey{Name: k.AgentNamespace()}, namespace); err != nil {
+		t.Fatal(err)
+	}
+	namespace.Labels[deploy.LabelManagedBy], namespace.Labels[deploy.AgentLabel] = deploy.ManagedBy, deploy.AgentName
+	if err := w.here.Update(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	w.until(r, k, "it is refused, and has no pods", func(now *operatorv1.Klusterlet) bool {
+		return strings.Contains(condition(now, operatorv1.ConditionKlusterletApplied).Message, "that kubectl hub join has made") &&
+			!strings.Contains(strings.Join(w.of(w.here, k), " "), deployments.Kind)
+	})
+	w.delete(k)
+	w.until(r, k, "it is gone", isGone)
+	w.expectNothing(k)
+	if err := w.here.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace); err != nil || namespace.DeletionTimestamp != nil {
+		t.Errorf("the namespace of the agent has gone with the Klusterlet: %v", err)
+	}
+	w.delete(namespace)
+}
