@@ -100,6 +100,9 @@ func (r *Reconciler) leaveManaged(ctx context.Context, k *operatorv1.Klusterlet,
 		return err // which says nothing of the managed cluster
 	}
 	err = r.cleanManaged(ctx, k, secrets, objects)
+	if apierrors.IsConflict(err) { // the cluster has answered
+		err = &waiting{"others on the managed cluster that write what is to be taken away: " + err.Error()}
+	}
 	var waits *waiting
 	if err == nil || errors.As(err, &waits) {
 		return errors.Join(outdated(eviction.Over(ctx, r.client, k)), err)

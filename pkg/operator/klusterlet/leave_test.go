@@ -93,6 +93,40 @@ func TestLeave_GivesUpAClusterThatCannotBeReached(t *testing.T) {
 	}
 }
 
+// Others may write what is shared all the time. A cluster that says so answers, and is not given up.
+func TestLeave_WaitsForThoseWhoWriteWhatIsShared(t *testing.T) {
+	w := newWorld(t)
+	busy := true
+	var k *operatorv1.Klusterlet
+	w.wrap = func(c client.Client) client.Client {
+		return interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
+			Delete: func(ctx context.Context, i client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+				if k != nil && busy && o.GetName() == k.ManagedNamespace() {
+					return apierrors.NewConflict(corev1.Resource("namespaces"), o.GetName(), errors.New("it has changed"))
+				}
+				return i.Delete(ctx, o, options...)
+			},
+		})
+	}
+	r := w.reconciler()
+	k = w.applied(r, operatorv1.InstallModeHosted, nil)
+	w.delete(k)
+	for range 3 {
+		w.until(r, k, "it waits", func(k *operatorv1.Klusterlet) bool {
+			applied := condition(k, operatorv1.ConditionKlusterletApplied)
+			return applied.Reason == reasonCleaning && strings.Contains(applied.Message, "that write what is to be taken away: Namespace "+k.ManagedNamespace())
+		})
+		if since := w.now(k).Annotations[operatorv1.AnnotationEvictionTimestamp]; since != "" {
+			t.Fatalf("it is away since %s", since)
+		}
+		w.clock.SetTime(w.clock.Now().Add(givenUpAfter))
+		w.once(r, k)
+	}
+	busy = false
+	w.until(r, k, "it is gone", isGone)
+	w.expectNothing(k)
+}
+
 func (w *world) told() string {
 	var told []string
 	for {
