@@ -133,7 +133,7 @@ func (o Options) reconciler(ctx context.Context, config *rest.Config, klusterlet
 	}
 	r := &Reconciler{
 		klusterlets: klusterlets, client: live, management: management, clock: now, image: o.Image, config: config,
-		outsides: &outsides{ctx: ctx, wake: func(string) {}}, sights: &sights{wake: func(string) {}},
+		outsides: &outsides{ctx: ctx, wake: func(string) {}}, sights: &sights{wake: func(string) {}, atOnce: ownChangesAtOnce, each: ownChangeEach},
 	}
 	r.keeper = &kubeconfig.Keeper{Client: noting{live, r.sights.sawForAll}, Clock: now, Lifetime: o.TokenLifetime}
 	r.works = r.withdrawWorks

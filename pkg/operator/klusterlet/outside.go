@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,11 +18,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/outer"
 )
 
-// After so many changes at once on a managed cluster there is one look at it in changeEach: what changes all the time there costs no
-// other Klusterlet.
+// After so many looks at once because of changes on a managed cluster there is one in changeEach. On the own cluster, which is trusted more,
+// there are more.
 const (
-	changesAtOnce = 10
-	changeEach    = 10 * time.Second
+	changesAtOnce    = 10
+	changeEach       = 10 * time.Second
+	ownChangesAtOnce = 20
+	ownChangeEach    = 2 * time.Second
 )
 
 // outside is a managed cluster that is reached by a source, for one Klusterlet. It is the same while the source is.
@@ -95,8 +96,7 @@ func (l *outsides) get(k *operatorv1.Klusterlet, management string, source *kube
 	if l.wrap != nil {
 		o.client = l.wrap(c)
 	}
-	limit := rate.NewLimiter(rate.Every(changeEach), changesAtOnce)
-	o.sights = &sights{wake: l.wake, pause: func() time.Duration { return limit.Reserve().Delay() }}
+	o.sights = &sights{wake: l.wake, atOnce: changesAtOnce, each: changeEach}
 	own := markOf(k.Name, k.UID, management).key
 	var all []watched
 	for _, kinds := range [][]kind{owned, shared} {

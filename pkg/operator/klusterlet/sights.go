@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
@@ -44,9 +45,10 @@ func stateOf(id remote.ID, o metav1.Object, mark string) state {
 // sights know what the last look at a cluster has found of all that Klusterlets want there, so that events of nothing else have one of them
 // looked at again. What is kept depends on what is wanted, and not on what a cluster has or tells.
 type sights struct {
-	// wake has a Klusterlet looked at. pause, if there is one, is how long it takes until then.
-	wake  func(name string)
-	pause func() time.Duration
+	// wake has a Klusterlet looked at: atOnce times, and then once in each time.
+	wake   func(name string)
+	atOnce int
+	each   time.Duration
 
 	lock    sync.Mutex
 	all     map[string]*sight
@@ -57,6 +59,8 @@ type sights struct {
 type sight struct {
 	mark    string
 	objects map[remote.ID]*found
+	// pace is how often it is woken: what changes all the time for one Klusterlet costs no other.
+	pace *rate.Limiter
 	// lost is that there may have been changes that were not told, looking that it is being looked at, and waits that news are about to be.
 	lost, looking, waits bool
 }
@@ -85,7 +89,7 @@ func (s *sights) begin(name string) {
 	}
 	own := s.all[name]
 	if own == nil {
-		own = &sight{objects: map[remote.ID]*found{}}
+		own = &sight{objects: map[remote.ID]*found{}, pace: rate.NewLimiter(rate.Every(s.each), s.atOnce)}
 		s.all[name] = own
 	}
 	own.lost, own.looking = false, true
@@ -202,14 +206,14 @@ func (s *sights) announce(name string, own *sight) {
 		return
 	}
 	own.waits = true
-	time.AfterFunc(moment, func() { s.later(name, own, s.pause) })
+	time.AfterFunc(moment, func() { s.later(name, own, false) })
 }
 
-func (s *sights) later(name string, own *sight, pause func() time.Duration) {
+func (s *sights) later(name string, own *sight, paced bool) {
 	s.lock.Lock()
 	news := own.hasNews() && !own.looking
-	if news && pause != nil {
-		time.AfterFunc(pause(), func() { s.later(name, own, nil) })
+	if news && !paced {
+		time.AfterFunc(own.pace.Reserve().Delay(), func() { s.later(name, own, true) })
 		s.lock.Unlock()
 		return
 	}

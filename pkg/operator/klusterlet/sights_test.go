@@ -33,7 +33,7 @@ type seeing struct {
 
 func newSeeing() *seeing {
 	s := &seeing{}
-	s.sights = &sights{wake: func(name string) {
+	s.sights = &sights{atOnce: changesAtOnce, each: changeEach, wake: func(name string) {
 		s.told.Lock()
 		defer s.told.Unlock()
 		s.woken = append(s.woken, name)
@@ -178,27 +178,50 @@ func TestSights_DuringALook(t *testing.T) {
 	})
 }
 
-// TestAttack_EventsCostNeitherMemoryNorLooks: a managed cluster tells what it likes, as fast as it likes.
+// TestAttack_EventsCostNeitherMemoryNorLooks: a managed cluster tells what it likes, as fast as it likes. So may objects of one Klusterlet
+// on the own cluster change all the time. It costs no other Klusterlet: that is looked at as soon as before.
 func TestAttack_EventsCostNeitherMemoryNorLooks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, slow := newSeeing(), 0
-		s.pause = func() time.Duration { slow++; return changeEach } // with the lock of the sights
-		for i := range 20_000 {
-			o := object()
-			o.ResourceVersion = fmt.Sprint(i)
-			other := accountID
-			other.Name = fmt.Sprint(i)
-			s.tell(other, o)
-			s.tell(accountOf("a"), o)
-			if i%20 == 0 {
-				time.Sleep(100 * time.Millisecond)
-			}
-		}
-		if len(s.wanting) != 3 || len(s.all) != 2 {
-			t.Errorf("%d objects of %d Klusterlets are remembered", len(s.wanting), len(s.all))
-		}
-		if n := len(s.allWakes()); n < 5 || n > 11 || slow < n {
-			t.Errorf("100 seconds of events have woken %d times, after %d pauses", n, slow)
-		}
-	})
+	own := (&Options{}).reconciler(t.Context(), nil, nil, nil, "").sights
+	for name, test := range map[string]struct {
+		atOnce      int
+		each        time.Duration
+		least, most int
+	}{
+		"a managed cluster": {changesAtOnce, changeEach, 15, 21},
+		"the own cluster":   {own.atOnce, own.each, 60, 71},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSeeing()
+				s.sights = &sights{atOnce: test.atOnce, each: test.each, wake: s.wake}
+				for _, name := range []string{"a", "b"} {
+					s.look(name, object())
+				}
+				for i := range 20_000 {
+					o := object()
+					o.ResourceVersion = fmt.Sprint(i)
+					other := accountID
+					other.Name = fmt.Sprint(i)
+					s.tell(other, o)
+					s.tell(accountOf("a"), o)
+					if i%20 == 0 {
+						time.Sleep(100 * time.Millisecond)
+					}
+					if i == 10_000 {
+						s.tell(accountOf("b"), o)
+						if time.Sleep(time.Second); !slices.Contains(s.allWakes(), "b") {
+							t.Error("the events of one Klusterlet keep another one waiting")
+						}
+					}
+				}
+				if len(s.wanting) != 3 || len(s.all) != 2 {
+					t.Errorf("%d objects of %d Klusterlets are remembered", len(s.wanting), len(s.all))
+				}
+				n := len(slices.DeleteFunc(s.allWakes(), func(name string) bool { return name != "a" }))
+				if n < test.least || n > test.most {
+					t.Errorf("100 seconds of events have woken %d times, want %d to %d", n, test.least, test.most)
+				}
+			})
+		})
+	}
 }

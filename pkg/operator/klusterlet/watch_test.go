@@ -55,7 +55,7 @@ func looks(t *testing.T, a answering, hours int) (n []int) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		began := time.Now()
-		s := &sights{}
+		s := &sights{atOnce: changesAtOnce, each: changeEach}
 		s.wake = func(name string) {
 			n[min(int(time.Since(began).Hours()), hours-1)]++
 			s.begin(name)
