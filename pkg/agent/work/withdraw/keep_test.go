@@ -12,7 +12,9 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/clusterhub/clusterhub/pkg/agent/work/memory"
 	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 )
 
@@ -82,6 +84,81 @@ func TestEnd_KeepAsksTheGarbageCollectorOnce(t *testing.T) {
 				if have := w.get(name); have == nil || len(have.GetOwnerReferences()) > 0 {
 					t.Errorf("%s is %v", name, have)
 				}
+			}
+		})
+	}
+}
+
+// TestAttack_ARecordThatOthersEndKeepsWhatItOwns: another person deletes a record in the background, and takes the agent's finalizer off; a
+// third finalizer holds it. The garbage collector has not been asked to let go then, and would delete what the record does not say.
+func TestAttack_ARecordThatOthersEndKeepsWhatItOwns(t *testing.T) {
+	for name, before := range map[string]func(w *world){
+		"by hand": func(w *world) {
+			if err := w.cluster.records.Delete(w.Context(), w.own()[0].object.Name, metav1.DeleteOptions{}); err != nil {
+				w.Fatal(err)
+			}
+			w.finalizers("example.com/held")
+		},
+		"by an unjoin that was to delete": func(w *world) {
+			if _, err := w.cluster.End(w.Context(), w.own()[0], Delete); err != nil {
+				w.Fatal(err)
+			}
+		},
+		"by one that was to keep, and then to delete": func(w *world) {
+			for _, fate := range []Fate{Keep, Delete} {
+				if _, err := w.cluster.End(w.Context(), w.own()[0], fate); err != nil {
+					w.Fatal(err)
+				}
+			}
+		},
+		"with an annotation of another record": func(w *world) {
+			patch := []byte(`{"metadata":{"annotations":{"` + askedAnnotation + `":"other"}}}`)
+			if _, err := w.cluster.records.Patch(w.Context(), w.own()[0].object.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				w.Fatal(err)
+			}
+			if err := w.cluster.records.Delete(w.Context(), w.own()[0].object.Name, metav1.DeleteOptions{}); err != nil {
+				w.Fatal(err)
+			}
+			w.finalizers("example.com/held")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			owner := w.record("w")
+			w.finalizers(memory.Finalizer, "example.com/held")
+			before(w)
+			w.configMap("unknown", nil, owner)
+			asked, config := atomic.Int64{}, worktest.Config(t)
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return roundTripper(func(r *http.Request) (*http.Response, error) {
+					if r.Method == http.MethodDelete {
+						asked.Add(1)
+					}
+					return next.RoundTrip(r)
+				})
+			})
+			var err error
+			if w.cluster, err = New(config); err != nil {
+				t.Fatal(err)
+			}
+			held := "the finalizers example.com/held of the record of work w"
+			for range 3 { // it waits for the third one, and does not ask again
+				worktest.Eventually(t, "the garbage collector has let go", func() bool {
+					waits, err := w.cluster.End(t.Context(), w.own()[0], Keep)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return waits == held
+				})
+			}
+			if n := asked.Load(); n != 1 {
+				t.Errorf("the garbage collector was asked %d times", n)
+			}
+			w.finalizers()
+			w.end(Keep)
+			w.collected()
+			if have := w.get("unknown"); have == nil || len(have.GetOwnerReferences()) > 0 {
+				t.Errorf("what the record does not say is %v", have)
 			}
 		})
 	}

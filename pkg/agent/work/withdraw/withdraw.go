@@ -43,6 +43,8 @@ const (
 	pageSize = 500
 	// tries is how often a record is read anew that others have changed meanwhile.
 	tries = 5
+	// askedAnnotation has the UID of a record for which the garbage collector was asked to let go of its dependents.
+	askedAnnotation = "work.clusterhub.dev/garbage-collector-asked"
 )
 
 // Cluster is one that an agent leaves.
@@ -166,16 +168,20 @@ func (c *Cluster) End(ctx context.Context, r Record, fate Fate) (waitsFor string
 	if err != nil || now == nil {
 		return "", err
 	}
-	return c.drop(ctx, now)
+	return c.drop(ctx, now, propagation == metav1.DeletePropagationOrphan)
+}
+
+func wasAsked(record *workv1.AppliedManifestWork) bool {
+	return record.Annotations[askedAnnotation] == string(record.UID)
 }
 
 // forget begins the end of a record, and returns it as it is then, or nil if it is gone. The server lets the last word on what becomes
-// of dependents count. The garbage collector is asked once to let go of them: a record without the agent's finalizer is one for which that
-// was done. To ask again whenever the collector has finished would never end.
+// of dependents count. The garbage collector is asked once to let go of them: to ask again whenever it has finished would never end. That
+// it was asked is not told by what the record has no more: others, too, may delete it and take finalizers away.
 func (c *Cluster) forget(ctx context.Context, r Record, propagation metav1.DeletionPropagation) (*workv1.AppliedManifestWork, error) {
 	begun := r.object.DeletionTimestamp != nil
 	if orphaning := slices.Contains(r.object.Finalizers, metav1.FinalizerOrphanDependents); propagation == metav1.DeletePropagationOrphan {
-		begun = begun && (orphaning || !slices.Contains(r.object.Finalizers, memory.Finalizer))
+		begun = begun && (orphaning || wasAsked(r.object))
 	} else {
 		begun = begun && !orphaning
 	}
@@ -206,13 +212,18 @@ func (c *Cluster) read(ctx context.Context, name string, uid types.UID) (*workv1
 }
 
 // drop takes the agent's finalizer away from a record whose deletion has begun, and says what holds it still. That is done while the garbage
-// collector has its own finalizer there: it takes that away when it has let go of the dependents, and then the record is gone.
-func (c *Cluster) drop(ctx context.Context, now *workv1.AppliedManifestWork) (waitsFor string, err error) {
+// collector has its own finalizer there: it takes that away when it has let go of the dependents, and then the record is gone. Whether the
+// collector was asked is written with it.
+func (c *Cluster) drop(ctx context.Context, now *workv1.AppliedManifestWork, asked bool) (waitsFor string, err error) {
 	left := now.Finalizers
-	for try := 1; slices.Contains(now.Finalizers, memory.Finalizer); try++ {
+	for try := 1; slices.Contains(now.Finalizers, memory.Finalizer) || asked != wasAsked(now); try++ {
 		left = slices.DeleteFunc(slices.Clone(now.Finalizers), func(f string) bool { return f == memory.Finalizer })
+		annotations := map[string]any{askedAnnotation: nil} // a user may keep, then delete, and then keep
+		if asked {
+			annotations[askedAnnotation] = now.UID
+		}
 		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-			"finalizers": left, "uid": now.UID, "resourceVersion": now.ResourceVersion}})
+			"finalizers": left, "annotations": annotations, "uid": now.UID, "resourceVersion": now.ResourceVersion}})
 		if err != nil {
 			return "", err
 		}

@@ -94,6 +94,18 @@ func (w *world) own() []Record {
 	return own
 }
 
+// finalizers gives the first record these, and no others.
+func (w *world) finalizers(list ...string) {
+	w.Helper()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": list}})
+	if err == nil {
+		_, err = w.cluster.records.Patch(w.Context(), w.own()[0].object.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
 // end ends all records, and returns what was waited for last.
 func (w *world) end(fate Fate) (waited string) {
 	w.Helper()
@@ -237,23 +249,13 @@ func TestEnd_KeepAfterDelete(t *testing.T) {
 
 func TestEnd_WaitsForFinalizersOfOthers(t *testing.T) {
 	w := newWorld(t)
-	owner := w.record("w")
-	finalizers := func(list ...string) {
-		t.Helper()
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": list}})
-		if err == nil {
-			_, err = w.cluster.records.Patch(t.Context(), owner.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	finalizers(memory.Finalizer, "example.com/held")
+	w.record("w")
+	w.finalizers(memory.Finalizer, "example.com/held")
 	waits, err := w.cluster.End(t.Context(), w.own()[0], Delete)
 	if err != nil || waits != "the finalizers example.com/held of the record of work w" {
 		t.Errorf("%q, %v", waits, err)
 	}
-	finalizers()
+	w.finalizers()
 	w.end(Delete)
 	if _, err := w.cluster.End(t.Context(), Record{}, "burn"); err == nil {
 		t.Error("there is a third fate")
