@@ -38,6 +38,10 @@ const (
 	managementPrefix, procManagedPrefix = "management: ", "managed: "
 )
 
+// bootstrapKubeconfig is for a hub that no agent asks.
+const bootstrapKubeconfig = "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: hub, user: agent}}], " +
+	"clusters: [{name: hub, cluster: {server: 'https://hub.invalid'}}], users: [{name: agent, user: {token: bootstrap}}]}"
+
 //go:embed klusterlets-audit-policy.yaml
 var klusterletsAuditPolicy []byte
 
@@ -315,7 +319,7 @@ func (i *installing) make(ctx context.Context, count int) error {
 	}
 	secrets := func(n int) string { return namespacesPath + "/" + agentNamespace(from+n) + "/secrets" }
 	if err := i.manyBy(ctx, i.admins, count, http.MethodPost, "application/json", secrets,
-		func(int) []byte { return secretBody(operatorv1.BootstrapHubKubeconfig, []byte("of the hub")) }); err != nil {
+		func(int) []byte { return secretBody(operatorv1.BootstrapHubKubeconfig, []byte(bootstrapKubeconfig)) }); err != nil {
 		return err
 	}
 	return i.manyBy(ctx, i.admins, count, http.MethodPost, "application/json", secrets, func(n int) []byte {

@@ -34,13 +34,14 @@ func TestAttack_NoSecretHasFilesOfThePodReadOrProgramsRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct{ user, cluster string }{
-		"a token of the pod":        {user: "tokenFile: " + secret},
-		"a file beside a token":     {user: "token: a, tokenFile: " + secret},
-		"a certificate of the pod":  {user: "client-certificate: " + secret + ", client-key-data: YQ=="},
-		"a key of the pod":          {user: "client-certificate-data: YQ==, client-key: " + secret},
-		"a program":                 {user: "exec: {apiVersion: client.authentication.k8s.io/v1, command: cat, args: [" + secret + "], interactiveMode: Never}"},
-		"a provider":                {user: "auth-provider: {name: oidc, config: {idp-certificate-authority: " + secret + "}}"},
-		"an authority that is read": {user: "token: a", cluster: ", certificate-authority: " + secret},
+		"a token of the pod":         {user: "tokenFile: " + secret},
+		"a file beside a token":      {user: "token: a, tokenFile: " + secret},
+		"a certificate of the pod":   {user: "client-certificate: " + secret + ", client-key-data: YQ=="},
+		"a key of the pod":           {user: "client-certificate-data: YQ==, client-key: " + secret},
+		"a program":                  {user: "exec: {apiVersion: client.authentication.k8s.io/v1, command: cat, args: [" + secret + "], interactiveMode: Never}"},
+		"a provider":                 {user: "auth-provider: {name: oidc, config: {idp-certificate-authority: " + secret + "}}"},
+		"an authority that is read":  {user: "token: a", cluster: ", certificate-authority: " + secret},
+		"a hub that is not verified": {user: "token: a", cluster: ", insecure-skip-tls-verify: true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := agenttest.NewWorld(t)

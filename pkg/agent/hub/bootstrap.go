@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/bootstrap"
 )
 
 // BootstrapRights are what reading the bootstrap kubeconfig needs of the management cluster.
@@ -35,26 +36,27 @@ type Bootstrap struct {
 // Read returns the kubeconfig with nothing but its current context, and no reference to a file for how the hub is
 // trusted.
 func (b *Bootstrap) Read(ctx context.Context) (*clientcmdapi.Config, error) {
-	config, where, err := b.load(ctx)
+	if b.File == "" {
+		return b.readSecret(ctx)
+	}
+	config, err := clientcmd.LoadFromFile(b.File)
 	if err != nil {
+		return nil, fmt.Errorf("reading the bootstrap kubeconfig: %w", err)
+	}
+	if err := clientcmd.ResolveLocalPaths(config); err != nil {
 		return nil, err
 	}
 	if err := clientcmdapi.MinifyConfig(config); err != nil {
-		return nil, fmt.Errorf("the bootstrap kubeconfig in %s: %w", where, err)
+		return nil, fmt.Errorf("the bootstrap kubeconfig in %s: %w", b.File, err)
 	}
-	cluster, err := onlyCluster(config)
+	cluster, err := bootstrap.Cluster(config)
 	if err != nil {
-		return nil, fmt.Errorf("the bootstrap kubeconfig in %s %w", where, err)
-	}
-	if b.File == "" {
-		if err := whole(config); err != nil {
-			return nil, fmt.Errorf("the bootstrap kubeconfig in %s %w", where, err)
-		}
+		return nil, fmt.Errorf("the bootstrap kubeconfig in %s %w", b.File, err)
 	}
 	if len(cluster.CertificateAuthorityData) == 0 && cluster.CertificateAuthority != "" {
 		ca, err := os.ReadFile(cluster.CertificateAuthority)
 		if err != nil {
-			return nil, fmt.Errorf("the certificate authority of the bootstrap kubeconfig in %s: %w", where, err)
+			return nil, fmt.Errorf("the certificate authority of the bootstrap kubeconfig in %s: %w", b.File, err)
 		}
 		cluster.CertificateAuthorityData = ca
 	}
@@ -62,31 +64,23 @@ func (b *Bootstrap) Read(ctx context.Context) (*clientcmdapi.Config, error) {
 	return config, nil
 }
 
-func (b *Bootstrap) load(ctx context.Context) (config *clientcmdapi.Config, where string, err error) {
-	if b.File != "" {
-		config, err = clientcmd.LoadFromFile(b.File)
-		if err != nil {
-			return nil, "", fmt.Errorf("reading the bootstrap kubeconfig: %w", err)
-		}
-		return config, b.File, clientcmd.ResolveLocalPaths(config)
-	}
-	where = fmt.Sprintf("secret %s/%s", b.Namespace, registration.BootstrapSecret)
+func (b *Bootstrap) readSecret(ctx context.Context) (*clientcmdapi.Config, error) {
+	where := fmt.Sprintf("secret %s/%s", b.Namespace, registration.BootstrapSecret)
 	secret, err := b.Client.CoreV1().Secrets(b.Namespace).Get(ctx, registration.BootstrapSecret, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, "", fmt.Errorf("there is no bootstrap kubeconfig: make %s with the key %s, or set --bootstrap-kubeconfig",
+		return nil, fmt.Errorf("there is no bootstrap kubeconfig: make %s with the key %s, or set --bootstrap-kubeconfig",
 			where, registration.KeyKubeconfig)
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("reading the bootstrap kubeconfig: %w", err)
+		return nil, fmt.Errorf("reading the bootstrap kubeconfig: %w", err)
 	}
 	data := secret.Data[registration.KeyKubeconfig]
 	if len(data) == 0 {
-		return nil, "", fmt.Errorf("%s has no key %s", where, registration.KeyKubeconfig)
+		return nil, fmt.Errorf("%s has no key %s", where, registration.KeyKubeconfig)
 	}
-	config, err = clientcmd.Load(data)
+	config, err := bootstrap.Parse(data)
 	if err != nil {
-		// The error may quote what it could not read, and that may be a token.
-		return nil, "", fmt.Errorf("%s has no valid kubeconfig under %s", where, registration.KeyKubeconfig)
+		return nil, fmt.Errorf("the bootstrap kubeconfig in %s %w", where, err)
 	}
-	return config, where, nil
+	return config, nil
 }

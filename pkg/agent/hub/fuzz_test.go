@@ -37,9 +37,10 @@ func FuzzBootstrapKubeconfig(f *testing.F) {
 		return []byte("{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], " +
 			"clusters: [{name: c, cluster: " + cluster + "}], users: [{name: u, user: " + user + "}]}")
 	}
+	cert, key := agenttest.Certificate(f, registration.ClusterUser(agenttest.ClusterName, "agent"))
 	for _, seed := range [][]byte{
 		kubeconfig("{server: https://x}", "{token: "+fuzzedToken+"}"),
-		kubeconfig("{server: https://x, certificate-authority-data: YQ==, proxy-url: 'http://p:1', tls-server-name: y}", "{token: "+fuzzedToken+"}"),
+		kubeconfig("{server: https://x, certificate-authority-data: "+base64.StdEncoding.EncodeToString(cert)+", proxy-url: 'http://p:1', tls-server-name: y}", "{token: "+fuzzedToken+"}"),
 		kubeconfig("{server: https://x, insecure-skip-tls-verify: true}", "{username: a, password: "+fuzzedToken+"}"),
 		kubeconfig("{server: https://x, proxy-url: 'http://a:"+fuzzedToken+"@p:x'}", "{token: a}"),
 		kubeconfig("{server: https://x, certificate-authority: /nowhere/ca.crt}", "{tokenFile: /token}"),
@@ -59,7 +60,6 @@ func FuzzBootstrapKubeconfig(f *testing.F) {
 		return true, &corev1.Secret{Data: map[string][]byte{registration.KeyKubeconfig: data}}, nil
 	})
 	source := &hub.Bootstrap{Client: client, Namespace: agenttest.Namespace}
-	cert, key := agenttest.Certificate(f, registration.ClusterUser(agenttest.ClusterName, "agent"))
 	roles := irsa.Identity{Hub: irsa.Cluster{Partition: "aws", Region: "us-west-2", Account: "111111111111", Name: "hub"},
 		Managed: irsa.Cluster{Partition: "aws", Region: "eu-west-1", Account: "222222222222", Name: "c"}}
 	byAWS := func(command string) *awsirsa.Driver {

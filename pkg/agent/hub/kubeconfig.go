@@ -4,7 +4,6 @@
 package hub
 
 import (
-	"errors"
 	"fmt"
 
 	"k8s.io/client-go/rest"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/bootstrap"
 )
 
 // Names in a kubeconfig of an agent; upstream's agents use the same.
@@ -22,42 +22,10 @@ const (
 	kubeconfigContext = "default-context"
 )
 
-func onlyCluster(config *clientcmdapi.Config) (*clientcmdapi.Cluster, error) {
-	current, ok := config.Contexts[config.CurrentContext]
-	if !ok {
-		return nil, errors.New("has no current context")
-	}
-	cluster, ok := config.Clusters[current.Cluster]
-	if !ok || cluster.Server == "" {
-		return nil, errors.New("names no server of the hub in its current context")
-	}
-	return cluster, nil
-}
-
-// whole refuses a kubeconfig of a secret that names files or programs. They would be those of the agent, such as the token of its pod, and
-// what is in a secret is from a hub, or from users who may write nothing but secrets.
-func whole(config *clientcmdapi.Config) error {
-	for _, cluster := range config.Clusters {
-		if cluster.CertificateAuthority != "" {
-			return errors.New("names a file in certificate-authority, which a secret cannot have: put it into certificate-authority-data")
-		}
-	}
-	for _, user := range config.AuthInfos {
-		switch {
-		case user.Exec != nil || user.AuthProvider != nil:
-			return errors.New("has a user who logs in by a program (exec or auth-provider), and the agent runs none: put a token there")
-		case user.TokenFile != "" || user.ClientCertificate != "" || user.ClientKey != "":
-			return errors.New("names a file in tokenFile, client-certificate or client-key, which a secret cannot have: put a token there, " +
-				"or client-certificate-data and client-key-data")
-		}
-	}
-	return nil
-}
-
 // Kubeconfig is the kubeconfig of the agent's own identity: the hub as the bootstrap kubeconfig has it, with its
 // certificate authority, proxy and server name.
-func Kubeconfig(bootstrap *clientcmdapi.Config, namespace string, user *clientcmdapi.AuthInfo) ([]byte, error) {
-	cluster, err := onlyCluster(bootstrap)
+func Kubeconfig(joining *clientcmdapi.Config, namespace string, user *clientcmdapi.AuthInfo) ([]byte, error) {
+	cluster, err := bootstrap.Cluster(joining)
 	if err != nil {
 		return nil, fmt.Errorf("the bootstrap kubeconfig %w", err)
 	}
@@ -78,7 +46,7 @@ func URL(kubeconfig []byte) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the secret %s has no valid kubeconfig", registration.HubKubeconfigSecret)
 	}
-	cluster, err := onlyCluster(config)
+	cluster, err := bootstrap.Cluster(config)
 	if err != nil {
 		return "", fmt.Errorf("the kubeconfig of secret %s %w", registration.HubKubeconfigSecret, err)
 	}
@@ -102,7 +70,7 @@ func IdentityConfig(kubeconfig []byte, localize func(*clientcmdapi.AuthInfo)) (*
 		current.AuthInfo = kubeconfigUser
 	}
 	config.AuthInfos = map[string]*clientcmdapi.AuthInfo{kubeconfigUser: user}
-	if err := whole(config); err != nil {
+	if err := bootstrap.CheckNoFiles(config); err != nil {
 		return nil, fmt.Errorf("the kubeconfig of secret %s %w", registration.HubKubeconfigSecret, err)
 	}
 	return BootstrapConfig(config)
@@ -110,7 +78,7 @@ func IdentityConfig(kubeconfig []byte, localize func(*clientcmdapi.AuthInfo)) (*
 
 // BootstrapConfig is how the hub of a bootstrap kubeconfig is reached.
 func BootstrapConfig(config *clientcmdapi.Config) (*rest.Config, error) {
-	cluster, err := onlyCluster(config)
+	cluster, err := bootstrap.Cluster(config)
 	if err != nil {
 		return nil, fmt.Errorf("the kubeconfig for the hub %w", err)
 	}

@@ -131,7 +131,7 @@ func (w *world) given(r *Reconciler, k *operatorv1.Klusterlet) {
 	if k.IsDetached() {
 		w.secret(k, operatorv1.ExternalManagedKubeconfig, map[string][]byte{"kubeconfig": w.source})
 	}
-	w.secret(k, operatorv1.BootstrapHubKubeconfig, map[string][]byte{"kubeconfig": []byte("of the hub")})
+	w.secret(k, operatorv1.BootstrapHubKubeconfig, map[string][]byte{"kubeconfig": operatortest.Bootstrap})
 }
 
 // once reconciles a Klusterlet once.

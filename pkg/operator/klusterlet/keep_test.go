@@ -4,6 +4,7 @@
 package klusterlet
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
 // places are where things of a Klusterlet of a mode are: %k is its name, %m its namespace on the managed cluster, %a that of the pods.
@@ -170,7 +172,16 @@ func TestKeep_SaysWhatTheSecretsLack(t *testing.T) {
 	if now := w.now(k); slices.Contains(now.Finalizers, operatorv1.KlusterletHostedFinalizer) || len(w.of(w.there, k)) > 0 {
 		t.Error("the managed cluster was written to")
 	}
-	w.secret(k, operatorv1.BootstrapHubKubeconfig, map[string][]byte{"kubeconfig": []byte("x")})
+	w.secret(k, operatorv1.BootstrapHubKubeconfig, nil)
+	says("Secret " + k.AgentNamespace() + "/bootstrap-hub-kubeconfig has no key kubeconfig")
+	w.secret(k, operatorv1.BootstrapHubKubeconfig, map[string][]byte{"kubeconfig": []byte("secret-words")})
+	says("key kubeconfig of Secret " + k.AgentNamespace() + "/bootstrap-hub-kubeconfig is refused: it cannot be read as a kubeconfig")
+	w.secret(k, operatorv1.BootstrapHubKubeconfig, map[string][]byte{"kubeconfig": bytes.ReplaceAll(operatortest.Bootstrap, []byte("https"), []byte("http"))})
+	says("is refused: it is insecure")
+	if hub := condition(w.now(k), operatorv1.ConditionHubConnectionDegraded); hub.Reason != reasonBootstrapRefused || len(w.of(w.there, k)) > 0 {
+		t.Errorf("of the hub it says %+v, and on the managed cluster are %q", hub, w.of(w.there, k))
+	}
+	w.secret(k, operatorv1.BootstrapHubKubeconfig, map[string][]byte{"kubeconfig": operatortest.Bootstrap})
 	w.until(r, k, "it is applied", isApplied)
 	w.delete(k)
 	w.until(r, k, "it is gone", isGone)

@@ -79,7 +79,7 @@ func made(t *testing.T, c client.Client, mode operatorv1.InstallMode, source []b
 		t.Fatal(err)
 	}
 	operatortest.Gone(t, c, k)
-	for name, data := range map[string][]byte{operatorv1.ExternalManagedKubeconfig: source, operatorv1.BootstrapHubKubeconfig: []byte("of the hub")} {
+	for name, data := range map[string][]byte{operatorv1.ExternalManagedKubeconfig: source, operatorv1.BootstrapHubKubeconfig: operatortest.Bootstrap} {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.AgentNamespace(), Name: name}, Data: map[string][]byte{"kubeconfig": data}}
 		operatortest.Eventually(t, "the namespace is there", func() bool {
 			err := c.Create(t.Context(), secret)

@@ -15,6 +15,7 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/bootstrap"
 )
 
 // secretNames are those that are read: of the user, of the registration agent, and what is minted.
@@ -78,26 +79,34 @@ func (g given) ready() (*kubeconfig.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !g.hasBootstrap() && !g.hasIdentity() {
-		return source, g.noBootstrap()
+	if err := g.bootstrapProblem(); err != nil {
+		return source, err
 	}
 	return source, nil
-}
-
-func (g given) hasBootstrap() bool {
-	return g.bootstrap != nil && len(g.bootstrap.Data[operatorv1.KeyKubeconfig]) > 0
 }
 
 func (g given) hasIdentity() bool {
 	return g.identity != nil && len(g.identity.Data[operatorv1.KeyKubeconfig]) > 0
 }
 
-func (g given) noBootstrap() error {
+// bootstrapProblem is why the agent does not find its hub by the user's Secret, which it needs as long as it has no identity. Whether the
+// hub takes the token is what the agent says: from here, no hub is asked.
+func (g given) bootstrapProblem() error {
+	if g.hasIdentity() {
+		return nil
+	}
 	name := g.namespace + "/" + operatorv1.BootstrapHubKubeconfig
 	if g.bootstrap == nil {
 		return fmt.Errorf("the Secret %s is not there: make it with the key %s, a kubeconfig with a bootstrap token of the hub", name, operatorv1.KeyKubeconfig)
 	}
-	return fmt.Errorf("the Secret %s has no key %s: put a kubeconfig with a bootstrap token of the hub there", name, operatorv1.KeyKubeconfig)
+	data := g.bootstrap.Data[operatorv1.KeyKubeconfig]
+	if len(data) == 0 {
+		return fmt.Errorf("the Secret %s has no key %s: put a kubeconfig with a bootstrap token of the hub there", name, operatorv1.KeyKubeconfig)
+	}
+	if _, err := bootstrap.Parse(data); err != nil {
+		return fmt.Errorf("key %s of Secret %s is refused: it %w", operatorv1.KeyKubeconfig, name, err)
+	}
+	return nil
 }
 
 // clusterName is the name that the cluster has on the hub, once it has one.

@@ -4,63 +4,54 @@
 package klusterlet
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
-// TestAttack_ASourceThatWasTakenAwayIsOutOfUse: the user takes back the credentials of an admin. Nothing has them in memory then, and no
-// watch goes on with them. What else a Klusterlet lacks is no reason to end the watches.
-func TestAttack_ASourceThatWasTakenAwayIsOutOfUse(t *testing.T) {
-	secret := func(k *operatorv1.Klusterlet, name string) *corev1.Secret {
-		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.AgentNamespace(), Name: name}}
+// TestSecrets_WhatIsSaidOfTheBootstrapKubeconfig: in every mode, as long as the agent needs it, and without a word of it.
+func TestSecrets_WhatIsSaidOfTheBootstrapKubeconfig(t *testing.T) {
+	const token = "hunter2-hunter2"
+	with := func(old, new string) *corev1.Secret {
+		data := bytes.Replace(operatortest.Bootstrap, []byte(old), []byte(new), 1)
+		return &corev1.Secret{Data: map[string][]byte{"kubeconfig": data}}
 	}
-	isUnready := func(k *operatorv1.Klusterlet) bool {
-		return condition(k, operatorv1.ConditionReadyToApply).Status == metav1.ConditionFalse
-	}
+	identity := &corev1.Secret{Data: map[string][]byte{"kubeconfig": []byte("of the agent")}}
 	for name, test := range map[string]struct {
-		breaks func(w *world, k *operatorv1.Klusterlet)
-		holds  func(k *operatorv1.Klusterlet) bool
-		stays  bool
+		bootstrap, identity *corev1.Secret
+		reason, want        string
 	}{
-		"the Secret is gone": {func(w *world, k *operatorv1.Klusterlet) { w.delete(secret(k, operatorv1.ExternalManagedKubeconfig)) }, isUnready, false},
-		"there is nothing in it": {func(w *world, k *operatorv1.Klusterlet) {
-			w.secret(k, operatorv1.ExternalManagedKubeconfig, map[string][]byte{"kubeconfig": []byte("no")})
-		}, isUnready, false},
-		"the Klusterlet is refused": {func(w *world, k *operatorv1.Klusterlet) {
-			now := w.now(k)
-			now.Spec.Clusterhub = &operatorv1.KlusterletClusterhub{Works: operatorv1.KlusterletWorks{Role: "admin", Namespaces: []string{k.ManagedNamespace()}}}
-			if err := w.here.Update(w.Context(), now); err != nil {
-				w.Fatal(err)
-			}
-		}, func(k *operatorv1.Klusterlet) bool { return !isApplied(k) }, false},
-		"the way to the hub is gone": {func(w *world, k *operatorv1.Klusterlet) { w.delete(secret(k, operatorv1.BootstrapHubKubeconfig)) }, isUnready, true},
-		"the Secret is gone, and the Klusterlet goes": {func(w *world, k *operatorv1.Klusterlet) {
-			w.delete(secret(k, operatorv1.ExternalManagedKubeconfig))
-			w.delete(k)
-		}, func(k *operatorv1.Klusterlet) bool {
-			return condition(k, operatorv1.ConditionKlusterletApplied).Reason == reasonUnreachable
-		}, false},
+		"good":          {with("", ""), nil, operatorv1.ReasonHubKubeConfigSecretMissing, ""},
+		"none":          {nil, nil, reasonBootstrapMissing, "the Secret n/bootstrap-hub-kubeconfig is not there"},
+		"another key":   {&corev1.Secret{Data: map[string][]byte{"config": nil}}, nil, reasonBootstrapMissing, "has no key kubeconfig"},
+		"an empty key":  {&corev1.Secret{Data: map[string][]byte{"kubeconfig": nil}}, nil, reasonBootstrapMissing, "has no key kubeconfig"},
+		"unreadable":    {with("{", token), nil, reasonBootstrapRefused, "key kubeconfig of Secret n/bootstrap-hub-kubeconfig is refused: it cannot be read"},
+		"a file":        {with("token: bootstrap", "tokenFile: /"+token), nil, reasonBootstrapRefused, "is refused: it names a file in tokenFile"},
+		"a program":     {with("token: bootstrap", "exec: {command: "+token+", apiVersion: client.authentication.k8s.io/v1}"), nil, reasonBootstrapRefused, "by a program"},
+		"insecure":      {with("https", "http"), nil, reasonBootstrapRefused, "is refused: it is insecure"},
+		"no token":      {with("token: bootstrap", ""), nil, reasonBootstrapRefused, "is refused: it has a user without credentials"},
+		"not needed":    {nil, identity, operatorv1.ReasonHubConnectionFunctional, ""},
+		"of no concern": {with("https", "http"), identity, operatorv1.ReasonHubConnectionFunctional, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			r := w.reconciler()
-			k := w.applied(r, operatorv1.InstallModeHosted, nil)
-			if r.outsides.all[k.Name] == nil {
-				t.Fatal("there is no way to the managed cluster: the test shows nothing")
+			g := given{namespace: "n", bootstrap: test.bootstrap, identity: test.identity}
+			s := newReport(&operatorv1.Klusterlet{})
+			s.hub(g)
+			condition := meta.FindStatusCondition(s.conditions, operatorv1.ConditionHubConnectionDegraded)
+			if condition.Reason != test.reason || !strings.Contains(condition.Message, test.want) || strings.Contains(condition.Message, token) ||
+				(condition.Status == metav1.ConditionTrue) != (test.reason != operatorv1.ReasonHubConnectionFunctional) {
+				t.Errorf("it says %+v, want %s, %q", condition, test.reason, test.want)
 			}
-			test.breaks(w, k)
-			w.until(r, k, "it says so", test.holds)
-			if stays := r.outsides.all[k.Name] != nil; stays != test.stays {
-				t.Errorf("the way to the managed cluster is there: %t, want %t", stays, test.stays)
+			if why := g.bootstrapProblem(); (why == nil) != (test.want == "") || why != nil && why.Error() != condition.Message {
+				t.Errorf("what is not ready is %v, and of the hub it says %q", why, condition.Message)
 			}
-			w.secret(k, operatorv1.ExternalManagedKubeconfig, map[string][]byte{"kubeconfig": w.source})
-			w.delete(k)
-			w.until(r, k, "it is gone", isGone)
-			w.expectNothing(k)
 		})
 	}
 }

@@ -20,8 +20,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// reasonBootstrapMissing is of HubConnectionDegraded: there is neither an identity nor a way to get one.
-const reasonBootstrapMissing = "BootstrapSecretMissing"
+// Reasons of HubConnectionDegraded: there is neither an identity nor a way to get one.
+const (
+	reasonBootstrapMissing = "BootstrapSecretMissing"
+	// reasonBootstrapRefused: the Secret is there, and its kubeconfig is none that the agent uses.
+	reasonBootstrapRefused = "BootstrapSecretError"
+)
 
 // report is what is found out about a Klusterlet, for its status.
 type report struct {
@@ -79,13 +83,17 @@ func (s *report) ready(problem error) {
 // hub says what the secrets tell of the hub. The hub itself is not asked: no program but the agent has its identity.
 func (s *report) hub(g given) {
 	status, reason, message := metav1.ConditionFalse, operatorv1.ReasonHubConnectionFunctional, "the agent has an identity on the hub"
+	problem := g.bootstrapProblem()
 	switch {
 	case g.hasIdentity():
 		if name := g.clusterName(); len(validation.IsDNS1123Label(name)) == 0 {
 			s.clusterName = name
 		}
-	case !g.hasBootstrap():
-		status, reason, message = metav1.ConditionTrue, reasonBootstrapMissing, g.noBootstrap().Error()
+	case problem != nil:
+		status, reason, message = metav1.ConditionTrue, reasonBootstrapMissing, problem.Error()
+		if g.bootstrap != nil && len(g.bootstrap.Data[operatorv1.KeyKubeconfig]) > 0 {
+			reason = reasonBootstrapRefused
+		}
 	case g.identity == nil:
 		status, reason, message = metav1.ConditionTrue, operatorv1.ReasonHubKubeConfigSecretMissing, "the agent has not begun to register the cluster"
 	default:

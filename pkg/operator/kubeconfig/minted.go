@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
 const (
@@ -83,7 +85,7 @@ func (t *target) recorded(secret *corev1.Secret) (m minted, good bool) {
 	m.token = string(secret.Data[TokenKey])
 	m.at, err1 = time.Parse(time.RFC3339, secret.Annotations[MintedAtAnnotation])
 	m.expiration, err2 = time.Parse(time.RFC3339, string(secret.Data[ExpirationKey]))
-	if err1 != nil || err2 != nil || !IsToken(m.token) {
+	if err1 != nil || err2 != nil || !command.IsToken(m.token) {
 		return minted{}, false
 	}
 	for key, want := range m.data(t) {
@@ -183,7 +185,7 @@ func (k *Keeper) mint(ctx context.Context, target *target) (*minted, error) {
 	switch {
 	case err != nil:
 		return nil, &Failed{ReasonTokenNotGranted, fmt.Sprintf("the cluster has not granted a token %s: %v", of, err)}
-	case answer == nil || !IsToken(answer.Status.Token):
+	case answer == nil || !command.IsToken(answer.Status.Token):
 		return nil, &Failed{ReasonTokenInvalid, fmt.Sprintf("the cluster has answered the request for a token %s, but with none that can be "+
 			"used: is it the API server of the cluster?", of)}
 	}

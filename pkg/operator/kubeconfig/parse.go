@@ -24,8 +24,8 @@ import (
 const (
 	// MaxSize is how many bytes a source may have.
 	MaxSize = 256 << 10
-	// maxURL is how many bytes the URL of a server or a proxy may have, and maxToken a token.
-	maxURL, maxToken = 2 << 10, 32 << 10
+	// maxURL is how many bytes the URL of a server or a proxy may have.
+	maxURL = 2 << 10
 )
 
 // Parse checks a kubeconfig that a user gives, and takes of its current context what is needed to reach the cluster. Other contexts,
@@ -169,10 +169,10 @@ func (s *Source) takeUser(user *clientcmdapi.AuthInfo) error {
 		return refuse(ReasonNoCredentials, "the user of the kubeconfig logs in by name and password, which Kubernetes does not take: "+
 			"put a token, or a certificate and its key, into it")
 	}
-	if len(user.Token) > maxToken {
-		return refuse(ReasonTooLarge, "token of the kubeconfig has %d bytes, and may have %d", len(user.Token), maxToken)
+	if len(user.Token) > command.MaxToken {
+		return refuse(ReasonTooLarge, "token of the kubeconfig has %d bytes, and may have %d", len(user.Token), command.MaxToken)
 	}
-	if !IsToken(user.Token) && user.Token != "" {
+	if !command.IsToken(user.Token) && user.Token != "" {
 		return refuse(ReasonNoCredentials, "token of the kubeconfig must be letters, digits and signs, without space or line breaks")
 	}
 	s.token = user.Token
@@ -190,9 +190,4 @@ func (s *Source) takeUser(user *clientcmdapi.AuthInfo) error {
 	s.certificate = &pair
 	s.cert, s.key = bytes.Clone(user.ClientCertificateData), bytes.Clone(user.ClientKeyData)
 	return nil
-}
-
-// IsToken is whether a text can be sent as a bearer token.
-func IsToken(text string) bool {
-	return text != "" && len(text) <= maxToken && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }

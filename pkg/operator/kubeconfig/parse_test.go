@@ -14,11 +14,13 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
 func TestParse_WhatIsRefused(t *testing.T) {
 	const server, ca = `server: "https://api.example:6443"`, `certificate-authority-data: $CA`
-	long := strings.Repeat("x", maxToken+1)
+	long := strings.Repeat("x", command.MaxToken+1)
 	for _, test := range []struct{ name, cluster, user, want string }{
 		{"good", goodCluster, goodUser, ""},
 		{"certificate", goodCluster, `client-certificate-data: $CERT, client-key-data: $KEY`, ""},

@@ -129,6 +129,10 @@ func Kubeconfig(config *rest.Config) ([]byte, error) {
 	})
 }
 
+// Bootstrap is a kubeconfig for a hub that is nowhere, with a bootstrap token.
+var Bootstrap = []byte("{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: hub, user: agent}}], " +
+	"clusters: [{name: hub, cluster: {server: 'https://hub.invalid'}}], users: [{name: agent, user: {token: bootstrap}}]}")
+
 // Eventually waits until something holds.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
