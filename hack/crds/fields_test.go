@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
 // creates tries whether an object may be made, and leaves none.
@@ -162,16 +164,18 @@ func TestFields_AreChecked(t *testing.T) {
 func TestNames_FitTheirNamespaces(t *testing.T) {
 	const long, dot, others = "metadata.name is too long", "metadata.name must have no dot", "belongs to others"
 	for _, c := range []struct{ resource, mode, name, want string }{
-		{klusterlets, "Default", strings.Repeat("a", 63), ""},
-		{klusterlets, "Default", strings.Repeat("a", 64), long},
-		{klusterlets, "Default", "a.b", ""},
-		{klusterlets, "Singleton", "a.b", ""},
+		{klusterlets, "Default", strings.Repeat("a", operatorv1.MaxKlusterletName), ""},
+		{klusterlets, "Default", strings.Repeat("a", operatorv1.MaxKlusterletName+1), long},
+		{klusterlets, "Singleton", strings.Repeat("a", operatorv1.MaxKlusterletName+1), long},
+		{klusterlets, "Default", "a.b", dot},
+		{klusterlets, "Singleton", "a.b", dot},
 		{klusterlets, "Detached", strings.Repeat("a", 33), ""},
 		{klusterlets, "Detached", strings.Repeat("a", 34), long},
 		{klusterlets, "Detached", "a.b", dot},
 		{klusterlets, "Detached", "kube-system", ""},
-		{klusterlets, "Hosted", strings.Repeat("a", 63), ""},
-		{klusterlets, "Hosted", strings.Repeat("a", 64), long},
+		{klusterlets, "Hosted", strings.Repeat("a", operatorv1.MaxKlusterletName), ""},
+		{klusterlets, "Hosted", strings.Repeat("a", operatorv1.MaxKlusterletName+1), long},
+		{klusterlets, "SingletonHosted", strings.Repeat("a", operatorv1.MaxKlusterletName+1), long},
 		{klusterlets, "Hosted", "a.b", dot},
 		{klusterlets, "SingletonHosted", "a.b", dot},
 		{klusterlets, "Hosted", "kube-system", others},

@@ -50,6 +50,8 @@ func TestObjectsOfAnotherSchema_DoNotGetStuck(t *testing.T) {
 		"without":                              ``,
 		"other":                                `{deployOption: {mode: Elsewhere}, clusterName: UPPER, namespace: anything}`,
 		"a-name-that-is-longer-than-what-fits": `{deployOption: {mode: Detached}}`,
+		"a-klusterlet-with-a-name-of-more-than-40-characters": `{deployOption: {mode: Default}}`,
+		"c.d": `{deployOption: {mode: Default}}`,
 	}
 	served(lax)
 	t.Cleanup(func() { served(ours) })

@@ -25,11 +25,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-const (
-	klusterletFlag = "klusterlet"
-	// longestKlusterlet is how many characters hub-operator takes for the name of a Klusterlet.
-	longestKlusterlet = 40
-)
+const klusterletFlag = "klusterlet"
 
 // detachedOptions are the flags of join for a cluster whose agent runs on another one.
 type detachedOptions struct {
@@ -69,9 +65,9 @@ func (o *detachedOptions) validate(join *joinOptions) error {
 	if err := checkOutsideName(klusterletFlag, o.name, o.namespace()); err != nil {
 		return err
 	}
-	if len(o.name) > longestKlusterlet {
+	if len(o.name) > operatorv1.MaxKlusterletName {
 		return fmt.Errorf("--%s must be set to a name of at most %d characters, not %q: the names of its Deployments and ServiceAccounts begin with it", klusterletFlag,
-			longestKlusterlet, o.name)
+			operatorv1.MaxKlusterletName, o.name)
 	}
 	if join.auth != authCSR {
 		return fmt.Errorf("--registration-auth=%s is for --%s=%s: an agent elsewhere is not the EKS cluster that it serves", join.auth, modeFlag, modeDefault)

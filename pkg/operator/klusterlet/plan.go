@@ -28,13 +28,11 @@ type plan struct {
 	namespace *unstructured.Unstructured
 }
 
-// maxName is how long the name of a Klusterlet may be: Deployments, labels and ServiceAccounts are made of it.
-const maxName = 40
-
 // planOf is the plan of a Klusterlet, or why there can be none.
 func planOf(k *operatorv1.Klusterlet, image string) (*plan, error) {
-	if why := validation.IsDNS1123Label(k.Name); len(why) > 0 || len(k.Name) > maxName {
-		return nil, fmt.Errorf("the name of a Klusterlet must be a DNS label of at most %d characters, not %q: make another one", maxName, k.Name)
+	if why := validation.IsDNS1123Label(k.Name); len(why) > 0 || len(k.Name) > operatorv1.MaxKlusterletName {
+		return nil, fmt.Errorf("the name of a Klusterlet must be a DNS label of at most %d characters, not %q: make another one",
+			operatorv1.MaxKlusterletName, k.Name)
 	}
 	for _, namespace := range []string{k.AgentNamespace(), k.ManagedNamespace()} {
 		if why := validation.IsDNS1123Label(namespace); len(why) > 0 {

@@ -28,6 +28,9 @@ const (
 	// HubNamespace is the namespace of a hub's servers in the mode Default, and on each hub that of their ServiceAccounts.
 	HubNamespace = "clusterhub-system"
 
+	// MaxKlusterletName is how many characters the name of a Klusterlet may have: Deployments, labels and ServiceAccounts are made of it.
+	MaxKlusterletName = 40
+
 	detachedAgentSuffix = "-open-cluster-management-agent"
 	detachedHubSuffix   = "-open-cluster-management-hub"
 )
