@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
@@ -201,32 +200,6 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestTable: a list says where an agent runs, for which cluster, how it is, and what it waits for.
-func TestTable(t *testing.T) {
-	client := server(t)
-	applied(t, client, klusterlets, "shown", `{deployOption: {mode: Detached}, clusterName: c1}`)
-	const status = `{"conditions":[{"type":"Applied","status":"True","reason":"R","message":"m","lastTransitionTime":"2026-01-01T00:00:00Z"},
-		{"type":"Available","status":"False","reason":"R","message":"waits for the secret bootstrap-hub-kubeconfig","lastTransitionTime":"2026-01-01T00:00:00Z"}]}`
-	k := change{client: client, resource: klusterlets, name: "shown"}
-	if err := k.patch(t, types.MergePatchType, map[string]any{"status": json.RawMessage(status)}, metav1.PatchOptions{}, "status"); err != nil {
-		t.Fatal(err)
-	}
-	connection, err := rest.HTTPClientFor(worktest.Config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	table := tableOf(t, connection, worktest.Config(t).Host+"/apis/operator.open-cluster-management.io/v1/klusterlets/shown")
-	var names []string
-	for i, column := range table.ColumnDefinitions {
-		if column.Priority == 0 && column.Name != "Age" {
-			names = append(names, fmt.Sprintf("%s=%v", column.Name, table.Rows[0].Cells[i]))
-		}
-	}
-	if got := strings.Join(names, ", "); got != "Name=shown, Mode=Detached, Cluster=c1, Applied=True, Available=False, Message=waits for the secret bootstrap-hub-kubeconfig" {
-		t.Error(got)
-	}
-}
-
 func tableOf(t *testing.T, client *http.Client, url string) (table metav1.Table) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -243,6 +216,22 @@ func tableOf(t *testing.T, client *http.Client, url string) (table metav1.Table)
 		t.Fatalf("%d rows (%v)", len(table.Rows), err)
 	}
 	return table
+}
+
+// columnsOf are those of the one row, "NAME=VALUE": what is always shown, and what is shown by -o wide. When the object was made does not
+// count.
+func columnsOf(t *testing.T, table metav1.Table) (always, wide string) {
+	t.Helper()
+	var columns [2][]string
+	for i, column := range table.ColumnDefinitions {
+		if column.Description == "" {
+			t.Errorf("the column %s has no description", column.Name)
+		}
+		if column.Name != "Age" {
+			columns[min(column.Priority, 1)] = append(columns[min(column.Priority, 1)], fmt.Sprintf("%s=%v", column.Name, table.Rows[0].Cells[i]))
+		}
+	}
+	return strings.Join(columns[0], ", "), strings.Join(columns[1], ", ")
 }
 
 // TestComponents_AreThoseOfHubs: what a ClusterManager can name is there, and what is there can be named. That of bootstrap tokens is a

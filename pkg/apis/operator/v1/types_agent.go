@@ -118,7 +118,7 @@ type RegistrationDriver struct {
 	// +kubebuilder:validation:Enum=csr;awsirsa;grpc
 	AuthType string `json:"authType,omitempty"`
 
-	// awsIrsa is for awsirsa.
+	// awsIrsa names the EKS clusters of the hub and of the agent. It is for the authType awsirsa.
 	// +optional
 	AwsIrsa *AwsIrsa `json:"awsIrsa,omitempty"`
 }
@@ -144,12 +144,12 @@ type AwsIrsa struct {
 // AddOnRegistrationDriver is how add-ons get their identity.
 // +kubebuilder:pruning:PreserveUnknownFields
 type AddOnRegistrationDriver struct {
-	// authType is csr or token.
+	// authType is csr or token: by what an add-on proves to the hub who it is.
 	// +optional
 	// +kubebuilder:validation:Enum=csr;token
 	AuthType string `json:"authType,omitempty"`
 
-	// token is for token.
+	// token says what tokens are like. It is for the authType token.
 	// +optional
 	Token *TokenConfig `json:"token,omitempty"`
 }
@@ -181,7 +181,7 @@ type BootstrapKubeConfigs struct {
 	// +kubebuilder:validation:Enum=None;LocalSecrets
 	Type TypeBootstrapKubeConfigs `json:"type,omitempty"`
 
-	// localSecretsConfig is for LocalSecrets.
+	// localSecretsConfig names the secrets of the type LocalSecrets.
 	// +optional
 	LocalSecrets *LocalSecretsConfig `json:"localSecretsConfig,omitempty"`
 }

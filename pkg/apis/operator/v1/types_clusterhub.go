@@ -10,11 +10,11 @@ import (
 // ClusterManagerClusterhub is what a hub of Clusterhub has beyond Open Cluster Management.
 // +kubebuilder:validation:XValidation:rule="has(self.etcd) && self.etcd.type == 'External' || !has(self.apiServer) || !has(self.apiServer.replicas) || self.apiServer.replicas == 1",fieldPath=".apiServer.replicas",message="with the embedded etcd there is one replica, which has its volume: for several, make a hub with an etcd of the type External"
 type ClusterManagerClusterhub struct {
-	// apiServer is for hub-apiserver.
+	// apiServer says which image of hub-apiserver runs, how often, and where the hub reaches it.
 	// +optional
 	APIServer HubAPIServer `json:"apiServer,omitzero"`
 
-	// controllerManager is for hub-controller-manager.
+	// controllerManager says which image of hub-controller-manager runs, and how often.
 	// +optional
 	ControllerManager HubControllerManager `json:"controllerManager,omitzero"`
 
@@ -107,7 +107,7 @@ type HubEtcd struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the type of the etcd cannot be changed, since the objects of the hub would be left behind: make a new ClusterManager"
 	Type HubEtcdType `json:"type,omitempty"`
 
-	// embedded is for Embedded.
+	// embedded is the volume of an etcd of the type Embedded.
 	// +optional
 	Embedded *HubEtcdEmbeddedVolume `json:"embedded,omitempty"`
 

@@ -74,11 +74,11 @@ type ClusterManagerSpec struct {
 	// +kubebuilder:default={mode: Default}
 	DeployOption ClusterManagerDeployOption `json:"deployOption,omitempty"`
 
-	// registrationConfiguration says how clusters join.
+	// registrationConfiguration says how clusters join the hub, and by what they prove who they are.
 	// +optional
 	RegistrationConfiguration *RegistrationHubConfiguration `json:"registrationConfiguration,omitempty"`
 
-	// workConfiguration is about works.
+	// workConfiguration says how works get to agents, and which features that has.
 	// +optional
 	// +kubebuilder:default={workDriver: kube}
 	WorkConfiguration *WorkConfiguration `json:"workConfiguration,omitempty"`
@@ -87,7 +87,7 @@ type ClusterManagerSpec struct {
 	// +optional
 	AddOnManagerConfiguration *AddOnManagerConfiguration `json:"addOnManagerConfiguration,omitempty"`
 
-	// placementConfiguration is about placements.
+	// placementConfiguration says which features the choice of clusters has.
 	// +optional
 	PlacementConfiguration *PlacementConfiguration `json:"placementConfiguration,omitempty"`
 

@@ -39,7 +39,7 @@ type NodePlacement struct {
 // FeatureGate turns a feature on or off.
 // +kubebuilder:pruning:PreserveUnknownFields
 type FeatureGate struct {
-	// feature is its name.
+	// feature is the name of a feature gate.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Feature string `json:"feature"`
@@ -95,7 +95,7 @@ type RelatedResourceMeta struct {
 	// +required
 	Group string `json:"group"`
 
-	// version is its version.
+	// version is the version of its API, such as v1.
 	// +required
 	Version string `json:"version"`
 
@@ -107,7 +107,7 @@ type RelatedResourceMeta struct {
 	// +optional
 	Namespace string `json:"namespace"`
 
-	// name is its name.
+	// name is that of the object, in its namespace if it has one.
 	// +required
 	Name string `json:"name"`
 }
@@ -119,7 +119,7 @@ type GenerationStatus struct {
 	// +required
 	Group string `json:"group"`
 
-	// version is its version.
+	// version is the version of its API, such as v1.
 	// +required
 	Version string `json:"version"`
 
@@ -131,7 +131,7 @@ type GenerationStatus struct {
 	// +optional
 	Namespace string `json:"namespace"`
 
-	// name is its name.
+	// name is that of the object, in its namespace if it has one.
 	// +required
 	Name string `json:"name"`
 

@@ -60,7 +60,7 @@ type BindConfiguration struct {
 // DefaultWebhookConfiguration is for a webhook in the mode Default.
 // +kubebuilder:pruning:PreserveUnknownFields
 type DefaultWebhookConfiguration struct {
-	// bindConfiguration are its ports.
+	// bindConfiguration has the ports on which the webhook listens.
 	// +optional
 	BindConfiguration *BindConfiguration `json:"bindConfiguration,omitempty"`
 }
@@ -80,7 +80,7 @@ type HostedWebhookConfiguration struct {
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
 
-	// bindConfiguration are its own ports.
+	// bindConfiguration has the ports on which the webhook listens.
 	// +optional
 	BindConfiguration *BindConfiguration `json:"bindConfiguration,omitempty"`
 }
@@ -88,7 +88,7 @@ type HostedWebhookConfiguration struct {
 // ServerConfiguration is for a gRPC server.
 // +kubebuilder:pruning:PreserveUnknownFields
 type ServerConfiguration struct {
-	// imagePullSpec is its image.
+	// imagePullSpec is the image that the server runs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	ImagePullSpec string `json:"imagePullSpec,omitempty"`
@@ -106,7 +106,7 @@ type ServerConfiguration struct {
 // EndpointExposure is an address of a server.
 // +kubebuilder:pruning:PreserveUnknownFields
 type EndpointExposure struct {
-	// usage is agentToHub or consumer.
+	// usage is for whom the address is: agentToHub or consumer.
 	// +optional
 	Usage string `json:"usage,omitempty"`
 
@@ -116,11 +116,11 @@ type EndpointExposure struct {
 	// +kubebuilder:validation:Enum=grpc;https
 	Protocol string `json:"protocol"`
 
-	// grpc is for grpc.
+	// grpc is the address of the protocol grpc.
 	// +optional
 	GRPC *Endpoint `json:"grpc,omitempty"`
 
-	// https is for https.
+	// https is the address of the protocol https.
 	// +optional
 	HTTPS *Endpoint `json:"https,omitempty"`
 }
@@ -134,15 +134,15 @@ type Endpoint struct {
 	// +kubebuilder:validation:Enum=hostname;loadBalancer;route
 	Type EndpointExposureType `json:"type,omitempty"`
 
-	// hostname is for hostname.
+	// hostname is a host name, for the type hostname.
 	// +optional
 	Hostname *HostnameConfig `json:"hostname,omitempty"`
 
-	// loadBalancer is for loadBalancer.
+	// loadBalancer is a load balancer, for the type loadBalancer.
 	// +optional
 	LoadBalancer *LoadBalancerConfig `json:"loadBalancer,omitempty"`
 
-	// route is for route.
+	// route is a route of OpenShift, for the type route.
 	// +optional
 	Route *RouteConfig `json:"route,omitempty"`
 }
@@ -150,7 +150,7 @@ type Endpoint struct {
 // HostnameConfig is a host name.
 // +kubebuilder:pruning:PreserveUnknownFields
 type HostnameConfig struct {
-	// host is the name.
+	// host is the DNS name of the server.
 	// +required
 	Host string `json:"host"`
 
@@ -162,7 +162,7 @@ type HostnameConfig struct {
 // LoadBalancerConfig is a load balancer.
 // +kubebuilder:pruning:PreserveUnknownFields
 type LoadBalancerConfig struct {
-	// host is its name.
+	// host is the DNS name by which the server is reached.
 	// +optional
 	Host string `json:"host,omitempty"`
 
@@ -174,7 +174,7 @@ type LoadBalancerConfig struct {
 // RouteConfig is a route of OpenShift.
 // +kubebuilder:pruning:PreserveUnknownFields
 type RouteConfig struct {
-	// host is its name.
+	// host is the DNS name by which the server is reached.
 	// +optional
 	Host string `json:"host,omitempty"`
 

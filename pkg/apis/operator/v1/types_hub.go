@@ -30,7 +30,7 @@ type RegistrationHubConfiguration struct {
 // ImporterConfiguration is for an importer of clusters.
 // +kubebuilder:pruning:PreserveUnknownFields
 type ImporterConfiguration struct {
-	// renderers are render-auto or render-from-config-secret.
+	// renderers say where the importer has its manifests from: render-auto or render-from-config-secret.
 	// +optional
 	Renderers []string `json:"renderers,omitempty"`
 }
@@ -54,15 +54,15 @@ type RegistrationDriverHub struct {
 	// +kubebuilder:validation:Enum=csr;awsirsa;grpc
 	AuthType string `json:"authType,omitempty"`
 
-	// csr is for csr.
+	// csr says whose clusters are accepted by themselves. It is for the authType csr.
 	// +optional
 	CSR *CSRConfig `json:"csr,omitempty"`
 
-	// awsirsa is for awsirsa.
+	// awsirsa names the EKS cluster of the hub. It is for the authType awsirsa.
 	// +optional
 	AwsIrsa *AwsIrsaConfig `json:"awsirsa,omitempty"`
 
-	// grpc is for grpc.
+	// grpc says whose clusters are accepted by themselves. It is for the authType grpc.
 	// +optional
 	GRPC *GRPCRegistrationConfig `json:"grpc,omitempty"`
 }
