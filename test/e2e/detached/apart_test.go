@@ -174,17 +174,23 @@ func (s *served) goesBeside(t *testing.T, m *harness.Management, other *served, 
 // rulesIn are the rules by which a user may do something in a namespace.
 func rulesIn(t *testing.T, config *rest.Config, namespace string) (rules []string) {
 	t.Helper()
-	review := harness.Must(harness.Kube(t, config).AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(),
-		&authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}, metav1.CreateOptions{}))(t)
-	if review.Status.Incomplete {
-		t.Fatalf("the management cluster does not know all rules: %s", review.Status.EvaluationError)
-	}
-	for _, rule := range review.Status.ResourceRules {
+	status := reviewIn(t, config, namespace)
+	for _, rule := range status.ResourceRules {
 		rules = append(rules, string(harness.Must(json.Marshal(rule))(t)))
 	}
-	for _, rule := range review.Status.NonResourceRules {
+	for _, rule := range status.NonResourceRules {
 		rules = append(rules, string(harness.Must(json.Marshal(rule))(t)))
 	}
 	slices.Sort(rules) // a server adds them up in any order
 	return rules
+}
+
+func reviewIn(t *testing.T, config *rest.Config, namespace string) authorizationv1.SubjectRulesReviewStatus {
+	t.Helper()
+	review := harness.Must(harness.Kube(t, config).AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(),
+		&authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}, metav1.CreateOptions{}))(t)
+	if review.Status.Incomplete {
+		t.Fatalf("the cluster does not know all rules: %s", review.Status.EvaluationError)
+	}
+	return review.Status
 }

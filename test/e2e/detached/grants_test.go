@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,11 +28,17 @@ import (
 // rights are what a user may do, "VERB RESOURCE.GROUP", and "VERB RESOURCE.GROUP NAME" where only one object may be used so.
 type rights map[string]bool
 
-// TestDetached_MintedKubeconfigsMayWhatIsDocumented asks the managed cluster for each verb on each resource that it has.
+// TestDetached_MintedKubeconfigsMayWhatIsDocumented asks the managed cluster for each verb on each resource that it has, and in each of its
+// namespaces for all rules, which may be for one namespace or one name only, and for verbs and resources that discovery does not show.
 func TestDetached_MintedKubeconfigsMayWhatIsDocumented(t *testing.T) {
 	w := newWorld(t)
 	j := w.joined()
-	each := may(t, w.managed.Hub, withoutRights(t, w.managed.Hub))
+	none := withoutRights(t, w.managed.Hub)
+	each := may(t, w.managed.Hub, none)
+	namespaces := harness.Must(harness.Kube(t, w.managed.AdminConfig()).CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{}))(t).Items
+	if len(namespaces) < 5 {
+		t.Fatalf("the managed cluster has %d namespaces, without that of the agent", len(namespaces))
+	}
 	for part, role := range map[string]string{"registration": "", "work": "admin"} {
 		want, named := documented(t, "K-"+part+"-sa")
 		if role != "" {
@@ -56,6 +61,20 @@ func TestDetached_MintedKubeconfigsMayWhatIsDocumented(t *testing.T) {
 			verb, resource, _ := strings.Cut(right, " ")
 			if !allowed(t, config, verb, schema.ParseGroupResource(resource), "", name) {
 				t.Errorf("the kubeconfig of the %s agent may not %s %s, which is documented", part, right, name)
+			}
+			want[right+" "+name] = true
+		}
+		for _, namespace := range namespaces {
+			rules, base := rightsIn(t, config, namespace.Name), rightsIn(t, none, namespace.Name)
+			for right := range rules {
+				if !want[right] && !base[right] {
+					t.Errorf("the kubeconfig of the %s agent may %s in %s, which is not documented", part, right, namespace.Name)
+				}
+			}
+			for right := range want {
+				if !rules[right] {
+					t.Errorf("the kubeconfig of the %s agent has no rule to %s in %s, which is documented", part, right, namespace.Name)
+				}
 			}
 		}
 	}
@@ -91,6 +110,19 @@ func accountOf(t *testing.T, on *localhub.Hub, namespace, name string) *rest.Con
 }
 
 var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
+
+// special are rights to more than objects, of which most are on resources that discovery does not show.
+var special = map[string][]schema.GroupResource{
+	"bind":     {{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}, {Group: "rbac.authorization.k8s.io", Resource: "roles"}},
+	"escalate": {{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}, {Group: "rbac.authorization.k8s.io", Resource: "roles"}},
+	"impersonate": {{Resource: "users"}, {Resource: "groups"}, {Resource: "serviceaccounts"},
+		{Group: "authentication.k8s.io", Resource: "uids"}, {Group: "authentication.k8s.io", Resource: "userextras/any"}},
+	"approve": {{Group: "certificates.k8s.io", Resource: "signers"}},
+	"sign":    {{Group: "certificates.k8s.io", Resource: "signers"}},
+	"attest":  {{Group: "certificates.k8s.io", Resource: "signers"}},
+	"use":     {{Group: "policy", Resource: "podsecuritypolicies"}, {Group: "security.openshift.io", Resource: "securitycontextconstraints"}},
+	"*":       {{Group: "*", Resource: "*"}},
+}
 
 // may asks a cluster for everything, in all namespaces.
 func may(t *testing.T, on *localhub.Hub, config *rest.Config) rights {
@@ -130,7 +162,44 @@ func may(t *testing.T, on *localhub.Hub, config *rest.Config) rights {
 	}
 	close(questions)
 	asking.Wait()
+	for verb, resources := range special {
+		for _, resource := range resources {
+			if allowed(t, config, verb, resource, "", "") {
+				got[verb+" "+resource.String()] = true
+			}
+		}
+	}
 	return got
+}
+
+// rightsIn are the rules that a user has in a namespace: of RBAC, so those for all namespaces are among them.
+func rightsIn(t *testing.T, config *rest.Config, namespace string) rights {
+	t.Helper()
+	all, status := rights{}, reviewIn(t, config, namespace)
+	for _, rule := range status.ResourceRules {
+		all.add(rule.Verbs, rule.APIGroups, rule.Resources, rule.ResourceNames)
+	}
+	for _, rule := range status.NonResourceRules {
+		all.add(rule.Verbs, []string{""}, rule.NonResourceURLs, nil)
+	}
+	return all
+}
+
+// add adds a rule. Without names it is for all.
+func (r rights) add(verbs, groups, resources, names []string) {
+	for _, group := range groups {
+		for _, resource := range resources {
+			for _, verb := range verbs {
+				right := verb + " " + schema.GroupResource{Group: group, Resource: resource}.String()
+				if len(names) == 0 {
+					r[right] = true
+				}
+				for _, name := range names {
+					r[right+" "+name] = true
+				}
+			}
+		}
+	}
 }
 
 // allowed asks for one right: in all namespaces, and for all names, unless they are given.
@@ -153,15 +222,7 @@ func (w *world) ofRole(name string) rights {
 	given := rights{}
 	role := harness.Must(harness.Kube(w.T, w.managed.AdminConfig()).RbacV1().ClusterRoles().Get(w.Context(), name, metav1.GetOptions{}))(w.T)
 	for _, rule := range role.Rules {
-		for _, group := range rule.APIGroups {
-			for _, resource := range rule.Resources {
-				for _, verb := range rule.Verbs {
-					if slices.Contains(verbs, verb) {
-						given[verb+" "+schema.GroupResource{Group: group, Resource: resource}.String()] = true
-					}
-				}
-			}
-		}
+		given.add(rule.Verbs, rule.APIGroups, rule.Resources, rule.ResourceNames)
 	}
 	return given
 }
