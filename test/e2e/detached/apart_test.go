@@ -139,11 +139,7 @@ func (s *served) secrets(t *testing.T, m *harness.Management) []corev1.Secret {
 // them shows.
 func (s *served) lives(t *testing.T, m *harness.Management) (all []string) {
 	t.Helper()
-	for _, pod := range s.pods(t, m) {
-		for _, c := range pod.Status.ContainerStatuses {
-			all = append(all, fmt.Sprintf("pod %s %s, %d restarts of %s", pod.Name, pod.UID, c.RestartCount, c.Name))
-		}
-	}
+	all = livesOf(s.pods(t, m))
 	for _, secret := range s.secrets(t, m) {
 		all = append(all, fmt.Sprintf("secret %s %s %s", secret.Name, secret.UID, secret.ResourceVersion))
 	}
@@ -151,24 +147,35 @@ func (s *served) lives(t *testing.T, m *harness.Management) (all []string) {
 	return all
 }
 
-// goesBeside takes the hub away, while a cluster leaves another one on the same management cluster. That one works on as it was.
+func (j *joined) pods() []corev1.Pod {
+	j.Helper()
+	return harness.Must(harness.Kube(j.T, j.management.AdminConfig()).CoreV1().Pods(j.namespace).List(j.Context(), metav1.ListOptions{}))(j.T).Items
+}
+
+// livesOf are pods with what has become of them.
+func livesOf(pods []corev1.Pod) (all []string) {
+	for _, pod := range pods {
+		for _, c := range pod.Status.ContainerStatuses {
+			all = append(all, fmt.Sprintf("pod %s %s, %d restarts of %s", pod.Name, pod.UID, c.RestartCount, c.Name))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// goesBeside takes the hub away. Another one on the same management cluster works on as it was, and has a cluster still.
 func (s *served) goesBeside(t *testing.T, m *harness.Management, other *served, j *joined) {
 	t.Helper()
-	before := other.lives(t, m)
-	goes := []string{" " + s.name}
-	for _, service := range harness.Must(harness.Kube(t, m.AdminConfig()).CoreV1().Services(harness.ServerNamespace(s.name)).List(t.Context(), metav1.ListOptions{}))(t).Items {
-		goes = append(goes, " ipaddresses "+service.Spec.ClusterIP)
-	}
-	j.before.management = slices.DeleteFunc(j.before.management, func(object string) bool {
-		return slices.ContainsFunc(goes, func(part string) bool { return strings.Contains(object, part) })
-	})
-	harness.MustKubectlOf(t, m.Hub, "", "delete", "clustermanager", s.name, "--wait=false")
-	j.leaves()
-	harness.MustKubectlOf(t, m.Hub, "", "wait", "--for=delete", "clustermanager/"+s.name, "--timeout=4m")
+	before, agent := other.lives(t, m), livesOf(j.pods())
+	harness.MustKubectlOf(t, m.Hub, "", "delete", "clustermanager", s.name, "--timeout=4m")
+	j.bringsBy("after-the-other", j.name+"-after-the-other")
 	if now := other.lives(t, m); !slices.Equal(now, before) {
 		t.Errorf("%s was\n%s\nand is\n%s", other.name, strings.Join(before, "\n"), strings.Join(now, "\n"))
 	}
-	other.set(t, "after-the-other", other.name)
+	if now := livesOf(j.pods()); !slices.Equal(now, agent) {
+		t.Errorf("the agent was\n%s\nand is\n%s", strings.Join(agent, "\n"), strings.Join(now, "\n"))
+	}
+	harness.MustKubectlOf(t, other.Hub, "", "delete", "manifestwork", "after-the-other", "-n", j.name, "--timeout=2m")
 }
 
 // rulesIn are the rules by which a user may do something in a namespace.

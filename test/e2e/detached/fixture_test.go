@@ -57,7 +57,7 @@ func kubectl(t *testing.T, on *localhub.Hub, args ...string) (string, error) {
 	return string(out), err
 }
 
-// The tests share these.
+// The tests share these. The first command that needs hub-operator on the management cluster installs it there.
 var (
 	sharedManagement = sync.OnceValue(func() *harness.Management { return harness.StartManagement(harness.Lasting()) })
 	sharedManaged    = sync.OnceValue(func() *netns.Cluster {
@@ -82,7 +82,7 @@ func newWorld(t *testing.T) *world {
 func newWorldOf(t *testing.T, hub *localhub.Hub) *world {
 	t.Helper()
 	w := &world{T: t, hub: hub, management: sharedManagement(), managed: sharedManaged()}
-	w.plugin = harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": w.hub})}
+	w.plugin = harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": w.hub, "mgmt": w.management.Hub})}
 	for _, server := range []*localhub.Hub{w.hub, w.managed.Hub} {
 		if err := w.management.Node.Reach(addressOf(t, server)); err != nil {
 			t.Fatal(err)
@@ -101,6 +101,8 @@ type joined struct {
 	*world
 	// name is that of the Klusterlet and of the cluster, and namespace that of its pods.
 	name, namespace string
+	// way is how a cluster joins the hub.
+	way harness.Joining
 	// before is what there was on each cluster before the Klusterlet.
 	before struct{ hub, management, managed []string }
 }
@@ -121,6 +123,51 @@ func (w *world) joined() *joined {
 	return &j
 }
 
+// newJoined is a cluster that is about to join.
+func (w *world) newJoined() *joined {
+	w.Helper()
+	j := &joined{world: w, name: harness.Unique("detached")}
+	j.namespace = j.name + "-open-cluster-management-agent"
+	j.way = w.plugin.Joining(w.T, "init", "--context", "hub") // what it makes stays on the hub
+	j.before.hub, j.before.management, j.before.managed = inventory(w.T, w.hub.AdminConfig()), inventory(w.T, w.management.AdminConfig()), inventory(w.T, w.managed.AdminConfig())
+	return j
+}
+
+// join has a cluster join by the command that the hub prints, and what is added to it for a cluster that may run nothing.
+func (w *world) join() *joined {
+	w.Helper()
+	j := w.newJoined()
+	join := harness.Begin(w.T, w.plugin.Command(w.T, append(j.way.Args(w.T, j.name), "--mode=detached", "--management-context=mgmt",
+		"--managed-kubeconfig="+w.managed.AdminKubeconfig(), "--works=admin", "--operator-image="+harness.OperatorImage)...))
+	eventually(w.T, "the cluster asks to join", func() error {
+		select {
+		case <-join.Ended:
+			stdout, stderr, err := join.End()
+			w.Fatalf("kubectl hub join ends before: %v\n%s%s", err, stdout, stderr)
+		default:
+		}
+		_, err := kubectl(w.T, w.hub, "get", "managedcluster", j.name)
+		return err
+	})
+	w.plugin.Must(w.T, "accept", "--clusters", j.name, "--context", "hub")
+	stdout, stderr, err := join.End()
+	if err != nil {
+		w.Fatalf("kubectl hub join: %v\n%s%s", err, stdout, stderr)
+	}
+	wantShown(w.T, stderr+stdout, "kubectl hub join --mode=detached", "c1", j.name, "https://hub.example.com", j.way.Server)
+	j.isAvailable()
+	return j
+}
+
+// isAvailable waits until the hub says what the commands have waited for, too.
+func (j *joined) isAvailable() {
+	j.Helper()
+	for _, condition := range []string{"ManagedClusterJoined", "ManagedClusterConditionAvailable"} {
+		says(j.T, j.hub, "the cluster is "+condition, "True", "get", "managedcluster", j.name, "-o",
+			fmt.Sprintf(`jsonpath={.status.conditions[?(@.type==%q)].status}`, condition))
+	}
+}
+
 const klusterlet = `
 apiVersion: operator.open-cluster-management.io/v1
 kind: Klusterlet
@@ -130,19 +177,22 @@ spec:
   deployOption: {mode: Detached}
 `
 
-// klusterlet makes a Klusterlet, without its secrets.
-func (w *world) klusterlet() *joined {
+// joinByHand has a cluster join without kubectl hub join.
+func (w *world) joinByHand() *joined {
 	w.Helper()
-	j := &joined{world: w, name: harness.Unique("detached")}
-	j.namespace = j.name + "-open-cluster-management-agent"
-	w.plugin.Must(w.T, "init", "--context", "hub") // what it makes stays on the hub
-	j.before.hub, j.before.managed = inventory(w.T, w.hub.AdminConfig()), inventory(w.T, w.managed.AdminConfig())
-	// With hub-operator as it stays.
-	harness.MustKubectlOf(w.T, w.management.Hub, "", "rollout", "status", "deployment/hub-operator", "-n", "clusterhub-operator", "--timeout=2m")
-	j.before.management = inventory(w.T, w.management.AdminConfig())
+	j := w.newJoined()
 	harness.MustKubectlOf(w.T, w.management.Hub, fmt.Sprintf(klusterlet, j.name), "apply", "-f", "-")
 	// The namespace is there before the secrets, for them.
 	says(w.T, w.management.Hub, "the namespace is made", "Active", "get", "namespace", j.namespace, "-o", "jsonpath={.status.phase}")
+	j.condition("ReadyToApply", "False KlusterletPrepareFailed")
+	j.secret("external-managed-kubeconfig", harness.Must(os.ReadFile(j.managed.AdminKubeconfig()))(j.T))
+	j.secret("bootstrap-hub-kubeconfig", j.bootstrap())
+	j.condition("ReadyToApply", "True KlusterletPrepared")
+	j.condition("Applied", "True KlusterletApplied")
+	says(w.T, w.hub, "the cluster asks to join", j.name, "get", "managedclusters")
+	w.plugin.Must(w.T, "accept", "--clusters", j.name, "--wait", "--timeout", "2m", "--context", "hub")
+	j.condition("Available", "True")
+	j.isAvailable()
 	return j
 }
 
@@ -153,13 +203,7 @@ func (j *joined) condition(kind, want string) {
 		fmt.Sprintf(`jsonpath={range .status.conditions[?(@.type==%q)]}{.status} {.reason} {.message}{end}`, kind))
 }
 
-// secrets gives the Klusterlet what the user has to give.
-func (j *joined) secrets() {
-	j.Helper()
-	j.secret("external-managed-kubeconfig", harness.Must(os.ReadFile(j.managed.AdminKubeconfig()))(j.T))
-	j.secret("bootstrap-hub-kubeconfig", j.bootstrap())
-}
-
+// secret gives the Klusterlet what the user has to give.
 func (j *joined) secret(name string, kubeconfig []byte) {
 	j.Helper()
 	file := filepath.Join(j.TempDir(), "kubeconfig")
@@ -172,47 +216,35 @@ func (j *joined) secret(name string, kubeconfig []byte) {
 // bootstrap is a kubeconfig by which clusters join the hub.
 func (j *joined) bootstrap() []byte {
 	j.Helper()
-	of := j.plugin.Joining(j.T, "init", "--context", "hub")
 	return harness.Must(clientcmd.Write(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"hub": {Server: of.Server, CertificateAuthorityData: harness.Must(base64.StdEncoding.DecodeString(of.CA))(j.T)}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"bootstrap": {Token: of.Token}},
+		Clusters:       map[string]*clientcmdapi.Cluster{"hub": {Server: j.way.Server, CertificateAuthorityData: harness.Must(base64.StdEncoding.DecodeString(j.way.CA))(j.T)}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"bootstrap": {Token: j.way.Token}},
 		Contexts:       map[string]*clientcmdapi.Context{"hub": {Cluster: "hub", AuthInfo: "bootstrap"}},
 		CurrentContext: "hub",
 	}))(j.T)
 }
 
-// join brings the cluster to the hub.
-func (w *world) join() *joined {
-	w.Helper()
-	j := w.klusterlet()
-	j.condition("ReadyToApply", "False KlusterletPrepareFailed")
-	j.secrets()
-	j.condition("ReadyToApply", "True KlusterletPrepared")
-	j.condition("Applied", "True KlusterletApplied")
-	says(j.T, j.hub, "the cluster asks to join", j.name, "get", "managedclusters")
-	j.plugin.Must(j.T, "accept", "--clusters", j.name, "--wait", "--timeout", "2m", "--context", "hub")
-	for _, condition := range []string{"ManagedClusterJoined", "ManagedClusterConditionAvailable"} {
-		says(j.T, j.hub, "the cluster is "+condition, "True", "get", "managedcluster", j.name, "-o",
-			fmt.Sprintf(`jsonpath={.status.conditions[?(@.type==%q)].status}`, condition))
-	}
-	return j
-}
-
 const work = `
 apiVersion: work.open-cluster-management.io/v1
 kind: ManifestWork
-metadata: {name: hello, namespace: %[1]s}
+metadata: {name: %[2]s, namespace: %[1]s}
 spec:
   workload:
     manifests:
-    - {apiVersion: v1, kind: ConfigMap, metadata: {name: %[1]s, namespace: default}, data: {text: hello}}
+    - {apiVersion: v1, kind: ConfigMap, metadata: {name: %[3]s, namespace: default}, data: {text: hello}}
 `
 
 // brings has the agent bring something.
 func (j *joined) brings() {
 	j.Helper()
-	harness.MustKubectlOf(j.T, j.hub, fmt.Sprintf(work, j.name), "apply", "-f", "-")
-	says(j.T, j.managed.Hub, "the work lands", "hello", "get", "configmap", j.name, "-o", "jsonpath={.data.text}")
-	says(j.T, j.hub, "the work is available", "True", "get", "manifestwork", "hello", "-n", j.name, "-o",
+	j.bringsBy("hello", j.name)
+}
+
+// bringsBy has the agent bring a ConfigMap by a work.
+func (j *joined) bringsBy(name, object string) {
+	j.Helper()
+	harness.MustKubectlOf(j.T, j.hub, fmt.Sprintf(work, j.name, name, object), "apply", "-f", "-")
+	says(j.T, j.managed.Hub, "the work "+name+" lands", "hello", "get", "configmap", object, "-o", "jsonpath={.data.text}")
+	says(j.T, j.hub, "the work "+name+" is available", "True", "get", "manifestwork", name, "-n", j.name, "-o",
 		`jsonpath={.status.conditions[?(@.type=="Available")].status}`)
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,18 +21,31 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestDetached_BareClustersServeAsHubs makes hubs of two clusters that have a kube-apiserver and no nodes. Their servers are pods of one
-// management cluster. A cluster joins one of the hubs, and the other has nothing of it. In the end all clusters are as they were.
+// TestDetached_BareClustersServeAsHubs makes hubs of two clusters that have a kube-apiserver and no nodes: blue by kubectl hub, and green
+// by hand. Their servers are pods of one management cluster. A cluster joins blue, and green has nothing of it. In the end all clusters are
+// as they were.
 func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 	m := sharedManagement()
-	harness.MustKubectlOf(t, m.Hub, "", "rollout", "status", "deployment/hub-operator", "-n", "clusterhub-operator", "--timeout=2m")
 	before := inventory(t, m.AdminConfig())
 	hubs := newServed(t, "blue", "green")
 	blue, green := hubs[0], hubs[1]
+	plugin := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"mgmt": m.Hub})}
+	making := blue.init(t, plugin)
+	m.BeginHub(t, green.name, green.Hub)
+	m.AwaitHub(t, green.name, green.Hub)
+	stdout, stderr, err := making.End()
+	if err != nil {
+		t.Fatalf("kubectl hub init: %v\n%s%s", err, stdout, stderr)
+	}
+	wantShown(t, stderr+stdout, initHub, "https://blue.example.com", blue.AdminConfig().Host)
+	m.AwaitHub(t, blue.name, blue.Hub)
+	if stdout, stderr, err := blue.init(t, plugin).End(); err != nil || strings.Contains(stderr, "Made ") {
+		t.Errorf("kubectl hub init, again: %v\n%s%s", err, stdout, stderr)
+	}
 
 	const set = `{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet, metadata: {name: of-blue}}`
 	harness.MustKubectlOf(t, blue.Hub, set, "apply", "-f", "-")
-	j := newWorldOf(t, blue.Hub).join()
+	j := newWorldOf(t, blue.Hub).joinByHand()
 	j.brings()
 	blue.wants("managedclustersets", "default", "global", "of-blue")
 	blue.wants("managedclusters", j.name)
@@ -69,15 +83,32 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 	apart(t, m, blue, green)
 
 	green.goesBeside(t, m, blue, j)
-	harness.MustKubectlOf(t, m.Hub, "", "delete", "clustermanager", blue.name, "--timeout=4m")
-	for _, hub := range []*served{blue, green} {
-		left(t, hub.name, hub.AdminConfig(), hub.before)
-		// What is listed is what the front knows: there is no API of ours, rather than one that does not answer.
-		if got, err := kubectl(t, hub.Hub, "get", "apiservices", "-o", "name"); err != nil || strings.Contains(got, "open-cluster-management.io") {
-			t.Errorf("%s still has APIServices: %s, %v", hub.name, got, err)
+	green.isPlain()
+	// A hub goes while a cluster is in it. Its agent has no rights there any more, and goes as others do.
+	clean := []string{"clean", "--name", blue.name, "--management-context", "mgmt"}
+	for _, want := range []string{"The hub blue is removed.\n", "There is no ClusterManager blue on the management cluster.\n"} {
+		if stdout, stderr, err := plugin.Run(t, clean...); err != nil || stdout != want {
+			t.Fatalf("kubectl hub clean: %v\n%s%s", err, stdout, stderr)
 		}
 	}
+	j.mayNothing()
+	harness.MustKubectlOf(t, m.Hub, "", "delete", "klusterlet", j.name, "--timeout=2m")
+	left(t, "the managed cluster", j.managed.AdminConfig(), append(j.before.managed, "v1 configmaps default/"+j.name))
+	harness.MustKubectlOf(t, j.managed.Hub, "", "delete", "configmap", j.name)
 	left(t, "the management cluster", m.AdminConfig(), before)
+	// The namespace of the cluster is the admin's to delete.
+	harness.MustKubectlOf(t, blue.Hub, "", "delete", "namespace", j.name, "--timeout=2m")
+	blue.isPlain()
+}
+
+// isPlain wants that the cluster is as it was before it was a hub.
+func (s *served) isPlain() {
+	s.Helper()
+	left(s.T, s.name, s.AdminConfig(), s.before)
+	// What is listed is what the front knows: there is no API of ours, rather than one that does not answer.
+	if got, err := kubectl(s.T, s.Hub, "get", "apiservices", "-o", "name"); err != nil || strings.Contains(got, "open-cluster-management.io") {
+		s.Errorf("%s still has APIServices: %s, %v", s.name, got, err)
+	}
 }
 
 // served is a cluster that was made a hub.
@@ -89,7 +120,23 @@ type served struct {
 	before []string
 }
 
-// newServed makes hubs of new clusters, all at one time.
+// initHub is what docs/detached.md shows of a hub that is made by kubectl hub.
+const initHub = "kubectl hub init --mode=detached --name blue"
+
+// init begins the command by which docs/detached.md makes a hub.
+func (s *served) init(t *testing.T, plugin harness.Plugin) *harness.Running {
+	t.Helper()
+	args, _ := shown(t, initHub)
+	cmd := plugin.Command(t, append(args[2:], "--operator-image="+harness.OperatorImage)...)
+	cmd.Dir = t.TempDir()
+	source := harness.Must(os.ReadFile(s.AdminKubeconfig()))(t)
+	if err := os.WriteFile(filepath.Join(cmd.Dir, "blue.kubeconfig"), source, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return harness.Begin(t, cmd)
+}
+
+// newServed are new clusters that may become hubs.
 func newServed(t *testing.T, names ...string) (all []*served) {
 	t.Helper()
 	m := sharedManagement()
@@ -103,11 +150,8 @@ func newServed(t *testing.T, names ...string) (all []*served) {
 		s := &served{T: t, name: names[i], Hub: hub}
 		harness.MustKubectlOf(t, s.Hub, "", "wait", "--for=create", "service/kubernetes", "--timeout=1m") // the last that it makes by itself
 		s.before = inventory(t, s.AdminConfig())
-		m.BeginHub(t, s.name, s.Hub)
+		m.OpenWays(t, s.name, s.Hub)
 		all = append(all, s)
-	}
-	for _, s := range all {
-		m.AwaitHub(t, s.name, s.Hub)
 	}
 	return all
 }

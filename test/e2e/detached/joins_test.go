@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks: the managed cluster has no node, and no way to the hub or to anything else.
+// TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks: the managed cluster has no node, and no way to the hub or to anything else. One
+// command has it join, and makes hub-operator, too, where the management cluster lacks it: see world.join.
 func TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks(t *testing.T) {
 	w := newWorld(t)
 	j := w.joined()

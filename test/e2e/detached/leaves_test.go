@@ -5,6 +5,7 @@ package detached
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,32 +20,60 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestDetached_Leaves: a Klusterlet that is deleted leaves nothing, but what its works have brought.
+// TestDetached_Leaves: a cluster that leaves by kubectl hub unjoin leaves nothing, but what its works have brought, if that is wanted.
 func TestDetached_Leaves(t *testing.T) {
 	w := newWorld(t)
 	j := w.joined()
+	const unjoin = "kubectl hub unjoin --mode=detached"
+	args, _ := shown(t, unjoin)
+	args = append(args[2:], "--cluster-name="+j.name)
+	if stdout, stderr, err := w.plugin.Run(t, args...); err == nil || !strings.Contains(stderr, "say by --works=delete or --works=keep what becomes of the objects") {
+		t.Fatalf("without a word on its works it ends with %v\n%s%s", err, stdout, stderr)
+	}
 	current = nil
-	j.leaves()
+	stdout, stderr, err := w.plugin.Run(t, append(args, "--works=keep")...)
+	if err != nil {
+		t.Fatalf("kubectl hub unjoin: %v\n%s%s", err, stdout, stderr)
+	}
+	wantShown(t, stderr+stdout, unjoin, "c1", j.name)
+	j.isGone()
+	j.isForgotten()
 }
 
-// leaves takes the Klusterlet away, and the cluster from its hub.
-func (j *joined) leaves() {
+// mayNothing wants that the identity of the agent gives no rights in the namespace of its cluster.
+func (j *joined) mayNothing() {
 	j.Helper()
-	t, w := j.T, j.world
-	harness.MustKubectlOf(t, w.management.Hub, "", "delete", "klusterlet", j.name, "--timeout=2m")
-	brought := "v1 configmaps default/" + j.name
-	left(t, "the managed cluster", w.managed.AdminConfig(), append(j.before.managed, brought))
-	if got, err := kubectl(t, w.managed.Hub, "get", "configmap", j.name, "-o", "jsonpath={.data.text}{.metadata.ownerReferences}"); err != nil || got != "hello" {
-		t.Errorf("what the work has brought is %q, %v", got, err)
-	}
-	harness.MustKubectlOf(t, w.managed.Hub, "", "delete", "configmap", j.name)
-	left(t, "the management cluster", w.management.AdminConfig(), j.before.management)
+	secret := harness.Must(harness.Kube(j.T, j.management.AdminConfig()).CoreV1().Secrets(j.namespace).Get(j.Context(), "hub-kubeconfig-secret", metav1.GetOptions{}))(j.T)
+	config := rest.AnonymousClientConfig(j.hub.AdminConfig())
+	config.CertData, config.KeyData = secret.Data["tls.crt"], secret.Data["tls.key"]
+	eventually(j.T, "the agent has no rights in the namespace of its cluster", func() error {
+		if own, each := rulesIn(j.T, config, j.name), rulesIn(j.T, config, metav1.NamespaceDefault); !slices.Equal(own, each) {
+			return fmt.Errorf("it may\n%s\nand in each\n%s", strings.Join(own, "\n"), strings.Join(each, "\n"))
+		}
+		return nil
+	})
+}
 
-	// The hub was not told. Its admin removes the cluster; the work first, which would hold the namespace of the cluster for a while.
-	harness.MustKubectlOf(t, w.hub, "", "delete", "manifestwork", "hello", "-n", j.name, "--wait=false")
-	harness.MustKubectlOf(t, w.hub, "", "patch", "manifestwork", "hello", "-n", j.name, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-	harness.MustKubectlOf(t, w.hub, "", "delete", "managedcluster", j.name, "--wait=false")
-	left(t, "the hub", w.hub.AdminConfig(), j.before.hub)
+// isGone wants that the Klusterlet has left nothing, but what its work has brought.
+func (j *joined) isGone() {
+	j.Helper()
+	left(j.T, "the managed cluster", j.managed.AdminConfig(), append(j.before.managed, "v1 configmaps default/"+j.name))
+	if got, err := kubectl(j.T, j.managed.Hub, "get", "configmap", j.name, "-o", "jsonpath={.data.text}{.metadata.ownerReferences}"); err != nil || got != "hello" {
+		j.Errorf("what the work has brought is %q, %v", got, err)
+	}
+	harness.MustKubectlOf(j.T, j.managed.Hub, "", "delete", "configmap", j.name)
+	left(j.T, "the management cluster", j.management.AdminConfig(), j.before.management)
+}
+
+// isForgotten has the admin of the hub delete the cluster, which is not accepted any more, and the work, which no agent lets go of.
+func (j *joined) isForgotten() {
+	j.Helper()
+	says(j.T, j.hub, "the hub was told", "HubClusterAdminDenied", "get", "managedcluster", j.name, "-o",
+		`jsonpath={.status.conditions[?(@.type=="HubAcceptedManagedCluster")].reason}`)
+	harness.MustKubectlOf(j.T, j.hub, "", "delete", "manifestwork", "hello", "-n", j.name, "--wait=false")
+	harness.MustKubectlOf(j.T, j.hub, "", "patch", "manifestwork", "hello", "-n", j.name, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	harness.MustKubectlOf(j.T, j.hub, "", "delete", "managedcluster", j.name, "--timeout=2m")
+	left(j.T, "the hub", j.hub.AdminConfig(), j.before.hub)
 }
 
 // left waits until a cluster has what it had before.
@@ -65,7 +94,10 @@ func left(t *testing.T, where string, config *rest.Config, before []string) {
 var passing = []string{"events", "leases", "endpoints", "endpointslices", "certificatesigningrequests", "apiservices", "componentstatuses",
 	"clustertrustbundles"}
 
-// inventory is all that a cluster has, "GROUP/VERSION RESOURCE NAMESPACE/NAME".
+// ofOperator are the names of what hub-operator consists of, with their namespaces. The first command installs it, and it stays.
+var ofOperator = regexp.MustCompile(`^clusterhub-operator(/hub-operator.*)?$|(^|/)clusterhub:hub-operator|^(klusterlets|clustermanagers)\.operator\.`)
+
+// inventory is all that a cluster has, "GROUP/VERSION RESOURCE NAMESPACE/NAME", but for hub-operator.
 func inventory(t *testing.T, config *rest.Config) (names []string) {
 	t.Helper()
 	lists := harness.Must(discovery.ServerPreferredResources(harness.Kube(t, config).Discovery()))(t)
@@ -89,7 +121,10 @@ func inventory(t *testing.T, config *rest.Config) (names []string) {
 					resource.Name == "configmaps" && (o.GetName() == "kube-root-ca.crt" || o.GetNamespace() == metav1.NamespaceSystem) {
 					continue
 				}
-				names = append(names, list.GroupVersion+" "+resource.Name+" "+strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/"))
+				name := strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/")
+				if !ofOperator.MatchString(name) {
+					names = append(names, list.GroupVersion+" "+resource.Name+" "+name)
+				}
 			}
 		}
 	}

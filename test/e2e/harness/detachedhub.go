@@ -75,6 +75,7 @@ func WithDetachedHub(command ...string) (result int) {
 		c.ArgsOf[deploy.APIServer] = append(c.ArgsOf[deploy.APIServer], config.HubAPIServerArgs...)
 		c.ArgsOf[deploy.Manager] = config.HubControllerManagerArgs
 	})
+	m.InstallOperator(last)
 	config.FrontArgs = append(config.FrontArgs, m.Node.Egress()...)
 	hub, err := localhub.Start(last.Context(), config)
 	if err != nil {

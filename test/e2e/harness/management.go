@@ -14,13 +14,16 @@ import (
 	"github.com/clusterhub/clusterhub/test/kubelet"
 )
 
-// Management is a cluster whose one node runs pods, with hub-operator.
+// Management is a cluster whose one node runs pods.
 type Management struct {
 	*localhub.Hub
 	Node *kubelet.Kubelet
 }
 
-// StartManagement starts one, which ends with the test. The changes are of what its node is told.
+// OperatorImage is the image of hub-operator as its node has it.
+const OperatorImage = "clusterhub/hub-operator:v0.0.0"
+
+// StartManagement starts one, which ends with the test. It has no hub-operator. The changes are of what its node is told.
 func StartManagement(t testing.TB, changes ...func(*kubelet.Config)) *Management {
 	t.Helper()
 	config := HubConfig(filepath.Join(t.TempDir(), "cluster"))
@@ -35,9 +38,13 @@ func StartManagement(t testing.TB, changes ...func(*kubelet.Config)) *Management
 	for _, change := range changes {
 		change(&node)
 	}
-	m := &Management{Hub: cluster, Node: kubelet.Start(t, node)}
+	return &Management{Hub: cluster, Node: kubelet.Start(t, node)}
+}
+
+// InstallOperator deploys hub-operator without kubectl hub.
+func (m *Management) InstallOperator(t testing.TB) {
+	t.Helper()
 	m.must(t, "", "apply", "--server-side", "-k", Overlay("operator"))
-	return m
 }
 
 // must is kubectl that has to succeed.
@@ -76,29 +83,36 @@ spec:
 // a local hub.
 func (m *Management) MakeHub(t testing.TB, name string, cluster *localhub.Hub, components ...string) {
 	t.Helper()
+	m.OpenWays(t, name, cluster)
 	m.BeginHub(t, name, cluster, components...)
 	m.AwaitHub(t, name, cluster)
 }
 
-// BeginHub does the first half of MakeHub: hub-operator makes the hub.
-func (m *Management) BeginHub(t testing.TB, name string, cluster *localhub.Hub, components ...string) {
+// OpenWays lets the pods of a hub that is going to be made reach the cluster, and this machine reach them.
+func (m *Management) OpenWays(t testing.TB, name string, cluster *localhub.Hub) {
 	t.Helper()
 	if err := m.Node.Reach(strings.TrimPrefix(cluster.AdminConfig().Host, "https://")); err != nil {
 		t.Fatal(err)
 	}
-	namespace := ServerNamespace(name)
 	for _, address := range cluster.HubAPIServerAddresses() {
-		m.Node.ForwardFrom(address, namespace, deploy.APIServer, 443)
+		m.Node.ForwardFrom(address, ServerNamespace(name), deploy.APIServer, 443)
 	}
-	m.wait(t, "condition=Established", "crd/clustermanagers.operator.open-cluster-management.io")
+}
+
+// BeginHub has hub-operator make the hub.
+func (m *Management) BeginHub(t testing.TB, name string, cluster *localhub.Hub, components ...string) {
+	t.Helper()
+	const definition = "crd/clustermanagers.operator.open-cluster-management.io"
+	m.wait(t, "create", definition)
+	m.wait(t, "condition=Established", definition)
 	m.must(t, fmt.Sprintf(clusterManager, name, strings.Join(components, ", ")), "apply", "-f", "-")
 	// The user is told that a Secret is missing, and the place for it is there.
 	m.wait(t, "condition=ReadyToApply=false", "clustermanager/"+name)
-	m.must(t, "", "create", "secret", "generic", "external-hub-kubeconfig", "-n", namespace, "--from-file=kubeconfig="+cluster.AdminKubeconfig())
+	m.must(t, "", "create", "secret", "generic", "external-hub-kubeconfig", "-n", ServerNamespace(name), "--from-file=kubeconfig="+cluster.AdminKubeconfig())
 	m.wait(t, "condition=ReadyToApply", "clustermanager/"+name)
 }
 
-// AwaitHub does the second half: it waits until the hub serves.
+// AwaitHub waits until the hub serves.
 func (m *Management) AwaitHub(t testing.TB, name string, cluster *localhub.Hub) {
 	t.Helper()
 	m.wait(t, "condition=Available", "clustermanager/"+name)

@@ -35,11 +35,37 @@ func (p Plugin) Command(t *testing.T, args ...string) *exec.Cmd {
 // Run runs it.
 func (p Plugin) Run(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	cmd := p.Command(t, args...)
-	var out, errOut bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errOut
-	err = cmd.Run()
-	return out.String(), errOut.String(), err
+	return Begin(t, p.Command(t, args...)).End()
+}
+
+// Running is a command that has begun.
+type Running struct {
+	// Ended is closed when it has ended.
+	Ended       chan struct{}
+	out, errOut bytes.Buffer
+	err         error
+}
+
+// Begin begins a command, for a test that does something while it runs. It ends with the test.
+func Begin(t *testing.T, cmd *exec.Cmd) *Running {
+	t.Helper()
+	r := &Running{Ended: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = &r.out, &r.errOut
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { <-r.Ended })
+	go func() {
+		defer close(r.Ended)
+		r.err = cmd.Wait()
+	}()
+	return r
+}
+
+// End waits until it has ended.
+func (r *Running) End() (stdout, stderr string, err error) {
+	<-r.Ended
+	return r.out.String(), r.errOut.String(), r.err
 }
 
 // Must is Run that has to succeed.
