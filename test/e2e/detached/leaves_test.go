@@ -20,6 +20,18 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
+// TestDetached_ADeniedClusterLeaves: its agent has no rights on the hub any more when the Klusterlet is deleted.
+func TestDetached_ADeniedClusterLeaves(t *testing.T) {
+	w := newWorld(t)
+	j := w.join()
+	j.brings()
+	w.plugin.Must(t, "deny", "--clusters", j.name, "--wait", "--timeout", "2m", "--context", "hub")
+	j.mayNothing()
+	harness.MustKubectlOf(t, w.management.Hub, "", "delete", "klusterlet", j.name, "--timeout=2m")
+	j.isGone()
+	j.isForgotten()
+}
+
 // TestDetached_Leaves: a cluster that leaves by kubectl hub unjoin leaves nothing, but what its works have brought, if that is wanted.
 func TestDetached_Leaves(t *testing.T) {
 	w := newWorld(t)
