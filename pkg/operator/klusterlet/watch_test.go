@@ -70,6 +70,7 @@ func looks(t *testing.T, a answering, hours int) (n []int) {
 		listen(ctx, a, s, all)
 		time.Sleep(time.Duration(hours)*time.Hour - time.Minute)
 		cancel()
+		synctest.Wait()
 	})
 	return n
 }
@@ -81,8 +82,11 @@ func TestFollow_LooksWhereWatchesDoNotBegin(t *testing.T) {
 	for name, a := range map[string]answering{
 		"lists are refused":   {list: func() error { return refused }},
 		"watches are refused": {list: ok, watch: func(context.Context) error { return refused }},
-		"nothing answers": {list: ok, watch: func(context.Context) error {
-			time.Sleep(30 * time.Second)
+		"nothing answers": {list: ok, watch: func(ctx context.Context) error {
+			select {
+			case <-ctx.Done():
+			case <-time.After(30 * time.Second):
+			}
 			return errors.New("it is too slow")
 		}},
 	} {
