@@ -234,10 +234,11 @@ spec:
     - {apiVersion: v1, kind: ConfigMap, metadata: {name: %[3]s, namespace: default}, data: {text: hello}}
 `
 
-// brings has the agent bring something.
+// brings has the agent bring something. The work has a name of its own: agents of one cluster for one hub have one record for works of one
+// name, and each would take away what the other's work has brought.
 func (j *joined) brings() {
 	j.Helper()
-	j.bringsBy("hello", j.name)
+	j.bringsBy(j.name, j.name)
 }
 
 // bringsBy has the agent bring a ConfigMap by a work.

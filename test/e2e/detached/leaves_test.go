@@ -82,8 +82,8 @@ func (j *joined) isForgotten() {
 	j.Helper()
 	says(j.T, j.hub, "the hub was told", "HubClusterAdminDenied", "get", "managedcluster", j.name, "-o",
 		`jsonpath={.status.conditions[?(@.type=="HubAcceptedManagedCluster")].reason}`)
-	harness.MustKubectlOf(j.T, j.hub, "", "delete", "manifestwork", "hello", "-n", j.name, "--wait=false")
-	harness.MustKubectlOf(j.T, j.hub, "", "patch", "manifestwork", "hello", "-n", j.name, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	harness.MustKubectlOf(j.T, j.hub, "", "delete", "manifestwork", j.name, "-n", j.name, "--wait=false")
+	harness.MustKubectlOf(j.T, j.hub, "", "patch", "manifestwork", j.name, "-n", j.name, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 	harness.MustKubectlOf(j.T, j.hub, "", "delete", "managedcluster", j.name, "--timeout=2m")
 	left(j.T, "the hub", j.hub.AdminConfig(), j.before.hub)
 }
