@@ -32,7 +32,7 @@ func TestEnd_KeepAsksTheGarbageCollectorOnce(t *testing.T) {
 			w := newWorld(t)
 			owner := w.record("w", w.target("brought"))
 			w.configMap("brought", nil, owner)
-			w.configMap("unknown", nil, owner)
+			w.unknown(owner)
 			records := w.cluster.records
 			path := "/apis/work.open-cluster-management.io/v1/appliedmanifestworks/" + owner.Name
 			var asked atomic.Int64
@@ -127,7 +127,7 @@ func TestAttack_ARecordThatOthersEndKeepsWhatItOwns(t *testing.T) {
 			owner := w.record("w")
 			w.finalizers(memory.Finalizer, "example.com/held")
 			before(w)
-			w.configMap("unknown", nil, owner)
+			w.unknown(owner)
 			asked, config := atomic.Int64{}, worktest.Config(t)
 			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 				return roundTripper(func(r *http.Request) (*http.Response, error) {

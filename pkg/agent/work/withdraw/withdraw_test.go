@@ -134,6 +134,14 @@ func (w *world) get(name string) *unstructured.Unstructured {
 	return have
 }
 
+// unknown makes an object that a record owns and does not name. The garbage collector knows of it then: what it has not heard of yet it
+// does not let go of, and deletes it later.
+func (w *world) unknown(owner apply.Owner) {
+	w.Helper()
+	w.configMap("unknown", nil, owner)
+	w.collected()
+}
+
 // collected waits until the cluster's garbage collector has come by: what belongs to nothing is gone.
 func (w *world) collected() {
 	w.Helper()
@@ -213,7 +221,7 @@ func TestEnd_Keep(t *testing.T) {
 	w := newWorld(t)
 	owner := w.record("w", w.target("brought"), w.target("missing"))
 	w.configMap("brought", nil, owner)
-	w.configMap("unknown", nil, owner)
+	w.unknown(owner)
 	w.end(Keep)
 	w.collected()
 	for _, name := range []string{"brought", "unknown"} {
@@ -233,7 +241,7 @@ func TestEnd_KeepAfterDelete(t *testing.T) {
 		t.Fatalf("%q, %v", waits, err)
 	}
 	w.configMap("late", nil, owner)
-	w.configMap("unknown", nil, owner)
+	w.unknown(owner)
 	w.end(Keep)
 	w.collected()
 	for _, name := range []string{"late", "unknown"} {
