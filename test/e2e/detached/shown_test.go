@@ -46,10 +46,10 @@ func wantShown(t *testing.T, said, begins string, instead ...string) {
 }
 
 // steady is what a command says each time: without warnings, which are about this machine and its certificates, without what is waited
-// for, and without what it installs, which the first command does.
+// for, and without what it installs, which the first command does, and the documentation leaves out.
 func steady(t *testing.T, said string) string {
 	t.Helper()
-	installs := map[string]bool{}
+	installs := map[string]bool{"…": true}
 	for _, object := range harness.Must(deploy.Operator{}.Objects())(t) {
 		installs["Made "+remote.IDOf(object).String()] = true
 	}
