@@ -53,7 +53,7 @@ func (f *spokeFacts) clusterClaims(ctx context.Context) (map[string]string, erro
 	claims := map[string]string{}
 	options := metav1.ListOptions{Limit: 500}
 	for {
-		list, err := f.spoke.Dynamic.Resource(clusterClaims).List(ctx, options)
+		list, err := f.spoke.Dynamic.Resource(clusterClaims).List(ctx, forHub(options))
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 			return claims, nil
 		}
