@@ -6,7 +6,6 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -29,6 +28,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/status"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/work"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -54,6 +54,8 @@ type Options struct {
 	// it is trusted.
 	ServerURL    string
 	ServerCAFile string
+	// Addresses are further ones, as registration.ParseAddresses reads them.
+	Addresses string
 	// ClusterAnnotations are put on the ManagedCluster; their names begin with annotationPrefix.
 	ClusterAnnotations map[string]string
 	// ClusterLabels are the labels of the ManagedCluster.
@@ -132,6 +134,10 @@ func (o *Options) addClusterFlags(fs *pflag.FlagSet) {
 		"https URL of the managed cluster's API server, for users of the hub.")
 	fs.StringVar(&o.ServerCAFile, "cluster-ca-file", o.ServerCAFile,
 		"PEM file with the certificates by which --cluster-server-url is trusted. The default is the system's roots.")
+	fs.StringVar(&o.Addresses, "cluster-addresses", o.Addresses,
+		"Addresses of the managed cluster's API server beside --cluster-server-url, for users of the hub, as a list in JSON: "+
+			`[{"url": "https://…", "caBundle": "…"}, …]. A caBundle is PEM in base64; without one, the system's roots are trusted. At most `+
+			fmt.Sprint(registration.MostAddresses)+".")
 	fs.StringToStringVar(&o.ClusterAnnotations, "cluster-annotations", o.ClusterAnnotations,
 		"Annotations of the ManagedCluster, k=v,…; their names have to begin with "+annotationPrefix+".")
 	fs.StringToStringVar(&o.ClusterLabels.Labels, "cluster-labels", o.ClusterLabels.Labels,
@@ -182,8 +188,8 @@ func (o *Options) Validate() error {
 	}
 	errs = append(errs, o.validateServer()...)
 	for name := range o.ClusterAnnotations {
-		if !strings.HasPrefix(name, annotationPrefix) {
-			errs = append(errs, fmt.Errorf("--cluster-annotations: %q must begin with %s", name, annotationPrefix))
+		if err := registration.CheckClusterAnnotation(name); err != nil {
+			errs = append(errs, fmt.Errorf("--cluster-annotations: %w", err))
 		}
 	}
 	errs = append(errs, o.ClusterLabels.Validate()...)
@@ -223,14 +229,17 @@ func validateName(name string) []error {
 }
 
 func (o *Options) validateServer() (errs []error) {
+	if _, err := o.addresses(); err != nil {
+		errs = append(errs, err)
+	}
 	if o.ServerURL == "" {
 		if o.ServerCAFile != "" {
 			errs = append(errs, errors.New("--cluster-ca-file needs --cluster-server-url"))
 		}
 		return errs
 	}
-	if u, err := url.Parse(o.ServerURL); err != nil || u.Scheme != "https" || u.Host == "" {
-		errs = append(errs, fmt.Errorf("--cluster-server-url must be an https URL, not %q", o.ServerURL))
+	if err := registration.CheckAddress(clusterv1.ClientConfig{URL: o.ServerURL}); err != nil {
+		errs = append(errs, fmt.Errorf("--cluster-server-url: %w", err))
 	}
 	if _, err := o.serverCA(); err != nil {
 		errs = append(errs, err)
@@ -241,8 +250,23 @@ func (o *Options) validateServer() (errs []error) {
 // cluster is what the flags say of the cluster.
 func (o *Options) cluster() (*hub.Cluster, error) {
 	ca, err := o.serverCA()
-	return &hub.Cluster{Name: o.ClusterName, ServerURL: o.ServerURL, ServerCA: ca, Annotations: o.ClusterAnnotations,
+	if err != nil {
+		return nil, err
+	}
+	more, err := o.addresses()
+	return &hub.Cluster{Name: o.ClusterName, ServerURL: o.ServerURL, ServerCA: ca, Addresses: more, Annotations: o.ClusterAnnotations,
 		LeaseSeconds: o.LeaseSeconds}, err
+}
+
+func (o *Options) addresses() ([]clusterv1.ClientConfig, error) {
+	if o.Addresses == "" {
+		return nil, nil
+	}
+	all, err := registration.ParseAddresses(o.Addresses)
+	if err != nil {
+		return nil, fmt.Errorf("--cluster-addresses %w", err)
+	}
+	return all, nil
 }
 
 func (o *Options) serverCA() ([]byte, error) {

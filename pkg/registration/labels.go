@@ -22,6 +22,17 @@ const (
 	DefaultAgentBurst = 100
 )
 
+// CheckClusterAnnotation says what is wrong with the name of an annotation that an agent is told to put on its cluster.
+func CheckClusterAnnotation(key string) error {
+	if !strings.HasPrefix(key, AgentAnnotationPrefix) {
+		return fmt.Errorf("%q must begin with %s", key, AgentAnnotationPrefix)
+	}
+	if why := validation.IsQualifiedName(strings.ToLower(key)); len(why) > 0 {
+		return fmt.Errorf("%q is not the name of an annotation: %s", key, strings.Join(why, "; "))
+	}
+	return nil
+}
+
 // CheckClusterLabels says what is wrong with the labels that an agent is told to set on its cluster. Which of them it may set the hub says.
 func CheckClusterLabels(labels map[string]string) (errs []error) {
 	if len(labels) > MostClusterLabels {

@@ -6,6 +6,7 @@ package hub
 import (
 	"bytes"
 	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -21,6 +22,8 @@ type Cluster struct {
 	// Both may be empty.
 	ServerURL string
 	ServerCA  []byte
+	// Addresses are further ones.
+	Addresses []clusterv1.ClientConfig
 	// Annotations are those of the flags.
 	Annotations map[string]string
 	// LeaseSeconds is the lease duration that the cluster is made with. Afterwards the hub's counts.
@@ -57,22 +60,23 @@ func (c *Cluster) Update(have *clusterv1.ManagedCluster) (next *clusterv1.Manage
 		!sameConfigs(next.Spec.ManagedClusterClientConfigs, have.Spec.ManagedClusterClientConfigs)
 }
 
-// clientConfigs puts the address of the cluster's API server among those that the hub has, which others may have added.
+// clientConfigs puts the addresses of the cluster's API server among those that the hub has, which others may have added.
 func (c *Cluster) clientConfigs(have []clusterv1.ClientConfig) []clusterv1.ClientConfig {
-	if c.ServerURL == "" {
+	var own []clusterv1.ClientConfig
+	if c.ServerURL != "" {
+		own = append(own, clusterv1.ClientConfig{URL: c.ServerURL, CABundle: c.ServerCA})
+	}
+	if own = append(own, c.Addresses...); len(own) == 0 {
 		return have
 	}
-	own := clusterv1.ClientConfig{URL: c.ServerURL, CABundle: c.ServerCA}
-	configs := make([]clusterv1.ClientConfig, 0, len(have)+1)
-	found := false
-	for _, config := range have {
-		if config.URL == own.URL {
-			config, found = own, true
+	configs := slices.Clone(have)
+	for _, address := range own {
+		same := func(config clusterv1.ClientConfig) bool { return config.URL == address.URL }
+		if i := slices.IndexFunc(configs, same); i >= 0 {
+			configs[i] = address
+		} else {
+			configs = append(configs, address)
 		}
-		configs = append(configs, config)
-	}
-	if !found {
-		configs = append(configs, own)
 	}
 	return configs
 }

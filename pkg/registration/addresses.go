@@ -1,0 +1,71 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registration
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+
+	"k8s.io/client-go/util/cert"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+)
+
+// What an agent tells the hub of the addresses of its cluster's API server at most. All of them are one flag, of which systems take no more
+// than 128 KiB.
+const (
+	MostAddresses   = 64
+	LongestAddress  = 2048
+	LargestCABundle = 64 << 10
+	// LargestAddresses is for all of them, as FormatAddresses writes them.
+	LargestAddresses = 96 << 10
+)
+
+// CheckAddress says what is wrong with an address of a cluster's API server that users of the hub are told.
+func CheckAddress(c clusterv1.ClientConfig) error {
+	if u, err := url.Parse(c.URL); err != nil || u.Scheme != "https" || u.Host == "" || len(c.URL) > LongestAddress {
+		return fmt.Errorf("%.100q must be an https URL of at most %d characters", c.URL, LongestAddress)
+	}
+	if len(c.CABundle) == 0 {
+		return nil
+	}
+	if _, err := cert.ParseCertsPEM(c.CABundle); err != nil || len(c.CABundle) > LargestCABundle {
+		return fmt.Errorf("the caBundle of %q must be certificates in PEM, of at most %d bytes", c.URL, LargestCABundle)
+	}
+	return nil
+}
+
+// FormatAddresses writes addresses as ParseAddresses reads them.
+func FormatAddresses(all []clusterv1.ClientConfig) (string, error) {
+	text, err := json.Marshal(all)
+	if err == nil && len(text) > LargestAddresses {
+		err = fmt.Errorf("the addresses have %d bytes, and the limit is %d", len(text), LargestAddresses)
+	}
+	return string(text), err
+}
+
+// ParseAddresses reads addresses: a list in JSON, whose items have a url and may have a caBundle, PEM in base64.
+func ParseAddresses(text string) (all []clusterv1.ClientConfig, err error) {
+	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&all); err != nil {
+		return nil, fmt.Errorf("must be a list of addresses in JSON, [{\"url\": …, \"caBundle\": …}, …]: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("must be one list of addresses in JSON, and has more behind it")
+	}
+	if len(all) > MostAddresses {
+		return nil, fmt.Errorf("has %d addresses, and the limit is %d", len(all), MostAddresses)
+	}
+	for i, address := range all {
+		if err := CheckAddress(address); err != nil {
+			return nil, fmt.Errorf("must be a list of addresses that users of the hub can use, and number %d cannot be one: %w", i, err)
+		}
+	}
+	return all, nil
+}
