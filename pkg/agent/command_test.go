@@ -43,6 +43,7 @@ func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
 		"--management-kubeconfig must":     func(o *Options) { o.Spoke.Detached = true },
 		"--management-kubeconfig needs":    func(o *Options) { o.Spoke.ManagementKubeconfig = "file" },
 		"--spoke-namespace needs":          func(o *Options) { o.Spoke.ManagedNamespace = "n" },
+		"--same-cluster needs":             func(o *Options) { o.Spoke.SameCluster = true },
 		"--registration=false needs":       func(o *Options) { o.Registration = false },
 		"--hub-kubeconfig-dir needs":       func(o *Options) { o.Works.Enabled, o.HubKubeconfigDir = true, "dir" },
 		"--bootstrap-kubeconfig must":      func(o *Options) { o.Registration, o.Works.Enabled, o.BootstrapKubeconfig = false, true, "file" },

@@ -122,7 +122,7 @@ func (p *process) look(before *clusters) (*clusters, error) {
 		return nil, broken
 	}
 	next := &clusters{sums: now}
-	if next.own, err = spoke.New(managed.Config, p.Spoke.OwnNamespace()); err != nil {
+	if next.own, err = p.Spoke.NewCluster(managed.Config); err != nil {
 		return nil, fmt.Errorf("the way to the managed cluster, --spoke-kubeconfig: %w", err)
 	}
 	if p.keeps() {

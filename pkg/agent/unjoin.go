@@ -88,7 +88,7 @@ func (u *unjoiner) reach(o *spoke.Options) error {
 	}
 	u.store = &state.Store{Client: home.Client, Namespace: home.Namespace}
 	if way, err = o.Managed(); err == nil {
-		u.own, err = spoke.New(way.Config, o.OwnNamespace())
+		u.own, err = o.NewCluster(way.Config)
 	}
 	if err != nil {
 		err = fmt.Errorf("reading --spoke-kubeconfig: %w", err)
@@ -249,7 +249,7 @@ func (u *unjoiner) release(ctx context.Context, s state.State) {
 	if len(s.Kubeconfig) == 0 || u.own == nil {
 		return
 	}
-	n, err := namespaces.Of(s.Kubeconfig, u.own.Client, u.own.Namespace)
+	n, err := namespaces.Of(s.Kubeconfig, u.own.Client, u.own.Namespace, u.own.Home)
 	if err != nil {
 		u.say("Labels of namespaces that the hub has asked for stay as they are: %v.", err)
 		return

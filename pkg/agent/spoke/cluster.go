@@ -36,6 +36,9 @@ type Cluster struct {
 	Config *rest.Config
 	// Namespace is the agent's own there: what is in it, the hub has no say in.
 	Namespace string
+	// Home is where the agent's secrets are, if the management cluster is the same one and that is another namespace. The hub has no say
+	// in that one either, and nothing of a work is ever there.
+	Home string
 }
 
 // ID is what identifies the cluster: the UID of its namespace kube-system.

@@ -33,6 +33,8 @@ type Options struct {
 	Namespace string
 	// ManagedNamespace is the agent's on the managed cluster. It is the same when it is empty.
 	ManagedNamespace string
+	// SameCluster says of a detached agent that both clusters are one all the same.
+	SameCluster bool
 	// Requests bounds those to the managed cluster, but for works.
 	Requests limits.Requests
 }
@@ -58,6 +60,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ManagedNamespace, "spoke-namespace", o.ManagedNamespace,
 		"With --detached: namespace on the managed cluster that has the agent's service accounts. The hub has no say in it. The default is "+
 			"--namespace.")
+	fs.BoolVar(&o.SameCluster, "same-cluster", o.SameCluster,
+		"With --detached: the management cluster is the managed cluster. So the hub has no say in --namespace there either, which has "+
+			"the agent's secrets.")
 	o.Requests.AddFlags(fs, "", "to the managed cluster, but for works")
 }
 
@@ -81,6 +86,9 @@ func (o *Options) Validate(keeps bool) (errs []error) {
 	}
 	if !o.Detached && o.ManagedNamespace != "" {
 		errs = append(errs, errors.New("--spoke-namespace needs --detached: otherwise it is --namespace"))
+	}
+	if !o.Detached && o.SameCluster {
+		errs = append(errs, errors.New("--same-cluster needs --detached: otherwise there is one cluster only"))
 	}
 	if o.Namespace == "" {
 		errs = append(errs, errors.New("--namespace must not be empty"))
@@ -110,8 +118,14 @@ func (o *Options) Management() (files.Way, error) {
 	return files.ReadWay(o.ManagementKubeconfig)
 }
 
-// OwnNamespace is the agent's namespace on the managed cluster.
-func (o *Options) OwnNamespace() string { return cmp.Or(o.ManagedNamespace, o.Namespace) }
+// NewCluster returns the managed cluster that a configuration reaches.
+func (o *Options) NewCluster(config *rest.Config) (*Cluster, error) {
+	c, err := New(config, cmp.Or(o.ManagedNamespace, o.Namespace))
+	if err == nil && o.SameCluster && c.Namespace != o.Namespace {
+		c.Home = o.Namespace
+	}
+	return c, err
+}
 
 // NewManagement returns the cluster that keeps what the agent remembers.
 func NewManagement(config *rest.Config, namespace string) (*management.Cluster, error) {

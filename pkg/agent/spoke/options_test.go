@@ -97,3 +97,20 @@ func TestOptions_BoundWhatIsAskedOfTheManagedCluster(t *testing.T) {
 		}
 	}
 }
+
+// Where both clusters are one, the agent has two namespaces there, unless they have one name.
+func TestOptions_OnOneClusterTheSecretsAreTheAgentsToo(t *testing.T) {
+	for _, test := range []struct {
+		managed         string
+		same            bool
+		namespace, home string
+	}{
+		{"", false, "n", ""}, {"", true, "n", ""}, {"n", true, "n", ""}, {"m", false, "m", ""}, {"m", true, "m", "n"},
+	} {
+		o := Options{Namespace: "n", Detached: true, ManagedNamespace: test.managed, SameCluster: test.same}
+		c, err := o.NewCluster(&rest.Config{Host: "https://x"})
+		if err != nil || c.Namespace != test.namespace || c.Home != test.home {
+			t.Errorf("%+v: %+v, %v", test, c, err)
+		}
+	}
+}

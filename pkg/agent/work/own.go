@@ -26,6 +26,8 @@ var agentNames = []string{"hub-agent", "klusterlet-", agentRoles, registration.H
 type Own struct {
 	// Namespace is the agent's. All in it is the agent's, unless works are for this namespace only.
 	Namespace string
+	// Home is another namespace that has the agent's secrets, if there is one. All in it is the agent's.
+	Home string
 }
 
 // refuse says why a work may not name an object, before anything is written.
@@ -47,7 +49,7 @@ func (o Own) has(t apply.Target, only string) bool {
 	case customResourceDefinitions:
 		return t.Name == "appliedmanifestworks."+apply.WorkGroup
 	case "namespaces":
-		return t.Name == o.Namespace
+		return t.Name == o.Namespace || o.Home != "" && t.Name == o.Home
 	case "clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
 		"roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io":
 		if strings.HasPrefix(t.Name, agentRoles) {
@@ -57,6 +59,9 @@ func (o Own) has(t apply.Target, only string) bool {
 		if only != "" && strings.HasPrefix(t.Name, apply.RecordPrefix) {
 			return true
 		}
+	}
+	if o.Home != "" && t.Namespace == o.Home {
+		return true
 	}
 	if o.Namespace == "" || t.Namespace != o.Namespace {
 		return false

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +46,7 @@ func New(cluster *spoke.Cluster, view *hub.View) task.Task {
 		Rights: rights.Rights{Own: rights.Rules{Cluster: []rbacv1.PolicyRule{
 			rights.Rule("", "namespaces", "list", "create", "patch")}}},
 		Run: func(ctx context.Context, s task.Session) error {
-			n, err := Of(s.State.Kubeconfig, cluster.Client, cluster.Namespace)
+			n, err := Of(s.State.Kubeconfig, cluster.Client, cluster.Namespace, cluster.Home)
 			if err != nil {
 				return err
 			}
@@ -83,12 +84,12 @@ type Namespaces struct {
 	client kubernetes.Interface
 	// Label is the one of this hub, upstream's.
 	Label string
-	// own is the agent's namespace.
-	own string
+	// own are the agent's namespaces.
+	own []string
 }
 
-// Of returns those that the hub of a kubeconfig asks a cluster for. own is the agent's own namespace.
-func Of(kubeconfig []byte, client kubernetes.Interface, own string) (*Namespaces, error) {
+// Of returns those that the hub of a kubeconfig asks a cluster for. own are the agent's own namespaces.
+func Of(kubeconfig []byte, client kubernetes.Interface, own ...string) (*Namespaces, error) {
 	url, err := hub.URL(kubeconfig)
 	if err != nil {
 		return nil, err
@@ -150,7 +151,7 @@ func (n *Namespaces) refuse(name string) error {
 	switch {
 	case len(validation.IsDNS1123Label(name)) > 0:
 		return fmt.Errorf("no namespace can have the name %q", name)
-	case strings.HasPrefix(name, "kube-"), name == metav1.NamespaceDefault, name == n.own:
+	case strings.HasPrefix(name, "kube-"), name == metav1.NamespaceDefault, slices.Contains(n.own, name):
 		return fmt.Errorf("namespace %s belongs to the cluster itself: the agent leaves it alone", name)
 	}
 	return nil

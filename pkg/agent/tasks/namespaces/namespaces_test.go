@@ -25,11 +25,16 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 )
 
+// home is where the agent's secrets are: in another namespace than what else it has on the cluster.
+const home = "home-of-agent"
+
 // running runs the task, and the one that tells the hub of what it reports.
 func running(w *agenttest.World) (*hub.View, *agenttest.Facts, func()) {
 	view := hub.NewView(60)
 	reports, facts := w.Status(view, &hub.Cluster{})
-	stop := w.Run(w.Session(), reports, namespaces.New(w.Own(), view))
+	own := w.Own()
+	own.Home = home
+	stop := w.Run(w.Session(), reports, namespaces.New(own, view))
 	agenttest.Pass(time.Minute)
 	return view, facts, stop
 }
@@ -109,11 +114,12 @@ func TestNamespaces_OfTheClusterItselfAreLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		_, _, stop := running(w)
-		names := []string{"kube-system", "kube-public", "kube-flannel", "default", agenttest.Namespace, "", ".", "..", "../nodes", "a/finalize",
+		names := []string{"kube-system", "kube-public", "kube-flannel", "default", agenttest.Namespace, home, "", ".", "..", "../nodes", "a/finalize",
 			"A", "a b", "a.b", "*", "x\n", strings.Repeat("x", 64), strings.Repeat("<x>", 10_000)}
 		w.AddNamespace("default", nil)
 		w.AddNamespace("kube-public", nil)
 		w.AddNamespace(agenttest.Namespace, nil)
+		w.AddNamespace(home, nil)
 		before := w.Labels()
 		var entries []string
 		for _, name := range names {

@@ -186,6 +186,6 @@ func (o Options) agent(own *spoke.Cluster, s task.Session) (*work.Agent, error) 
 		Drift:     &drift.Watcher{Client: metadataClient, Most: o.MaxWatches, Random: s.Random},
 		Memory:    home,
 		Only:      o.Namespace,
-		Executors: executors, HubHash: hash, Own: work.Own{Namespace: own.Namespace}, Grace: o.Grace, Feedback: o.Feedback, Random: s.Random,
+		Executors: executors, HubHash: hash, Own: work.Own{Namespace: own.Namespace, Home: own.Home}, Grace: o.Grace, Feedback: o.Feedback, Random: s.Random,
 	}), nil
 }

@@ -1,0 +1,44 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
+)
+
+// An agent whose secrets are in another namespace of the same cluster has two namespaces of its own. In the second one is the kubeconfig of
+// an admin: nothing in it is for works, also where works are for this namespace only.
+func TestOwn_HasTheNamespaceOfTheAgentsSecrets(t *testing.T) {
+	target := func(resource, namespace, name string) apply.Target {
+		return apply.Target{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: resource}, Namespace: namespace, Name: name}
+	}
+	both, one := Own{Namespace: "managed", Home: "home"}, Own{Namespace: "managed"}
+	for _, test := range []struct {
+		target           apply.Target
+		only             string
+		ofBoth, ofTheOne bool
+	}{
+		{target("namespaces", "", "home"), "", true, false},
+		{target("namespaces", "", "managed"), "", true, true},
+		{target("namespaces", "", "other"), "", false, false},
+		{target("namespaces", "", ""), "", false, false},
+		{target("secrets", "home", "external-managed-kubeconfig"), "", true, false},
+		{target("pods", "home", "x"), "", true, false},
+		{target("pods", "home", "x"), "home", true, false},
+		{target("pods", "managed", "x"), "", true, true},
+		{target("pods", "managed", "x"), "managed", false, false},
+		{target("nodes", "", "home"), "", false, false},
+	} {
+		if got := both.has(test.target, test.only); got != test.ofBoth {
+			t.Errorf("%s is the agent's: %t (works only for %q)", test.target, got, test.only)
+		}
+		if got := one.has(test.target, test.only); got != test.ofTheOne {
+			t.Errorf("with one namespace, %s is the agent's: %t (works only for %q)", test.target, got, test.only)
+		}
+	}
+}
