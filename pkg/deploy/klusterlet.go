@@ -21,6 +21,10 @@ type Klusterlet struct {
 	// Detached is that the pods run on another cluster, in AgentNamespace.
 	Detached       bool
 	AgentNamespace string
+	// SameCluster is that the other cluster is the one that they serve, all the same: the agent has two namespaces there.
+	SameCluster bool
+	// RoleARN is the IAM role of AWS that the parts act as. It may be empty, and is for agents that run on the cluster that they serve.
+	RoleARN string
 	// Singleton is one pod for both parts, with the rights of both.
 	Singleton bool
 	// Images are those of the parts; where one is empty, it is that of the manifests.
@@ -91,10 +95,13 @@ func (k Klusterlet) Objects() ([]*unstructured.Unstructured, error) {
 	}
 	// After the names: what the user says of the cluster is not to be changed.
 	for _, o := range objects {
-		if o.GetKind() == "Deployment" {
+		switch {
+		case o.GetKind() == "Deployment":
 			if err := k.fillPod(o); err != nil {
 				return nil, fmt.Errorf("%s: %w", identity(o), err)
 			}
+		case o.GetKind() == "ServiceAccount" && k.RoleARN != "":
+			o.SetAnnotations(map[string]string{annotationRole: k.RoleARN})
 		}
 	}
 	return inOrder(once(objects)), nil
@@ -162,6 +169,9 @@ func (k Klusterlet) fillPod(o *unstructured.Unstructured) error {
 	args := []string{"--namespace=" + k.Namespace}
 	if k.Detached {
 		args = []string{"--namespace=" + k.AgentNamespace, "--spoke-namespace=" + k.Namespace}
+		if k.SameCluster {
+			args = append(args, "--same-cluster")
+		}
 	}
 	image := k.WorkImage
 	if registers {
@@ -180,6 +190,13 @@ func (k Klusterlet) fillPod(o *unstructured.Unstructured) error {
 	}
 	if err := addArgs(o, args...); err != nil {
 		return err
+	}
+	if k.RoleARN != "" {
+		// EKS looks at the account when a pod is made: so there are new pods when the role is another one.
+		path := []string{"spec", "template", "metadata", "annotations", annotationRole}
+		if err := unstructured.SetNestedField(o.Object, k.RoleARN, path...); err != nil {
+			return err
+		}
 	}
 	if k.Pod == nil {
 		return nil

@@ -122,6 +122,22 @@ func TestKlusterlet_PodsHaveTheFlagsAndFilesOfTheirPart(t *testing.T) {
 	}
 }
 
+// On one cluster no part takes anything of the hub into the namespace of the secrets.
+func TestKlusterlet_SaysThatBothClustersAreOne(t *testing.T) {
+	for _, mode := range []string{"Detached", "Hosted", "SingletonHosted"} {
+		for _, same := range []bool{false, true} {
+			k := klusterlets()[mode]
+			k.SameCluster = same
+			for _, name := range namesOf(objectsOf(t, k), "Deployment") {
+				_, name, _ = strings.Cut(name, "/")
+				if _, args := podOf(t, objectsOf(t, k), name); slices.Contains(args, "--same-cluster") != same {
+					t.Errorf("%s, %t: the flags of %s are %q", mode, same, name, args)
+				}
+			}
+		}
+	}
+}
+
 // What a user calls the cluster may be what something is called in the manifests.
 func TestKlusterlet_ChangesNoFlagOfTheUser(t *testing.T) {
 	k := klusterlets()["Hosted"]
@@ -236,6 +252,38 @@ func TestKlusterlet_HasTheImagesOfItsParts(t *testing.T) {
 		spec, _ := podOf(t, objectsOf(t, k), deployment)
 		if got := spec["containers"].([]any)[0].(map[string]any)["image"]; got != want || spec["priorityClassName"] != "high" {
 			t.Errorf("%s has the image %s, want %s, and %v", deployment, got, want, spec["priorityClassName"])
+		}
+	}
+}
+
+// Both parts act as the role, and there are new pods when it is another one: EKS looks at the account when a pod is made.
+func TestKlusterlet_HasItsIAMRole(t *testing.T) {
+	for mode, want := range map[string]int{"Default": 2, "Singleton": 1} {
+		k := klusterlets()[mode]
+		for _, o := range objectsOf(t, k) {
+			if o.GetAnnotations()[annotationRole] != "" {
+				t.Errorf("%s: without a role, %s has one", mode, identity(o))
+			}
+		}
+		k.RoleARN = "arn:aws:iam::210987654321:role/r"
+		accounts, pods := 0, 0
+		for _, o := range objectsOf(t, k) {
+			role, _, _ := unstructured.NestedString(o.Object, "spec", "template", "metadata", "annotations", annotationRole)
+			switch o.GetKind() {
+			case "ServiceAccount":
+				role = o.GetAnnotations()[annotationRole]
+				accounts++
+			case "Deployment":
+				pods++
+			default:
+				continue
+			}
+			if role != k.RoleARN {
+				t.Errorf("%s: %s has the role %q", mode, identity(o), role)
+			}
+		}
+		if accounts != want || pods != want {
+			t.Errorf("%s: there are %d accounts and %d Deployments, want %d of both", mode, accounts, pods, want)
 		}
 	}
 }
