@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 	"github.com/clusterhub/clusterhub/test/leak"
 )
@@ -38,7 +39,7 @@ func apart(t *testing.T, m *harness.Management, one, other *served) {
 					if got, want := rulesIn(t, config, namespace), rulesIn(t, none, namespace); !slices.Equal(got, want) {
 						t.Errorf("%s of %s may %v in %s, want what each account may: %v", account, hub.name, got, namespace, want)
 					}
-					for _, verb := range verbs {
+					for _, verb := range operatortest.Verbs {
 						if allowed(t, config, verb, corev1.Resource("secrets"), namespace, "") {
 							t.Errorf("%s of %s may %s secrets in %s", account, hub.name, verb, namespace)
 						}

@@ -1,0 +1,85 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operatortest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+)
+
+// passing are resources whose objects come and go by themselves, or that are no objects.
+var passing = []string{"events", "leases", "componentstatuses"}
+
+// Objects are all that a cluster has, "RESOURCE.GROUP NAMESPACE/NAME".
+func Objects(t testing.TB, config *rest.Config) map[string]bool {
+	t.Helper()
+	config = rest.CopyConfig(config)
+	config.WarningHandler = rest.NoWarnings{}
+	lists, err := discovery.ServerPreferredResources(kube(t, config).Discovery())
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // a kind may be going
+		t.Fatal(err)
+	}
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, resource := range list.APIResources {
+			if !slices.Contains(resource.Verbs, "list") || slices.Contains(passing, resource.Name) {
+				continue
+			}
+			gvr := gv.WithResource(resource.Name)
+			objects, err := client.Resource(gvr).List(t.Context(), metav1.ListOptions{})
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", gvr, err)
+			}
+			for _, o := range objects.Items {
+				all[strings.ReplaceAll(fmt.Sprintf("%s %s/%s", gvr.GroupResource(), o.Namespace, o.Name), " /", " ")] = true
+			}
+		}
+	}
+	if len(all) < 50 {
+		t.Fatalf("the cluster has %d objects", len(all))
+	}
+	return all
+}
+
+// NothingSince wants a cluster to have nothing that it has not had before, once what is being deleted is gone.
+func NothingSince(t testing.TB, config *rest.Config, before map[string]bool) {
+	t.Helper()
+	for deadline := time.Now().Add(Timeout); ; time.Sleep(100 * time.Millisecond) {
+		var left []string
+		for name := range Objects(t, config) {
+			if !before[name] {
+				left = append(left, name)
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			slices.Sort(left)
+			t.Errorf("there is %q, which was not there before", left)
+			return
+		}
+	}
+}
