@@ -49,6 +49,24 @@ func TestModes_FromTheBeginningToTheEnd(t *testing.T) {
 	}
 }
 
+// What is deleted need not be what an agent can be: its works end all the same.
+func TestLeave_WithASpecThatNoAgentCanHave(t *testing.T) {
+	w := newWorld(t)
+	r := w.reconciler()
+	k := w.applied(r, operatorv1.InstallModeDefault, nil)
+	w.works(w.here, k)
+	k.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{RegistrationDriver: operatorv1.RegistrationDriver{AuthType: operatorv1.GRPCAuthType}}
+	if err := w.here.Update(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	w.until(r, k, "it is refused", func(k *operatorv1.Klusterlet) bool {
+		return strings.Contains(condition(k, operatorv1.ConditionKlusterletApplied).Message, "authType must be")
+	})
+	w.delete(k)
+	w.until(r, k, "it is gone", isGone)
+	w.expectNothing(k)
+}
+
 func (w *world) expectStatus(k *operatorv1.Klusterlet) {
 	w.Helper()
 	p, err := planOf(k, "")

@@ -58,6 +58,9 @@ func (r *Reconciler) withdrawWorks(ctx context.Context, k *operatorv1.Klusterlet
 	if err != nil {
 		return "the annotation: " + err.Error(), nil
 	}
+	// How it was registered counts no more, and may have become what no agent can be.
+	k = k.DeepCopy()
+	k.Spec.RegistrationConfiguration, k.Spec.ClusterName = nil, ""
 	p, err := planOf(k, r.image)
 	if err != nil {
 		return "", err
