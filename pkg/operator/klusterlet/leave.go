@@ -143,6 +143,16 @@ func (r *Reconciler) cleanManaged(ctx context.Context, k *operatorv1.Klusterlet,
 	via.settled.Store(nil)
 	ctx, cancel := context.WithTimeout(ctx, outer.PassTimeout)
 	defer cancel()
+	same, err := via.isCluster(ctx, r.management)
+	if err != nil {
+		return err
+	}
+	if same {
+		// It has the source. It goes last, with what else is here: without it, a process that ends in between could not go on.
+		objects = slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool {
+			return o.GetKind() == namespaces.Kind && o.GetName() == k.AgentNamespace()
+		})
+	}
 	// Rights go first, so that a pod that nobody could end has none.
 	there := r.there(k, via)
 	own, common := apart(objects, isOnManagedObject)

@@ -6,10 +6,13 @@ package klusterlet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,6 +41,25 @@ type outside struct {
 	sights  *sights
 	watches listening
 	settled atomic.Pointer[settled]
+	// id is that of the cluster, once it is known.
+	id atomic.Pointer[types.UID]
+}
+
+// isCluster says whether it is the cluster of this id, the UID of its namespace kube-system. It is asked once: while the source is the same,
+// so is the cluster. One that is not trusted may say that it is any cluster: what follows from that must do harm to none but itself.
+func (o *outside) isCluster(ctx context.Context, id string) (bool, error) {
+	if have := o.id.Load(); have != nil {
+		return string(*have) == id, nil
+	}
+	system := &corev1.Namespace{}
+	if err := o.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+		return false, fmt.Errorf("asking for namespace %s, which tells clusters apart: %s", metav1.NamespaceSystem, o.Explain(err))
+	}
+	if system.UID == "" {
+		return false, fmt.Errorf("namespace %s has no UID, which tells clusters apart", metav1.NamespaceSystem)
+	}
+	o.id.Store(&system.UID)
+	return string(system.UID) == id, nil
 }
 
 // settled is what was applied.

@@ -29,7 +29,14 @@ type plan struct {
 }
 
 // planOf is the plan of a Klusterlet, or why there can be none.
-func planOf(k *operatorv1.Klusterlet, image string) (*plan, error) {
+func planOf(k *operatorv1.Klusterlet, image string) (*plan, error) { return planAs(k, image, false) }
+
+// planOnOneCluster is that of a Klusterlet whose source leads to the cluster that runs the pods. It wants the same objects.
+func planOnOneCluster(k *operatorv1.Klusterlet, image string) (*plan, error) {
+	return planAs(k, image, true)
+}
+
+func planAs(k *operatorv1.Klusterlet, image string, same bool) (*plan, error) {
 	if why := validation.IsDNS1123Label(k.Name); len(why) > 0 || len(k.Name) > operatorv1.MaxKlusterletName {
 		return nil, fmt.Errorf("the name of a Klusterlet must be a DNS label of at most %d characters, not %q: make another one",
 			operatorv1.MaxKlusterletName, k.Name)
@@ -49,15 +56,17 @@ func planOf(k *operatorv1.Klusterlet, image string) (*plan, error) {
 	d := deploy.Klusterlet{
 		Name: k.Name, Namespace: k.ManagedNamespace(), Detached: k.IsDetached(), AgentNamespace: k.AgentNamespace(), Singleton: k.IsSingleton(),
 		RegistrationImage: cmp.Or(k.Spec.RegistrationImagePullSpec, image), WorkImage: cmp.Or(k.Spec.WorkImagePullSpec, image),
-		RegistrationArgs: registrationArgs(k), WorkArgs: workArgs(k), Works: deploy.Works{Role: "admin"},
+		RegistrationArgs: registrationArgs(k), WorkArgs: workArgs(k), Works: deploy.Works{Role: "admin"}, SameCluster: same,
 	}
 	if d.Singleton {
 		d.RegistrationImage = cmp.Or(k.Spec.ImagePullSpec, d.RegistrationImage)
 	}
 	if own := k.Spec.Clusterhub; own != nil {
 		d.Works = deploy.Works{Role: cmp.Or(own.Works.Role, "admin"), Namespaces: own.Works.Namespaces}
-		if slices.Contains(d.Works.Namespaces, d.Namespace) {
-			return nil, fmt.Errorf("spec.clusterhub.works.namespaces must not have %s, which is the agent's own: works there could take its rights", d.Namespace)
+		for _, namespace := range d.Works.Namespaces {
+			if namespace == d.Namespace || same && namespace == d.AgentNamespace {
+				return nil, fmt.Errorf("spec.clusterhub.works.namespaces must not have %s, which is the agent's own: works there could take its rights", namespace)
+			}
 		}
 	}
 	var failed error

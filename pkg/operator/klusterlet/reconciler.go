@@ -177,11 +177,24 @@ func (r *Reconciler) bring(ctx context.Context, k *operatorv1.Klusterlet, p *pla
 		if s.ready(problem); problem != nil {
 			return 0, r.look(ctx, p, s)
 		}
-		if err := r.finalizer(ctx, k, operatorv1.KlusterletHostedFinalizer, true); err != nil {
-			return 0, err
-		}
 		if via, err = r.outsides.get(k, r.management, source); err != nil {
 			s.applied(operatorv1.ReasonManagedClusterResourceApplyFailed, err)
+			return 0, err
+		}
+		same, err := r.isHere(ctx, via)
+		if err != nil {
+			s.applied(operatorv1.ReasonManagedClusterResourceApplyFailed, fmt.Errorf("the managed cluster: %w", err))
+			return 0, errors.Join(err, r.look(ctx, p, s))
+		}
+		if same {
+			own, err := planOnOneCluster(k, r.image)
+			if err != nil {
+				s.applied(operatorv1.ReasonKlusterletApplyFailed, err)
+				return 0, r.look(ctx, p, s)
+			}
+			p = own
+		}
+		if err := r.finalizer(ctx, k, operatorv1.KlusterletHostedFinalizer, true); err != nil {
 			return 0, err
 		}
 		if err := r.bringThere(ctx, k, p, via); err != nil {
@@ -221,6 +234,13 @@ func (r *Reconciler) bring(ctx context.Context, k *operatorv1.Klusterlet, p *pla
 		s.applied(operatorv1.ReasonManagedClusterResourceApplyFailed, failed)
 	}
 	return next, r.look(ctx, p, s)
+}
+
+// isHere says whether a source leads to the cluster that runs the pods.
+func (r *Reconciler) isHere(ctx context.Context, via *outside) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, outer.PassTimeout)
+	defer cancel()
+	return via.isCluster(ctx, r.management)
 }
 
 // bringThere makes what is to be on a managed cluster elsewhere. If all is as it was, nothing is asked of that cluster.
