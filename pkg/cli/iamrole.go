@@ -44,15 +44,15 @@ type iamRole struct {
 
 type iamRoleOptions struct {
 	*global
-	out            *format
-	hubARN         string
-	managedARN     string
-	oidcProvider   string
-	serviceAccount string
-	hubAccess      string
-	tags           []string
-	rolePath       string
-	boundary       string
+	out             *format
+	hubARN          string
+	managedARN      string
+	oidcProvider    string
+	serviceAccounts []string
+	hubAccess       string
+	tags            []string
+	rolePath        string
+	boundary        string
 }
 
 func (g *global) newIAMRoleCommand() *cobra.Command {
@@ -75,8 +75,8 @@ kubectl hub iam-role --hub-cluster-arn arn:aws:eks:eu-west-1:123456789012:cluste
 	fs.StringVar(&o.managedARN, "managed-cluster-arn", "", "ARN of the managed EKS cluster, for the role of its agent.")
 	fs.StringVar(&o.oidcProvider, "oidc-provider", "",
 		"OIDC issuer of the hub's EKS cluster or, with --managed-cluster-arn, of the managed one. IAM needs it as an OIDC provider.")
-	fs.StringVar(&o.serviceAccount, "service-account", "", "Service account that may act as the role, as NAMESPACE/NAME. The default is "+
-		hubServiceAccount+", or "+registration.AgentNamespace+"/"+registration.AgentServiceAccount+".")
+	fs.StringSliceVar(&o.serviceAccounts, "service-account", nil, "Service accounts that may act as the role, as NAMESPACE/NAME,…; for the agent of a "+
+		"Klusterlet, those of its two parts. The default is "+hubServiceAccount+", or "+registration.AgentNamespace+"/"+registration.AgentServiceAccount+".")
 	fs.StringVar(&o.hubAccess, "eks-access", accessEntry,
 		"How the hub gives roles access to EKS, as set for hub-controller-manager: "+accessEntry+" or "+awsAuth+".")
 	fs.StringSliceVar(&o.tags, "aws-resource-tags", nil,
@@ -135,19 +135,19 @@ func (o *iamRoleOptions) role() (*iamRole, error) {
 		return nil, fmt.Errorf("--managed-cluster-arn: %w", err)
 	}
 	identity.HubPath = path
-	subject, err := o.subject(registration.AgentNamespace + "/" + registration.AgentServiceAccount)
+	subjects, err := o.subjects(registration.AgentNamespace + "/" + registration.AgentServiceAccount)
 	if err != nil {
 		return nil, err
 	}
 	return &iamRole{
 		Name: identity.ManagedRole(), ARN: identity.ManagedRoleARN(), Tags: identity.Tags(),
-		TrustPolicy:  irsa.WebIdentityTrustPolicy(managed, provider, subject),
+		TrustPolicy:  irsa.WebIdentityTrustPolicy(managed, provider, subjects...),
 		AccessPolicy: identity.ManagedAccessPolicy(),
 	}, nil
 }
 
 func (o *iamRoleOptions) hubRole(hubCluster irsa.Cluster, path irsa.RolePath, provider string) (*iamRole, error) {
-	subject, err := o.subject(hubServiceAccount)
+	subjects, err := o.subjects(hubServiceAccount)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (o *iamRoleOptions) hubRole(hubCluster irsa.Cluster, path irsa.RolePath, pr
 	}
 	return &iamRole{
 		Name: irsa.CreatorRole(hubCluster), ARN: irsa.CreatorRoleARN(hubCluster),
-		TrustPolicy:  irsa.WebIdentityTrustPolicy(hubCluster, provider, subject),
+		TrustPolicy:  irsa.WebIdentityTrustPolicy(hubCluster, provider, subjects...),
 		AccessPolicy: irsa.CreatorPolicy(hubCluster, irsa.HubRoles{Path: path, Boundary: o.boundary, AccessEntries: o.hubAccess == accessEntry, TagKeys: keys}),
 	}, nil
 }
@@ -173,17 +173,20 @@ func (o *iamRoleOptions) tagKeys() (keys []string, err error) {
 	return keys, nil
 }
 
-// subject is the service account as a token names it.
-func (o *iamRoleOptions) subject(byDefault string) (string, error) {
-	account := o.serviceAccount
-	if account == "" {
-		account = byDefault
+// subjects are the service accounts as their tokens name them.
+func (o *iamRoleOptions) subjects(byDefault string) (subjects []string, err error) {
+	accounts := o.serviceAccounts
+	if len(accounts) == 0 {
+		accounts = []string{byDefault}
 	}
-	namespace, name, ok := strings.Cut(account, "/")
-	if !ok || len(validation.IsDNS1123Label(namespace))+len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return "", fmt.Errorf("--service-account must be NAMESPACE/NAME, not %q", account)
+	for _, account := range accounts {
+		namespace, name, ok := strings.Cut(account, "/")
+		if !ok || len(validation.IsDNS1123Label(namespace))+len(validation.IsDNS1123Subdomain(name)) > 0 {
+			return nil, fmt.Errorf("--service-account must be NAMESPACE/NAME, not %q", account)
+		}
+		subjects = append(subjects, "system:serviceaccount:"+namespace+":"+name)
 	}
-	return "system:serviceaccount:" + namespace + ":" + name, nil
+	return subjects, nil
 }
 
 // commands are for a shell. What is in quotes has none itself: policies and tags are made of names that IAM allows.

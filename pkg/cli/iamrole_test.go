@@ -97,6 +97,16 @@ func TestIAMRole_OfTheHub(t *testing.T) {
 	}
 }
 
+// The agent of a Klusterlet has an account for each of its parts.
+func TestIAMRole_OfSeveralAccounts(t *testing.T) {
+	out, err := iamRoleOutput(t, "--hub-cluster-arn", hubARN, "--managed-cluster-arn", managedARN, "--oidc-provider", issuer, "--service-account", "n/k-registration-sa,n/k-work-sa", "-o", "json")
+	for _, want := range []string{`"system:serviceaccount:n:k-registration-sa"`, `"system:serviceaccount:n:k-work-sa"`} {
+		if err != nil || strings.Count(out, want) != 1 || strings.Contains(out, "klusterlet-registration-sa") {
+			t.Errorf("%v: %s is not once in %s", err, want, out)
+		}
+	}
+}
+
 // The hub's role may set the tags that hub-controller-manager is told to set.
 func TestIAMRole_MaySetTheTagsThatAreConfigured(t *testing.T) {
 	out, err := iamRoleOutput(t, "--hub-cluster-arn", hubARN, "--oidc-provider", issuer, "--aws-resource-tags", "team=a=b,cost center=1", "-o", "json")

@@ -10,27 +10,30 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterhub/clusterhub/pkg/agent"
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 var allModes = []operatorv1.InstallMode{operatorv1.InstallModeDefault, operatorv1.InstallModeDetached, operatorv1.InstallModeHosted,
 	operatorv1.InstallModeSingleton, operatorv1.InstallModeSingletonHosted}
 
-const arn = "arn:aws:eks:us-west-2:123456789012:cluster/c"
+const (
+	arn, otherARN = "arn:aws:eks:us-west-2:123456789012:cluster/c", "arn:aws:eks:us-west-2:123456789012:cluster/d"
+	ofAgents      = "agent.open-cluster-management.io/"
+)
 
 // brought are the fields that have an effect in the mode Default, each with a value with which it has one, or nil if each value has. All others have to be said to be
 // ignored, whatever their value is.
 var brought = map[string]any{
 	"namespace": "open-cluster-management-x", "registrationImagePullSpec": nil, "workImagePullSpec": nil, "clusterName": nil,
-	"externalServerURLs.url": nil, "nodePlacement.nodeSelector": nil, "nodePlacement.tolerations.key": nil,
+	"externalServerURLs.url": "https://c.example.com", "externalServerURLs.caBundle": certificate, "nodePlacement.nodeSelector": nil, "nodePlacement.tolerations.key": nil,
 	"nodePlacement.tolerations.operator": nil, "nodePlacement.tolerations.value": nil, "nodePlacement.tolerations.effect": nil,
 	"nodePlacement.tolerations.tolerationSeconds": nil, "deployOption.mode": nil,
-	"registrationConfiguration.clientCertExpirationSeconds": 600, "registrationConfiguration.clusterAnnotations": nil,
+	"registrationConfiguration.clientCertExpirationSeconds": 600, "registrationConfiguration.clusterAnnotations": map[string]string{ofAgents + "a": "1"},
 	"registrationConfiguration.clusterLabels": nil, "registrationConfiguration.kubeAPIQPS": nil, "registrationConfiguration.kubeAPIBurst": nil,
 	"registrationConfiguration.registrationDriver.authType":                            nil,
 	"registrationConfiguration.registrationDriver.awsIrsa.hubClusterArn":               arn,
@@ -62,11 +65,16 @@ var enumerated = map[string]any{
 // needed is what some fields need to have an effect.
 func needed(path string, k *operatorv1.Klusterlet) {
 	switch {
-	case strings.HasPrefix(path, "registrationConfiguration.registrationDriver.awsIrsa."):
-		k.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
-			RegistrationDriver: operatorv1.RegistrationDriver{AuthType: operatorv1.AwsIrsaAuthType}}
+	case strings.HasPrefix(path, "registrationConfiguration.registrationDriver."):
+		driver := operatorv1.RegistrationDriver{AuthType: operatorv1.AwsIrsaAuthType, AwsIrsa: &operatorv1.AwsIrsa{HubClusterArn: otherARN, ManagedClusterArn: otherARN}}
+		if strings.HasSuffix(path, ".authType") {
+			driver.AuthType = ""
+		}
+		k.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{RegistrationDriver: driver}
 	case path == "workConfiguration.featureGates.mode":
 		k.Spec.WorkConfiguration = &operatorv1.WorkAgentConfiguration{FeatureGates: []operatorv1.FeatureGate{{Feature: rawFeedback}}}
+	case path == "externalServerURLs.caBundle":
+		k.Spec.ExternalServerURLs = []operatorv1.ServerURL{{URL: "https://c.example.com"}}
 	case strings.HasPrefix(path, "resourceRequirement.resourceRequirements."):
 		k.Spec.ResourceRequirement = &operatorv1.ResourceRequirement{Type: operatorv1.ResourceQosClassResourceRequirement}
 	}
@@ -163,6 +171,14 @@ func TestFields_AreFlagsThatTheAgentTakes(t *testing.T) {
 	if args := registrationArgs(k); !slices.Contains(args, "--client-cert-expiration-seconds=3600") {
 		t.Errorf("the flags are %q", args)
 	}
+	k.Spec.ExternalServerURLs = []operatorv1.ServerURL{{URL: "https://a"}, {URL: `https://b/","x`, CABundle: []byte(certificate)}, {URL: "https://c", CABundle: []byte("no PEM")}}
+	told, err := registration.ParseAddresses(started(t, k).Addresses)
+	if err != nil || len(told) != 2 || told[0].URL != "https://a" || told[1].URL != `https://b/","x` || string(told[1].CABundle) != certificate {
+		t.Errorf("the agent tells the hub of %+v: %v", told, err)
+	}
+	if ignored := strings.Join(ignoredFields(k), "; "); !strings.Contains(ignored, `the caBundle of "https://c" must be certificates in PEM`) {
+		t.Errorf("it is said %q", ignored)
+	}
 
 	// What the agent would not start with is not brought, and what it has by default needs no flag.
 	r, w := k.Spec.RegistrationConfiguration, k.Spec.WorkConfiguration
@@ -177,27 +193,4 @@ func TestFields_AreFlagsThatTheAgentTakes(t *testing.T) {
 			t.Errorf("%s is %d, and is said to be ignored: %t; the flags are %q", n.field, n.value, said, n.args())
 		}
 	}
-}
-
-// started are the flags of the agent, as it understands them.
-func started(t *testing.T, k *operatorv1.Klusterlet) *agent.Options {
-	t.Helper()
-	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
-	p, err := planOf(k, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	containers, _, _ := unstructured.NestedSlice(p.pods[0].Object, "spec", "template", "spec", "containers")
-	args, _, _ := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
-	o, flags := agent.NewOptions(), pflag.NewFlagSet("", pflag.ContinueOnError)
-	for _, set := range o.Flags().FlagSets {
-		flags.AddFlagSet(set)
-	}
-	if err := flags.Parse(args); err != nil {
-		t.Fatal(err)
-	}
-	if err := o.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	return o
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -88,16 +89,19 @@ func registrationArgs(k *operatorv1.Klusterlet) (args []string) {
 		}
 	}
 	flag("cluster-name", k.Spec.ClusterName)
-	// Without the CA, which would have to be a file, users of the hub would be told to trust another one.
-	if urls := k.Spec.ExternalServerURLs; len(urls) > 0 && len(urls[0].CABundle) == 0 {
-		flag("cluster-server-url", urls[0].URL)
+	if all, _ := addresses(k); len(all) == 1 && len(all[0].CABundle) == 0 {
+		flag("cluster-server-url", all[0].URL) // which agents of other versions have, too
+	} else if text, err := registration.FormatAddresses(all); len(all) > 0 && err == nil {
+		flag("cluster-addresses", text)
 	}
 	r := k.Spec.RegistrationConfiguration
 	if r == nil {
 		return args
 	}
-	flag("cluster-annotations", pairs(r.ClusterAnnotations))
-	flag("cluster-labels", pairs(r.ClusterLabels))
+	annotations, _ := clusterAnnotations(r)
+	labels, _ := clusterLabels(r)
+	flag("cluster-annotations", pairs(annotations))
+	flag("cluster-labels", pairs(labels))
 	if c := r.ClusterClaimConfiguration; c != nil {
 		if c.MaxCustomClusterClaims >= 0 {
 			flag("max-custom-cluster-claims", fmt.Sprint(c.MaxCustomClusterClaims))
@@ -113,6 +117,55 @@ func registrationArgs(k *operatorv1.Klusterlet) (args []string) {
 		args = append(args, n.args()...)
 	}
 	return args
+}
+
+// addresses are those of the managed cluster that the agent takes, and why it does not take the others.
+func addresses(k *operatorv1.Klusterlet) (given []clusterv1.ClientConfig, refused []string) {
+	for _, u := range k.Spec.ExternalServerURLs {
+		address := clusterv1.ClientConfig{URL: u.URL, CABundle: u.CABundle}
+		err := registration.CheckAddress(address)
+		if err == nil && len(given) == registration.MostAddresses {
+			err = fmt.Errorf("%q is more than the first %d", u.URL, registration.MostAddresses)
+		}
+		if err == nil {
+			_, err = registration.FormatAddresses(append(given[:len(given):len(given)], address))
+		}
+		if err != nil {
+			refused = append(refused, err.Error())
+			continue
+		}
+		given = append(given, address)
+	}
+	return given, refused
+}
+
+// clusterAnnotations are those that the agent takes, and why it does not take the others: it would not start.
+func clusterAnnotations(r *operatorv1.RegistrationConfiguration) (given map[string]string, refused []string) {
+	given = map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(r.ClusterAnnotations)) {
+		if err := registration.CheckClusterAnnotation(key); err != nil {
+			refused = append(refused, err.Error())
+			continue
+		}
+		given[key] = r.ClusterAnnotations[key]
+	}
+	return given, refused
+}
+
+// clusterLabels are those that the agent takes, and why it does not take the others.
+func clusterLabels(r *operatorv1.RegistrationConfiguration) (given map[string]string, refused []string) {
+	given = map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(r.ClusterLabels)) {
+		given[key] = r.ClusterLabels[key]
+		if errs := registration.CheckClusterLabels(map[string]string{key: given[key]}); len(errs) > 0 {
+			delete(given, key)
+			refused = append(refused, errs[0].Error())
+		} else if len(given) > registration.MostClusterLabels {
+			delete(given, key)
+			refused = append(refused, fmt.Sprintf("%q is more than the first %d", key, registration.MostClusterLabels))
+		}
+	}
+	return given, refused
 }
 
 func workArgs(k *operatorv1.Klusterlet) (args []string) {

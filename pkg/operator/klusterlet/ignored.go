@@ -28,9 +28,8 @@ func ignoredFields(k *operatorv1.Klusterlet) (ignored []string) {
 	} else {
 		say(spec.ImagePullSpec != "", "spec.imagePullSpec is ignored: the pods have spec.registrationImagePullSpec and spec.workImagePullSpec")
 	}
-	urls := spec.ExternalServerURLs
-	say(len(urls) > 1 || len(urls) == 1 && len(urls[0].CABundle) > 0,
-		"spec.externalServerURLs: only the first is told to the hub, and only if it has no caBundle")
+	_, refused := addresses(k)
+	say(len(refused) > 0, "spec.externalServerURLs: these are not told to the hub: %s", strings.Join(refused, ", "))
 	if r := spec.ResourceRequirement; r != nil {
 		say(r.ResourceRequirements != nil && r.Type != operatorv1.ResourceQosClassResourceRequirement,
 			"spec.resourceRequirement.resourceRequirements is ignored: the type is not %s", operatorv1.ResourceQosClassResourceRequirement)
@@ -52,12 +51,20 @@ func ignoredOfRegistration(k *operatorv1.Klusterlet) (ignored []string) {
 	for _, n := range registrationNumbers(k) {
 		ignored = append(ignored, n.ignored()...)
 	}
+	if _, refused := clusterAnnotations(r); len(refused) > 0 {
+		ignored = append(ignored, at+"clusterAnnotations: these have no effect: "+strings.Join(refused, ", "))
+	}
+	if _, refused := clusterLabels(r); len(refused) > 0 {
+		ignored = append(ignored, at+"clusterLabels: these have no effect: "+strings.Join(refused, ", "))
+	}
 	say(r.ClientCertExpirationSeconds != 0 && !byCertificate(k), "clientCertExpirationSeconds", "the identity is not a certificate")
 	say(r.ClusterClaimConfiguration != nil && r.ClusterClaimConfiguration.MaxCustomClusterClaims < 0,
 		"clusterClaimConfiguration.maxCustomClusterClaims", "it must be at least 0")
 	say(r.BootstrapKubeConfigs.Type == operatorv1.LocalSecrets || r.BootstrapKubeConfigs.LocalSecrets != nil,
 		"bootstrapKubeConfigs", "the secret is "+operatorv1.BootstrapHubKubeconfig)
-	say(len(r.FeatureGates) > 0, "featureGates", "the agent has none of "+strings.Join(unknownOf(r.FeatureGates), ", "))
+	if without := withoutEffect(r.FeatureGates, registrationAlways); len(without) > 0 {
+		ignored = append(ignored, at+"featureGates: these have no effect: "+strings.Join(without, ", "))
+	}
 	say(r.RegistrationDriver.AwsIrsa != nil && r.RegistrationDriver.AuthType != operatorv1.AwsIrsaAuthType,
 		"registrationDriver.awsIrsa", "the authType is not "+operatorv1.AwsIrsaAuthType)
 	say(r.AddOnKubeClientRegistrationDriver != nil, "addOnKubeClientRegistrationDriver", "the agent has no add-ons of Open Cluster Management")
@@ -73,8 +80,8 @@ func ignoredOfWorks(k *operatorv1.Klusterlet) (ignored []string) {
 	for _, n := range workNumbers(k) {
 		ignored = append(ignored, n.ignored()...)
 	}
-	if unknown := unknownOf(w.FeatureGates, rawFeedback); len(unknown) > 0 {
-		ignored = append(ignored, fmt.Sprintf("%sfeatureGates: the agent has none of %s, only %s", at, strings.Join(unknown, ", "), rawFeedback))
+	if without := withoutEffect(w.FeatureGates, worksAlways, rawFeedback); len(without) > 0 {
+		ignored = append(ignored, at+"featureGates: these have no effect: "+strings.Join(without, ", "))
 	}
 	if w.StatusSyncInterval != nil {
 		ignored = append(ignored, at+"statusSyncInterval is ignored: the agent watches what works have made")
@@ -82,22 +89,38 @@ func ignoredOfWorks(k *operatorv1.Klusterlet) (ignored []string) {
 	return ignored
 }
 
-// unknownGates are those that no part of the agent has.
-func unknownGates(k *operatorv1.Klusterlet) (unknown []string) {
+// Feature gates of Open Cluster Management's agents that name what a part of this agent does always (true), or never. To say so has no
+// effect, and needs no word; to say the opposite does.
+var (
+	registrationAlways = map[string]bool{"ClusterClaim": true, "AddonManagement": false, "ClusterProperty": false, "MultipleHubs": false,
+		"V1beta1CSRAPICompatibility": false}
+	worksAlways = map[string]bool{"ExecutorValidatingCaches": false}
+)
+
+// gatesWithoutEffect are those of all parts that do not do what they say.
+func gatesWithoutEffect(k *operatorv1.Klusterlet) (without []string) {
 	if r := k.Spec.RegistrationConfiguration; r != nil {
-		unknown = unknownOf(r.FeatureGates)
+		without = withoutEffect(r.FeatureGates, registrationAlways)
 	}
 	if w := k.Spec.WorkConfiguration; w != nil {
-		unknown = append(unknown, unknownOf(w.FeatureGates, rawFeedback)...)
+		without = append(without, withoutEffect(w.FeatureGates, worksAlways, rawFeedback)...)
 	}
-	return unknown
+	return without
 }
 
-func unknownOf(gates []operatorv1.FeatureGate, known ...string) (unknown []string) {
+func withoutEffect(gates []operatorv1.FeatureGate, always map[string]bool, known ...string) (without []string) {
 	for _, gate := range gates {
-		if !slices.Contains(known, gate.Feature) {
-			unknown = append(unknown, gate.Feature)
+		does, named := always[gate.Feature]
+		enabled := gate.Mode == operatorv1.FeatureGateModeTypeEnable
+		switch {
+		case slices.Contains(known, gate.Feature), named && enabled == does:
+		case named && enabled:
+			without = append(without, gate.Feature+" (which cannot be turned on)")
+		case named:
+			without = append(without, gate.Feature+" (which cannot be turned off)")
+		default:
+			without = append(without, gate.Feature)
 		}
 	}
-	return unknown
+	return without
 }

@@ -16,6 +16,8 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/irsa"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // plan is what a Klusterlet wants to be there.
@@ -49,12 +51,25 @@ func planAs(k *operatorv1.Klusterlet, image string, same bool) (*plan, error) {
 			return nil, fmt.Errorf("the namespace would be %q, which is the cluster's own: make the Klusterlet anew with another name or spec.namespace", namespace)
 		}
 	}
+	if name := k.Spec.ClusterName; name != "" {
+		if why := validation.IsDNS1123Label(name); len(why) > 0 {
+			return nil, fmt.Errorf("spec.clusterName must be a DNS label, not %q: %s", name, strings.Join(why, "; "))
+		}
+		if err := registration.CheckName(name); err != nil {
+			return nil, fmt.Errorf("spec.clusterName: %w", err)
+		}
+	}
 	if r := k.Spec.RegistrationConfiguration; r != nil && r.RegistrationDriver.AuthType == operatorv1.GRPCAuthType {
 		return nil, fmt.Errorf("spec.registrationConfiguration.registrationDriver.authType must be %s or %s, not %s, which agents of Open Cluster Management alone have",
 			operatorv1.CSRAuthType, operatorv1.AwsIrsaAuthType, operatorv1.GRPCAuthType)
 	}
+	role, err := roleOf(k)
+	if err != nil {
+		return nil, err
+	}
 	d := deploy.Klusterlet{
-		Name: k.Name, Namespace: k.ManagedNamespace(), Detached: k.IsDetached(), AgentNamespace: k.AgentNamespace(), Singleton: k.IsSingleton(),
+		RoleARN: role,
+		Name:    k.Name, Namespace: k.ManagedNamespace(), Detached: k.IsDetached(), AgentNamespace: k.AgentNamespace(), Singleton: k.IsSingleton(),
 		RegistrationImage: cmp.Or(k.Spec.RegistrationImagePullSpec, image), WorkImage: cmp.Or(k.Spec.WorkImagePullSpec, image),
 		RegistrationArgs: registrationArgs(k), WorkArgs: workArgs(k), Works: deploy.Works{Role: "admin"}, SameCluster: same,
 	}
@@ -90,6 +105,36 @@ func planAs(k *operatorv1.Klusterlet, image string, same bool) (*plan, error) {
 		p.management = append(p.management, o)
 	}
 	return p, nil
+}
+
+// roleOf is the IAM role of AWS that the agent acts as, if its identity is one. Where the pods run on another cluster, it is no business of
+// theirs: that would have to be a role that trusts the cluster of the pods.
+func roleOf(k *operatorv1.Klusterlet) (string, error) {
+	const at = "spec.registrationConfiguration.registrationDriver.awsIrsa"
+	r := k.Spec.RegistrationConfiguration
+	if r == nil || r.RegistrationDriver.AuthType != operatorv1.AwsIrsaAuthType {
+		return "", nil
+	}
+	aws := r.RegistrationDriver.AwsIrsa
+	if aws == nil {
+		return "", fmt.Errorf("%s must be there for the authType %s, with the ARNs of the EKS clusters of the hub and of the agent", at, operatorv1.AwsIrsaAuthType)
+	}
+	hub, err := irsa.ParseClusterARN(aws.HubClusterArn)
+	if err != nil {
+		return "", fmt.Errorf("%s.hubClusterArn: %w", at, err)
+	}
+	managed, err := irsa.ParseClusterARN(aws.ManagedClusterArn)
+	if err != nil {
+		return "", fmt.Errorf("%s.managedClusterArn: %w", at, err)
+	}
+	identity, err := irsa.NewIdentity(hub, managed)
+	if err != nil {
+		return "", fmt.Errorf("%s.managedClusterArn: %w", at, err)
+	}
+	if k.IsDetached() {
+		return "", nil
+	}
+	return identity.ManagedRoleARN(), nil
 }
 
 // inventory has everything that is wanted, on either cluster.

@@ -46,11 +46,11 @@ func newReport(k *operatorv1.Klusterlet) *report {
 		status, reason, message = metav1.ConditionTrue, operatorv1.ReasonFieldsIgnored, strings.Join(ignored, "; ")
 	}
 	s.set(operatorv1.ConditionFieldsIgnored, status, reason, message)
-	if unknown := unknownGates(k); len(unknown) > 0 {
+	if without := gatesWithoutEffect(k); len(without) > 0 {
 		s.set(operatorv1.ConditionValidFeatureGates, metav1.ConditionFalse, operatorv1.ReasonInvalidFeatureGatesExisting,
-			"the agent has no feature gates "+strings.Join(unknown, ", "))
+			"these feature gates have no effect: "+strings.Join(without, ", "))
 	} else {
-		s.set(operatorv1.ConditionValidFeatureGates, metav1.ConditionTrue, operatorv1.ReasonFeatureGatesAllValid, "all feature gates are known")
+		s.set(operatorv1.ConditionValidFeatureGates, metav1.ConditionTrue, operatorv1.ReasonFeatureGatesAllValid, "all feature gates do what they say")
 	}
 	return s
 }

@@ -51,8 +51,8 @@ type RegistrationConfiguration struct {
 	// +kubebuilder:validation:MaxItems=256
 	FeatureGates []FeatureGate `json:"featureGates,omitempty"`
 
-	// clusterAnnotations are annotations of the ManagedCluster, set when it is made. Their names begin with
-	// agent.open-cluster-management.io.
+	// clusterAnnotations are annotations of the ManagedCluster. Their names begin with agent.open-cluster-management.io/. Others have no
+	// effect: see the condition FieldsIgnored.
 	// +optional
 	ClusterAnnotations map[string]string `json:"clusterAnnotations,omitempty"`
 

@@ -82,8 +82,8 @@ type KlusterletSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	ClusterName string `json:"clusterName,omitempty"`
 
-	// externalServerURLs are the addresses at which users of the hub reach the API server of the managed cluster. They are shown on the
-	// hub. The agent does not use them.
+	// externalServerURLs are the addresses at which users of the hub reach the API server of the managed cluster, https. They are shown on
+	// the hub. The agent does not use them.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
 	ExternalServerURLs []ServerURL `json:"externalServerURLs,omitempty"`
