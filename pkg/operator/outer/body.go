@@ -16,6 +16,8 @@ const (
 	// The connection keeps the server waiting, which has to send less or to end the watch.
 	watchBurst = 8 << 20
 	watchRate  = 512 << 10
+	// leastEvent is what an event counts for at least: 2,048 may come at once, and 128 in a second after that, however small they are.
+	leastEvent = 4 << 10
 )
 
 // body is the one of an answer, after decompression, with bounds.
@@ -25,15 +27,18 @@ type body struct {
 	ctx   context.Context
 	end   func()
 
-	// max is how many bytes there may be: in all, or until the end of an event.
-	max int
+	// max is how many bytes there may be, and most how many fields and elements: in all, or until the end of an event.
+	max, most int
 	// plain is text, in which nothing can be told from a comma.
 	plain bool
 	// idle ends a watch; it is nil for all else.
 	idle *time.Timer
-	// credit is how many bytes of a watch may be read at once, at a time.
+	// credit is how many bytes of a watch may be read at once, at a time. small is what events count for beside their bytes.
 	credit float64
 	at     time.Time
+	small  int
+	// hasPlace is that it is one of the large answers that are read now.
+	hasPlace bool
 
 	bytes, entries, depth int
 	quoted, escaped       bool
@@ -42,7 +47,7 @@ type body struct {
 
 // watch has the bounds count for each event, and the time while there is none.
 func (b *body) watch(idle *time.Timer) {
-	b.idle, b.max, b.credit, b.at = idle, b.guard.event, watchBurst, time.Now()
+	b.idle, b.max, b.most, b.credit, b.at = idle, b.guard.metadata, b.guard.metadataEntries, watchBurst, time.Now()
 	b.idle.Reset(b.guard.watchIdle)
 }
 
@@ -54,7 +59,11 @@ func (b *body) Read(p []byte) (n int, err error) {
 	n, err = b.ReadCloser.Read(p)
 	if !b.count(p[:n]) {
 		b.err = &Error{Reason: ReasonTooLarge, message: fmt.Sprintf(
-			"the cluster has answered more than is read: %d bytes, or %d fields and elements", b.max, b.guard.entries)}
+			"the cluster has answered more than is read: %d bytes, or %d fields and elements", b.max, b.most)}
+		return 0, b.err
+	}
+	if b.idle == nil && b.bytes > largeAnswer && !b.place() {
+		b.err = b.guard.ended(b.ctx, b.ctx.Err())
 		return 0, b.err
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -65,10 +74,27 @@ func (b *body) Read(p []byte) (n int, err error) {
 		return n, b.err
 	}
 	if b.idle != nil && n > 0 {
-		b.pace(n)
+		b.pace(n + b.small)
+		b.small = 0
 		b.idle.Reset(b.guard.watchIdle)
 	}
 	return n, err
+}
+
+// place waits until there is one more place for a large answer. It is false if the request has ended before. The place is free again when
+// the request ends, which is soon: no answer may take longer than requestTimeout.
+func (b *body) place() bool {
+	if b.hasPlace {
+		return true
+	}
+	select {
+	case b.guard.large <- struct{}{}:
+		b.hasPlace = true
+		context.AfterFunc(b.ctx, func() { <-b.guard.large })
+		return true
+	case <-b.ctx.Done():
+		return false
+	}
 }
 
 // pace waits until so much may have been read.
@@ -113,6 +139,7 @@ func (b *body) count(p []byte) bool {
 				if b.over() {
 					return false
 				}
+				b.small += max(0, leastEvent-b.bytes)
 				b.bytes, b.entries = 0, 0
 			}
 		}
@@ -120,7 +147,7 @@ func (b *body) count(p []byte) bool {
 	return !b.over()
 }
 
-func (b *body) over() bool { return b.bytes > b.max || b.entries > b.guard.entries }
+func (b *body) over() bool { return b.bytes > b.max || b.entries > b.most }
 
 // Close implements io.Closer.
 func (b *body) Close() error {

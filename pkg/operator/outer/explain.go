@@ -28,7 +28,7 @@ const (
 	ReasonUnreachable = "Unreachable"
 	// ReasonTooSlow: there was no answer, or not all of it, in RequestTimeout.
 	ReasonTooSlow = "TooSlow"
-	// ReasonTooLarge: the answer is larger than MaxAnswer or MaxEvent, or has more than MaxEntries.
+	// ReasonTooLarge: the answer has more bytes than MaxAnswer or MaxMetadata, or more than MaxEntries or MaxMetadataEntries.
 	ReasonTooLarge = "TooLarge"
 	// ReasonNotAnAPIServer: the server has answered in another way than API servers do, such as by a redirect.
 	ReasonNotAnAPIServer = "NotAnAPIServer"

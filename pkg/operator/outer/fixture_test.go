@@ -99,7 +99,7 @@ func (c *Cluster) impatient(request, idle time.Duration) *Cluster {
 // small has bounds of a few bytes: to count many takes long.
 func (c *Cluster) small() *Cluster {
 	g := c.config.Transport.(*guard)
-	g.answer, g.event, g.entries = smallAnswer, smallEvent, smallEntries
+	g.answer, g.entries, g.metadata, g.metadataEntries = smallAnswer, smallEntries, smallEvent, smallEntries
 	return c
 }
 

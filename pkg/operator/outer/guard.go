@@ -31,10 +31,12 @@ type guard struct {
 	limits
 }
 
-// limits are MaxAnswer, MaxEvent, MaxEntries, RequestTimeout and WatchIdle.
+// limits are the constants of these names.
 type limits struct {
-	answer, event, entries    int
+	answer, entries           int
+	metadata, metadataEntries int
 	requestTimeout, watchIdle time.Duration
+	large                     chan struct{}
 }
 
 var errTooSlow = errors.New("too slow")
@@ -59,7 +61,10 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 		end()
 		return nil, err
 	}
-	body := &body{ReadCloser: response.Body, guard: g, ctx: ctx, end: end, max: g.answer, plain: !isJSON(response)}
+	body := &body{ReadCloser: response.Body, guard: g, ctx: ctx, end: end, max: g.answer, most: g.entries, plain: !isJSON(response)}
+	if isMetadata(request) {
+		body.max, body.most = g.metadata, g.metadataEntries
+	}
 	if err := g.check(response, body); err != nil {
 		err = g.ended(ctx, err)
 		_ = body.Close()
@@ -78,6 +83,11 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 func isWatch(request *http.Request) bool {
 	watch, _ := strconv.ParseBool(request.URL.Query().Get("watch"))
 	return watch && request.Method == http.MethodGet
+}
+
+// isMetadata is whether metadata alone is asked for.
+func isMetadata(request *http.Request) bool {
+	return strings.Contains(request.Header.Get("Accept"), ";as=PartialObjectMetadata")
 }
 
 // isJSON is whether an answer says that it is JSON. If it says nothing, clients take it for that.

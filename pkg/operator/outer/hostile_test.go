@@ -145,8 +145,11 @@ func TestAnswers_AreBounded(t *testing.T) {
 // TestLimits_AreThoseThatAreStated: the tests of what they do have smaller ones.
 func TestLimits_AreThoseThatAreStated(t *testing.T) {
 	g := connect(t, serve(t, func(http.ResponseWriter, *http.Request) {})).config.Transport.(*guard)
-	if g.limits != (limits{10 << 20, 4 << 20, 100_000, 30 * time.Second, 15 * time.Minute}) {
+	if g.limits != (limits{10 << 20, 100_000, 512 << 10, 10_000, 30 * time.Second, 15 * time.Minute, large}) {
 		t.Errorf("%+v", g.limits)
+	}
+	if cap(large) != 4 || largeAnswer != 1<<20 {
+		t.Errorf("%d answers of more than %d bytes are read at one time", cap(large), largeAnswer)
 	}
 }
 

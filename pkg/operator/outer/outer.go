@@ -10,6 +10,7 @@
 package outer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,11 +43,16 @@ const (
 	WatchIdle = 15 * time.Minute
 	// MaxAnswer is how many bytes an answer may have, without compression.
 	MaxAnswer = 10 << 20
-	// MaxEvent is the same for one event of a watch.
-	MaxEvent = 4 << 20
-	// MaxEntries is how many fields and elements an answer, or an event, may have. Two bytes of an answer can take a thousand
-	// when they are decoded.
+	// MaxMetadata is the same for one event of a watch, and for an answer of metadata alone: several of these come at one time, and of
+	// one object none is larger.
+	MaxMetadata = 512 << 10
+	// MaxEntries is how many fields and elements an answer may have. Two bytes of an answer can take a thousand when they are decoded.
 	MaxEntries = 100_000
+	// MaxMetadataEntries is the same where MaxMetadata holds.
+	MaxMetadataEntries = 10_000
+	// largeAnswer is how many bytes an answer has of which only largeAtOnce are read at one time, of all clusters together. So a few
+	// clusters that answer so do not take all memory of the process.
+	largeAnswer, largeAtOnce = 1 << 20, 4
 	// dialTimeout is how long it may take to connect, and the same for the handshake of TLS.
 	dialTimeout = 10 * time.Second
 	// maxHeader is how many bytes the header of an answer may have.
@@ -66,7 +72,12 @@ type Options struct {
 	// QPS and Burst are DefaultQPS and DefaultBurst if they are 0.
 	QPS   float32
 	Burst int
+	// MaxAnswer and MaxEntries are those of this package if they are 0. Say less where many answers are kept at one time.
+	MaxAnswer, MaxEntries int
 }
+
+// large has a place for each large answer that is read now.
+var large = make(chan struct{}, largeAtOnce)
 
 // Cluster is one that is reached by a source. All of its clients share its connections and its bounds.
 type Cluster struct {
@@ -90,11 +101,12 @@ func New(source *kubeconfig.Source, options Options) (*Cluster, error) {
 	if options.Burst == 0 {
 		options.Burst = DefaultBurst
 	}
+	bounds := limits{answer: cmp.Or(options.MaxAnswer, MaxAnswer), entries: cmp.Or(options.MaxEntries, MaxEntries),
+		metadata: MaxMetadata, metadataEntries: MaxMetadataEntries, requestTimeout: RequestTimeout, watchIdle: WatchIdle, large: large}
 	c := &Cluster{source: source, base: transport(source)}
 	c.config = &rest.Config{
 		Host: source.Server(), BearerToken: source.BearerToken(), UserAgent: options.UserAgent,
-		Transport: &guard{base: c.base, host: server.Host, redact: source.Redact,
-			limits: limits{MaxAnswer, MaxEvent, MaxEntries, RequestTimeout, WatchIdle}},
+		Transport: &guard{base: c.base, host: server.Host, redact: source.Redact, limits: bounds},
 		// Not protobuf or CBOR, in which an answer cannot be bounded by what it is made of.
 		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON, AcceptContentTypes: runtime.ContentTypeJSON},
 		// One for all clients that are made of the configuration.

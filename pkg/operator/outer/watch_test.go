@@ -118,7 +118,7 @@ func TestWatch_IsPaced(t *testing.T) {
 		data := strings.Repeat(event("x", strings.Repeat("x", 10_000)), 5*watchBurst/4/10_000)
 		idle := time.AfterFunc(time.Hour, func() {})
 		defer idle.Stop()
-		b := &body{ReadCloser: io.NopCloser(strings.NewReader(data)), guard: &guard{limits: limits{event: MaxEvent, entries: MaxEntries, watchIdle: time.Hour}}, ctx: t.Context(), end: func() {}}
+		b := &body{ReadCloser: io.NopCloser(strings.NewReader(data)), guard: &guard{limits: limits{metadata: MaxMetadata, metadataEntries: MaxMetadataEntries, watchIdle: time.Hour}}, ctx: t.Context(), end: func() {}}
 		b.watch(idle)
 		begin := time.Now()
 		n, err := io.Copy(io.Discard, b)
