@@ -191,10 +191,10 @@ func identityOf(ctx context.Context, s *side) (string, error) {
 	if err := s.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
 		return "", s.failed("reading the", "namespace "+metav1.NamespaceSystem, err)
 	}
-	if uid := string(system.UID); uid != "" && len(uid) <= 64 {
-		return uid, nil
+	if kubeconfig.IsUID(system.UID) {
+		return string(system.UID), nil
 	}
-	return "", errors.New("the namespace kube-system of the hub has no UID")
+	return "", errors.New("the namespace kube-system of the hub has no UID, or none that can be one")
 }
 
 func checkHub(cm *operatorv1.ClusterManager, uid string, owner remote.Owner) error {

@@ -57,6 +57,8 @@ const (
 const (
 	// ReasonTokenNotGranted: the cluster has not answered a TokenRequest with a token.
 	ReasonTokenNotGranted = "TokenNotGranted"
+	// ReasonAccountInvalid: what it says of the ServiceAccount cannot be true.
+	ReasonAccountInvalid = "ServiceAccountInvalid"
 	// ReasonTokenInvalid: what it has answered cannot be a token, or its expiration cannot be true.
 	ReasonTokenInvalid = "TokenInvalid"
 	// ReasonTokenTooShort: it grants less than MinLifetime.

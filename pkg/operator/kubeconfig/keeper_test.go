@@ -219,6 +219,26 @@ func TestEnsure_BelievesNoAnswerThatCannotBeTrue(t *testing.T) {
 	}
 }
 
+// TestAttack_AUIDThatIsNone: the cluster says which UID a ServiceAccount has. It is kept in the Secret, and must be no place for anything else.
+func TestAttack_AUIDThatIsNone(t *testing.T) {
+	for name, uid := range map[string]types.UID{
+		"none": "", "huge": types.UID(strings.Repeat("a", 900_000)), "65 characters": types.UID(strings.Repeat("a", 65)),
+		"more lines": "a\nb", "a script": "<script>", "more than ASCII": "ä",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.mustEnsure()
+			w.did("before", 1, 1)
+			w.wanted.Account.UID = uid
+			state, err := w.ensure()
+			if reasonOf(err) != ReasonAccountInvalid || len(err.Error()) > 512 || uid != "" && strings.Contains(err.Error(), string(uid)) {
+				t.Errorf("%+v: %.1000v", state, err)
+			}
+			w.did("then", 0, 0)
+		})
+	}
+}
+
 // TestEnsure_ClocksThatDiffer make no token last longer than it does.
 func TestEnsure_ClocksThatDiffer(t *testing.T) {
 	for _, ahead := range []time.Duration{20 * time.Hour, time.Minute, -time.Minute, -30 * time.Minute} {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"time"
 
@@ -42,13 +43,26 @@ type target struct {
 
 func newTarget(wanted *Wanted) (*target, error) {
 	if wanted.Source == nil || wanted.Cluster == nil || wanted.Secret.Name == "" || wanted.Secret.Namespace == "" ||
-		wanted.Account.Name == "" || wanted.Account.Namespace == "" || wanted.Account.UID == "" {
-		return nil, fmt.Errorf("a minted kubeconfig takes a Secret, a ServiceAccount with its UID, a source and its cluster, not %s, %v and %s",
-			wanted.Secret, wanted.Account, wanted.Source)
+		wanted.Account.Name == "" || wanted.Account.Namespace == "" {
+		return nil, fmt.Errorf("a minted kubeconfig takes a Secret, a ServiceAccount, a source and its cluster, not %s, %s/%s and %s",
+			wanted.Secret, wanted.Account.Namespace, wanted.Account.Name, wanted.Source)
+	}
+	// The cluster says it, and it comes into the Secret.
+	if uid := wanted.Account.UID; !IsUID(uid) {
+		return nil, &Failed{ReasonAccountInvalid, fmt.Sprintf("the cluster says that the ServiceAccount %s/%s has a UID of %d bytes, and a UID has "+
+			"1 to %d letters, digits and hyphens: is it the API server of the cluster?", wanted.Account.Namespace, wanted.Account.Name, len(uid), maxUID)}
 	}
 	kubeconfig, err := wanted.Source.Minted()
 	return &target{Wanted: wanted, kubeconfig: kubeconfig, source: wanted.Source.Hash()}, err
 }
+
+// maxUID is how long a UID may be. Those of Kubernetes have 36 characters.
+const maxUID = 64
+
+var looksLikeUID = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+
+// IsUID says whether what a cluster calls a UID can be one, so that it may be kept and shown.
+func IsUID(uid types.UID) bool { return len(uid) <= maxUID && looksLikeUID.MatchString(string(uid)) }
 
 // minted is a token with its times, by our clock and to the second.
 type minted struct {
