@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
+
+	"github.com/clusterhub/clusterhub/pkg/operator/outer"
 )
 
 const (
@@ -59,7 +61,9 @@ func read(w watch.Interface, version string, changed func(metav1.Object)) string
 		if err != nil {
 			return ""
 		}
-		version = object.GetResourceVersion()
+		if version = object.GetResourceVersion(); !outer.IsVersion(version) {
+			return ""
+		}
 		if event.Type != watch.Bookmark {
 			changed(object)
 		}

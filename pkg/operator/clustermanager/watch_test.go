@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,5 +56,19 @@ func TestFollow_TellsWhenItMayHaveMissedSomething(t *testing.T) {
 	}
 	if want := []string{"begins from ", "lost", "changed", "begins from 7", "begins from ", "lost", "changed"}; !slices.Equal(got, want) {
 		t.Errorf("it was %q, want %q", got, want)
+	}
+}
+
+// TestAttack_AVersionWithoutEndIsNotKept: it would be in memory for as long as the watch goes on.
+func TestAttack_AVersionWithoutEndIsNotKept(t *testing.T) {
+	for version, want := range map[string]string{"5": "5", strings.Repeat("5", 1<<20): ""} {
+		w := watch.NewFake()
+		go func() {
+			w.Action(watch.Bookmark, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version}})
+			w.Stop()
+		}()
+		if got := read(w, "4", func(metav1.Object) {}); got != want {
+			t.Errorf("of a version of %d bytes there are %d", len(version), len(got))
+		}
 	}
 }

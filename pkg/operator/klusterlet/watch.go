@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 
+	"github.com/clusterhub/clusterhub/pkg/operator/outer"
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
@@ -111,7 +112,7 @@ func (w watched) once(
 	options := metav1.ListOptions{LabelSelector: w.label, FieldSelector: w.field, Limit: 1}
 	if version == "" {
 		list, err := objects.List(ctx, options)
-		if err != nil {
+		if err != nil || !outer.IsVersion(list.GetResourceVersion()) {
 			tried()
 			return "", false
 		}
@@ -136,7 +137,9 @@ func (w watched) once(
 		if !ok || event.Type == watch.Error {
 			return "", time.Since(began) > steady
 		}
-		version = o.ResourceVersion
+		if version = o.ResourceVersion; !outer.IsVersion(version) {
+			return "", time.Since(began) > steady
+		}
 		id := remote.ID{GroupKind: w.kind.GroupKind(), NamespacedName: types.NamespacedName{Namespace: o.Namespace, Name: o.Name}}
 		switch event.Type {
 		case watch.Bookmark:

@@ -10,6 +10,12 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
+// maxVersion is how long a resource version may be. Those of Kubernetes have 20 digits at most.
+const maxVersion = 256
+
+// IsVersion says whether what a cluster calls a resource version is short enough to be kept while a watch goes on.
+func IsVersion(version string) bool { return len(version) <= maxVersion }
+
 // Metadata is a client that reads and watches the metadata of objects alone. client-go's own asks for protobuf before JSON, whatever
 // its configuration says, and what comes as protobuf cannot be bounded before it is decoded.
 func (c *Cluster) Metadata() (metadata.Interface, error) {
