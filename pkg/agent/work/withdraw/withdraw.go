@@ -43,6 +43,8 @@ const (
 	pageSize = 500
 	// tries is how often a record is read anew that others have changed meanwhile.
 	tries = 5
+	// mostErrors is how many objects of a record are named that could not be ended.
+	mostErrors = 8
 	// askedAnnotation has the UID of a record for which the garbage collector was asked to let go of its dependents.
 	askedAnnotation = "work.clusterhub.dev/garbage-collector-asked"
 )
@@ -271,9 +273,11 @@ func (c *Cluster) deleteObjects(ctx context.Context, r Record) (waitsFor string,
 }
 
 // eachObject calls do for each object of a record whose kind the cluster has. An object that fails holds up no other. Without its
-// kind there is no object.
-func (c *Cluster) eachObject(ctx context.Context, r Record, do func(owner apply.Owner, t apply.Target, uid types.UID) error) (failed error) {
+// kind there is no object. Of those that fail the first are named: a record may say that there are any number of them.
+func (c *Cluster) eachObject(ctx context.Context, r Record, do func(owner apply.Owner, t apply.Target, uid types.UID) error) error {
 	owner := apply.Owner{Name: r.object.Name, UID: r.object.UID}
+	var errs []error
+	more := 0
 	for _, known := range r.object.Status.AppliedResources {
 		t, ok := targetOf(known)
 		if !ok {
@@ -288,11 +292,22 @@ func (c *Cluster) eachObject(ctx context.Context, r Record, do func(owner apply.
 				err = nil
 			}
 		}
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s of work %s: %w", t, r.Work, err))
+		if err == nil {
+			continue
 		}
+		if ctx.Err() != nil {
+			return errors.Join(append(errs, ctx.Err())...)
+		}
+		if len(errs) == mostErrors {
+			more++
+			continue
+		}
+		errs = append(errs, fmt.Errorf("%s of work %s: %w", t, r.Work, err))
 	}
-	return failed
+	if more > 0 {
+		errs = append(errs, fmt.Errorf("%d more objects of work %s", more, r.Work))
+	}
+	return errors.Join(errs...)
 }
 
 // targetOf is an object in the version that was recorded. It is false for what is no name of a resource.
