@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/clusterhub/clusterhub/pkg/agent/limits"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registration/bootstrap"
@@ -90,5 +91,5 @@ func BootstrapConfig(config *clientcmdapi.Config) (*rest.Config, error) {
 		return nil, err
 	}
 	c.Timeout = RequestTimeout
-	return rest.AddUserAgent(c, "hub-agent"), nil
+	return limits.Straight(rest.AddUserAgent(c, "hub-agent")), nil
 }

@@ -6,8 +6,6 @@ package spoke
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"net/http"
 	"os"
 
 	"github.com/spf13/pflag"
@@ -159,26 +157,7 @@ func New(config *rest.Config, namespace string) (*Cluster, error) {
 	return &Cluster{Client: client, Watching: watching, Dynamic: unstructured, Config: config, Namespace: namespace}, nil
 }
 
-// ours is a way as the agent goes it: not to where another server sends it. The agent may be in the management cluster's network, of which a
-// managed cluster has no business to see anything; and client-go would send the agent's token along.
+// ours is a way as the agent goes it.
 func ours(config *rest.Config) *rest.Config {
-	config = rest.AddUserAgent(rest.CopyConfig(config), "hub-agent")
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return straight{next} })
-	return config
+	return limits.Straight(rest.AddUserAgent(rest.CopyConfig(config), "hub-agent"))
 }
-
-type straight struct{ http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (s straight) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := s.RoundTripper.RoundTrip(request)
-	if err == nil && response.StatusCode >= 300 && response.StatusCode < 400 && response.StatusCode != http.StatusNotModified {
-		_ = response.Body.Close()
-		return nil, fmt.Errorf("the server answered %d, a redirection, which is not followed: the kubeconfig has to name the server itself",
-			response.StatusCode)
-	}
-	return response, err
-}
-
-// WrappedRoundTripper is what client-go looks through to find a transport.
-func (s straight) WrappedRoundTripper() http.RoundTripper { return s.RoundTripper }

@@ -1,0 +1,35 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package limits
+
+import (
+	"fmt"
+	"net/http"
+
+	"k8s.io/client-go/rest"
+)
+
+// Straight is a way that does not lead to where another server sends the agent. The agent may be in the management cluster's network, of
+// which neither a managed cluster nor a hub has any business to see anything; and client-go would send the agent's token along.
+func Straight(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return straight{next} })
+	return config
+}
+
+type straight struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (s straight) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := s.RoundTripper.RoundTrip(request)
+	if err == nil && response.StatusCode >= 300 && response.StatusCode < 400 && response.StatusCode != http.StatusNotModified {
+		_ = response.Body.Close()
+		return nil, fmt.Errorf("the server answered %d, a redirection, which is not followed: the kubeconfig has to name the server itself",
+			response.StatusCode)
+	}
+	return response, err
+}
+
+// WrappedRoundTripper is what client-go looks through to find a transport.
+func (s straight) WrappedRoundTripper() http.RoundTripper { return s.RoundTripper }
