@@ -5,6 +5,7 @@ package status
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -42,15 +43,19 @@ func (c Claims) reserved(name string) bool {
 	return slices.ContainsFunc(c.Reserved, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
 
-// longestClaim is the longest value that a claim may have.
-const longestClaim = 1024
+const (
+	// longestClaim is the longest value that a claim may have, and longestName the longest name.
+	longestClaim, longestName = 1024, 253
+	// mostRead is how many ClusterClaims are read: a cluster that is not trusted may have any number of them.
+	mostRead = 10_000
+)
 
 var clusterClaims = schema.GroupVersionResource{
 	Group: "cluster.open-cluster-management.io", Version: "v1alpha1", Resource: "clusterclaims"}
 
 // clusterClaims are the ClusterClaims of the cluster; a cluster without their CRD has none.
 func (f *spokeFacts) clusterClaims(ctx context.Context) (map[string]string, error) {
-	claims := map[string]string{}
+	claims, read := map[string]string{}, 0
 	options := metav1.ListOptions{Limit: 500}
 	for {
 		list, err := f.spoke.Dynamic.Resource(clusterClaims).List(ctx, forHub(options))
@@ -62,9 +67,13 @@ func (f *spokeFacts) clusterClaims(ctx context.Context) (map[string]string, erro
 		}
 		for _, item := range list.Items {
 			value, _, err := unstructured.NestedString(item.Object, "spec", "value")
-			if err == nil && value != "" {
-				claims[item.GetName()] = value
+			if err == nil && value != "" && len(item.GetName()) <= longestName {
+				// Of one that is too long, no more is kept than says so.
+				claims[item.GetName()] = strings.Clone(value[:min(len(value), longestClaim+1)])
 			}
+		}
+		if read += len(list.Items); read > mostRead {
+			return nil, fmt.Errorf("the cluster has more than %d ClusterClaims, and so many are not read", mostRead)
 		}
 		if options.Continue = list.GetContinue(); options.Continue == "" {
 			return claims, nil
@@ -113,6 +122,7 @@ func productClaims(id, version string, nodes []*corev1.Node) map[string]string {
 			claims[claimRegion] = region
 		}
 	}
+	maps.DeleteFunc(claims, func(_, value string) bool { return len(value) > longestClaim }) // which the cluster says of itself
 	return claims
 }
 

@@ -54,6 +54,13 @@ type spokeFacts struct {
 
 var _ Facts = &spokeFacts{}
 
+// What the hub takes of a cluster at most. It would refuse more, and with it all of the status.
+const (
+	longestVersion  = 256
+	mostResources   = 512
+	longestResource = 317
+)
+
 // NewFacts returns what is seen of a cluster.
 func NewFacts(cluster *spoke.Cluster, claims Claims) Facts {
 	return &spokeFacts{spoke: cluster, probe: probeLive(cluster.Client.Discovery().RESTClient()), claims: claims}
@@ -113,7 +120,7 @@ func (f *spokeFacts) Observe(ctx context.Context) (o Observation) {
 	if o.Unhealthy = f.probe(ctx); o.Unhealthy != nil {
 		return o
 	}
-	if version, err := f.spoke.Client.Discovery().ServerVersion(); err == nil {
+	if version, err := f.spoke.Client.Discovery().ServerVersion(); err == nil && len(version.GitVersion) <= longestVersion {
 		o.Version = version.GitVersion
 	}
 	nodes := f.listNodes()
@@ -128,7 +135,9 @@ func (f *spokeFacts) Observe(ctx context.Context) (o Observation) {
 		return o
 	}
 	if f.id == "" {
-		f.id, _ = f.spoke.ID(ctx) // asked again next time
+		if id, err := f.spoke.ID(ctx); err == nil && len(id) <= longestClaim { // else it is asked again next time
+			f.id = id
+		}
 	}
 	if f.id == "" || nodes == nil {
 		return o // half of the facts would have the hub forget the other half
@@ -153,11 +162,14 @@ func (f *spokeFacts) listNodes() []*corev1.Node {
 	return list
 }
 
-// sumNodes adds up the nodes. What a node that takes no pods has free is not allocatable.
+// sumNodes adds up the nodes. What a node that takes no pods has free is not allocatable. Of more resources than the hub takes none are known.
 func sumNodes(nodes []*corev1.Node) (capacity, allocatable clusterv1.ResourceList) {
 	capacity, allocatable = clusterv1.ResourceList{}, clusterv1.ResourceList{}
 	add := func(to clusterv1.ResourceList, list corev1.ResourceList) {
 		for name, q := range list {
+			if len(name) > longestResource {
+				continue
+			}
 			sum := to[clusterv1.ResourceName(name)]
 			sum.Add(q)
 			to[clusterv1.ResourceName(name)] = sum
@@ -168,6 +180,9 @@ func sumNodes(nodes []*corev1.Node) (capacity, allocatable clusterv1.ResourceLis
 		if !node.Spec.Unschedulable {
 			add(allocatable, node.Status.Allocatable)
 		}
+	}
+	if len(capacity) > mostResources || len(allocatable) > mostResources {
+		return nil, nil
 	}
 	return capacity, allocatable
 }
