@@ -57,8 +57,18 @@ func AddFlags(cmd *cobra.Command, flags cliflag.NamedFlagSets) {
 	cliflag.SetUsageAndHelpFunc(cmd, flags, columns)
 }
 
-// RESTConfig reaches the API server of a kubeconfig or, without one, that of the cluster which the program runs in.
+// RESTConfig reaches the API server of a kubeconfig or, without one, that of the cluster which the program runs in. A token in a file is
+// followed.
 func RESTConfig(kubeconfig string) (*rest.Config, error) {
+	config, err := restConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	FollowToken(config)
+	return config, nil
+}
+
+func restConfig(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig == "" {
 		return rest.InClusterConfig()
 	}

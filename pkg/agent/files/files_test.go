@@ -11,6 +11,10 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/clusterhub/clusterhub/pkg/command/tokentest"
 )
 
 const kubeconfig = `apiVersion: v1
@@ -42,8 +46,8 @@ func TestReadWay_OnlyAnotherWayHasAnotherSum(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if string(found.Config.CAData) != "the ca.crt" && string(found.Config.CAData) != "x" || found.Config.BearerTokenFile != filepath.Join(dir, "token") {
-			t.Errorf("it is trusted by %q, and the token is in %s", found.Config.CAData, found.Config.BearerTokenFile)
+		if string(found.Config.CAData) != "the ca.crt" && string(found.Config.CAData) != "x" {
+			t.Errorf("it is trusted by %q", found.Config.CAData)
 		}
 		if hub, err = HubSum(path); err != nil {
 			t.Fatal(err)
@@ -101,6 +105,18 @@ func TestReadWay_WhatCannotBeUsedIsAnErrorThatQuotesNothing(t *testing.T) {
 		if way, err := ReadWay(path); err == nil || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: %v, %+v", name, err, way)
 		}
+	}
+}
+
+func TestReadWay_FollowsTheTokenOfTheFile(t *testing.T) {
+	g := tokentest.New(t)
+	for name, read := range map[string]func(string) (Way, error){"a way": ReadWay, "a mounted way": ReadMountedWay} {
+		way, err := read(g.Path("kubeconfig"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := kubernetes.NewForConfigOrDie(way.Config)
+		g.Follows(name, func() error { return tokentest.Asks(client) })
 	}
 }
 

@@ -32,8 +32,17 @@ type Way struct {
 	Sum string
 }
 
-// ReadWay reads the way of a kubeconfig; without one it is that of the cluster which the process runs in.
+// ReadWay reads the way of a kubeconfig; without one it is that of the cluster which the process runs in. A token in a file is followed.
 func ReadWay(path string) (Way, error) {
+	way, err := readWay(path)
+	if err != nil {
+		return Way{}, err
+	}
+	command.FollowToken(way.Config)
+	return way, nil
+}
+
+func readWay(path string) (Way, error) {
 	if path == "" {
 		config, err := rest.InClusterConfig()
 		return Way{Config: config}, err
@@ -61,7 +70,7 @@ func ReadWay(path string) (Way, error) {
 // ReadMountedWay is ReadWay of a kubeconfig in a mounted Secret. Who may write that may not have the agent start programs, or send the
 // token of its pod to another server: files are those beside the kubeconfig.
 func ReadMountedWay(path string) (Way, error) {
-	way, err := ReadWay(path)
+	way, err := readWay(path)
 	if err != nil {
 		return Way{}, err
 	}
@@ -79,6 +88,7 @@ func ReadMountedWay(path string) (Way, error) {
 				"without a folder", path)
 		}
 	}
+	command.FollowToken(way.Config)
 	return way, nil
 }
 

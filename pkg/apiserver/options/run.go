@@ -131,7 +131,7 @@ func (o *Options) config(
 		return []admission.PluginInitializer{plugins}, nil
 	}
 	o.Recommended.FeatureGate = generic.FeatureGate
-	if err := o.Recommended.ApplyTo(generic); err != nil {
+	if err := applyRecommended(*o.Recommended, generic, front); err != nil {
 		return nil, nil, explain("options", err)
 	}
 	if err := holdBackClientCA(ctx, client, &generic.Config); err != nil {

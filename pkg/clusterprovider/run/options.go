@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/trust"
+	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/logging"
 )
 
@@ -118,19 +118,20 @@ func (o *options) logger() logr.Logger {
 	return logging.Limit(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
 }
 
+// loadHub reads the way to the hub: a kubeconfig, a folder that has one or its parts, or that of the pod. A token in a file is followed.
 func loadHub(path string) (*rest.Config, error) {
 	if path == "" {
-		return rest.InClusterConfig()
+		return command.RESTConfig("")
 	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return clientcmd.BuildConfigFromFlags("", path)
+		return command.RESTConfig(path)
 	}
 	if file := filepath.Join(path, v1alpha1.SecretKeyKubeconfig); exists(file) {
-		return clientcmd.BuildConfigFromFlags("", file)
+		return command.RESTConfig(file)
 	}
 	host, err := os.ReadFile(filepath.Join(path, v1alpha1.SecretKeyHost))
 	if err != nil {
@@ -145,6 +146,7 @@ func loadHub(path string) (*rest.Config, error) {
 			return nil, fmt.Errorf("%s has host, but not %s", path, filepath.Base(file))
 		}
 	}
+	command.FollowToken(config)
 	return config, nil
 }
 

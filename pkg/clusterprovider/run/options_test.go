@@ -4,10 +4,14 @@
 package run
 
 import (
+	"os"
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/kubernetes"
+
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/pkg/command/tokentest"
 )
 
 func TestOptions_SayWhatIsWrong(t *testing.T) {
@@ -24,4 +28,25 @@ func TestOptions_SayWhatIsWrong(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
+}
+
+// TestLoadHub_FollowsTheToken, in whatever way the hub is given.
+func TestLoadHub_FollowsTheToken(t *testing.T) {
+	g := tokentest.New(t)
+	check := func(what, path string) {
+		t.Helper()
+		config, err := loadHub(path)
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			return
+		}
+		client := kubernetes.NewForConfigOrDie(config)
+		g.Follows(what, func() error { return tokentest.Asks(client) })
+	}
+	check("a file", g.Path("kubeconfig"))
+	check("a folder with a kubeconfig", g.Dir)
+	if err := os.Remove(g.Path("kubeconfig")); err != nil {
+		t.Fatal(err)
+	}
+	check("a folder with host, token and CA", g.Dir)
 }

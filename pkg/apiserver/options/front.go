@@ -1,0 +1,46 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"time"
+
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/tracing"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
+)
+
+// informerResync is that of the generic options.
+const informerResync = 10 * time.Minute
+
+// applyRecommended applies the generic options, whose clients of the front would send a token that the front refuses for up to a minute
+// after there is a good one in its file. So those clients are made here, of a configuration that follows the token.
+func applyRecommended(o genericoptions.RecommendedOptions, generic *genericapiserver.RecommendedConfig, front *rest.Config) error {
+	follow, err := command.FollowedToken(o.Authentication.RemoteKubeConfigFile)
+	if err != nil {
+		return err
+	}
+	o.Authentication.WithCustomRoundTripper(follow)
+	// What requests to the front are traced by has to be known before there is a client. Nothing that is applied before depends on it.
+	if err := o.EgressSelector.ApplyTo(&generic.Config); err != nil {
+		return err
+	}
+	if err := o.Traces.ApplyTo(generic.EgressSelector, &generic.Config); err != nil {
+		return err
+	}
+	generic.ClientConfig = rest.CopyConfig(front)
+	generic.ClientConfig.Wrap(tracing.WrapperFor(generic.TracerProvider))
+	client, err := kubernetes.NewForConfig(generic.ClientConfig)
+	if err != nil {
+		return err
+	}
+	generic.SharedInformerFactory = informers.NewSharedInformerFactory(client, informerResync)
+	o.EgressSelector, o.Traces, o.CoreAPI = nil, nil, nil
+	return o.ApplyTo(generic)
+}
