@@ -177,6 +177,14 @@ const (
 	ConditionRequestWaits = "ClientCertificateRequestWaits"
 	ReasonRequestWaits    = "LeftToAdmin"
 	ReasonNoRequestWaits  = "NoneWaits"
+
+	// ConditionDeleting is False while a cluster that is being deleted waits for something; the message says for what. A cluster that
+	// waits for nothing of the hub's has no such condition, or one that is True.
+	ConditionDeleting       = "Deleting"
+	ReasonResourceRemaining = "ResourceRemaining"
+	ReasonNoResource        = "NoResource"
+	MessageHubRemains       = "The hub is taking away what it has made for the cluster."
+	MessageNoResource       = "Nothing of the hub's is left of the cluster."
 )
 
 // Taints that the hub puts on clusters.

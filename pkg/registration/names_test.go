@@ -35,6 +35,9 @@ func TestNames_AreThoseOfUpstream(t *testing.T) {
 		ConditionHubAccepted:     "HubAcceptedManagedCluster",
 		ConditionAvailable:       "ManagedClusterConditionAvailable",
 		ReasonLeaseUpdateStopped: "ManagedClusterLeaseUpdateStopped",
+		ConditionDeleting:        "Deleting",
+		ReasonResourceRemaining:  "ResourceRemaining",
+		ReasonNoResource:         "NoResource",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

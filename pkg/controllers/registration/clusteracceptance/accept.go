@@ -211,7 +211,7 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 		if check {
 			return checkNote + kit.Message(last.Error()), wait, nil
 		}
-		return "", 0, later{wait, last}
+		return "", 0, later{after: wait, last: last}
 	}
 	if mover, ok := by.(driver.Mover); ok {
 		// Before anything of it is granted.

@@ -39,6 +39,8 @@ type pace struct {
 	last error
 	// check is when the cluster's identity is to be checked; zero until that is known.
 	check time.Time
+	// look is when it is looked again at what is left in the cluster, which is being deleted.
+	look time.Time
 }
 
 func newPaces(clock clock.PassiveClock) *paces { return &paces{clock: clock, of: map[string]pace{}} }
@@ -106,6 +108,21 @@ func (p *paces) checked(cluster string, interval time.Duration) {
 	defer p.mu.Unlock()
 	s := p.of[cluster]
 	s.check = slot(cluster, interval, p.clock.Now())
+	p.of[cluster] = s
+}
+
+// untilLook returns how long it is until it is looked again at what is left in a cluster, and lookIn puts that off.
+func (p *paces) untilLook(cluster string) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(0, p.of[cluster].look.Sub(p.clock.Now()))
+}
+
+func (p *paces) lookIn(cluster string, wait time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.of[cluster]
+	s.look = p.clock.Now().Add(wait)
 	p.of[cluster] = s
 }
 

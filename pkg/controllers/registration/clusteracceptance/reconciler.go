@@ -171,6 +171,8 @@ func (r *Reconciler) cached(ctx context.Context, obj client.Object, key client.O
 type later struct {
 	after time.Duration
 	last  error
+	// left is what a cluster that is being deleted waits for, if this look has found out.
+	left string
 }
 
 func (l later) Error() string { return fmt.Sprintf("to be looked at again in %s", l.after) }

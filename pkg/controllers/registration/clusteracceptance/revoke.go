@@ -5,7 +5,6 @@ package clusteracceptance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -61,10 +60,15 @@ func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1.ManagedClust
 	if !slices.Contains(cluster.Finalizers, registration.Finalizer) && !r.anythingCached(ctx, cluster.Name, false) {
 		return nil // others keep it, or nothing was ever made for it
 	}
-	if err := r.removeDelivered(ctx, cluster); err != nil {
-		return err
+	err := r.removeDelivered(ctx, cluster)
+	delivered := err != nil
+	if !delivered {
+		err = r.removeAll(ctx, cluster.Name)
 	}
-	if err := r.removeAll(ctx, cluster.Name); err != nil {
+	if told := r.tellLeft(ctx, cluster, delivered, err); told != nil {
+		return told
+	}
+	if err != nil {
 		return err
 	}
 	if err := r.setFinalizer(ctx, cluster, false); err != nil && !kit.IsGone(err) {
@@ -129,9 +133,14 @@ func (r *Reconciler) removeAll(ctx context.Context, cluster string) error {
 		return err
 	}
 	work := client.ObjectKey{Namespace: cluster, Name: registration.WorkRoleBinding(cluster)}
-	if err := r.live.Get(ctx, work, &rbacv1.RoleBinding{}); !kit.IsGone(err) {
-		// There is work of the cluster to be cleaned up.
-		return errors.Join(err, later{after: bindingInterval})
+	binding := &rbacv1.RoleBinding{}
+	err = r.live.Get(ctx, work, binding)
+	switch {
+	case err == nil: // there is work of the cluster to be cleaned up
+		return later{after: bindingInterval, left: fmt.Sprintf("The RoleBinding %s has finalizers: what has put them there takes them off when "+
+			"it has cleaned up. Left: %s", work, some(binding.Finalizers))}
+	case !kit.IsGone(err):
+		return err
 	}
 	if kept != nil {
 		return r.delete(ctx, kept)
@@ -178,7 +187,7 @@ func (r *Reconciler) revoke(ctx context.Context, cluster string, kept *corev1.Co
 	}
 	const what = "revoke"
 	if wait, last := r.paces.wait(cluster, what); wait > 0 {
-		return later{wait, last}
+		return later{after: wait, last: last}
 	}
 	err := r.call(ctx, driver, func(ctx context.Context) error { return driver.Revoke(ctx, cluster, granted.Identity) })
 	if isLater(err) {

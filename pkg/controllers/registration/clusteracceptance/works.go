@@ -5,8 +5,10 @@ package clusteracceptance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,6 +54,10 @@ func (r *Reconciler) removeDelivered(ctx context.Context, cluster *clusterv1.Man
 	if namespace.Labels[registration.ClusterNameLabel] != cluster.Name {
 		return nil
 	}
+	// Each look lists, so events do not hasten it.
+	if wait := r.paces.untilLook(cluster.Name); wait > 0 {
+		return later{after: wait}
+	}
 	for _, kind := range delivered {
 		left, err := r.left(ctx, kind, cluster.Name)
 		if err != nil {
@@ -68,11 +74,64 @@ func (r *Reconciler) removeDelivered(ctx context.Context, cluster *clusterv1.Man
 				return err
 			}
 		}
-		r.event(cluster, corev1.EventTypeNormal, "ManagedClusterWaitsForAgent", fmt.Sprintf(
-			"%d %ss are being deleted, such as %s: the agent of the cluster takes what they have put there out of it. "+
-				"If it is gone for ever, remove their finalizers", len(left), kind.Kind, left[0].Name))
+		names := make([]string, len(left))
+		for i := range left {
+			names[i] = left[i].Name
+		}
 		elapsed := r.clock.Now().Sub(cluster.DeletionTimestamp.Time)
-		return later{after: min(max(elapsed/4, firstLeftLook), lastLeftLook)}
+		after := min(max(elapsed/4, firstLeftLook), lastLeftLook)
+		r.paces.lookIn(cluster.Name, after)
+		return later{after: after, left: fmt.Sprintf("The agent of the cluster has to take out of it what it has brought. "+
+			"If the agent is gone for ever, deny the cluster (kubectl hub deny --clusters %s): then it is deleted at once, and nothing is "+
+			"taken out of it. Left: %ss %s", cluster.Name, kind.Kind, some(names))}
+	}
+	return nil
+}
+
+// someNames is how many of them are in a message.
+const someNames = 3
+
+// some are the first of many names, for a message.
+func some(names []string) string {
+	if len(names) <= someNames {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:someNames], ", "), len(names)-someNames)
+}
+
+// tellLeft has a cluster that is being deleted say what it waits for: in a condition when that has changed, and once in an event. delivered
+// says that the look has come no further than to what was put into the cluster, and result is what came of it. Once nothing of the hub's is
+// left, only a cluster that others keep is there to say so.
+func (r *Reconciler) tellLeft(ctx context.Context, cluster *clusterv1.ManagedCluster, delivered bool, result error) error {
+	before := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionDeleting)
+	now := metav1.Condition{Type: registration.ConditionDeleting, ObservedGeneration: cluster.Generation,
+		LastTransitionTime: metav1.NewTime(r.clock.Now())}
+	var wait later
+	switch {
+	case errors.As(result, &wait) && wait.left != "":
+		now.Status, now.Reason, now.Message = metav1.ConditionFalse, registration.ReasonResourceRemaining, kit.Message(wait.left)
+	case result != nil && before != nil && !delivered: // what is wrong stands in the condition about acceptance
+		now.Status, now.Reason, now.Message = metav1.ConditionFalse, registration.ReasonResourceRemaining, registration.MessageHubRemains
+	case result == nil && before != nil && len(cluster.Finalizers) > 1:
+		now.Status, now.Reason, now.Message = metav1.ConditionTrue, registration.ReasonNoResource, registration.MessageNoResource
+	default:
+		return nil
+	}
+	if before != nil && before.Status == now.Status && before.Reason == now.Reason && before.Message == now.Message {
+		return nil
+	}
+	first := before == nil || before.Reason != now.Reason
+	_, err := kit.PatchStatus(ctx, r.client, cluster, func(c *clusterv1.ManagedCluster) { meta.SetStatusCondition(&c.Status.Conditions, now) })
+	if err != nil {
+		// If it has changed meanwhile, or is gone, the next look tells.
+		return kit.IgnoreOutdated(err)
+	}
+	switch {
+	case !first || now.Status == metav1.ConditionTrue:
+	case delivered:
+		r.event(cluster, corev1.EventTypeNormal, "ManagedClusterWaitsForAgent", now.Message)
+	default:
+		r.event(cluster, corev1.EventTypeNormal, "ManagedClusterDeletionWaits", now.Message)
 	}
 	return nil
 }

@@ -5,17 +5,20 @@ package clusteracceptance
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // put makes an object in the namespace of a cluster, as the agent has it that has taken it over. A priority may be empty.
@@ -86,9 +89,12 @@ func TestRemove_WorksGoBeforeTheRightsOfTheAgent(t *testing.T) {
 	f.put(&workv1.ManifestWork{}, "c2", "others", "")
 	deleteCluster(f)
 
+	var wait time.Duration
 	next := func(what string, want ...string) {
 		t.Helper()
+		f.clock.SetTime(f.clock.Now().Add(wait))
 		result, err := f.reconcile("c1")
+		wait = result.RequeueAfter
 		if got := f.terminating(); err != nil || result.RequeueAfter < firstLeftLook || result.RequeueAfter > lastLeftLook || !slices.Equal(got, want) {
 			t.Errorf("%s: %v, %v, being deleted are %q, want %q", what, result, err, got, want)
 		}
@@ -148,5 +154,123 @@ func TestRemove_WaitsForNoWorksThatNobodyTakesAway(t *testing.T) {
 				t.Errorf("being deleted are %q", got)
 			}
 		})
+	}
+}
+
+// TestRemove_SaysWhatItWaitsFor: in a condition that is written when something has changed, and in one event.
+func TestRemove_SaysWhatItWaitsFor(t *testing.T) {
+	cluster := newCluster("c1")
+	cluster.Finalizers = []string{"others.example.com/keep"}
+	f := newFixture(t, cluster)
+	f.settle("c1")
+	works := map[string]client.Object{}
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		works[name] = f.put(&workv1.ManifestWork{}, "c1", name, "")
+	}
+	deleteCluster(f)
+	said := func() metav1.Condition {
+		t.Helper()
+		c := meta.FindStatusCondition(f.cluster("c1").Status.Conditions, registration.ConditionDeleting)
+		if c == nil {
+			return metav1.Condition{}
+		}
+		return *c
+	}
+	events := func() (texts []string) {
+		for len(f.events.Events) > 0 {
+			if text := <-f.events.Events; strings.Contains(text, "ManagedClusterWaitsForAgent") {
+				texts = append(texts, text)
+			}
+		}
+		return texts
+	}
+	// look is one in its time, and how often the condition was written.
+	look := func() (writes int) {
+		t.Helper()
+		before := len(f.effects)
+		result, err := f.reconcile("c1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.clock.SetTime(f.clock.Now().Add(result.RequeueAfter))
+		for _, effect := range f.effects[before:] {
+			if effect == "patch status ManagedCluster c1" {
+				writes++
+			}
+		}
+		return writes
+	}
+	if writes := look(); writes != 1 {
+		t.Errorf("the condition was written %d times", writes)
+	}
+	c := said()
+	if c.Status != metav1.ConditionFalse || c.Reason != registration.ReasonResourceRemaining ||
+		!strings.Contains(c.Message, "ManifestWorks a, b, c and 2 more") || !strings.Contains(c.Message, "kubectl hub deny --clusters c1") {
+		t.Errorf("the condition is %+v", c)
+	}
+	if told := events(); len(told) != 1 || !strings.HasPrefix(told[0], "Normal") || !strings.Contains(told[0], c.Message) {
+		t.Errorf("the events are %q", told)
+	}
+	for range 5 {
+		if writes := look(); writes != 0 {
+			t.Errorf("nothing has changed, and there were %d writes", writes)
+		}
+	}
+	f.let(works["a"])
+	// What others write leads to no look before its time: there may be many works, which go one by one.
+	for range 2 {
+		f.clock.SetTime(f.clock.Now().Add(-time.Second))
+		before := len(f.effects)
+		if result, err := f.reconcile("c1"); err != nil || result.RequeueAfter != time.Second || len(f.effects) != before {
+			t.Errorf("too early: %v, %v, %q", result, err, f.effects[before:])
+		}
+		f.clock.SetTime(f.clock.Now().Add(time.Second))
+		if writes := look(); writes > 1 {
+			t.Errorf("there were %d writes", writes)
+		}
+		if c = said(); !strings.Contains(c.Message, "ManifestWorks b, c, d and 1 more") {
+			t.Errorf("the condition is %+v", c)
+		}
+	}
+	if told := events(); len(told) != 0 {
+		t.Errorf("there are more events: %q", told)
+	}
+	// The agent is gone for ever.
+	f.change("c1", deny)
+	f.settle("c1")
+	if c = said(); c.Status != metav1.ConditionTrue || c.Reason != registration.ReasonNoResource {
+		t.Errorf("at the end the condition is %+v", c)
+	}
+	if left := f.cluster("c1").Finalizers; !slices.Equal(left, []string{"others.example.com/keep"}) || len(events()) != 0 {
+		t.Errorf("finalizers %q", left)
+	}
+}
+
+// TestRemove_WithoutWorksSaysNothing: a cluster that waits for nothing goes without a word.
+func TestRemove_WithoutWorksSaysNothing(t *testing.T) {
+	f := newFixture(t, newCluster("c1"))
+	f.settle("c1")
+	deleteCluster(f)
+	before := len(f.effects)
+	f.settle("c1")
+	if slices.Contains(f.effects[before:], "patch status ManagedCluster c1") {
+		t.Errorf("the condition was written: %q", f.effects[before:])
+	}
+}
+
+// TestRemove_OfLongNamesSaysWhatToDo: what is cut at the end of a message are the names.
+func TestRemove_OfLongNamesSaysWhatToDo(t *testing.T) {
+	f := newFixture(t, newCluster("c1"))
+	f.settle("c1")
+	for _, name := range []string{"a", "b", "c", "d"} {
+		f.put(&workv1.ManifestWork{}, "c1", strings.Repeat(name, 253), "")
+	}
+	deleteCluster(f)
+	if _, err := f.reconcile("c1"); err != nil {
+		t.Fatal(err)
+	}
+	c := meta.FindStatusCondition(f.cluster("c1").Status.Conditions, registration.ConditionDeleting)
+	if c == nil || len(c.Message) > 1000 || !strings.Contains(c.Message, "kubectl hub deny --clusters c1") {
+		t.Errorf("the condition is %+v", c)
 	}
 }
