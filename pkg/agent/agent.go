@@ -18,6 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
 	"github.com/clusterhub/clusterhub/pkg/agent/join"
 	"github.com/clusterhub/clusterhub/pkg/agent/task"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // rejoinFor is how long another identity is sought when the hub does not take the one that there is, before that one is tried
@@ -50,6 +51,9 @@ func (a *agent) run(ctx context.Context) error {
 		}
 		if errors.Is(ended, hub.ErrRejected) {
 			klog.FromContext(ctx).Info("The hub rejects the identity: registering with the bootstrap kubeconfig")
+			if err := a.Store.Refused(ctx, registration.RefusalUnknown); err != nil {
+				klog.FromContext(ctx).Info("That the hub rejects the identity could not be remembered", "reason", err.Error())
+			}
 			limited, cancel := context.WithTimeout(ctx, rejoinFor)
 			a.Join(limited)
 			cancel()

@@ -105,7 +105,7 @@ func newAgent(j *join.Joiner, view *hub.View, driver identity.Driver, facts stat
 	return &agent{Joiner: j, view: view, tasks: append([]task.Task{
 		renewal.New(own, driver.Rights()),
 		lease.New(view, j.Health),
-		status.New(status.Options{View: view, Cluster: j.Cluster, Facts: facts, Anew: j.Anew}),
+		status.New(status.Options{View: view, Cluster: j.Cluster, Facts: facts, Anew: j.Anew, Refused: j.Store.Refused}),
 		namespaces.New(j.Spoke, view),
 	}, more...)}, nil
 }

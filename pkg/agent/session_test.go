@@ -61,11 +61,14 @@ func TestSession_AHubThatDoesNotKnowTheCertificateIsJoinedAgain(t *testing.T) {
 		if s.NextCSR == "" || string(s.NextKey) != string(before.Key) {
 			t.Fatal("it has not asked again, with the key that the hub knows")
 		}
+		if s.Refusal != registration.RefusalUnknown {
+			t.Errorf("the secret says that it is refused: %q", s.Refusal)
+		}
 		w.Set(func() { w.Refuse = nil })
 		w.Approve()
 		agenttest.Pass(10 * time.Minute)
-		if after := w.State(); len(after.Cert) == 0 {
-			t.Error("it has lost its identity")
+		if after := w.State(); len(after.Cert) == 0 || after.Refusal != "" {
+			t.Errorf("it has lost its identity, or says that it is refused: %q", after.Refusal)
 		}
 		if w.Lease().Spec.RenewTime.Time.Before(time.Now().Add(-time.Minute)) {
 			t.Error("the lease is not renewed again")
@@ -89,13 +92,41 @@ func TestSession_ADeniedClusterKeepsTryingAndResumes(t *testing.T) {
 		if err := a.Health.Ready(); err == nil || !strings.Contains(err.Error(), "denied") {
 			t.Errorf("its readiness is %v", err)
 		}
+		if refusal := w.State().Refusal; refusal != registration.RefusalNoCluster {
+			t.Errorf("the secret says that it is refused: %q", refusal)
+		}
 		w.Set(func() { w.Granted = true })
 		agenttest.Pass(2 * time.Minute)
+		if refusal := w.State().Refusal; refusal != "" {
+			t.Errorf("the secret still says that it is refused: %q", refusal)
+		}
 		if err := a.Health.Ready(); err != nil {
 			t.Error(err)
 		}
 		if after := w.State(); string(after.Cert) != string(before.Cert) {
 			t.Error("it has another identity")
+		}
+		stop()
+	})
+}
+
+// TestSession_TheSecretSaysThatTheHubHasDeniedTheCluster, for those who see the secret and not the hub, until it is accepted again.
+func TestSession_TheSecretSaysThatTheHubHasDeniedTheCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		_, stop := w.joined()
+		for _, accepted := range []bool{false, true} {
+			c := w.Cluster()
+			c.Spec.HubAcceptsClient = accepted
+			w.Update(c)
+			agenttest.Pass(2 * time.Minute)
+			want := registration.RefusalNotAccepted
+			if accepted {
+				want = ""
+			}
+			if refusal := w.State().Refusal; refusal != want {
+				t.Errorf("accepted: %t, and the secret says %q", accepted, refusal)
+			}
 		}
 		stop()
 	})

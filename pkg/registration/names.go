@@ -241,6 +241,16 @@ const (
 	KeyAgentName        = "agent-name"
 	KeyTLSCert          = "tls.crt"
 	KeyTLSKey           = "tls.key"
+	// KeyRefusal says how the hub refuses the agent, for those who see the secret and not the hub. It is one of the refusals below, or not
+	// there while the hub lets the agent do its work.
+	KeyRefusal = "hub-refusal"
+
+	// RefusalNotAccepted: the hub does not accept the cluster, or not any more.
+	RefusalNotAccepted = "NotAccepted"
+	// RefusalNoCluster: the hub does not let the agent see its ManagedCluster. As a rule that was deleted.
+	RefusalNoCluster = "NoCluster"
+	// RefusalUnknown: the hub does not know the agent's identity.
+	RefusalUnknown = "UnknownIdentity"
 
 	// BootstrapSecret has the kubeconfig by which an agent makes its cluster, under KeyKubeconfig.
 	BootstrapSecret = "bootstrap-hub-kubeconfig"

@@ -210,6 +210,10 @@ func (w *World) Asked(text string) int {
 func (w *World) Accept() {
 	w.T.Helper()
 	w.Set(func() { w.Granted = true })
+	if cluster, err := w.HubClusters.ClusterV1().ManagedClusters().Get(w.T.Context(), ClusterName, metav1.GetOptions{}); err == nil {
+		cluster.Spec.HubAcceptsClient = true
+		w.Update(cluster)
+	}
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: registration.LeaseName, Namespace: ClusterName}}
 	_ = w.HubKube.Tracker().Add(lease)
 	w.Approve()

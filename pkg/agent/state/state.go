@@ -56,6 +56,9 @@ type State struct {
 
 	// RegisteredKey is the hash of the public key that the hub knows as this agent's, as far as the agent knows.
 	RegisteredKey string
+
+	// Refusal is how the hub refuses the agent, one of registration's refusals, or empty.
+	Refusal string
 }
 
 // ReadFolder reads the identity of a secret that is mounted. What is under way is of no use to a process that does not keep the state.
@@ -75,6 +78,7 @@ func stateOf(d map[string][]byte) State {
 		NextKey:       d[keyNextKey],
 		NextCSR:       string(d[keyNextCSR]),
 		RegisteredKey: string(d[keyRegisteredKey]),
+		Refusal:       string(d[registration.KeyRefusal]),
 	}
 }
 
@@ -93,6 +97,7 @@ func (s *State) writeTo(secret *corev1.Secret) bool {
 		keyNextKey:                  s.NextKey,
 		keyNextCSR:                  []byte(s.NextCSR),
 		keyRegisteredKey:            []byte(s.RegisteredKey),
+		registration.KeyRefusal:     []byte(s.Refusal),
 	} {
 		if len(value) == 0 {
 			delete(secret.Data, key)
@@ -134,6 +139,10 @@ func (s *Store) Load(ctx context.Context) (State, error) {
 // Update changes the secret, and makes it when it is not there. It is only once in the secret that a state counts. The
 // change is made again on what is there when another has written in between.
 func (s *Store) Update(ctx context.Context, change func(*State)) (State, error) {
+	return s.update(ctx, change, true)
+}
+
+func (s *Store) update(ctx context.Context, change func(*State), create bool) (State, error) {
 	secrets := s.Client.CoreV1().Secrets(s.Namespace)
 	var next State
 	err := retry.OnError(retry.DefaultRetry, conflicts, func() error {
@@ -142,6 +151,9 @@ func (s *Store) Update(ctx context.Context, change func(*State)) (State, error) 
 			// Lost under way: what this process remembers is as good.
 			next = s.Get()
 			change(&next)
+			if !create {
+				return nil
+			}
 			secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 				Namespace: s.Namespace, Name: registration.HubKubeconfigSecret}}
 			next.writeTo(secret)
@@ -163,6 +175,16 @@ func (s *Store) Update(ctx context.Context, change func(*State)) (State, error) 
 		return State{}, fmt.Errorf("writing secret %s/%s: %w", s.Namespace, registration.HubKubeconfigSecret, err)
 	}
 	return s.remember(next), nil
+}
+
+// Refused remembers how the hub refuses the agent, "" for not at all. If that is known already, nothing is written, nor asked. It makes no
+// secret: an agent that has just left has none.
+func (s *Store) Refused(ctx context.Context, refusal string) error {
+	if s.Get().Refusal == refusal {
+		return nil
+	}
+	_, err := s.update(ctx, func(s *State) { s.Refusal = refusal }, false)
+	return err
 }
 
 // Remove deletes the secret. That it is not there is no error.

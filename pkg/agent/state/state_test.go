@@ -34,6 +34,43 @@ func TestState_KeysOfOthersAreLeftInTheSecret(t *testing.T) {
 	}
 }
 
+// TestRefused_WritesWhatHasChangedAndMakesNoSecret: it is told at each look, and by an agent that has just left, too.
+func TestRefused_WritesWhatHasChangedAndMakesNoSecret(t *testing.T) {
+	client := kubefake.NewClientset()
+	s := &Store{Client: client, Namespace: "agent"}
+	requests := func(refusal string) (n int) {
+		t.Helper()
+		client.ClearActions()
+		if err := s.Refused(t.Context(), refusal); err != nil {
+			t.Fatal(err)
+		}
+		return len(client.Actions())
+	}
+	if n := requests(registration.RefusalNotAccepted); n != 1 || requests(registration.RefusalNotAccepted) != 0 {
+		t.Errorf("without a secret it was asked for %d times", n)
+	}
+	if list, err := client.CoreV1().Secrets("agent").List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != 0 {
+		t.Fatalf("there are %d secrets: %v", len(list.Items), err)
+	}
+	if _, err := s.Update(t.Context(), func(s *State) { s.ClusterName = "c1" }); err != nil {
+		t.Fatal(err)
+	}
+	for _, refusal := range []string{"", registration.RefusalNoCluster, registration.RefusalNotAccepted, ""} {
+		if n := requests(refusal); n != 2 {
+			t.Errorf("%q: %d requests", refusal, n)
+		}
+		for range 3 {
+			if n := requests(refusal); n != 0 {
+				t.Errorf("%q, once more: %d requests", refusal, n)
+			}
+		}
+		secret, err := client.CoreV1().Secrets("agent").Get(t.Context(), registration.HubKubeconfigSecret, metav1.GetOptions{})
+		if _, there := secret.Data[registration.KeyRefusal]; err != nil || there != (refusal != "") || string(secret.Data[registration.KeyRefusal]) != refusal {
+			t.Errorf("%q: the secret has %q: %v", refusal, secret.Data, err)
+		}
+	}
+}
+
 // FuzzState: what is in the Secret stays, the agent's own keys as they are read, and those of others.
 func FuzzState(f *testing.F) {
 	f.Add("kubeconfig", []byte("a"), "next.csr", []byte("csr-1"))

@@ -109,6 +109,25 @@ func (g given) bootstrapProblem() error {
 	return nil
 }
 
+// refusals are what the agent says of a hub that refuses it, and what to do.
+var refusals = map[string]string{
+	registration.RefusalNotAccepted: "the hub does not accept the cluster, or not any more, so the agent has no rights there: an admin of the hub can " +
+		"accept it (kubectl hub accept); to have the cluster leave, delete the Klusterlet",
+	registration.RefusalNoCluster: "the hub does not let the agent see its ManagedCluster, as a rule because that was deleted: restart the pods of " +
+		"the registration agent to have the cluster registered anew; to have it leave, delete the Klusterlet",
+	registration.RefusalUnknown: "the hub does not know the identity of the agent, which asks for another one with its bootstrap token: see " +
+		"whether the hub is the one that has accepted the cluster, and whether the token in the Secret " + operatorv1.BootstrapHubKubeconfig +
+		" is still good",
+}
+
+// refused is how the hub refuses the agent, as the agent has written it down, or "". The agent's word chooses among texts, and is in none.
+func (g given) refused() string {
+	if g.identity == nil {
+		return ""
+	}
+	return refusals[string(g.identity.Data[registration.KeyRefusal])]
+}
+
 // clusterName is the name that the cluster has on the hub, once it has one.
 func (g given) clusterName() string {
 	if g.identity == nil {

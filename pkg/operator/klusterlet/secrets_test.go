@@ -14,6 +14,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // TestSecrets_WhatIsSaidOfTheBootstrapKubeconfig: in every mode, as long as the agent needs it, and without a word of it.
@@ -39,6 +40,8 @@ func TestSecrets_WhatIsSaidOfTheBootstrapKubeconfig(t *testing.T) {
 		"no token":      {with("token: bootstrap", ""), nil, reasonBootstrapRefused, "is refused: it has a user without credentials"},
 		"not needed":    {nil, identity, operatorv1.ReasonHubConnectionFunctional, ""},
 		"of no concern": {with("https", "http"), identity, operatorv1.ReasonHubConnectionFunctional, ""},
+		"nonsense of the agent": {nil, &corev1.Secret{Data: map[string][]byte{"kubeconfig": []byte("of the agent"), "hub-refusal": []byte(token)}},
+			operatorv1.ReasonHubConnectionFunctional, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := given{namespace: "n", bootstrap: test.bootstrap, identity: test.identity}
@@ -53,5 +56,29 @@ func TestSecrets_WhatIsSaidOfTheBootstrapKubeconfig(t *testing.T) {
 				t.Errorf("what is not ready is %v, and of the hub it says %q", why, condition.Message)
 			}
 		})
+	}
+}
+
+// TestSecrets_WhatTheAgentSaysOfItsHub: no hub is asked from the management cluster.
+func TestSecrets_WhatTheAgentSaysOfItsHub(t *testing.T) {
+	for refusal, want := range map[string]string{
+		registration.RefusalNotAccepted: "kubectl hub accept",
+		registration.RefusalNoCluster:   "restart the pods",
+		registration.RefusalUnknown:     "bootstrap-hub-kubeconfig",
+	} {
+		data := map[string][]byte{"kubeconfig": []byte("of the agent"), "cluster-name": []byte("c1"), "hub-refusal": []byte(refusal)}
+		s := newReport(&operatorv1.Klusterlet{})
+		s.hub(given{namespace: "n", identity: &corev1.Secret{Data: data}})
+		condition := meta.FindStatusCondition(s.conditions, operatorv1.ConditionHubConnectionDegraded)
+		if condition.Status != metav1.ConditionTrue || condition.Reason != operatorv1.ReasonHubKubeConfigUnauthorized ||
+			!strings.Contains(condition.Message, want) || s.waitsFor != condition.Message || s.clusterName != "c1" {
+			t.Errorf("%s: %+v, and the cluster is %q", refusal, condition, s.clusterName)
+		}
+		// It cannot say so before it has an identity.
+		delete(data, "kubeconfig")
+		s.hub(given{namespace: "n", identity: &corev1.Secret{Data: data}})
+		if condition := meta.FindStatusCondition(s.conditions, operatorv1.ConditionHubConnectionDegraded); condition.Reason != reasonBootstrapMissing {
+			t.Errorf("%s, without an identity: %+v", refusal, condition)
+		}
 	}
 }

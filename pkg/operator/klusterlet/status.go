@@ -83,12 +83,14 @@ func (s *report) ready(problem error) {
 // hub says what the secrets tell of the hub. The hub itself is not asked: no program but the agent has its identity.
 func (s *report) hub(g given) {
 	status, reason, message := metav1.ConditionFalse, operatorv1.ReasonHubConnectionFunctional, "the agent has an identity on the hub"
-	problem := g.bootstrapProblem()
+	problem, refused := g.bootstrapProblem(), g.refused()
+	if name := g.clusterName(); g.hasIdentity() && len(validation.IsDNS1123Label(name)) == 0 {
+		s.clusterName = name
+	}
 	switch {
+	case g.hasIdentity() && refused != "":
+		status, reason, message = metav1.ConditionTrue, operatorv1.ReasonHubKubeConfigUnauthorized, refused
 	case g.hasIdentity():
-		if name := g.clusterName(); len(validation.IsDNS1123Label(name)) == 0 {
-			s.clusterName = name
-		}
 	case problem != nil:
 		status, reason, message = metav1.ConditionTrue, reasonBootstrapMissing, problem.Error()
 		if g.bootstrap != nil && len(g.bootstrap.Data[operatorv1.KeyKubeconfig]) > 0 {

@@ -39,6 +39,8 @@ type Options struct {
 	Facts Facts
 	// Anew makes a cluster again that is not on the hub any more. Without it that is left to others.
 	Anew func(context.Context) error
+	// Refused is told how the hub refuses the agent, one of registration's refusals, or "", at each look that shows it.
+	Refused func(ctx context.Context, refusal string) error
 }
 
 // New returns the task. It is one for the whole process, whatever the number of its sessions.
@@ -64,6 +66,8 @@ type reporter struct {
 	Options
 	view *hub.View
 	said repeat.Said
+	// unseen is how many looks in a row have not been let see the cluster.
+	unseen int
 }
 
 func (t *reporter) run(ctx context.Context, s task.Session) error {
@@ -91,6 +95,7 @@ func (t *reporter) look(ctx context.Context, s task.Session) error {
 		}
 		t.view.See()
 	}
+	t.tellRefusal(ctx, cluster, err)
 	if err != nil {
 		return err
 	}
@@ -120,6 +125,33 @@ func (t *reporter) look(ctx context.Context, s task.Session) error {
 		return fmt.Errorf("writing the status of ManagedCluster %s: %w", cluster.Name, err)
 	}
 	return nil
+}
+
+// unseenLooks is how many looks in a row have to show that the hub does not let the agent see the cluster: for a moment that is so when a
+// cluster has just been accepted, before the agent's rights are there.
+const unseenLooks = 3
+
+// tellRefusal tells how the hub refuses the agent, by what became of reading the cluster. That its identity is not known is no matter of this
+// task: the session ends by it.
+func (t *reporter) tellRefusal(ctx context.Context, cluster *clusterv1.ManagedCluster, err error) {
+	refusal := ""
+	switch {
+	case t.Refused == nil:
+		return
+	case err == nil:
+		t.unseen = 0
+		if !cluster.Spec.HubAcceptsClient {
+			refusal = registration.RefusalNotAccepted
+		}
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+		if t.unseen++; t.unseen < unseenLooks {
+			return
+		}
+		refusal = registration.RefusalNoCluster
+	default:
+		return
+	}
+	t.said.Result(ctx, "remembering whether the hub refuses this agent", t.Refused(ctx, refusal))
 }
 
 // update brings the cluster itself up to date with the agent's own rights.
