@@ -96,6 +96,10 @@ func (c *container) done() bool {
 
 // sync starts the container if it has to run and does not, and ends it if it is sick. It says when the next look is due.
 func (c *container) sync() time.Duration {
+	if c.w.killed.Load() && c.life.running() {
+		_ = c.life.process.os.Kill() // its end is seen
+		return look
+	}
 	if c.life.running() {
 		c.life.mu.Lock()
 		sick := c.life.sick
@@ -115,6 +119,10 @@ func (c *container) sync() time.Duration {
 	}
 	if c.life != nil && c.waiting == nil {
 		c.plan()
+	}
+	if c.w.killed.Load() {
+		c.waiting = &corev1.ContainerStateWaiting{Reason: "Killed", Message: "it is not started again"}
+		return look
 	}
 	if wait := time.Until(c.notUntil); wait > 0 {
 		return wait

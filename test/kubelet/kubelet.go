@@ -267,6 +267,25 @@ func (k *Kubelet) RenewTokens() {
 	}
 }
 
+// Kill ends all processes of a pod, as on a machine that fails: they are not asked, and are not started again. The pod is there, not ready,
+// until it is deleted.
+func (k *Kubelet) Kill(namespace, name string) {
+	k.t.Helper()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	killed := false
+	for _, w := range k.workers {
+		if w.namespace == namespace && w.name == name {
+			w.killed.Store(true)
+			w.awake()
+			killed = true
+		}
+	}
+	if !killed {
+		k.t.Errorf("kubelet: pod %s/%s does not run here, and cannot be killed", namespace, name)
+	}
+}
+
 // Logs are what the containers of some pods have said, also of pods that are gone: those of a namespace whose names begin with a prefix.
 // Each may be empty, for all.
 func (k *Kubelet) Logs(namespace, podPrefix string) string {

@@ -350,3 +350,30 @@ func (b *syncBuffer) String() string {
 	defer b.mu.Unlock()
 	return b.buf.String()
 }
+
+// TestPod_IsKilled: its program hears nothing of its end, and does not come back. The pod is there, and goes when it is deleted.
+func TestPod_IsKilled(t *testing.T) {
+	f := newFixture(t)
+	f.create("killed", probed)
+	f.await("killed", "is ready", isReady)
+	f.Kill(f.namespace, "killed")
+	pod := f.await("killed", "is not ready, and waits", func(pod *corev1.Pod) bool {
+		waiting := pod.Status.ContainerStatuses[0].State.Waiting
+		return !isReady(pod) && waiting != nil && waiting.Reason == "Killed"
+	})
+	of := pod.Status.ContainerStatuses[0]
+	if ended := of.LastTerminationState.Terminated; ended == nil || ended.ExitCode != 128+9 || of.RestartCount != 0 {
+		t.Errorf("it is %+v", of)
+	}
+	if said := f.Logs(f.namespace, "killed"); strings.Contains(said, "asked to end") {
+		t.Errorf("it was asked to end: %s", said)
+	}
+	if conn, err := f.Dial(t.Context(), f.namespace, "killed", 8080); err == nil {
+		_ = conn.Close()
+		t.Error("it is reached")
+	}
+	if err := f.client.CoreV1().Pods(f.namespace).Delete(t.Context(), "killed", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.gone("killed")
+}

@@ -34,6 +34,8 @@ type worker struct {
 	dir             string
 	wake            chan struct{}
 	renewTokens     atomic.Bool
+	// killed is whether its processes are to be gone for good.
+	killed atomic.Bool
 
 	// network is guarded by the kubelet.
 	network *network
