@@ -48,6 +48,7 @@ func made(t *testing.T, c *cluster, name string) map[string]string {
 func TestDetached_MakesAHubOfAClusterWithoutNodes(t *testing.T) {
 	w := newWorld(t)
 	cm := detached("blue")
+	cm.Spec.Clusterhub.Components = []string{componentProvider}
 	w.create(cm)
 	// The user is told what to put where, and the place is there.
 	w.condition("blue", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "Secret blue-open-cluster-management-hub/external-hub-kubeconfig is not there")
@@ -173,6 +174,7 @@ func checkSides(t *testing.T, w *world) {
 	for _, name := range []string{
 		"Deployment " + namespace + "/hub-apiserver", "Deployment " + namespace + "/hub-controller-manager", "Service " + namespace + "/hub-apiserver",
 		"Secret " + namespace + "/hub-apiserver-kubeconfig", "Secret " + namespace + "/hub-certificate-approver-kubeconfig",
+		"Deployment " + namespace + "/cluster-provider-kubeconfig", "Secret " + namespace + "/cluster-provider-kubeconfig-kubeconfig",
 		"PersistentVolumeClaim " + namespace + "/hub-apiserver", "PodDisruptionBudget " + namespace + "/hub-apiserver",
 		"NetworkPolicy " + namespace + "/hub-apiserver",
 	} {

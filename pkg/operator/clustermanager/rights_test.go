@@ -30,7 +30,7 @@ type right struct{ resource, verb, name string }
 func checkRights(t *testing.T, w *world, cm *operatorv1.ClusterManager) {
 	t.Helper()
 	var want []string
-	for _, account := range []string{deploy.APIServer, deploy.Manager, deploy.Approver} {
+	for _, account := range []string{deploy.APIServer, deploy.Manager, deploy.Approver, providerAccount} {
 		secret := &corev1.Secret{}
 		key := client.ObjectKey{Namespace: cm.ServerNamespace(), Name: deploy.KubeconfigSecret(account)}
 		if err := w.management.client.Get(t.Context(), key, secret); err != nil {
