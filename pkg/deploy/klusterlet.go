@@ -6,6 +6,7 @@ package deploy
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -175,10 +176,10 @@ func (k Klusterlet) fillPod(o *unstructured.Unstructured) error {
 	}
 	image := k.WorkImage
 	if registers {
-		image, args = k.RegistrationImage, append(args, k.RegistrationArgs...)
+		image, args = k.RegistrationImage, append(args, literal(k.RegistrationArgs)...)
 	}
 	if works {
-		args = append(append(args, AgentIDFlag+k.AgentID()), k.WorkArgs...)
+		args = append(append(args, AgentIDFlag+k.AgentID()), literal(k.WorkArgs)...)
 	}
 	if image != "" {
 		replace(o.Object, "", func(key, text string) string {
@@ -208,6 +209,17 @@ func (k Klusterlet) fillPod(o *unstructured.Unstructured) error {
 	}
 	k.Pod(spec)
 	return unstructured.SetNestedMap(o.Object, spec, path...)
+}
+
+// literal has the kubelet leave arguments as they are: it replaces $(NAME) by a variable of the container, and $$ by one sign.
+func literal(args []string) []string {
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if strings.Contains(arg, "$(") || strings.Contains(arg, "$$") {
+			args[i] = strings.ReplaceAll(arg, "$", "$$")
+		}
+	}
+	return args
 }
 
 // once leaves the first of objects that have got the same name.

@@ -141,8 +141,19 @@ func TestKlusterlet_SaysThatBothClustersAreOne(t *testing.T) {
 // What a user calls the cluster may be what something is called in the manifests.
 func TestKlusterlet_ChangesNoFlagOfTheUser(t *testing.T) {
 	k := klusterlets()["Hosted"]
-	k.RegistrationArgs = []string{"--cluster-name=klusterlet-agents"}
-	if _, args := podOf(t, objectsOf(t, k), "k1-registration-agent"); !slices.Contains(args, k.RegistrationArgs[0]) {
+	k.RegistrationArgs = []string{"--cluster-name=klusterlet-agents", "--cluster-annotations=a=$b $"}
+	_, args := podOf(t, objectsOf(t, k), "k1-registration-agent")
+	for _, arg := range k.RegistrationArgs {
+		if !slices.Contains(args, arg) {
+			t.Errorf("the flags are %q", args)
+		}
+	}
+	// Nor what the kubelet would replace: variables of the pod are not for the hub.
+	k.RegistrationArgs, k.WorkArgs = []string{"--cluster-annotations=a=$(TOKEN)$b"}, []string{"--x=$$"}
+	if _, args := podOf(t, objectsOf(t, k), "k1-registration-agent"); !slices.Contains(args, "--cluster-annotations=a=$$(TOKEN)$$b") {
+		t.Errorf("the flags are %q", args)
+	}
+	if _, args := podOf(t, objectsOf(t, k), "k1-work-agent"); !slices.Contains(args, "--x=$$$$") {
 		t.Errorf("the flags are %q", args)
 	}
 }
