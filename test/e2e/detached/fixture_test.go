@@ -61,8 +61,11 @@ func kubectl(t *testing.T, on *localhub.Hub, args ...string) (string, error) {
 var (
 	sharedManagement = sync.OnceValue(func() *harness.Management { return harness.StartManagement(harness.Lasting()) })
 	sharedManaged    = sync.OnceValue(func() *netns.Cluster {
-		return netns.Start(harness.Lasting(), netns.Config{BinDir: harness.HubConfig("").BinDir})
+		flags, _ := sharedManagedAudit()
+		return netns.Start(harness.Lasting(), netns.Config{BinDir: harness.HubConfig("").BinDir, FrontArgs: flags})
 	})
+	// The file has all that the admin of the managed cluster asks of it, which hub-operator is.
+	sharedManagedAudit = sync.OnceValues(func() (flags []string, file string) { return harness.Audited(harness.Lasting(), "admin") })
 )
 
 // world is a hub, a cluster that runs the pods, and one that may run nothing and reaches nothing.

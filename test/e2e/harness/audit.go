@@ -5,17 +5,35 @@ package harness
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// AuditEvents reads an audit log.
+// Audited are the flags of a kube-apiserver that writes down what some users ask of it, and no others, and the file where it does.
+func Audited(t testing.TB, users ...string) (flags []string, file string) {
+	t.Helper()
+	const policy = `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
+		"rules": [{"level": "Metadata", "users": ["%s"]}, {"level": "None"}]}`
+	dir := t.TempDir()
+	rules, file := filepath.Join(dir, "audit.json"), filepath.Join(dir, "audit.log")
+	if err := os.WriteFile(rules, fmt.Appendf(nil, policy, strings.Join(users, `", "`)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"--audit-policy-file=" + rules, "--audit-log-path=" + file, "--audit-log-mode=blocking"}, file
+}
+
+// AuditEvents reads an audit log, which may be written at the same time.
 func AuditEvents(t *testing.T, file string) (all []auditv1.Event) {
 	t.Helper()
-	for _, line := range strings.Split(strings.TrimSpace(string(Must(os.ReadFile(file))(t))), "\n") {
+	for line := range strings.Lines(string(Must(os.ReadFile(file))(t))) {
+		if !strings.HasSuffix(line, "\n") {
+			continue // it is being written
+		}
 		var e auditv1.Event
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatalf("%v: %s", err, line)

@@ -18,6 +18,8 @@ import (
 type Management struct {
 	*localhub.Hub
 	Node *kubelet.Kubelet
+	// Audit is a file with all that hub-operator asks of the cluster.
+	Audit string
 }
 
 // OperatorImage is the image of hub-operator as its node has it.
@@ -28,6 +30,8 @@ func StartManagement(t testing.TB, changes ...func(*kubelet.Config)) *Management
 	t.Helper()
 	config := HubConfig(filepath.Join(t.TempDir(), "cluster"))
 	config.Plain = true
+	var audit string
+	config.FrontArgs, audit = Audited(t, "system:serviceaccount:clusterhub-operator:hub-operator")
 	cluster, err := localhub.Start(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +42,7 @@ func StartManagement(t testing.TB, changes ...func(*kubelet.Config)) *Management
 	for _, change := range changes {
 		change(&node)
 	}
-	return &Management{Hub: cluster, Node: kubelet.Start(t, node)}
+	return &Management{Hub: cluster, Node: kubelet.Start(t, node), Audit: audit}
 }
 
 // InstallOperator deploys hub-operator without kubectl hub.
