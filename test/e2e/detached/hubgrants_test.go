@@ -29,29 +29,41 @@ func (s *served) mayWhatIsDocumented(t *testing.T, m *harness.Management) {
 	t.Helper()
 	each := may(t, s.Hub, withoutRights(t, s.Hub))
 	for account, token := range s.tokens(t, m) {
-		config := rest.AnonymousClientConfig(s.AdminConfig())
-		config.BearerToken, config.QPS = token, -1
-		documented, everywhere := documentedOfServer(t, account), rights{}
-		for _, row := range documented {
-			for _, resource := range row.resources {
-				for _, verb := range row.verbs {
-					if row.names[0] == "" && row.namespace == "" {
-						everywhere[verb+" "+resource.String()] = true
-					}
-					for _, name := range row.names {
-						if !allowed(t, config, verb, resource, row.namespace, name) {
-							t.Errorf("%s may not %s %s %s in %q, which is documented", account, verb, resource, name, row.namespace)
-						}
+		s.accountMayWhatIsDocumented(t, account, token, each)
+	}
+}
+
+// accountMayWhatIsDocumented is given what each account may.
+func (s *served) accountMayWhatIsDocumented(t *testing.T, account, token string, each rights) {
+	t.Helper()
+	config := s.as(token)
+	documented, everywhere := documentedOfServer(t, account), rights{}
+	for _, row := range documented {
+		for _, resource := range row.resources {
+			for _, verb := range row.verbs {
+				if row.names[0] == "" && row.namespace == "" {
+					everywhere[verb+" "+resource.String()] = true
+				}
+				for _, name := range row.names {
+					if !allowed(t, config, verb, resource, row.namespace, name) {
+						t.Errorf("%s may not %s %s %s in %q, which is documented", account, verb, resource, name, row.namespace)
 					}
 				}
 			}
 		}
-		for right := range may(t, s.Hub, config) {
-			if !everywhere[right] && !each[right] {
-				t.Errorf("%s may %s, which is not documented", account, right)
-			}
+	}
+	for right := range may(t, s.Hub, config) {
+		if !everywhere[right] && !each[right] {
+			t.Errorf("%s may %s, which is not documented", account, right)
 		}
 	}
+}
+
+// as is a client of the hub with a token.
+func (s *served) as(token string) *rest.Config {
+	config := rest.AnonymousClientConfig(s.AdminConfig())
+	config.BearerToken, config.QPS = token, -1
+	return config
 }
 
 // documentedOfServer are the rows of a server.
