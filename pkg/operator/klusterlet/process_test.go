@@ -34,8 +34,8 @@ func asOperator(t *testing.T) client.Client {
 	return asOperatorThrough(t, nil)
 }
 
-// asOperatorThrough does so with something around the transport to its own cluster.
-func asOperatorThrough(t *testing.T, wrap transport.WrapperFunc) client.Client {
+// asOperatorThrough does so with something around the transport to its own cluster, and with other options.
+func asOperatorThrough(t *testing.T, wrap transport.WrapperFunc, change ...func(*operator.Options)) client.Client {
 	t.Helper()
 	admin := operatortest.Shared.Config(t, "management")
 	operatortest.Install(t, admin)
@@ -45,6 +45,9 @@ func asOperatorThrough(t *testing.T, wrap transport.WrapperFunc) client.Client {
 	limited.Wrap(wrap)
 	o := operator.NewOptions()
 	o.HealthAddress, o.MetricsAddress = "0", "0"
+	for _, change := range change {
+		change(o)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- o.RunWith(ctx, limited) }()

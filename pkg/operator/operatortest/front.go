@@ -6,6 +6,8 @@ package operatortest
 import (
 	"context"
 	"encoding/pem"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -22,10 +24,13 @@ import (
 type Front struct {
 	// Hangs, if there is one, has it answer nothing until it is closed.
 	Hangs chan struct{}
+	// Lies, if there is one, answers in place of the cluster, which is truth.
+	Lies func(w http.ResponseWriter, r *http.Request, truth http.Handler)
 
 	lock sync.Mutex
-	// asked are all requests that are no watches.
-	asked []string
+	// asked are all requests that are no watches, and watches how many are.
+	asked   []string
+	watches int
 	// waiting is how many requests are not answered now.
 	waiting int
 }
@@ -35,6 +40,13 @@ func (f *Front) Requests() []string {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	return slices.Clone(f.asked)
+}
+
+// Watches is how many watches were asked for.
+func (f *Front) Watches() int {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	return f.watches
 }
 
 // Waiting is how many requests wait for an answer because of Hangs.
@@ -64,8 +76,13 @@ func (f *Front) Start(t testing.TB, behind *rest.Config) []byte {
 		if f.hangs(r.Context()) {
 			return
 		}
+		if f.Lies != nil {
+			f.Lies(w, r, proxy)
+			return
+		}
 		proxy.ServeHTTP(w, r)
 	}))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	// The operator goes on until after this has ended, and asks again when its connections are closed: without an end of all requests, also
 	// of those that come after, it may be waited for without end.
 	ctx, cancel := context.WithCancel(context.Background())
@@ -85,6 +102,8 @@ func (f *Front) note(r *http.Request) {
 	defer f.lock.Unlock()
 	if r.URL.Query().Get("watch") == "" {
 		f.asked = append(f.asked, r.Method+" "+r.URL.Path)
+	} else {
+		f.watches++
 	}
 }
 
