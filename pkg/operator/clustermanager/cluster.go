@@ -207,6 +207,9 @@ func (s *side) prune(ctx context.Context, have []*unstructured.Unstructured, kee
 	}))
 }
 
+// mostErrors is how many of the objects are named that could not be taken away: a hub may say that it has any number of them.
+const mostErrors = 8
+
 // remove takes objects away, each of them whatever becomes of the others.
 func (s *side) remove(ctx context.Context, objects []*unstructured.Unstructured) error {
 	var errs []error
@@ -218,7 +221,7 @@ func (s *side) remove(ctx context.Context, objects []*unstructured.Unstructured)
 		if deployments.of(o) { // it is there until its pods are gone
 			applier.Propagation = metav1.DeletePropagationForeground
 		}
-		if _, err := applier.Delete(ctx, o); err != nil {
+		if _, err := applier.Delete(ctx, o); err != nil && len(errs) < mostErrors {
 			errs = append(errs, s.failed("removing", remote.IDOf(o).String(), err))
 		}
 	}

@@ -6,7 +6,10 @@ package clustermanager
 import (
 	"context"
 	"sync"
+	"sync/atomic"
+	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -19,6 +22,15 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
 	"github.com/clusterhub/clusterhub/pkg/operator/outer"
 	"github.com/clusterhub/clusterhub/pkg/remote"
+)
+
+const (
+	// maxAnswer and maxEntries are those of an answer of a hub: the answers about all kinds are in memory together. A list of all that a hub
+	// has of one kind is a fifth of that.
+	maxAnswer, maxEntries = 512 << 10, 10_000
+	// After so many looks because of changes on a hub there is one in changeEach.
+	changesAtOnce = 30
+	changeEach    = 10 * time.Second
 )
 
 // connections are those to hubs, by the name of their ClusterManager.
@@ -49,7 +61,7 @@ func (c *connections) of(name string, source *kubeconfig.Source) (*connection, e
 		return now, nil
 	}
 	c.closeLocked(name)
-	cluster, err := outer.New(source, outer.Options{UserAgent: deploy.ManagedByOperator})
+	cluster, err := outer.New(source, outer.Options{UserAgent: deploy.ManagedByOperator, MaxAnswer: maxAnswer, MaxEntries: maxEntries})
 	if err != nil {
 		return nil, err
 	}
@@ -101,10 +113,27 @@ func (c *connections) closeLocked(name string) {
 func (c *connection) watch(owner remote.Owner, changed func()) {
 	c.watches.Do(func() {
 		options := metav1.ListOptions{LabelSelector: labels.SelectorFromSet(owner.Labels).String()}
+		changed := paced(rate.NewLimiter(rate.Every(changeEach), changesAtOnce), changed)
 		for _, k := range kindsWhere(func(k kind) bool { return k.onHub }) {
 			go follow(c.ctx, c.metadata.Resource(k.gvr()), options, func(metav1.Object) { changed() }, changed)
 		}
 	})
+}
+
+// paced is do as often as the limiter lets it, and at most once in a time of settle, for any number of calls: a hub that tells of changes all
+// the time must not take the time, and the requests to the management cluster, of the others. do is to have a look that begins no sooner
+// than after settle: so that look finds what the calls are about that were dropped.
+func paced(limit *rate.Limiter, do func()) func() {
+	var waits atomic.Bool
+	return func() {
+		if waits.Swap(true) {
+			return
+		}
+		time.AfterFunc(limit.Reserve().Delay(), func() {
+			time.AfterFunc(settle, func() { waits.Store(false) })
+			do()
+		})
+	}
 }
 
 // knownKinds maps the kinds of a hub, so that a cluster is not asked what it serves.

@@ -40,8 +40,7 @@ const (
 	// workers are more than there are hubs that answer slowly at one time. One that does not answer keeps a worker for outer.PassTimeout
 	// at most, again and again, and a worker is a goroutine that waits: with few of them, as many such hubs would keep all others waiting.
 	workers = 256
-	// settle is how long it is waited after a change of what was made: several come together, and a hub that changes all the time
-	// costs a look each second at most.
+	// settle is how long it is waited after a change of what was made: several come together.
 	settle = time.Second
 	// giveUpAfter is how long a hub that cannot be reached keeps its ClusterManager from being deleted.
 	giveUpAfter = 5 * time.Minute

@@ -149,7 +149,7 @@ func (r *reconciler) removeKind(ctx context.Context, s *side, k kind) (left stri
 }
 
 func described(o *unstructured.Unstructured, s *side) string {
-	return kit.Message(fmt.Sprintf("%s %s of the %s", o.GetKind(), o.GetName(), s.name))
+	return s.explain(fmt.Errorf("%s %s of the %s", o.GetKind(), o.GetName(), s.name))
 }
 
 // removeAll takes away all, and says what is still there. A hub that is nil has nothing, or is left as it is.

@@ -72,7 +72,7 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 		})
 	})
 	t.Run("the namespace is that of a Klusterlet", func(t *testing.T) { checkSharedNamespace(t, w) })
-	hanging := hubsThatHang(t, w)
+	hanging, lying := hubsThatHang(t, w), hubsThatLie(t, w)
 	first := detached("first")
 	first.Spec.Clusterhub.Components = []string{"cluster-provider", "leftovers"}
 	// As in a copy of one that was being deleted: the hub is not given up because of it.
@@ -134,6 +134,7 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 		})
 	})
 	t.Run("a pod is still there", func(t *testing.T) { checkHeldPod(t, w) })
+	lying()
 	w.stop()
 	t.Run("the operator is killed again and again", func(t *testing.T) { checkKilled(t, w) })
 	t.Run("the hub refuses something", func(t *testing.T) { checkRefusals(t, w) })

@@ -1,0 +1,43 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// TestAttack_AHubThatChangesAllTheTimeIsLookedAtNowAndThen: each look asks the management cluster, too, whose requests all hubs share.
+func TestAttack_AHubThatChangesAllTheTimeIsLookedAtNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var looks []time.Duration
+		began := time.Now()
+		changed := paced(rate.NewLimiter(rate.Every(changeEach), changesAtOnce), func() { looks = append(looks, time.Since(began)) })
+		for range 60_000 { // ten minutes
+			changed()
+			time.Sleep(10 * time.Millisecond)
+		}
+		synctest.Wait()
+		if most := changesAtOnce + int(10*time.Minute/changeEach) + 1; len(looks) > most || len(looks) < changesAtOnce {
+			t.Errorf("in ten minutes there are %d looks, want %d at most", len(looks), most)
+		}
+		for i := 1; i < len(looks); i++ {
+			if looks[i]-looks[i-1] < settle {
+				t.Errorf("a look follows another one after %s", looks[i]-looks[i-1])
+			}
+		}
+		// When it rests, and changes once more, that is looked at.
+		time.Sleep(time.Hour)
+		before := len(looks)
+		changed()
+		time.Sleep(settle)
+		synctest.Wait()
+		if len(looks) != before+1 {
+			t.Errorf("after an hour there are %d looks at a change", len(looks)-before)
+		}
+	})
+}
