@@ -15,6 +15,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
@@ -54,11 +55,11 @@ func (s *served) providerMayWhatIsDocumented(t *testing.T, m *harness.Management
 					if names[0] == "" {
 						names = nil
 					}
-					want.add(row.verbs, []string{resource.Group}, []string{resource.Resource}, names)
+					want.Add(row.verbs, []string{resource.Group}, []string{resource.Resource}, names)
 				}
 			}
 		}
-		got, base := rightsIn(t, config, namespace.Name), rightsIn(t, none, namespace.Name)
+		got, base := operatortest.RightsIn(t, config, namespace.Name), operatortest.RightsIn(t, none, namespace.Name)
 		for right := range got {
 			if !want[right] && !base[right] {
 				t.Errorf("%s may %s in %s, which is not documented", provider, right, namespace.Name)
