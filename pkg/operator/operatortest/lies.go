@@ -37,9 +37,13 @@ func Only(which func(r *http.Request) bool, lie Lie) Lie {
 	}
 }
 
-// ToTokens, ToWatches and ToOthers are Only.
-func ToTokens(lie Lie) Lie  { return Only(isToken, lie) }
+// ToTokens is a lie to those who ask for a token.
+func ToTokens(lie Lie) Lie { return Only(isToken, lie) }
+
+// ToWatches is a lie to watches.
 func ToWatches(lie Lie) Lie { return Only(isWatch, lie) }
+
+// ToOthers is a lie to all other requests.
 func ToOthers(lie Lie) Lie {
 	return Only(func(r *http.Request) bool { return !isWatch(r) && !isToken(r) }, lie)
 }
