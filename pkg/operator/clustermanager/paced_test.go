@@ -4,6 +4,7 @@
 package clustermanager
 
 import (
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,9 +15,14 @@ import (
 // TestAttack_AHubThatChangesAllTheTimeIsLookedAtNowAndThen: each look asks the management cluster, too, whose requests all hubs share.
 func TestAttack_AHubThatChangesAllTheTimeIsLookedAtNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var lock sync.Mutex
 		var looks []time.Duration
 		began := time.Now()
-		changed := paced(rate.NewLimiter(rate.Every(changeEach), changesAtOnce), func() { looks = append(looks, time.Since(began)) })
+		changed := paced(rate.NewLimiter(rate.Every(changeEach), changesAtOnce), func() {
+			lock.Lock()
+			defer lock.Unlock()
+			looks = append(looks, time.Since(began))
+		})
 		for range 60_000 { // ten minutes
 			changed()
 			time.Sleep(10 * time.Millisecond)
