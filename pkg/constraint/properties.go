@@ -112,8 +112,10 @@ type value struct {
 	text string
 	// declared is what the property says to be, if text is a version or a list.
 	declared Type
-	// parts are what is between commas: each without spaces around it, and then without quotes.
-	parts []string
+	// word is the text without another pair of quotes. parts are what is between commas: each without spaces around it, and then without
+	// quotes. words are the parts without another pair of each.
+	word         string
+	parts, words []string
 	// version is the text as a version, or nil.
 	version *version
 }
@@ -150,7 +152,7 @@ func newValue(property Property) (*value, error) {
 				return nil, wrong("a version of one to three numbers, such as 1.2.0")
 			}
 		}
-		return &value{kind: text, text: trimmed, declared: property.Type, parts: split(trimmed), version: parseVersion(trimmed)}, nil
+		return newText(trimmed, property.Type), nil
 	case bool:
 		if property.Type != Untyped && property.Type != Boolean {
 			return nil, wrong("no boolean")
@@ -167,6 +169,15 @@ func newValue(property Property) (*value, error) {
 		return nil, wrong("a whole number")
 	}
 	return &value{kind: number, number: float}, nil
+}
+
+// newText is the value that text has without quotes around it and spaces around that.
+func newText(trimmed string, declared Type) *value {
+	v := &value{kind: text, text: trimmed, declared: declared, word: unquote(trim(trimmed)), parts: split(trimmed), version: parseVersion(trimmed)}
+	for _, part := range v.parts {
+		v.words = append(v.words, unquote(trim(part)))
+	}
+	return v
 }
 
 // asFloat is the value as a number, if that is finite.

@@ -1,0 +1,128 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package constraint
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Warning is about an expression that can be read, and may do something else than its user meant.
+type Warning struct {
+	// Expression is the index of the expression in its list, from 0. It is -1 if the warning is about all of them together.
+	Expression int
+	// Position is where in the expression, in characters, from 1; 0 if it is about all of them together.
+	Position int
+	// Code is one word for machines.
+	Code Code
+	// Message is what happens, and what to write instead.
+	Message string
+}
+
+// Code names a kind of warning.
+type Code string
+
+// The kinds of warnings.
+const (
+	// NotEqualMissing is a != : nodes without the property do not satisfy it.
+	NotEqualMissing Code = "NotEqualMissing"
+	// QuotedValue is a boolean or a number in quotes.
+	QuotedValue Code = "QuotedValue"
+	// NumberAsText is a number that is written in a way that text is hardly written.
+	NumberAsText Code = "NumberAsText"
+	// KubernetesVersion compares a version that begins with a letter as if it did not.
+	KubernetesVersion Code = "KubernetesVersion"
+	// MissingOperand is an operator without anything after it, or parentheses without anything in them.
+	MissingOperand Code = "MissingOperand"
+	// ReversedOperator is =<, =>, =<= or =>=.
+	ReversedOperator Code = "ReversedOperator"
+	// NameWithMark is a name with an exclamation mark at its beginning or its end.
+	NameWithMark Code = "NameWithMark"
+	// SingleQuotes are part of the text.
+	SingleQuotes Code = "SingleQuotes"
+	// Unsatisfiable are expressions that no node can satisfy.
+	Unsatisfiable Code = "Unsatisfiable"
+)
+
+// kubernetesVersion is the property with the version of a cluster, as Kubernetes writes it: v1.33.1.
+const kubernetesVersion = "openhorizon.kubernetesVersion"
+
+// Lint says where expressions may do something else than their user meant. Of a list that cannot be read, it says nothing: Parse does.
+func Lint(expressions []string) []Warning {
+	constraints, err := Parse(expressions)
+	if err != nil {
+		return nil
+	}
+	return constraints.Lint()
+}
+
+// Lint is the same for expressions that have been read.
+func (c *Constraints) Lint() []Warning {
+	if c == nil {
+		return nil
+	}
+	var warnings []Warning
+	for i, expression := range c.expressions {
+		expression.walk(func(n *node) {
+			warn := func(code Code, format string, arguments ...any) {
+				warnings = append(warnings, Warning{Expression: i, Position: n.position, Code: code, Message: fmt.Sprintf(format, arguments...)})
+			}
+			switch {
+			case n.kind == leaf:
+				n.term.lint(warn)
+			case n.after == "(":
+				warn(MissingOperand, "There is nothing in the parentheses: they are always satisfied. Take them away.")
+			case n.after != "":
+				warn(MissingOperand, "There is nothing after %s: that is always satisfied. Take %s away, or write what is missing.", n.after, n.after)
+			}
+		})
+	}
+	if !c.Possible(nil) {
+		warnings = append(warnings, Warning{Expression: -1, Code: Unsatisfiable, Message: "Nothing can satisfy all of this at once: it selects nothing."})
+	}
+	return warnings
+}
+
+func (t *term) lint(warn func(code Code, format string, arguments ...any)) {
+	switch {
+	case strings.HasSuffix(t.name, "!") && t.operator == equal:
+		warn(NameWithMark, "This compares a property named %q for being equal. Write a space before != if that is meant.", t.name)
+	case strings.HasPrefix(t.name, "!"):
+		warn(NameWithMark, "This compares a property named %q: there is no negation. Write != where that is meant.", t.name)
+	}
+	switch t.operator {
+	case notEqual:
+		warn(NotEqualMissing, "What has no property %q does not satisfy %s: only what has it, with another value, does.", t.name, t.symbol)
+	case reversed:
+		meant := strings.TrimSuffix(strings.TrimPrefix(t.symbol, "="), "=") + "="
+		warn(ReversedOperator, "%s compares numbers for being equal. Write %s if that is meant, or ==.", t.symbol, meant)
+	}
+	quoted := t.literal != unquote(t.literal)
+	if t.operator == equal || t.operator == notEqual {
+		switch {
+		case quoted && isTrueOrFalse(t.text):
+			warn(QuotedValue, "%s in quotes is text: a property that is a boolean never satisfies this. Take the quotes away if it is one.", t.literal)
+		case quoted && numeric(t.text) == len(t.text) && t.text != "":
+			warn(QuotedValue, "%s in quotes is text: a property that is a number never satisfies this. Take the quotes away if it is one.", t.literal)
+		case !quoted && t.isNumber && likeNumber(t.text) && strconv.FormatFloat(t.number, 'f', -1, 64) != t.text:
+			warn(NumberAsText, "With a property that is text, %s is compared letter by letter: it is not equal to %s.", t.text,
+				strconv.FormatFloat(t.number, 'f', -1, 64))
+		}
+	}
+	if t.name == kubernetesVersion && (t.operator == in && t.span != nil || t.operator == equal && parseVersion(t.text) != nil) {
+		warn(KubernetesVersion, "Values of %s begin with a v, and may end with what a provider adds, as v1.33.1-eks-508b6b3 does: no range contains "+
+			"them, and no version is equal to them. Compare with == and the whole text, or several of them with in.", t.name)
+	}
+	for _, part := range split(t.text) {
+		if quoted && strings.HasPrefix(part, "'") && strings.HasSuffix(part, "'") {
+			warn(SingleQuotes, "The single quotes are part of the text: %s is compared with them. Take them away.", part)
+			break
+		}
+	}
+}
+
+func isTrueOrFalse(text string) bool {
+	return strings.EqualFold(text, "true") || strings.EqualFold(text, "false")
+}

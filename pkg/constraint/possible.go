@@ -1,0 +1,212 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package constraint
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// maxSteps bounds how many comparisons Possible looks at: then it says yes.
+const maxSteps = 100_000
+
+// Possible says whether some node could satisfy the constraints. The properties that fixed has are as they are there. All others are
+// free: a node may have them with any value, or not have them. Those of them that are named in single are, where a node has them,
+// text of one word, as namespaces are: no comma, no quotes, no space.
+//
+// False is certain: no such node can. True is certain but for three things that are not seen: what no float64 between two neighbors
+// could be, lists whose every element is excluded, and expressions with so many alternatives that the search is given up.
+func (c *Constraints) Possible(fixed *Properties, single ...string) bool {
+	if c == nil {
+		return true
+	}
+	s := &search{fixed: fixed, single: single, chosen: map[string][]*term{}, steps: maxSteps}
+	return s.solve(&goals{nodes: c.expressions})
+}
+
+// search looks for one alternative of each "either", so that what is compared with each free property can be true at once.
+type search struct {
+	fixed  *Properties
+	single []string
+	chosen map[string][]*term
+	steps  int
+}
+
+// goals are nodes that have to be true, and after them those of next.
+type goals struct {
+	nodes []*node
+	next  *goals
+}
+
+func (s *search) solve(open *goals) bool {
+	if s.steps--; s.steps < 0 {
+		return true
+	}
+	for open != nil && len(open.nodes) == 0 {
+		open = open.next
+	}
+	if open == nil {
+		return true
+	}
+	first, rest := open.nodes[0], &goals{nodes: open.nodes[1:], next: open.next}
+	switch first.kind {
+	case empty:
+		return s.solve(rest)
+	case both:
+		return s.solve(&goals{nodes: first.children, next: rest})
+	case either:
+		return slices.ContainsFunc(first.children, func(child *node) bool {
+			return s.solve(&goals{nodes: []*node{child}, next: rest})
+		})
+	}
+	name := first.term.name
+	if v := s.fixed.get(name); v != nil {
+		return first.term.satisfied(v) && s.solve(rest)
+	}
+	before := s.chosen[name]
+	s.chosen[name] = append(slices.Clip(before), first.term)
+	defer func() { s.chosen[name] = before }()
+	if s.steps -= cost(s.chosen[name]); s.steps < 0 {
+		return true
+	}
+	return feasible(s.chosen[name], slices.Contains(s.single, name)) && s.solve(rest)
+}
+
+// cost is how many comparisons feasible makes at most, about.
+func cost(terms []*term) int {
+	parts := 1
+	for _, t := range terms {
+		parts = max(parts, len(t.parts))
+	}
+	return parts * len(terms)
+}
+
+// feasible says whether one value could satisfy all of these comparisons. False is certain.
+func feasible(terms []*term, single bool) bool {
+	if single {
+		return feasibleText(terms, true)
+	}
+	return feasibleNumber(terms) || allSatisfied(terms, &value{kind: boolean}) || allSatisfied(terms, &value{kind: boolean, boolean: true}) ||
+		feasibleText(terms, false) || feasibleVersion(terms) || feasibleList(terms)
+}
+
+func allSatisfied(terms []*term, v *value) bool {
+	return !slices.ContainsFunc(terms, func(t *term) bool { return !t.satisfied(v) })
+}
+
+// feasibleNumber has the numbers between two bounds, which are excluded or not.
+func feasibleNumber(terms []*term) bool {
+	low, high, lowExcluded, highExcluded := -math.MaxFloat64, math.MaxFloat64, false, false
+	for _, t := range terms {
+		if !t.isNumber || math.IsNaN(t.number) && t.operator != notEqual {
+			return false
+		}
+		switch t.operator {
+		case equal, reversed, in:
+			return !math.IsInf(t.number, 0) && allSatisfied(terms, &value{kind: number, number: t.number})
+		case greater, greaterOrEqual:
+			if t.number > low || t.number == low && t.operator == greater {
+				low, lowExcluded = t.number, t.operator == greater
+			}
+		case less, lessOrEqual:
+			if t.number < high || t.number == high && t.operator == less {
+				high, highExcluded = t.number, t.operator == less
+			}
+		}
+	}
+	if low == high && !lowExcluded && !highExcluded {
+		return allSatisfied(terms, &value{kind: number, number: low})
+	}
+	return low < high
+}
+
+// feasibleText has text that says to be neither a version nor a list.
+func feasibleText(terms []*term, single bool) bool {
+	ranges := []*versionRange{}
+	var equals, within *term
+	for _, t := range terms {
+		switch {
+		case t.operator == in && t.isRange:
+			ranges = append(ranges, t.span)
+			within = t
+		case t.operator == in:
+			// It is one of the parts, then, and nothing else.
+			return feasiblePart(terms, t, single)
+		case t.operator == equal:
+			equals = t
+		case t.operator != notEqual:
+			return false
+		}
+	}
+	switch {
+	case within != nil && feasiblePart(terms, within, single):
+		// Text that is no version is in a range, too, if it is what stands before or after the comma there.
+		return true
+	case equals != nil && (single || within != nil):
+		// Neither a version nor a single word has a comma in it, so it is equal to one text at most.
+		return (!single || isSingle(equals.text)) && allSatisfied(terms, newText(equals.text, String))
+	case within != nil:
+		return overlap(ranges)
+	}
+	// Text with commas is equal to all its parts at once, and to none of them in the sense of "!=".
+	return true
+}
+
+// feasiblePart says whether the text can be one of the parts of t, with or without quotes around it.
+func feasiblePart(terms []*term, t *term, single bool) bool {
+	return slices.ContainsFunc(t.parts, func(part string) bool {
+		if single {
+			return isSingle(part) && allSatisfied(terms, newText(part, String))
+		}
+		return allSatisfied(terms, newText(part, String)) || allSatisfied(terms, newText(`"`+part+`"`, String))
+	})
+}
+
+func isSingle(text string) bool { return text != "" && !strings.ContainsAny(text, "\", \t") }
+
+// feasibleVersion has text that says to be a version.
+func feasibleVersion(terms []*term) bool {
+	var ranges []*versionRange
+	for _, t := range terms {
+		switch t.operator {
+		case equal:
+			return strictVersion(t.text) && allSatisfied(terms, newText(t.text, Version))
+		case in:
+			if t.span == nil {
+				return false
+			}
+			ranges = append(ranges, t.span)
+		case notEqual:
+		default:
+			return false
+		}
+	}
+	return overlap(ranges)
+}
+
+// overlap says whether a version may be in all of these ranges.
+func overlap(ranges []*versionRange) bool {
+	all := &versionRange{low: &version{}, high: &version{infinite: true}}
+	for i, one := range ranges {
+		if i == 0 {
+			all = one
+		}
+		all = all.and(one)
+	}
+	return !all.empty()
+}
+
+// feasibleList has text that says to be a list. It has, or has not, any element.
+func feasibleList(terms []*term) bool {
+	excluded := map[string]bool{}
+	for _, t := range terms {
+		if t.operator == notEqual {
+			excluded[t.needle] = true
+		}
+	}
+	return !slices.ContainsFunc(terms, func(t *term) bool {
+		return t.operator != equal && t.operator != notEqual && t.operator != in || t.operator == equal && excluded[t.needle]
+	})
+}
