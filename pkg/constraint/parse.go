@@ -160,7 +160,7 @@ func (p *parser) comparison() (*node, *Error) {
 	}
 	if expected := op.expects(literal, form); expected != "" {
 		if glued && form == word {
-			return nil, p.fail(afterName, "an operator: ==, =, !=, <, >, <=, >= or in")
+			return nil, p.fail(valueAt, "an operator: ==, =, !=, <, >, <=, >= or in")
 		}
 		return nil, p.failFound(valueAt, fmt.Sprintf("after %s %s", symbol, expected), literal)
 	}

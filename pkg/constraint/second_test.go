@@ -42,9 +42,10 @@ var (
 	anyVersion       = regexp.MustCompile(`^([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?$`)
 )
 
-// secondReading says whether an expression is valid, and whether these properties satisfy it.
+// secondReading says whether an expression is valid, and whether these properties satisfy it. The sign of a dollar is no letter of the language,
+// as other signs of currencies are.
 func secondReading(expression string, properties []Property) (valid, satisfied bool) {
-	if len(expression) > MaxExpressionLength || strings.ContainsAny(expression, "\x00\x01") {
+	if len(expression) > MaxExpressionLength || strings.ContainsAny(expression, "\x00\x01$") {
 		return false, false
 	}
 	count, skeleton := 0, ""
