@@ -228,3 +228,16 @@ func TestLint(t *testing.T) {
 		t.Errorf("expected a warning about character 12 of the second expression, found %+v", found)
 	}
 }
+
+func BenchmarkSatisfied(b *testing.B) {
+	constraints := mustParse(b, "purpose == camera AND openhorizon.memory >= 2048", `country in "de,fr,it,es" OR test == true`)
+	properties := []Property{{Name: "purpose", Value: "camera"}, {Name: "openhorizon.memory", Value: 4096}, {Name: "country", Value: "fr"}}
+	for i := range 20 {
+		properties = append(properties, Property{Name: fmt.Sprintf("other%d", i), Value: "x"})
+	}
+	node := mustProperties(b, properties...)
+	b.ReportAllocs()
+	for b.Loop() {
+		constraints.Satisfied(node)
+	}
+}
