@@ -23,7 +23,29 @@ func (c *Constraints) Possible(fixed *Properties, single ...string) bool {
 		return true
 	}
 	s := &search{fixed: fixed, single: single, chosen: map[string][]*term{}, steps: maxSteps}
-	return s.solve(&goals{nodes: c.expressions})
+	return s.solve(&goals{nodes: leavesFirst(c.expressions)})
+}
+
+// leavesFirst are nodes that all have to be true, with comparisons first: what they exclude is then not tried in each alternative.
+func leavesFirst(nodes []*node) []*node {
+	var leaves, others []*node
+	for _, n := range nodes {
+		switch n.kind {
+		case leaf:
+			leaves = append(leaves, n)
+		case both:
+			for _, inner := range leavesFirst(n.children) {
+				if inner.kind == leaf {
+					leaves = append(leaves, inner)
+				} else {
+					others = append(others, inner)
+				}
+			}
+		case either:
+			others = append(others, n)
+		}
+	}
+	return append(leaves, others...)
 }
 
 // search looks for one alternative of each "either", so that what is compared with each free property can be true at once.
@@ -55,7 +77,7 @@ func (s *search) solve(open *goals) bool {
 	case empty:
 		return s.solve(rest)
 	case both:
-		return s.solve(&goals{nodes: first.children, next: rest})
+		return s.solve(&goals{nodes: leavesFirst(first.children), next: rest})
 	case either:
 		return slices.ContainsFunc(first.children, func(child *node) bool {
 			return s.solve(&goals{nodes: []*node{child}, next: rest})
