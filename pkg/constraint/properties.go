@@ -31,10 +31,10 @@ var Types = []Type{String, Version, Boolean, Int, Float, List}
 
 // Property is a fact about a node or a service.
 type Property struct {
-	Name string
-	// Value is a string, a bool, or a number: float64, float32, an integer of any size, or a json.Number. A list is a string, with commas.
-	Value any
-	Type  Type
+	Name string `json:"name"`
+	// Value is a string, a bool, or a number: a float, an integer of 32 or 64 bits, or a json.Number. A list is a string, with commas.
+	Value any  `json:"value"`
+	Type  Type `json:"type,omitempty"`
 }
 
 // Properties are properties that have been checked, for evaluating constraints against them.
@@ -181,9 +181,9 @@ func newText(trimmed string, declared Type) *value {
 }
 
 // asFloat is the value as a number, if that is finite.
-func asFloat(any any) (float64, bool) {
+func asFloat(one any) (float64, bool) {
 	var float float64
-	switch given := any.(type) {
+	switch given := one.(type) {
 	case float64:
 		float = given
 	case float32:
@@ -211,8 +211,8 @@ func asFloat(any any) (float64, bool) {
 	return float, !math.IsNaN(float) && !math.IsInf(float, 0)
 }
 
-func describe(any any) string {
-	switch given := any.(type) {
+func describe(one any) string {
+	switch given := one.(type) {
 	case nil:
 		return "nothing"
 	case string:
@@ -220,10 +220,10 @@ func describe(any any) string {
 	case bool:
 		return strconv.FormatBool(given)
 	}
-	if float, ok := asFloat(any); ok {
+	if float, ok := asFloat(one); ok {
 		return strconv.FormatFloat(float, 'g', -1, 64)
 	}
-	return fmt.Sprintf("a %T", any)
+	return fmt.Sprintf("a %T", one)
 }
 
 // short is the beginning of a long text, for errors.

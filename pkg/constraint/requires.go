@@ -116,16 +116,16 @@ func common(branches []Branch) Branch {
 
 // merge is what branches require of one property, and whether each of them requires it.
 func merge(branches []Branch, name string) (Requirement, bool) {
-	merged, any := Requirement{Name: name}, false
+	merged, anyValue := Requirement{Name: name}, false
 	for _, branch := range branches {
 		i := slices.IndexFunc(branch, func(r Requirement) bool { return r.Name == name })
 		if i < 0 {
 			return merged, false
 		}
 		merged.Keys = append(merged.Keys, branch[i].Keys...)
-		any = any || len(branch[i].Keys) == 0
+		anyValue = anyValue || len(branch[i].Keys) == 0
 	}
-	if any {
+	if anyValue {
 		merged.Keys = nil
 	}
 	merged.Keys = unique(merged.Keys)

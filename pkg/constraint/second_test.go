@@ -209,7 +209,7 @@ func between(have, wanted string) bool {
 	}
 	groups := fullRange.FindStringSubmatch(wanted)
 	if groups == nil {
-		return wanted == infinity && false
+		return false
 	}
 	low, high := compareSecond(have, groups[2]), compareSecond(have, groups[3])
 	return (low > 0 || low == 0 && groups[1] == "[") && (high < 0 || high == 0 && groups[4] == "]")

@@ -89,8 +89,7 @@ func (v *version) compare(other *version) int {
 			return result
 		}
 	}
-	switch {
-	case len(v.pre) == 0 || len(other.pre) == 0:
+	if len(v.pre) == 0 || len(other.pre) == 0 {
 		return boolCompare(len(v.pre) == 0, len(other.pre) == 0)
 	}
 	for i := range min(len(v.pre), len(other.pre)) {
