@@ -1,0 +1,121 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package edge
+
+// Property is a fact or an intent that constraints are about.
+type Property struct {
+	// name of the property, 1 to 128 characters. Letters, digits and the characters _ - / ! ? + ~ ' . are allowed, and letters of other
+	// scripts. It does not begin as a number does, and is not "in". Each name is there once in a list. Properties whose names begin with
+	// "openhorizon." are made by the hub, and are taken out of what users write, with a warning: all but openhorizon.allowPrivileged.
+	Name string
+	// value is a text of at most 1024 characters, a number, or true or false.
+	Value Value
+	// type says how value is compared: string, version (1 to 3 numbers with dots between them, such as 1.2.0), boolean, int, float, or
+	// "list of strings" (a text with commas between the entries). Without it, the type is that of value in JSON.
+	Type PropertyType
+}
+
+// PropertyType is how the value of a property is compared.
+type PropertyType string
+
+const (
+	// PropertyString is text.
+	PropertyString PropertyType = "string"
+	// PropertyVersion is a version, which can be in a range.
+	PropertyVersion PropertyType = "version"
+	// PropertyBoolean is true or false.
+	PropertyBoolean PropertyType = "boolean"
+	// PropertyInt is a number without fraction.
+	PropertyInt PropertyType = "int"
+	// PropertyFloat is a number.
+	PropertyFloat PropertyType = "float"
+	// PropertyList is a text with commas between its entries.
+	PropertyList PropertyType = "list of strings"
+)
+
+// Policy is what one side of a deployment says of itself, and what it requires of the other side.
+type Policy struct {
+	// properties are what constraints of the other side are about, at most 128, each name once.
+	Properties []Property
+	// constraints are required of the other side, all of them: at most 64 expressions of at most 4096 characters each, such as
+	// 'purpose == "retail" AND openhorizon.memory > 2048'. A property that is not there makes every comparison false, != too.
+	// AND binds tighter than OR. No constraints are true.
+	Constraints []string
+}
+
+// ServiceVersion is one version of a service that may be deployed.
+type ServiceVersion struct {
+	// version of the service, exactly as spec.version of the EdgeService has it, 1 to 63 characters.
+	Version string
+	// priority says which version is tried first. It is required if there are several versions.
+	Priority *Priority
+}
+
+// Priority is the place of a version among several.
+type Priority struct {
+	// priority_value is the place: the lowest is tried first. 1 to 1000, each once among the versions of a service.
+	PriorityValue int32
+	// retries is how often a version that does not start is tried again before the next one is, 0 to 100. The default is 0.
+	Retries int32
+	// retry_durations is the time in which the retries have to happen, in seconds, 0 to 604800 (a week). The default is 0: no time
+	// is set.
+	RetryDurations int32
+	// verified_durations is how long a version has to run until it counts as started, in seconds, 0 to 604800 (a week). The default is 0:
+	// as soon as the cluster says that it runs.
+	VerifiedDurations int32
+}
+
+// ServiceInput sets variables of a service.
+type ServiceInput struct {
+	// serviceOrgid is the namespace of the service. The default is the namespace of the object that has the input.
+	ServiceOrgid string
+	// serviceUrl is the name of the service, as spec.url of the EdgeService has it, 1 to 253 characters.
+	ServiceUrl string
+	// serviceArch is the architecture that the variables are for. "" (the default) and "*" are all.
+	ServiceArch string
+	// serviceVersionRange are the versions that the variables are for, such as [1.0.0,2.0.0) or [1.0.0,INFINITY). A single version is
+	// the range from there on. The default is all versions. At most 128 characters.
+	ServiceVersionRange string
+	// inputs are the variables, at most 128, each name once.
+	Inputs []Input
+}
+
+// Input is the value of a variable. It is no place for secrets: users who may read the object can read it.
+type Input struct {
+	// name of the variable, as the service has it in userInput, 1 to 128 characters.
+	Name string
+	// value of the variable, of the type that the service says: a text of at most 4096 characters, a number, true or false, or a list of
+	// at most 128 texts.
+	Value Value
+}
+
+// ValueType says which of the fields of a Value counts.
+type ValueType string
+
+const (
+	// ValueNone is a value that is not there, or null.
+	ValueNone ValueType = ""
+	// ValueString is a text.
+	ValueString ValueType = "String"
+	// ValueNumber is a number.
+	ValueNumber ValueType = "Number"
+	// ValueBoolean is true or false.
+	ValueBoolean ValueType = "Boolean"
+	// ValueList is a list of texts.
+	ValueList ValueType = "List"
+)
+
+// Value is a text, a number, true or false, or a list of texts.
+type Value struct {
+	// type says which of the others counts.
+	Type ValueType
+	// string is the text.
+	String string
+	// number is the number. Numbers have the range and the precision of float64.
+	Number float64
+	// boolean is true or false.
+	Boolean bool
+	// list are the texts of a list.
+	List []string
+}

@@ -1,0 +1,133 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"encoding/json"
+	"fmt"
+
+	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
+)
+
+// ValueType says which of the fields of a Value counts.
+type ValueType string
+
+const (
+	// ValueNone is a value that is not there, or null.
+	ValueNone ValueType = ""
+	// ValueString is a text.
+	ValueString ValueType = "String"
+	// ValueNumber is a number.
+	ValueNumber ValueType = "Number"
+	// ValueBoolean is true or false.
+	ValueBoolean ValueType = "Boolean"
+	// ValueList is a list of texts.
+	ValueList ValueType = "List"
+)
+
+// Value is a text, a number, true or false, or a list of texts. In JSON it is that value itself.
+type Value struct {
+	// type says which of the others counts.
+	Type ValueType `json:"-"`
+	// string is the text.
+	String string `json:"-"`
+	// number is the number. Numbers have the range and the precision of float64.
+	Number float64 `json:"-"`
+	// boolean is true or false.
+	Boolean bool `json:"-"`
+	// list are the texts of a list.
+	List []string `json:"-"`
+}
+
+// Any is the value as encoding/json has it. It is nil for a value that is not there.
+func (v Value) Any() any {
+	switch v.Type {
+	case ValueString:
+		return v.String
+	case ValueNumber:
+		if v.Number == float64(int64(v.Number)) && v.Number > -1e15 && v.Number < 1e15 {
+			return int64(v.Number)
+		}
+		return v.Number
+	case ValueBoolean:
+		return v.Boolean
+	case ValueList:
+		if v.List == nil {
+			return []string{}
+		}
+		return v.List
+	}
+	return nil
+}
+
+// ValueOf is the Value of what encoding/json or CBOR have decoded.
+func ValueOf(decoded any) (Value, error) {
+	switch typed := decoded.(type) {
+	case nil:
+		return Value{}, nil
+	case string:
+		return Value{Type: ValueString, String: typed}, nil
+	case bool:
+		return Value{Type: ValueBoolean, Boolean: typed}, nil
+	case float64:
+		return Value{Type: ValueNumber, Number: typed}, nil
+	case int64:
+		return Value{Type: ValueNumber, Number: float64(typed)}, nil
+	case []string:
+		return Value{Type: ValueList, List: typed}, nil
+	case []any:
+		list := make([]string, len(typed))
+		for i := range typed {
+			text, ok := typed[i].(string)
+			if !ok {
+				return Value{}, fmt.Errorf("a list has to have texts only, and the entry %d is none: write it in quotes", i)
+			}
+			list[i] = text
+		}
+		return Value{Type: ValueList, List: list}, nil
+	}
+	return Value{}, fmt.Errorf("a value has to be a text, a number, true, false, or a list of texts, and is none of these")
+}
+
+// MarshalJSON writes the value itself.
+func (v Value) MarshalJSON() ([]byte, error) {
+	return json.Marshal(v.Any())
+}
+
+// UnmarshalJSON reads the value itself.
+func (v *Value) UnmarshalJSON(data []byte) error {
+	var decoded any
+	if err := json.Unmarshal(data, &decoded); err != nil {
+		return err
+	}
+	return v.set(decoded)
+}
+
+// MarshalCBOR writes the value itself.
+func (v Value) MarshalCBOR() ([]byte, error) {
+	return cbor.Marshal(v.Any())
+}
+
+// UnmarshalCBOR reads the value itself.
+func (v *Value) UnmarshalCBOR(data []byte) error {
+	var decoded any
+	if err := cbor.Unmarshal(data, &decoded); err != nil {
+		return err
+	}
+	return v.set(decoded)
+}
+
+func (v *Value) set(decoded any) (err error) {
+	*v, err = ValueOf(decoded)
+	return err
+}
+
+// OpenAPISchemaType is the type in OpenAPI version 2, which has no name for one of several.
+func (Value) OpenAPISchemaType() []string { return nil }
+
+// OpenAPISchemaFormat is the format in OpenAPI.
+func (Value) OpenAPISchemaFormat() string { return "" }
+
+// OpenAPIV3OneOfTypes are the types in OpenAPI version 3.
+func (Value) OpenAPIV3OneOfTypes() []string { return []string{"array", "boolean", "number", "string"} }

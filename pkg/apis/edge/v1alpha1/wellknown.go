@@ -1,0 +1,70 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Properties that the hub makes of what it knows of a node. No spec can set them.
+const (
+	// BuiltInPrefix is how names of properties begin that the hub alone sets.
+	BuiltInPrefix = "openhorizon."
+	// PropertyArch is status.arch.
+	PropertyArch = "openhorizon.arch"
+	// PropertyCPU is status.cpu.
+	PropertyCPU = "openhorizon.cpu"
+	// PropertyMemory is status.memory.
+	PropertyMemory = "openhorizon.memory"
+	// PropertyKubernetesVersion is status.kubernetesVersion.
+	PropertyKubernetesVersion = "openhorizon.kubernetesVersion"
+	// PropertyKubernetesNamespace is status.namespace.
+	PropertyKubernetesNamespace = "openhorizon.kubernetesNamespace"
+	// PropertyKubernetesNamespaceScoped is status.namespaceScoped.
+	PropertyKubernetesNamespaceScoped = "openhorizon.kubernetesNamespaceScoped"
+	// PropertyAllowPrivileged says whether containers with privileges may run. Users may set it, as they may in Open Horizon.
+	PropertyAllowPrivileged = "openhorizon.allowPrivileged"
+)
+
+// Labels of EdgePlacements, and of the works of these.
+const (
+	// NodeLabel is the name of the node.
+	NodeLabel = GroupName + "/node"
+	// PolicyLabel is the name of the policy, or its hash where that is longer than a label may be.
+	PolicyLabel = GroupName + "/policy"
+	// PatternLabel is the name of the pattern, or its hash where that is longer than a label may be.
+	PatternLabel = GroupName + "/pattern"
+)
+
+// Types of conditions of DeploymentPolicies and DeploymentPatterns.
+const (
+	// ConditionValid is True when all services are there, may be used, and can be deployed together.
+	ConditionValid = "Valid"
+	// ConditionPlaced is True when each selected node has its placement.
+	ConditionPlaced = "Placed"
+	// ConditionRunning is True when each placement is Running.
+	ConditionRunning = "Running"
+)
+
+// Reasons of these conditions.
+const (
+	// ReasonAsExpected is that all is as the spec says.
+	ReasonAsExpected = "AsExpected"
+	// ReasonServiceNotFound is that an EdgeService is not there in any version that the spec names.
+	ReasonServiceNotFound = "ServiceNotFound"
+	// ReasonServiceNotAllowed is that a service of another namespace is not public any more, and the user who wrote the spec may not get it.
+	ReasonServiceNotAllowed = "ServiceNotAllowed"
+	// ReasonNoBoundSet is that no set is bound to the namespace, so that no node is reached.
+	ReasonNoBoundSet = "NoBoundSet"
+	// ReasonNoNodeSelected is that the rules exclude every node.
+	ReasonNoNodeSelected = "NoNodeSelected"
+	// ReasonProgressing is that placements are on their way.
+	ReasonProgressing = "Progressing"
+	// ReasonPlacementsFailed is that placements are Failed.
+	ReasonPlacementsFailed = "PlacementsFailed"
+)
+
+// Kinds that a placement is of.
+const (
+	// KindDeploymentPolicy is the kind DeploymentPolicy.
+	KindDeploymentPolicy = "DeploymentPolicy"
+	// KindDeploymentPattern is the kind DeploymentPattern.
+	KindDeploymentPattern = "DeploymentPattern"
+)
