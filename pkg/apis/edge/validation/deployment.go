@@ -1,0 +1,185 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+)
+
+// ValidateDeploymentPolicy checks a new policy. Whether the user may use its services is checked at admission.
+func ValidateDeploymentPolicy(p *edge.DeploymentPolicy, languages Languages) field.ErrorList {
+	return append(originMeta(&p.ObjectMeta), validatePolicySpec(&p.Spec, languages, field.NewPath("spec"))...)
+}
+
+// ValidateDeploymentPolicyUpdate checks a change of a policy.
+func ValidateDeploymentPolicyUpdate(p, old *edge.DeploymentPolicy, languages Languages) field.ErrorList {
+	errs := apivalidation.ValidateObjectMetaUpdate(&p.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	if apiequality.Semantic.DeepEqual(p.Spec, old.Spec) {
+		return errs
+	}
+	return append(errs, validatePolicySpec(&p.Spec, languages, field.NewPath("spec"))...)
+}
+
+// ValidateDeploymentPolicyStatusUpdate checks a change of the status of a policy.
+func ValidateDeploymentPolicyStatusUpdate(p, old *edge.DeploymentPolicy) field.ErrorList {
+	errs := apivalidation.ValidateObjectMetaUpdate(&p.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	return append(errs, validateDeploymentStatus(&p.Status, field.NewPath("status"))...)
+}
+
+// ValidateDeploymentPattern checks a new pattern. Whether the user may use its services, and whether they can be deployed together, is
+// checked at admission.
+func ValidateDeploymentPattern(p *edge.DeploymentPattern, languages Languages) field.ErrorList {
+	return append(originMeta(&p.ObjectMeta), validatePatternSpec(&p.Spec, languages, field.NewPath("spec"))...)
+}
+
+// ValidateDeploymentPatternUpdate checks a change of a pattern.
+func ValidateDeploymentPatternUpdate(p, old *edge.DeploymentPattern, languages Languages) field.ErrorList {
+	errs := apivalidation.ValidateObjectMetaUpdate(&p.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	if apiequality.Semantic.DeepEqual(p.Spec, old.Spec) {
+		return errs
+	}
+	return append(errs, validatePatternSpec(&p.Spec, languages, field.NewPath("spec"))...)
+}
+
+// ValidateDeploymentPatternStatusUpdate checks a change of the status of a pattern.
+func ValidateDeploymentPatternStatusUpdate(p, old *edge.DeploymentPattern) field.ErrorList {
+	errs := apivalidation.ValidateObjectMetaUpdate(&p.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	return append(errs, validateDeploymentStatus(&p.Status, field.NewPath("status"))...)
+}
+
+func originMeta(m *metav1.ObjectMeta) field.ErrorList {
+	path := field.NewPath("metadata")
+	errs := apivalidation.ValidateObjectMeta(m, true, apivalidation.NameIsDNSSubdomain, path)
+	if len(m.Name) > edge.MaxOriginName {
+		errs = append(errs, field.Invalid(path.Child("name"), m.Name, fmt.Sprintf(
+			"must have at most %d characters: the names of placements begin with it", edge.MaxOriginName)))
+	}
+	return errs
+}
+
+func validatePolicySpec(spec *edge.DeploymentPolicySpec, languages Languages, path *field.Path) field.ErrorList {
+	errs := texts(spec.Label, spec.Description, path)
+	service := path.Child("service")
+	errs = append(errs, serviceURL(spec.Service.Name, service.Child("name"))...)
+	errs = append(errs, namespaceName(spec.Service.Org, service.Child("org"))...)
+	errs = append(errs, arch(spec.Service.Arch, true, service.Child("arch"))...)
+	errs = append(errs, namespaceName(spec.Service.ClusterNamespace, service.Child("clusterNamespace"))...)
+	errs = append(errs, validateVersions(spec.Service.ServiceVersions, service.Child("serviceVersions"))...)
+	errs = append(errs, validatePolicy(&spec.Policy, languages, path)...)
+	return append(errs, validateInputs(spec.UserInput, languages, path.Child("userInput"))...)
+}
+
+func validatePatternSpec(spec *edge.DeploymentPatternSpec, languages Languages, path *field.Path) field.ErrorList {
+	errs := texts(spec.Label, spec.Description, path)
+	errs = append(errs, namespaceName(spec.ClusterNamespace, path.Child("clusterNamespace"))...)
+	services := path.Child("services")
+	if len(spec.Services) == 0 {
+		errs = append(errs, field.Required(services, "must name a service"))
+	}
+	if tooMany := bounds.Count(services, len(spec.Services), 0, maxServices); len(tooMany) > 0 {
+		return append(errs, tooMany...)
+	}
+	type key struct{ org, url, arch string }
+	seen := map[key]bool{}
+	for i := range spec.Services {
+		s, at := &spec.Services[i], services.Index(i)
+		errs = append(errs, serviceURL(s.ServiceUrl, at.Child("serviceUrl"))...)
+		errs = append(errs, namespaceName(s.ServiceOrgid, at.Child("serviceOrgid"))...)
+		errs = append(errs, arch(s.ServiceArch, true, at.Child("serviceArch"))...)
+		errs = append(errs, validateVersions(s.ServiceVersions, at.Child("serviceVersions"))...)
+		k := key{s.ServiceOrgid, s.ServiceUrl, s.ServiceArch}
+		if k.arch == "*" {
+			k.arch = ""
+		}
+		if seen[k] {
+			errs = append(errs, field.Duplicate(at, s.ServiceUrl))
+		}
+		seen[k] = true
+	}
+	return append(errs, validateInputs(spec.UserInput, languages, path.Child("userInput"))...)
+}
+
+func validateVersions(versions []edge.ServiceVersion, path *field.Path) field.ErrorList {
+	if len(versions) == 0 {
+		return field.ErrorList{field.Required(path, "must have a version")}
+	}
+	errs := bounds.Count(path, len(versions), 0, maxVersions)
+	if len(errs) > 0 {
+		return errs
+	}
+	names, places := sets.New[string](), sets.New[int32]()
+	for i := range versions {
+		v, at := &versions[i], path.Index(i)
+		errs = append(errs, serviceVersion(v.Version, at.Child("version"))...)
+		errs = append(errs, once(names, v.Version, at.Child("version"))...)
+		priority := at.Child("priority")
+		if v.Priority == nil {
+			if len(versions) > 1 {
+				errs = append(errs, field.Required(priority, "must say which of several versions is tried first"))
+			}
+			continue
+		}
+		value := priority.Child("priority_value")
+		errs = append(errs, inRange(int64(v.Priority.PriorityValue), 1, maxPriority, value)...)
+		if places.Has(v.Priority.PriorityValue) {
+			errs = append(errs, field.Duplicate(value, v.Priority.PriorityValue))
+		}
+		places.Insert(v.Priority.PriorityValue)
+		errs = append(errs, inRange(int64(v.Priority.Retries), 0, maxRetries, priority.Child("retries"))...)
+		errs = append(errs, inRange(int64(v.Priority.RetryDurations), 0, maxDuration, priority.Child("retry_durations"))...)
+		errs = append(errs, inRange(int64(v.Priority.VerifiedDurations), 0, maxDuration, priority.Child("verified_durations"))...)
+	}
+	return errs
+}
+
+func validateInputs(inputs []edge.ServiceInput, languages Languages, path *field.Path) field.ErrorList {
+	errs := bounds.Count(path, len(inputs), 0, maxInputs)
+	if len(errs) > 0 {
+		return errs
+	}
+	for i := range inputs {
+		in, at := &inputs[i], path.Index(i)
+		errs = append(errs, serviceURL(in.ServiceUrl, at.Child("serviceUrl"))...)
+		errs = append(errs, namespaceName(in.ServiceOrgid, at.Child("serviceOrgid"))...)
+		errs = append(errs, arch(in.ServiceArch, true, at.Child("serviceArch"))...)
+		if ranges := at.Child("serviceVersionRange"); in.ServiceVersionRange != "" {
+			if tooLong := bounds.Length(ranges, in.ServiceVersionRange, 0, maxRange); len(tooLong) > 0 {
+				errs = append(errs, tooLong...)
+			} else {
+				errs = append(errs, languages.versionRange(in.ServiceVersionRange, ranges)...)
+			}
+		}
+		errs = append(errs, validateInput(in.Inputs, at.Child("inputs"))...)
+	}
+	return errs
+}
+
+func validateInput(inputs []edge.Input, path *field.Path) field.ErrorList {
+	errs := bounds.Count(path, len(inputs), 0, maxVariables)
+	if len(errs) > 0 {
+		return errs
+	}
+	names := sets.New[string]()
+	for i := range inputs {
+		in, at := &inputs[i], path.Index(i)
+		errs = append(errs, bounds.Filled(at.Child("name"), in.Name, maxPropertyName)...)
+		errs = append(errs, once(names, in.Name, at.Child("name"))...)
+		if in.Value.Type == edge.ValueNone {
+			errs = append(errs, field.Required(at.Child("value"), "must be a text, a number, true or false, or a list of texts"))
+		}
+		errs = append(errs, bounds.Length(at.Child("value"), in.Value.String, 0, maxText)...)
+		errs = append(errs, bounds.Count(at.Child("value"), len(in.Value.List), 0, maxEntries)...)
+		errs = append(errs, bounds.Each(at.Child("value"), "", in.Value.List, nil, maxText, func(s *string) string { return *s })...)
+	}
+	return errs
+}

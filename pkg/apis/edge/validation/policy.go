@@ -1,0 +1,172 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+)
+
+// Languages check what is written in a language of its own. pkg/apis imports no domain, so pkg/registry/edge passes them on from
+// pkg/constraint. Where one of them is nil, nothing that is written in it is valid.
+type Languages struct {
+	// Constraint says what is wrong with one expression, as constraint.Parse does.
+	Constraint func(expression string) error
+	// VersionRange says what is wrong with a range of versions.
+	VersionRange func(text string) error
+}
+
+func (l Languages) constraint(expression string, path *field.Path) field.ErrorList {
+	return check(l.Constraint, expression, path)
+}
+
+func (l Languages) versionRange(text string, path *field.Path) field.ErrorList {
+	return check(l.VersionRange, text, path)
+}
+
+func check(language func(string) error, text string, path *field.Path) field.ErrorList {
+	if language == nil {
+		return field.ErrorList{field.InternalError(path, fmt.Errorf("nothing checks this"))}
+	}
+	if err := language(text); err != nil {
+		return field.ErrorList{field.Invalid(path, text, err.Error())}
+	}
+	return nil
+}
+
+var propertyTypes = []edge.PropertyType{
+	edge.PropertyString, edge.PropertyVersion, edge.PropertyBoolean, edge.PropertyInt, edge.PropertyFloat, edge.PropertyList,
+}
+
+func validatePolicy(policy *edge.Policy, languages Languages, path *field.Path) field.ErrorList {
+	if policy == nil {
+		return nil
+	}
+	errs := validateProperties(policy.Properties, path.Child("properties"))
+	constraints := path.Child("constraints")
+	if tooMany := bounds.Count(constraints, len(policy.Constraints), 0, maxConstraints); len(tooMany) > 0 {
+		return append(errs, tooMany...)
+	}
+	for i, expression := range policy.Constraints {
+		at := constraints.Index(i)
+		// Only what has a bound is parsed.
+		if tooLong := bounds.Length(at, expression, 0, maxConstraint); len(tooLong) > 0 {
+			errs = append(errs, tooLong...)
+			continue
+		}
+		errs = append(errs, languages.constraint(expression, at)...)
+	}
+	return errs
+}
+
+func validateProperties(properties []edge.Property, path *field.Path) field.ErrorList {
+	errs := bounds.Count(path, len(properties), 0, maxProperties)
+	if len(errs) > 0 {
+		return errs
+	}
+	names := sets.New[string]()
+	for i := range properties {
+		p, at := &properties[i], path.Index(i)
+		errs = append(errs, propertyName(p.Name, at.Child("name"))...)
+		errs = append(errs, once(names, p.Name, at.Child("name"))...)
+		if p.Type != "" {
+			errs = append(errs, bounds.OneOf(at.Child("type"), p.Type, propertyTypes)...)
+		}
+		errs = append(errs, propertyValue(p, at.Child("value"))...)
+	}
+	return errs
+}
+
+// propertyName refuses names that no constraint could have.
+func propertyName(name string, path *field.Path) field.ErrorList {
+	if errs := bounds.Filled(path, name, maxPropertyName); len(errs) > 0 {
+		return errs
+	}
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !unicode.Is(unicode.Sc, r) && !strings.ContainsRune("_-/!?+~'.", r)
+	}) {
+		return field.ErrorList{field.Invalid(path, name, "must have letters, digits and the characters _ - / ! ? + ~ ' . only")}
+	}
+	digits := strings.TrimPrefix(name, "-")
+	if name == "in" || digits != "" && '0' <= digits[0] && digits[0] <= '9' {
+		return field.ErrorList{field.Invalid(path, name, `must not begin as a number does, and must not be "in": a constraint could not name it`)}
+	}
+	return nil
+}
+
+func propertyValue(p *edge.Property, path *field.Path) field.ErrorList {
+	v := &p.Value
+	want := ""
+	switch p.Type {
+	case edge.PropertyString, edge.PropertyList:
+		if v.Type != edge.ValueString {
+			want = "a text"
+		}
+	case edge.PropertyVersion:
+		if v.Type != edge.ValueString || !plainVersion(v.String) {
+			want = "a version as text: 1 to 3 numbers with dots between them, such as \"1.2.0\""
+		}
+	case edge.PropertyBoolean:
+		if v.Type != edge.ValueBoolean {
+			want = "true or false, without quotes"
+		}
+	case edge.PropertyInt:
+		if v.Type != edge.ValueNumber || v.Number != float64(int64(v.Number)) {
+			want = "a number without fraction, without quotes"
+		}
+	case edge.PropertyFloat:
+		if v.Type != edge.ValueNumber {
+			want = "a number, without quotes"
+		}
+	default:
+		if v.Type == edge.ValueNone || v.Type == edge.ValueList {
+			want = "a text, a number, or true or false"
+		}
+	}
+	if want != "" {
+		of := ""
+		if p.Type != "" {
+			of = fmt.Sprintf("for the type %q ", p.Type)
+		}
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, of+"must be "+want)}
+	}
+	return bounds.Length(path, v.String, 0, maxValue)
+}
+
+// namespaceName refuses what is no name of a namespace, but not nothing.
+func namespaceName(name string, path *field.Path) field.ErrorList {
+	if name == "" {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, fault := range validation.IsDNS1123Label(name) {
+		errs = append(errs, field.Invalid(path, name, "must be the name of a namespace: "+fault))
+	}
+	return errs
+}
+
+// once refuses a value that was there before.
+func once(seen sets.Set[string], value string, path *field.Path) field.ErrorList {
+	if seen.Has(value) {
+		return field.ErrorList{field.Duplicate(path, value)}
+	}
+	seen.Insert(value)
+	return nil
+}
+
+func inRange(value, least, most int64, path *field.Path) field.ErrorList {
+	if value < least || value > most {
+		return field.ErrorList{field.Invalid(path, value, fmt.Sprintf("must be from %d to %d", least, most))}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+)
+
+var (
+	originKinds     = []string{edge.KindDeploymentPolicy, edge.KindDeploymentPattern}
+	placementStates = []edge.PlacementState{
+		edge.PlacementPending, edge.PlacementDelivering, edge.PlacementRunning, edge.PlacementFailed, edge.PlacementRemoving,
+	}
+)
+
+func validateDeploymentStatus(s *edge.DeploymentStatus, path *field.Path) field.ErrorList {
+	errs := apivalidation.ValidateNonnegativeField(s.ObservedGeneration, path.Child("observedGeneration"))
+	if tooMany := bounds.Count(path.Child("conditions"), len(s.Conditions), 0, maxConditions); len(tooMany) > 0 {
+		errs = append(errs, tooMany...)
+	} else {
+		errs = append(errs, metav1validation.ValidateConditions(s.Conditions, path.Child("conditions"))...)
+	}
+	nodes := path.Child("nodes")
+	for _, count := range []struct {
+		name  string
+		value int32
+	}{
+		{"reached", s.Nodes.Reached}, {"selected", s.Nodes.Selected}, {"placed", s.Nodes.Placed}, {"running", s.Nodes.Running}, {"failed", s.Nodes.Failed},
+	} {
+		errs = append(errs, apivalidation.ValidateNonnegativeField(int64(count.value), nodes.Child(count.name))...)
+	}
+	excluded := path.Child("excluded")
+	if tooMany := bounds.Count(excluded, len(s.Excluded), 0, maxExcluded); len(tooMany) > 0 {
+		return append(errs, tooMany...)
+	}
+	reasons := sets.New[string]()
+	for i := range s.Excluded {
+		at := excluded.Index(i)
+		errs = append(errs, bounds.Filled(at.Child("reason"), s.Excluded[i].Reason, maxLabel)...)
+		errs = append(errs, once(reasons, s.Excluded[i].Reason, at.Child("reason"))...)
+		errs = append(errs, apivalidation.ValidateNonnegativeField(int64(s.Excluded[i].Nodes), at.Child("nodes"))...)
+	}
+	return errs
+}
+
+// ValidateEdgePlacement checks a new placement.
+func ValidateEdgePlacement(p *edge.EdgePlacement) field.ErrorList {
+	path := field.NewPath("metadata")
+	errs := apivalidation.ValidateObjectMeta(&p.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, path)
+	if want := edge.PlacementName(p.Spec.Origin, p.Spec.Node); p.Name != want {
+		errs = append(errs, field.Invalid(path.Child("name"), p.Name, "must be "+want+", which follows from origin and node"))
+	}
+	return append(errs, validatePlacementSpec(&p.Spec, field.NewPath("spec"))...)
+}
+
+// ValidateEdgePlacementUpdate checks a change of a placement: which services are placed, and where.
+func ValidateEdgePlacementUpdate(p, old *edge.EdgePlacement) field.ErrorList {
+	path := field.NewPath("spec")
+	errs := apivalidation.ValidateObjectMetaUpdate(&p.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	errs = append(errs, apivalidation.ValidateImmutableField(p.Spec.Node, old.Spec.Node, path.Child("node"))...)
+	errs = append(errs, apivalidation.ValidateImmutableField(p.Spec.Origin, old.Spec.Origin, path.Child("origin"))...)
+	if apiequality.Semantic.DeepEqual(p.Spec, old.Spec) {
+		return errs
+	}
+	return append(errs, validatePlacementSpec(&p.Spec, path)...)
+}
+
+// ValidateEdgePlacementStatusUpdate checks a change of the status of a placement.
+func ValidateEdgePlacementStatusUpdate(p, old *edge.EdgePlacement) field.ErrorList {
+	path, s := field.NewPath("status"), &p.Status
+	errs := apivalidation.ValidateObjectMetaUpdate(&p.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	errs = append(errs, apivalidation.ValidateNonnegativeField(s.ObservedGeneration, path.Child("observedGeneration"))...)
+	if s.State != "" {
+		errs = append(errs, bounds.OneOf(path.Child("state"), s.State, placementStates)...)
+	}
+	errs = append(errs, bounds.Length(path.Child("reason"), s.Reason, 0, maxLabel)...)
+	errs = append(errs, bounds.Length(path.Child("message"), s.Message, 0, maxMessage)...)
+	return append(errs, bounds.Length(path.Child("work"), s.Work, 0, maxWork)...)
+}
+
+func validatePlacementSpec(spec *edge.EdgePlacementSpec, path *field.Path) field.ErrorList {
+	errs := nodeName(spec.Node, path.Child("node"))
+	errs = append(errs, bounds.OneOf(path.Child("origin", "kind"), spec.Origin.Kind, originKinds)...)
+	errs = append(errs, bounds.Filled(path.Child("origin", "name"), spec.Origin.Name, edge.MaxOriginName)...)
+	services := path.Child("services")
+	if len(spec.Services) == 0 {
+		errs = append(errs, field.Required(services, "must have what is placed"))
+	}
+	if tooMany := bounds.Count(services, len(spec.Services), 0, maxServices); len(tooMany) > 0 {
+		return append(errs, tooMany...)
+	}
+	for i := range spec.Services {
+		s, at := &spec.Services[i], services.Index(i)
+		errs = append(errs, serviceURL(s.Name, at.Child("name"))...)
+		errs = append(errs, filledNamespace(s.Org, at.Child("org"))...)
+		errs = append(errs, serviceVersion(s.Version, at.Child("version"))...)
+		errs = append(errs, arch(s.Arch, false, at.Child("arch"))...)
+		errs = append(errs, filledNamespace(s.TargetNamespace, at.Child("targetNamespace"))...)
+	}
+	return errs
+}
+
+func filledNamespace(name string, path *field.Path) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path, "must be the name of a namespace")}
+	}
+	return namespaceName(name, path)
+}
+
+func nodeName(name string, path *field.Path) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path, "must be the name of an EdgeNode")}
+	}
+	var errs field.ErrorList
+	for _, fault := range apivalidation.NameIsDNSLabel(name, false) {
+		errs = append(errs, field.Invalid(path, name, fault))
+	}
+	return errs
+}

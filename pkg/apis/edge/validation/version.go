@@ -1,0 +1,53 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"regexp"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
+)
+
+var (
+	plainVersionForm = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){0,2}$`)
+	// Leading zeros are as in the existing system: 1.01 is a version of a service.
+	versionForm = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9}){0,2}(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
+	archForm    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9_.]*[a-z0-9])?$`)
+	nameForm    = regexp.MustCompile(`^[^\pZ\pC]+$`)
+)
+
+// plainVersion is a version as properties have it.
+func plainVersion(text string) bool {
+	return len(text) <= maxLabel && plainVersionForm.MatchString(text)
+}
+
+func serviceVersion(version string, path *field.Path) field.ErrorList {
+	errs := bounds.Filled(path, version, maxLabel)
+	if len(errs) == 0 && !versionForm.MatchString(version) {
+		errs = field.ErrorList{field.Invalid(path, version, "must be 1 to 3 numbers with dots between them, such as 1.0.1, and may end as 1.0.1-rc1 does")}
+	}
+	return errs
+}
+
+func serviceURL(url string, path *field.Path) field.ErrorList {
+	errs := bounds.Filled(path, url, maxName)
+	if len(errs) == 0 && !nameForm.MatchString(url) {
+		errs = field.ErrorList{field.Invalid(path, url, "must have no spaces and no control characters")}
+	}
+	return errs
+}
+
+// arch refuses what is no architecture. anyOf is for references, where nothing and * are any.
+func arch(arch string, anyOf bool, path *field.Path) field.ErrorList {
+	if anyOf && (arch == "" || arch == "*") {
+		return nil
+	}
+	errs := bounds.Filled(path, arch, maxLabel)
+	if len(errs) == 0 && !archForm.MatchString(arch) {
+		errs = field.ErrorList{field.Invalid(path, arch, "must be an architecture as GOARCH has it, such as amd64")}
+	}
+	return errs
+}
