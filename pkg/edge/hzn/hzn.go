@@ -1,0 +1,323 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hzn reads files of Open Horizon's command line, hzn, as objects of edge.clusterhub.dev: node policies, service definitions and
+// their policies, deployment policies and patterns, as they are written for hzn, and as its lists show them. It asks no server and opens
+// no file. What cannot be carried over is in the notes, by field and without values, since files may have tokens in them.
+package hzn
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+)
+
+// MaxFile is how many bytes are read of a file.
+const MaxFile = 4 << 20
+
+// Kind is what a file has.
+type Kind string
+
+const (
+	// Node is a node policy, or a list of nodes.
+	Node Kind = "node"
+	// Service is a service definition.
+	Service Kind = "service"
+	// Policy is a deployment policy.
+	Policy Kind = "policy"
+	// Pattern is a pattern.
+	Pattern Kind = "pattern"
+)
+
+// Kinds are all of them.
+var Kinds = []Kind{Node, Service, Policy, Pattern}
+
+// Options say what files do not.
+type Options struct {
+	// Name is that of the object, for node policies, deployment policies and patterns that are alone in their file. The name of a node is
+	// that of its ManagedCluster. The name of a service follows from what it is.
+	Name string
+	// Namespace is that of the objects whose file names no organization. Nodes are in none.
+	Namespace string
+	// Namespaces are those of organizations. An organization that is not there stands for the namespace of its name, if that can be one.
+	Namespaces map[string]string
+	// Variable is the value of a variable, which files have as $NAME or ${NAME}. It is asked for what a file names, so it should know what
+	// the user has given, and not the environment, which has secrets in it. If it is nil, no variable is known.
+	Variable func(name string) (value string, known bool)
+	// Archive reads the file that a service definition names as operatorYamlArchive, with a bound on its size and from where the user has
+	// allowed it. If it is nil, archives have to be in the file itself, in base64.
+	Archive func(path string) ([]byte, error)
+}
+
+// Result is what a file has.
+type Result struct {
+	// Objects are of edge.clusterhub.dev/v1alpha1, in the order of their names in the file. The server has not looked at them.
+	Objects []runtime.Object
+	// Notes say what was not carried over, or not as it is in the file.
+	Notes []Note
+}
+
+// Note is about a field of a file.
+type Note struct {
+	// Field is where in the file.
+	Field string
+	// Text says what becomes of it.
+	Text string
+}
+
+// String is the note in one line.
+func (n Note) String() string { return n.Field + ": " + n.Text }
+
+// Detect says what a file has. A file with properties and constraints alone is a node policy; a service policy looks the same.
+func Detect(data []byte) (Kind, error) {
+	top, err := parse(data)
+	if err != nil {
+		return "", err
+	}
+	if inside, ok := listed(top); ok {
+		for _, key := range slices.Sorted(maps.Keys(inside)) {
+			top = inside[key].(map[string]any)
+			break
+		}
+	}
+	has := func(name string) bool { _, ok := lookup(top, name); return ok }
+	switch {
+	case has("service"):
+		return Policy, nil
+	case has("services"):
+		return Pattern, nil
+	case has("url") && has("version"):
+		return Service, nil
+	case has("properties"), has("constraints"), has("deployment"), has("management"), has("nodeType"):
+		return Node, nil
+	}
+	return "", fmt.Errorf("this is no node policy, service definition, deployment policy or pattern of hzn: it has none of the fields " +
+		"properties, constraints, url and version, service, and services")
+}
+
+// Read reads a file with one object, or a list as hzn prints it. Errors say what cannot be read, all at once.
+func Read(kind Kind, data []byte, options Options) (*Result, error) {
+	top, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(Kinds, kind) {
+		return nil, fmt.Errorf("the kind of the file has to be one of %q, and is %q", Kinds, kind)
+	}
+	r := &reader{options: options}
+	if inside, ok := listed(top); ok {
+		names := map[string]string{}
+		for _, key := range slices.Sorted(maps.Keys(inside)) {
+			org, name, _ := strings.Cut(key, "/")
+			object := r.read(kind, key, r.expand(inside[key], key).(map[string]any), org, name)
+			if at := nameOf(object); names[at] != "" {
+				r.fail(key, "becomes %s as %s does: rename one of them", at, names[at])
+			} else {
+				names[at] = key
+			}
+		}
+	} else {
+		r.read(kind, "", r.expand(top, "").(map[string]any), "", "")
+	}
+	if err := r.err(string(kind)); err != nil {
+		return nil, err
+	}
+	return &Result{Objects: r.objects, Notes: r.notes}, nil
+}
+
+// ReadServicePolicy reads the policy of a service, which hzn has in a file of its own and an EdgeService in spec.policy.
+func ReadServicePolicy(data []byte, options Options) (*v1alpha1.Policy, []Note, error) {
+	top, err := parse(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &reader{options: options}
+	o := &object{reader: r, values: r.expand(top, "").(map[string]any)}
+	policy := o.policyPart()
+	for _, name := range []string{"label", "description"} {
+		o.leave(name, "the service has one of its own")
+	}
+	o.drop("owner", "created", "lastUpdated")
+	o.done()
+	if err := r.err("service policy"); err != nil {
+		return nil, nil, err
+	}
+	return &policy, r.notes, nil
+}
+
+// reader collects what is found.
+type reader struct {
+	options Options
+	objects []runtime.Object
+	notes   []Note
+	faults  []string
+}
+
+func (r *reader) note(field, text string) { r.notes = append(r.notes, Note{Field: field, Text: text}) }
+
+// mostFaults are told of a file.
+const mostFaults = 20
+
+func (r *reader) fail(field, format string, args ...any) {
+	if len(r.faults) < mostFaults {
+		r.faults = append(r.faults, field+": "+fmt.Sprintf(format, args...))
+	}
+}
+
+func (r *reader) err(kind string) error {
+	if len(r.faults) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the file cannot be read as a %s:\n  %s", kind, strings.Join(r.faults, "\n  "))
+}
+
+// read reads one object. Organization and name are those of a list.
+func (r *reader) read(kind Kind, at string, values map[string]any, org, name string) runtime.Object {
+	o := &object{reader: r, at: at, values: values}
+	if name == "" {
+		name = r.options.Name
+	}
+	var read runtime.Object
+	switch kind {
+	case Node:
+		read = o.node(name)
+	case Service:
+		read = o.service(org)
+	case Policy:
+		read = o.policy(org, name)
+	case Pattern:
+		read = o.pattern(org, name)
+	}
+	r.objects = append(r.objects, read)
+	return read
+}
+
+// listed are the objects of a list as hzn prints it, by <organization>/<name>.
+func listed(top map[string]any) (map[string]any, bool) {
+	for key, value := range top {
+		if _, ok := value.(map[string]any); !ok || !strings.Contains(key, "/") {
+			return nil, false
+		}
+	}
+	return top, len(top) > 0
+}
+
+func parse(data []byte) (map[string]any, error) {
+	if len(data) > MaxFile {
+		return nil, fmt.Errorf("the file has %d bytes, and may have %d", len(data), MaxFile)
+	}
+	var top map[string]any
+	if err := json.Unmarshal(withoutComments(data), &top); err != nil {
+		return nil, fmt.Errorf("the file has to be one object in JSON: %w", err)
+	}
+	if top == nil {
+		return nil, fmt.Errorf("the file has to be one object in JSON, and is null")
+	}
+	return top, nil
+}
+
+// withoutComments has spaces in the place of comments, which templates of hzn have.
+func withoutComments(data []byte) []byte {
+	out := slices.Clone(data)
+	quoted := false
+	for i := 0; i < len(out); i++ {
+		switch {
+		case quoted && out[i] == '\\':
+			i++
+		case out[i] == '"':
+			quoted = !quoted
+		case !quoted && out[i] == '/' && i+1 < len(out) && (out[i+1] == '*' || out[i+1] == '/'):
+			end := "\n"
+			if out[i+1] == '*' {
+				end = "*/"
+			}
+			rest := out[i+2 : min(len(out), i+2+maxComment)]
+			length := bytes.Index(rest, []byte(end))
+			switch {
+			case length >= 0:
+				length += len(end)
+			case end == "\n" && len(rest) < maxComment:
+				length = len(rest)
+			default:
+				return out // It is no JSON, then.
+			}
+			for last := i + 2 + length; i < last; i++ {
+				out[i] = ' '
+			}
+			i--
+		}
+	}
+	return out
+}
+
+// maxComment is how long a comment is at most, so that many of them that do not end take no time.
+const maxComment = 16 << 10
+
+var variable = regexp.MustCompile(`\$(\{[A-Za-z_][A-Za-z0-9_]*\}|[A-Za-z_][A-Za-z0-9_]*)`)
+
+// expand puts the values of variables into all texts. What they have in them is not expanded again.
+func (r *reader) expand(value any, at string) any {
+	switch typed := value.(type) {
+	case string:
+		return variable.ReplaceAllStringFunc(typed, func(found string) string {
+			name := strings.Trim(found, "${}")
+			if r.options.Variable != nil {
+				if known, ok := r.options.Variable(name); ok {
+					return known
+				}
+			}
+			r.fail(at, "has the variable %s, which has no value: give it one", name)
+			return found
+		})
+	case []any:
+		for i := range typed {
+			typed[i] = r.expand(typed[i], fmt.Sprintf("%s[%d]", at, i))
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(typed)) {
+			typed[key] = r.expand(typed[key], join(at, key))
+		}
+	}
+	return value
+}
+
+// namespace is that of an organization.
+func (r *reader) namespace(org, at string) string {
+	if org == "" {
+		return r.options.Namespace
+	}
+	if namespace := r.options.Namespaces[org]; namespace != "" {
+		return namespace
+	}
+	if isNamespace(org) {
+		return org
+	}
+	r.fail(at, "the organization %q cannot be the name of a namespace: say which namespace stands for it", org)
+	return ""
+}
+
+// name makes the name of an object of one in a file.
+func (r *reader) name(name, at string) string {
+	valid := objectName(name)
+	switch {
+	case name == "":
+		r.fail(join(at, "name"), "the file has no name for the object: say one")
+	case valid == "":
+		r.fail(join(at, "name"), "%q cannot be made the name of an object: say another", name)
+	case valid != name:
+		r.note(join(at, "name"), "is "+valid+" now: names of objects have small letters, digits, - and . only")
+	}
+	return valid
+}
+
+// readOnly says that the hub makes a property itself.
+func readOnly(name string) bool { return edge.ReadOnly(name) }

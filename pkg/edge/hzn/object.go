@@ -1,0 +1,235 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hzn
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+)
+
+// object is an object in a file. What was read is taken out of it.
+type object struct {
+	*reader
+	at     string
+	values map[string]any
+}
+
+func join(at, field string) string {
+	if at == "" {
+		return field
+	}
+	return at + "." + field
+}
+
+// lookup finds a field as hzn does, which does not tell letters from capital letters.
+func lookup(values map[string]any, name string) (string, bool) {
+	if _, ok := values[name]; ok {
+		return name, true
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if strings.EqualFold(key, name) {
+			return key, true
+		}
+	}
+	return "", false
+}
+
+func (o *object) take(name string) any {
+	key, ok := lookup(o.values, name)
+	if !ok {
+		return nil
+	}
+	value := o.values[key]
+	delete(o.values, key)
+	return value
+}
+
+// taken is a field of one type; it is empty where there is none, or null.
+func taken[T any](o *object, name, is string) T {
+	value := o.take(name)
+	typed, ok := value.(T)
+	if value != nil && !ok {
+		o.fail(join(o.at, name), "must be %s", is)
+	}
+	return typed
+}
+
+func (o *object) text(name string) string { return taken[string](o, name, "a text") }
+
+func (o *object) boolean(name string) bool { return taken[bool](o, name, "true or false") }
+
+func (o *object) number(name string) int32 {
+	value := taken[float64](o, name, "a number")
+	if value != float64(int32(max(-1<<30, min(1<<30, value)))) {
+		o.fail(join(o.at, name), "must be a number without fraction, and not a large one")
+		return 0
+	}
+	return int32(value)
+}
+
+// list are the objects of a list.
+func (o *object) list(name string) []*object {
+	var list []*object
+	for i, entry := range taken[[]any](o, name, "a list") {
+		at := fmt.Sprintf("%s[%d]", join(o.at, name), i)
+		values, ok := entry.(map[string]any)
+		if !ok {
+			o.fail(at, "must be an object")
+			continue
+		}
+		list = append(list, &object{o.reader, at, values})
+	}
+	return list
+}
+
+// inner is an object in the object; it is nil where there is none.
+func (o *object) inner(name string) *object {
+	values := taken[map[string]any](o, name, "an object")
+	if len(values) == 0 {
+		return nil
+	}
+	return &object{o.reader, join(o.at, name), values}
+}
+
+// leave takes a field out and says why it is not carried over, if it says anything.
+func (o *object) leave(name, why string) {
+	if value := o.take(name); !empty(value) {
+		o.note(join(o.at, name), "is left out: "+why)
+	}
+}
+
+// drop takes out what has no meaning outside of Open Horizon, and says nothing.
+func (o *object) drop(names ...string) {
+	for _, name := range names {
+		o.take(name)
+	}
+}
+
+// done says what is left.
+func (o *object) done() {
+	for _, key := range slices.Sorted(maps.Keys(o.values)) {
+		if !empty(o.values[key]) {
+			o.note(join(o.at, key), "is left out: the field is not known")
+		}
+	}
+}
+
+func empty(value any) bool {
+	if value == nil {
+		return true
+	}
+	v := reflect.ValueOf(value)
+	switch v.Kind() {
+	case reflect.Slice, reflect.Map:
+		return v.Len() == 0
+	}
+	return v.IsZero()
+}
+
+// properties are those of a policy. As in Open Horizon, the first of several with one name counts.
+func (o *object) properties() []v1alpha1.Property {
+	var properties []v1alpha1.Property
+	seen := map[string]bool{}
+	for _, p := range o.list("properties") {
+		property := v1alpha1.Property{Name: p.text("name"), Type: v1alpha1.PropertyType(p.text("type"))}
+		property.Value = p.propertyValue(property.Type)
+		p.done()
+		switch {
+		case readOnly(property.Name):
+			o.note(p.at, "is left out: the hub makes "+property.Name+" itself")
+		case seen[property.Name]:
+			o.note(p.at, "is left out: an earlier one has the name "+property.Name+", too, and counts")
+		default:
+			properties = append(properties, property)
+		}
+		seen[property.Name] = true
+	}
+	return properties
+}
+
+// propertyValue is a value as the type says it, where the file has it as text.
+func (o *object) propertyValue(kind v1alpha1.PropertyType) v1alpha1.Value {
+	value := o.value("value")
+	if value.Type != v1alpha1.ValueString {
+		return value
+	}
+	switch kind {
+	case v1alpha1.PropertyBoolean:
+		if value.String == "true" || value.String == "false" {
+			o.note(join(o.at, "value"), "is true or false now, without quotes, as the type says")
+			return v1alpha1.Value{Type: v1alpha1.ValueBoolean, Boolean: value.String == "true"}
+		}
+	case v1alpha1.PropertyInt, v1alpha1.PropertyFloat:
+		if number, err := strconv.ParseFloat(value.String, 64); err == nil && number-number == 0 {
+			o.note(join(o.at, "value"), "is a number now, without quotes, as the type says")
+			return v1alpha1.Value{Type: v1alpha1.ValueNumber, Number: number}
+		}
+	}
+	return value
+}
+
+func (o *object) value(name string) v1alpha1.Value {
+	value, err := v1alpha1.ValueOf(o.take(name))
+	if err != nil {
+		o.fail(join(o.at, name), "%v", err)
+	}
+	return value
+}
+
+func (o *object) constraints() []string {
+	var constraints []string
+	for i, entry := range taken[[]any](o, "constraints", "a list of texts") {
+		text, ok := entry.(string)
+		if !ok {
+			o.fail(fmt.Sprintf("%s[%d]", join(o.at, "constraints"), i), "must be a text")
+			continue
+		}
+		constraints = append(constraints, text)
+	}
+	return constraints
+}
+
+func (o *object) policyPart() v1alpha1.Policy {
+	return v1alpha1.Policy{Properties: o.properties(), Constraints: o.constraints()}
+}
+
+func isNamespace(name string) bool { return len(validation.IsDNS1123Label(name)) == 0 }
+
+// objectName is a name made of another. It is empty if nothing of that can be a name.
+func objectName(name string) string {
+	valid := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9', r == '-', r == '.':
+			return r
+		case 'A' <= r && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return '-'
+	}, name)
+	valid = strings.Trim(valid[:min(len(valid), edge.MaxOriginName)], "-.")
+	if len(validation.IsDNS1123Subdomain(valid)) > 0 {
+		return ""
+	}
+	return valid
+}
+
+// nameOf tells objects of one kind apart.
+func nameOf(read runtime.Object) string {
+	accessor, err := meta.Accessor(read)
+	if err != nil {
+		return ""
+	}
+	return accessor.GetNamespace() + "/" + accessor.GetName()
+}
