@@ -5,15 +5,21 @@ package edge
 
 import (
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ReadOnly says whether the hub alone makes a property of this name.
-func ReadOnly(name string) bool {
-	return strings.HasPrefix(name, BuiltInPrefix) && name != PropertyAllowPrivileged
+// readOnly are those of nodes, those that Open Horizon makes of devices, and those of services.
+var readOnly = map[string]bool{
+	PropertyArch: true, PropertyCPU: true, PropertyMemory: true,
+	PropertyKubernetesVersion: true, PropertyKubernetesNamespace: true, PropertyKubernetesNamespaceScoped: true,
+	"openhorizon.hardwareId": true, "openhorizon.operatingSystem": true, "openhorizon.containerized": true,
+	"openhorizon.service.url": true, "openhorizon.service.name": true, "openhorizon.service.org": true,
+	"openhorizon.service.version": true, "openhorizon.service.arch": true,
 }
+
+// ReadOnly says whether the hub alone makes a property of this name.
+func ReadOnly(name string) bool { return readOnly[name] }
 
 // DropReadOnly takes properties out of a policy that the hub alone makes. It returns where they were, for warnings.
 func DropReadOnly(policy *Policy, path *field.Path) []string {

@@ -59,7 +59,7 @@ func TestPlacementName_IsAName(t *testing.T) {
 // What is laid over the properties of a node is how the existing system was told wrong facts.
 func TestDropReadOnlyOfNode_LooksIntoEveryOverlay(t *testing.T) {
 	properties := func() []Property {
-		return []Property{{Name: "a"}, {Name: PropertyKubernetesNamespace}, {Name: PropertyAllowPrivileged}, {Name: "openhorizon.new"}, {Name: PropertyArch}}
+		return []Property{{Name: "a"}, {Name: PropertyKubernetesNamespace}, {Name: PropertyAllowPrivileged}, {Name: "openhorizon.service.url"}, {Name: PropertyArch}}
 	}
 	spec := &EdgeNodeSpec{Policy: Policy{Properties: properties()}, Deployment: &Policy{Properties: properties()}, Management: &Policy{Properties: properties()}}
 	dropped := DropReadOnlyOfNode(spec, field.NewPath("spec"))

@@ -6,8 +6,8 @@ package edge
 // Property is a fact or an intent that constraints are about.
 type Property struct {
 	// name of the property, 1 to 128 characters. Letters, digits and the characters _ - / ! ? + ~ ' . are allowed, and letters of other
-	// scripts. It does not begin as a number does, and is not "in". Each name is there once in a list. Properties whose names begin with
-	// "openhorizon." are made by the hub, and are taken out of what users write, with a warning: all but openhorizon.allowPrivileged.
+	// scripts. It does not begin as a number does, and is not "in". Each name is there once in a list. Properties that the hub makes
+	// itself, such as openhorizon.arch and openhorizon.service.url, are taken out of what users write, with a warning.
 	Name string
 	// value is a text of at most 1024 characters, a number, or true or false.
 	Value Value
@@ -48,7 +48,7 @@ type Policy struct {
 type ServiceVersion struct {
 	// version of the service, exactly as spec.version of the EdgeService has it, 1 to 63 characters.
 	Version string
-	// priority says which version is tried first. It is required if there are several versions.
+	// priority says which version is tried first. Versions without it come last, in the order of the list.
 	Priority *Priority
 }
 

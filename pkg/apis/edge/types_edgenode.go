@@ -75,6 +75,9 @@ type EdgeNodeStatus struct {
 	// clusterID tells clusters apart: agents of one cluster report the same. At most 253 characters. By it the hub finds that two agents
 	// would put the same into one namespace.
 	ClusterID string
+	// clusterObjects are objects in no namespace that are in the cluster, as far as the agent knows, at most 256: an agent that has a
+	// namespace alone can deploy services that have such objects only where they are there already.
+	ClusterObjects []ClusterScopedObject
 	// reportTime is when the agent wrote the facts.
 	ReportTime *metav1.Time
 }

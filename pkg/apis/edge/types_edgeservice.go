@@ -38,10 +38,11 @@ type EdgeServiceSpec struct {
 	Public bool
 	// url is the name of the service, 1 to 253 characters without spaces. It need not be a URL; my-service.example.com is a good one.
 	URL string
-	// version of the service: 1 to 3 numbers with dots between them, such as 1.0.1, and after a - what it is before its release. 1.0 and 1.0.0 are the same
-	// in ranges, and different services. 1 to 63 characters.
+	// version of the service: 1 to 3 numbers with dots between them, such as 1.0.1, or 1.0.1-rc1 before its release. 1.0 and 1.0.0 are
+	// the same in ranges, and different services. 1 to 63 characters.
 	Version string
-	// arch is the architecture that the images are for, as GOARCH has it, such as amd64: small letters and digits, 1 to 63 characters.
+	// arch is the architecture that the images are for, as GOARCH has it, such as amd64: small letters and digits, 1 to 63 characters. "*"
+	// is for all, and is taken where there is none for the one of the node.
 	Arch string
 	// userInput are the variables of the service, at most 128, each name once.
 	UserInput []Variable
@@ -81,8 +82,8 @@ type EdgeServiceStatus struct {
 	ObservedGeneration int64
 	// objects is how many Kubernetes objects there are in the archive.
 	Objects int32
-	// embeddedNamespace is the namespace that the archive asks for. It counts where neither policy nor pattern has a clusterNamespace. Better leave
-	// it out of archives: who deploys decides where.
+	// embeddedNamespace is the namespace that the archive asks for: the only one that it names. It counts where neither policy nor pattern
+	// has a clusterNamespace. Better leave it out of archives: the user who deploys decides where.
 	EmbeddedNamespace string
 	// namespaces are all that objects of the archive name, in order, at most 64. All of them become the namespace that is deployed to.
 	Namespaces []string

@@ -3,10 +3,8 @@
 
 package edge
 
-// Properties that the hub makes of what it knows of a node. No spec can set them.
+// Properties that the hub makes of what it knows of a node. No spec can set them, but for the last.
 const (
-	// BuiltInPrefix is how names of properties begin that the hub alone sets.
-	BuiltInPrefix = "openhorizon."
 	// PropertyArch is status.arch.
 	PropertyArch = "openhorizon.arch"
 	// PropertyCPU is status.cpu.

@@ -6,8 +6,8 @@ package v1alpha1
 // Property is a fact or an intent that constraints are about.
 type Property struct {
 	// name of the property, 1 to 128 characters. Letters, digits and the characters _ - / ! ? + ~ ' . are allowed, and letters of other
-	// scripts. It does not begin as a number does, and is not "in". Each name is there once in a list. Properties whose names begin with
-	// "openhorizon." are made by the hub, and are taken out of what users write, with a warning: all but openhorizon.allowPrivileged.
+	// scripts. It does not begin as a number does, and is not "in". Each name is there once in a list. Properties that the hub makes
+	// itself, such as openhorizon.arch and openhorizon.service.url, are taken out of what users write, with a warning.
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=128
 	Name string `json:"name"`
@@ -62,7 +62,7 @@ type ServiceVersion struct {
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=63
 	Version string `json:"version"`
-	// priority says which version is tried first. It is required if there are several versions.
+	// priority says which version is tried first. Versions without it come last, in the order of the list.
 	// +optional
 	Priority *Priority `json:"priority,omitempty"`
 }

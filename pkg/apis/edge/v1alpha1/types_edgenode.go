@@ -103,6 +103,12 @@ type EdgeNodeStatus struct {
 	// +optional
 	// +k8s:validation:maxLength=253
 	ClusterID string `json:"clusterID,omitempty"`
+	// clusterObjects are objects in no namespace that are in the cluster, as far as the agent knows, at most 256: an agent that has a
+	// namespace alone can deploy services that have such objects only where they are there already.
+	// +optional
+	// +listType=atomic
+	// +k8s:validation:maxItems=256
+	ClusterObjects []ClusterScopedObject `json:"clusterObjects,omitempty"`
 	// reportTime is when the agent wrote the facts.
 	// +optional
 	ReportTime *metav1.Time `json:"reportTime,omitempty"`

@@ -51,12 +51,13 @@ type EdgeServiceSpec struct {
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=253
 	URL string `json:"url"`
-	// version of the service: 1 to 3 numbers with dots between them, such as 1.0.1, and after a - what it is before its release. 1.0 and 1.0.0 are the same
-	// in ranges, and different services. 1 to 63 characters.
+	// version of the service: 1 to 3 numbers with dots between them, such as 1.0.1, or 1.0.1-rc1 before its release. 1.0 and 1.0.0 are
+	// the same in ranges, and different services. 1 to 63 characters.
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=63
 	Version string `json:"version"`
-	// arch is the architecture that the images are for, as GOARCH has it, such as amd64: small letters and digits, 1 to 63 characters.
+	// arch is the architecture that the images are for, as GOARCH has it, such as amd64: small letters and digits, 1 to 63 characters. "*"
+	// is for all, and is taken where there is none for the one of the node.
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=63
 	Arch string `json:"arch"`
@@ -117,8 +118,8 @@ type EdgeServiceStatus struct {
 	// +optional
 	// +k8s:validation:minimum=0
 	Objects int32 `json:"objects,omitempty"`
-	// embeddedNamespace is the namespace that the archive asks for. It counts where neither policy nor pattern has a clusterNamespace. Better leave
-	// it out of archives: who deploys decides where.
+	// embeddedNamespace is the namespace that the archive asks for: the only one that it names. It counts where neither policy nor pattern
+	// has a clusterNamespace. Better leave it out of archives: the user who deploys decides where.
 	// +optional
 	// +k8s:validation:maxLength=63
 	EmbeddedNamespace string `json:"embeddedNamespace,omitempty"`

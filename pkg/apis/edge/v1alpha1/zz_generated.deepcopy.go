@@ -503,6 +503,11 @@ func (in *EdgeNodeStatus) DeepCopyInto(out *EdgeNodeStatus) {
 		*out = new(bool)
 		**out = **in
 	}
+	if in.ClusterObjects != nil {
+		in, out := &in.ClusterObjects, &out.ClusterObjects
+		*out = make([]ClusterScopedObject, len(*in))
+		copy(*out, *in)
+	}
 	if in.ReportTime != nil {
 		in, out := &in.ReportTime, &out.ReportTime
 		*out = (*in).DeepCopy()

@@ -37,7 +37,7 @@ const (
 	maxExcluded     = 32
 	maxMessage      = 1024
 	maxWork         = 188
-	maxFound        = 64
+	maxObjects      = 256
 	maxCPU          = 1 << 20
 	maxMemory       = 1 << 40
 

@@ -72,7 +72,7 @@ func validatePolicySpec(spec *edge.DeploymentPolicySpec, languages Languages, pa
 	service := path.Child("service")
 	errs = append(errs, serviceURL(spec.Service.Name, service.Child("name"))...)
 	errs = append(errs, namespaceName(spec.Service.Org, service.Child("org"))...)
-	errs = append(errs, arch(spec.Service.Arch, true, service.Child("arch"))...)
+	errs = append(errs, arch(spec.Service.Arch, anyReference, service.Child("arch"))...)
 	errs = append(errs, namespaceName(spec.Service.ClusterNamespace, service.Child("clusterNamespace"))...)
 	errs = append(errs, validateVersions(spec.Service.ServiceVersions, service.Child("serviceVersions"))...)
 	errs = append(errs, validatePolicy(&spec.Policy, languages, path)...)
@@ -95,7 +95,7 @@ func validatePatternSpec(spec *edge.DeploymentPatternSpec, languages Languages, 
 		s, at := &spec.Services[i], services.Index(i)
 		errs = append(errs, serviceURL(s.ServiceUrl, at.Child("serviceUrl"))...)
 		errs = append(errs, namespaceName(s.ServiceOrgid, at.Child("serviceOrgid"))...)
-		errs = append(errs, arch(s.ServiceArch, true, at.Child("serviceArch"))...)
+		errs = append(errs, arch(s.ServiceArch, anyReference, at.Child("serviceArch"))...)
 		errs = append(errs, validateVersions(s.ServiceVersions, at.Child("serviceVersions"))...)
 		k := key{s.ServiceOrgid, s.ServiceUrl, s.ServiceArch}
 		if k.arch == "*" {
@@ -124,9 +124,6 @@ func validateVersions(versions []edge.ServiceVersion, path *field.Path) field.Er
 		errs = append(errs, once(names, v.Version, at.Child("version"))...)
 		priority := at.Child("priority")
 		if v.Priority == nil {
-			if len(versions) > 1 {
-				errs = append(errs, field.Required(priority, "must say which of several versions is tried first"))
-			}
 			continue
 		}
 		value := priority.Child("priority_value")
@@ -151,7 +148,7 @@ func validateInputs(inputs []edge.ServiceInput, languages Languages, path *field
 		in, at := &inputs[i], path.Index(i)
 		errs = append(errs, serviceURL(in.ServiceUrl, at.Child("serviceUrl"))...)
 		errs = append(errs, namespaceName(in.ServiceOrgid, at.Child("serviceOrgid"))...)
-		errs = append(errs, arch(in.ServiceArch, true, at.Child("serviceArch"))...)
+		errs = append(errs, arch(in.ServiceArch, anyReference, at.Child("serviceArch"))...)
 		if ranges := at.Child("serviceVersionRange"); in.ServiceVersionRange != "" {
 			if tooLong := bounds.Length(ranges, in.ServiceVersionRange, 0, maxRange); len(tooLong) > 0 {
 				errs = append(errs, tooLong...)

@@ -54,7 +54,7 @@ func TestValidateDeploymentPolicy(t *testing.T) {
 		{"one without priority", func(p *edge.DeploymentPolicy) {
 			p.Spec.Service.ServiceVersions = []edge.ServiceVersion{{Version: "1"}}
 		}, ""},
-		{"two without priority", func(p *edge.DeploymentPolicy) { p.Spec.Service.ServiceVersions[0].Priority = nil }, "spec.service.serviceVersions[0].priority"},
+		{"one of two without priority", func(p *edge.DeploymentPolicy) { p.Spec.Service.ServiceVersions[0].Priority = nil }, ""},
 		{"a priority twice", func(p *edge.DeploymentPolicy) { p.Spec.Service.ServiceVersions[1].Priority.PriorityValue = 1 }, "spec.service.serviceVersions[1].priority.priority_value"},
 		{"the priority 0", func(p *edge.DeploymentPolicy) { p.Spec.Service.ServiceVersions[0].Priority.PriorityValue = 0 }, "spec.service.serviceVersions[0].priority.priority_value"},
 		{"many retries", func(p *edge.DeploymentPolicy) { p.Spec.Service.ServiceVersions[0].Priority.Retries = 101 }, "spec.service.serviceVersions[0].priority.retries"},

@@ -73,7 +73,7 @@ func texts(label, description string, path *field.Path) field.ErrorList {
 func validateNodeStatus(s *edge.EdgeNodeStatus, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if s.Arch != "" {
-		errs = append(errs, arch(s.Arch, false, path.Child("arch"))...)
+		errs = append(errs, arch(s.Arch, nil, path.Child("arch"))...)
 	}
 	if s.CPU != nil {
 		errs = append(errs, inRange(*s.CPU, 1, maxCPU, path.Child("cpu"))...)
@@ -86,7 +86,18 @@ func validateNodeStatus(s *edge.EdgeNodeStatus, path *field.Path) field.ErrorLis
 	if s.NamespaceScoped != nil && s.Namespace == "" {
 		errs = append(errs, field.Required(path.Child("namespace"), "must be there with namespaceScoped: leave both out if the namespace is not known"))
 	}
-	return append(errs, fact(s.ClusterID, path.Child("clusterID"))...)
+	errs = append(errs, fact(s.ClusterID, path.Child("clusterID"))...)
+	objects := path.Child("clusterObjects")
+	if tooMany := bounds.Count(objects, len(s.ClusterObjects), 0, maxObjects); len(tooMany) > 0 {
+		return append(errs, tooMany...)
+	}
+	for i := range s.ClusterObjects {
+		o, at := &s.ClusterObjects[i], objects.Index(i)
+		errs = append(errs, bounds.Length(at.Child("group"), o.Group, 0, maxName)...)
+		errs = append(errs, bounds.Filled(at.Child("kind"), o.Kind, maxLabel)...)
+		errs = append(errs, bounds.Filled(at.Child("name"), o.Name, maxName)...)
+	}
+	return errs
 }
 
 func fact(text string, path *field.Path) field.ErrorList {

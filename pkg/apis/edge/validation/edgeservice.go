@@ -50,7 +50,7 @@ func validateServiceSpec(spec *edge.EdgeServiceSpec, languages Languages, path *
 	errs = append(errs, bounds.Length(path.Child("documentation"), spec.Documentation, 0, maxLink)...)
 	errs = append(errs, serviceURL(spec.URL, path.Child("url"))...)
 	errs = append(errs, serviceVersion(spec.Version, path.Child("version"))...)
-	errs = append(errs, arch(spec.Arch, false, path.Child("arch"))...)
+	errs = append(errs, arch(spec.Arch, anyService, path.Child("arch"))...)
 	errs = append(errs, validateVariables(spec.UserInput, path.Child("userInput"))...)
 	if spec.Deployment == nil && spec.ClusterDeployment == nil {
 		errs = append(errs, field.Required(path.Child("clusterDeployment"), "must say what a cluster runs; a service for devices has deployment in its place"))

@@ -102,7 +102,7 @@ func validatePlacementSpec(spec *edge.EdgePlacementSpec, path *field.Path) field
 		errs = append(errs, serviceURL(s.Name, at.Child("name"))...)
 		errs = append(errs, filledNamespace(s.Org, at.Child("org"))...)
 		errs = append(errs, serviceVersion(s.Version, at.Child("version"))...)
-		errs = append(errs, arch(s.Arch, false, at.Child("arch"))...)
+		errs = append(errs, arch(s.Arch, anyService, at.Child("arch"))...)
 		errs = append(errs, filledNamespace(s.TargetNamespace, at.Child("targetNamespace"))...)
 	}
 	return errs

@@ -135,6 +135,9 @@ func TestValidateEdgeNodeStatusUpdate(t *testing.T) {
 		{"a version with a line end", func(n *edge.EdgeNode) { n.Status.KubernetesVersion = "v1\n" }, "status.kubernetesVersion"},
 		{"a long id", func(n *edge.EdgeNode) { n.Status.ClusterID = long(254) }, "status.clusterID"},
 		{"an arch with spaces", func(n *edge.EdgeNode) { n.Status.Arch = "amd 64" }, "status.arch"},
+		{"any arch", func(n *edge.EdgeNode) { n.Status.Arch = "*" }, "status.arch"},
+		{"an object without name", func(n *edge.EdgeNode) { n.Status.ClusterObjects = []edge.ClusterScopedObject{{Kind: "A"}} }, "status.clusterObjects[0].name"},
+		{"many objects", func(n *edge.EdgeNode) { n.Status.ClusterObjects = make([]edge.ClusterScopedObject, 257) }, "status.clusterObjects"},
 	}, node, func(n *edge.EdgeNode) field.ErrorList { return ValidateEdgeNodeStatusUpdate(n, node()) })
 }
 
@@ -186,7 +189,8 @@ func TestValidateEdgeService(t *testing.T) {
 		{"a version before its release", rename("web", "1.0.0-rc.1", "amd64"), ""},
 		{"a version with four parts", rename("web", "1.0.0.0", "amd64"), "spec.version"},
 		{"a range", rename("web", "[1.0.0,2.0.0)", "amd64"), "spec.version"},
-		{"any arch", rename("web", "1.0.0", "*"), "spec.arch"},
+		{"any arch", rename("web", "1.0.0", "*"), ""},
+		{"no arch", rename("web", "1.0.0", ""), "spec.arch"},
 		{"a variable twice", func(s *edge.EdgeService) { s.Spec.UserInput = filled(2, edge.Variable{Name: "A"}) }, "spec.userInput[1].name"},
 		{"many variables", func(s *edge.EdgeService) { s.Spec.UserInput = filled(129, edge.Variable{Name: "A"}) }, "spec.userInput"},
 		{"a variable of another type", func(s *edge.EdgeService) { s.Spec.UserInput[0].Type = edge.PropertyVersion }, "spec.userInput[0].type"},

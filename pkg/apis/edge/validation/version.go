@@ -5,6 +5,7 @@ package validation
 
 import (
 	"regexp"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -17,6 +18,12 @@ var (
 	versionForm = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9}){0,2}(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
 	archForm    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9_.]*[a-z0-9])?$`)
 	nameForm    = regexp.MustCompile(`^[^\pZ\pC]+$`)
+)
+
+// Values of arch that are none: what a service may be for, and what a reference to services may have.
+var (
+	anyService   = []string{"*"}
+	anyReference = []string{"*", ""}
 )
 
 // plainVersion is a version as properties have it.
@@ -40,9 +47,9 @@ func serviceURL(url string, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// arch refuses what is no architecture. anyOf is for references, where nothing and * are any.
-func arch(arch string, anyOf bool, path *field.Path) field.ErrorList {
-	if anyOf && (arch == "" || arch == "*") {
+// arch refuses what is no architecture. Some fields have others besides, which say that it is for any.
+func arch(arch string, besides []string, path *field.Path) field.ErrorList {
+	if slices.Contains(besides, arch) {
 		return nil
 	}
 	errs := bounds.Filled(path, arch, maxLabel)
