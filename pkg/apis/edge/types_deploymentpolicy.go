@@ -72,9 +72,9 @@ type NodeCounts struct {
 	Selected int32
 	// placed are those that have a placement.
 	Placed int32
-	// running are those whose cluster says that all runs.
+	// running are those where the cluster says that all runs.
 	Running int32
-	// failed are those whose placement is Failed.
+	// failed are those with a placement that is Failed.
 	Failed int32
 }
 

@@ -78,7 +78,7 @@ type ClusterDeployment struct {
 
 // EdgeServiceStatus is what the hub finds in the archive of a service.
 type EdgeServiceStatus struct {
-	// observedGeneration is the metadata.generation whose archive was read.
+	// observedGeneration is the metadata.generation of the archive that was read.
 	ObservedGeneration int64
 	// objects is how many Kubernetes objects there are in the archive.
 	Objects int32

@@ -46,7 +46,7 @@ type Options struct {
 	// Name is that of the object, for node policies, deployment policies and patterns that are alone in their file. The name of a node is
 	// that of its ManagedCluster. The name of a service follows from what it is.
 	Name string
-	// Namespace is that of the objects whose file names no organization. Nodes are in none.
+	// Namespace is that of the objects of files that name no organization. Nodes are in none.
 	Namespace string
 	// Namespaces are those of organizations. An organization that is not there stands for the namespace of its name, if that can be one.
 	Namespaces map[string]string

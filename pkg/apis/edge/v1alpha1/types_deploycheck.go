@@ -102,75 +102,59 @@ type DeployCheckStatus struct {
 	// warnings are about the policy or pattern itself, as the hub gives them when it is written. At most 32, of at most 1024 characters.
 	// +optional
 	// +listType=atomic
-	// +k8s:validation:maxItems=32
-	// +k8s:validation:items:maxLength=1024
 	Warnings []string `json:"warnings,omitempty"`
 	// selected is how many nodes something would be deployed to.
-	// +k8s:validation:minimum=0
 	Selected int32 `json:"selected"`
 	// excluded counts the other nodes, by the first rule that excludes them, at most 32.
 	// +optional
 	// +listType=map
 	// +listMapKey=reason
-	// +k8s:validation:maxItems=32
 	Excluded []ExcludedNodes `json:"excluded,omitempty"`
 	// nodes says it of each node, ordered by name.
 	// +optional
 	// +listType=atomic
-	// +k8s:validation:maxItems=1000
 	Nodes []NodeVerdict `json:"nodes,omitempty"`
 	// continue is what to ask for next, if there are more nodes. At most 63 characters.
 	// +optional
-	// +k8s:validation:maxLength=63
 	Continue string `json:"continue,omitempty"`
 }
 
 // NodeVerdict says what would be deployed to a node.
 type NodeVerdict struct {
 	// node is the name of it, at most 63 characters.
-	// +k8s:validation:maxLength=63
 	Node string `json:"node"`
 	// deployable says whether all of the policy or pattern would be deployed to it.
 	Deployable bool `json:"deployable"`
 	// services say it of each service: 1 of a policy, at most 32 of a pattern.
 	// +optional
 	// +listType=atomic
-	// +k8s:validation:maxItems=32
 	Services []ServiceVerdict `json:"services,omitempty"`
 	// reason is why not, one word, where it is the same for all services. At most 63 characters.
 	// +optional
-	// +k8s:validation:maxLength=63
 	Reason string `json:"reason,omitempty"`
 	// message says it in words, at most 1024 characters.
 	// +optional
-	// +k8s:validation:maxLength=1024
 	Message string `json:"message,omitempty"`
 }
 
 // ServiceVerdict says what would be deployed of a service.
 type ServiceVerdict struct {
 	// name of the service, at most 253 characters.
-	// +k8s:validation:maxLength=253
 	Name string `json:"name"`
 	// org is the namespace of its EdgeServices, at most 63 characters.
-	// +k8s:validation:maxLength=63
 	Org string `json:"org"`
 	// deployable says whether a version would be deployed.
 	Deployable bool `json:"deployable"`
 	// version that would be deployed, at most 63 characters.
 	// +optional
-	// +k8s:validation:maxLength=63
 	Version string `json:"version,omitempty"`
 	// targetNamespace is where, at most 63 characters.
 	// +optional
-	// +k8s:validation:maxLength=63
 	TargetNamespace string `json:"targetNamespace,omitempty"`
 	// reason is why not, one word: for several versions that of the one that is tried first. At most 63 characters.
 	// +optional
-	// +k8s:validation:maxLength=63
 	Reason string `json:"reason,omitempty"`
 	// message says it in words, of each version that is not deployed. At most 4096 characters.
 	// +optional
-	// +k8s:validation:maxLength=4096
 	Message string `json:"message,omitempty"`
 }

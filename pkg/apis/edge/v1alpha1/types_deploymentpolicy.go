@@ -106,10 +106,10 @@ type NodeCounts struct {
 	// placed are those that have a placement.
 	// +k8s:validation:minimum=0
 	Placed int32 `json:"placed"`
-	// running are those whose cluster says that all runs.
+	// running are those where the cluster says that all runs.
 	// +k8s:validation:minimum=0
 	Running int32 `json:"running"`
-	// failed are those whose placement is Failed.
+	// failed are those with a placement that is Failed.
 	// +k8s:validation:minimum=0
 	Failed int32 `json:"failed"`
 }

@@ -82,7 +82,7 @@ type PlacementState string
 const (
 	// PlacementPending has no work yet.
 	PlacementPending PlacementState = "Pending"
-	// PlacementDelivering has a work that is not applied, or whose objects are not ready.
+	// PlacementDelivering has a work that is not applied, or one with objects that are not ready.
 	PlacementDelivering PlacementState = "Delivering"
 	// PlacementRunning has a work of which the cluster says that all runs.
 	PlacementRunning PlacementState = "Running"

@@ -105,38 +105,31 @@ type Variable struct {
 type ClusterDeployment struct {
 	// operatorYamlArchive is a tar.gz of YAML files with Kubernetes objects, in base64. At most 512000 bytes before base64. The hub reads
 	// it when it is written, and refuses one that it cannot read, or that is too large when it is unpacked.
-	// +k8s:validation:maxLength=682668
 	OperatorYamlArchive []byte `json:"operatorYamlArchive"`
 }
 
 // EdgeServiceStatus is what the hub finds in the archive of a service.
 type EdgeServiceStatus struct {
-	// observedGeneration is the metadata.generation whose archive was read.
+	// observedGeneration is the metadata.generation of the archive that was read.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// objects is how many Kubernetes objects there are in the archive.
 	// +optional
-	// +k8s:validation:minimum=0
 	Objects int32 `json:"objects,omitempty"`
 	// embeddedNamespace is the namespace that the archive asks for: the only one that it names. It counts where neither policy nor pattern
 	// has a clusterNamespace. Better leave it out of archives: the user who deploys decides where.
 	// +optional
-	// +k8s:validation:maxLength=63
 	EmbeddedNamespace string `json:"embeddedNamespace,omitempty"`
 	// namespaces are all that objects of the archive name, in order, at most 64. All of them become the namespace that is deployed to.
 	// +optional
 	// +listType=atomic
-	// +k8s:validation:maxItems=64
-	// +k8s:validation:items:maxLength=63
 	Namespaces []string `json:"namespaces,omitempty"`
 	// clusterScoped are the objects that are in no namespace, at most 64. An agent that has a namespace alone cannot make them.
 	// +optional
 	// +listType=atomic
-	// +k8s:validation:maxItems=64
 	ClusterScoped []ClusterScopedObject `json:"clusterScoped,omitempty"`
 	// more is how many namespaces and objects are not in these lists.
 	// +optional
-	// +k8s:validation:minimum=0
 	More int32 `json:"more,omitempty"`
 }
 
