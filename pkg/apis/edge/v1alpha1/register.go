@@ -24,7 +24,7 @@ var (
 )
 
 func init() {
-	localSchemeBuilder.Register(addKnownTypes)
+	localSchemeBuilder.Register(addKnownTypes, addFieldLabelConversions)
 }
 
 // Resource qualifies a resource name with this API group.
