@@ -1,0 +1,224 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Object is an object of an archive.
+type Object struct {
+	Group, Kind, Name string
+	// Namespace is the one that the archive names, or empty.
+	Namespace string
+	Scope     Scope
+}
+
+func (o Object) String() string {
+	kind := o.Kind
+	if o.Group != "" {
+		kind += "." + o.Group
+	}
+	return kind + " " + o.Name
+}
+
+// Same says whether two archives could not have both objects in one namespace.
+func (o Object) Same(other Object) bool {
+	return o.Group == other.Group && o.Kind == other.Kind && o.Name == other.Name
+}
+
+// Contents is what is in an archive.
+type Contents struct {
+	// Objects are in the order of the archive. Namespaces are not among them: they are not delivered.
+	Objects []Object
+	// Namespaces are all that the archive names, by metadata.namespace or as an object of kind Namespace, in alphabetical order.
+	Namespaces []string
+	// MakesNamespaces says that there are objects of kind Namespace. Their labels and annotations are not delivered either.
+	MakesNamespaces bool
+	// Ignored are the paths of files that have no manifests, by their name.
+	Ignored []string
+}
+
+// Embedded is the namespace that the archive embeds: the only one that it names. It is empty when it names none, and not certain when
+// it names several.
+func (c *Contents) Embedded() (namespace string, certain bool) {
+	switch len(c.Namespaces) {
+	case 0:
+		return "", true
+	case 1:
+		return c.Namespaces[0], true
+	}
+	return "", false
+}
+
+// ClusterScoped are the objects that are in no namespace, as far as can be told.
+func (c *Contents) ClusterScoped() []Object {
+	var list []Object
+	for _, o := range c.Objects {
+		if o.Scope == Cluster {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// Archive is an archive that was read.
+type Archive struct {
+	Contents Contents
+	// manifests belong to Contents.Objects, one each.
+	manifests []map[string]any
+	files     []string
+}
+
+var namespaceKind = schema.GroupKind{Kind: "Namespace"}
+
+// add reads a file. What it may still have of values is in the second argument.
+func (a *Archive) add(f *file, values *int) error {
+	for _, doc := range documents(f.data) {
+		content, err := parse(doc, values)
+		if err == nil && content != nil {
+			err = a.object(f, content, true)
+		}
+		if err != nil {
+			return fmt.Errorf("the file %s in the archive %w", short(f.name), err)
+		}
+	}
+	return nil
+}
+
+// object takes an object, or each of a list.
+func (a *Archive) object(f *file, content map[string]any, lists bool) error {
+	u := unstructured.Unstructured{Object: content}
+	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
+	if err != nil || gv.Version == "" || u.GetKind() == "" {
+		return fmt.Errorf("has a document that is not an object of Kubernetes: apiVersion and kind are to be texts such as apps/v1 and Deployment")
+	}
+	if items, is := content["items"].([]any); is && lists && u.GetName() == "" && strings.HasSuffix(u.GetKind(), "List") {
+		for _, item := range items {
+			content, is := item.(map[string]any)
+			if !is {
+				return fmt.Errorf("has a list with an item that is not an object")
+			}
+			if err := a.object(f, content, false); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(a.manifests) == MaxObjects {
+		return fmt.Errorf("is one with which the archive has more than %d objects: make several services of it", MaxObjects)
+	}
+	o := Object{Group: gv.Group, Kind: u.GetKind(), Name: u.GetName(), Namespace: u.GetNamespace()}
+	if err := named(content, &o); err != nil {
+		return err
+	}
+	a.Contents.Objects = append(a.Contents.Objects, o)
+	a.manifests = append(a.manifests, content)
+	a.files = append(a.files, f.name)
+	return nil
+}
+
+// named checks the names of an object. They are shown to people, so their characters matter before any of them is in a message.
+func named(content map[string]any, o *Object) error {
+	for _, text := range []string{o.Group, o.Kind, o.Name} {
+		if len(text) > 253 || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '/' || r == '%' }) {
+			return fmt.Errorf("has an object of which group, kind or name is no name in Kubernetes")
+		}
+	}
+	metadata, is := content["metadata"].(map[string]any)
+	if !is || o.Name == "" {
+		return fmt.Errorf("has a %s without metadata.name: give each object its name, generateName does not do", o.Kind)
+	}
+	namespace, there := metadata["namespace"]
+	if _, text := namespace.(string); there && !text && namespace != nil {
+		return fmt.Errorf("has %s, of which metadata.namespace is not a text: quote it", o)
+	}
+	if o.Namespace != "" && len(validation.IsDNS1123Label(o.Namespace)) > 0 {
+		return fmt.Errorf("has %s in the namespace %s, which is no name of a namespace: use small letters, digits and '-'", o, short(o.Namespace))
+	}
+	return nil
+}
+
+// finish looks at all objects together.
+func (a *Archive) finish(ignored []string) error {
+	slices.Sort(ignored)
+	a.Contents.Ignored = ignored
+	defined, err := a.definitions()
+	if err != nil {
+		return err
+	}
+	namespaces := map[string]bool{}
+	kept := 0
+	for i, o := range a.Contents.Objects {
+		kind := schema.GroupKind{Group: o.Group, Kind: o.Kind}
+		if kind == namespaceKind {
+			if len(validation.IsDNS1123Label(o.Name)) > 0 {
+				return fmt.Errorf("the file %s in the archive has a Namespace with the name %s: use small letters, digits and '-'", short(a.files[i]), short(o.Name))
+			}
+			namespaces[o.Name], a.Contents.MakesNamespaces = true, true
+			continue
+		}
+		o.Scope = scopeOf(kind, o.Namespace, defined)
+		if o.Scope == Cluster {
+			o.Namespace = ""
+		} else if o.Namespace != "" {
+			namespaces[o.Namespace] = true
+		}
+		a.Contents.Objects[kept], a.manifests[kept], a.files[kept] = o, a.manifests[i], a.files[i]
+		kept++
+	}
+	a.Contents.Objects, a.manifests, a.files = a.Contents.Objects[:kept], a.manifests[:kept], a.files[:kept]
+	for namespace := range namespaces {
+		a.Contents.Namespaces = append(a.Contents.Namespaces, namespace)
+	}
+	slices.Sort(a.Contents.Namespaces)
+	if kept == 0 {
+		return fmt.Errorf("the archive has no objects to deliver: put manifests in it, in files that end in .yaml, .yml or .json")
+	}
+	if err := a.unique(); err != nil {
+		return err
+	}
+	// What cannot be rewritten is refused now, not when it is delivered.
+	_, err = a.Deliver("default")
+	return err
+}
+
+// unique refuses an object that is there twice: all come to one namespace, also those that name several.
+func (a *Archive) unique() error {
+	seen := make(map[Object]int, len(a.Contents.Objects))
+	for i, o := range a.Contents.Objects {
+		key := Object{Group: o.Group, Kind: o.Kind, Name: o.Name}
+		if first, twice := seen[key]; twice {
+			return fmt.Errorf("the archive has %s twice, in %s and in %s: all objects of a service come to one namespace, so give each a name of its own", o, short(a.files[first]), short(a.files[i]))
+		}
+		seen[key] = i
+	}
+	return nil
+}
+
+// definitions are the kinds that the archive itself defines.
+func (a *Archive) definitions() (map[schema.GroupKind]Scope, error) {
+	defined := map[schema.GroupKind]Scope{}
+	for i, o := range a.Contents.Objects {
+		if o.Group != "apiextensions.k8s.io" || o.Kind != "CustomResourceDefinition" {
+			continue
+		}
+		spec, _ := a.manifests[i]["spec"].(map[string]any)
+		names, _ := spec["names"].(map[string]any)
+		group, _ := spec["group"].(string)
+		kind, _ := names["kind"].(string)
+		scope, _ := spec["scope"].(string)
+		if kind == "" || (Scope(scope) != Namespaced && Scope(scope) != Cluster) {
+			return nil, fmt.Errorf("the file %s in the archive has %s, of which spec.names.kind is missing, or spec.scope is neither Namespaced nor Cluster", short(a.files[i]), o)
+		}
+		defined[schema.GroupKind{Group: group, Kind: kind}] = Scope(scope)
+	}
+	return defined, nil
+}

@@ -1,0 +1,203 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+// documents splits a file where a line begins with three dashes and ends there, or goes on with a space: so YAML has it, also within
+// a text. Dashes in the middle of a line, as certificates have them, separate nothing.
+func documents(data []byte) [][]byte {
+	var docs [][]byte
+	start := 0
+	for i := 0; i < len(data); {
+		end := len(data)
+		if n := bytes.IndexByte(data[i:], '\n'); n >= 0 {
+			end = i + n + 1
+		}
+		if rest, ok := bytes.CutPrefix(data[i:end], []byte("---")); ok && (len(rest) == 0 || bytes.ContainsRune([]byte(" \t\r\n"), rune(rest[0]))) {
+			docs = append(docs, data[start:i])
+			start = i
+		}
+		i = end
+	}
+	return append(docs, data[start:])
+}
+
+// parse reads a document as kubectl does. It is nil without an error when nothing is in it.
+//
+// It is read twice. First as a tree in which an alias is one value, which takes room in proportion to the document; there what it
+// comes to is counted. Only then the reader that kubectl has, too, expands it.
+func parse(doc []byte, values *int) (map[string]any, error) {
+	if len(doc) > MaxDocument {
+		return nil, fmt.Errorf("has a document of %d bytes, and may have one of %d", len(doc), MaxDocument)
+	}
+	if marks(doc) > MaxValues {
+		return nil, errValues
+	}
+	decoder := yamlv3.NewDecoder(bytes.NewReader(doc))
+	var tree yamlv3.Node
+	switch err := decoder.Decode(&tree); {
+	case errors.Is(err, io.EOF):
+		return nil, nil
+	case err != nil:
+		return nil, notYAML(err)
+	}
+	if err := decoder.Decode(&yamlv3.Node{}); !errors.Is(err, io.EOF) {
+		return nil, errors.New("has a document that ends before its last line: begin each document with a line '---'")
+	}
+	m := &measure{of: map[*yamlv3.Node]size{}}
+	whole, err := m.node(&tree)
+	if err != nil {
+		return nil, err
+	}
+	if whole.bytes > MaxExpanded {
+		return nil, fmt.Errorf("has a document that comes to more than %d bytes: aliases repeat too much in it", MaxExpanded)
+	}
+	if *values -= whole.values; *values < 0 {
+		return nil, errValues
+	}
+	return expand(doc)
+}
+
+var errValues = fmt.Errorf("has more values than an archive may have: %d, those that aliases repeat included", MaxValues)
+
+func expand(doc []byte) (map[string]any, error) {
+	// Messages of this reader can have values in them, so they are not passed on.
+	text, err := yaml.YAMLToJSONStrict(doc)
+	if err != nil {
+		return nil, errors.New("has a document that Kubernetes does not take: use plain maps, lists, texts, numbers and booleans")
+	}
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		return nil, errors.New("has a document that cannot be told as JSON: use plain maps, lists, texts, numbers and booleans")
+	}
+	switch object := value.(type) {
+	case nil:
+		return nil, nil
+	case map[string]any:
+		return object, nil
+	}
+	return nil, errors.New("has a document that is not an object of Kubernetes: begin it with apiVersion and kind")
+}
+
+// notYAML says where it ends to be YAML. What the reader says is not passed on: it names an unknown alias, and that can be a password
+// which was to be in quotes.
+func notYAML(err error) error {
+	var line int
+	if n, _ := fmt.Sscanf(err.Error(), "yaml: line %d:", &line); n == 1 {
+		return fmt.Errorf("is not YAML, near line %d of a document", line)
+	}
+	return errors.New("is not YAML: quote texts that begin with a mark such as * & ! or @")
+}
+
+// marks is how many values a document can have at most, about: each begins a line, or comes after one of these. To count them takes no
+// room, and the tree takes some hundred bytes for each.
+func marks(doc []byte) int {
+	n := 0
+	for i, c := range doc {
+		switch c {
+		case '\n', ',', '[', '{':
+			n++
+		case '-', ':', '?':
+			if i+1 == len(doc) || doc[i+1] == ' ' || doc[i+1] == '\t' {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// size is what a value comes to when all aliases are written out.
+type size struct{ values, bytes, depth int }
+
+// measure finds sizes without writing anything out.
+type measure struct {
+	of map[*yamlv3.Node]size
+}
+
+// underWay is the size of a value that is being measured: who meets it is in it.
+var underWay = size{values: -1}
+
+func (m *measure) node(n *yamlv3.Node) (size, error) {
+	if known, ok := m.of[n]; ok {
+		if known == underWay {
+			return size{}, fmt.Errorf("has an alias that stands for something around it, in line %d", n.Line)
+		}
+		return known, nil
+	}
+	m.of[n] = underWay
+	total, err := m.children(n)
+	if err != nil {
+		return size{}, err
+	}
+	if total.depth > MaxDepth {
+		return size{}, fmt.Errorf("has more than %d lists and maps in each other, in line %d", MaxDepth, n.Line)
+	}
+	m.of[n] = total
+	return total, nil
+}
+
+func (m *measure) children(n *yamlv3.Node) (size, error) {
+	if err := plain(n); err != nil {
+		return size{}, err
+	}
+	// Two bytes for what separates values.
+	total := size{values: 1, bytes: len(n.Value) + 2}
+	children := n.Content
+	if n.Kind == yamlv3.AliasNode {
+		total = size{}
+		children = []*yamlv3.Node{n.Alias}
+	}
+	deepest := 0
+	for _, child := range children {
+		s, err := m.node(child)
+		if err != nil {
+			return size{}, err
+		}
+		// A sum beyond the bounds stays there: it cannot overflow, as every part is within a product of the two.
+		total.values = min(total.values+s.values, MaxValues+1)
+		total.bytes = min(total.bytes+s.bytes, MaxExpanded+1)
+		deepest = max(deepest, s.depth)
+	}
+	total.depth = deepest
+	if n.Kind == yamlv3.MappingNode || n.Kind == yamlv3.SequenceNode {
+		total.depth++
+	}
+	return total, nil
+}
+
+// plain refuses what readers of YAML do not agree on.
+func plain(n *yamlv3.Node) error {
+	if n.Style&yamlv3.TaggedStyle != 0 {
+		switch n.ShortTag() {
+		case "!!str", "!!int", "!!float", "!!bool", "!!null", "!!map", "!!seq":
+		default:
+			return fmt.Errorf("has a tag in line %d: write the value without it", n.Line)
+		}
+	}
+	if n.Kind != yamlv3.MappingNode {
+		return nil
+	}
+	keys := make(map[string]bool, len(n.Content)/2)
+	for i := 0; i < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if key.Kind != yamlv3.ScalarNode {
+			return fmt.Errorf("has a key in line %d that is not a text", key.Line)
+		}
+		if keys[key.Value] {
+			return fmt.Errorf("has a key twice in a map, the second time in line %d", key.Line)
+		}
+		keys[key.Value] = true
+	}
+	return nil
+}

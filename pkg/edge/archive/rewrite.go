@@ -1,0 +1,147 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+const (
+	accounts = "system:serviceaccounts:"
+	account  = "system:serviceaccount:"
+)
+
+// Deliver has the objects as they come to a namespace, in the order of the archive, and always the same: every one that is not of the
+// cluster is there, and what refers to a namespace in a place that Kubernetes defines refers to this one. Objects of kind Namespace are left
+// out: whether there is to be a namespace is decided by those who may make one.
+func (a *Archive) Deliver(namespace string) ([]*unstructured.Unstructured, error) {
+	if len(validation.IsDNS1123Label(namespace)) > 0 {
+		return nil, fmt.Errorf("%s is no name of a namespace: use small letters, digits and '-'", short(namespace))
+	}
+	delivered := make([]*unstructured.Unstructured, 0, len(a.manifests))
+	for i, manifest := range a.manifests {
+		o := &a.Contents.Objects[i]
+		content := runtime.DeepCopyJSON(manifest)
+		metadata := content["metadata"].(map[string]any)
+		if o.Scope == Cluster {
+			delete(metadata, "namespace")
+		} else {
+			metadata["namespace"] = namespace
+		}
+		if err := refer(o, content, namespace); err != nil {
+			return nil, fmt.Errorf("the file %s in the archive has %s, of which %w", short(a.files[i]), o, err)
+		}
+		delivered = append(delivered, &unstructured.Unstructured{Object: content})
+	}
+	return delivered, nil
+}
+
+// refer rewrites the namespaces to which an object refers.
+func refer(o *Object, content map[string]any, namespace string) error {
+	switch o.Group + "/" + o.Kind {
+	case "rbac.authorization.k8s.io/RoleBinding", "rbac.authorization.k8s.io/ClusterRoleBinding":
+		return each(content, "subjects", func(subject map[string]any) error { return rewriteSubject(subject, namespace) })
+	case "admissionregistration.k8s.io/ValidatingWebhookConfiguration", "admissionregistration.k8s.io/MutatingWebhookConfiguration":
+		return each(content, "webhooks", func(webhook map[string]any) error {
+			return set(webhook, namespace, "clientConfig", "service")
+		})
+	case "apiregistration.k8s.io/APIService":
+		return set(content, namespace, "spec", "service")
+	case "apiextensions.k8s.io/CustomResourceDefinition":
+		return set(content, namespace, "spec", "conversion", "webhook", "clientConfig", "service")
+	case "/PersistentVolume":
+		return set(content, namespace, "spec", "claimRef")
+	case "/PersistentVolumeClaim":
+		return replace(content, namespace, "spec", "dataSourceRef")
+	}
+	return nil
+}
+
+// rewriteSubject rewrites a subject of a binding, in each form that names a namespace. What a service account is in is never left to
+// the binding.
+func rewriteSubject(subject map[string]any, namespace string) error {
+	kind, isKind := subject["kind"].(string)
+	name, isName := subject["name"].(string)
+	if !isKind || !isName {
+		return fmt.Errorf("a subject has no kind or no name")
+	}
+	switch kind {
+	case "ServiceAccount":
+		subject["namespace"] = namespace
+	case "Group":
+		if strings.HasPrefix(name, accounts) {
+			subject["name"] = accounts + namespace
+		}
+	case "User":
+		if rest, is := strings.CutPrefix(name, account); is {
+			_, of, two := strings.Cut(rest, ":")
+			if !two {
+				return fmt.Errorf("a subject is a service account without a namespace")
+			}
+			subject["name"] = account + namespace + ":" + of
+		}
+	}
+	return nil
+}
+
+// each goes through a list of maps that need not be there.
+func each(content map[string]any, field string, do func(map[string]any) error) error {
+	value := content[field]
+	if value == nil {
+		return nil
+	}
+	list, is := value.([]any)
+	if !is {
+		return fmt.Errorf("%s is not a list", field)
+	}
+	for _, value := range list {
+		item, is := value.(map[string]any)
+		if !is {
+			return fmt.Errorf("%s has what is not a map", field)
+		}
+		if err := do(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// within is the map at the end of a path, or nil if it is not there.
+func within(content map[string]any, path []string) (map[string]any, error) {
+	for i, field := range path {
+		value := content[field]
+		if value == nil {
+			return nil, nil
+		}
+		next, is := value.(map[string]any)
+		if !is {
+			return nil, fmt.Errorf("%s is not a map", strings.Join(path[:i+1], "."))
+		}
+		content = next
+	}
+	return content, nil
+}
+
+// set writes the namespace into a map, if the map is there.
+func set(content map[string]any, namespace string, path ...string) error {
+	m, err := within(content, path)
+	if m != nil {
+		m["namespace"] = namespace
+	}
+	return err
+}
+
+// replace writes it only where one is named: without one, the object's own is meant.
+func replace(content map[string]any, namespace string, path ...string) error {
+	m, err := within(content, path)
+	if m != nil && m["namespace"] != nil {
+		m["namespace"] = namespace
+	}
+	return err
+}
