@@ -12,8 +12,10 @@ package archive
 
 // What an archive may be. An archive beyond a bound is refused at the point where that is noticed.
 const (
-	// MaxEncoded is how long the base64 text may be, in bytes. An object of the hub has little more room than that.
-	MaxEncoded = 1 << 20
+	// MaxPacked is how many bytes it may have as a tar.gz. An object of the hub has little more room than that.
+	MaxPacked = 512_000
+	// MaxEncoded is how long it may be in base64, with the ends of lines that some tools add.
+	MaxEncoded = 700_000
 	// MaxExpanded is how many bytes it may have once it is decompressed, with everything that tar adds.
 	MaxExpanded = 4 << 20
 	// MaxEntries is how many entries tar may have: files, folders, and others.

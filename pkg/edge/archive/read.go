@@ -30,6 +30,14 @@ func Read(encoded string) (*Archive, error) {
 	if err != nil {
 		return nil, err
 	}
+	return ReadPacked(packed)
+}
+
+// ReadPacked is Read of what is not in base64 any more.
+func ReadPacked(packed []byte) (*Archive, error) {
+	if len(packed) > MaxPacked {
+		return nil, fmt.Errorf("the archive has %d bytes, and may have %d: leave out what is not a manifest, or make several services of it", len(packed), MaxPacked)
+	}
 	files, ignored, err := unpack(packed)
 	if err != nil {
 		return nil, err
