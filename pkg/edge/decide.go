@@ -1,0 +1,177 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package edge
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Decision is what comes of one node and one deployment.
+type Decision struct {
+	// Compatible says whether the node gets it. Version, Arch and Namespace are set only then; Namespace is empty for devices.
+	Compatible bool
+	Version    string
+	// Arch is that of the service, which can be AnyArch.
+	Arch      string
+	Namespace string
+	Reason    Reason
+	// Message is a sentence about the node, without its name.
+	Message string
+	// Rejected are the versions that were tried before, in their order; all of them where none fits.
+	Rejected []Rejection
+}
+
+// Rejection is why a version was not taken.
+type Rejection struct {
+	Version string
+	Reason  Reason
+	Message string
+}
+
+// Decide says whether a node gets a deployment. Versions are tried in the order of their priority, and each for itself: nothing that one
+// of them names is there for the next.
+func Decide(n *Node, d *Deployment) Decision {
+	if reason, message := d.selects(n); reason != Fits {
+		return Decision{Reason: reason, Message: message}
+	}
+	var rejected []Rejection
+	for i := range d.candidates {
+		decision := d.candidates[i].decide(n, d)
+		if decision.Compatible {
+			decision.Rejected = rejected
+			return decision
+		}
+		rejected = append(rejected, Rejection{decision.Version, decision.Reason, decision.Message})
+	}
+	first := rejected[0]
+	decision := Decision{Reason: first.Reason, Message: first.Message, Rejected: rejected}
+	if others := len(rejected) - 1; others > 0 {
+		decision.Message = fmt.Sprintf("%s (version %s; none of %d others fits either)", first.Message, first.Version, others)
+	}
+	return decision
+}
+
+// selects has what does not depend on the version.
+func (d *Deployment) selects(n *Node) (Reason, string) {
+	switch {
+	case n.nodeType != Cluster && n.nodeType != Device:
+		return TypeUnknown, fmt.Sprintf("its type is to be %s or %s", Cluster, Device)
+	case !d.spec.Pattern && n.pattern != "":
+		return HasPattern, fmt.Sprintf("it runs the pattern %s, and a node with a pattern gets nothing by policies", n.pattern)
+	case d.spec.Pattern && n.pattern == "":
+		return OtherPattern, fmt.Sprintf("it runs no pattern: set its pattern to %s", d.spec.Name)
+	case d.spec.Pattern && n.pattern != d.spec.Name:
+		return OtherPattern, fmt.Sprintf("it runs the pattern %s", n.pattern)
+	case len(d.candidates) == 0:
+		return NoVersion, "no version of the service is named: name one"
+	}
+	return Fits, ""
+}
+
+// decide about one version. The version is set in any case.
+func (c *candidate) decide(n *Node, d *Deployment) Decision {
+	refuse := func(reason Reason, message string) Decision {
+		return Decision{Version: c.version, Reason: reason, Message: message}
+	}
+	s, reason, message := c.choose(n, d)
+	if reason != Fits {
+		return refuse(reason, message)
+	}
+	if reason, message := s.suits(n.nodeType); reason != Fits {
+		return refuse(reason, message)
+	}
+	q := question{nodeType: n.nodeType, scope: n.facts.Scope, namespace: n.facts.Namespace, pattern: d.spec.Pattern,
+		clusterNamespace: d.spec.ClusterNamespace, certain: true}
+	if n.nodeType == Cluster {
+		q.embedded, q.certain = s.Contents.Embedded()
+	}
+	namespace, reason, message := q.target()
+	if reason != Fits {
+		return refuse(reason, message)
+	}
+	if missing := s.missing(n); missing != "" {
+		return refuse(ClusterObjects, missing)
+	}
+	if reason, message := s.agree(n, d); reason != Fits {
+		return refuse(reason, message)
+	}
+	decision := Decision{Compatible: true, Version: c.version, Arch: s.Arch, Namespace: namespace, Reason: Fits,
+		Message: fmt.Sprintf("gets version %s", c.version)}
+	if namespace != "" {
+		decision.Message += " in namespace " + namespace
+	}
+	return decision
+}
+
+// choose takes the service of this version that is for the architecture of the node.
+func (c *candidate) choose(n *Node, d *Deployment) (*compiled, Reason, string) {
+	if len(c.services) == 0 {
+		return nil, VersionMissing, fmt.Sprintf("there is no version %s of the service", c.version)
+	}
+	arch := n.facts.Arch
+	if want := d.spec.Arch; want != "" && want != AnyArch && want != arch {
+		if arch == "" {
+			return nil, ArchUnknown, fmt.Sprintf("the %s is for %s, and its agent has not told its architecture", d.what(), want)
+		}
+		return nil, ArchMismatch, fmt.Sprintf("it is %s, and the %s is for %s", arch, d.what(), want)
+	}
+	var others []string
+	for i := range c.services {
+		s := &c.services[i]
+		if s.Arch == AnyArch || s.Arch != "" && s.Arch == arch {
+			return s, Fits, ""
+		}
+		others = append(others, s.Arch)
+	}
+	if arch == "" {
+		return nil, ArchUnknown, fmt.Sprintf("version %s is for %s, and its agent has not told its architecture", c.version, strings.Join(others, ", "))
+	}
+	return nil, ArchMismatch, fmt.Sprintf("it is %s, and version %s is for %s", arch, c.version, strings.Join(others, ", "))
+}
+
+// suits says whether there is something for this type of node.
+func (c *compiled) suits(t Type) (Reason, string) {
+	switch {
+	case t == Device && !c.ForDevices:
+		return NotForDevices, fmt.Sprintf("it is a device, and version %s has no deployment for devices", c.Version)
+	case t == Device:
+		return Fits, ""
+	case !c.ForClusters:
+		return NotForClusters, fmt.Sprintf("it is a cluster, and version %s has no clusterDeployment", c.Version)
+	case c.Contents == nil:
+		return ArchiveUnreadable, fmt.Sprintf("the archive of version %s cannot be read", c.Version)
+	}
+	return Fits, ""
+}
+
+// missing says what a namespace-scoped agent would need and cannot make.
+func (c *compiled) missing(n *Node) string {
+	if n.nodeType != Cluster || n.facts.Scope != NamespaceScoped {
+		return ""
+	}
+	for _, o := range c.clusterObjects {
+		if !n.clusterObjects[identity(o)] {
+			return fmt.Sprintf("version %s has %s, which is in no namespace: its agent cannot make it, and it is not known to be there", c.Version, o)
+		}
+	}
+	return ""
+}
+
+// agree asks both sides for their constraints. Patterns have none, and a node that runs one has chosen it by its name.
+func (c *compiled) agree(n *Node, d *Deployment) (Reason, string) {
+	if d.spec.Pattern {
+		return Fits, ""
+	}
+	if i := d.constraints.Failed(n.properties); i >= 0 {
+		return PolicyConstraint, "its properties do not satisfy the constraint of the policy: " + d.spec.Policy.Constraints[i]
+	}
+	if i := c.constraints.Failed(n.properties); i >= 0 {
+		return ServiceConstraint, fmt.Sprintf("its properties do not satisfy the constraint of version %s: %s", c.Version, c.Policy.Constraints[i])
+	}
+	if !n.constraints.Satisfied(c.properties) {
+		return NodeConstraint, "the properties of policy and service do not satisfy its own constraints"
+	}
+	return Fits, ""
+}

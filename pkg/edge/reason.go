@@ -1,0 +1,66 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package edge
+
+// Reason is why a node gets a service, or not, for programs.
+type Reason string
+
+// The reasons, in the order in which they are looked for.
+const (
+	// Fits: the node gets it.
+	Fits Reason = "Fits"
+
+	// HasPattern: a node that runs a pattern gets nothing by policies.
+	HasPattern Reason = "HasPattern"
+	// OtherPattern: the node does not run this pattern.
+	OtherPattern Reason = "OtherPattern"
+	// TypeUnknown: the node is neither a cluster nor a device.
+	TypeUnknown Reason = "TypeUnknown"
+	// NoVersion: the deployment names no version.
+	NoVersion Reason = "NoVersion"
+
+	// VersionMissing: there is no service of a version.
+	VersionMissing Reason = "VersionMissing"
+	// ArchUnknown: it depends on the architecture of the node, and that is not known.
+	ArchUnknown Reason = "ArchUnknown"
+	// ArchMismatch: the deployment, or the version, is for other architectures.
+	ArchMismatch Reason = "ArchMismatch"
+	// NotForClusters: the version has nothing for nodes that are clusters.
+	NotForClusters Reason = "NotForClusters"
+	// NotForDevices: it has nothing for devices.
+	NotForDevices Reason = "NotForDevices"
+	// ArchiveUnreadable: what the version has for clusters cannot be read.
+	ArchiveUnreadable Reason = "ArchiveUnreadable"
+
+	// ScopeUnknown: it is not known whether the agent has one namespace or the cluster.
+	ScopeUnknown Reason = "ScopeUnknown"
+	// NamespaceUnknown: it depends on the namespace of the agent, and that is not known.
+	NamespaceUnknown Reason = "NamespaceUnknown"
+	// PatternWithoutNamespace: a namespace-scoped node gets only patterns that name its namespace.
+	PatternWithoutNamespace Reason = "PatternWithoutNamespace"
+	// PatternOtherNamespace: the pattern names another namespace than that of a namespace-scoped node.
+	PatternOtherNamespace Reason = "PatternOtherNamespace"
+	// PatternWithNamespace: a cluster-scoped node gets only patterns that name no namespace.
+	PatternWithNamespace Reason = "PatternWithNamespace"
+	// OtherClusterNamespace: clusterNamespace is not the namespace of a namespace-scoped node.
+	OtherClusterNamespace Reason = "OtherClusterNamespace"
+	// OtherEmbeddedNamespace: the archive names another namespace than that of a namespace-scoped node.
+	OtherEmbeddedNamespace Reason = "OtherEmbeddedNamespace"
+	// SeveralNamespaces: the archive names several namespaces, and clusterNamespace does not say which.
+	SeveralNamespaces Reason = "SeveralNamespaces"
+	// NamespaceInvalid: the target is no name of a namespace.
+	NamespaceInvalid Reason = "NamespaceInvalid"
+	// ClusterObjects: the archive has objects that a namespace-scoped agent cannot make, and that are not known to be there.
+	ClusterObjects Reason = "ClusterObjects"
+
+	// PolicyConstraint: the properties of the node do not satisfy the constraints of the policy.
+	PolicyConstraint Reason = "PolicyConstraint"
+	// ServiceConstraint: the properties of the node do not satisfy the constraints of the service.
+	ServiceConstraint Reason = "ServiceConstraint"
+	// NodeConstraint: the properties of policy and service do not satisfy the constraints of the node.
+	NodeConstraint Reason = "NodeConstraint"
+
+	// ThereAlready: another node of the same cluster, or another deployment, has the service in that namespace.
+	ThereAlready Reason = "ThereAlready"
+)
