@@ -1,0 +1,178 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package edge
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/clusterhub/clusterhub/pkg/edge/archive"
+)
+
+// mostNamed is how many of something a warning names.
+const mostNamed = 3
+
+// Warnings are what the author of a service is told when it is published. All of it is allowed.
+func (s *Service) Warnings() []string {
+	if s.Contents == nil {
+		return nil
+	}
+	var list []string
+	c := s.Contents
+	switch embedded, certain := c.Embedded(); {
+	case !certain:
+		list = append(list, fmt.Sprintf("the archive names several namespaces (%s): it can be deployed only with clusterNamespace, and then all of it goes there",
+			named(c.Namespaces)))
+	case embedded != "":
+		list = append(list, fmt.Sprintf("the archive names the namespace %s: without clusterNamespace, no namespace-scoped node of another namespace gets it. "+
+			"Leave the namespace to those who deploy", embedded))
+	}
+	if objects := c.ClusterScoped(); len(objects) > 0 {
+		names := make([]string, len(objects))
+		for i, o := range objects {
+			names[i] = o.String()
+		}
+		list = append(list, fmt.Sprintf("the archive has objects that are in no namespace (%s): a namespace-scoped node gets it only if they are there already", named(names)))
+	}
+	if c.MakesNamespaces {
+		list = append(list, "the archive has objects of kind Namespace: they are not deployed, nor are their labels and annotations")
+	}
+	if len(c.Ignored) > 0 {
+		list = append(list, fmt.Sprintf("the archive has files that are not read (%s): manifests are in files that end in .yaml, .yml or .json", named(c.Ignored)))
+	}
+	if w := s.conflict(); w != "" {
+		list = append(list, w)
+	}
+	return list
+}
+
+// conflict is what the service's own constraints have against the namespace that it embeds.
+func (s *Service) conflict() string {
+	a, err := Analyze(DeploymentSpec{Choices: []Choice{{Version: s.Version}}, Services: []Service{*s}})
+	if err != nil {
+		// Constraints that cannot be read are refused elsewhere.
+		return ""
+	}
+	return a.Warning()
+}
+
+func named(names []string) string {
+	if len(names) > mostNamed {
+		return strings.Join(names[:mostNamed], ", ") + fmt.Sprintf(" and %d more", len(names)-mostNamed)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Pattern is a pattern as a whole. Each of its services is a deployment of its own when it is decided.
+type Pattern struct {
+	ClusterNamespace string
+	Services         []PatternService
+}
+
+// PatternService is a service of a pattern.
+type PatternService struct {
+	Org, Name string
+	// Arch is the architecture of nodes that it is for; AnyArch or empty is for all.
+	Arch string
+	// Services are the versions that the pattern names, as far as they are there.
+	Services []Service
+}
+
+// Check says why a pattern is refused, and of what its author is warned. It is refused where its services cannot all go to one namespace,
+// or where one of them can go to none.
+func (p *Pattern) Check() (faults, warnings []string) {
+	forClusters := false
+	for i := range p.Services {
+		s := &p.Services[i]
+		usable, several := s.usable(p.ClusterNamespace)
+		forClusters = forClusters || len(usable) > 0 || several
+		if len(usable) == 0 && several {
+			faults = append(faults, fmt.Sprintf("the archive of service %s names several namespaces, so it cannot go to one: set clusterNamespace, or name one namespace in the archive", s.Name))
+		}
+		for _, v := range usable {
+			if embedded, certain := v.Contents.Embedded(); p.ClusterNamespace != "" && certain && embedded != "" && embedded != p.ClusterNamespace {
+				warnings = append(warnings, fmt.Sprintf("version %s of service %s names the namespace %s in its archive, and goes to %s: clusterNamespace has the last word",
+					v.Version, s.Name, embedded, p.ClusterNamespace))
+			}
+		}
+		for j := range p.Services[:i] {
+			if fault := collision(p, &p.Services[j], s); fault != "" {
+				faults = append(faults, fault)
+			}
+		}
+	}
+	if p.ClusterNamespace != "" && len(p.Services) > 0 && !forClusters && p.allThere() {
+		faults = append(faults, "clusterNamespace is set, and no service has a clusterDeployment: leave it out, or add a service for clusters")
+	}
+	return faults, warnings
+}
+
+// allThere says whether there is a version of each service: only then it is known what they have.
+func (p *Pattern) allThere() bool {
+	for i := range p.Services {
+		if len(p.Services[i].Services) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// usable are the versions that can go to a namespace, and whether there is one that cannot since it names several.
+func (s *PatternService) usable(clusterNamespace string) (list []*Service, several bool) {
+	for i := range s.Services {
+		v := &s.Services[i]
+		if !v.ForClusters || v.Contents == nil || !meet(s.Arch, v.Arch) {
+			continue
+		}
+		if _, certain := v.Contents.Embedded(); !certain && clusterNamespace == "" {
+			several = true
+			continue
+		}
+		list = append(list, v)
+	}
+	return list, several
+}
+
+// collision finds an object that two services would both have in one namespace of a node. What is in no namespace can be of both.
+func collision(p *Pattern, a, b *PatternService) string {
+	if !meet(a.Arch, b.Arch) {
+		return ""
+	}
+	ours, _ := a.usable(p.ClusterNamespace)
+	theirs, _ := b.usable(p.ClusterNamespace)
+	for _, v := range ours {
+		has := make(map[archive.Object]bool, len(v.Contents.Objects))
+		for _, o := range v.Contents.Objects {
+			if o.Scope != archive.Cluster {
+				has[identity(o)] = true
+			}
+		}
+		for _, w := range theirs {
+			if !meet(v.Arch, w.Arch) || p.target(v) != p.target(w) {
+				continue
+			}
+			for _, o := range w.Contents.Objects {
+				if has[identity(o)] {
+					return fmt.Sprintf("the services %s (version %s) and %s (version %s) cannot go to one namespace: both have %s",
+						a.Name, v.Version, b.Name, w.Version, identity(o))
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// target is the namespace that a version goes to, or empty for that of the agent.
+func (p *Pattern) target(s *Service) string {
+	if p.ClusterNamespace != "" {
+		return p.ClusterNamespace
+	}
+	embedded, _ := s.Contents.Embedded()
+	return embedded
+}
+
+// meet says whether one node can be of both architectures.
+func meet(a, b string) bool {
+	return a == b || a == "" || a == AnyArch || b == "" || b == AnyArch
+}
