@@ -119,6 +119,17 @@ func TestRead_WhatIsInIt(t *testing.T) {
 	}
 }
 
+func TestRead_FilesOfWindows(t *testing.T) {
+	text := "\ufeff" + strings.ReplaceAll(configMap+"---\n"+deployment, "\n", "\r\n")
+	a, err := Read(pack(t, content{"a.yaml", text}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := objects(a.Contents.Objects); len(got) != 2 {
+		t.Errorf("got %v", got)
+	}
+}
+
 // Each way to name a namespace counts alike, and in any order.
 func TestContents_TheEmbeddedNamespaceIsTheOnlyOneNamed(t *testing.T) {
 	namespace := func(name string) string {
@@ -270,6 +281,25 @@ spec: {dataSourceRef: {kind: PersistentVolumeClaim, name: c}}
 	}
 }
 
+// An agent of a namespace is not given what it cannot make.
+func TestDeliver_WithoutObjectsOfTheCluster(t *testing.T) {
+	a, err := Read(pack(t, content{"operator.yaml", operator}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := a.DeliverNamespaced("target")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, u := range list {
+		got = append(got, u.GetKind()+" "+u.GetNamespace())
+	}
+	if diff := cmp.Diff([]string{"Secret target", "Unheard target"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestDeliver_ANamespaceIsADNSLabel(t *testing.T) {
 	a, err := Read(pack(t, content{"a.yaml", configMap}))
 	if err != nil {
@@ -306,8 +336,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(bomb(3))
 	f.Fuzz(func(t *testing.T, text string) {
 		a := &Archive{}
-		values := MaxValues
-		if a.add(&file{"a.yaml", []byte(text)}, &values) != nil || a.finish(nil) != nil {
+		if a.add(&file{"a.yaml", []byte(text)}, newBudget()) != nil || a.finish(nil) != nil {
 			return
 		}
 		list, err := a.Deliver("target")

@@ -4,6 +4,7 @@
 package archive
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,10 +80,13 @@ type Archive struct {
 
 var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 
-// add reads a file. What it may still have of values is in the second argument.
-func (a *Archive) add(f *file, values *int) error {
-	for _, doc := range documents(f.data) {
-		content, err := parse(doc, values)
+// byteOrder is what editors of Windows begin a file with.
+var byteOrder = []byte("\ufeff")
+
+// add reads a file, and takes what is in it from what is left.
+func (a *Archive) add(f *file, left *budget) error {
+	for _, doc := range documents(bytes.TrimPrefix(f.data, byteOrder)) {
+		content, err := parse(doc, left)
 		if err == nil && content != nil {
 			err = a.object(f, content, true)
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -37,11 +38,15 @@ func documents(data []byte) [][]byte {
 //
 // It is read twice. First as a tree in which an alias is one value, which takes room in proportion to the document; there what it
 // comes to is counted. Only then the reader that kubectl has, too, expands it.
-func parse(doc []byte, values *int) (map[string]any, error) {
+func parse(doc []byte, left *budget) (map[string]any, error) {
 	if len(doc) > MaxDocument {
 		return nil, fmt.Errorf("has a document of %d bytes, and may have one of %d", len(doc), MaxDocument)
 	}
-	if marks(doc) > MaxValues {
+	if !utf8.Valid(doc) || bytes.IndexByte(doc, 0) >= 0 {
+		return nil, errors.New("is not text in UTF-8")
+	}
+	n := marks(doc)
+	if left.marks -= n; n > MaxValues || left.marks < 0 {
 		return nil, errValues
 	}
 	decoder := yamlv3.NewDecoder(bytes.NewReader(doc))
@@ -63,7 +68,7 @@ func parse(doc []byte, values *int) (map[string]any, error) {
 	if whole.bytes > MaxExpanded {
 		return nil, fmt.Errorf("has a document that comes to more than %d bytes: aliases repeat too much in it", MaxExpanded)
 	}
-	if *values -= whole.values; *values < 0 {
+	if left.values -= whole.values; left.values < 0 {
 		return nil, errValues
 	}
 	return expand(doc)
@@ -100,21 +105,28 @@ func notYAML(err error) error {
 	return errors.New("is not YAML: quote texts that begin with a mark such as * & ! or @")
 }
 
+// budget is what the documents of an archive may still have together.
+type budget struct{ values, marks int }
+
+// newBudget has room for as many marks again that begin no value, in texts and comments.
+func newBudget() *budget { return &budget{values: MaxValues, marks: 2 * MaxValues} }
+
 // marks is how many values a document can have at most, about: each begins a line, or comes after one of these. To count them takes no
-// room, and the tree takes some hundred bytes for each.
+// room, and the tree takes some hundred bytes for each. Lines end as YAML has it, which is in more ways than one.
 func marks(doc []byte) int {
-	n := 0
+	n := bytes.Count(doc, []byte("\u0085")) + bytes.Count(doc, []byte("\u2028")) + bytes.Count(doc, []byte("\u2029"))
 	for i, c := range doc {
 		switch c {
-		case '\n', ',', '[', '{':
+		case '\n', '\r', ',', '[', '{':
 			n++
 		case '-', ':', '?':
-			if i+1 == len(doc) || doc[i+1] == ' ' || doc[i+1] == '\t' {
+			// Within a word they are a part of it.
+			if i+1 == len(doc) || doc[i+1] <= ' ' || doc[i+1] >= utf8.RuneSelf {
 				n++
 			}
 		}
 	}
-	return n
+	return n - bytes.Count(doc, []byte("\r\n"))
 }
 
 // size is what a value comes to when all aliases are written out.

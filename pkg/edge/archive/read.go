@@ -43,9 +43,9 @@ func ReadPacked(packed []byte) (*Archive, error) {
 		return nil, err
 	}
 	a := &Archive{}
-	values := MaxValues
+	left := newBudget()
 	for i := range files {
-		if err := a.add(&files[i], &values); err != nil {
+		if err := a.add(&files[i], left); err != nil {
 			return nil, err
 		}
 	}

@@ -21,12 +21,25 @@ const (
 // cluster is there, and what refers to a namespace in a place that Kubernetes defines refers to this one. Objects of kind Namespace are left
 // out: whether there is to be a namespace is decided by those who may make one.
 func (a *Archive) Deliver(namespace string) ([]*unstructured.Unstructured, error) {
+	return a.deliver(namespace, true)
+}
+
+// DeliverNamespaced is Deliver for an agent that has the rights of the namespace alone: without the objects that are in no namespace, which
+// it cannot make.
+func (a *Archive) DeliverNamespaced(namespace string) ([]*unstructured.Unstructured, error) {
+	return a.deliver(namespace, false)
+}
+
+func (a *Archive) deliver(namespace string, clusterScoped bool) ([]*unstructured.Unstructured, error) {
 	if len(validation.IsDNS1123Label(namespace)) > 0 {
 		return nil, fmt.Errorf("%s is no name of a namespace: use small letters, digits and '-'", short(namespace))
 	}
 	delivered := make([]*unstructured.Unstructured, 0, len(a.manifests))
 	for i, manifest := range a.manifests {
 		o := &a.Contents.Objects[i]
+		if o.Scope == Cluster && !clusterScoped {
+			continue
+		}
 		content := runtime.DeepCopyJSON(manifest)
 		metadata := content["metadata"].(map[string]any)
 		if o.Scope == Cluster {
