@@ -53,6 +53,38 @@ func Decide(n *Node, d *Deployment) Decision {
 	return decision
 }
 
+// DecidePattern decides about all services of a pattern. Those that are not meant for this node, since they are for other architectures or
+// for another type of node, are left out. Of all others, a node gets each or none: half of a pattern is not what its author wrote. Where
+// the whole does not fit, no decision is compatible; those that fit by themselves have the reason PartOfPattern.
+func DecidePattern(n *Node, services []*Deployment) (decisions []Decision, compatible bool) {
+	var missing *Decision
+	var part string
+	for _, d := range services {
+		decision := Decide(n, d)
+		decisions = append(decisions, decision)
+		switch decision.Reason {
+		case Fits:
+			compatible = true
+		case ArchMismatch, NotForClusters, NotForDevices:
+		default:
+			if missing == nil {
+				missing = &decision
+				part = d.spec.Service
+			}
+		}
+	}
+	if missing == nil {
+		return decisions, compatible
+	}
+	for i := range decisions {
+		if decisions[i].Compatible {
+			decisions[i] = Decision{Reason: PartOfPattern, Rejected: decisions[i].Rejected,
+				Message: fmt.Sprintf("it does not get service %s of the pattern, and gets all of it or nothing: %s", part, missing.Message)}
+		}
+	}
+	return decisions, false
+}
+
 // selects has what does not depend on the version.
 func (d *Deployment) selects(n *Node) (Reason, string) {
 	switch {
@@ -150,6 +182,9 @@ func (c *compiled) suits(t Type) (Reason, string) {
 func (c *compiled) missing(n *Node) string {
 	if n.nodeType != Cluster || n.facts.Scope != NamespaceScoped {
 		return ""
+	}
+	if c.Contents.More {
+		return fmt.Sprintf("version %s has more objects than are listed: those that its agent cannot make may be among them", c.Version)
 	}
 	for _, o := range c.clusterObjects {
 		if !n.clusterObjects[identity(o)] {

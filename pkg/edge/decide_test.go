@@ -25,7 +25,7 @@ type world struct {
 func newWorld(scope Scope, namespace string) *world {
 	return &world{
 		node: NodeSpec{Name: "n", Type: Cluster, Facts: Facts{Arch: "amd64", Scope: scope, Namespace: namespace}},
-		deployment: DeploymentSpec{Name: "p", Choices: []Choice{{Version: "1.0.0"}},
+		deployment: DeploymentSpec{Name: "p", Org: "org", Service: "s", Choices: []Choice{{Version: "1.0.0"}},
 			Services: []Service{service("1.0.0")}},
 	}
 }
@@ -212,6 +212,11 @@ func TestDecide_Cases(t *testing.T) {
 // D17: an unquoted name that begins with a digit is no expression.
 func TestNewDeployment_RefusesWhatCannotBeRead(t *testing.T) {
 	if _, err := NewDeployment(newWorld(ClusterScoped, "abc").constraints(ns + " == 5g-edge").deployment); err == nil || !strings.Contains(err.Error(), "policy p: constraints: ") {
+		t.Errorf("got %v", err)
+	}
+	w := newWorld(ClusterScoped, "abc")
+	w.deployment.Service = "other"
+	if _, err := NewDeployment(w.deployment); err == nil || !strings.Contains(err.Error(), "is not service other") {
 		t.Errorf("got %v", err)
 	}
 	expect(t, newWorld(NamespaceScoped, "5g-edge").constraints(ns+` == "5g-edge"`).decide(t), Fits, "5g-edge")

@@ -36,6 +36,8 @@ type Choice struct {
 type DeploymentSpec struct {
 	// Name is that of the policy or pattern.
 	Name string
+	// Org and Service are of the service that is deployed. All versions of it are one service.
+	Org, Service string
 	// Pattern says that it is a pattern.
 	Pattern bool
 	// Arch is the architecture of nodes that it is for; AnyArch or empty is for all.
@@ -126,6 +128,9 @@ func boolean(a, b bool) int {
 
 func (d *Deployment) compile(s *Service) (compiled, error) {
 	c := compiled{Service: s}
+	if s.Org != d.spec.Org || s.Name != d.spec.Service {
+		return c, fmt.Errorf("service %s of %s is not service %s of %s, which is deployed", s.Name, s.Org, d.spec.Service, d.spec.Org)
+	}
 	var err error
 	if c.constraints, err = constraint.Parse(s.Policy.Constraints); err != nil {
 		return c, fmt.Errorf("version %s of service %s: constraints: %w", s.Version, s.Name, err)

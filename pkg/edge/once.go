@@ -32,8 +32,7 @@ func Once(placements []*Placement) {
 		if !p.Decision.Compatible || p.Decision.Namespace == "" {
 			continue
 		}
-		org, service := p.Deployment.service()
-		at := place{p.Node.clusterID(), p.Decision.Namespace, org, service}
+		at := place{p.Node.clusterID(), p.Decision.Namespace, p.Deployment.spec.Org, p.Deployment.spec.Service}
 		found[at] = append(found[at], p)
 	}
 	for at, list := range found {
@@ -48,12 +47,4 @@ func Once(placements []*Placement) {
 					at.namespace, list[0].Node.name, list[0].Deployment.what())}
 		}
 	}
-}
-
-// service is what is deployed. All versions of it are one service.
-func (d *Deployment) service() (org, name string) {
-	if len(d.spec.Services) == 0 {
-		return "", ""
-	}
-	return d.spec.Services[0].Org, d.spec.Services[0].Name
 }

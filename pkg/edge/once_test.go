@@ -69,7 +69,7 @@ func TestOnce_TwoAgentsOfOneCluster(t *testing.T) {
 func TestOnce_WhatIsTwice(t *testing.T) {
 	scoped := func(namespace string) *world { return newWorld(NamespaceScoped, namespace) }
 	other := scoped("abc")
-	other.deployment.Services[0].Name = "other"
+	other.deployment.Service, other.deployment.Services[0].Name = "other", "other"
 	incompatible := scoped("abc").embedded("xyz")
 	for name, test := range map[string]struct {
 		list []*Placement

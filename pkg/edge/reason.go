@@ -61,6 +61,8 @@ const (
 	// NodeConstraint: the properties of policy and service do not satisfy the constraints of the node.
 	NodeConstraint Reason = "NodeConstraint"
 
+	// PartOfPattern: it would fit, and another service of the pattern does not.
+	PartOfPattern Reason = "PartOfPattern"
 	// ThereAlready: another node of the same cluster, or another deployment, has the service in that namespace.
 	ThereAlready Reason = "ThereAlready"
 )

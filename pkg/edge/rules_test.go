@@ -305,4 +305,56 @@ func TestDecide_ObjectsOfTheCluster(t *testing.T) {
 	expect(t, w.decide(t), ClusterObjects, "")
 	w.node.Facts.ClusterObjects = []archive.Object{{Group: crd.Group, Kind: crd.Kind, Name: crd.Name}}
 	expect(t, w.decide(t), Fits, "abc")
+	w.deployment.Services[0].Contents.More = true
+	expect(t, w.decide(t), ClusterObjects, "")
+	w.node.Facts.Scope = ClusterScoped
+	expect(t, w.decide(t), Fits, "abc")
+}
+
+// A node gets all of a pattern that is meant for it, or nothing.
+func TestDecidePattern(t *testing.T) {
+	type one struct {
+		name   string
+		change func(*Service)
+	}
+	fits := one{"fits", func(*Service) {}}
+	arm := one{"arm", func(s *Service) { s.Arch = "arm64" }}
+	device := one{"device", func(s *Service) { s.ForClusters, s.ForDevices, s.Contents = false, true, nil }}
+	broken := one{"broken", func(s *Service) { s.Contents = nil }}
+	for name, test := range map[string]struct {
+		services []one
+		want     []Reason
+		fits     bool
+	}{
+		"all fit":                  {[]one{fits, fits}, []Reason{Fits, Fits}, true},
+		"one is for others":        {[]one{arm, fits, device}, []Reason{ArchMismatch, Fits, NotForClusters}, true},
+		"all are for others":       {[]one{arm, device}, []Reason{ArchMismatch, NotForClusters}, false},
+		"one cannot be read":       {[]one{fits, broken}, []Reason{PartOfPattern, ArchiveUnreadable}, false},
+		"and one is for others":    {[]one{broken, arm, fits}, []Reason{ArchiveUnreadable, ArchMismatch, PartOfPattern}, false},
+		"a pattern of no services": {nil, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(NamespaceScoped, "abc").pattern().to("abc")
+			n, _ := w.read(t)
+			var deployments []*Deployment
+			for _, s := range test.services {
+				w := newWorld(NamespaceScoped, "abc").pattern().to("abc")
+				w.deployment.Service, w.deployment.Services[0].Name = s.name, s.name
+				s.change(&w.deployment.Services[0])
+				_, d := w.read(t)
+				deployments = append(deployments, d)
+			}
+			decisions, compatible := DecidePattern(n, deployments)
+			var got []Reason
+			for _, d := range decisions {
+				got = append(got, d.Reason)
+				if d.Compatible != (d.Reason == Fits) || d.Reason == PartOfPattern && !strings.Contains(d.Message, "service broken") {
+					t.Errorf("got %+v", d)
+				}
+			}
+			if !slices.Equal(got, test.want) || compatible != test.fits {
+				t.Errorf("got %v, %v, want %v, %v", got, compatible, test.want, test.fits)
+			}
+		})
+	}
 }

@@ -68,7 +68,7 @@ func TestAnalyze_IsWhatHappens(t *testing.T) {
 	}
 	said := map[string]int{}
 	for range 4000 {
-		spec := DeploymentSpec{Name: "p", ClusterNamespace: one("", "abc", "abc"), Choices: []Choice{{Version: "1.0.0"}}}
+		spec := DeploymentSpec{Name: "p", Org: "org", Service: "s", ClusterNamespace: one("", "abc", "abc"), Choices: []Choice{{Version: "1.0.0"}}}
 		s := service("1.0.0")
 		s.ForDevices = true
 		if embedded := one("", "", "xyz"); embedded != "" {

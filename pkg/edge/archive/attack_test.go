@@ -153,6 +153,7 @@ var attacks = map[string]struct {
 	"a kind that is a list":       {document("apiVersion: v1\nkind: [a]\nmetadata: {name: a}\n"), "apiVersion and kind"},
 	"no name":                     {document("apiVersion: v1\nkind: Pod\nmetadata: {generateName: a-}\n"), "without metadata.name"},
 	"metadata that is a list":     {document("apiVersion: v1\nkind: Pod\nmetadata: [a]\n"), "without metadata.name"},
+	"a long kind":                 {document("apiVersion: v1\nkind: " + strings.Repeat("K", 64) + "\nmetadata: {name: a}\n"), "no name in Kubernetes"},
 	"a name for a terminal":       {document("apiVersion: v1\nkind: Pod\nmetadata: {name: \"\\e[31m\"}\n"), "no name in Kubernetes"},
 	"a namespace with large letters": {document("apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: ABC}\n"),
 		"no name of a namespace"},

@@ -43,6 +43,9 @@ type Contents struct {
 	Namespaces []string
 	// MakesNamespaces says that there are objects of kind Namespace. Their labels and annotations are not delivered either.
 	MakesNamespaces bool
+	// More says that there are objects and namespaces that are not in the lists. It is never so of an archive that was read; where contents
+	// were kept, only a part may have been.
+	More bool
 	// Ignored are the paths of files that have no manifests, by their name.
 	Ignored []string
 }
@@ -132,7 +135,7 @@ func (a *Archive) object(f *file, content map[string]any, lists bool) error {
 // named checks the names of an object. They are shown to people, so their characters matter before any of them is in a message.
 func named(content map[string]any, o *Object) error {
 	for _, text := range []string{o.Group, o.Kind, o.Name} {
-		if len(text) > 253 || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '/' || r == '%' }) {
+		if len(text) > 253 || len(o.Kind) > 63 || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '/' || r == '%' }) {
 			return fmt.Errorf("has an object of which group, kind or name is no name in Kubernetes")
 		}
 	}
