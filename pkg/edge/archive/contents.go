@@ -5,6 +5,7 @@ package archive
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -105,13 +106,18 @@ func (a *Archive) object(f *file, content map[string]any, lists bool) error {
 	u := unstructured.Unstructured{Object: content}
 	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
 	if err != nil || gv.Version == "" || u.GetKind() == "" {
-		return fmt.Errorf("has a document that is not an object of Kubernetes: apiVersion and kind are to be texts such as apps/v1 and Deployment")
+		return errors.New("has a document that is not an object of Kubernetes: apiVersion and kind are to be texts such as apps/v1 and Deployment")
 	}
-	if items, is := content["items"].([]any); is && lists && u.GetName() == "" && strings.HasSuffix(u.GetKind(), "List") {
+	// What has items is a list to some who read it, whatever its kind: namespaces in its items would not be found.
+	if value, there := content["items"]; there {
+		items, is := value.([]any)
+		if !is || !lists || !strings.HasSuffix(u.GetKind(), "List") {
+			return errors.New("has an object with items: only a list has them, of which the kind ends in List, and there are no lists in lists")
+		}
 		for _, item := range items {
 			content, is := item.(map[string]any)
 			if !is {
-				return fmt.Errorf("has a list with an item that is not an object")
+				return errors.New("has a list with an item that is not an object")
 			}
 			if err := a.object(f, content, false); err != nil {
 				return err
@@ -136,7 +142,7 @@ func (a *Archive) object(f *file, content map[string]any, lists bool) error {
 func named(content map[string]any, o *Object) error {
 	for _, text := range []string{o.Group, o.Kind, o.Name} {
 		if len(text) > 253 || len(o.Kind) > 63 || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '/' || r == '%' }) {
-			return fmt.Errorf("has an object of which group, kind or name is no name in Kubernetes")
+			return errors.New("has an object of which group, kind or name is no name in Kubernetes")
 		}
 	}
 	metadata, is := content["metadata"].(map[string]any)
@@ -187,7 +193,7 @@ func (a *Archive) finish(ignored []string) error {
 	}
 	slices.Sort(a.Contents.Namespaces)
 	if kept == 0 {
-		return fmt.Errorf("the archive has no objects to deliver: put manifests in it, in files that end in .yaml, .yml or .json")
+		return errors.New("the archive has no objects to deliver: put manifests in it, in files that end in .yaml, .yml or .json")
 	}
 	if err := a.unique(); err != nil {
 		return err

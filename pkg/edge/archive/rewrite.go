@@ -4,6 +4,7 @@
 package archive
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -82,7 +83,7 @@ func rewriteSubject(subject map[string]any, namespace string) error {
 	kind, isKind := subject["kind"].(string)
 	name, isName := subject["name"].(string)
 	if !isKind || !isName {
-		return fmt.Errorf("a subject has no kind or no name")
+		return errors.New("a subject has no kind or no name")
 	}
 	switch kind {
 	case "ServiceAccount":
@@ -95,7 +96,7 @@ func rewriteSubject(subject map[string]any, namespace string) error {
 		if rest, is := strings.CutPrefix(name, account); is {
 			_, of, two := strings.Cut(rest, ":")
 			if !two {
-				return fmt.Errorf("a subject is a service account without a namespace")
+				return errors.New("a subject is a service account without a namespace")
 			}
 			subject["name"] = account + namespace + ":" + of
 		}
