@@ -260,7 +260,26 @@ spec: {service: {name: a, namespace: abc}}
 apiVersion: v1
 kind: PersistentVolume
 metadata: {name: a}
-spec: {claimRef: {name: a, namespace: abc}}
+spec: {claimRef: {name: a, namespace: abc}, csi: {driver: d, nodeStageSecretRef: {name: s, namespace: abc}, nodeExpandSecretRef: {name: s}}}
+---
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: a}
+spec: {parameters: {kind: ConfigMap, name: a, namespace: abc}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: a}
+spec: {paramRef: {name: a, namespace: abc}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: a}
+spec: {rules: [{subjects: [{kind: ServiceAccount, serviceAccount: {name: a, namespace: abc}}, {kind: User, user: {name: jane}}]}]}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: b}
 ---
 apiVersion: v1
 kind: PersistentVolumeClaim
@@ -276,7 +295,7 @@ spec: {dataSourceRef: {kind: PersistentVolumeClaim, name: c}}
 		t.Fatal(err)
 	}
 	text := delivered(t, a, "target")
-	if strings.Contains(text, "abc") || strings.Count(text, `"namespace":"target"`) != 5 {
+	if strings.Contains(text, "abc") || strings.Count(text, `"namespace":"target"`) != 9 {
 		t.Errorf("got %s", text)
 	}
 }

@@ -31,11 +31,6 @@ func (o Object) String() string {
 	return kind + " " + o.Name
 }
 
-// Same says whether two archives could not have both objects in one namespace.
-func (o Object) Same(other Object) bool {
-	return o.Group == other.Group && o.Kind == other.Kind && o.Name == other.Name
-}
-
 // Contents is what is in an archive.
 type Contents struct {
 	// Objects are in the order of the archive. Namespaces are not among them: they are not delivered.

@@ -19,7 +19,7 @@ const (
 )
 
 // Deliver has the objects as they come to a namespace, in the order of the archive, and always the same: every one that is not of the
-// cluster is there, and what refers to a namespace in a place that Kubernetes defines refers to this one. Objects of kind Namespace are left
+// cluster is there, and what refers to a namespace, in the places that refer knows, refers to this one. Objects of kind Namespace are left
 // out: whether there is to be a namespace is decided by those who may make one.
 func (a *Archive) Deliver(namespace string) ([]*unstructured.Unstructured, error) {
 	return a.deliver(namespace, true)
@@ -56,6 +56,9 @@ func (a *Archive) deliver(namespace string, clusterScoped bool) ([]*unstructured
 	return delivered, nil
 }
 
+// volumeSecrets are the references of a volume of a driver to Secrets.
+var volumeSecrets = []string{"controllerPublishSecretRef", "nodeStageSecretRef", "nodePublishSecretRef", "controllerExpandSecretRef", "nodeExpandSecretRef"}
+
 // refer rewrites the namespaces to which an object refers.
 func refer(o *Object, content map[string]any, namespace string) error {
 	switch o.Group + "/" + o.Kind {
@@ -70,7 +73,24 @@ func refer(o *Object, content map[string]any, namespace string) error {
 	case "apiextensions.k8s.io/CustomResourceDefinition":
 		return set(content, namespace, "spec", "conversion", "webhook", "clientConfig", "service")
 	case "/PersistentVolume":
+		for _, secret := range volumeSecrets {
+			if err := replace(content, namespace, "spec", "csi", secret); err != nil {
+				return err
+			}
+		}
 		return set(content, namespace, "spec", "claimRef")
+	case "networking.k8s.io/IngressClass":
+		return replace(content, namespace, "spec", "parameters")
+	case "admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding", "admissionregistration.k8s.io/MutatingAdmissionPolicyBinding":
+		return replace(content, namespace, "spec", "paramRef")
+	case "flowcontrol.apiserver.k8s.io/FlowSchema":
+		spec, err := within(content, []string{"spec"})
+		if err != nil {
+			return err
+		}
+		return each(spec, "rules", func(rule map[string]any) error {
+			return each(rule, "subjects", func(subject map[string]any) error { return set(subject, namespace, "serviceAccount") })
+		})
 	case "/PersistentVolumeClaim":
 		return replace(content, namespace, "spec", "dataSourceRef")
 	}
