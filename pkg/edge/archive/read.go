@@ -49,7 +49,10 @@ func ReadPacked(packed []byte) (*Archive, error) {
 			return nil, err
 		}
 	}
-	return a, a.finish(ignored)
+	if err := a.finish(ignored); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 func decode(encoded string) ([]byte, error) {
