@@ -3,10 +3,7 @@
 
 package edge
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // Decision is what comes of one node and one deployment.
 type Decision struct {
@@ -158,9 +155,9 @@ func (c *candidate) choose(n *Node, d *Deployment) (*compiled, Reason, string) {
 		others = append(others, s.Arch)
 	}
 	if arch == "" {
-		return nil, ArchUnknown, fmt.Sprintf("version %s is for %s, and its agent has not told its architecture", c.version, strings.Join(others, ", "))
+		return nil, ArchUnknown, fmt.Sprintf("version %s is for %s, and its agent has not told its architecture", c.version, named(others))
 	}
-	return nil, ArchMismatch, fmt.Sprintf("it is %s, and version %s is for %s", arch, c.version, strings.Join(others, ", "))
+	return nil, ArchMismatch, fmt.Sprintf("it is %s, and version %s is for %s", arch, c.version, named(others))
 }
 
 // suits says whether there is something for this type of node.
@@ -194,16 +191,26 @@ func (c *compiled) missing(n *Node) string {
 	return ""
 }
 
+// clipped is a constraint as a message has room for it.
+func clipped(constraint string) string {
+	const most = 200
+	runes := []rune(constraint)
+	if len(runes) <= most {
+		return constraint
+	}
+	return string(runes[:most]) + "…"
+}
+
 // agree asks both sides for their constraints. Patterns have none, and a node that runs one has chosen it by its name.
 func (c *compiled) agree(n *Node, d *Deployment) (Reason, string) {
 	if d.spec.Pattern {
 		return Fits, ""
 	}
 	if i := d.constraints.Failed(n.properties); i >= 0 {
-		return PolicyConstraint, "its properties do not satisfy the constraint of the policy: " + d.spec.Policy.Constraints[i]
+		return PolicyConstraint, "its properties do not satisfy the constraint of the policy: " + clipped(d.spec.Policy.Constraints[i])
 	}
 	if i := c.constraints.Failed(n.properties); i >= 0 {
-		return ServiceConstraint, fmt.Sprintf("its properties do not satisfy the constraint of version %s: %s", c.Version, c.Policy.Constraints[i])
+		return ServiceConstraint, fmt.Sprintf("its properties do not satisfy the constraint of version %s: %s", c.Version, clipped(c.Policy.Constraints[i]))
 	}
 	if !n.constraints.Satisfied(c.properties) {
 		return NodeConstraint, "the properties of policy and service do not satisfy its own constraints"

@@ -358,3 +358,34 @@ func TestDecidePattern(t *testing.T) {
 		})
 	}
 }
+
+// Whatever is written, a message has room in the status of a placement.
+func TestDecide_MessagesAreShort(t *testing.T) {
+	long := "purpose == \"" + strings.Repeat("ü", 1500) + "\""
+	w := newWorld(ClusterScoped, "abc").constraints(long)
+	got := w.decide(t)
+	expect(t, got, PolicyConstraint, "")
+	w = newWorld(ClusterScoped, "abc")
+	w.deployment.Services[0].Policy.Constraints = []string{long}
+	service := w.decide(t)
+	expect(t, service, ServiceConstraint, "")
+	w = newWorld(ClusterScoped, "abc")
+	w.deployment.Services = nil
+	for range 100 {
+		s := w.serviceFor(strings.Repeat("a", 63))
+		w.deployment.Services = append(w.deployment.Services, s)
+	}
+	arch := w.decide(t)
+	expect(t, arch, ArchMismatch, "")
+	for _, d := range []Decision{got, service, arch} {
+		if len(d.Message) > 1024 || !strings.ContainsAny(d.Message, "üa") {
+			t.Errorf("got a message of %d bytes: %s", len(d.Message), d.Message)
+		}
+	}
+}
+
+func (w *world) serviceFor(arch string) Service {
+	s := service("1.0.0")
+	s.Arch = arch
+	return s
+}
