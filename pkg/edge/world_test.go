@@ -4,6 +4,10 @@
 package edge
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -11,6 +15,7 @@ import (
 
 	api "github.com/clusterhub/clusterhub/pkg/apis/edge"
 	"github.com/clusterhub/clusterhub/pkg/constraint"
+	"github.com/clusterhub/clusterhub/pkg/edge/archive"
 )
 
 // fleet has a node of every kind that the terms below tell apart. A text with commas equals each of its parts, and none of them.
@@ -140,6 +145,39 @@ func placed(t testing.TB, nodes []*Node, spec DeploymentSpec) (scoped, wide, dev
 		}
 	}
 	return scoped, wide, devices
+}
+
+// D22: what the archive itself names counts, and all of it comes to the target that was decided.
+func TestDecide_OfARealArchive(t *testing.T) {
+	const manifest = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: xyz}\n"
+	var packed bytes.Buffer
+	zipped := gzip.NewWriter(&packed)
+	entries := tar.NewWriter(zipped)
+	if err := entries.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "web.yaml", Mode: 0o644, Size: int64(len(manifest))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := entries.Write([]byte(manifest)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(entries.Close(), zipped.Close()); err != nil {
+		t.Fatal(err)
+	}
+	a, err := archive.ReadPacked(packed.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		world *world
+		want  string
+	}{{newWorld(ClusterScoped, "agent"), "xyz"}, {newWorld(NamespaceScoped, "abc").to("abc"), "abc"}} {
+		test.world.deployment.Services[0].Contents = &a.Contents
+		got := test.world.decide(t)
+		expect(t, got, Fits, test.want)
+		objects, err := a.Deliver(got.Namespace)
+		if err != nil || len(objects) != 1 || objects[0].GetNamespace() != test.want {
+			t.Errorf("got %v and %v, want one object in %s", objects, err, test.want)
+		}
+	}
 }
 
 // BenchmarkDecide is a check of one policy over 10,000 nodes.
