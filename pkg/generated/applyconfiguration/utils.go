@@ -10,6 +10,7 @@ import (
 	v1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	v1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	v1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
@@ -17,6 +18,7 @@ import (
 	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/cluster/v1alpha1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/cluster/v1beta1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/cluster/v1beta2"
+	applyconfigurationedgev1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/edge/v1alpha1"
 	internal "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/internal"
 	applyconfigurationopenmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/openmcp/v1alpha1"
 	applyconfigurationworkv1 "github.com/clusterhub/clusterhub/pkg/generated/applyconfiguration/work/v1"
@@ -203,6 +205,66 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &applyconfigurationopenmcpv1alpha1.SupportedK8sVersionApplyConfiguration{}
 	case openmcpv1alpha1.SchemeGroupVersion.WithKind("TokenConfig"):
 		return &applyconfigurationopenmcpv1alpha1.TokenConfigApplyConfiguration{}
+
+		// Group=edge.clusterhub.dev, Version=v1alpha1
+	case edgev1alpha1.SchemeGroupVersion.WithKind("ClusterDeployment"):
+		return &applyconfigurationedgev1alpha1.ClusterDeploymentApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("ClusterScopedObject"):
+		return &applyconfigurationedgev1alpha1.ClusterScopedObjectApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("DeploymentPattern"):
+		return &applyconfigurationedgev1alpha1.DeploymentPatternApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("DeploymentPatternSpec"):
+		return &applyconfigurationedgev1alpha1.DeploymentPatternSpecApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("DeploymentPolicy"):
+		return &applyconfigurationedgev1alpha1.DeploymentPolicyApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("DeploymentPolicySpec"):
+		return &applyconfigurationedgev1alpha1.DeploymentPolicySpecApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("DeploymentStatus"):
+		return &applyconfigurationedgev1alpha1.DeploymentStatusApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("EdgeNode"):
+		return &applyconfigurationedgev1alpha1.EdgeNodeApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("EdgeNodeSpec"):
+		return &applyconfigurationedgev1alpha1.EdgeNodeSpecApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("EdgeNodeStatus"):
+		return &applyconfigurationedgev1alpha1.EdgeNodeStatusApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("EdgePlacement"):
+		return &applyconfigurationedgev1alpha1.EdgePlacementApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("EdgePlacementSpec"):
+		return &applyconfigurationedgev1alpha1.EdgePlacementSpecApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("EdgePlacementStatus"):
+		return &applyconfigurationedgev1alpha1.EdgePlacementStatusApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("EdgeService"):
+		return &applyconfigurationedgev1alpha1.EdgeServiceApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("EdgeServiceSpec"):
+		return &applyconfigurationedgev1alpha1.EdgeServiceSpecApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("EdgeServiceStatus"):
+		return &applyconfigurationedgev1alpha1.EdgeServiceStatusApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("ExcludedNodes"):
+		return &applyconfigurationedgev1alpha1.ExcludedNodesApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("Input"):
+		return &applyconfigurationedgev1alpha1.InputApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("NodeCounts"):
+		return &applyconfigurationedgev1alpha1.NodeCountsApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("PatternService"):
+		return &applyconfigurationedgev1alpha1.PatternServiceApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("PlacedService"):
+		return &applyconfigurationedgev1alpha1.PlacedServiceApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("PlacementOrigin"):
+		return &applyconfigurationedgev1alpha1.PlacementOriginApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("Policy"):
+		return &applyconfigurationedgev1alpha1.PolicyApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("PolicyService"):
+		return &applyconfigurationedgev1alpha1.PolicyServiceApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("Priority"):
+		return &applyconfigurationedgev1alpha1.PriorityApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("Property"):
+		return &applyconfigurationedgev1alpha1.PropertyApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("ServiceInput"):
+		return &applyconfigurationedgev1alpha1.ServiceInputApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("ServiceVersion"):
+		return &applyconfigurationedgev1alpha1.ServiceVersionApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("Variable"):
+		return &applyconfigurationedgev1alpha1.VariableApplyConfiguration{}
 
 		// Group=work.open-cluster-management.io, Version=v1
 	case workv1.SchemeGroupVersion.WithKind("AppliedManifestResourceMeta"):

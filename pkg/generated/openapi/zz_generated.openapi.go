@@ -13,6 +13,7 @@ import (
 	v1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	v1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	v1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
@@ -105,6 +106,48 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta2.ManagedClusterSetSpec{}.OpenAPIModelName():                   schema_pkg_apis_cluster_v1beta2_ManagedClusterSetSpec(ref),
 		v1beta2.ManagedClusterSetStatus{}.OpenAPIModelName():                 schema_pkg_apis_cluster_v1beta2_ManagedClusterSetStatus(ref),
 		v1beta2.ManagedNamespaceConfig{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1beta2_ManagedNamespaceConfig(ref),
+		edgev1alpha1.CheckedNode{}.OpenAPIModelName():                        schema_pkg_apis_edge_v1alpha1_CheckedNode(ref),
+		edgev1alpha1.CheckedService{}.OpenAPIModelName():                     schema_pkg_apis_edge_v1alpha1_CheckedService(ref),
+		edgev1alpha1.ClusterDeployment{}.OpenAPIModelName():                  schema_pkg_apis_edge_v1alpha1_ClusterDeployment(ref),
+		edgev1alpha1.ClusterScopedObject{}.OpenAPIModelName():                schema_pkg_apis_edge_v1alpha1_ClusterScopedObject(ref),
+		edgev1alpha1.DeployCheck{}.OpenAPIModelName():                        schema_pkg_apis_edge_v1alpha1_DeployCheck(ref),
+		edgev1alpha1.DeployCheckSpec{}.OpenAPIModelName():                    schema_pkg_apis_edge_v1alpha1_DeployCheckSpec(ref),
+		edgev1alpha1.DeployCheckStatus{}.OpenAPIModelName():                  schema_pkg_apis_edge_v1alpha1_DeployCheckStatus(ref),
+		edgev1alpha1.DeploymentPattern{}.OpenAPIModelName():                  schema_pkg_apis_edge_v1alpha1_DeploymentPattern(ref),
+		edgev1alpha1.DeploymentPatternList{}.OpenAPIModelName():              schema_pkg_apis_edge_v1alpha1_DeploymentPatternList(ref),
+		edgev1alpha1.DeploymentPatternSpec{}.OpenAPIModelName():              schema_pkg_apis_edge_v1alpha1_DeploymentPatternSpec(ref),
+		edgev1alpha1.DeploymentPolicy{}.OpenAPIModelName():                   schema_pkg_apis_edge_v1alpha1_DeploymentPolicy(ref),
+		edgev1alpha1.DeploymentPolicyList{}.OpenAPIModelName():               schema_pkg_apis_edge_v1alpha1_DeploymentPolicyList(ref),
+		edgev1alpha1.DeploymentPolicySpec{}.OpenAPIModelName():               schema_pkg_apis_edge_v1alpha1_DeploymentPolicySpec(ref),
+		edgev1alpha1.DeploymentStatus{}.OpenAPIModelName():                   schema_pkg_apis_edge_v1alpha1_DeploymentStatus(ref),
+		edgev1alpha1.EdgeNode{}.OpenAPIModelName():                           schema_pkg_apis_edge_v1alpha1_EdgeNode(ref),
+		edgev1alpha1.EdgeNodeList{}.OpenAPIModelName():                       schema_pkg_apis_edge_v1alpha1_EdgeNodeList(ref),
+		edgev1alpha1.EdgeNodeSpec{}.OpenAPIModelName():                       schema_pkg_apis_edge_v1alpha1_EdgeNodeSpec(ref),
+		edgev1alpha1.EdgeNodeStatus{}.OpenAPIModelName():                     schema_pkg_apis_edge_v1alpha1_EdgeNodeStatus(ref),
+		edgev1alpha1.EdgePlacement{}.OpenAPIModelName():                      schema_pkg_apis_edge_v1alpha1_EdgePlacement(ref),
+		edgev1alpha1.EdgePlacementList{}.OpenAPIModelName():                  schema_pkg_apis_edge_v1alpha1_EdgePlacementList(ref),
+		edgev1alpha1.EdgePlacementSpec{}.OpenAPIModelName():                  schema_pkg_apis_edge_v1alpha1_EdgePlacementSpec(ref),
+		edgev1alpha1.EdgePlacementStatus{}.OpenAPIModelName():                schema_pkg_apis_edge_v1alpha1_EdgePlacementStatus(ref),
+		edgev1alpha1.EdgeService{}.OpenAPIModelName():                        schema_pkg_apis_edge_v1alpha1_EdgeService(ref),
+		edgev1alpha1.EdgeServiceList{}.OpenAPIModelName():                    schema_pkg_apis_edge_v1alpha1_EdgeServiceList(ref),
+		edgev1alpha1.EdgeServiceSpec{}.OpenAPIModelName():                    schema_pkg_apis_edge_v1alpha1_EdgeServiceSpec(ref),
+		edgev1alpha1.EdgeServiceStatus{}.OpenAPIModelName():                  schema_pkg_apis_edge_v1alpha1_EdgeServiceStatus(ref),
+		edgev1alpha1.ExcludedNodes{}.OpenAPIModelName():                      schema_pkg_apis_edge_v1alpha1_ExcludedNodes(ref),
+		edgev1alpha1.Input{}.OpenAPIModelName():                              schema_pkg_apis_edge_v1alpha1_Input(ref),
+		edgev1alpha1.NodeCounts{}.OpenAPIModelName():                         schema_pkg_apis_edge_v1alpha1_NodeCounts(ref),
+		edgev1alpha1.NodeVerdict{}.OpenAPIModelName():                        schema_pkg_apis_edge_v1alpha1_NodeVerdict(ref),
+		edgev1alpha1.PatternService{}.OpenAPIModelName():                     schema_pkg_apis_edge_v1alpha1_PatternService(ref),
+		edgev1alpha1.PlacedService{}.OpenAPIModelName():                      schema_pkg_apis_edge_v1alpha1_PlacedService(ref),
+		edgev1alpha1.PlacementOrigin{}.OpenAPIModelName():                    schema_pkg_apis_edge_v1alpha1_PlacementOrigin(ref),
+		edgev1alpha1.Policy{}.OpenAPIModelName():                             schema_pkg_apis_edge_v1alpha1_Policy(ref),
+		edgev1alpha1.PolicyService{}.OpenAPIModelName():                      schema_pkg_apis_edge_v1alpha1_PolicyService(ref),
+		edgev1alpha1.Priority{}.OpenAPIModelName():                           schema_pkg_apis_edge_v1alpha1_Priority(ref),
+		edgev1alpha1.Property{}.OpenAPIModelName():                           schema_pkg_apis_edge_v1alpha1_Property(ref),
+		edgev1alpha1.ServiceInput{}.OpenAPIModelName():                       schema_pkg_apis_edge_v1alpha1_ServiceInput(ref),
+		edgev1alpha1.ServiceVerdict{}.OpenAPIModelName():                     schema_pkg_apis_edge_v1alpha1_ServiceVerdict(ref),
+		edgev1alpha1.ServiceVersion{}.OpenAPIModelName():                     schema_pkg_apis_edge_v1alpha1_ServiceVersion(ref),
+		edgev1alpha1.Value{}.OpenAPIModelName():                              schema_pkg_apis_edge_v1alpha1_Value(ref),
+		edgev1alpha1.Variable{}.OpenAPIModelName():                           schema_pkg_apis_edge_v1alpha1_Variable(ref),
 		openmcpv1alpha1.AccessRequest{}.OpenAPIModelName():                   schema_pkg_apis_openmcp_v1alpha1_AccessRequest(ref),
 		openmcpv1alpha1.AccessRequestList{}.OpenAPIModelName():               schema_pkg_apis_openmcp_v1alpha1_AccessRequestList(ref),
 		openmcpv1alpha1.AccessRequestSpec{}.OpenAPIModelName():               schema_pkg_apis_openmcp_v1alpha1_AccessRequestSpec(ref),
@@ -3607,6 +3650,2524 @@ func schema_pkg_apis_cluster_v1beta2_ManagedNamespaceConfig(ref common.Reference
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
 							Pattern:     "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_CheckedNode(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CheckedNode is a node that need not be there.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the node, 1 to 63 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is the node policy.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(edgev1alpha1.EdgeNodeSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status are the facts.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(edgev1alpha1.EdgeNodeStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.EdgeNodeSpec{}.OpenAPIModelName(), edgev1alpha1.EdgeNodeStatus{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_CheckedService(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CheckedService is a service that need not be there.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"org": {
+						SchemaProps: spec.SchemaProps{
+							Description: "org is the namespace that the service would be in. The default is that of the check. At most 63 characters.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is the service.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(edgev1alpha1.EdgeServiceSpec{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.EdgeServiceSpec{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_ClusterDeployment(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterDeployment is what a cluster runs.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"operatorYamlArchive": {
+						SchemaProps: spec.SchemaProps{
+							Description: "operatorYamlArchive is a tar.gz of YAML files with Kubernetes objects, in base64. At most 512000 bytes before base64. The hub reads it when it is written, and refuses one that it cannot read, or that is too large when it is unpacked.",
+							Type:        []string{"string"},
+							Format:      "byte",
+						},
+					},
+				},
+				Required: []string{"operatorYamlArchive"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_ClusterScopedObject(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterScopedObject is an object that is in no namespace.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"group": {
+						SchemaProps: spec.SchemaProps{
+							Description: "group of the object, at most 253 characters.",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the object, at most 63 characters.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the object, at most 253 characters.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"kind", "name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_DeployCheck(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DeployCheck asks what a policy or a pattern would deploy where, and why not elsewhere. It is created and stored nowhere, like a SubjectAccessReview: the answer is in the status. It tells only of nodes that the user may get, and takes only services that the user could use.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata. The namespace is the one that the policy or pattern is in, or would be. A name is not needed.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is the question.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(edgev1alpha1.DeployCheckSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the answer.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(edgev1alpha1.DeployCheckStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.DeployCheckSpec{}.OpenAPIModelName(), edgev1alpha1.DeployCheckStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_DeployCheckSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DeployCheckSpec is what is asked. Exactly one of policyName, policy, patternName and pattern is required.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"policyName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "policyName is a DeploymentPolicy of the namespace, at most 244 characters.",
+							MaxLength:   ptr.To[int64](244),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"policy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "policy is one that need not be there.",
+							Ref:         ref(edgev1alpha1.DeploymentPolicySpec{}.OpenAPIModelName()),
+						},
+					},
+					"patternName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "patternName is a DeploymentPattern of the namespace, at most 244 characters. All nodes are judged as if they had it.",
+							MaxLength:   ptr.To[int64](244),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"pattern": {
+						SchemaProps: spec.SchemaProps{
+							Description: "pattern is one that need not be there. All nodes are judged as if they had it.",
+							Ref:         ref(edgev1alpha1.DeploymentPatternSpec{}.OpenAPIModelName()),
+						},
+					},
+					"services": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "services are taken in the place of those that are there with the same org, url, version and arch, at most 16.",
+							MaxItems:    ptr.To[int64](16),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.CheckedService{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"nodes": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "nodes are taken as they are here, whether they are there or not, at most 128.",
+							MaxItems:    ptr.To[int64](128),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.CheckedNode{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"nodeNames": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "nodeNames are EdgeNodes that are there, at most 1000. Where nodes and nodeNames are both empty, all nodes are judged that the namespace reaches.",
+							MaxItems:    ptr.To[int64](1000),
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													MaxLength: ptr.To[int64](63),
+												},
+											},
+										},
+									},
+								},
+							},
+							Type: []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"limit": {
+						SchemaProps: spec.SchemaProps{
+							Description: "limit is how many nodes are told of, 1 to 1000. The default is 500. The counts are about all nodes.",
+							Default:     500,
+							Minimum:     ptr.To[float64](1),
+							Maximum:     ptr.To[float64](1000),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"continue": {
+						SchemaProps: spec.SchemaProps{
+							Description: "continue is status.continue of the answer before, with the same question. At most 63 characters.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.CheckedNode{}.OpenAPIModelName(), edgev1alpha1.CheckedService{}.OpenAPIModelName(), edgev1alpha1.DeploymentPatternSpec{}.OpenAPIModelName(), edgev1alpha1.DeploymentPolicySpec{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_DeployCheckStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DeployCheckStatus is the answer.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"deployable": {
+						SchemaProps: spec.SchemaProps{
+							Description: "deployable says whether anything would be deployed to any of the nodes.",
+							Default:     false,
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"warnings": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "warnings are about the policy or pattern itself, as the hub gives them when it is written. At most 32, of at most 1024 characters.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"selected": {
+						SchemaProps: spec.SchemaProps{
+							Description: "selected is how many nodes something would be deployed to.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"excluded": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"reason",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "excluded counts the other nodes, by the first rule that excludes them, at most 32.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.ExcludedNodes{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"nodes": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "nodes says it of each node, ordered by name.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.NodeVerdict{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"continue": {
+						SchemaProps: spec.SchemaProps{
+							Description: "continue is what to ask for next, if there are more nodes. At most 63 characters.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"deployable", "selected"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.ExcludedNodes{}.OpenAPIModelName(), edgev1alpha1.NodeVerdict{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_DeploymentPattern(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DeploymentPattern deploys a list of services to each node that names the pattern in spec.pattern, and is in one of the sets that are bound to the namespace of the pattern.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata. The name is a DNS subdomain of at most 244 characters: placements have it in theirs.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec says what is deployed. Users write it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(edgev1alpha1.DeploymentPatternSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status says what came of it. The hub writes it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(edgev1alpha1.DeploymentStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.DeploymentPatternSpec{}.OpenAPIModelName(), edgev1alpha1.DeploymentStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_DeploymentPatternList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DeploymentPatternList is a list of DeploymentPattern.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the patterns.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.DeploymentPattern{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.DeploymentPattern{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_DeploymentPatternSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DeploymentPatternSpec says which services are deployed.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"label": {
+						SchemaProps: spec.SchemaProps{
+							Description: "label is a short text for people, at most 253 characters.",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"description": {
+						SchemaProps: spec.SchemaProps{
+							Description: "description is a text for people, at most 4096 characters.",
+							MaxLength:   ptr.To[int64](4096),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"services": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "services are what is deployed, 1 to 32, each once.",
+							MinItems:    ptr.To[int64](1),
+							MaxItems:    ptr.To[int64](32),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.PatternService{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"clusterNamespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "clusterNamespace is the namespace that all services are deployed to, a DNS label of at most 63 characters. With it, the pattern is only for nodes that have that namespace alone; without it (the default), only for those that deploy to any namespace. It is ignored on devices.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"userInput": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "userInput sets variables of services, at most 64.",
+							MaxItems:    ptr.To[int64](64),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.ServiceInput{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"services"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.PatternService{}.OpenAPIModelName(), edgev1alpha1.ServiceInput{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_DeploymentPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DeploymentPolicy deploys a service to all nodes that match. It reaches the nodes of the sets that are bound to its namespace (ManagedClusterSetBinding), and no others.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata. The name is a DNS subdomain of at most 244 characters: placements have it in theirs.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec says what is deployed, and where. Users write it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(edgev1alpha1.DeploymentPolicySpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status says what came of it. The hub writes it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(edgev1alpha1.DeploymentStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.DeploymentPolicySpec{}.OpenAPIModelName(), edgev1alpha1.DeploymentStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_DeploymentPolicyList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DeploymentPolicyList is a list of DeploymentPolicy.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the policies.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.DeploymentPolicy{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.DeploymentPolicy{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_DeploymentPolicySpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DeploymentPolicySpec says which service is deployed where.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"label": {
+						SchemaProps: spec.SchemaProps{
+							Description: "label is a short text for people, at most 253 characters.",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"description": {
+						SchemaProps: spec.SchemaProps{
+							Description: "description is a text for people, at most 4096 characters.",
+							MaxLength:   ptr.To[int64](4096),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"service": {
+						SchemaProps: spec.SchemaProps{
+							Description: "service is what is deployed.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(edgev1alpha1.PolicyService{}.OpenAPIModelName()),
+						},
+					},
+					"properties": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "properties are what constraints of the other side are about, at most 128, each name once.",
+							MaxItems:    ptr.To[int64](128),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.Property{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"constraints": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "constraints are required of the other side, all of them: at most 64 expressions of at most 4096 characters each, such as 'purpose == \"retail\" AND openhorizon.memory > 2048'. A property that is not there makes every comparison false, != too. AND binds tighter than OR. No constraints are true.",
+							MaxItems:    ptr.To[int64](64),
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													MaxLength: ptr.To[int64](4096),
+												},
+											},
+										},
+									},
+								},
+							},
+							Type: []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"userInput": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "userInput sets variables of services, at most 64.",
+							MaxItems:    ptr.To[int64](64),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.ServiceInput{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"service"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.PolicyService{}.OpenAPIModelName(), edgev1alpha1.Property{}.OpenAPIModelName(), edgev1alpha1.ServiceInput{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_DeploymentStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DeploymentStatus says what came of a policy or a pattern.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observedGeneration is the metadata.generation that the status is about.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions are Valid, Placed and Running, at most 16.",
+							MaxItems:    ptr.To[int64](16),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(metav1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"nodes": {
+						SchemaProps: spec.SchemaProps{
+							Description: "nodes counts the nodes of the sets that are bound to the namespace.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(edgev1alpha1.NodeCounts{}.OpenAPIModelName()),
+						},
+					},
+					"excluded": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"reason",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "excluded counts those that nothing is deployed to, by the first rule that says so, at most 32.",
+							MaxItems:    ptr.To[int64](32),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.ExcludedNodes{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.ExcludedNodes{}.OpenAPIModelName(), edgev1alpha1.NodeCounts{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_EdgeNode(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EdgeNode is what services can be deployed to: a cluster, or one namespace of a cluster. It has the name of the ManagedCluster that its agent registers. Users write the spec, which is the node policy; the agent of the node alone writes the status. The hub makes these properties of the status, and no spec can set them: openhorizon.arch, openhorizon.cpu, openhorizon.memory, openhorizon.kubernetesVersion, openhorizon.kubernetesNamespace and openhorizon.kubernetesNamespaceScoped.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata. The name is that of the ManagedCluster, a DNS label of 1 to 63 characters.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is the node policy: what the node is for, and what it requires of what is deployed to it. Users write it who may update the edgenode, by its name or by a set.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(edgev1alpha1.EdgeNodeSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status are the facts of the node. Its own agent writes them.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(edgev1alpha1.EdgeNodeStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.EdgeNodeSpec{}.OpenAPIModelName(), edgev1alpha1.EdgeNodeStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_EdgeNodeList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EdgeNodeList is a list of EdgeNode.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the nodes.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.EdgeNode{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.EdgeNode{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_EdgeNodeSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EdgeNodeSpec is the policy of a node.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"nodeType": {
+						SchemaProps: spec.SchemaProps{
+							Description: "nodeType is cluster (the default) or device. Nothing is delivered to devices: rules and checks alone know them, and ignore namespaces there.",
+							Default:     "cluster",
+							MaxLength:   ptr.To[int64](16),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"pattern": {
+						SchemaProps: spec.SchemaProps{
+							Description: "pattern is the DeploymentPattern that the node has, written <namespace>/<name>. A node with a pattern gets the services of that, and none of a DeploymentPolicy. The default is none. The hub gives a pattern only to nodes of the sets that are bound to its namespace.",
+							MaxLength:   ptr.To[int64](317),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"label": {
+						SchemaProps: spec.SchemaProps{
+							Description: "label is a short text for people, at most 253 characters.",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"description": {
+						SchemaProps: spec.SchemaProps{
+							Description: "description is a text for people, at most 4096 characters.",
+							MaxLength:   ptr.To[int64](4096),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"properties": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "properties are what constraints of the other side are about, at most 128, each name once.",
+							MaxItems:    ptr.To[int64](128),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.Property{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"constraints": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "constraints are required of the other side, all of them: at most 64 expressions of at most 4096 characters each, such as 'purpose == \"retail\" AND openhorizon.memory > 2048'. A property that is not there makes every comparison false, != too. AND binds tighter than OR. No constraints are true.",
+							MaxItems:    ptr.To[int64](64),
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													MaxLength: ptr.To[int64](4096),
+												},
+											},
+										},
+									},
+								},
+							},
+							Type: []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"deployment": {
+						SchemaProps: spec.SchemaProps{
+							Description: "deployment changes properties and constraints for deployments. Its properties replace those above that have the same name. Its constraints replace all those above, if it has any.",
+							Ref:         ref(edgev1alpha1.Policy{}.OpenAPIModelName()),
+						},
+					},
+					"management": {
+						SchemaProps: spec.SchemaProps{
+							Description: "management changes properties and constraints for the management of the node, in the same way. The hub keeps it, and decides nothing by it.",
+							Ref:         ref(edgev1alpha1.Policy{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.Policy{}.OpenAPIModelName(), edgev1alpha1.Property{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_EdgeNodeStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EdgeNodeStatus are the facts of a node, as its agent sees them. What the agent cannot see is left out: it is unknown, and every constraint on it is false. It is never 0 or empty text.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"arch": {
+						SchemaProps: spec.SchemaProps{
+							Description: "arch is the architecture of the nodes of the cluster, as GOARCH has it, such as amd64. At most 63 characters.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"cpu": {
+						SchemaProps: spec.SchemaProps{
+							Description: "cpu is the number of CPUs of the cluster, 1 or more.",
+							Minimum:     ptr.To[float64](1),
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"memory": {
+						SchemaProps: spec.SchemaProps{
+							Description: "memory is that of the cluster in MB (1048576 bytes), 1 or more.",
+							Minimum:     ptr.To[float64](1),
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"kubernetesVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kubernetesVersion is the version of the cluster as its API server says it, such as v1.33.3. At most 253 characters.",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is the one that the agent runs in, a DNS label of 1 to 63 characters.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespaceScoped": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespaceScoped is true for an agent that deploys to its own namespace alone, false for one that deploys to any namespace. As long as it is not known, nothing is deployed.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"clusterID": {
+						SchemaProps: spec.SchemaProps{
+							Description: "clusterID tells clusters apart: agents of one cluster report the same. At most 253 characters. By it the hub finds that two agents would put the same into one namespace.",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"clusterObjects": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "clusterObjects are objects in no namespace that are in the cluster, as far as the agent knows, at most 256: an agent that has a namespace alone can deploy services that have such objects only where they are there already.",
+							MaxItems:    ptr.To[int64](256),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.ClusterScopedObject{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"reportTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reportTime is when the agent wrote the facts.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.ClusterScopedObject{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_EdgePlacement(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EdgePlacement is what one policy or pattern has placed on one node. The hub writes placements; users read them.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata. The name is that of the policy or pattern with a hash that has the node in it. The labels edge.clusterhub.dev/node, and edge.clusterhub.dev/policy or edge.clusterhub.dev/pattern, select placements.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec says what is placed where.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(edgev1alpha1.EdgePlacementSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status says how far it has come.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(edgev1alpha1.EdgePlacementStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.EdgePlacementSpec{}.OpenAPIModelName(), edgev1alpha1.EdgePlacementStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_EdgePlacementList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EdgePlacementList is a list of EdgePlacement.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the placements.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.EdgePlacement{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.EdgePlacement{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_EdgePlacementSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EdgePlacementSpec says what is placed where. The node and the origin cannot be changed.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"node": {
+						SchemaProps: spec.SchemaProps{
+							Description: "node is the name of the EdgeNode, 1 to 63 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"origin": {
+						SchemaProps: spec.SchemaProps{
+							Description: "origin is the policy or pattern of the namespace that this is of.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(edgev1alpha1.PlacementOrigin{}.OpenAPIModelName()),
+						},
+					},
+					"services": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "services are what is placed: 1 for a policy, 1 to 32 for a pattern.",
+							MinItems:    ptr.To[int64](1),
+							MaxItems:    ptr.To[int64](32),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.PlacedService{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"node", "origin", "services"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.PlacedService{}.OpenAPIModelName(), edgev1alpha1.PlacementOrigin{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_EdgePlacementStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EdgePlacementStatus says how far a placement has come.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observedGeneration is the metadata.generation that the status is about.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state is Pending, Delivering, Running, Failed or Removing. It is Running only when the cluster says so.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is why, one word, at most 63 characters.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says it in words, at most 1024 characters.",
+							MaxLength:   ptr.To[int64](1024),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"work": {
+						SchemaProps: spec.SchemaProps{
+							Description: "work is the name of the ManifestWork in the namespace of the node, at most 188 characters.",
+							MaxLength:   ptr.To[int64](188),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"lastTransitionTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastTransitionTime is when the state changed last.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_EdgeService(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EdgeService is one version of a service for one architecture. Other versions and architectures of the service are other objects, with the same spec.url.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata. The name follows from url, version and arch, so that each is there once in a namespace: <url>--<version>--<arch>, or, if that is no name, what is left of it and a hash. The server says which one it has to be; \"kubectl hub edge import\" knows it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is the service. Users write it. url, version and arch cannot be changed.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(edgev1alpha1.EdgeServiceSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what the hub finds in the archive of the service. It is written with the spec, by the hub alone.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(edgev1alpha1.EdgeServiceStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.EdgeServiceSpec{}.OpenAPIModelName(), edgev1alpha1.EdgeServiceStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_EdgeServiceList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EdgeServiceList is a list of EdgeService.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the services.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.EdgeService{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.EdgeService{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_EdgeServiceSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EdgeServiceSpec is a version of a service.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"label": {
+						SchemaProps: spec.SchemaProps{
+							Description: "label is a short text for people, at most 253 characters.",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"description": {
+						SchemaProps: spec.SchemaProps{
+							Description: "description is a text for people, at most 4096 characters.",
+							MaxLength:   ptr.To[int64](4096),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"documentation": {
+						SchemaProps: spec.SchemaProps{
+							Description: "documentation says where the service is documented, at most 2048 characters.",
+							MaxLength:   ptr.To[int64](2048),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"public": {
+						SchemaProps: spec.SchemaProps{
+							Description: "public says that policies and patterns of all namespaces may use the service. The default is false: those of its own namespace may, and those written by users who may get the EdgeService.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"url": {
+						SchemaProps: spec.SchemaProps{
+							Description: "url is the name of the service, 1 to 253 characters without spaces. It need not be a URL; my-service.example.com is a good one.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "version of the service: 1 to 3 numbers with dots between them, such as 1.0.1, or 1.0.1-rc1 before its release. 1.0 and 1.0.0 are the same in ranges, and different services. 1 to 63 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"arch": {
+						SchemaProps: spec.SchemaProps{
+							Description: "arch is the architecture that the images are for, as GOARCH has it, such as amd64: small letters and digits, 1 to 63 characters. \"*\" is for all, and is taken where there is none for the one of the node.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"userInput": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "userInput are the variables of the service, at most 128, each name once.",
+							MaxItems:    ptr.To[int64](128),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.Variable{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"deployment": {
+						SchemaProps: spec.SchemaProps{
+							Description: "deployment is what a device would run: any object of at most 65536 bytes, which the hub does not look into. A service with it is one for devices.",
+							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
+						},
+					},
+					"clusterDeployment": {
+						SchemaProps: spec.SchemaProps{
+							Description: "clusterDeployment is what a cluster runs. A service with it is one for clusters. One of deployment and clusterDeployment is required.",
+							Ref:         ref(edgev1alpha1.ClusterDeployment{}.OpenAPIModelName()),
+						},
+					},
+					"policy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "policy is what the service says of itself and requires of nodes: the service policy.",
+							Ref:         ref(edgev1alpha1.Policy{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"url", "version", "arch"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.ClusterDeployment{}.OpenAPIModelName(), edgev1alpha1.Policy{}.OpenAPIModelName(), edgev1alpha1.Variable{}.OpenAPIModelName(), runtime.RawExtension{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_EdgeServiceStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EdgeServiceStatus is what the hub finds in the archive of a service.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observedGeneration is the metadata.generation of the archive that was read.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"objects": {
+						SchemaProps: spec.SchemaProps{
+							Description: "objects is how many Kubernetes objects there are in the archive.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"embeddedNamespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "embeddedNamespace is the namespace that the archive asks for: the only one that it names. It counts where neither policy nor pattern has a clusterNamespace. Better leave it out of archives: the user who deploys decides where.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespaces": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "namespaces are all that objects of the archive name, in order, at most 64. All of them become the namespace that is deployed to.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"clusterScoped": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "clusterScoped are the objects that are in no namespace, at most 64. An agent that has a namespace alone cannot make them.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.ClusterScopedObject{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"more": {
+						SchemaProps: spec.SchemaProps{
+							Description: "more is how many namespaces and objects are not in these lists.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.ClusterScopedObject{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_ExcludedNodes(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ExcludedNodes counts nodes that one rule excludes.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is the rule, one word, as in DeployChecks. 1 to 63 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"nodes": {
+						SchemaProps: spec.SchemaProps{
+							Description: "nodes is how many, 0 or more.",
+							Default:     0,
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"reason", "nodes"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_Input(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Input is the value of a variable. It is no place for secrets: users who may read the object can read it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the variable, as the service has it in userInput, 1 to 128 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](128),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"value": {
+						SchemaProps: spec.SchemaProps{
+							Description: "value of the variable, of the type that the service says: a text of at most 4096 characters, a number, true or false, or a list of at most 128 texts.",
+							Ref:         ref(edgev1alpha1.Value{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"name", "value"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.Value{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_NodeCounts(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "NodeCounts are numbers of nodes, each 0 or more.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"reached": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reached are the nodes of the sets that are bound to the namespace.",
+							Default:     0,
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"selected": {
+						SchemaProps: spec.SchemaProps{
+							Description: "selected are those of them that all rules let in.",
+							Default:     0,
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"placed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "placed are those that have a placement.",
+							Default:     0,
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"running": {
+						SchemaProps: spec.SchemaProps{
+							Description: "running are those where the cluster says that all runs.",
+							Default:     0,
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"failed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "failed are those with a placement that is Failed.",
+							Default:     0,
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"reached", "selected", "placed", "running", "failed"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_NodeVerdict(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "NodeVerdict says what would be deployed to a node.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"node": {
+						SchemaProps: spec.SchemaProps{
+							Description: "node is the name of it, at most 63 characters.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"deployable": {
+						SchemaProps: spec.SchemaProps{
+							Description: "deployable says whether all of the policy or pattern would be deployed to it.",
+							Default:     false,
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"services": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "services say it of each service: 1 of a policy, at most 32 of a pattern.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.ServiceVerdict{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is why not, one word, where it is the same for all services. At most 63 characters.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says it in words, at most 1024 characters.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"node", "deployable"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.ServiceVerdict{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_PatternService(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PatternService is a service of a pattern.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"serviceUrl": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceUrl is the name of the service, as spec.url of its EdgeServices has it, 1 to 253 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"serviceOrgid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceOrgid is the namespace of the EdgeServices. The default is that of the pattern. In another namespace, an EdgeService has to be public, or the user who writes the pattern has to be allowed to get it.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"serviceArch": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceArch is the architecture of the service, such as amd64. \"\" (the default) and \"*\" are that of each node.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"serviceVersions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceVersions are the versions that may be deployed, 1 to 32, each once. The first by priority that fits a node is deployed to it.",
+							MinItems:    ptr.To[int64](1),
+							MaxItems:    ptr.To[int64](32),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.ServiceVersion{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"serviceUrl", "serviceVersions"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.ServiceVersion{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_PlacedService(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlacedService is a version of a service in a namespace of a cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the service, as spec.url of the EdgeService has it, 1 to 253 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"org": {
+						SchemaProps: spec.SchemaProps{
+							Description: "org is the namespace of the EdgeService, 1 to 63 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "version that is placed, 1 to 63 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"arch": {
+						SchemaProps: spec.SchemaProps{
+							Description: "arch of it, 1 to 63 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"targetNamespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "targetNamespace is the namespace of the cluster, 1 to 63 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "org", "version", "arch", "targetNamespace"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_PlacementOrigin(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlacementOrigin is a policy or a pattern.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is DeploymentPolicy or DeploymentPattern.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of it, 1 to 244 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](244),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"kind", "name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_Policy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Policy is what one side of a deployment says of itself, and what it requires of the other side.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"properties": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "properties are what constraints of the other side are about, at most 128, each name once.",
+							MaxItems:    ptr.To[int64](128),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.Property{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"constraints": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "constraints are required of the other side, all of them: at most 64 expressions of at most 4096 characters each, such as 'purpose == \"retail\" AND openhorizon.memory > 2048'. A property that is not there makes every comparison false, != too. AND binds tighter than OR. No constraints are true.",
+							MaxItems:    ptr.To[int64](64),
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													MaxLength: ptr.To[int64](4096),
+												},
+											},
+										},
+									},
+								},
+							},
+							Type: []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.Property{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_PolicyService(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PolicyService is the service of a policy.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the service, as spec.url of its EdgeServices has it, 1 to 253 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"org": {
+						SchemaProps: spec.SchemaProps{
+							Description: "org is the namespace of the EdgeServices. The default is that of the policy. In another namespace, an EdgeService has to be public, or the user who writes the policy has to be allowed to get it.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"arch": {
+						SchemaProps: spec.SchemaProps{
+							Description: "arch is the architecture that is deployed, such as amd64. \"\" (the default) and \"*\" are that of each node.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"clusterNamespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "clusterNamespace is the namespace that is deployed to, a DNS label of at most 63 characters. It comes before one that the archive asks for. A node that has a namespace alone gets the service only if it is that namespace. The default is none: what the archive asks for, else the namespace of the agent. It is ignored on devices.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"serviceVersions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceVersions are the versions that may be deployed, 1 to 32, each once. The first by priority that fits a node is deployed to it.",
+							MinItems:    ptr.To[int64](1),
+							MaxItems:    ptr.To[int64](32),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.ServiceVersion{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"name", "serviceVersions"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.ServiceVersion{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_Priority(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Priority is the place of a version among several.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"priority_value": {
+						SchemaProps: spec.SchemaProps{
+							Description: "priority_value is the place: the lowest is tried first. 1 to 1000, each once among the versions of a service.",
+							Default:     0,
+							Minimum:     ptr.To[float64](1),
+							Maximum:     ptr.To[float64](1000),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"retries": {
+						SchemaProps: spec.SchemaProps{
+							Description: "retries is how often a version that does not start is tried again before the next one is, 0 to 100. The default is 0.",
+							Minimum:     ptr.To[float64](0),
+							Maximum:     ptr.To[float64](100),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"retry_durations": {
+						SchemaProps: spec.SchemaProps{
+							Description: "retry_durations is the time in which the retries have to happen, in seconds, 0 to 604800 (a week). The default is 0: no time is set.",
+							Minimum:     ptr.To[float64](0),
+							Maximum:     ptr.To[float64](604800),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"verified_durations": {
+						SchemaProps: spec.SchemaProps{
+							Description: "verified_durations is how long a version has to run until it counts as started, in seconds, 0 to 604800 (a week). The default is 0: as soon as the cluster says that it runs.",
+							Minimum:     ptr.To[float64](0),
+							Maximum:     ptr.To[float64](604800),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"priority_value"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_Property(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Property is a fact or an intent that constraints are about.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the property, 1 to 128 characters. Letters, digits and the characters _ - / ! ? + ~ ' . are allowed, and letters of other scripts. It does not begin as a number does, and is not \"in\". Each name is there once in a list. Properties that the hub makes itself, such as openhorizon.arch and openhorizon.service.url, are taken out of what users write, with a warning.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](128),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"value": {
+						SchemaProps: spec.SchemaProps{
+							Description: "value is a text of at most 1024 characters, a number, or true or false.",
+							Ref:         ref(edgev1alpha1.Value{}.OpenAPIModelName()),
+						},
+					},
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type says how value is compared: string, version (1 to 3 numbers with dots between them, such as 1.2.0), boolean, int, float, or \"list of strings\" (a text with commas between the entries). Without it, the type is that of value in JSON.",
+							MaxLength:   ptr.To[int64](16),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "value"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.Value{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_ServiceInput(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ServiceInput sets variables of a service.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"serviceOrgid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceOrgid is the namespace of the service. The default is the namespace of the object that has the input.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"serviceUrl": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceUrl is the name of the service, as spec.url of the EdgeService has it, 1 to 253 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"serviceArch": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceArch is the architecture that the variables are for. \"\" (the default) and \"*\" are all.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"serviceVersionRange": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceVersionRange are the versions that the variables are for, such as [1.0.0,2.0.0) or [1.0.0,INFINITY). A single version is the range from there on. The default is all versions. At most 128 characters.",
+							MaxLength:   ptr.To[int64](128),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"inputs": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "inputs are the variables, at most 128, each name once.",
+							MaxItems:    ptr.To[int64](128),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.Input{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"serviceUrl"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.Input{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_ServiceVerdict(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ServiceVerdict says what would be deployed of a service.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the service, at most 253 characters.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"org": {
+						SchemaProps: spec.SchemaProps{
+							Description: "org is the namespace of its EdgeServices, at most 63 characters.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"deployable": {
+						SchemaProps: spec.SchemaProps{
+							Description: "deployable says whether a version would be deployed.",
+							Default:     false,
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "version that would be deployed, at most 63 characters.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"targetNamespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "targetNamespace is where, at most 63 characters.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is why not, one word: for several versions that of the one that is tried first. At most 63 characters.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says it in words, of each version that is not deployed. At most 4096 characters.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "org", "deployable"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_ServiceVersion(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ServiceVersion is one version of a service that may be deployed.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "version of the service, exactly as spec.version of the EdgeService has it, 1 to 63 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"priority": {
+						SchemaProps: spec.SchemaProps{
+							Description: "priority says which version is tried first. Versions without it come last, in the order of the list.",
+							Ref:         ref(edgev1alpha1.Priority{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"version"},
+			},
+		},
+		Dependencies: []string{
+			edgev1alpha1.Priority{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_Value(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.EmbedOpenAPIDefinitionIntoV2Extension(common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Value is a text, a number, true or false, or a list of texts. In JSON it is that value itself.",
+				OneOf:       common.GenerateOpenAPIV3OneOfSchema(edgev1alpha1.Value{}.OpenAPIV3OneOfTypes()),
+				Format:      edgev1alpha1.Value{}.OpenAPISchemaFormat(),
+			},
+		},
+	}, common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Value is a text, a number, true or false, or a list of texts. In JSON it is that value itself.",
+				Type:        edgev1alpha1.Value{}.OpenAPISchemaType(),
+				Format:      edgev1alpha1.Value{}.OpenAPISchemaFormat(),
+			},
+		},
+	})
+}
+
+func schema_pkg_apis_edge_v1alpha1_Variable(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Variable conditions how a service runs.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the variable, 1 to 128 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](128),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"label": {
+						SchemaProps: spec.SchemaProps{
+							Description: "label is a short text for people, at most 253 characters.",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type of the values: string (the default), int, float, boolean, or \"list of strings\".",
+							MaxLength:   ptr.To[int64](16),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"defaultValue": {
+						SchemaProps: spec.SchemaProps{
+							Description: "defaultValue is the value where none is set, written as text whatever the type, at most 4096 characters. A variable without it has to be set by the policy or the pattern.",
+							MaxLength:   ptr.To[int64](4096),
 							Type:        []string{"string"},
 							Format:      "",
 						},

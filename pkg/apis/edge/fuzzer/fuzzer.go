@@ -30,6 +30,15 @@ var Funcs = func(runtimeserializer.CodecFactory) []any {
 			w := value(c)
 			*v = edge.Value{Type: edge.ValueType(w.Type), String: w.String, Number: w.Number, Boolean: w.Boolean, List: w.List}
 		},
+		// Defaults would fill what is left empty.
+		func(s *edge.EdgeNodeSpec, c randfill.Continue) {
+			c.FillNoCustom(s)
+			s.NodeType = edge.NodeTypeDevice
+		},
+		func(s *edge.DeployCheckSpec, c randfill.Continue) {
+			c.FillNoCustom(s)
+			s.Limit = 1 + c.Int31n(1000)
+		},
 	}
 }
 

@@ -24,7 +24,7 @@ var (
 )
 
 func init() {
-	localSchemeBuilder.Register(addKnownTypes, addFieldLabelConversions)
+	localSchemeBuilder.Register(addKnownTypes, addDefaultingFuncs, addFieldLabelConversions)
 }
 
 // Resource qualifies a resource name with this API group.
@@ -48,4 +48,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil
+}
+
+func addDefaultingFuncs(scheme *runtime.Scheme) error {
+	return RegisterDefaults(scheme)
 }

@@ -62,7 +62,8 @@ type DeployCheckSpec struct {
 	NodeNames []string `json:"nodeNames,omitempty"`
 	// limit is how many nodes are told of, 1 to 1000. The default is 500. The counts are about all nodes.
 	// +optional
-	// +k8s:validation:minimum=0
+	// +default=500
+	// +k8s:validation:minimum=1
 	// +k8s:validation:maximum=1000
 	Limit int32 `json:"limit,omitempty"`
 	// continue is status.continue of the answer before, with the same question. At most 63 characters.

@@ -35,6 +35,7 @@ type EdgeNodeSpec struct {
 	// nodeType is cluster (the default) or device. Nothing is delivered to devices: rules and checks alone know them, and ignore namespaces
 	// there.
 	// +optional
+	// +default="cluster"
 	// +k8s:validation:maxLength=16
 	NodeType NodeType `json:"nodeType,omitempty"`
 	// pattern is the DeploymentPattern that the node has, written <namespace>/<name>. A node with a pattern gets the services of that, and

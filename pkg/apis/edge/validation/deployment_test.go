@@ -155,6 +155,7 @@ func TestValidateEdgePlacement(t *testing.T) {
 func TestValidateDeployCheck(t *testing.T) {
 	check := func() *edge.DeployCheck {
 		return &edge.DeployCheck{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}, Spec: edge.DeployCheckSpec{
+			Limit:    500,
 			Policy:   &policy().Spec,
 			Services: []edge.CheckedService{{Spec: service().Spec}},
 			Nodes:    []edge.CheckedNode{{Name: "c1", Spec: node().Spec}},

@@ -13,6 +13,7 @@ import (
 	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1alpha1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1beta1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1beta2"
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/edge/v1alpha1"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/openmcp/v1alpha1"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/view/v1alpha1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/work/v1"
@@ -28,6 +29,7 @@ type Interface interface {
 	ClusterV1alpha1() clusterv1alpha1.ClusterV1alpha1Interface
 	ClusterV1beta1() clusterv1beta1.ClusterV1beta1Interface
 	ClusterV1beta2() clusterv1beta2.ClusterV1beta2Interface
+	EdgeV1alpha1() edgev1alpha1.EdgeV1alpha1Interface
 	OpenMCPV1alpha1() openmcpv1alpha1.OpenMCPV1alpha1Interface
 	ViewV1alpha1() viewv1alpha1.ViewV1alpha1Interface
 	WorkV1() workv1.WorkV1Interface
@@ -41,6 +43,7 @@ type Clientset struct {
 	clusterV1alpha1 *clusterv1alpha1.ClusterV1alpha1Client
 	clusterV1beta1  *clusterv1beta1.ClusterV1beta1Client
 	clusterV1beta2  *clusterv1beta2.ClusterV1beta2Client
+	edgeV1alpha1    *edgev1alpha1.EdgeV1alpha1Client
 	openMCPV1alpha1 *openmcpv1alpha1.OpenMCPV1alpha1Client
 	viewV1alpha1    *viewv1alpha1.ViewV1alpha1Client
 	workV1          *workv1.WorkV1Client
@@ -65,6 +68,11 @@ func (c *Clientset) ClusterV1beta1() clusterv1beta1.ClusterV1beta1Interface {
 // ClusterV1beta2 retrieves the ClusterV1beta2Client
 func (c *Clientset) ClusterV1beta2() clusterv1beta2.ClusterV1beta2Interface {
 	return c.clusterV1beta2
+}
+
+// EdgeV1alpha1 retrieves the EdgeV1alpha1Client
+func (c *Clientset) EdgeV1alpha1() edgev1alpha1.EdgeV1alpha1Interface {
+	return c.edgeV1alpha1
 }
 
 // OpenMCPV1alpha1 retrieves the OpenMCPV1alpha1Client
@@ -147,6 +155,10 @@ func NewForConfigAndClient(c *rest.Config, httpClient *http.Client) (*Clientset,
 	if err != nil {
 		return nil, err
 	}
+	cs.edgeV1alpha1, err = edgev1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
 	cs.openMCPV1alpha1, err = openmcpv1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
 	if err != nil {
 		return nil, err
@@ -188,6 +200,7 @@ func New(c rest.Interface) *Clientset {
 	cs.clusterV1alpha1 = clusterv1alpha1.New(c)
 	cs.clusterV1beta1 = clusterv1beta1.New(c)
 	cs.clusterV1beta2 = clusterv1beta2.New(c)
+	cs.edgeV1alpha1 = edgev1alpha1.New(c)
 	cs.openMCPV1alpha1 = openmcpv1alpha1.New(c)
 	cs.viewV1alpha1 = viewv1alpha1.New(c)
 	cs.workV1 = workv1.New(c)

@@ -13,6 +13,7 @@ import (
 
 	versioned "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
 	cluster "github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions/cluster"
+	edge "github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions/edge"
 	internalinterfaces "github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions/internalinterfaces"
 	openmcp "github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions/openmcp"
 	view "github.com/clusterhub/clusterhub/pkg/generated/informers/externalversions/view"
@@ -316,6 +317,7 @@ type SharedInformerFactory interface {
 	InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer
 
 	Cluster() cluster.Interface
+	Edge() edge.Interface
 	OpenMCP() openmcp.Interface
 	View() view.Interface
 	Work() work.Interface
@@ -323,6 +325,10 @@ type SharedInformerFactory interface {
 
 func (f *sharedInformerFactory) Cluster() cluster.Interface {
 	return cluster.New(f, f.namespace, f.tweakListOptions)
+}
+
+func (f *sharedInformerFactory) Edge() edge.Interface {
+	return edge.New(f, f.namespace, f.tweakListOptions)
 }
 
 func (f *sharedInformerFactory) OpenMCP() openmcp.Interface {

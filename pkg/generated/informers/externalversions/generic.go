@@ -12,6 +12,7 @@ import (
 	v1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	v1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	v1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
@@ -81,6 +82,18 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.OpenMCP().V1alpha1().ClusterProfiles().Informer()}, nil
 	case openmcpv1alpha1.SchemeGroupVersion.WithResource("clusterrequests"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.OpenMCP().V1alpha1().ClusterRequests().Informer()}, nil
+
+		// Group=edge.clusterhub.dev, Version=v1alpha1
+	case edgev1alpha1.SchemeGroupVersion.WithResource("deploymentpatterns"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Edge().V1alpha1().DeploymentPatterns().Informer()}, nil
+	case edgev1alpha1.SchemeGroupVersion.WithResource("deploymentpolicies"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Edge().V1alpha1().DeploymentPolicies().Informer()}, nil
+	case edgev1alpha1.SchemeGroupVersion.WithResource("edgenodes"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Edge().V1alpha1().EdgeNodes().Informer()}, nil
+	case edgev1alpha1.SchemeGroupVersion.WithResource("edgeplacements"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Edge().V1alpha1().EdgePlacements().Informer()}, nil
+	case edgev1alpha1.SchemeGroupVersion.WithResource("edgeservices"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Edge().V1alpha1().EdgeServices().Informer()}, nil
 
 		// Group=view.clusterhub.dev, Version=v1alpha1
 	case viewv1alpha1.SchemeGroupVersion.WithResource("clustersetmembers"):

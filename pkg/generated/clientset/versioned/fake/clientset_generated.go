@@ -16,6 +16,8 @@ import (
 	fakeclusterv1beta1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1beta1/fake"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1beta2"
 	fakeclusterv1beta2 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1beta2/fake"
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/edge/v1alpha1"
+	fakeedgev1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/edge/v1alpha1/fake"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/openmcp/v1alpha1"
 	fakeopenmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/openmcp/v1alpha1/fake"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/view/v1alpha1"
@@ -155,6 +157,11 @@ func (c *Clientset) ClusterV1beta1() clusterv1beta1.ClusterV1beta1Interface {
 // ClusterV1beta2 retrieves the ClusterV1beta2Client
 func (c *Clientset) ClusterV1beta2() clusterv1beta2.ClusterV1beta2Interface {
 	return &fakeclusterv1beta2.FakeClusterV1beta2{Fake: &c.Fake}
+}
+
+// EdgeV1alpha1 retrieves the EdgeV1alpha1Client
+func (c *Clientset) EdgeV1alpha1() edgev1alpha1.EdgeV1alpha1Interface {
+	return &fakeedgev1alpha1.FakeEdgeV1alpha1{Fake: &c.Fake}
 }
 
 // OpenMCPV1alpha1 retrieves the OpenMCPV1alpha1Client

@@ -10,6 +10,7 @@ import (
 	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
@@ -29,6 +30,7 @@ var localSchemeBuilder = runtime.SchemeBuilder{
 	clusterv1alpha1.AddToScheme,
 	clusterv1beta1.AddToScheme,
 	clusterv1beta2.AddToScheme,
+	edgev1alpha1.AddToScheme,
 	openmcpv1alpha1.AddToScheme,
 	viewv1alpha1.AddToScheme,
 	workv1.AddToScheme,
