@@ -12,7 +12,7 @@
 // and where does the language do something that its user hardly meant (Lint).
 package constraint
 
-// Bounds of what is read. What is beyond them is refused by Parse and NewProperties.
+// Bounds of what is read. What is beyond them is refused.
 const (
 	// MaxExpressions is how many expressions a list may have.
 	MaxExpressions = 100
@@ -28,4 +28,6 @@ const (
 	MaxNameLength = 253
 	// MaxValueLength is how long a text may be that is the value of a property, in bytes.
 	MaxValueLength = 4096
+	// MaxRangeLength is how long a range of versions may be that is no part of an expression, in bytes.
+	MaxRangeLength = 128
 )
