@@ -38,6 +38,8 @@ type Kind[T Object] struct {
 	Resource   schema.GroupResource
 	Singular   string
 	ShortNames []string
+	// Categories are the names by which kubectl takes the kind together with others.
+	Categories []string
 	Namespaced bool
 	// Versions serve the kind. It is stored in the first, which has to express all of it.
 	Versions []schema.GroupVersion
@@ -48,6 +50,8 @@ type Kind[T Object] struct {
 
 	// Spec and Status point to the parts of an object. Status is nil for a kind without one.
 	Spec, Status func(T) any
+	// StatusComputed says that no user writes the status: Stamp computes it from the spec, and there is no subresource for it.
+	StatusComputed bool
 	// Fields are what field selectors may ask for, besides name and namespace.
 	Fields func(T) fields.Set
 	// IndexedLabels and IndexedFields are those by which lists are not searched, but looked up.
@@ -144,7 +148,7 @@ func (k *Kind[T]) NewStorage(scheme *runtime.Scheme, options generic.RESTOptions
 		return nil, err
 	}
 	resource := &Resource{
-		Storage:      &Storage{Store: store, Short: k.ShortNames, checks: checks{weight: k.MostWeight, refuse: k.refusal()}},
+		Storage:      &Storage{Store: store, Short: k.ShortNames, In: k.Categories, checks: checks{weight: k.MostWeight, refuse: k.refusal()}},
 		Subresources: map[string]*SubresourceREST{},
 	}
 	for name, part := range k.parts() {
@@ -157,7 +161,7 @@ func (k *Kind[T]) NewStorage(scheme *runtime.Scheme, options generic.RESTOptions
 // parts are the subresources with the status.
 func (k *Kind[T]) parts() map[string]Part[T] {
 	parts := maps.Clone(k.Parts)
-	if k.Status != nil {
+	if k.Status != nil && !k.StatusComputed {
 		if parts == nil {
 			parts = map[string]Part[T]{}
 		}

@@ -75,11 +75,12 @@ func (r *SubresourceREST) ConvertToTable(ctx context.Context, object, tableOptio
 	return r.store.ConvertToTable(ctx, object, tableOptions)
 }
 
-// Storage is a main resource with its short names. It answers requests at versions that are none, which the store does not
+// Storage is a main resource with its short names and categories. It answers requests at versions that are none, which the store does not
 // take for faults of the client.
 type Storage struct {
 	*genericregistry.Store
 	Short  []string
+	In     []string
 	told   Told
 	checks checks
 }
@@ -87,10 +88,14 @@ type Storage struct {
 var (
 	_ rest.StandardStorage    = &Storage{}
 	_ rest.ShortNamesProvider = &Storage{}
+	_ rest.CategoriesProvider = &Storage{}
 )
 
 // ShortNames implements rest.ShortNamesProvider.
 func (s *Storage) ShortNames() []string { return s.Short }
+
+// Categories implements rest.CategoriesProvider.
+func (s *Storage) Categories() []string { return s.In }
 
 // Get implements rest.Getter.
 func (s *Storage) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {

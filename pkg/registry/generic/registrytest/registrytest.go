@@ -27,6 +27,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/install"
+	edgeinstall "github.com/clusterhub/clusterhub/pkg/apis/edge/install"
 	openmcpinstall "github.com/clusterhub/clusterhub/pkg/apis/openmcp/install"
 	workinstall "github.com/clusterhub/clusterhub/pkg/apis/work/install"
 )
@@ -35,6 +36,7 @@ import (
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
+	edgeinstall.Install(scheme)
 	openmcpinstall.Install(scheme)
 	workinstall.Install(scheme)
 	return scheme

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,7 +48,8 @@ type Suite[T generic.Object] struct {
 	OtherSpec func(T)
 	// Matching are fields that a valid object has, besides its name and namespace, and Others are fields that it has not.
 	Matching, Others []fields.Set
-	// Status sets a valid status, and BadStatus spoils it. They are nil for a kind without a status.
+	// Status sets a valid status, and BadStatus spoils it. They are nil for a kind without a status. Of one that the server computes,
+	// Status sets what it would be of a valid object, for the table.
 	Status, BadStatus func(T)
 	// Columns are the columns of a table with their priorities, and Cells what they show of a valid object with its status.
 	Columns, Cells string
@@ -200,10 +202,11 @@ func (s Suite[T]) testGeneration(t *testing.T, r *generic.Resource) {
 
 func (s Suite[T]) testStatus(t *testing.T, r *generic.Resource) {
 	status := r.Subresources["status"]
-	if (s.Kind.Status == nil) != (status == nil) || (s.Status == nil) != (status == nil) {
+	if (s.Kind.Status == nil || s.Kind.StatusComputed) != (status == nil) || (s.Status == nil) != (s.Kind.Status == nil) {
 		t.Fatalf("the kind has the subresource status: %t", status != nil)
 	}
 	if status == nil {
+		s.testComputedStatus(t, r)
 		return
 	}
 	same := func(what string, got, want any) {
@@ -242,6 +245,32 @@ func (s Suite[T]) testStatus(t *testing.T, r *generic.Resource) {
 	}
 }
 
+// testComputedStatus: nothing that a user sends is in a status that the server computes.
+func (s Suite[T]) testComputedStatus(t *testing.T, r *generic.Resource) {
+	if s.Kind.Status == nil {
+		return
+	}
+	computed := Create(t, Context(r), r, s.Valid())
+	same := func(what string, got T) {
+		t.Helper()
+		if !equality.Semantic.DeepEqual(s.Kind.Status(got), s.Kind.Status(computed)) {
+			t.Errorf("status of what was %s: got %+v, want %+v", what, s.Kind.Status(got), s.Kind.Status(computed))
+		}
+	}
+	sent := computed.DeepCopyObject().(T)
+	s.BadStatus(sent)
+	sent.GetLabels()["env"] = "z"
+	updated, err := Update(Context(r), r, sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same("updated with another one", updated)
+	if _, _, err := r.Delete(Context(r), updated.GetName(), rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	same("created with another one", Create(t, Context(r), r, s.with(s.BadStatus)))
+}
+
 // testResetFields: with server-side apply, a manager gets no fields that the request does not change.
 func (s Suite[T]) testResetFields(t *testing.T, r *generic.Resource) {
 	spec, status := fieldpath.MakePathOrDie("spec", "a"), fieldpath.MakePathOrDie("status", "a")
@@ -250,7 +279,7 @@ func (s Suite[T]) testResetFields(t *testing.T, r *generic.Resource) {
 	owned := map[rest.ResetFieldsStrategy]*fieldpath.Set{r: fieldpath.NewSet(spec, label)}
 	if sub := r.Subresources["status"]; sub != nil {
 		owned[sub] = fieldpath.NewSet(status)
-	} else {
+	} else if s.Kind.Status == nil {
 		owned[r] = all
 	}
 	for _, version := range s.Kind.Versions {
