@@ -15,6 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/clusterview"
 	clusterviewv1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1"
 	clusterviewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 	"github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
@@ -27,6 +28,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclustersetbinding"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/placement"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/placementdecision"
+	"github.com/clusterhub/clusterhub/pkg/registry/edge/deploymentpattern"
+	"github.com/clusterhub/clusterhub/pkg/registry/edge/deploymentpolicy"
+	"github.com/clusterhub/clusterhub/pkg/registry/edge/edgenode"
+	"github.com/clusterhub/clusterhub/pkg/registry/edge/edgeplacement"
+	"github.com/clusterhub/clusterhub/pkg/registry/edge/edgeservice"
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/accessrequest"
 	openmcpcluster "github.com/clusterhub/clusterhub/pkg/registry/openmcp/cluster"
@@ -62,11 +68,17 @@ var kinds = []hubgeneric.Definition{
 	openmcpcluster.Kind,
 	clusterrequest.Kind,
 	accessrequest.Kind,
+
+	edgenode.Kind,
+	edgeservice.Kind,
+	deploymentpolicy.Kind,
+	deploymentpattern.Kind,
+	edgeplacement.Kind,
 }
 
 // Groups are the API groups that hub-apiserver serves.
 func Groups() []string {
-	return []string{cluster.GroupName, clusterview.GroupName, view.GroupName, openmcp.GroupName, work.GroupName}
+	return []string{cluster.GroupName, clusterview.GroupName, view.GroupName, openmcp.GroupName, work.GroupName, edge.GroupName}
 }
 
 // stores are the registries of all resources, each with one store whatever the number of versions.

@@ -19,6 +19,7 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterviewinstall "github.com/clusterhub/clusterhub/pkg/apis/clusterview/install"
 	clusterviewv1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1"
+	edgeinstall "github.com/clusterhub/clusterhub/pkg/apis/edge/install"
 	openmcpinstall "github.com/clusterhub/clusterhub/pkg/apis/openmcp/install"
 	viewinstall "github.com/clusterhub/clusterhub/pkg/apis/view/install"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
@@ -39,6 +40,7 @@ func init() {
 	viewinstall.Install(Scheme)
 	openmcpinstall.Install(Scheme)
 	workinstall.Install(Scheme)
+	edgeinstall.Install(Scheme)
 	utilruntime.Must(visibility.AddToScheme(Scheme))
 
 	// What the generic server needs of the unnamed group: options, and the kinds of discovery and errors.

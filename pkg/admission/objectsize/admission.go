@@ -16,6 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/hubfinalizers"
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -27,6 +28,8 @@ const (
 	Limit = 256 << 10
 	// WorkLimit is that of works, which have other objects in them: 512000 bytes of these, and a status for each.
 	WorkLimit = 1280 << 10
+	// ServiceLimit is that of edge services: an archive of 512000 bytes in base64, and what else a service has.
+	ServiceLimit = 1024 << 10
 	// Reserve is what users with the right to the object's end may add. Without it, a user who fills an object could keep
 	// the hub from denying a cluster, or a provider from taking access back. It is also what a cluster's agents leave to
 	// others below the limit, so that they cannot keep a team from labelling or tainting the cluster.
@@ -70,8 +73,11 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return err
 	}
 	most := Limit
-	if resource.Group == work.GroupName {
+	switch {
+	case resource.Group == work.GroupName:
 		most = WorkLimit
+	case resource == edge.Resource("edgeservices"):
+		most = ServiceLimit
 	}
 	limit := most
 	if leavesRoom(a) {

@@ -1,0 +1,49 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package deployment has what the registries of policies and patterns share: the columns of what came of them.
+package deployment
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+	"github.com/clusterhub/clusterhub/pkg/registry/table"
+)
+
+// Namespace is the column of clusterNamespace.
+func Namespace() metav1.TableColumnDefinition {
+	return metav1.TableColumnDefinition{Name: "Namespace", Type: "string", Description: "The namespace of the clusters that is deployed to, if it is said."}
+}
+
+// Columns are those of nodes, behind those of the kind.
+func Columns(more ...metav1.TableColumnDefinition) []metav1.TableColumnDefinition {
+	return append([]metav1.TableColumnDefinition{
+		{Name: "Selected", Type: "integer", Description: "How many nodes all rules let in."},
+		{Name: "Placed", Type: "integer", Description: "How many nodes have a placement."},
+		{Name: "Running", Type: "integer", Description: "On how many nodes all runs, as their clusters say."},
+		{Name: "Failed", Type: "integer", Description: "On how many nodes it failed."},
+		table.Age(),
+		table.Wide(metav1.TableColumnDefinition{Name: "Valid", Type: "string", Description: "Whether the services are there and may be used, or why not."}),
+		table.Wide(metav1.TableColumnDefinition{Name: "Reached", Type: "integer", Description: "How many nodes there are in the sets that are bound to the namespace."}),
+	}, more...)
+}
+
+// Cells belong to Columns.
+func Cells(m *metav1.ObjectMeta, status *edge.DeploymentStatus) []any {
+	return []any{
+		int64(status.Nodes.Selected), int64(status.Nodes.Placed), int64(status.Nodes.Running), int64(status.Nodes.Failed), table.AgeCell(m),
+		table.ReasonCell(status.Conditions, edge.ConditionValid), int64(status.Nodes.Reached),
+	}
+}
+
+// ExcludedMost is the rule that excludes most nodes.
+func ExcludedMost(status *edge.DeploymentStatus) string {
+	var most edge.ExcludedNodes
+	for _, e := range status.Excluded {
+		if e.Nodes > most.Nodes {
+			most = e
+		}
+	}
+	return most.Reason
+}

@@ -1,0 +1,61 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package edgenode
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+	"github.com/clusterhub/clusterhub/pkg/registry/table"
+)
+
+// unknown is what a column shows of a fact that the agent has not told. It is never 0.
+const unknown = "unknown"
+
+var tableConvertor = table.Convertor[*edge.EdgeNode]{
+	Columns: []metav1.TableColumnDefinition{
+		table.Name(),
+		{Name: "Type", Type: "string", Description: "What the node is: a cluster or a device."},
+		{Name: "Namespace", Type: "string", Description: "The namespace that services go to where nothing else is said."},
+		{Name: "Scope", Type: "string", Description: "Whether its agent deploys to any namespace of the cluster, or to its own alone."},
+		{Name: "Arch", Type: "string", Description: "The architecture of the node."},
+		{Name: "Pattern", Type: "string", Description: "The pattern that the node runs. With one, no policy deploys to it."},
+		table.Age(),
+		table.Wide(metav1.TableColumnDefinition{Name: "CPU", Type: "string", Description: "How many CPUs the cluster has."}),
+		table.Wide(metav1.TableColumnDefinition{Name: "Memory", Type: "string", Description: "The memory of the cluster, in MB."}),
+		table.Wide(metav1.TableColumnDefinition{Name: "Kubernetes", Type: "string", Description: "The version of Kubernetes."}),
+		table.Wide(metav1.TableColumnDefinition{Name: "Cluster ID", Type: "string", Description: "What agents of one cluster have in common."}),
+	},
+	Cells: func(n *edge.EdgeNode) []any {
+		return []any{
+			n.Name, string(n.Spec.NodeType), known(n.Status.Namespace), scope(n.Status.NamespaceScoped), known(n.Status.Arch), n.Spec.Pattern,
+			table.AgeCell(&n.ObjectMeta),
+			number(n.Status.CPU), number(n.Status.Memory), known(n.Status.KubernetesVersion), known(n.Status.ClusterID),
+		}
+	},
+}
+
+func known(fact string) string {
+	if fact == "" {
+		return unknown
+	}
+	return fact
+}
+
+func number(fact *int64) any {
+	if fact == nil {
+		return unknown
+	}
+	return *fact
+}
+
+func scope(namespaceScoped *bool) string {
+	switch {
+	case namespaceScoped == nil:
+		return unknown
+	case *namespaceScoped:
+		return "namespace"
+	}
+	return "cluster"
+}
