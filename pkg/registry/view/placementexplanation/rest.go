@@ -21,6 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/placement"
+	"github.com/clusterhub/clusterhub/pkg/registry/pace"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
 
@@ -43,7 +44,7 @@ type REST struct {
 	stored Stored
 	// visible has the clusters, and knows who sees which.
 	visible *visibility.Reader
-	pace    *pace
+	pace    *pace.Pace
 	now     func() time.Time
 }
 
@@ -56,7 +57,7 @@ var (
 func New(stored Stored, visible *visibility.Reader) *REST {
 	return &REST{
 		TableConvertor: rest.NewDefaultTableConvertor(cluster.Resource("placements")),
-		stored:         stored, visible: visible, pace: newPace(), now: time.Now,
+		stored:         stored, visible: visible, pace: pace.New("explanations of placements"), now: time.Now,
 	}
 }
 
@@ -102,7 +103,7 @@ func (r *REST) Get(ctx context.Context, name string, options runtime.Object) (ru
 	if err := r.visible.Objects.Wait(ctx); err != nil {
 		return nil, err
 	}
-	end, err := r.pace.begin(ctx, p.Namespace)
+	end, err := r.pace.Begin(ctx, p.Namespace)
 	if err != nil {
 		return nil, err
 	}

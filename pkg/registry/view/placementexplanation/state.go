@@ -6,23 +6,19 @@ package placementexplanation
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
-	"github.com/clusterhub/clusterhub/pkg/apis/cluster/selector"
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/placement"
+	"github.com/clusterhub/clusterhub/pkg/registry/stored"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
 
@@ -31,11 +27,11 @@ func (r *REST) state(ctx context.Context, who user.Info, program *placement.Prog
 	state placement.State, seen *visibility.OfSets, err error,
 ) {
 	state = placement.State{Now: r.now(), Placement: p}
-	exist, err := r.sets(ctx)
+	exist, err := stored.Sets(ctx, r.stored.Sets)
 	if err != nil {
 		return state, nil, err
 	}
-	if state.Bindings, err = r.bound(ctx, p.Namespace); err != nil {
+	if state.Bindings, err = stored.BoundSets(ctx, r.stored.Bindings, p.Namespace); err != nil {
 		return state, nil, err
 	}
 	var from []string
@@ -59,59 +55,14 @@ func (r *REST) state(ctx context.Context, who user.Info, program *placement.Prog
 	return state, seen, err
 }
 
-// list lists what is in a namespace, or in all of them, as it is now.
-func list[T runtime.Object](ctx context.Context, of rest.Lister, namespace string, selects labels.Selector) (T, error) {
-	var typed T
-	object, err := of.List(request.WithNamespace(ctx, namespace), &internalversion.ListOptions{LabelSelector: selects})
-	if err != nil {
-		return typed, err
-	}
-	typed, ok := object.(T)
-	if !ok {
-		return typed, apierrors.NewInternalError(fmt.Errorf("the list is a %T", object))
-	}
-	return typed, nil
-}
-
-// sets are those that exist, with an error for each whose members nobody knows.
-func (r *REST) sets(ctx context.Context) (map[string]error, error) {
-	all, err := list[*cluster.ManagedClusterSetList](ctx, r.stored.Sets, "", nil)
-	if err != nil {
-		return nil, err
-	}
-	exist := make(map[string]error, len(all.Items))
-	for i := range all.Items {
-		_, err := selector.For(&all.Items[i])
-		if err != nil {
-			err = fmt.Errorf("the members of the ManagedClusterSet %s are not known: %w", all.Items[i].Name, err)
-		}
-		exist[all.Items[i].Name] = err
-	}
-	return exist, nil
-}
-
-// bound are the sets that a namespace has bound, in order.
-func (r *REST) bound(ctx context.Context, namespace string) (names []string, err error) {
-	all, err := list[*cluster.ManagedClusterSetBindingList](ctx, r.stored.Bindings, namespace, nil)
-	if err != nil {
-		return nil, err
-	}
-	for i := range all.Items {
-		if b := &all.Items[i]; b.DeletionTimestamp == nil && b.Spec.ClusterSet == b.Name {
-			names = append(names, b.Name)
-		}
-	}
-	slices.Sort(names)
-	return names, nil
-}
-
 // decisions are those of the placement, and how many decisions of the others each cluster is in, if that is needed.
 func (r *REST) decisions(ctx context.Context, p *v1beta1.Placement, load bool) (own []*v1beta1.PlacementDecision, _ placement.Load, err error) {
-	namespace, selects := p.Namespace, labels.SelectorFromSet(labels.Set{cluster.PlacementLabel: p.Name})
+	namespace := p.Namespace
+	selects := &internalversion.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{cluster.PlacementLabel: p.Name})}
 	if load {
 		namespace, selects = "", nil
 	}
-	all, err := list[*cluster.PlacementDecisionList](ctx, r.stored.Decisions, namespace, selects)
+	all, err := stored.List[*cluster.PlacementDecisionList](ctx, r.stored.Decisions, namespace, selects)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -152,7 +103,7 @@ func (s scores) Score(cluster, name string) *v1alpha1.AddOnPlacementScore {
 }
 
 func (r *REST) scores(ctx context.Context) (placement.Scores, error) {
-	all, err := list[*cluster.AddOnPlacementScoreList](ctx, r.stored.Scores, "", nil)
+	all, err := stored.List[*cluster.AddOnPlacementScoreList](ctx, r.stored.Scores, "", nil)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placementexplanation
+package pace
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 // Whoever asks in a loop takes a twentieth of the time.
 func TestPace_BoundsANamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, began, worked, refused := newPace(), time.Now(), time.Duration(0), 0
+		p, began, worked, refused := New("answers"), time.Now(), time.Duration(0), 0
 		for time.Since(began) < 10*time.Minute {
-			end, err := p.begin(t.Context(), "greedy")
+			end, err := p.Begin(t.Context(), "greedy")
 			if err != nil {
 				seconds, told := apierrors.SuggestsClientDelay(err)
 				if !apierrors.IsTooManyRequests(err) || !told || seconds < 1 {
@@ -36,7 +36,7 @@ func TestPace_BoundsANamespace(t *testing.T) {
 			t.Errorf("computed for %s of 10 minutes, refused %d times", worked, refused)
 		}
 		// Others do not pause for it.
-		end, err := p.begin(t.Context(), "modest")
+		end, err := p.Begin(t.Context(), "modest")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,27 +46,27 @@ func TestPace_BoundsANamespace(t *testing.T) {
 
 func TestPace_OneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPace()
-		end, err := p.begin(t.Context(), "a")
+		p := New("answers")
+		end, err := p.Begin(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.begin(t.Context(), "a"); !apierrors.IsTooManyRequests(err) {
+		if _, err := p.Begin(t.Context(), "a"); !apierrors.IsTooManyRequests(err) {
 			t.Errorf("a second one of the namespace: %v", err)
 		}
 		// One of another namespace waits, and then is refused.
 		began := time.Now()
-		if _, err := p.begin(t.Context(), "b"); !apierrors.IsTooManyRequests(err) || time.Since(began) != longestWait {
+		if _, err := p.Begin(t.Context(), "b"); !apierrors.IsTooManyRequests(err) || time.Since(began) != longestWait {
 			t.Errorf("another namespace: %v after %s", err, time.Since(began))
 		}
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := p.begin(gone, "b"); err == nil {
+		if _, err := p.Begin(gone, "b"); err == nil {
 			t.Error("who has gone has a turn")
 		}
 		came := make(chan func())
 		go func() {
-			end, err := p.begin(t.Context(), "b")
+			end, err := p.Begin(t.Context(), "b")
 			if err != nil {
 				t.Error(err)
 			}
@@ -81,9 +81,9 @@ func TestPace_OneAtATime(t *testing.T) {
 // Who looks at a few clusters does not wait.
 func TestPace_LetsAFewPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPace()
+		p := New("answers")
 		for i := range 20 {
-			end, err := p.begin(t.Context(), "a")
+			end, err := p.Begin(t.Context(), "a")
 			if err != nil {
 				t.Fatalf("the %d. explanation: %v", i+1, err)
 			}
@@ -94,7 +94,7 @@ func TestPace_LetsAFewPass(t *testing.T) {
 		// What was not taken is not saved up.
 		passed := 0
 		for range 100 {
-			if end, err := p.begin(t.Context(), "a"); err == nil {
+			if end, err := p.Begin(t.Context(), "a"); err == nil {
 				passed++
 				time.Sleep(50 * time.Millisecond)
 				end()
@@ -109,9 +109,9 @@ func TestPace_LetsAFewPass(t *testing.T) {
 // What is kept of namespaces is bounded by those that pause.
 func TestPace_Forgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPace()
+		p := New("answers")
 		for i := range 3 * mostPausing {
-			end, err := p.begin(t.Context(), fmt.Sprint(i))
+			end, err := p.Begin(t.Context(), fmt.Sprint(i))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,105 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pace bounds what requests cost that compute much and store nothing.
+package pace
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+const (
+	// share is the part of a processor that the answers for one namespace have, as when its placements are scheduled: a twentieth.
+	share = 20
+	// ahead is the time whose share a namespace can take at once: a second of computing. A user who looks at a few clusters does not wait.
+	ahead = 20 * time.Second
+	// longestWait is how long a request waits for others.
+	longestWait = 5 * time.Second
+	// mostPausing is how many namespaces are kept before those are looked for whose share is whole again.
+	mostPausing = 1000
+)
+
+// Pace bounds it by namespaces and not by users: a user who runs a namespace can make as many ServiceAccounts there
+// as they like, but no namespaces. At any time one answer is computed on a server.
+type Pace struct {
+	what string
+	now  func() time.Time
+	turn chan struct{}
+
+	mu sync.Mutex
+	// until is the time whose share each namespace has taken, if that is to come.
+	until map[string]time.Time
+	// running are the namespaces of which an answer is computed, or waits to be.
+	running map[string]bool
+}
+
+// New returns a pace of its own. What is computed is named in the plural, as in "explanations of placements".
+func New(what string) *Pace {
+	return &Pace{what: what, now: time.Now, turn: make(chan struct{}, 1), until: map[string]time.Time{}, running: map[string]bool{}}
+}
+
+// Begin waits for the turn of a namespace, or refuses with 429.
+func (p *Pace) Begin(ctx context.Context, namespace string) (end func(), err error) {
+	if err := p.enter(namespace); err != nil {
+		return nil, err
+	}
+	timeout := time.NewTimer(longestWait)
+	defer timeout.Stop()
+	select {
+	case p.turn <- struct{}{}:
+	case <-ctx.Done():
+		p.leave(namespace, 0)
+		return nil, ctx.Err()
+	case <-timeout.C:
+		p.leave(namespace, 0)
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("the server computes %s for others: try again later", p.what), 1)
+	}
+	began := p.now()
+	return func() {
+		<-p.turn
+		p.leave(namespace, p.now().Sub(began))
+	}, nil
+}
+
+func (p *Pace) enter(namespace string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	if p.running[namespace] {
+		return apierrors.NewTooManyRequests(fmt.Sprintf("%s of the namespace %s are being computed already: try again later", p.what, namespace), 1)
+	}
+	if until := p.until[namespace]; until.After(now.Add(ahead)) {
+		seconds := int(math.Ceil((until.Sub(now) - ahead).Seconds()))
+		return apierrors.NewTooManyRequests(fmt.Sprintf("%s of the namespace %s are computed again in %d s: what they take is bounded "+
+			"for each namespace", p.what, namespace, seconds), seconds)
+	}
+	if len(p.until) >= mostPausing {
+		for other, until := range p.until {
+			if !now.Before(until) {
+				delete(p.until, other)
+			}
+		}
+	}
+	p.running[namespace] = true
+	return nil
+}
+
+func (p *Pace) leave(namespace string, took time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.running, namespace)
+	if took == 0 {
+		return
+	}
+	from := p.now().Add(-took)
+	if until := p.until[namespace]; until.After(from) {
+		from = until
+	}
+	p.until[namespace] = from.Add(share * took)
+}

@@ -1,0 +1,69 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package stored reads what is stored, for registries whose answers are computed.
+package stored
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/selector"
+)
+
+// List lists what is in a namespace, or in all of them, as it is now. The options may be nil.
+func List[T runtime.Object](ctx context.Context, of rest.Lister, namespace string, options *internalversion.ListOptions) (T, error) {
+	var typed T
+	if options == nil {
+		options = &internalversion.ListOptions{}
+	}
+	object, err := of.List(request.WithNamespace(ctx, namespace), options)
+	if err != nil {
+		return typed, err
+	}
+	typed, ok := object.(T)
+	if !ok {
+		return typed, apierrors.NewInternalError(fmt.Errorf("the list is a %T", object))
+	}
+	return typed, nil
+}
+
+// Sets are those that exist, with an error for each of which the members are not known.
+func Sets(ctx context.Context, sets rest.Lister) (map[string]error, error) {
+	all, err := List[*cluster.ManagedClusterSetList](ctx, sets, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	exist := make(map[string]error, len(all.Items))
+	for i := range all.Items {
+		_, err := selector.For(&all.Items[i])
+		if err != nil {
+			err = fmt.Errorf("the members of the ManagedClusterSet %s are not known: %w", all.Items[i].Name, err)
+		}
+		exist[all.Items[i].Name] = err
+	}
+	return exist, nil
+}
+
+// BoundSets are the names of the sets that a namespace has bound, in order, whether they exist or not.
+func BoundSets(ctx context.Context, bindings rest.Lister, namespace string) (names []string, err error) {
+	all, err := List[*cluster.ManagedClusterSetBindingList](ctx, bindings, namespace, nil)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all.Items {
+		if b := &all.Items[i]; b.DeletionTimestamp == nil && b.Spec.ClusterSet == b.Name {
+			names = append(names, b.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
