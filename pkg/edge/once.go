@@ -5,7 +5,6 @@ package edge
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 )
 
@@ -14,6 +13,8 @@ type Placement struct {
 	Node       *Node
 	Deployment *Deployment
 	Decision   Decision
+	// Hidden says that messages name neither its node nor its deployment: who reads them may not see these.
+	Hidden bool
 	// Placed says that it is there already, in the namespace of the decision.
 	Placed bool
 }
@@ -43,8 +44,7 @@ func Once(placements []*Placement) {
 		})
 		for _, p := range list[1:] {
 			p.Decision = Decision{Reason: ThereAlready, Rejected: p.Decision.Rejected,
-				Message: fmt.Sprintf("the service comes to namespace %s of this cluster by the node %s and the %s, and can be there once",
-					at.namespace, list[0].Node.name, list[0].Deployment.what())}
+				Message: thereAlready(at.namespace, list[0])}
 		}
 	}
 }

@@ -87,7 +87,7 @@ type NodeVerdict struct {
 	Deployable bool
 	// services say it of each service: 1 of a policy, at most 32 of a pattern.
 	Services []ServiceVerdict
-	// reason is why not, one word, where it is the same for all services. At most 63 characters.
+	// reason is why not, one word: of several services that of the first that does not fit by itself. At most 63 characters.
 	Reason string
 	// message says it in words, at most 1024 characters.
 	Message string

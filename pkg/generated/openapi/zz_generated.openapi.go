@@ -5529,7 +5529,7 @@ func schema_pkg_apis_edge_v1alpha1_NodeVerdict(ref common.ReferenceCallback) com
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is why not, one word, where it is the same for all services. At most 63 characters.",
+							Description: "reason is why not, one word: of several services that of the first that does not fit by itself. At most 63 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

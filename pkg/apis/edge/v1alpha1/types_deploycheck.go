@@ -130,7 +130,7 @@ type NodeVerdict struct {
 	// +optional
 	// +listType=atomic
 	Services []ServiceVerdict `json:"services,omitempty"`
-	// reason is why not, one word, where it is the same for all services. At most 63 characters.
+	// reason is why not, one word: of several services that of the first that does not fit by itself. At most 63 characters.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 	// message says it in words, at most 1024 characters.

@@ -1,0 +1,236 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	api "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/edge"
+	"github.com/clusterhub/clusterhub/pkg/edge/model"
+)
+
+// Question is a DeployCheck with all that it is about.
+type Question struct {
+	// Namespace is that of the policy or pattern.
+	Namespace string
+	// Name is that of the policy or pattern. Of one that is in the check itself it is metadata.name of the check, or empty: then it is
+	// another one than all that are there.
+	Name string
+	// Policy or Pattern is what would be deployed: exactly one of them.
+	Policy  *api.DeploymentPolicySpec
+	Pattern *api.DeploymentPatternSpec
+	// Services are all that could be meant, with what is in their archives. Those that the user may not use are not among them.
+	Services []edge.Service
+	// Published are those of them that are in the check itself: there are warnings about them, as when they are written.
+	Published []edge.Service
+	// Nodes are all that are asked about, each once.
+	Nodes []Node
+	// Placed is what is on the nodes already, and on others of their clusters: see model.Placed. What this policy or pattern has itself is
+	// recognized by its name.
+	Placed []*edge.Placement
+	// Limit is how many nodes are told of, and Continue where that begins: see api.DeployCheckSpec.
+	Limit    int
+	Continue string
+}
+
+// Node is a node that is asked about.
+type Node struct {
+	Name string
+	// Node is nil for one with a reason, and for one that cannot be read.
+	Node *edge.Node
+	// Reason is why nothing would be deployed whatever the rules say: NodeNotFound or NotReached.
+	Reason edge.Reason
+}
+
+// Read reads a node. One that cannot be read gets nothing.
+func Read(spec edge.NodeSpec) Node {
+	n, err := edge.NewNode(spec)
+	if err != nil {
+		return Node{Name: spec.Name, Reason: NodeUnreadable}
+	}
+	return Node{Name: spec.Name, Node: n}
+}
+
+// verdict is what there is to say of a node.
+type verdict struct {
+	node *Node
+	// reason is one that holds whatever the rules say.
+	reason edge.Reason
+	// decisions are of each service. They are kept where they are needed: for nodes that are told of, and where something would be deployed.
+	decisions []edge.Decision
+	// first is the reason that counts where there are no decisions.
+	first edge.Reason
+}
+
+// Answer answers a question.
+func Answer(q *Question) (*api.DeployCheckStatus, error) {
+	if (q.Policy == nil) == (q.Pattern == nil) {
+		return nil, fmt.Errorf("expected either a policy or a pattern")
+	}
+	c := &checked{Question: q}
+	c.publish()
+	nodes := q.Nodes
+	byName := func(a, b Node) int { return strings.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(nodes, byName) {
+		nodes = slices.Clone(nodes)
+		slices.SortFunc(nodes, byName)
+	}
+	limit := q.Limit
+	if limit <= 0 {
+		limit = DefaultLimit
+	}
+	limit = min(limit, MaxLimit)
+	from, found := slices.BinarySearchFunc(nodes, q.Continue, func(n Node, name string) int { return strings.Compare(n.Name, name) })
+	if found {
+		from++
+	}
+	to := min(from+limit, len(nodes))
+	verdicts := make([]verdict, len(nodes))
+	for i := range nodes {
+		verdicts[i] = c.judge(&nodes[i], from <= i && i < to)
+	}
+	c.once(verdicts)
+	c.count(verdicts)
+	for i := from; i < to; i++ {
+		c.status.Nodes = append(c.status.Nodes, c.tell(&verdicts[i]))
+	}
+	if from < to && to < len(nodes) {
+		c.status.Continue = nodes[to-1].Name
+	}
+	return &c.status, nil
+}
+
+// checked is a question that is being answered.
+type checked struct {
+	*Question
+	status      api.DeployCheckStatus
+	deployments []*edge.Deployment
+	// name is that of the policy or pattern as decisions have it.
+	name string
+	// refused is why nothing at all would be deployed.
+	refused edge.Reason
+	// one has the decision of a policy, as long as it is not known whether it is needed.
+	one [1]edge.Decision
+}
+
+// warn adds a warning to the answer.
+func (c *checked) warn(text string) {
+	switch have := len(c.status.Warnings); {
+	case text == "" || have == mostWarnings:
+	case have == mostWarnings-1:
+		c.status.Warnings = append(c.status.Warnings, "there are more warnings, which are not shown")
+	default:
+		c.status.Warnings = append(c.status.Warnings, clip(text, mostMessage))
+	}
+}
+
+// publish reads what would be deployed, and says what is said when it is written.
+func (c *checked) publish() {
+	c.name = model.Qualified(c.Namespace, c.Name)
+	var specs []edge.DeploymentSpec
+	if c.Policy != nil {
+		specs = []edge.DeploymentSpec{model.Policy(c.Namespace, c.Name, c.Policy, c.Services)}
+		analysis, err := edge.Analyze(specs[0])
+		if err == nil {
+			c.warn(analysis.Warning())
+		}
+	} else {
+		specs = model.PatternServices(c.Namespace, c.Name, c.Pattern, c.Services)
+		pattern := model.Pattern(c.Namespace, c.Pattern, c.Services)
+		faults, warnings := pattern.Check()
+		for _, fault := range faults {
+			c.refused = PatternRefused
+			c.warn("the pattern is refused: " + fault)
+		}
+		for _, warning := range warnings {
+			c.warn(warning)
+		}
+	}
+	for i := range c.Published {
+		s := &c.Published[i]
+		for _, warning := range s.Warnings() {
+			c.warn(fmt.Sprintf("service %s, version %s for %s: %s", s.Name, s.Version, s.Arch, warning))
+		}
+	}
+	for i := range specs {
+		d, err := edge.NewDeployment(specs[i])
+		if err != nil {
+			c.refused = Unreadable
+			c.warn(err.Error())
+			return
+		}
+		c.deployments = append(c.deployments, d)
+	}
+}
+
+// judge decides about a node. The decisions are kept if it is told of.
+func (c *checked) judge(n *Node, told bool) verdict {
+	v := verdict{node: n, reason: n.Reason}
+	switch {
+	case v.reason != "":
+	case n.Node == nil:
+		v.reason = NodeUnreadable
+	case c.refused != "":
+		v.reason = c.refused
+	}
+	if v.reason != "" {
+		return v
+	}
+	var decisions []edge.Decision
+	if c.Policy != nil {
+		c.one[0] = edge.Decide(n.Node, c.deployments[0])
+		decisions = c.one[:]
+	} else {
+		as := n.Node.AsIf(c.name)
+		decisions, _ = edge.DecidePattern(&as, c.deployments)
+	}
+	if told || slices.ContainsFunc(decisions, func(d edge.Decision) bool { return d.Compatible }) {
+		v.decisions = slices.Clone(decisions)
+	} else {
+		v.first = first(decisions)
+	}
+	return v
+}
+
+// once takes away what is there already.
+func (c *checked) once(verdicts []verdict) {
+	type own struct {
+		node, org, service, namespace string
+	}
+	kind := api.KindDeploymentPolicy
+	if c.Pattern != nil {
+		kind = api.KindDeploymentPattern
+	}
+	placements, mine := []*edge.Placement{}, map[own]bool{}
+	for _, p := range c.Placed {
+		// What this policy or pattern has is not in its own way.
+		if spec := p.Deployment.Spec(); c.Name != "" && spec.Name == c.name && spec.Pattern == (kind == api.KindDeploymentPattern) {
+			mine[own{p.Node.Name(), spec.Org, spec.Service, p.Decision.Namespace}] = true
+			continue
+		}
+		// Deciding changes it, and it is not ours.
+		other := *p
+		placements = append(placements, &other)
+	}
+	type back struct{ to, from *edge.Decision }
+	var changed []back
+	for i := range verdicts {
+		v := &verdicts[i]
+		for j := range v.decisions {
+			if d := &v.decisions[j]; d.Compatible && d.Namespace != "" {
+				spec := c.deployments[j].Spec()
+				p := &edge.Placement{Node: v.node.Node, Deployment: c.deployments[j], Decision: *d,
+					Placed: mine[own{v.node.Name, spec.Org, spec.Service, d.Namespace}]}
+				placements, changed = append(placements, p), append(changed, back{d, &p.Decision})
+			}
+		}
+	}
+	edge.Once(placements)
+	for _, b := range changed {
+		*b.to = *b.from
+	}
+}

@@ -1,0 +1,137 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	api "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/edge"
+)
+
+// meant says whether a service of a pattern is meant for the node at all. What is for other architectures, or another type of node, is left
+// out, and nothing is missing without it.
+func meant(d *edge.Decision) bool {
+	return d.Reason != edge.ArchMismatch && d.Reason != edge.NotForClusters && d.Reason != edge.NotForDevices
+}
+
+// first is the reason that counts where nothing is deployed: that of the first service that is meant for the node and does not fit by
+// itself, else that of the first at all.
+func first(decisions []edge.Decision) edge.Reason {
+	for i := range decisions {
+		if d := &decisions[i]; !d.Compatible && meant(d) && d.Reason != edge.PartOfPattern {
+			return d.Reason
+		}
+	}
+	for i := range decisions {
+		if !decisions[i].Compatible {
+			return decisions[i].Reason
+		}
+	}
+	return ""
+}
+
+// gets says whether anything is deployed to the node, and whether all of it is.
+func (v *verdict) gets() (something, all bool) {
+	all = true
+	for i := range v.decisions {
+		d := &v.decisions[i]
+		something = something || d.Compatible
+		all = all && (d.Compatible || !meant(d))
+	}
+	return something, something && all
+}
+
+// why is the reason of a node to which nothing is deployed.
+func (v *verdict) why() edge.Reason {
+	if v.reason != "" {
+		return v.reason
+	}
+	return cmp.Or(first(v.decisions), v.first)
+}
+
+// count counts all nodes.
+func (c *checked) count(verdicts []verdict) {
+	excluded := map[edge.Reason]int32{}
+	for i := range verdicts {
+		if something, _ := verdicts[i].gets(); something {
+			c.status.Selected++
+		} else {
+			excluded[verdicts[i].why()]++
+		}
+	}
+	c.status.Deployable = c.status.Selected > 0
+	for reason, nodes := range excluded {
+		c.status.Excluded = append(c.status.Excluded, api.ExcludedNodes{Reason: clip(string(reason), mostWord), Nodes: nodes})
+	}
+	slices.SortFunc(c.status.Excluded, func(a, b api.ExcludedNodes) int {
+		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), strings.Compare(a.Reason, b.Reason))
+	})
+	c.status.Excluded = c.status.Excluded[:min(len(c.status.Excluded), mostReasons)]
+}
+
+// tell says of a node what would be deployed to it.
+func (c *checked) tell(v *verdict) api.NodeVerdict {
+	told := api.NodeVerdict{Node: v.node.Name}
+	if v.reason != "" {
+		told.Reason, told.Message = string(v.reason), messages[v.reason]
+		return told
+	}
+	_, told.Deployable = v.gets()
+	for i := range min(len(v.decisions), mostServices) {
+		d, spec := &v.decisions[i], c.deployments[i].Spec()
+		s := api.ServiceVerdict{Name: spec.Service, Org: spec.Org, Deployable: d.Compatible, Version: d.Version, TargetNamespace: d.Namespace,
+			Message: clip(explain(d), mostServiceMessage)}
+		if !d.Compatible {
+			s.Reason = string(d.Reason)
+		}
+		told.Services = append(told.Services, s)
+	}
+	if !told.Deployable {
+		told.Reason = string(v.why())
+	}
+	told.Message = clip(c.summary(v, told.Deployable), mostMessage)
+	return told
+}
+
+// summary is what there is to say of all services together: of the first that says why, or of the first that is deployed.
+func (c *checked) summary(v *verdict, deployable bool) string {
+	why := first(v.decisions)
+	for i := range v.decisions {
+		d := &v.decisions[i]
+		if deployable && d.Compatible || !deployable && !d.Compatible && d.Reason == why {
+			if c.Policy != nil {
+				return d.Message
+			}
+			return "service " + c.deployments[i].Spec().Service + ": " + d.Message
+		}
+	}
+	return ""
+}
+
+// explain says it of each version that is not deployed.
+func explain(d *edge.Decision) string {
+	if len(d.Rejected) == 0 || !d.Compatible && len(d.Rejected) == 1 && d.Reason == d.Rejected[0].Reason {
+		return d.Message
+	}
+	parts := make([]string, 0, len(d.Rejected)+1)
+	if d.Compatible || d.Reason != d.Rejected[0].Reason {
+		parts = append(parts, d.Message)
+	}
+	for _, r := range d.Rejected {
+		parts = append(parts, "version "+r.Version+": "+r.Message)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// clip is as much of a text as there is room for, in characters.
+func clip(text string, most int) string {
+	if len(text) <= most || utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}
