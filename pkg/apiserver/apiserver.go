@@ -27,6 +27,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclustersetbinding"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/placement"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/placementdecision"
+	"github.com/clusterhub/clusterhub/pkg/registry/edge/deploycheck"
+	"github.com/clusterhub/clusterhub/pkg/registry/edge/deploymentpattern"
+	"github.com/clusterhub/clusterhub/pkg/registry/edge/deploymentpolicy"
+	"github.com/clusterhub/clusterhub/pkg/registry/edge/edgenode"
+	"github.com/clusterhub/clusterhub/pkg/registry/edge/edgeplacement"
+	"github.com/clusterhub/clusterhub/pkg/registry/edge/edgeservice"
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/accessrequest"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/cluster"
@@ -154,6 +160,10 @@ func (c CompletedConfig) stores() (s stores, err error) {
 	s.explanations = placementexplanation.New(placementexplanation.Stored{
 		Placements: s.of(placement.Kind), Bindings: s.of(managedclustersetbinding.Kind), Sets: s.of(managedclusterset.Kind),
 		Decisions: s.of(placementdecision.Kind), Scores: s.of(addonplacementscore.Kind),
+	}, &s.visibleClusters.Visible)
+	s.deployChecks = deploycheck.New(deploycheck.Stored{
+		Policies: s.of(deploymentpolicy.Kind), Patterns: s.of(deploymentpattern.Kind), Services: s.of(edgeservice.Kind), Nodes: s.of(edgenode.Kind),
+		Placements: s.of(edgeplacement.Kind), Bindings: s.of(managedclustersetbinding.Kind), Sets: s.of(managedclusterset.Kind),
 	}, &s.visibleClusters.Visible)
 	s.visibleSets = visibleset.New(config, Codecs.LegacyCodec(clusterviewv1alpha1.SchemeGroupVersion))
 	s.members, err = clustersetmember.New(config, Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion))

@@ -28,6 +28,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclustersetbinding"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/placement"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/placementdecision"
+	"github.com/clusterhub/clusterhub/pkg/registry/edge/deploycheck"
 	"github.com/clusterhub/clusterhub/pkg/registry/edge/deploymentpattern"
 	"github.com/clusterhub/clusterhub/pkg/registry/edge/deploymentpolicy"
 	"github.com/clusterhub/clusterhub/pkg/registry/edge/edgenode"
@@ -93,6 +94,8 @@ type stores struct {
 	accessTokens *accessrequest.TokenREST
 	// explanations say why placements choose what they choose.
 	explanations *placementexplanation.REST
+	// deployChecks say what would be deployed where.
+	deployChecks *deploycheck.REST
 	moves        *moves.Reporter
 }
 
@@ -124,6 +127,9 @@ func (s stores) groups() []*genericapiserver.APIGroupInfo {
 	}
 	for _, version := range placement.Kind.GroupVersions() {
 		add(version, map[string]rest.Storage{"placements/explain": s.explanations})
+	}
+	for _, version := range deploymentpolicy.Kind.GroupVersions() {
+		add(version, map[string]rest.Storage{"deploychecks": s.deployChecks})
 	}
 	add(v1alpha1.SchemeGroupVersion, map[string]rest.Storage{"clustersetmembers": s.members})
 	add(clusterviewv1.SchemeGroupVersion, map[string]rest.Storage{"managedclusters": s.visibleClusters})

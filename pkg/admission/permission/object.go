@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 )
 
 // Is tells whether a request is about a resource, whatever its version and subresource.
@@ -38,8 +40,11 @@ func Objects[T any](a admission.Attributes, resource schema.GroupResource) (upda
 }
 
 // Stored are the metadata of what a request stores, and of what is stored so far, which is empty for a create. It is false for
-// requests that store nothing, such as one that creates a token by a subresource.
+// requests that store nothing, such as one that creates a token by a subresource, or a check.
 func Stored(a admission.Attributes) (updated, old metav1.Object, ok bool) {
+	if Is(a, edge.Resource("deploychecks")) {
+		return nil, nil, false
+	}
 	updated, err := meta.Accessor(a.GetObject())
 	if err != nil {
 		return nil, nil, false

@@ -44,6 +44,8 @@ type Node struct {
 	Node *edge.Node
 	// Reason is why nothing would be deployed whatever the rules say: NodeNotFound or NotReached.
 	Reason edge.Reason
+	// Hidden says that the user may not see the node: it counts, and no answer names it.
+	Hidden bool
 }
 
 // Read reads a node. One that cannot be read gets nothing.
@@ -84,22 +86,32 @@ func Answer(q *Question) (*api.DeployCheckStatus, error) {
 		limit = DefaultLimit
 	}
 	limit = min(limit, MaxLimit)
-	from, found := slices.BinarySearchFunc(nodes, q.Continue, func(n Node, name string) int { return strings.Compare(n.Name, name) })
-	if found {
-		from++
-	}
-	to := min(from+limit, len(nodes))
-	verdicts := make([]verdict, len(nodes))
+	var page []int
+	more := false
 	for i := range nodes {
-		verdicts[i] = c.judge(&nodes[i], from <= i && i < to)
+		if nodes[i].Hidden || nodes[i].Name <= q.Continue {
+			continue
+		}
+		if more = len(page) == limit; more {
+			break
+		}
+		page = append(page, i)
+	}
+	verdicts := make([]verdict, len(nodes))
+	for i, next := 0, 0; i < len(nodes); i++ {
+		told := next < len(page) && page[next] == i
+		if told {
+			next++
+		}
+		verdicts[i] = c.judge(&nodes[i], told)
 	}
 	c.once(verdicts)
 	c.count(verdicts)
-	for i := from; i < to; i++ {
+	for _, i := range page {
 		c.status.Nodes = append(c.status.Nodes, c.tell(&verdicts[i]))
 	}
-	if from < to && to < len(nodes) {
-		c.status.Continue = nodes[to-1].Name
+	if more {
+		c.status.Continue = nodes[page[len(page)-1]].Name
 	}
 	return &c.status, nil
 }
@@ -223,7 +235,7 @@ func (c *checked) once(verdicts []verdict) {
 		for j := range v.decisions {
 			if d := &v.decisions[j]; d.Compatible && d.Namespace != "" {
 				spec := c.deployments[j].Spec()
-				p := &edge.Placement{Node: v.node.Node, Deployment: c.deployments[j], Decision: *d,
+				p := &edge.Placement{Node: v.node.Node, Deployment: c.deployments[j], Decision: *d, Hidden: v.node.Hidden,
 					Placed: mine[own{v.node.Name, spec.Org, spec.Service, d.Namespace}]}
 				placements, changed = append(placements, p), append(changed, back{d, &p.Decision})
 			}

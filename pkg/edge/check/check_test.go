@@ -220,6 +220,28 @@ func TestAnswer_Pages(t *testing.T) {
 	}
 }
 
+// Nodes that the user does not see count, and are on no page.
+func TestAnswer_Hidden(t *testing.T) {
+	var nodes []Node
+	for i := range 10 {
+		n := Read(node(fmt.Sprint("n", i), edge.ClusterScoped, "abc"))
+		n.Hidden = i%3 == 0
+		nodes = append(nodes, n)
+	}
+	q := &Question{Policy: policy(""), Services: []edge.Service{service("web", "1.0.0")}, Nodes: nodes, Limit: 3}
+	for _, want := range []string{"n1 n2 n4 then n4", "n5 n7 n8 then "} {
+		status := answer(t, q)
+		var got []string
+		for _, n := range status.Nodes {
+			got = append(got, n.Node)
+		}
+		if told := strings.Join(append(got, "then", status.Continue), " "); told != want || status.Selected != 10 || !status.Deployable {
+			t.Errorf("got %s with %d selected, want %s", told, status.Selected, want)
+		}
+		q.Continue = status.Continue
+	}
+}
+
 // Two agents of one cluster, and what is there already: of this policy, of one that the user may see, and of one of others.
 func TestAnswer_Once(t *testing.T) {
 	in := func(name, cluster string, scope edge.Scope) edge.NodeSpec {

@@ -1,0 +1,132 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package deploycheck answers DeployChecks: what a policy or pattern would deploy where. The rules are those that the controllers deploy by.
+// Nothing is stored.
+package deploycheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/lru"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge/validation"
+	"github.com/clusterhub/clusterhub/pkg/edge/check"
+	"github.com/clusterhub/clusterhub/pkg/edge/model"
+	"github.com/clusterhub/clusterhub/pkg/registry/pace"
+	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
+)
+
+const (
+	// longest is how long an answer may take.
+	longest = 10 * time.Second
+	// mostNodes is how many nodes are kept as they were read: reading one costs more than deciding about it.
+	mostNodes = 20_000
+)
+
+// Stored are the registries of what is stored.
+type Stored struct {
+	Policies, Patterns                          rest.Getter
+	Services, Nodes, Placements, Bindings, Sets rest.Lister
+}
+
+// REST answers checks.
+type REST struct {
+	rest.TableConvertor
+	stored Stored
+	// visible has the clusters, and knows which user sees which.
+	visible   *visibility.Reader
+	pace      *pace.Pace
+	nodes     *lru.Cache
+	languages validation.Languages
+}
+
+var (
+	_ rest.Storage              = &REST{}
+	_ rest.Creater              = &REST{}
+	_ rest.Scoper               = &REST{}
+	_ rest.SingularNameProvider = &REST{}
+)
+
+// New makes the registry. The reader is that of the managedclusters of clusterview.
+func New(stored Stored, visible *visibility.Reader) *REST {
+	return &REST{
+		TableConvertor: rest.NewDefaultTableConvertor(edge.Resource("deploychecks")),
+		stored:         stored, visible: visible, pace: pace.New("deploy checks"), nodes: lru.New(mostNodes), languages: model.Languages(),
+	}
+}
+
+// New implements rest.Storage.
+func (r *REST) New() runtime.Object { return &edge.DeployCheck{} }
+
+// Destroy implements rest.Storage; what it reads belongs to others.
+func (r *REST) Destroy() {}
+
+// NamespaceScoped implements rest.Scoper.
+func (r *REST) NamespaceScoped() bool { return true }
+
+// GetSingularName implements rest.SingularNameProvider.
+func (r *REST) GetSingularName() string { return "deploycheck" }
+
+// Create implements rest.Creater.
+func (r *REST) Create(ctx context.Context, obj runtime.Object, createValidation rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+	asked, ok := obj.(*edge.DeployCheck)
+	if !ok {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%T is no DeployCheck", obj))
+	}
+	who, ok := request.UserFrom(ctx)
+	if !ok {
+		return nil, apierrors.NewInternalError(errors.New("the request has no user"))
+	}
+	if err := rest.EnsureObjectNamespaceMatchesRequestNamespace(request.NamespaceValue(ctx), asked); err != nil {
+		return nil, err
+	}
+	asked.ManagedFields, asked.Status = nil, edge.DeployCheckStatus{}
+	if errs := validation.ValidateDeployCheck(asked, r.languages); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(v1alpha1.SchemeGroupVersion.WithKind("DeployCheck").GroupKind(), asked.Name, bounds.First(errs))
+	}
+	if createValidation != nil {
+		if err := createValidation(ctx, asked.DeepCopyObject()); err != nil {
+			return nil, err
+		}
+	}
+	versioned := &v1alpha1.DeployCheck{}
+	if err := v1alpha1.Convert_edge_DeployCheck_To_v1alpha1_DeployCheck(asked, versioned, nil); err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	// A view that begins may take its time, in which no namespace has its turn.
+	if err := r.visible.Objects.Wait(ctx); err != nil {
+		return nil, err
+	}
+	end, err := r.pace.Begin(ctx, asked.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	bounded, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	w := &world{REST: r, ctx: bounded, who: who, asked: versioned}
+	question, err := w.question()
+	if err != nil {
+		if ctx.Err() == nil && bounded.Err() != nil {
+			return nil, apierrors.NewTimeoutError(fmt.Sprintf("the check takes longer than %s: ask for fewer nodes by nodeNames", longest), 0)
+		}
+		return nil, err
+	}
+	status, err := check.Answer(question)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return asked, v1alpha1.Convert_v1alpha1_DeployCheckStatus_To_edge_DeployCheckStatus(status, &asked.Status, nil)
+}
