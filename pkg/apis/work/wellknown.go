@@ -30,21 +30,9 @@ const (
 	MaxNameLength = 188
 )
 
-// AuthorAnnotation of a ManifestWorkReplicaSet has an Author as JSON. Only hub-apiserver writes it.
+// AuthorAnnotation of a ManifestWorkReplicaSet says who wrote its spec last, as JSON (pkg/apis/author): what its works do, the author has to be allowed
+// to. Only hub-apiserver writes it.
 const AuthorAnnotation = "work.clusterhub.dev/author"
-
-// Author is who wrote the spec of a ManifestWorkReplicaSet last, as a SubjectAccessReview takes it: what its works do, the author
-// has to be allowed to.
-type Author struct {
-	// Username is the name of the user.
-	Username string `json:"username"`
-	// UID tells users of one name apart.
-	UID string `json:"uid,omitempty"`
-	// Groups are those of the user.
-	Groups []string `json:"groups,omitempty"`
-	// Extra is what else authorizers may look at.
-	Extra map[string][]string `json:"extra,omitempty"`
-}
 
 // RevisionName is the name of the revision that keeps a template of a ManifestWorkReplicaSet: of that set, and of none of the same name
 // before or after it.

@@ -31,6 +31,10 @@ const (
 	PatternLabel = GroupName + "/pattern"
 )
 
+// AuthorAnnotation of a DeploymentPolicy or DeploymentPattern says who wrote its spec last, as JSON: services of other namespaces are
+// deployed for it as far as its author may get them. Only hub-apiserver writes it.
+const AuthorAnnotation = GroupName + "/author"
+
 // Types of conditions of DeploymentPolicies and DeploymentPatterns.
 const (
 	// ConditionValid is True when all services are there, may be used, and can be deployed together.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/author"
 	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 )
@@ -24,6 +25,7 @@ func ValidateDeploymentPolicy(p *edge.DeploymentPolicy, languages Languages) fie
 // ValidateDeploymentPolicyUpdate checks a change of a policy.
 func ValidateDeploymentPolicyUpdate(p, old *edge.DeploymentPolicy, languages Languages) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&p.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	errs = append(errs, author.Validate(edge.AuthorAnnotation, &p.ObjectMeta, &old.ObjectMeta)...)
 	if apiequality.Semantic.DeepEqual(p.Spec, old.Spec) {
 		return errs
 	}
@@ -45,6 +47,7 @@ func ValidateDeploymentPattern(p *edge.DeploymentPattern, languages Languages) f
 // ValidateDeploymentPatternUpdate checks a change of a pattern.
 func ValidateDeploymentPatternUpdate(p, old *edge.DeploymentPattern, languages Languages) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&p.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	errs = append(errs, author.Validate(edge.AuthorAnnotation, &p.ObjectMeta, &old.ObjectMeta)...)
 	if apiequality.Semantic.DeepEqual(p.Spec, old.Spec) {
 		return errs
 	}
@@ -60,6 +63,7 @@ func ValidateDeploymentPatternStatusUpdate(p, old *edge.DeploymentPattern) field
 func originMeta(m *metav1.ObjectMeta) field.ErrorList {
 	path := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMeta(m, true, apivalidation.NameIsDNSSubdomain, path)
+	errs = append(errs, author.Validate(edge.AuthorAnnotation, m, &metav1.ObjectMeta{})...)
 	if len(m.Name) > edge.MaxOriginName {
 		errs = append(errs, field.Invalid(path.Child("name"), m.Name, fmt.Sprintf(
 			"must have at most %d characters: the names of placements begin with it", edge.MaxOriginName)))

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/author"
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 )
 
@@ -40,6 +41,13 @@ func TestValidateDeploymentPolicy(t *testing.T) {
 		{"valid", func(*edge.DeploymentPolicy) {}, ""},
 		{"the longest name", func(p *edge.DeploymentPolicy) { p.Name = long(244) }, ""},
 		{"a longer one", func(p *edge.DeploymentPolicy) { p.Name = long(245) }, "metadata.name"},
+		{"the longest author", func(p *edge.DeploymentPolicy) {
+			p.Annotations = map[string]string{edge.AuthorAnnotation: long(author.MaxLength)}
+		}, ""},
+		{"a longer one", func(p *edge.DeploymentPolicy) {
+			p.Annotations = map[string]string{edge.AuthorAnnotation: long(author.MaxLength + 1)}
+		},
+			"metadata.annotations[edge.clusterhub.dev/author]"},
 		{"no service", func(p *edge.DeploymentPolicy) { p.Spec.Service.Name = "" }, "spec.service.name"},
 		{"an org that is no namespace", func(p *edge.DeploymentPolicy) { p.Spec.Service.Org = "IBM" }, "spec.service.org"},
 		{"an arch with spaces", func(p *edge.DeploymentPolicy) { p.Spec.Service.Arch = "a b" }, "spec.service.arch"},

@@ -15,8 +15,6 @@ const (
 	// MostWeight is how many bytes an object may have in its entries to be looked at. It is above what admission lets be stored: manifests
 	// (pkg/admission/work/manifestsize), a status, and all else (pkg/admission/objectsize).
 	MostWeight = 1536 << 10
-	// maxAuthor is how long the record of an author may be.
-	maxAuthor = 16 << 10
 )
 
 // What agents and tenants may write where upstream's CustomResourceDefinitions have no bound. docs/operating.md has the table.

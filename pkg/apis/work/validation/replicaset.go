@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/author"
 	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 	clustervalidation "github.com/clusterhub/clusterhub/pkg/apis/cluster/validation"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
@@ -23,7 +24,7 @@ var cascadePolicies = []work.CascadeDeletionPolicy{work.Background, work.Foregro
 func ValidateManifestWorkReplicaSet(s *work.ManifestWorkReplicaSet) field.ErrorList {
 	path := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMeta(&s.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, path)
-	errs = append(errs, validateAuthor(&s.ObjectMeta, &metav1.ObjectMeta{})...)
+	errs = append(errs, author.Validate(work.AuthorAnnotation, &s.ObjectMeta, &metav1.ObjectMeta{})...)
 	if len(s.Namespace)+1+len(s.Name) > validation.LabelValueMaxLength {
 		errs = append(errs, field.Invalid(path.Child("name"), s.Name, fmt.Sprintf(
 			"must have at most %d characters in the namespace %s: %s.<name> is the value of the label %s of every work, which has at most %d",
@@ -35,19 +36,8 @@ func ValidateManifestWorkReplicaSet(s *work.ManifestWorkReplicaSet) field.ErrorL
 // ValidateManifestWorkReplicaSetUpdate checks a change of a replica set, besides BadManifestWorkReplicaSet.
 func ValidateManifestWorkReplicaSetUpdate(s, old *work.ManifestWorkReplicaSet) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&s.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	errs = append(errs, validateAuthor(&s.ObjectMeta, &old.ObjectMeta)...)
+	errs = append(errs, author.Validate(work.AuthorAnnotation, &s.ObjectMeta, &old.ObjectMeta)...)
 	return append(errs, validateReplicaSetSpec(&s.Spec, &old.Spec, field.NewPath("spec"))...)
-}
-
-// validateAuthor bounds the record of an author, which the server has made of the user of the request.
-func validateAuthor(m, old *metav1.ObjectMeta) field.ErrorList {
-	record := m.Annotations[work.AuthorAnnotation]
-	if len(record) <= maxAuthor || record == old.Annotations[work.AuthorAnnotation] {
-		return nil
-	}
-	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "annotations").Key(work.AuthorAnnotation), fmt.Sprintf(
-		"the server records who writes the spec, and what it would record of you has %d bytes of at most %d: write it as a user with fewer groups",
-		len(record), maxAuthor))}
 }
 
 // BadManifestWorkReplicaSet is what upstream's webhook refuses of the works of a replica set.

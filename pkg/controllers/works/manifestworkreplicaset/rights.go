@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	apiauthor "github.com/clusterhub/clusterhub/pkg/apis/author"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/selector"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
@@ -41,7 +42,7 @@ type author struct {
 	uid        types.UID
 	generation int64
 	recorded   string
-	work.Author
+	apiauthor.Author
 	// unknown says why nothing is allowed at all.
 	unknown string
 	answers map[question]answer
@@ -88,7 +89,7 @@ func authorOf(set *workv1alpha1.ManifestWorkReplicaSet, before *author) *author 
 	}
 	a := &author{uid: set.UID, generation: set.Generation, recorded: recorded, answers: map[question]answer{}}
 	if json.Unmarshal([]byte(recorded), &a.Author) != nil || a.Username == "" {
-		a.Author = work.Author{}
+		a.Author = apiauthor.Author{}
 		a.unknown = "it is not known who has written the spec, so nothing is written: write it again, such as by kubectl apply after a change"
 	}
 	return a

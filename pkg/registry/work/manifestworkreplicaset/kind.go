@@ -12,6 +12,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	"github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/work/validation"
+	"github.com/clusterhub/clusterhub/pkg/registry/author"
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/work/conditionrules"
 )
@@ -39,7 +40,7 @@ var Kind = &hubgeneric.Kind[*work.ManifestWorkReplicaSet]{
 	PrepareForUpdate: func(s, old *work.ManifestWorkReplicaSet) {
 		validation.Canonical(s.Spec.ManifestWorkTemplate.Workload.Manifests, old.Spec.ManifestWorkTemplate.Workload.Manifests)
 	},
-	Stamp: recordAuthor,
+	Stamp: author.Stamp[*work.ManifestWorkReplicaSet](work.AuthorAnnotation),
 
 	Refuse:     validation.BadManifestWorkReplicaSet,
 	MostWeight: validation.MostWeight,

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/author"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
@@ -75,8 +76,8 @@ func TestAuthor(t *testing.T) {
 	}
 	wantAuthor := func(what string, s *work.ManifestWorkReplicaSet, name string, groups ...string) {
 		t.Helper()
-		want := work.Author{Username: name, UID: "uid-" + name, Groups: groups, Extra: map[string][]string{"scopes": {"a", "b"}}}
-		var got work.Author
+		want := author.Author{Username: name, UID: "uid-" + name, Groups: groups, Extra: map[string][]string{"scopes": {"a", "b"}}}
+		var got author.Author
 		record := s.Annotations[work.AuthorAnnotation]
 		if err := json.Unmarshal([]byte(record), &got); err != nil || !reflect.DeepEqual(got, want) || strings.Contains(record, "secret") {
 			t.Errorf("%s: %v, the author is %s, want %v", what, err, record, want)

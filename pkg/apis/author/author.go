@@ -1,0 +1,40 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package author has the record of who wrote a spec last. What the hub does for the object, its author has to be allowed to.
+package author
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// MaxLength is how many bytes a record has at most.
+const MaxLength = 16 << 10
+
+// Author is who wrote a spec last, as a SubjectAccessReview takes it. It is stored as JSON, in an annotation that only hub-apiserver
+// writes.
+type Author struct {
+	// Username is the name of the user.
+	Username string `json:"username"`
+	// UID tells users of one name apart.
+	UID string `json:"uid,omitempty"`
+	// Groups are those of the user.
+	Groups []string `json:"groups,omitempty"`
+	// Extra is what else authorizers may look at.
+	Extra map[string][]string `json:"extra,omitempty"`
+}
+
+// Validate bounds the record in this annotation, which the server has made of the user of the request. The old object of a new one is
+// empty.
+func Validate(annotation string, updated, old *metav1.ObjectMeta) field.ErrorList {
+	record := updated.Annotations[annotation]
+	if len(record) <= MaxLength || record == old.Annotations[annotation] {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "annotations").Key(annotation), fmt.Sprintf(
+		"the server records who writes the spec, and what it would record of you has %d bytes of at most %d: write it as a user with fewer groups",
+		len(record), MaxLength))}
+}
