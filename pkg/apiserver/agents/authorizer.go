@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -30,6 +31,8 @@ type right struct {
 	verbs                        []string
 	// inNamespace says that it is for all objects in the namespace that has the name of the cluster instead.
 	inNamespace bool
+	// nameless says that the request need not name the object: what is created has its name in the body, where an admission plugin looks at it.
+	nameless bool
 	// whenAccepted says that the cluster has to be accepted.
 	whenAccepted bool
 }
@@ -43,6 +46,10 @@ var rights = []right{
 	// Of a work they change the finalizer and the status: the admission plugin agentworks holds them to it.
 	{group: work.GroupName, resource: "manifestworks", verbs: []string{"get", "list", "watch", "update", "patch"}, inNamespace: true, whenAccepted: true},
 	{group: work.GroupName, resource: "manifestworks", subresource: "status", verbs: []string{"patch", "update"}, inNamespace: true, whenAccepted: true},
+	// That the edge node is empty, and that of this cluster, is for the admission plugin nodeaccess.
+	{group: edge.GroupName, resource: "edgenodes", verbs: []string{"get", "list", "watch"}, whenAccepted: true},
+	{group: edge.GroupName, resource: "edgenodes", verbs: []string{"create"}, nameless: true, whenAccepted: true},
+	{group: edge.GroupName, resource: "edgenodes", subresource: "status", verbs: []string{"patch", "update"}, whenAccepted: true},
 }
 
 // Authorizer allows to agents what they may do, and denies them all else in the API groups that it is for. It has no opinion
@@ -99,11 +106,12 @@ func (a *Authorizer) authorize(ctx context.Context, request authorizer.Attribute
 		}
 	}
 	return deny, fmt.Sprintf("an agent of cluster %[1]q may get, list and watch the ManagedCluster %[1]q by its name and, while it is accepted, "+
-		"update it and its status, and leave, and get, list, watch, update and patch the ManifestWorks in the namespace %[1]q, and their status: this request is something else, and RBAC cannot allow it to an agent", name), nil
+		"update it and its status, leave, get, list, watch, update and patch the ManifestWorks in the namespace %[1]q, and their status, "+
+		"and get, list and watch the EdgeNode %[1]q, create it empty and update its status: this request is something else, and RBAC cannot allow it to an agent", name), nil
 }
 
 func (r *right) covers(request authorizer.Attributes, name string) bool {
-	ours := request.GetName() == name && request.GetNamespace() == ""
+	ours := request.GetNamespace() == "" && (request.GetName() == name || r.nameless && request.GetName() == "")
 	if r.inNamespace {
 		ours = request.GetNamespace() == name
 	}

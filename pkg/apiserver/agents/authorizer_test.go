@@ -22,13 +22,14 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // groups are the API groups of hub-apiserver, and the one by which upstream's roles name permissions.
 var groups = []string{cluster.GroupName, "clusterview.open-cluster-management.io", "view.clusterhub.dev", "clusters.openmcp.cloud", registration.RegisterGroup,
-	work.GroupName}
+	work.GroupName, edge.GroupName}
 
 // clusters are those of a hub: each whether it is accepted. The watch cache may be behind.
 type clusters struct {
