@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/clustersetdeletion"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/pendingclusters"
+	"github.com/clusterhub/clusterhub/pkg/admission/edge/nodeaccess"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
@@ -30,6 +31,8 @@ type Registries struct {
 	SetUsage clustersetdeletion.Counter
 	// ManagedClusters are the clusters of the hub.
 	ManagedClusters pendingclusters.Clusters
+	// ClusterSets tells which sets a cluster is in.
+	ClusterSets nodeaccess.Sets
 	// Placements are those of all namespaces.
 	Placements rest.Lister
 	// ClusterProfiles are the profiles of clusters.openmcp.cloud.
@@ -44,6 +47,7 @@ func (s stores) registries() Registries {
 	return Registries{
 		SetUsage:        usage{s},
 		ManagedClusters: s.of(managedcluster.Kind),
+		ClusterSets:     s.visibleClusters,
 		Placements:      s.of(placement.Kind),
 		ClusterProfiles: s.of(clusterprofile.Kind),
 		AccessRequests:  s.of(accessrequest.Kind),

@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
@@ -46,6 +47,11 @@ var ofTheirMakers = map[schema.GroupResource]bool{
 	openmcp.Resource("accessrequests"):            true,
 	work.Resource("manifestworks"):                true,
 	work.Resource("manifestworkreplicasets"):      true,
+	edge.Resource("edgeservices"):                 true,
+	edge.Resource("deploymentpolicies"):           true,
+	edge.Resource("deploymentpatterns"):           true,
+	// The server sets the owner, and nodeowner lets it be no other.
+	edge.Resource("edgenodes"): true,
 }
 
 // Validate implements admission.ValidationInterface.

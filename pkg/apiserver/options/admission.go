@@ -36,6 +36,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/managedclusterlabel"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/namespaceplacements"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/pendingclusters"
+	"github.com/clusterhub/clusterhub/pkg/admission/edge/hubstatus"
+	"github.com/clusterhub/clusterhub/pkg/admission/edge/nodeaccess"
+	"github.com/clusterhub/clusterhub/pkg/admission/edge/nodeowner"
+	"github.com/clusterhub/clusterhub/pkg/admission/edge/readonlyproperties"
 	"github.com/clusterhub/clusterhub/pkg/admission/hubfinalizers"
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
 	"github.com/clusterhub/clusterhub/pkg/admission/openmcp/clusterdeletion"
@@ -58,6 +62,9 @@ var plugins = []plugin{
 	ours(agentrestriction.PluginName, agentrestriction.New),
 	{name: mutatingadmissionpolicy.PluginName},
 	{name: mutatingwebhook.PluginName},
+	// What webhooks have added is dropped as well.
+	ours(readonlyproperties.PluginName, readonlyproperties.New),
+	ours(nodeowner.PluginName, nodeowner.New),
 
 	// First of those that validate: what there is no room for is not worth asking about. That of manifests says more than that of objects.
 	ours(storagespace.PluginName, func() *storagespace.Plugin { return storagespace.New(apiserver.EncodedSize) }),
@@ -72,6 +79,8 @@ var plugins = []plugin{
 	ours(agentworks.PluginName, agentworks.New),
 	ours(executeas.PluginName, executeas.New),
 	ours(revision.PluginName, revision.New),
+	ours(nodeaccess.PluginName, nodeaccess.New),
+	ours(hubstatus.PluginName, hubstatus.New),
 	ours(clusterprofile.PluginName, clusterprofile.New),
 	ours(clusterdeletion.PluginName, clusterdeletion.New),
 	{name: validatingadmissionpolicy.PluginName},
@@ -164,6 +173,10 @@ func (i *pluginInitializer) Initialize(one admission.Interface) {
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.AccessRequests = r.AccessRequests })
 	case *revision.Plugin:
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.ReplicaSets = r.ReplicaSets })
+	case *nodeowner.Plugin:
+		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Clusters = r.ManagedClusters })
+	case *nodeaccess.Plugin:
+		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Clusters, p.Sets = r.ManagedClusters, r.ClusterSets })
 	case *pendingclusters.Plugin:
 		p.Most = i.mostPending
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Clusters = r.ManagedClusters })

@@ -19,6 +19,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/clustersetdeletion"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/namespaceplacements"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/pendingclusters"
+	"github.com/clusterhub/clusterhub/pkg/admission/edge/nodeaccess"
+	"github.com/clusterhub/clusterhub/pkg/admission/edge/nodeowner"
+	"github.com/clusterhub/clusterhub/pkg/admission/edge/readonlyproperties"
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
 	"github.com/clusterhub/clusterhub/pkg/admission/storagespace"
 	"github.com/clusterhub/clusterhub/pkg/admission/work/manifestsize"
@@ -30,7 +33,10 @@ func TestRegisterAdmission_Order(t *testing.T) {
 	o := genericoptions.NewAdmissionOptions()
 	registerAdmission(o)
 	order := o.RecommendedPluginOrder
-	first := slices.Index(order, mutatingwebhook.PluginName) + 1
+	first := slices.Index(order, nodeowner.PluginName) + 1
+	if webhook := slices.Index(order, mutatingwebhook.PluginName); webhook < 0 || slices.Index(order, readonlyproperties.PluginName) < webhook || first < webhook {
+		t.Errorf("webhooks come after what drops and sets what they must not change: %q", order)
+	}
 	if want := []string{storagespace.PluginName, manifestsize.PluginName, objectsize.PluginName}; !slices.Equal(order[first:first+3], want) {
 		t.Errorf("after the mutating plugins come %q, want %q", order[first:first+3], want)
 	}
@@ -69,8 +75,9 @@ func TestPluginInitializer_SetsEveryFieldOfOurPlugins(t *testing.T) {
 		clustersetdeletion.Counter
 		rest.Getter
 		rest.Lister
+		nodeaccess.Sets
 	}{}
-	k.SetRegistries(apiserver.Registries{SetUsage: stored, ManagedClusters: stored, Placements: stored, ReplicaSets: stored, ClusterProfiles: stored,
+	k.SetRegistries(apiserver.Registries{SetUsage: stored, ManagedClusters: stored, ClusterSets: stored, Placements: stored, ReplicaSets: stored, ClusterProfiles: stored,
 		AccessRequests: stored})
 	seen := 0
 	for _, plugin := range k.plugins {

@@ -150,10 +150,10 @@ func (r *REST) mayWrite(ctx context.Context, who user.Info, verb string, c *clus
 	}
 	if err == nil {
 		var sets []string
-		if sets, err = r.setsOf(ctx, who, c); err != nil {
+		if sets, err = r.SetsOf(ctx, who, c); err != nil {
 			return err
 		}
-		for _, set := range sets[:min(len(sets), mostAsked)] {
+		for _, set := range sets {
 			rule := bySet
 			rule.Name = set
 			if held, err = permission.Holds(ctx, r.Visible.Authorizer, who, rule); held != nil {
@@ -169,9 +169,9 @@ func (r *REST) mayWrite(ctx context.Context, who user.Info, verb string, c *clus
 	return apierrors.NewForbidden(resource.GroupResource, c.Name, errors.Join(refusal, err))
 }
 
-// setsOf are the sets that a cluster is in, as far as the user sees their clusters, in order. They are read anew: a set may have been
-// changed on another replica.
-func (r *REST) setsOf(ctx context.Context, who user.Info, c *cluster.ManagedCluster) (names []string, err error) {
+// SetsOf are the sets that a cluster is in, as far as the user sees their clusters, in order: the first of them, of which the authorizer is
+// asked when a right by set counts. They are read anew: a set may have been changed on another replica.
+func (r *REST) SetsOf(ctx context.Context, who user.Info, c *cluster.ManagedCluster) (names []string, err error) {
 	shows, err := r.Visible.Shows(ctx, who)
 	if err != nil {
 		return nil, err
@@ -195,7 +195,7 @@ func (r *REST) setsOf(ctx context.Context, who user.Info, c *cluster.ManagedClus
 		}
 	}
 	slices.Sort(names)
-	return names, nil
+	return names[:min(len(names), mostAsked)], nil
 }
 
 // update is an update of a cluster as it is shown, made one of the stored cluster.

@@ -1,0 +1,182 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package nodeaccess guards EdgeNodes: who may change a cluster, by its name or by a set, says what may be deployed to it.
+package nodeaccess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// PluginName is the name of the plugin in flags and metrics.
+const PluginName = "EdgeNodeAccess"
+
+// Sets tells which sets a cluster is in.
+type Sets interface {
+	// SetsOf are the sets of a cluster by which the user may have rights on it, so many that all of them can be asked for.
+	SetsOf(ctx context.Context, who user.Info, c *cluster.ManagedCluster) ([]string, error)
+}
+
+// Plugin refuses to create, to change and to delete an EdgeNode to users who may not update the ManagedCluster of its name, and to create one
+// without such a cluster. The agent of the cluster may create it empty. The status is the rule of another plugin (hubstatus).
+type Plugin struct {
+	permission.Guard
+	// Clusters are the ManagedClusters of the hub. Without them rights by name alone count, and no node is made.
+	Clusters rest.Getter
+	// Sets are those of the clusters. Without them rights by name alone count.
+	Sets Sets
+}
+
+var _ admission.ValidationInterface = &Plugin{}
+
+// New returns the plugin, to be given an authorizer, the clusters and their sets.
+func New() *Plugin {
+	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update, admission.Delete)}
+}
+
+// Validate implements admission.ValidationInterface.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if !permission.Is(a, edge.Resource("edgenodes")) || a.GetSubresource() == "status" {
+		return nil
+	}
+	node, err := written(a)
+	if err != nil {
+		return err
+	}
+	who := a.GetUserInfo()
+	if who == nil {
+		return admission.NewForbidden(a, errors.New("it is not known who writes this EdgeNode"))
+	}
+	byAgent := registration.IsAgent(who.GetName(), who.GetGroups(), node.Name)
+	if byAgent {
+		// An agent has the right to update its cluster, which says nothing here.
+		err = agentMay(a, node)
+	} else {
+		err = p.userMay(ctx, a, node.Name)
+	}
+	if err != nil || a.GetOperation() != admission.Create {
+		return err
+	}
+	return p.clusterIsThere(ctx, a, node.Name, byAgent)
+}
+
+// written is the node that a request writes or deletes. That of a deletion is what is stored: the request for a collection has no name.
+func written(a admission.Attributes) (*edge.EdgeNode, error) {
+	object := a.GetObject()
+	if a.GetOperation() == admission.Delete {
+		object = a.GetOldObject()
+	}
+	node, ok := object.(*edge.EdgeNode)
+	if !ok {
+		return nil, apierrors.NewInternalError(fmt.Errorf("%s got a %T, and expected an EdgeNode", PluginName, object))
+	}
+	return node, nil
+}
+
+// agentMay is what an agent may do with the object itself: make the one that its facts are in.
+func agentMay(a admission.Attributes, node *edge.EdgeNode) error {
+	who := a.GetUserInfo()
+	own, agent := registration.AgentCluster(who.GetName(), who.GetGroups())
+	spec := node.Spec
+	if spec.NodeType == edge.NodeTypeCluster { // the default
+		spec.NodeType = ""
+	}
+	switch {
+	case !agent || own != node.Name || a.GetOperation() != admission.Create:
+	case !equality.Semantic.DeepEqual(spec, edge.EdgeNodeSpec{}):
+	case len(node.Labels)+len(node.Annotations)+len(node.Finalizers) > 0:
+	default:
+		return nil
+	}
+	return admission.NewForbidden(a, errors.New("an agent may create the EdgeNode of its own cluster, with nothing but the name, and write its status: "+
+		"what is in the spec, users decide"))
+}
+
+// userMay is nil for a user who may update the cluster of this name, or the clusters of one of its sets.
+func (p *Plugin) userMay(ctx context.Context, a admission.Attributes, name string) error {
+	d := p.Decide(a)
+	byName := permission.Rule{Verb: "update", Group: cluster.GroupName, Resource: "managedclusters", Name: name}
+	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), byName)
+	if held == nil && err == nil {
+		held, err = p.bySet(ctx, a.GetUserInfo(), name)
+	}
+	if held != nil {
+		d.Uses(*held)
+	} else {
+		d.Lacks(fmt.Sprintf("write the EdgeNode %q without the right to update its cluster, by name or by a set (managedclustersets/clusters)", name), byName, err)
+	}
+	return d.End(ctx)
+}
+
+// bySet is the right to update the clusters of a set that the cluster is in, as it is now.
+func (p *Plugin) bySet(ctx context.Context, who user.Info, name string) (*permission.Rule, error) {
+	c, err := p.cluster(ctx, name)
+	if c == nil || p.Sets == nil {
+		return nil, err
+	}
+	sets, err := p.Sets.SetsOf(ctx, who, c)
+	if err != nil {
+		return nil, err
+	}
+	for _, set := range sets {
+		rule := permission.Rule{Verb: "update", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "clusters", Name: set}
+		if held, err := permission.Holds(ctx, p.Authorizer, who, rule); held != nil || err != nil {
+			return held, err
+		}
+	}
+	return nil, nil
+}
+
+// clusterIsThere refuses a new node of no cluster, and of one that goes: it would go with it.
+func (p *Plugin) clusterIsThere(ctx context.Context, a admission.Attributes, name string, byAgent bool) error {
+	c, err := p.cluster(ctx, name)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	problem := ""
+	switch {
+	case c == nil:
+		problem = "there is no ManagedCluster of this name: an EdgeNode has the name of the ManagedCluster that its agent registers"
+	case c.DeletionTimestamp != nil:
+		problem = "the ManagedCluster of this name is being deleted: wait until it is gone, and there again"
+	case byAgent && !c.Spec.HubAcceptsClient:
+		return admission.NewForbidden(a, fmt.Errorf("cluster %q is not accepted: its agent makes no EdgeNode until an admin of the hub accepts it", name))
+	default:
+		return nil
+	}
+	return apierrors.NewInvalid(a.GetKind().GroupKind(), name, field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), name, problem)})
+}
+
+// cluster is the cluster of a node, nil if there is none. The store is asked: rights and names depend on it.
+func (p *Plugin) cluster(ctx context.Context, name string) (*cluster.ManagedCluster, error) {
+	if p.Clusters == nil {
+		return nil, errors.New("the server is still starting: try again in a few seconds")
+	}
+	object, err := p.Clusters.Get(ctx, name, &metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the ManagedCluster %q cannot be read: %w", name, err)
+	}
+	c, ok := object.(*cluster.ManagedCluster)
+	if !ok {
+		return nil, fmt.Errorf("the ManagedCluster %q is a %T", name, object)
+	}
+	return c, nil
+}
