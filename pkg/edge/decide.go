@@ -99,17 +99,22 @@ func (d *Deployment) selects(n *Node) (Reason, string) {
 	return Fits, ""
 }
 
-// decide about one version. The version is set in any case.
-func (c *candidate) decide(n *Node, d *Deployment) Decision {
-	refuse := func(reason Reason, message string) Decision {
-		return Decision{Version: c.version, Reason: reason, Message: message}
-	}
+// judged is what there is to say of a version before properties and constraints are compared.
+type judged struct {
+	service   *compiled
+	namespace string
+	reason    Reason
+	message   string
+}
+
+// before has what depends on the class of the node alone.
+func (c *candidate) before(n *Node, d *Deployment) judged {
 	s, reason, message := c.choose(n, d)
 	if reason != Fits {
-		return refuse(reason, message)
+		return judged{reason: reason, message: message}
 	}
 	if reason, message := s.suits(n.nodeType); reason != Fits {
-		return refuse(reason, message)
+		return judged{reason: reason, message: message}
 	}
 	q := question{nodeType: n.nodeType, scope: n.facts.Scope, namespace: n.facts.Namespace, pattern: d.spec.Pattern,
 		clusterNamespace: d.spec.ClusterNamespace, certain: true}
@@ -118,18 +123,28 @@ func (c *candidate) decide(n *Node, d *Deployment) Decision {
 	}
 	namespace, reason, message := q.target()
 	if reason != Fits {
-		return refuse(reason, message)
+		return judged{reason: reason, message: message}
 	}
 	if missing := s.missing(n); missing != "" {
-		return refuse(ClusterObjects, missing)
+		return judged{reason: ClusterObjects, message: missing}
 	}
-	if reason, message := s.agree(n, d); reason != Fits {
-		return refuse(reason, message)
+	return judged{service: s, namespace: namespace, reason: Fits}
+}
+
+// decide about one version. The version is set in any case.
+func (c *candidate) decide(n *Node, d *Deployment) Decision {
+	j := c.before(n, d)
+	reason, message := j.reason, j.message
+	if reason == Fits {
+		reason, message = j.service.agree(n, d)
 	}
-	decision := Decision{Compatible: true, Version: c.version, Arch: s.Arch, Namespace: namespace, Reason: Fits,
+	if reason != Fits {
+		return Decision{Version: c.version, Reason: reason, Message: message}
+	}
+	decision := Decision{Compatible: true, Version: c.version, Arch: j.service.Arch, Namespace: j.namespace, Reason: Fits,
 		Message: fmt.Sprintf("gets version %s", c.version)}
-	if namespace != "" {
-		decision.Message += " in namespace " + namespace
+	if j.namespace != "" {
+		decision.Message += " in namespace " + j.namespace
 	}
 	return decision
 }

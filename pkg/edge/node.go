@@ -82,11 +82,13 @@ type NodeSpec struct {
 
 // Node is a node that was read.
 type Node struct {
-	name, pattern  string
-	nodeType       Type
-	facts          Facts
-	properties     *constraint.Properties
-	constraints    *constraint.Constraints
+	name, pattern string
+	nodeType      Type
+	facts         Facts
+	properties    *constraint.Properties
+	constraints   *constraint.Constraints
+	// rules are the constraints as they are written.
+	rules          []string
 	clusterObjects map[archive.Object]bool
 }
 
@@ -101,6 +103,7 @@ func NewNode(spec NodeSpec) (*Node, error) {
 	if len(constraints) == 0 {
 		constraints = spec.Policy.Constraints
 	}
+	n.rules = constraints
 	if n.constraints, err = constraint.Parse(constraints); err != nil {
 		return nil, fmt.Errorf("node %s: constraints: %w", spec.Name, err)
 	}

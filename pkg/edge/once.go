@@ -19,29 +19,40 @@ type Placement struct {
 	Placed bool
 }
 
-// place is where there can be one of a service.
-type place struct{ cluster, namespace, org, service string }
+// Place is where there can be one of a service: a namespace of a cluster.
+type Place struct{ cluster, namespace, org, service string }
+
+// Place is where it would be. It is false where nothing is to be there, or where there is no namespace.
+func (p *Placement) Place() (Place, bool) {
+	if !p.Decision.Compatible || p.Decision.Namespace == "" {
+		return Place{}, false
+	}
+	return Place{p.Node.clusterID(), p.Decision.Namespace, p.Deployment.spec.Org, p.Deployment.spec.Service}, true
+}
+
+// Before says which of two placements has their place, if it is one: it is negative if that is this one. It is zero only for one deployment
+// on one node.
+func (p *Placement) Before(other *Placement) int {
+	mine, theirs := &p.Deployment.spec, &other.Deployment.spec
+	return cmp.Or(boolean(!p.Placed, !other.Placed), boolean(p.Node.facts.Scope != NamespaceScoped, other.Node.facts.Scope != NamespaceScoped),
+		cmp.Compare(p.Node.name, other.Node.name), boolean(mine.Pattern, theirs.Pattern), cmp.Compare(mine.Name, theirs.Name),
+		cmp.Compare(mine.Namespace, theirs.Namespace))
+}
 
 // Once lets a service be in a namespace of a cluster once. Of several placements that would bring it there, by several agents of the
 // cluster or by several deployments, one stays: what is there already; else that of the agent with fewer rights; else the first by the
-// names of node and deployment. The decisions of the others are changed. The order of the list makes no difference.
+// names of node and deployment; of one deployment on one node, the first in the list. The decisions of the others are changed. The order of the list makes no other difference.
 //
 // Two nodes are in one cluster where the facts say so. Where they do not, nothing is found.
 func Once(placements []*Placement) {
-	found := map[place][]*Placement{}
+	found := map[Place][]*Placement{}
 	for _, p := range placements {
-		if !p.Decision.Compatible || p.Decision.Namespace == "" {
-			continue
+		if at, somewhere := p.Place(); somewhere {
+			found[at] = append(found[at], p)
 		}
-		at := place{p.Node.clusterID(), p.Decision.Namespace, p.Deployment.spec.Org, p.Deployment.spec.Service}
-		found[at] = append(found[at], p)
 	}
 	for at, list := range found {
-		slices.SortFunc(list, func(a, b *Placement) int {
-			return cmp.Or(boolean(!a.Placed, !b.Placed), boolean(a.Node.facts.Scope != NamespaceScoped, b.Node.facts.Scope != NamespaceScoped),
-				cmp.Compare(a.Node.name, b.Node.name), boolean(a.Deployment.spec.Pattern, b.Deployment.spec.Pattern),
-				cmp.Compare(a.Deployment.spec.Name, b.Deployment.spec.Name))
-		})
+		slices.SortStableFunc(list, (*Placement).Before)
 		for _, p := range list[1:] {
 			p.Decision = Decision{Reason: ThereAlready, Rejected: p.Decision.Rejected,
 				Message: thereAlready(at.namespace, list[0])}

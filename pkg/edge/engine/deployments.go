@@ -1,0 +1,301 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/clusterhub/clusterhub/pkg/constraint"
+	"github.com/clusterhub/clusterhub/pkg/edge"
+)
+
+// version is one of a service, for one architecture.
+type version struct{ version, arch string }
+
+type spec edge.DeploymentSpec
+
+func (s *spec) service() ServiceKey { return ServiceKey{s.Org, s.Service} }
+
+// deployment is a policy, or a pattern with all its services.
+type deployment struct {
+	key       Key
+	namespace *namespace
+	specs     []spec
+	compiled  []*edge.Deployment
+	err       error
+	names     []string
+	branches  []constraint.Branch
+
+	// results are of the nodes that were judged. All others are ruled out, for a reason that their class has.
+	results map[*node]*result
+	byClass map[*class]edge.Reason
+	// excluded and selected count all nodes that are reached.
+	excluded map[edge.Reason]int
+	selected int
+}
+
+// result is what a node that was not ruled out gets.
+type result struct {
+	// reason is edge.Fits if there are claims.
+	reason edge.Reason
+	claims []*claim
+}
+
+// told is the reason with what others have taken.
+func (r *result) told() edge.Reason {
+	if r.reason != edge.Fits {
+		return r.reason
+	}
+	for _, c := range r.claims {
+		if c.has {
+			return edge.Fits
+		}
+	}
+	return edge.ThereAlready
+}
+
+// SetDeployment adds or replaces a policy, which has one spec, or a pattern, which has one for each of its services. The specs have no
+// services: these the engine knows. With an error nothing is wanted of it.
+func (e *Engine) SetDeployment(key Key, specs []edge.DeploymentSpec) error {
+	d := e.deployments[key]
+	if d == nil {
+		d = &deployment{key: key, namespace: e.namespace(key.Namespace), results: map[*node]*result{}}
+		d.namespace.deployments[d] = true
+		e.deployments[key] = d
+	}
+	e.release(d)
+	d.specs = nil
+	for _, s := range specs {
+		d.specs = append(d.specs, spec(s))
+	}
+	e.compile(d)
+	for i := range d.specs {
+		service := d.specs[i].service()
+		if e.users[service] == nil {
+			e.users[service] = map[*deployment]bool{}
+		}
+		e.users[service][d] = true
+	}
+	e.judgeAll(d)
+	e.settle()
+	return d.err
+}
+
+// release takes a deployment out of what it is found by.
+func (e *Engine) release(d *deployment) {
+	for i := range d.specs {
+		service := d.specs[i].service()
+		if delete(e.users[service], d); len(e.users[service]) == 0 {
+			delete(e.users, service)
+		}
+	}
+	e.unname(d)
+}
+
+func (e *Engine) unname(d *deployment) {
+	for _, name := range d.names {
+		if delete(d.namespace.naming[name], d); len(d.namespace.naming[name]) == 0 {
+			delete(d.namespace.naming, name)
+		}
+	}
+	d.names = nil
+}
+
+// DeleteDeployment takes one away. What is placed of it is not wanted any more.
+func (e *Engine) DeleteDeployment(key Key) {
+	d := e.deployments[key]
+	if d == nil {
+		return
+	}
+	e.release(d)
+	for n := range d.results {
+		e.forget(d, n)
+	}
+	delete(d.namespace.deployments, d)
+	delete(e.deployments, key)
+	e.drop(d.namespace)
+	e.keys[key] = true
+	e.settle()
+}
+
+// SetService adds or replaces one version of a service for one architecture.
+func (e *Engine) SetService(s edge.Service) {
+	key := ServiceKey{s.Org, s.Name}
+	if e.services[key] == nil {
+		e.services[key] = map[version]edge.Service{}
+	}
+	e.services[key][version{s.Version, s.Arch}] = s
+	e.again(key)
+}
+
+// DeleteService withdraws it.
+func (e *Engine) DeleteService(key ServiceKey, number, arch string) {
+	v := version{number, arch}
+	if _, there := e.services[key][v]; !there {
+		return
+	}
+	if delete(e.services[key], v); len(e.services[key]) == 0 {
+		delete(e.services, key)
+	}
+	e.again(key)
+}
+
+// again reads all that deploys a service anew.
+func (e *Engine) again(key ServiceKey) {
+	for d := range e.users[key] {
+		e.unname(d)
+		e.compile(d)
+		e.judgeAll(d)
+	}
+	e.settle()
+}
+
+// compile reads the specs with the services that there are.
+func (e *Engine) compile(d *deployment) {
+	d.compiled, d.err, d.branches = nil, nil, nil
+	d.byClass = map[*class]edge.Reason{}
+	for _, s := range d.specs {
+		there := e.services[s.service()]
+		versions := slices.SortedFunc(maps.Keys(there), func(a, b version) int {
+			return cmp.Or(cmp.Compare(a.version, b.version), cmp.Compare(a.arch, b.arch))
+		})
+		s.Services = nil
+		for _, v := range versions {
+			if slices.ContainsFunc(s.Choices, func(c edge.Choice) bool { return c.Version == v.version }) {
+				s.Services = append(s.Services, there[v])
+			}
+		}
+		one, err := edge.NewDeployment(edge.DeploymentSpec(s))
+		if err != nil {
+			d.compiled, d.err = nil, err
+			return
+		}
+		d.compiled = append(d.compiled, one)
+		d.names = append(d.names, one.Names()...)
+	}
+	slices.Sort(d.names)
+	d.names = slices.Compact(d.names)
+	for _, name := range d.names {
+		if d.namespace.naming[name] == nil {
+			d.namespace.naming[name] = map[*deployment]bool{}
+		}
+		d.namespace.naming[name][d] = true
+	}
+	if !d.key.Pattern && len(d.compiled) > 0 {
+		d.branches = d.compiled[0].Requires()
+	}
+}
+
+// judgeAll decides about all nodes that cannot be ruled out, and counts all others by their class.
+func (e *Engine) judgeAll(d *deployment) {
+	before := d.results
+	for n := range before {
+		e.abandon(d, n)
+	}
+	d.results, d.excluded, d.selected = map[*node]*result{}, map[edge.Reason]int{}, 0
+	e.keys[d.key] = true
+	if d.err != nil || len(d.compiled) == 0 {
+		return
+	}
+	for c, nodes := range d.namespace.classes {
+		d.excluded[d.ruledOut(c)] += nodes
+	}
+	e.candidates(d, func(n *node) {
+		if d.results[n] == nil {
+			e.judge(d, n)
+		}
+	})
+}
+
+// judge decides about one node that is reached and counted.
+func (e *Engine) judge(d *deployment, n *node) {
+	if d.err != nil || len(d.compiled) == 0 {
+		return
+	}
+	d.uncount(n)
+	e.forget(d, n)
+	if d.admits(n) {
+		e.Decided++
+		d.results[n] = e.decide(d, n)
+	}
+	d.count(n)
+	e.keys[d.key] = true
+}
+
+func (e *Engine) decide(d *deployment, n *node) *result {
+	decisions, compatible := []edge.Decision(nil), false
+	if d.key.Pattern {
+		decisions, compatible = edge.DecidePattern(n.now, d.compiled)
+	} else {
+		decisions = []edge.Decision{edge.Decide(n.now, d.compiled[0])}
+		compatible = decisions[0].Compatible
+	}
+	if !compatible {
+		return &result{reason: Why(decisions)}
+	}
+	if n.now.Type() != edge.Cluster {
+		return &result{reason: NotDelivered}
+	}
+	r := &result{reason: edge.Fits}
+	for i, decision := range decisions {
+		if decision.Compatible {
+			r.claims = append(r.claims, e.claim(d, n, i, decision))
+		}
+	}
+	return r
+}
+
+// Why is the reason for a node that gets nothing of a pattern: that of the first service which keeps the others away; else, where no service is
+// for such a node, that of the first.
+func Why(decisions []edge.Decision) edge.Reason {
+	for _, d := range decisions {
+		switch d.Reason {
+		case edge.PartOfPattern, edge.ArchMismatch, edge.NotForClusters, edge.NotForDevices, edge.Fits:
+		default:
+			return d.Reason
+		}
+	}
+	for _, d := range decisions {
+		if !d.Compatible {
+			return d.Reason
+		}
+	}
+	return edge.NoVersion
+}
+
+// ruledOut is the reason for nodes of a class that were not judged.
+func (d *deployment) ruledOut(c *class) edge.Reason {
+	reason, known := d.byClass[c]
+	if !known {
+		reason = edge.RuledOut(c.example, d.compiled[0])
+		d.byClass[c] = reason
+	}
+	return reason
+}
+
+func (d *deployment) reason(n *node) edge.Reason {
+	if r := d.results[n]; r != nil {
+		return r.told()
+	}
+	return d.ruledOut(n.class)
+}
+
+func (d *deployment) count(n *node)   { d.add(n, 1) }
+func (d *deployment) uncount(n *node) { d.add(n, -1) }
+
+func (d *deployment) add(n *node, one int) {
+	if d.err != nil || len(d.compiled) == 0 {
+		return
+	}
+	reason := d.reason(n)
+	if reason == edge.Fits {
+		d.selected += one
+		return
+	}
+	if d.excluded[reason] += one; d.excluded[reason] == 0 {
+		delete(d.excluded, reason)
+	}
+}

@@ -1,0 +1,161 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package engine knows for all policies and patterns of a hub which nodes get what, and finds out after each change what of that is
+// different, at the cost of the change. It is pure: it is told of nodes, sets, bindings, services, deployments, and of what is placed. What it
+// says is always what edge.Decide, edge.DecidePattern and edge.Once say of everything together; the tests compare the two after each of many
+// random changes.
+//
+// Three things keep a change cheap. An index on what constraints require rules most nodes out, without asking them. Nodes that differ in their
+// properties alone are of one class, and for those that are ruled out the reason is found once for the class. And who has a place in a
+// cluster is looked at for the places that change.
+package engine
+
+import (
+	"maps"
+
+	"github.com/clusterhub/clusterhub/pkg/edge"
+)
+
+// NotDelivered is the reason of a device that all rules let in: nothing is delivered to devices.
+const NotDelivered edge.Reason = "NotDelivered"
+
+// Key is a policy or a pattern.
+type Key struct {
+	Namespace string
+	Pattern   bool
+	Name      string
+}
+
+// Pair is a policy or a pattern on a node.
+type Pair struct {
+	Key
+	Node string
+}
+
+// ServiceKey is a service, in all its versions.
+type ServiceKey struct{ Org, Name string }
+
+// Placed is a version of a service in a namespace of a node.
+type Placed struct {
+	ServiceKey
+	Version, Arch, Namespace string
+}
+
+// Counts are of the nodes that a policy or pattern reaches.
+type Counts struct {
+	// Reached are all of them. Selected are those that something is wanted on.
+	Reached, Selected int
+	// Excluded counts the others by the first rule that says so.
+	Excluded map[edge.Reason]int
+}
+
+// Engine holds all that decisions depend on. It is not safe for concurrent use: its writer is its reader.
+type Engine struct {
+	nodes map[string]*node
+	// classes are by the text of the class. byPattern has the nodes that run a pattern.
+	classes   map[string]*class
+	byPattern map[string]map[*node]bool
+	index     index
+	// setsOf are those that a node is in, and members the nodes of a set, whether the nodes are there or not.
+	setsOf     map[string][]string
+	members    map[string]map[string]bool
+	bound      map[string]map[*namespace]bool
+	namespaces map[string]*namespace
+
+	services    map[ServiceKey]map[version]edge.Service
+	users       map[ServiceKey]map[*deployment]bool
+	deployments map[Key]*deployment
+
+	placed map[Pair][]Placed
+	sites  map[edge.Place]*site
+	// crowded are sites whose claims have changed.
+	crowded map[*site]bool
+
+	pairs map[Pair]bool
+	keys  map[Key]bool
+	// Decided counts how often a node and a deployment were judged, for tests and metrics.
+	Decided int
+}
+
+// New returns an empty one.
+func New() *Engine {
+	return &Engine{
+		nodes: map[string]*node{}, classes: map[string]*class{}, byPattern: map[string]map[*node]bool{}, index: index{},
+		setsOf: map[string][]string{}, members: map[string]map[string]bool{}, bound: map[string]map[*namespace]bool{}, namespaces: map[string]*namespace{},
+		services: map[ServiceKey]map[version]edge.Service{}, users: map[ServiceKey]map[*deployment]bool{}, deployments: map[Key]*deployment{},
+		placed: map[Pair][]Placed{}, sites: map[edge.Place]*site{}, crowded: map[*site]bool{}, pairs: map[Pair]bool{}, keys: map[Key]bool{},
+	}
+}
+
+// Changed are the deployments on nodes of which something may be different since the last call, and the deployments of which the counts may be.
+// Each is there once, whatever has happened in between.
+func (e *Engine) Changed() (pairs []Pair, keys []Key) {
+	for pair := range e.pairs {
+		pairs = append(pairs, pair)
+	}
+	for key := range e.keys {
+		keys = append(keys, key)
+	}
+	e.pairs, e.keys = map[Pair]bool{}, map[Key]bool{}
+	return pairs, keys
+}
+
+// Wanted is what a deployment is to have on a node, in the order of its services. It is empty where it is to have nothing.
+func (e *Engine) Wanted(pair Pair) []Placed {
+	d, n := e.deployments[pair.Key], e.nodes[pair.Node]
+	if d == nil || n == nil {
+		return nil
+	}
+	r := d.results[n]
+	if r == nil {
+		return nil
+	}
+	var wanted []Placed
+	for _, c := range r.claims {
+		if c.has {
+			wanted = append(wanted, c.placed())
+		}
+	}
+	return wanted
+}
+
+// Reason is why a deployment has what it has on a node, edge.Fits if something is wanted. It is empty for a node that is not reached.
+func (e *Engine) Reason(pair Pair) edge.Reason {
+	d, n := e.deployments[pair.Key], e.nodes[pair.Node]
+	if d == nil || n == nil || d.namespace.nodes[n] == 0 || d.err != nil {
+		return ""
+	}
+	return d.reason(n)
+}
+
+// Counts of a deployment. They are empty for one that is not there.
+func (e *Engine) Counts(key Key) Counts {
+	d := e.deployments[key]
+	if d == nil {
+		return Counts{}
+	}
+	c := Counts{Reached: len(d.namespace.nodes), Selected: d.selected, Excluded: maps.Clone(d.excluded)}
+	return c
+}
+
+// State says what is wrong with a deployment as a whole: which of its services are not there in any version that it names, and why it cannot
+// be read. Then nothing is wanted of it.
+func (e *Engine) State(key Key) (missing []ServiceKey, err error) {
+	d := e.deployments[key]
+	if d == nil {
+		return nil, nil
+	}
+	for i, c := range d.compiled {
+		if !c.Found() {
+			missing = append(missing, d.specs[i].service())
+		}
+	}
+	return missing, d.err
+}
+
+// Bound says whether a set is bound to a namespace that has deployments.
+func (e *Engine) Bound(name string) bool {
+	ns := e.namespaces[name]
+	return ns != nil && len(ns.sets) > 0
+}

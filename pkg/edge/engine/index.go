@@ -1,0 +1,117 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"github.com/clusterhub/clusterhub/pkg/constraint"
+	"github.com/clusterhub/clusterhub/pkg/edge"
+)
+
+// index has the nodes whose property of a name has a key.
+type index map[string]map[string]map[*node]bool
+
+func (x index) add(n *node, now *edge.Node) {
+	properties := now.Properties()
+	for _, p := range properties.All() {
+		keys := x[p.Name]
+		if keys == nil {
+			keys = map[string]map[*node]bool{}
+			x[p.Name] = keys
+		}
+		for _, key := range properties.Keys(p.Name) {
+			if keys[key] == nil {
+				keys[key] = map[*node]bool{}
+			}
+			keys[key][n] = true
+		}
+	}
+}
+
+func (x index) remove(n *node, was *edge.Node) {
+	properties := was.Properties()
+	for _, p := range properties.All() {
+		keys := x[p.Name]
+		for _, key := range properties.Keys(p.Name) {
+			if delete(keys[key], n); len(keys[key]) == 0 {
+				delete(keys, key)
+			}
+		}
+		if len(keys) == 0 {
+			delete(x, p.Name)
+		}
+	}
+}
+
+// smallest are the lists of the requirement of a branch that the fewest nodes satisfy, and how many these are at most. They are nil where no
+// requirement has keys.
+func (x index) smallest(branch constraint.Branch) (lists []map[*node]bool, most int, found bool) {
+	for _, requirement := range branch {
+		if len(requirement.Keys) == 0 {
+			continue
+		}
+		var these []map[*node]bool
+		sum := 0
+		for _, key := range requirement.Keys {
+			if list := x[requirement.Name][key]; len(list) > 0 {
+				these, sum = append(these, list), sum+len(list)
+			}
+		}
+		if !found || sum < most {
+			lists, most, found = these, sum, true
+		}
+	}
+	return lists, most, found
+}
+
+// candidates calls f with each node of the namespace that cannot be ruled out for a deployment, at least once.
+func (e *Engine) candidates(d *deployment, f func(*node)) {
+	nodes := d.namespace.nodes
+	if d.key.Pattern {
+		list := e.byPattern[d.specs[0].Name]
+		for n := range list {
+			if nodes[n] > 0 {
+				f(n)
+			}
+		}
+		return
+	}
+	var lists []map[*node]bool
+	most := 0
+	for _, branch := range d.branches {
+		these, sum, found := e.index.smallest(branch)
+		if most += sum; !found || most >= len(nodes) {
+			// The nodes of the namespace are fewer.
+			for n := range nodes {
+				if d.admits(n) {
+					f(n)
+				}
+			}
+			return
+		}
+		lists = append(lists, these...)
+	}
+	for _, list := range lists {
+		for n := range list {
+			if nodes[n] > 0 && d.admits(n) {
+				f(n)
+			}
+		}
+	}
+}
+
+// admits says that the node cannot be ruled out. It depends on the properties that the constraints name, and on the pattern.
+func (d *deployment) admits(n *node) bool {
+	if d.key.Pattern {
+		return n.now.Pattern() == d.specs[0].Name
+	}
+	if n.now.Pattern() != "" {
+		return false
+	}
+	for _, branch := range d.branches {
+		if branch.Allows(n.now.Properties()) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,288 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"slices"
+
+	"github.com/clusterhub/clusterhub/pkg/edge"
+)
+
+// node is one that was read. The value is the same as long as there is a node of the name.
+type node struct {
+	name  string
+	now   *edge.Node
+	class *class
+	// namespaces are those that reach it.
+	namespaces map[*namespace]bool
+}
+
+// class stands for the nodes that differ by properties and constraints alone.
+type class struct {
+	text string
+	// example is any of them, and need not be there any more.
+	example *edge.Node
+	nodes   int
+}
+
+// namespace is one that has deployments, or that sets are bound to.
+type namespace struct {
+	name string
+	sets map[string]bool
+	// nodes are those that are reached, with the number of the sets that they are in. classes has how many are of a class.
+	nodes       map[*node]int
+	classes     map[*class]int
+	deployments map[*deployment]bool
+	// naming has the deployments that depend on a property of this name.
+	naming map[string]map[*deployment]bool
+}
+
+// SetNode adds or replaces a node. With an error, it is as if there were none of the name.
+func (e *Engine) SetNode(spec edge.NodeSpec) error {
+	now, err := edge.NewNode(spec)
+	if err != nil {
+		e.DeleteNode(spec.Name)
+		return err
+	}
+	n := e.nodes[spec.Name]
+	if n == nil {
+		n = &node{name: spec.Name, now: now, namespaces: map[*namespace]bool{}}
+		e.nodes[spec.Name] = n
+		e.classify(n)
+		e.index.add(n, now)
+		for _, set := range e.setsOf[spec.Name] {
+			for ns := range e.bound[set] {
+				e.reach(ns, n)
+			}
+		}
+		e.settle()
+		return nil
+	}
+	names, same := n.now.Changed(now)
+	if same && len(names) == 0 {
+		return nil
+	}
+	affected := map[*deployment]bool{}
+	for ns := range n.namespaces {
+		if !same {
+			for d := range ns.deployments {
+				affected[d] = true
+			}
+			continue
+		}
+		for _, name := range names {
+			for d := range ns.naming[name] {
+				affected[d] = true
+			}
+		}
+	}
+	for d := range affected {
+		d.uncount(n)
+	}
+	e.replace(n, now)
+	for d := range affected {
+		d.count(n)
+		e.judge(d, n)
+	}
+	e.settle()
+	return nil
+}
+
+// replace has what is known of a node follow. No deployment that its class matters to counts it meanwhile.
+func (e *Engine) replace(n *node, now *edge.Node) {
+	e.index.remove(n, n.now)
+	for ns := range n.namespaces {
+		ns.uncountClass(n.class)
+	}
+	e.declassify(n)
+	n.now = now
+	e.classify(n)
+	for ns := range n.namespaces {
+		ns.classes[n.class]++
+	}
+	e.index.add(n, now)
+}
+
+func (ns *namespace) uncountClass(c *class) {
+	if ns.classes[c]--; ns.classes[c] == 0 {
+		delete(ns.classes, c)
+		for d := range ns.deployments {
+			delete(d.byClass, c)
+		}
+	}
+}
+
+func (e *Engine) classify(n *node) {
+	text := n.now.Class()
+	c := e.classes[text]
+	if c == nil {
+		c = &class{text: text, example: n.now}
+		e.classes[text] = c
+	}
+	c.nodes++
+	n.class = c
+	if pattern := n.now.Pattern(); pattern != "" {
+		if e.byPattern[pattern] == nil {
+			e.byPattern[pattern] = map[*node]bool{}
+		}
+		e.byPattern[pattern][n] = true
+	}
+}
+
+func (e *Engine) declassify(n *node) {
+	if n.class.nodes--; n.class.nodes == 0 {
+		delete(e.classes, n.class.text)
+	}
+	if pattern := n.now.Pattern(); pattern != "" {
+		if delete(e.byPattern[pattern], n); len(e.byPattern[pattern]) == 0 {
+			delete(e.byPattern, pattern)
+		}
+	}
+}
+
+// DeleteNode takes a node away. What is placed on it is not wanted any more.
+func (e *Engine) DeleteNode(name string) {
+	n := e.nodes[name]
+	if n == nil {
+		return
+	}
+	for ns := range n.namespaces {
+		e.leave(ns, n)
+	}
+	e.index.remove(n, n.now)
+	e.declassify(n)
+	delete(e.nodes, name)
+	e.settle()
+}
+
+// SetSets says in which sets a node is, whether there is one of the name or not.
+func (e *Engine) SetSets(name string, sets []string) {
+	before, n := e.setsOf[name], e.nodes[name]
+	for _, set := range sets {
+		if slices.Contains(before, set) {
+			continue
+		}
+		if e.members[set] == nil {
+			e.members[set] = map[string]bool{}
+		}
+		e.members[set][name] = true
+		for ns := range e.bound[set] {
+			e.reach(ns, n)
+		}
+	}
+	for _, set := range before {
+		if slices.Contains(sets, set) {
+			continue
+		}
+		if delete(e.members[set], name); len(e.members[set]) == 0 {
+			delete(e.members, set)
+		}
+		for ns := range e.bound[set] {
+			e.lose(ns, n)
+		}
+	}
+	if e.setsOf[name] = slices.Clone(sets); len(sets) == 0 {
+		delete(e.setsOf, name)
+	}
+	e.settle()
+}
+
+// Bind has a namespace reach the nodes of a set.
+func (e *Engine) Bind(name, set string) {
+	ns := e.namespace(name)
+	if ns.sets[set] {
+		return
+	}
+	ns.sets[set] = true
+	if e.bound[set] == nil {
+		e.bound[set] = map[*namespace]bool{}
+	}
+	e.bound[set][ns] = true
+	for member := range e.members[set] {
+		e.reach(ns, e.nodes[member])
+	}
+	e.allKeys(ns)
+	e.settle()
+}
+
+// Unbind takes that back.
+func (e *Engine) Unbind(name, set string) {
+	ns := e.namespaces[name]
+	if ns == nil || !ns.sets[set] {
+		return
+	}
+	delete(ns.sets, set)
+	if delete(e.bound[set], ns); len(e.bound[set]) == 0 {
+		delete(e.bound, set)
+	}
+	for member := range e.members[set] {
+		e.lose(ns, e.nodes[member])
+	}
+	e.allKeys(ns)
+	e.drop(ns)
+	e.settle()
+}
+
+// allKeys says so of all deployments of a namespace: whether sets are bound is told by their conditions.
+func (e *Engine) allKeys(ns *namespace) {
+	for d := range ns.deployments {
+		e.keys[d.key] = true
+	}
+}
+
+func (e *Engine) namespace(name string) *namespace {
+	ns := e.namespaces[name]
+	if ns == nil {
+		ns = &namespace{name: name, sets: map[string]bool{}, nodes: map[*node]int{}, classes: map[*class]int{}, deployments: map[*deployment]bool{},
+			naming: map[string]map[*deployment]bool{}}
+		e.namespaces[name] = ns
+	}
+	return ns
+}
+
+// drop forgets a namespace without anything.
+func (e *Engine) drop(ns *namespace) {
+	if len(ns.sets) == 0 && len(ns.deployments) == 0 {
+		delete(e.namespaces, ns.name)
+	}
+}
+
+// reach is that a node comes to one more of the sets of a namespace.
+func (e *Engine) reach(ns *namespace, n *node) {
+	if n == nil {
+		return
+	}
+	if ns.nodes[n]++; ns.nodes[n] > 1 {
+		return
+	}
+	ns.classes[n.class]++
+	n.namespaces[ns] = true
+	for d := range ns.deployments {
+		d.count(n)
+		e.judge(d, n)
+		e.keys[d.key] = true
+	}
+}
+
+// lose is that it leaves one.
+func (e *Engine) lose(ns *namespace, n *node) {
+	if n == nil || ns.nodes[n] == 0 {
+		return
+	}
+	if ns.nodes[n]--; ns.nodes[n] == 0 {
+		e.leave(ns, n)
+	}
+}
+
+// leave is that the namespace reaches it no more.
+func (e *Engine) leave(ns *namespace, n *node) {
+	for d := range ns.deployments {
+		d.uncount(n)
+		e.forget(d, n)
+		e.keys[d.key] = true
+	}
+	delete(ns.nodes, n)
+	delete(n.namespaces, ns)
+	ns.uncountClass(n.class)
+}
