@@ -64,9 +64,30 @@ func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
 		"--client-cert-expiration-seconds": func(o *Options) { byCertificate(o).ExpirationSeconds = 60 },
 		"--max-json-raw-length":            func(o *Options) { o.Works.Feedback.MaxJSONRaw = 1025 },
 		"--works-namespace":                func(o *Options) { o.Works.Namespace = "A" },
-		"--registration-auth":              func(o *Options) { o.Auth = "grpc" },
-		"--hub-cluster-arn":                func(o *Options) { o.Auth, byAWS(o).ManagedARN = "aws-irsa", managedARN },
-		"--managed-cluster-arn":            func(o *Options) { o.Auth, byAWS(o).HubARN = "awsirsa", hubARN },
+		"--edge-namespace: \"A\"":          func(o *Options) { o.Edge.Namespace = "A" },
+		"--edge needs":                     func(o *Options) { o.Edge.Enabled, o.Registration, o.Works.Enabled = true, false, true },
+		"--edge-namespace must not be \"team\", which": func(o *Options) {
+			o.Edge.Enabled, o.Edge.Namespace, o.Spoke.Namespace = true, "team", "team"
+		},
+		"--edge-namespace must not be \"pods\", which": func(o *Options) {
+			o.Edge.Enabled, o.Edge.Namespace = true, "pods"
+			o.Spoke.Detached, o.Spoke.SameCluster, o.Spoke.ManagementKubeconfig, o.Spoke.Namespace, o.Spoke.ManagedNamespace = true, true, "file", "pods", "team"
+		},
+		"--edge-namespace must not be \"accounts\"": func(o *Options) {
+			o.Edge.Enabled, o.Edge.Namespace = true, "accounts"
+			o.Spoke.Detached, o.Spoke.ManagementKubeconfig, o.Spoke.ManagedNamespace = true, "file", "accounts"
+		},
+		"--works-namespace must be \"team\"": func(o *Options) {
+			o.Spoke.NamespaceScoped, o.Spoke.Namespace, o.ClusterName, o.Works.Namespace = true, "team", "c1", "other"
+		},
+		"--namespace-scoped needs":    func(o *Options) { o.Spoke.NamespaceScoped = true },
+		"--namespace-scoped must not": func(o *Options) { o.Spoke.NamespaceScoped, o.ClusterName, o.Spoke.Detached = true, "c1", true },
+		"--detect-cluster-labels must not": func(o *Options) {
+			o.Spoke.NamespaceScoped, o.ClusterName, o.ClusterLabels.Detect = true, "c1", true
+		},
+		"--registration-auth":   func(o *Options) { o.Auth = "grpc" },
+		"--hub-cluster-arn":     func(o *Options) { o.Auth, byAWS(o).ManagedARN = "aws-irsa", managedARN },
+		"--managed-cluster-arn": func(o *Options) { o.Auth, byAWS(o).HubARN = "awsirsa", hubARN },
 		"--eks-token-command": func(o *Options) {
 			o.Auth, *byAWS(o) = "awsirsa", awsirsa.Driver{HubARN: hubARN, ManagedARN: managedARN, TokenCommand: "x"}
 		},

@@ -24,6 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/identity/awsirsa"
 	"github.com/clusterhub/clusterhub/pkg/agent/identity/csr"
 	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
+	"github.com/clusterhub/clusterhub/pkg/agent/tasks/edge"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/labels"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/status"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/work"
@@ -65,6 +66,8 @@ type Options struct {
 	Claims       status.Claims
 	// Works are how ManifestWorks are brought to the cluster, if they are.
 	Works work.Options
+	// Edge is whether, and how, the cluster is an edge node.
+	Edge edge.Options
 
 	// Auth is by which of Drivers the cluster gets its identity.
 	Auth    string
@@ -94,6 +97,7 @@ func NewOptions() *Options {
 		LeaseSeconds:   hub.DefaultLeaseSeconds,
 		Claims:         status.Claims{Most: 20},
 		Works:          work.NewOptions(),
+		Edge:           edge.NewOptions(),
 		Auth:           csr.Name,
 		Drivers:        drivers(),
 		HealthAddress:  "127.0.0.1:8082",
@@ -116,6 +120,7 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 		"With --registration=false: folder with the cluster's identity on the hub, the mounted secret "+registration.HubKubeconfigSecret+
 			". It may be empty or missing until the cluster has an identity, and is followed when it changes. The default is to read the secret in "+
 			"--namespace.")
+	o.Edge.AddFlags(fss.FlagSet("edge"))
 	fs := fss.FlagSet("endpoints")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress,
 		"Address of /healthz and /readyz, plain HTTP. Port 0 is any free port, the address 0 is none.")
@@ -187,6 +192,8 @@ func (o *Options) Validate() error {
 		errs = append(errs, validateName(o.ClusterName)...)
 	}
 	errs = append(errs, o.validateServer()...)
+	errs = append(errs, o.validateScope()...)
+	errs = append(errs, o.validateEdge()...)
 	for name := range o.ClusterAnnotations {
 		if err := registration.CheckClusterAnnotation(name); err != nil {
 			errs = append(errs, fmt.Errorf("--cluster-annotations: %w", err))
@@ -226,6 +233,40 @@ func validateName(name string) []error {
 		return []error{fmt.Errorf("--cluster-name: %w", err)}
 	}
 	return nil
+}
+
+// validateScope says what an agent cannot be told that has rights in one namespace.
+func (o *Options) validateScope() (errs []error) {
+	if !o.Spoke.NamespaceScoped {
+		return nil
+	}
+	if o.Registration && o.ClusterName == "" {
+		errs = append(errs, errors.New("--namespace-scoped needs --cluster-name: the default is the cluster's id, which takes a right to read"))
+	}
+	if o.ClusterLabels.Detect {
+		errs = append(errs, errors.New("--detect-cluster-labels must not be set with --namespace-scoped: it takes the right to list nodes"))
+	}
+	if o.Works.Namespace != "" && o.Works.Namespace != o.Spoke.Namespace {
+		errs = append(errs, fmt.Errorf("--works-namespace must be %q or not be set with --namespace-scoped, not %q: the agent has rights in --namespace alone",
+			o.Spoke.Namespace, o.Works.Namespace))
+	}
+	return errs
+}
+
+// validateEdge says what is wrong with the flags of an edge node.
+func (o *Options) validateEdge() (errs []error) {
+	errs = o.Edge.Validate()
+	if !o.Edge.Enabled {
+		return errs
+	}
+	if !o.Registration {
+		errs = append(errs, errors.New("--edge needs --registration: the agent that registers the cluster tells its facts"))
+	}
+	if o.works().Namespace == "" && slices.Contains(o.Spoke.Own(), o.Edge.Namespace) {
+		errs = append(errs, fmt.Errorf("--edge-namespace must not be %q, which is the agent's own: services that can read Secrets there could act as the agent",
+			o.Edge.Namespace))
+	}
+	return errs
 }
 
 func (o *Options) validateServer() (errs []error) {

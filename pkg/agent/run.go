@@ -78,16 +78,19 @@ func (p *process) assemble(c *clusters) (part, error) {
 	return newAgent(joiner, p.view, p.Drivers.Named(p.Auth), status.NewFacts(c.own, p.Claims), more...)
 }
 
-// works are the options of works, with what feature gates say.
+// works are the options of works, with what other flags say.
 func (o *Options) works() work.Options {
 	works := o.Works
+	if o.Spoke.NamespaceScoped {
+		works.Namespace = o.Spoke.Namespace
+	}
 	works.Feedback.Raw = o.FeatureGate.Enabled(work.RawFeedback)
 	return works
 }
 
 // rights are what the agent needs: those of all that it does.
 func (a *agent) rights() rights.Rights {
-	sum := rights.Sum(state.Rights, join.Rights)
+	sum := rights.Sum(state.Rights, a.Rights())
 	for _, t := range a.tasks {
 		sum = rights.Sum(sum, t.Rights)
 	}
@@ -102,10 +105,13 @@ func newAgent(j *join.Joiner, view *hub.View, driver identity.Driver, facts stat
 		return nil, err
 	}
 	j.Identity = own
-	return &agent{Joiner: j, view: view, tasks: append([]task.Task{
+	tasks := []task.Task{
 		renewal.New(own, driver.Rights()),
 		lease.New(view, j.Health),
-		status.New(status.Options{View: view, Cluster: j.Cluster, Facts: facts, Anew: j.Anew, Refused: j.Store.Refused}),
-		namespaces.New(j.Spoke, view),
-	}, more...)}, nil
+		status.New(status.Options{View: view, Cluster: j.Cluster, Facts: facts, Anew: j.Anew, Refused: j.Store.Refused, NamespaceScoped: j.Spoke.NamespaceScoped}),
+	}
+	if !j.Spoke.NamespaceScoped {
+		tasks = append(tasks, namespaces.New(j.Spoke, view))
+	}
+	return &agent{Joiner: j, view: view, tasks: append(tasks, more...)}, nil
 }

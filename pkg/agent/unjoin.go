@@ -246,7 +246,7 @@ func rightsGone(err error, told bool) bool {
 
 // release marks the namespaces that the hub has asked for. A label that stays is no reason to stay in the hub.
 func (u *unjoiner) release(ctx context.Context, s state.State) {
-	if len(s.Kubeconfig) == 0 || u.own == nil {
+	if len(s.Kubeconfig) == 0 || u.own == nil || u.own.NamespaceScoped {
 		return
 	}
 	n, err := namespaces.Of(s.Kubeconfig, u.own.Client, u.own.Namespace, u.own.Home)

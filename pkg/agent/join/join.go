@@ -31,8 +31,10 @@ import (
 const longestPause = 15 * time.Second
 
 // Rights are what joining needs, beside what the identity's driver states.
-var Rights = rights.Sum(hub.BootstrapRights, spoke.IDRights, management.TellRights, rights.Rights{Bootstrap: rights.Rules{
-	Cluster: []rbacv1.PolicyRule{rights.Rule(clusterv1.GroupName, "managedclusters", "create")}}})
+func (j *Joiner) Rights() rights.Rights {
+	return rights.Sum(hub.BootstrapRights, spoke.IDRights(j.Spoke.NamespaceScoped), management.TellRights, rights.Rights{Bootstrap: rights.Rules{
+		Cluster: []rbacv1.PolicyRule{rights.Rule(clusterv1.GroupName, "managedclusters", "create")}}})
+}
 
 // Joiner registers one cluster with one hub.
 type Joiner struct {

@@ -7,6 +7,7 @@ package spoke
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,9 +23,13 @@ import (
 // Timeout is for one request to the managed cluster, or to the management cluster.
 const Timeout = 10 * time.Second
 
-// IDRights are what Cluster.ID needs.
-var IDRights = rights.Rights{Own: rights.Rules{Cluster: []rbacv1.PolicyRule{
-	rights.Named(metav1.NamespaceSystem, rights.Rule("", "namespaces", "get"))}}}
+// IDRights are what Cluster.ID needs. An agent that has one namespace does without.
+func IDRights(namespaceScoped bool) (needs rights.Rights) {
+	if !namespaceScoped {
+		needs.Own.Cluster = []rbacv1.PolicyRule{rights.Named(metav1.NamespaceSystem, rights.Rule("", "namespaces", "get"))}
+	}
+	return needs
+}
 
 // Cluster is the managed cluster.
 type Cluster struct {
@@ -39,10 +44,15 @@ type Cluster struct {
 	// Home is where the agent's secrets are, if the management cluster is the same one and that is another namespace. The hub has no say
 	// in that one either, and nothing of a work is ever there.
 	Home string
+	// NamespaceScoped says that the agent has rights in Namespace alone: nothing is asked of the cluster that needs others.
+	NamespaceScoped bool
 }
 
 // ID is what identifies the cluster: the UID of its namespace kube-system.
 func (c *Cluster) ID(ctx context.Context) (string, error) {
+	if c.NamespaceScoped {
+		return "", errors.New("an agent with --namespace-scoped does not read the cluster's id, so --cluster-name must be set")
+	}
 	namespace, err := c.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
 		return "", fmt.Errorf("reading the cluster's id, the UID of namespace %s: %w", metav1.NamespaceSystem, err)

@@ -33,6 +33,8 @@ type Options struct {
 	ManagedNamespace string
 	// SameCluster says of a detached agent that both clusters are one all the same.
 	SameCluster bool
+	// NamespaceScoped says that the agent has rights in Namespace alone.
+	NamespaceScoped bool
 	// Requests bounds those to the managed cluster, but for works.
 	Requests limits.Requests
 }
@@ -61,6 +63,10 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.SameCluster, "same-cluster", o.SameCluster,
 		"With --detached: the management cluster is the managed cluster. So the hub has no say in --namespace there either, which has "+
 			"the agent's secrets.")
+	fs.BoolVar(&o.NamespaceScoped, "namespace-scoped", o.NamespaceScoped,
+		"The agent has rights in --namespace alone, and asks the cluster for nothing outside of it. What takes other rights is not known to the hub: nodes, "+
+			"ClusterClaims and the cluster's id. Namespaces that sets of the hub ask for are not made, and works are those of --namespace. --cluster-name must be set. "+
+			"Do not change it for an agent that is there.")
 	o.Requests.AddFlags(fs, "", "to the managed cluster, but for works")
 }
 
@@ -87,6 +93,9 @@ func (o *Options) Validate(keeps bool) (errs []error) {
 	}
 	if !o.Detached && o.SameCluster {
 		errs = append(errs, errors.New("--same-cluster needs --detached: otherwise there is one cluster only"))
+	}
+	if o.Detached && o.NamespaceScoped {
+		errs = append(errs, errors.New("--namespace-scoped must not be set with --detached: the agent runs in the namespace that it has rights in"))
 	}
 	if o.Namespace == "" {
 		errs = append(errs, errors.New("--namespace must not be empty"))
@@ -116,11 +125,23 @@ func (o *Options) Management() (files.Way, error) {
 	return files.ReadWay(o.ManagementKubeconfig)
 }
 
+// Own are the agent's namespaces on the managed cluster.
+func (o *Options) Own() []string {
+	own := []string{cmp.Or(o.ManagedNamespace, o.Namespace)}
+	if o.SameCluster {
+		own = append(own, o.Namespace)
+	}
+	return own
+}
+
 // NewCluster returns the managed cluster that a configuration reaches.
 func (o *Options) NewCluster(config *rest.Config) (*Cluster, error) {
 	c, err := New(config, cmp.Or(o.ManagedNamespace, o.Namespace))
 	if err == nil && o.SameCluster && c.Namespace != o.Namespace {
 		c.Home = o.Namespace
+	}
+	if err == nil {
+		c.NamespaceScoped = o.NamespaceScoped
 	}
 	return c, err
 }

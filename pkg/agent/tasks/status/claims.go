@@ -110,9 +110,12 @@ func (f *spokeFacts) mergeClaims(ctx context.Context, own, product map[string]st
 	return claims
 }
 
-// productClaims are what the cluster's version and nodes give away.
+// productClaims are what the cluster's version and nodes give away. An id or a version that is empty is not known.
 func productClaims(id, version string, nodes []*corev1.Node) map[string]string {
-	claims := map[string]string{claimID: id, claimProduct: productOf(version)}
+	claims := map[string]string{claimProduct: productOf(version)}
+	if id != "" {
+		claims[claimID] = id
+	}
 	if version != "" {
 		claims[claimVersion] = version
 	}

@@ -66,8 +66,11 @@ func NewFacts(cluster *spoke.Cluster, claims Claims) Facts {
 	return &spokeFacts{spoke: cluster, probe: probeLive(cluster.Client.Discovery().RESTClient()), claims: claims}
 }
 
-// Start implements Facts: it watches the nodes.
+// Start implements Facts: it watches the nodes, if the agent has rights to them.
 func (f *spokeFacts) Start(ctx context.Context, changed func()) (stop func(), err error) {
+	if f.spoke.NamespaceScoped {
+		return func() {}, nil
+	}
 	f.nodes = informers.NewSharedInformerFactoryWithOptions(f.spoke.Watching, 0, informers.WithTransform(slimNode))
 	_, err = f.nodes.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { changed() },
@@ -122,6 +125,10 @@ func (f *spokeFacts) Observe(ctx context.Context) (o Observation) {
 	}
 	if version, err := f.spoke.Client.Discovery().ServerVersion(); err == nil && len(version.GitVersion) <= longestVersion {
 		o.Version = version.GitVersion
+	}
+	if f.spoke.NamespaceScoped { // nothing else can be read
+		o.Claims = f.mergeClaims(ctx, nil, productClaims("", o.Version, nil))
+		return o
 	}
 	nodes := f.listNodes()
 	if nodes != nil {

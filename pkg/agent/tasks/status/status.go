@@ -41,25 +41,22 @@ type Options struct {
 	Anew func(context.Context) error
 	// Refused is told how the hub refuses the agent, one of registration's refusals, or "", at each look that shows it.
 	Refused func(ctx context.Context, refusal string) error
+	// NamespaceScoped says that the agent has rights in one namespace of the cluster alone.
+	NamespaceScoped bool
 }
 
 // New returns the task. It is one for the whole process, whatever the number of its sessions.
 func New(o Options) task.Task {
 	t := &reporter{Options: o, view: o.View}
-	return task.Task{
-		Name: "updating the status",
-		Rights: rights.Sum(spoke.IDRights, rights.Rights{
-			Hub: rights.Rules{Cluster: []rbacv1.PolicyRule{
-				rights.Rule(clusterv1.GroupName, "managedclusters", "get", "update"),
-				rights.Rule(clusterv1.GroupName, "managedclusters/status", "patch"),
-			}},
-			Own: rights.Rules{Cluster: []rbacv1.PolicyRule{
-				rights.Rule("", "nodes", "list", "watch"),
-				rights.Rule(clusterClaims.Group, clusterClaims.Resource, "list"),
-			}},
-		}),
-		Run: t.run,
+	needs := rights.Sum(spoke.IDRights(o.NamespaceScoped), rights.Rights{Hub: rights.Rules{Cluster: []rbacv1.PolicyRule{
+		rights.Rule(clusterv1.GroupName, "managedclusters", "get", "update"),
+		rights.Rule(clusterv1.GroupName, "managedclusters/status", "patch"),
+	}}})
+	if !o.NamespaceScoped {
+		needs.Own.Cluster = append(needs.Own.Cluster, rights.Rule("", "nodes", "list", "watch"),
+			rights.Rule(clusterClaims.Group, clusterClaims.Resource, "list"))
 	}
+	return task.Task{Name: "updating the status", Rights: needs, Run: t.run}
 }
 
 type reporter struct {

@@ -1,0 +1,45 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package edge is the task that makes the cluster an edge node of the hub, and tells the hub by which facts services are placed there.
+package edge
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// DefaultNamespace is where services go by default on a cluster whose agent has rights in all of it.
+const DefaultNamespace = "openhorizon-agent"
+
+// Options are the flags of the task.
+type Options struct {
+	// Enabled has the agent make an edge node of its cluster.
+	Enabled bool
+	// Namespace is where services go by default.
+	Namespace string
+}
+
+// NewOptions returns the defaults.
+func NewOptions() Options { return Options{Namespace: DefaultNamespace} }
+
+// AddFlags adds the flags.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.Enabled, "edge", o.Enabled,
+		"Make an edge node of the cluster: its EdgeNode on the hub, unless it is there, and the facts in its status by which services are placed. "+
+			"--works brings the services.")
+	fs.StringVar(&o.Namespace, "edge-namespace", o.Namespace,
+		"Namespace on the managed cluster that services of edge nodes go to by default. It must not be the agent's own: who can read Secrets there can "+
+			"act as the agent. With --namespace-scoped or --works-namespace it is that namespace instead, and the flag does not count.")
+}
+
+// Validate returns every error of the flags.
+func (o *Options) Validate() (errs []error) {
+	if why := validation.IsDNS1123Label(o.Namespace); len(why) > 0 {
+		errs = append(errs, fmt.Errorf("--edge-namespace: %q is not a DNS label: %s", o.Namespace, strings.Join(why, "; ")))
+	}
+	return errs
+}
