@@ -17,7 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-const restricted = "pod-security.kubernetes.io/enforce"
+const (
+	restricted  = "pod-security.kubernetes.io/enforce"
+	noNamespace = "its namespace, with its level of pod security, is not among the manifests"
+)
 
 // findings says what of the objects, which are deployed together, is against the rules.
 func findings(objects []runtime.Object) (found []string) {
@@ -52,7 +55,7 @@ func ofDeployment(d *appsv1.Deployment, objects []runtime.Object) (found []strin
 		found = append(found, "runAsNonRoot and a seccompProfile are not set")
 	}
 	if !slices.Contains(namespaces(objects), d.Namespace) {
-		found = append(found, "its namespace, with its level of pod security, is not among the manifests")
+		found = append(found, noNamespace)
 	}
 	if d.Spec.Replicas != nil && *d.Spec.Replicas > 1 {
 		if !spread(d, corev1.LabelHostname) || !spread(d, corev1.LabelTopologyZone) {

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,6 +28,13 @@ const (
 	AgentName = "hub-agent"
 	// AgentLabel tells the pods of the agent from others.
 	AgentLabel = "app.kubernetes.io/name"
+
+	// LabelScope with the value ScopeNamespace is on everything that an agent with rights in one namespace consists of.
+	LabelScope     = "registration.clusterhub.dev/agent-scope"
+	ScopeNamespace = "namespace"
+
+	// ClusterNameFlag is the flag that the name of the cluster on the hub follows.
+	ClusterNameFlag = "--cluster-name="
 
 	// annotationHub is on the agent's pods, so that there are new ones when the hub is to be reached in another way.
 	annotationHub = "registration.clusterhub.dev/hub-sha256"
@@ -47,6 +55,11 @@ type Agent struct {
 	Hub        string
 	// Works are those that it brings to the cluster.
 	Works Works
+	// Namespace is the agent's own. It may be empty: then it is that of the manifests.
+	Namespace string
+	// Scoped is that it has rights in its namespace alone: to bring works there, with the rights of admin. Nothing is made outside of it,
+	// and neither is the namespace. Works are not said then.
+	Scoped bool
 	// Names are as in Changes.
 	Names map[string]string
 }
@@ -55,33 +68,51 @@ const agentImage = "clusterhub/hub-agent"
 
 // Objects are in the order in which they have to be made.
 func (a Agent) Objects() ([]*unstructured.Unstructured, error) {
-	objects, err := build(nil, "agent")
-	if err == nil && a.Works.Role != "" {
-		objects, err = build(objects, "agent-works")
-	}
+	objects, err := a.manifests()
 	if err != nil {
 		return nil, err
 	}
 	changes := Changes{Names: a.Names}
+	if a.Namespace != "" {
+		changes.Names = map[string]string{registration.AgentNamespace: a.Namespace}
+		maps.Copy(changes.Names, a.Names)
+	}
 	if a.Image != "" {
 		changes.Images = map[string]string{agentImage: a.Image}
 	}
 	if err := changes.apply(objects); err != nil {
 		return nil, err
 	}
-	objects = a.Works.in(objects, a.Names)
+	objects = a.Works.in(objects, changes.Names)
 	for _, o := range objects {
 		labels := o.GetLabels()
 		if labels == nil {
 			labels = map[string]string{}
 		}
 		labels[LabelManagedBy], labels[AgentLabel] = ManagedBy, AgentName
+		if a.Scoped {
+			labels[LabelScope] = ScopeNamespace
+		}
 		o.SetLabels(labels)
 		if err := a.fill(o); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
 	return inOrder(objects), nil
+}
+
+func (a Agent) manifests() ([]*unstructured.Unstructured, error) {
+	switch {
+	case a.Scoped && a.Works.Role != "":
+		return nil, errors.New("an agent with rights in one namespace has those of admin there, and no others for works")
+	case a.Scoped:
+		return build(nil, "agent-namespace")
+	}
+	objects, err := build(nil, "agent")
+	if err == nil && a.Works.Role != "" {
+		objects, err = build(objects, "agent-works")
+	}
+	return objects, err
 }
 
 // Split is Objects, apart by where they have to be if the agent does not run on the cluster that is managed: see split. What the
@@ -115,10 +146,16 @@ func (a Agent) fillDeployment(o *unstructured.Unstructured) error {
 	if err := unstructured.SetNestedField(o.Object, hex.EncodeToString(sum[:]), path...); err != nil {
 		return err
 	}
-	args := a.Args
+	args, namespace := slices.Clone(a.Args), o.GetNamespace()
+	if a.Namespace != "" {
+		args = append(args, "--namespace="+namespace)
+	}
 	if a.Works.Role != "" {
+		args = append(args, WorksFlag)
+	}
+	if a.Works.Role != "" || a.Scoped {
 		// An ID that does not change with the address of the hub, so that the agent knows what it has brought before.
-		args = append(slices.Clone(args), WorksFlag, AgentIDFlag+AgentID(o.GetNamespace()))
+		args = append(args, AgentIDFlag+AgentID(namespace))
 	}
 	return addArgs(o, args...)
 }

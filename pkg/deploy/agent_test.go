@@ -5,6 +5,7 @@ package deploy
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -116,5 +117,50 @@ func TestAgent_StartsAnewForAnotherHub(t *testing.T) {
 	}
 	if first == template(Agent{Image: "i", Hub: "b", Kubeconfig: []byte("token 1")}) {
 		t.Error("another hub makes no other pod")
+	}
+}
+
+// Whatever a namespace is called, all is in it: no object of the cluster, and no right outside.
+func TestAgent_OfANamespaceIsInItAlone(t *testing.T) {
+	for _, namespace := range []string{"team-a", "hub-agent", registration.AgentNamespace} {
+		objects := objectsOf(t, Agent{Image: "i", Hub: "h", Args: []string{ClusterNameFlag + "c1"}, Namespace: namespace, Scoped: true})
+		kinds := map[string]int{}
+		for _, o := range objects {
+			kinds[o.GetKind()]++
+			if o.GetNamespace() != namespace || o.GetLabels()[LabelScope] != ScopeNamespace || o.GetLabels()[LabelManagedBy] != ManagedBy {
+				t.Errorf("%s has the labels %v", identity(o), o.GetLabels())
+			}
+			role, bound, _ := unstructured.NestedStringMap(o.Object, "roleRef")
+			if bound && (o.GetKind() != "RoleBinding" || role["kind"] == "ClusterRole" && role["name"] != "admin") {
+				t.Errorf("%s gives %v", identity(o), role)
+			}
+			subjects, _, _ := unstructured.NestedSlice(o.Object, "subjects")
+			for _, subject := range subjects {
+				if s := subject.(map[string]any); s["name"] != registration.AgentServiceAccount || s["namespace"] != namespace {
+					t.Errorf("%s is for %v", identity(o), s)
+				}
+			}
+		}
+		want := map[string]int{"ServiceAccount": 1, "Role": 1, "RoleBinding": 2, "Secret": 1, "NetworkPolicy": 1, "Deployment": 1}
+		if !maps.Equal(kinds, want) {
+			t.Errorf("it has %v, want %v", kinds, want)
+		}
+		args := `"--namespace-scoped","--works","--edge","--cluster-name=c1","--namespace=` + namespace + `","--agent-id=` + namespace + `"]`
+		if !strings.Contains(text(t, objects), args) {
+			t.Errorf("the agent does not have the flags %s", args)
+		}
+	}
+	if _, err := (Agent{Scoped: true, Works: Works{Role: "cluster-admin"}}).Objects(); err == nil {
+		t.Error("it has other rights for works")
+	}
+}
+
+// An agent of the whole cluster can be in another namespace, too, and knows that.
+func TestAgent_InAnotherNamespace(t *testing.T) {
+	objects := objectsOf(t, Agent{Image: "i", Hub: "h", Namespace: "agents", Works: Works{Role: "admin"}})
+	deployed := text(t, objects)
+	if !strings.Contains(deployed, `"--namespace=agents","--works","--agent-id=agents"]`) || strings.Contains(deployed, registration.AgentNamespace) ||
+		strings.Contains(deployed, LabelScope) {
+		t.Errorf("it is %s", deployed)
 	}
 }
