@@ -13,6 +13,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/edge/validation"
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
+	"github.com/clusterhub/clusterhub/pkg/registry/author"
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
 )
 
@@ -33,6 +34,8 @@ var Kind = &hubgeneric.Kind[*edge.DeploymentPattern]{
 
 	Spec:   func(p *edge.DeploymentPattern) any { return &p.Spec },
 	Status: func(p *edge.DeploymentPattern) any { return &p.Status },
+
+	Stamp: author.Stamp[*edge.DeploymentPattern](edge.AuthorAnnotation),
 
 	Validate: func(p *edge.DeploymentPattern) field.ErrorList {
 		return validation.ValidateDeploymentPattern(p, languages)

@@ -4,9 +4,12 @@
 package deploymentpattern
 
 import (
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
@@ -43,4 +46,15 @@ func TestStorage(t *testing.T) {
 		Cells:      "all|1|blue|4|3|2|1|<unknown>|ServiceNotFound|9",
 		ShortNames: "dpat",
 	}.Run(t)
+}
+
+// Services of other namespaces are deployed with the rights of the author. So no user says who that is.
+func TestAuthor(t *testing.T) {
+	r := registrytest.NewStorage(t, registrytest.NewEtcd(t), Kind, nil)
+	p := pattern()
+	p.Annotations = map[string]string{edge.AuthorAnnotation: `{"username":"admin"}`}
+	p = registrytest.Create(t, request.WithUser(registrytest.Context(r), &user.DefaultInfo{Name: "ann"}), r, p)
+	if got := p.Annotations[edge.AuthorAnnotation]; !strings.Contains(got, `"ann"`) || strings.Contains(got, "admin") {
+		t.Errorf("the author is %s", got)
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/edge/validation"
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
+	"github.com/clusterhub/clusterhub/pkg/registry/author"
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
 )
 
@@ -37,6 +38,8 @@ var Kind = &hubgeneric.Kind[*edge.DeploymentPolicy]{
 	Fields: func(p *edge.DeploymentPolicy) fields.Set {
 		return fields.Set{"spec.service.name": p.Spec.Service.Name, "spec.service.org": p.Spec.Service.Org}
 	},
+
+	Stamp: author.Stamp[*edge.DeploymentPolicy](edge.AuthorAnnotation),
 
 	Validate: func(p *edge.DeploymentPolicy) field.ErrorList {
 		return validation.ValidateDeploymentPolicy(p, languages)
