@@ -14,8 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/health"
+	"github.com/clusterhub/clusterhub/pkg/agent/hub"
 	"github.com/clusterhub/clusterhub/pkg/agent/identity/awsirsa"
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
+	"github.com/clusterhub/clusterhub/pkg/agent/tasks/edge"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/labels"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/work"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
@@ -27,7 +29,8 @@ func stated(t *testing.T) rights.Rights {
 	aws := awsirsa.New()
 	aws.HubARN, aws.ManagedARN = hubARN, managedARN
 	w := newWorld(t)
-	return rights.Sum(w.newAgent().rights(), w.agentOf(w.joiner(), aws).rights(), labels.New(labels.Options{Detect: true}).Rights)
+	return rights.Sum(w.newAgent().rights(), w.agentOf(w.joiner(), aws).rights(), labels.New(labels.Options{Detect: true}).Rights,
+		edge.New(edge.Node{Own: w.Own(), View: hub.NewView(60)}).Rights)
 }
 
 // single are rules as rights on one thing each.

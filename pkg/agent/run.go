@@ -13,8 +13,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/identity"
 	"github.com/clusterhub/clusterhub/pkg/agent/join"
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
+	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
 	"github.com/clusterhub/clusterhub/pkg/agent/state"
 	"github.com/clusterhub/clusterhub/pkg/agent/task"
+	"github.com/clusterhub/clusterhub/pkg/agent/tasks/edge"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/labels"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/lease"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/namespaces"
@@ -75,7 +77,19 @@ func (p *process) assemble(c *clusters) (part, error) {
 	if p.Works.Enabled {
 		more = append(more, work.New(p.works(), c.own))
 	}
+	if p.Edge.Enabled {
+		more = append(more, edge.New(p.edgeNode(c.own)))
+	}
 	return newAgent(joiner, p.view, p.Drivers.Named(p.Auth), status.NewFacts(c.own, p.Claims), more...)
+}
+
+// edgeNode is what the flags make of the cluster: services go where works do, and by default not to where the agent's identity is.
+func (p *process) edgeNode(own *spoke.Cluster) edge.Node {
+	n := edge.Node{Own: own, View: p.view, Namespace: p.Edge.Namespace}
+	if only := p.works().Namespace; only != "" {
+		n.Namespace, n.Scoped = only, true
+	}
+	return n
 }
 
 // works are the options of works, with what other flags say.

@@ -25,15 +25,26 @@ type View struct {
 	leaseSeconds int32
 	conditions   map[string]metav1.Condition
 	namespaces   map[string]error
+	nodes        *Nodes
+	nodesSeen    bool
 
-	asked chan []string
-	news  chan struct{}
+	asked     chan []string
+	news      chan struct{}
+	nodesNews chan struct{}
+}
+
+// Nodes are what the nodes of the managed cluster are together.
+type Nodes struct {
+	// Arches is how many nodes have which architecture, as GOARCH has it.
+	Arches map[string]int
+	// CPU are CPUs, and Memory are bytes.
+	CPU, Memory int64
 }
 
 // NewView returns a view of a cluster of which only the lease duration is known.
 func NewView(leaseSeconds int32) *View {
 	return &View{leaseSeconds: leaseSeconds, conditions: map[string]metav1.Condition{}, asked: make(chan []string, 1),
-		news: make(chan struct{}, 1)}
+		news: make(chan struct{}, 1), nodesNews: make(chan struct{}, 1)}
 }
 
 // Begin forgets what a session before has learned of the hub, which may be elsewhere by now.
@@ -142,3 +153,29 @@ func (v *View) Namespaces() map[string]error {
 	defer v.mu.Unlock()
 	return v.namespaces
 }
+
+// SeeNodes says what the nodes of the managed cluster are, at each look; nil says that this is not known.
+func (v *View) SeeNodes(n *Nodes) {
+	v.mu.Lock()
+	same := v.nodesSeen && (v.nodes == nil) == (n == nil) &&
+		(n == nil || v.nodes.CPU == n.CPU && v.nodes.Memory == n.Memory && maps.Equal(v.nodes.Arches, n.Arches))
+	v.nodes, v.nodesSeen = n, true
+	v.mu.Unlock()
+	if same {
+		return
+	}
+	select {
+	case v.nodesNews <- struct{}{}:
+	default: // it will be heard, already
+	}
+}
+
+// Nodes are those that were seen last, or nil if they are not known. Callers do not change them.
+func (v *View) Nodes() *Nodes {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.nodes
+}
+
+// NodesNews is where it is heard that nodes were seen for the first time, or have changed.
+func (v *View) NodesNews() <-chan struct{} { return v.nodesNews }

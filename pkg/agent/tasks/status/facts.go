@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/clusterhub/clusterhub/pkg/agent/hub"
 	"github.com/clusterhub/clusterhub/pkg/agent/repeat"
 	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
@@ -27,6 +28,8 @@ type Observation struct {
 	Version               string
 	Capacity, Allocatable clusterv1.ResourceList
 	Claims                []clusterv1.ManagedClusterClaim
+	// Nodes are for other tasks.
+	Nodes *hub.Nodes
 }
 
 // Facts observe the agent's own cluster.
@@ -101,8 +104,9 @@ func slimNode(object any) (any, error) {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion,
 			Labels: map[string]string{corev1.LabelTopologyRegion: node.Labels[corev1.LabelTopologyRegion]}},
-		Spec:   corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, ProviderID: node.Spec.ProviderID},
-		Status: corev1.NodeStatus{Capacity: node.Status.Capacity, Allocatable: node.Status.Allocatable},
+		Spec: corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, ProviderID: node.Spec.ProviderID},
+		Status: corev1.NodeStatus{Capacity: node.Status.Capacity, Allocatable: node.Status.Allocatable,
+			NodeInfo: corev1.NodeSystemInfo{Architecture: node.Status.NodeInfo.Architecture}},
 	}, nil
 }
 
@@ -133,6 +137,7 @@ func (f *spokeFacts) Observe(ctx context.Context) (o Observation) {
 	nodes := f.listNodes()
 	if nodes != nil {
 		o.Capacity, o.Allocatable = sumNodes(nodes)
+		o.Nodes = nodesOf(nodes, o.Capacity)
 	}
 	own, err := f.clusterClaims(ctx)
 	if err != nil {
@@ -192,4 +197,21 @@ func sumNodes(nodes []*corev1.Node) (capacity, allocatable clusterv1.ResourceLis
 		return nil, nil
 	}
 	return capacity, allocatable
+}
+
+// mostArches is how many architectures are counted: a cluster may say anything.
+const mostArches = 16
+
+// nodesOf is what other tasks are told of the nodes.
+func nodesOf(nodes []*corev1.Node, capacity clusterv1.ResourceList) *hub.Nodes {
+	seen := &hub.Nodes{Arches: map[string]int{}}
+	cpu, memory := capacity[clusterv1.ResourceName(corev1.ResourceCPU)], capacity[clusterv1.ResourceName(corev1.ResourceMemory)]
+	seen.CPU, seen.Memory = cpu.Value(), memory.Value()
+	for _, node := range nodes {
+		arch := node.Status.NodeInfo.Architecture
+		if _, counted := seen.Arches[arch]; counted || len(seen.Arches) < mostArches {
+			seen.Arches[arch]++
+		}
+	}
+	return seen
 }

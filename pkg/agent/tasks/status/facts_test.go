@@ -222,3 +222,49 @@ func TestFacts_OnlyWhatCountsOfANodeIsAChange(t *testing.T) {
 
 // quiet is the test's context without a log.
 func quiet(t *testing.T) context.Context { return klog.NewContext(t.Context(), klog.New(nil)) }
+
+// What other tasks are told of the nodes. An architecture that a node does not say is counted as none.
+func TestFacts_NodesHaveArchitecturesAndAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var nodes []*corev1.Node
+		for i := range 40 {
+			n := node(fmt.Sprint("n", i), "2", "2", false)
+			n.Status.Capacity["memory"] = resource.MustParse("1Gi")
+			n.Status.NodeInfo.Architecture = "amd64"
+			if i > 9 {
+				n.Status.NodeInfo.Architecture = fmt.Sprint("arch", i)
+			}
+			nodes = append(nodes, n)
+		}
+		f, _ := observing(t, Claims{Most: 20}, func() {}, nodes)
+		seen := f.Observe(quiet(t)).Nodes
+		if seen == nil || seen.CPU != 80 || seen.Memory != 40<<30 || len(seen.Arches) != mostArches || seen.Arches["amd64"] > 10 {
+			t.Errorf("they are %+v", seen)
+		}
+	})
+}
+
+// An agent of one namespace asks for nothing that it may not have, so nothing is refused and logged again and again.
+func TestFacts_OfANamespaceAskForNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, changed := kubefake.NewClientset(), false
+		// It has no client for ClusterClaims.
+		f := &spokeFacts{spoke: &spoke.Cluster{Client: client, Watching: client, NamespaceScoped: true}, claims: Claims{Most: 20}, probe: func(context.Context) error { return nil }}
+		stop, err := f.Start(quiet(t), func() { changed = true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(stop)
+		synctest.Wait()
+		o := f.Observe(quiet(t))
+		claims := asMap(o.Claims)
+		if o.Unhealthy != nil || o.Version == "" || o.Nodes != nil || o.Capacity != nil || len(claims) != 2 || claims[claimVersion] != o.Version || claims[claimProduct] == "" || changed {
+			t.Errorf("got %+v", o)
+		}
+		for _, request := range client.Actions() {
+			if request.GetResource().Resource != "version" {
+				t.Errorf("it asked: %s %s", request.GetVerb(), request.GetResource().Resource)
+			}
+		}
+	})
+}

@@ -109,8 +109,9 @@ func (t *reporter) look(ctx context.Context, s task.Session) error {
 		cluster = updated
 	}
 	observed := t.Facts.Observe(ctx)
-	// Of a cluster that does not answer, the namespaces are not known.
+	// Of a cluster that does not answer, nothing is known.
 	if observed.Unhealthy == nil {
+		t.view.SeeNodes(observed.Nodes)
 		t.view.AskNamespaces(asked(cluster))
 	}
 	patch, err := statusPatch(cluster, t.nextStatus(cluster.Status, observed))
