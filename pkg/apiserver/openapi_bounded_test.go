@@ -232,6 +232,5 @@ func refusals(t *testing.T, object, old runtime.Object) field.ErrorList {
 	case *openmcp.AccessRequest:
 		return append(openmcpvalidation.ValidateAccessRequest(o), openmcpvalidation.ValidateAccessRequestStatusUpdate(o, old.(*openmcp.AccessRequest))...)
 	}
-	t.Fatalf("no validation for %T", object)
-	return nil
+	return refusalsOfEdge(t, object, old)
 }

@@ -188,7 +188,7 @@ func decoded(t *testing.T, object map[string]any) runtime.Object {
 func TestOpenAPI_SaysWhatValidationSays(t *testing.T) {
 	schemas := resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, Scheme)
 	stated := 0
-	for _, text := range slices.Concat(bounded, boundedWorks) {
+	for _, text := range slices.Concat(bounded, boundedWorks, boundedEdge) {
 		var object map[string]any
 		if err := yaml.Unmarshal([]byte(text), &object); err != nil {
 			t.Fatal(err)

@@ -39,7 +39,7 @@ type DeployCheckSpec struct {
 	// nodeNames are EdgeNodes that are there, at most 1000. Where nodes and nodeNames are both empty, all nodes are judged that the
 	// namespace reaches.
 	NodeNames []string
-	// limit is how many nodes are told of, 1 to 1000. The default is 500. The counts are about all nodes.
+	// limit is how many nodes are told of, 1 to 1000. The default, and what 0 stands for, is 500. The counts are about all nodes.
 	Limit int32
 	// continue is status.continue of the answer before, with the same question. At most 63 characters.
 	Continue string

@@ -3854,7 +3854,6 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheckSpec(ref common.ReferenceCallback)
 					"policyName": {
 						SchemaProps: spec.SchemaProps{
 							Description: "policyName is a DeploymentPolicy of the namespace, at most 244 characters.",
-							MaxLength:   ptr.To[int64](244),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3868,7 +3867,6 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheckSpec(ref common.ReferenceCallback)
 					"patternName": {
 						SchemaProps: spec.SchemaProps{
 							Description: "patternName is a DeploymentPattern of the namespace, at most 244 characters. All nodes are judged as if they had it.",
-							MaxLength:   ptr.To[int64](244),
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3952,9 +3950,9 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheckSpec(ref common.ReferenceCallback)
 					},
 					"limit": {
 						SchemaProps: spec.SchemaProps{
-							Description: "limit is how many nodes are told of, 1 to 1000. The default is 500. The counts are about all nodes.",
+							Description: "limit is how many nodes are told of, 1 to 1000. The default, and what 0 stands for, is 500. The counts are about all nodes.",
 							Default:     500,
-							Minimum:     ptr.To[float64](1),
+							Minimum:     ptr.To[float64](0),
 							Maximum:     ptr.To[float64](1000),
 							Type:        []string{"integer"},
 							Format:      "int32",

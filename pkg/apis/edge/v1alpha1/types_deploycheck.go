@@ -31,14 +31,12 @@ type DeployCheck struct {
 type DeployCheckSpec struct {
 	// policyName is a DeploymentPolicy of the namespace, at most 244 characters.
 	// +optional
-	// +k8s:validation:maxLength=244
 	PolicyName string `json:"policyName,omitempty"`
 	// policy is one that need not be there.
 	// +optional
 	Policy *DeploymentPolicySpec `json:"policy,omitempty"`
 	// patternName is a DeploymentPattern of the namespace, at most 244 characters. All nodes are judged as if they had it.
 	// +optional
-	// +k8s:validation:maxLength=244
 	PatternName string `json:"patternName,omitempty"`
 	// pattern is one that need not be there. All nodes are judged as if they had it.
 	// +optional
@@ -60,10 +58,10 @@ type DeployCheckSpec struct {
 	// +k8s:validation:maxItems=1000
 	// +k8s:validation:items:maxLength=63
 	NodeNames []string `json:"nodeNames,omitempty"`
-	// limit is how many nodes are told of, 1 to 1000. The default is 500. The counts are about all nodes.
+	// limit is how many nodes are told of, 1 to 1000. The default, and what 0 stands for, is 500. The counts are about all nodes.
 	// +optional
 	// +default=500
-	// +k8s:validation:minimum=1
+	// +k8s:validation:minimum=0
 	// +k8s:validation:maximum=1000
 	Limit int32 `json:"limit,omitempty"`
 	// continue is status.continue of the answer before, with the same question. At most 63 characters.

@@ -25,7 +25,7 @@ func ValidateDeployCheck(c *edge.DeployCheck, languages Languages) field.ErrorLi
 	}
 	errs = append(errs, validateCheckedServices(spec.Services, c.Namespace, languages, path.Child("services"))...)
 	errs = append(errs, validateCheckedNodes(spec, languages, path)...)
-	errs = append(errs, inRange(int64(spec.Limit), 1, maxAnswers, path.Child("limit"))...)
+	errs = append(errs, inRange(int64(spec.Limit), 0, maxAnswers, path.Child("limit"))...)
 	return append(errs, bounds.Length(path.Child("continue"), spec.Continue, 0, maxContinue)...)
 }
 
