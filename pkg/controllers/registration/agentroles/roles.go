@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -48,6 +49,16 @@ func Rules(cluster string) []rbacv1.PolicyRule {
 		},
 		// To leave, which is not to accept.
 		{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters/leave"}, ResourceNames: names, Verbs: []string{"update"}},
+		// The facts of the edge node. What is made has no name that RBAC knows: hub-apiserver lets each agent make its own.
+		{
+			APIGroups: []string{edgev1alpha1.GroupName}, Resources: []string{"edgenodes"}, ResourceNames: names,
+			Verbs: []string{"get", "list", "watch"},
+		},
+		{APIGroups: []string{edgev1alpha1.GroupName}, Resources: []string{"edgenodes"}, Verbs: []string{"create"}},
+		{
+			APIGroups: []string{edgev1alpha1.GroupName}, Resources: []string{"edgenodes/status"}, ResourceNames: names,
+			Verbs: []string{"patch", "update"},
+		},
 	}
 }
 

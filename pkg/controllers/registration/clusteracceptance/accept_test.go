@@ -42,6 +42,10 @@ func TestAccept_GivesWhatUpstreamGives(t *testing.T) {
 		rule(group, "managedclusters", c1, "get", "list", "update", "watch"),
 		rule(group, "managedclusters/status", c1, "patch", "update"),
 		rule(group, "managedclusters/leave", c1, "update"),
+		// Upstream has no edge nodes.
+		rule("edge.clusterhub.dev", "edgenodes", c1, "get", "list", "watch"),
+		rule("edge.clusterhub.dev", "edgenodes", nil, "create"),
+		rule("edge.clusterhub.dev", "edgenodes/status", c1, "patch", "update"),
 	}
 	if diff := cmp.Diff(want, f.role("c1").Rules); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
