@@ -74,9 +74,10 @@ kubectl hub accept --clusters c1 --wait --context hub`),
 	cmd.AddCommand(g.newInitCommand(), g.newJoinCommand(), g.newAcceptCommand(), g.newUnjoinCommand(), g.newGetCommand(),
 		g.newLabelCommand(), g.newMembersCommand(), g.newIAMRoleCommand(), g.newAccessCommand(), g.newAccessTokenCommand(),
 		g.newVersionCommand(), g.newDenyCommand(), g.newCleanCommand(),
+		group("edge", "Move edge nodes and services to a hub", g.newEdgeImportCommand()),
 		group("explain", "Show why a placement chooses what it chooses", g.newExplainPlacementCommand()),
 		group("create", "Make a set of clusters, a placement or a work", g.newCreateClusterSetCommand(), g.newCreatePlacementCommand(), g.newCreateWorkCommand()),
-		g.newWorkCommand(), g.newRolloutCommand(),
+		g.newWorkCommand(), g.newRolloutCommand(), g.newDeployCheckCommand(),
 		group("delete", "Delete a set or a work, or remove a cluster from the hub", g.newDeleteClusterCommand(), g.newDeleteClusterSetCommand(), g.newDeleteWorkCommand()))
 	cmd.AddCommand(g.newBindCommands()...)
 	cmd.AddCommand(g.newGrantCommands()...)

@@ -45,6 +45,8 @@ var served = map[string]map[string]string{
 	"view.clusterhub.dev/v1alpha1":           {"clustersetmembers": "ClusterSetMember"},
 	"clusters.openmcp.cloud/v1alpha1":        {"accessrequests": "*AccessRequest"},
 	"operator.open-cluster-management.io/v1": {"klusterlets": "Klusterlet", "clustermanagers": "ClusterManager"},
+	"edge.clusterhub.dev/v1alpha1": {"edgenodes": "EdgeNode", "edgeservices": "*EdgeService", "deploymentpolicies": "*DeploymentPolicy",
+		"deploymentpatterns": "*DeploymentPattern", "deploychecks": "*DeployCheck"},
 }
 
 // fakeServer is a hub, or a managed cluster, as a command sees it: objects that are kept by their paths.

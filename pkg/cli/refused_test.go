@@ -31,7 +31,8 @@ var atHub = map[string][]string{
 	"members": {"members", "s"}, "label": {"label", "c1", "a=b"}, "accept": {"accept", "--clusters", "c1"},
 	"deny": {"deny", "-c", "c1"}, "create clusterset": {"create", "clusterset", "s"}, "delete clusterset": {"delete", "clusterset", "s"},
 	"delete cluster": {"delete", "cluster", "c1"}, "bind": {"bind", "s"}, "unbind": {"clusterset", "unbind", "s"},
-	"access": {"access", "blue", "-n", "teams", "--cluster-role", "view"},
+	"access":      {"access", "blue", "-n", "teams", "--cluster-role", "view"},
+	"deploycheck": {"deploycheck", "--policy", "web", "-n", "shop"},
 }
 
 // Each command about a hub says in one line what is wrong with the way there, and what to do. It asks for no change.

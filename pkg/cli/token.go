@@ -366,3 +366,8 @@ func (o *tokenOptions) newBootstrapToken(ctx context.Context, h *hub) (string, m
 	}
 	return id + "." + secret, expires, nil
 }
+
+// note says what is no fault.
+func (g *global) note(format string, args ...any) {
+	_, _ = fmt.Fprintf(g.ErrOut, "Note: %s\n", command.Printable(fmt.Sprintf(format, args...)))
+}

@@ -6,6 +6,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -33,12 +34,26 @@ func Main(cmd *cobra.Command) int {
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
 	defer logs.FlushLogs()
-	if err := cmd.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", ErrorLine(err))
-		return 1
+	err := cmd.ExecuteContext(ctx)
+	var end *Exit
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &end):
+		return end.Code
 	}
-	return 0
+	fmt.Fprintln(os.Stderr, "Error:", ErrorLine(err))
+	return 1
 }
+
+// Exit ends a program with a code that is an answer, and no error: the command has said all that there is to say.
+type Exit struct {
+	// Code is 2 or more: 1 is for errors.
+	Code int
+}
+
+// Error implements error.
+func (e *Exit) Error() string { return fmt.Sprintf("ends with %d", e.Code) }
 
 // Version is that of the program, as go build knows it, or "".
 func Version() string {

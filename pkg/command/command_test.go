@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 		switch does {
 		case "fail":
 			return errors.New("it cannot:\n\tno reason")
+		case "say no":
+			return fmt.Errorf("to whom asks: %w", &Exit{Code: 2})
 		case "wait":
 			_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
 			<-cmd.Context().Done()
@@ -47,6 +49,7 @@ func TestMain_EndsAsItShould(t *testing.T) {
 	for does, want := range map[string]struct{ state, says string }{
 		"succeed": {"exit status 0", ""},
 		"fail":    {"exit status 1", "Error: it cannot: no reason\n"},
+		"say no":  {"exit status 2", ""},
 		"wait":    {"exit status 0", ""},
 		"hang":    {"signal: terminated", ""},
 	} {

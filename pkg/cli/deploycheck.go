@@ -1,0 +1,299 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/command"
+)
+
+// nothingDeployed is the exit code of a check by which nothing would be deployed.
+const nothingDeployed = 2
+
+type deployCheckOptions struct {
+	edgeFiles
+	in              inNamespace
+	policy, pattern string
+	nodes           []string
+	all             bool
+	facts           nodeFlags
+	out             *table
+}
+
+func (g *global) newDeployCheckCommand() *cobra.Command {
+	o := &deployCheckOptions{edgeFiles: edgeFiles{global: g, nodesByFile: true}, in: inNamespace{global: g}, out: newTable()}
+	cmd := &cobra.Command{
+		Use:   "deploycheck (-f FILE... | --policy NAME | --pattern NAME)",
+		Short: "Show what a policy or a pattern would deploy to which edge nodes, and why not to the others",
+		Long: "deploycheck says for each edge node which version of a service would be deployed to which namespace, and if nothing would be, why. It " +
+			"changes nothing.\n\n" +
+			"Without a hub: if there are nodes in the files, and neither --node nor --all is given. Then all that is judged has to be in the files: a policy or a " +
+			"pattern, its services, and the nodes. Nothing is asked of a server.\n\n" +
+			"With the hub: in all other cases. Then the policy or pattern, and its services, are taken from the files as far as they are there, and else from the hub. " +
+			"The nodes are those of --node, or with --all, which is the default, all that the namespace reaches and that you may get. This needs the permission " +
+			"to create deploychecks in the namespace.\n\n" +
+			"It ends with 0 if something would be deployed to at least one node, with 2 if nothing would be, and with 1 after an error.",
+		Example: example(`
+# Without a hub: a policy, its service and nodes, from a folder
+kubectl hub deploycheck -f shop/
+# The same with files of Open Horizon
+kubectl hub deploycheck -f policy.json -f service.json -f node.json --node-arch amd64 --node-namespace blue --node-scope namespace
+# On the hub: what a policy that is not there yet would do to all nodes, or to two
+kubectl hub deploycheck -f policy.yaml -n shop
+kubectl hub deploycheck -f policy.yaml -n shop --node store-1,store-2 -o wide
+# On the hub: why is this policy not deployed?
+kubectl hub deploycheck --policy web -n shop -o wide`),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	fs := cmd.Flags()
+	o.in.addTo(cmd, "the policy or pattern, and of objects of the files that name none")
+	o.addTo(cmd, "EdgeNodes, EdgeServices, DeploymentPolicies and DeploymentPatterns, or files of Open Horizon")
+	fs.StringVar(&o.policy, "policy", "", "Policy to judge: one of the files, if these have several, else one of the hub.")
+	fs.StringVar(&o.pattern, "pattern", "", "Pattern to judge, in the same way. All nodes are judged as if they had it.")
+	fs.StringSliceVar(&o.nodes, "node", nil, "Nodes of the hub to judge, besides those of the files.")
+	fs.BoolVar(&o.all, "all", false, "Judge all nodes of the hub that the namespace reaches, and none of the files. This is the default if there is no node in the files.")
+	o.facts.addTo(cmd)
+	o.out.addTo(cmd)
+	cmd.MarkFlagsMutuallyExclusive("policy", "pattern")
+	cmd.MarkFlagsMutuallyExclusive("node", "all")
+	cmd.MarkFlagsOneRequired("filename", "policy", "pattern")
+	return cmd
+}
+
+func (o *deployCheckOptions) run(ctx context.Context) error {
+	if err := o.out.validate(); err != nil {
+		return err
+	}
+	if err := o.facts.validate(); err != nil {
+		return err
+	}
+	namespace, err := o.in.name()
+	if err != nil {
+		return err
+	}
+	q := &asked{namespace: cmp.Or(namespace, metav1.NamespaceDefault)}
+	if len(o.files) > 0 {
+		objects, err := o.read(q.namespace)
+		if err != nil {
+			return err
+		}
+		if err := o.sort(q, objects); err != nil {
+			return err
+		}
+	}
+	if err := q.choose(o.policy, o.pattern); err != nil {
+		return err
+	}
+	if q.policy == nil && q.pattern == nil && o.policy == "" && o.pattern == "" {
+		return errors.New("--filename: there is no policy and no pattern in the files: add one, or name one of the hub by --policy or --pattern")
+	}
+	if o.in.value != "" && q.own() != "" && q.own() != o.in.value {
+		return fmt.Errorf("--namespace is %s, and what the files have is in the namespace %s: leave --namespace out, or say the same", o.in.value, q.own())
+	}
+	q.namespace = cmp.Or(q.own(), q.namespace)
+	answer := o.offline
+	if len(q.nodes) == 0 || len(o.nodes) > 0 || o.all {
+		answer = o.ask
+	}
+	check, err := answer(ctx, q)
+	if err != nil {
+		return err
+	}
+	if err := o.print(check); err != nil {
+		return err
+	}
+	if !check.Status.Deployable {
+		return &command.Exit{Code: nothingDeployed}
+	}
+	return nil
+}
+
+// asked is what the files have.
+type asked struct {
+	namespace string
+	policies  []*api.DeploymentPolicy
+	patterns  []*api.DeploymentPattern
+	services  []*api.EdgeService
+	nodes     []*api.EdgeNode
+	// policy or pattern is the one that is judged; nil if it is one of the hub.
+	policy  *api.DeploymentPolicy
+	pattern *api.DeploymentPattern
+	// policyName or patternName is that of one of the hub.
+	policyName, patternName string
+}
+
+// sort puts each object to its kind, once each, and says what the hub would refuse.
+func (o *deployCheckOptions) sort(q *asked, objects []edgeObject) error {
+	from, faults := map[string]string{}, []error{}
+	for _, object := range objects {
+		id := ""
+		switch typed := object.Object.(type) {
+		case *api.EdgeNode:
+			if object.hzn != "" {
+				o.facts.fill(typed)
+			}
+			id, q.nodes = "EdgeNode "+typed.Name, append(q.nodes, typed)
+		case *api.EdgeService:
+			typed.Namespace = cmp.Or(typed.Namespace, q.namespace)
+			typed.Name = cmp.Or(typed.Name, serviceName(typed))
+			id, q.services = "EdgeService "+typed.Namespace+"/"+typed.Name, append(q.services, typed)
+		case *api.DeploymentPolicy:
+			typed.Namespace = cmp.Or(typed.Namespace, q.namespace)
+			id, q.policies = "DeploymentPolicy "+typed.Namespace+"/"+typed.Name, append(q.policies, typed)
+		case *api.DeploymentPattern:
+			typed.Namespace = cmp.Or(typed.Namespace, q.namespace)
+			id, q.patterns = "DeploymentPattern "+typed.Namespace+"/"+typed.Name, append(q.patterns, typed)
+		}
+		if first, twice := from[id]; twice {
+			return fmt.Errorf("--filename: %s is in %s and in %s: leave one of them out", id, first, object.source)
+		}
+		from[id] = object.source
+		dropped, err := checkEdgeObject(object.Object)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %s is not valid: %w", object.source, id, err))
+		}
+		for _, field := range dropped {
+			o.warn("%s: %s: %s is left out: the hub makes it itself", object.source, id, field)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// choose says what is judged.
+func (q *asked) choose(policy, pattern string) error {
+	byPolicy := slices.IndexFunc(q.policies, func(p *api.DeploymentPolicy) bool { return p.Name == policy })
+	byPattern := slices.IndexFunc(q.patterns, func(p *api.DeploymentPattern) bool { return p.Name == pattern })
+	switch {
+	case policy != "" && byPolicy >= 0:
+		q.policy = q.policies[byPolicy]
+	case pattern != "" && byPattern >= 0:
+		q.pattern = q.patterns[byPattern]
+	case policy != "":
+		q.policyName = policy
+	case pattern != "":
+		q.patternName = pattern
+	case len(q.policies)+len(q.patterns) > 1:
+		var names []string
+		for _, p := range q.policies {
+			names = append(names, "--policy "+p.Name)
+		}
+		for _, p := range q.patterns {
+			names = append(names, "--pattern "+p.Name)
+		}
+		return fmt.Errorf("--filename: the files have %d policies and patterns, and one at a time is judged: say which by %s", len(names), someNames(names))
+	case len(q.policies) == 1:
+		q.policy = q.policies[0]
+	case len(q.patterns) == 1:
+		q.pattern = q.patterns[0]
+	}
+	return nil
+}
+
+// own is the namespace of what is judged, if it is in the files.
+func (q *asked) own() string {
+	switch {
+	case q.policy != nil:
+		return q.policy.Namespace
+	case q.pattern != nil:
+		return q.pattern.Namespace
+	}
+	return ""
+}
+
+// name of what is judged.
+func (q *asked) name() string {
+	switch {
+	case q.policy != nil:
+		return q.policy.Name
+	case q.pattern != nil:
+		return q.pattern.Name
+	}
+	return q.policyName + q.patternName
+}
+
+// check is the question without services and nodes, for its answer.
+func (q *asked) check() *api.DeployCheck {
+	c := &api.DeployCheck{TypeMeta: metav1.TypeMeta{APIVersion: api.SchemeGroupVersion.String(), Kind: "DeployCheck"}}
+	c.Namespace, c.Name = q.namespace, q.name()
+	c.Spec.PolicyName, c.Spec.PatternName = q.policyName, q.patternName
+	if q.policy != nil {
+		c.Spec.Policy = &q.policy.Spec
+	}
+	if q.pattern != nil {
+		c.Spec.Pattern = &q.pattern.Spec
+	}
+	return c
+}
+
+// ask asks the hub, page by page.
+func (o *deployCheckOptions) ask(ctx context.Context, q *asked) (*api.DeployCheck, error) {
+	check := q.check()
+	for _, s := range q.services {
+		check.Spec.Services = append(check.Spec.Services, api.CheckedService{Org: s.Namespace, Spec: s.Spec})
+	}
+	switch {
+	case len(q.nodes) > 0 && o.all:
+		o.warn("the nodes of the files are not judged: --all is about those of the hub")
+	default:
+		for _, n := range q.nodes {
+			check.Spec.Nodes = append(check.Spec.Nodes, api.CheckedNode{Name: n.Name, Spec: n.Spec, Status: n.Status})
+		}
+	}
+	check.Spec.NodeNames = o.nodes
+	const page = 1000
+	check.Spec.Limit = page
+	h, err := o.hub()
+	if err != nil {
+		return nil, err
+	}
+	var answer *api.DeployCheck
+	for {
+		got, err := h.clusters.EdgeV1alpha1().DeployChecks(q.namespace).Create(ctx, check, metav1.CreateOptions{})
+		if err != nil {
+			return nil, explainRefusal(err, q)
+		}
+		if answer == nil {
+			answer = got
+		} else {
+			answer.Status.Nodes = append(answer.Status.Nodes, got.Status.Nodes...)
+		}
+		if got.Status.Continue == "" {
+			break
+		}
+		// The nodes are in the order of their names, so a server that does not go on would be asked for ever.
+		if got.Status.Continue <= check.Spec.Continue {
+			return nil, fmt.Errorf("the hub answers with the page after %q again and again: report this as a fault of the hub", got.Status.Continue)
+		}
+		check.Spec.Continue = got.Status.Continue
+	}
+	status := answer.Status
+	status.Continue = ""
+	answer = q.check()
+	answer.Status = status
+	return answer, nil
+}
+
+// explainRefusal says what to do if a hub does not answer.
+func explainRefusal(err error, q *asked) error {
+	switch {
+	case isMissing(err, "deploymentpolicies"), isMissing(err, "deploymentpatterns"):
+		return fmt.Errorf("there is no such policy or pattern %s in the namespace %s: kubectl get dpol,dpat -n %[2]s shows all", q.name(), q.namespace)
+	case apierrors.IsNotFound(err) && !strings.Contains(err.Error(), `"`):
+		return fmt.Errorf("the hub does not serve deploychecks of %s: it is of a version that does not know edge nodes. With nodes in the files, no hub is asked",
+			api.SchemeGroupVersion)
+	}
+	return err
+}

@@ -1,0 +1,331 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	api "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/command"
+)
+
+// packed is a tar.gz with one Deployment, which is in a namespace if that is not empty.
+func packed(t *testing.T, name, namespace string) []byte {
+	t.Helper()
+	manifest := fmt.Sprintf("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %s, namespace: %q}\n", name, namespace)
+	var data bytes.Buffer
+	zipped := gzip.NewWriter(&data)
+	entries := tar.NewWriter(zipped)
+	if err := entries.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name + ".yaml", Mode: 0o644, Size: int64(len(manifest))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := entries.Write([]byte(manifest)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(entries.Close(), zipped.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return data.Bytes()
+}
+
+func serviceYAML(t *testing.T, name, embedded string) string {
+	t.Helper()
+	return fmt.Sprintf("apiVersion: edge.clusterhub.dev/v1alpha1\nkind: EdgeService\nmetadata: {namespace: shop}\nspec:\n  url: %s\n  version: 1.0.0\n  arch: amd64\n"+
+		"  clusterDeployment: {operatorYamlArchive: %s}\n", name, base64.StdEncoding.EncodeToString(packed(t, name, embedded)))
+}
+
+func nodeYAML(name, namespace string, scoped bool) string {
+	return fmt.Sprintf("apiVersion: edge.clusterhub.dev/v1alpha1\nkind: EdgeNode\nmetadata: {name: %s}\nspec: {properties: [{name: purpose, value: retail}]}\n"+
+		"status: {arch: amd64, namespace: %s, namespaceScoped: %v}\n", name, namespace, scoped)
+}
+
+const (
+	policyYAML = "apiVersion: edge.clusterhub.dev/v1alpha1\nkind: DeploymentPolicy\nmetadata: {name: web, namespace: shop}\nspec:\n" +
+		"  service: {name: web, clusterNamespace: blue, serviceVersions: [{version: 1.0.0}]}\n  constraints: [purpose == retail]\n"
+	patternYAML = "apiVersion: edge.clusterhub.dev/v1alpha1\nkind: DeploymentPattern\nmetadata: {name: all, namespace: shop}\nspec:\n" +
+		"  services: [{serviceUrl: web, serviceVersions: [{version: 1.0.0}]}, {serviceUrl: db, serviceVersions: [{version: 1.0.0}]}]\n"
+)
+
+// inFolder writes files, each a list of documents, and is their folder.
+func inFolder(t *testing.T, files map[string][]string) string {
+	t.Helper()
+	folder := t.TempDir()
+	for name, documents := range files {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(strings.Join(documents, "---\n")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// deployCheck runs a check, and is its code: 0 or 2. Anything else is a fault.
+func deployCheck(t *testing.T, kubeconfig string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	stdout, stderr, err := run(t, kubeconfig, append([]string{"deploycheck"}, args...)...)
+	var end *command.Exit
+	switch {
+	case err == nil:
+	case errors.As(err, &end):
+		code = end.Code
+	default:
+		t.Fatalf("%v: %s\n(%v)", err, stderr, args)
+	}
+	return stdout, stderr, code
+}
+
+// With nodes in the files, a policy is judged by the files, and no server is asked.
+func TestDeployCheck_ByFilesAlone(t *testing.T) {
+	s := newServer(t)
+	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
+	folder := inFolder(t, map[string][]string{
+		"policy.yaml": {"# ours\n", policyYAML, serviceYAML(t, "web", "elsewhere")}, "nodes.yml": {nodeYAML("b", "blue", true), nodeYAML("c", "red", true), nodeYAML("a", "agent", false)},
+		".hidden.yaml": {"not: read\n"}, "README.md": {"not read"},
+	})
+	const want = `NODE VERDICT VERSION NAMESPACE REASON
+a yes 1.0.0 blue -
+b yes 1.0.0 blue -
+c no - - OtherClusterNamespace
+It would be deployed to 2 of 3 nodes.
+Not to the others: OtherClusterNamespace 1.`
+	stdout, stderr, code := deployCheck(t, config, "-f", folder)
+	if got := squeeze(stdout); got != want || code != 0 {
+		t.Errorf("it ends with %d and prints\n%s\nwant\n%s", code, got, want)
+	}
+	says(t, stderr, "Warning: service web, version 1.0.0 for amd64: the archive names the namespace elsewhere")
+	s.wantAsked()
+	stdout, _, _ = deployCheck(t, config, "-f", folder, "-o", "wide")
+	says(t, stdout, "MESSAGE", "its agent deploys only into its own namespace red, and clusterNamespace is blue")
+
+	stdout, _, code = deployCheck(t, config, "-f", folder, "-o", "json")
+	var check api.DeployCheck
+	if err := json.Unmarshal([]byte(stdout), &check); err != nil || code != 0 || check.Namespace != "shop" || check.Name != "web" || check.Status.Selected != 2 || len(check.Status.Nodes) != 3 ||
+		len(check.Status.Warnings) != 1 || len(check.Spec.Services) != 0 {
+		t.Errorf("got %d, %v and %+v", code, err, check)
+	}
+}
+
+// A node of a file has the defaults of the server, and nothing is deployed to one that tells nothing.
+func TestDeployCheck_NothingIsDeployed(t *testing.T) {
+	node := "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: edge.clusterhub.dev/v1alpha1, kind: EdgeNode, metadata: {name: m}, spec: {properties: [{name: openhorizon.arch, value: amd64}]}}\n"
+	folder := inFolder(t, map[string][]string{"all.yaml": {policyYAML, serviceYAML(t, "web", ""), node}})
+	for _, args := range [][]string{{"-f", folder}, {"-f", folder, "-o", "yaml"}} {
+		stdout, stderr, code := deployCheck(t, "", args...)
+		if code != 2 {
+			t.Errorf("it ends with %d", code)
+		}
+		says(t, stdout, "ArchUnknown")
+		says(t, stderr, "spec.properties[0]: openhorizon.arch is left out: the hub makes it itself")
+	}
+}
+
+func TestDeployCheck_APattern(t *testing.T) {
+	folder := inFolder(t, map[string][]string{"all.yaml": {patternYAML, policyYAML, serviceYAML(t, "web", ""), serviceYAML(t, "db", "data"), nodeYAML("a", "agent", false), nodeYAML("b", "blue", true)}})
+	stdout, _, code := deployCheck(t, "", "-f", folder, "--pattern", "all")
+	const want = `NODE SERVICE VERDICT VERSION NAMESPACE REASON
+a web yes 1.0.0 agent -
+a db yes 1.0.0 data -
+b web no - - PatternWithoutNamespace
+b db no - - PatternWithoutNamespace
+It would be deployed to 1 of 2 nodes.
+Not to the others: PatternWithoutNamespace 1.`
+	if got := squeeze(stdout); got != want || code != 0 {
+		t.Errorf("it ends with %d and prints\n%s\nwant\n%s", code, got, want)
+	}
+}
+
+// Files of Open Horizon, whose nodes do not say what an agent tells the hub.
+func TestDeployCheck_FilesOfOpenHorizon(t *testing.T) {
+	folder := inFolder(t, map[string][]string{
+		"p.json": {`/* of the team */ {"service":{"name":"web","org":"Acme Corp","serviceVersions":[{"version":"$V"}]},"secretBinding":[{"serviceUrl":"web"}]}`},
+		"s.json": {`{"org":"Acme Corp","url":"web","version":"1.0.0","arch":"amd64","clusterDeployment":{"operatorYamlArchive":"web.tar.gz"}}`},
+		"n.json": {`{"properties":[{"name":"purpose","value":"retail"}]}`},
+	})
+	if err := os.WriteFile(filepath.Join(folder, "web.tar.gz"), packed(t, "web", ""), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	policy := filepath.Join(t.TempDir(), "service-policy.json")
+	if err := os.WriteFile(policy, []byte(`{"constraints":["purpose == retail"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-f", folder, "-n", "shop", "--organization", "Acme Corp=acme", "--variable", "V=1.0.0", "--node-arch", "amd64", "--node-namespace", "blue",
+		"--service-policy", policy, "--node-scope"}
+	stdout, stderr, code := deployCheck(t, "", append(args, "namespace")...)
+	if want := "NODE VERDICT VERSION NAMESPACE REASON\nn yes 1.0.0 blue -\nIt would be deployed to 1 of 1 nodes."; squeeze(stdout) != want || code != 0 {
+		t.Errorf("it ends with %d and prints %s", code, stdout)
+	}
+	says(t, stderr, "p.json: secretBinding: is left out")
+	if err := os.WriteFile(policy, []byte(`{"constraints":["purpose == other"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, _, code = deployCheck(t, "", append(args, "cluster")...); code != 2 || !strings.Contains(stdout, "ServiceConstraint") {
+		t.Errorf("it ends with %d and prints %s", code, stdout)
+	}
+}
+
+const checksPath = "/apis/edge.clusterhub.dev/v1alpha1/namespaces/shop/deploychecks"
+
+// Without nodes in the files, the hub is asked, in pages, with what the files have.
+func TestDeployCheck_AsksTheHub(t *testing.T) {
+	s := newServer(t)
+	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
+	var questions []api.DeployCheck
+	s.on["POST "+checksPath] = func(w http.ResponseWriter, body []byte) bool {
+		object, err := decode(body)
+		data, marshalErr := json.Marshal(object)
+		var check api.DeployCheck
+		if err := errors.Join(err, marshalErr, json.Unmarshal(data, &check)); err != nil {
+			t.Error(err)
+		}
+		questions = append(questions, check)
+		check.Status = api.DeployCheckStatus{Deployable: true, Selected: 1, Excluded: []api.ExcludedNodes{{Reason: "NotReached", Nodes: 1}}, Warnings: []string{"take\x1b[2J care"}}
+		if check.Spec.Continue == "" {
+			check.Status.Nodes = []api.NodeVerdict{{Node: "a", Deployable: true, Services: []api.ServiceVerdict{{Name: "web", Deployable: true, Version: "1.0.0", TargetNamespace: "blue"}}}}
+			check.Status.Continue = "a"
+		} else {
+			check.Status.Nodes = []api.NodeVerdict{{Node: "b", Reason: "NotReached"}}
+		}
+		writeJSON(w, http.StatusCreated, check)
+		return true
+	}
+	const want = "NODE VERDICT VERSION NAMESPACE REASON\na yes 1.0.0 blue -\nb no - - NotReached\nIt would be deployed to 1 of 2 nodes.\nNot to the others: NotReached 1."
+	folder := inFolder(t, map[string][]string{"all.yaml": {policyYAML, serviceYAML(t, "web", "")}})
+	nodes := inFolder(t, map[string][]string{"nodes.yaml": {nodeYAML("z", "blue", true)}})
+	stdout, stderr, code := deployCheck(t, config, "-f", folder)
+	if squeeze(stdout) != want || code != 0 || strings.Contains(stderr, "\x1b") || strings.Count(stderr, "Warning: take") != 1 {
+		t.Errorf("it ends with %d and prints\n%s\n%s\nwant\n%s", code, stdout, stderr, want)
+	}
+	q := questions[0]
+	if q.Name != "web" || q.Spec.Policy == nil || q.Spec.PolicyName != "" || len(q.Spec.Services) != 1 || q.Spec.Services[0].Org != "shop" ||
+		len(q.Spec.Services[0].Spec.ClusterDeployment.OperatorYamlArchive) == 0 || len(q.Spec.NodeNames)+len(q.Spec.Nodes) != 0 || questions[1].Spec.Continue != "a" {
+		t.Errorf("it asks %+v", q)
+	}
+	questions = nil
+	deployCheck(t, config, "-f", folder+","+nodes, "--node", "a,b")
+	if q := questions[0]; len(q.Spec.Nodes) != 1 || q.Spec.Nodes[0].Name != "z" || len(q.Spec.NodeNames) != 2 {
+		t.Errorf("it asks %+v", q)
+	}
+	questions = nil
+	if _, stderr, _ := deployCheck(t, config, "-f", folder+","+nodes, "--all"); len(questions[0].Spec.Nodes) != 0 {
+		t.Errorf("it asks %+v", questions[0])
+	} else {
+		says(t, stderr, "the nodes of the files are not judged")
+	}
+	questions = nil
+	deployCheck(t, config, "--policy", "other", "-n", "shop")
+	if q := questions[0]; q.Spec.PolicyName != "other" || q.Spec.Policy != nil || q.Name != "other" {
+		t.Errorf("it asks %+v", q)
+	}
+	questions = nil
+	deployCheck(t, config, "--pattern", "other", "-n", "shop", "-f", folder)
+	if q := questions[0]; q.Spec.PatternName != "other" || q.Spec.Policy != nil || len(q.Spec.Services) != 1 {
+		t.Errorf("it asks %+v", q)
+	}
+}
+
+// What a hub answers is not trusted to end, and what it refuses is said with what to do.
+func TestDeployCheck_AHubThatDoesNotAnswer(t *testing.T) {
+	s := newServer(t)
+	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
+	s.answer("POST "+checksPath, api.DeployCheck{Status: api.DeployCheckStatus{Continue: "a"}})
+	fails := func(want string) {
+		t.Helper()
+		stdout, _, err := run(t, config, "deploycheck", "--policy", "web", "-n", "shop")
+		if err == nil || !strings.Contains(err.Error(), want) || stdout != "" {
+			t.Errorf("it prints %q and says %v, want %s", stdout, err, want)
+		}
+	}
+	fails("again and again")
+	s.refuse("POST "+checksPath, apierrors.NewNotFound(schema.GroupResource{Group: api.GroupName, Resource: "deploymentpolicies"}, "web"))
+	fails("there is no such policy or pattern web in the namespace shop")
+	s.refuse("POST "+checksPath, apierrors.NewGenericServerResponse(http.StatusNotFound, "post", schema.GroupResource{}, "", "", 0, true))
+	fails("does not serve deploychecks")
+	s.refuse("POST "+checksPath, forbidden("deploychecks", "create"))
+	fails(`User "ann" cannot create resource "deploychecks"`)
+}
+
+// Files are of others. What is wrong with one is said with its name, and nothing is decided.
+func TestDeployCheck_RefusesFiles(t *testing.T) {
+	node, service := nodeYAML("a", "blue", true), serviceYAML(t, "web", "")
+	bomb := "apiVersion: edge.clusterhub.dev/v1alpha1\nkind: EdgeNode\nmetadata: {name: a}\nx: &a [1,1,1,1,1,1,1,1,1,1]\n"
+	for i := range 9 {
+		bomb += fmt.Sprintf("y%d: &%c [%s]\n", i, 'b'+i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c,", 'a'+i), 10), ","))
+	}
+	for name, test := range map[string]struct {
+		documents []string
+		more      []string
+		want      string
+	}{
+		"a field that is not known":        {[]string{strings.Replace(policyYAML, "clusterNamespace", "clusterNamespce", 1), service, node}, nil, "clusterNamespce"},
+		"another kind":                     {[]string{policyYAML, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {password: hunter2}\n"}, nil, "it is a Secret of v1: only EdgeNodes"},
+		"a placement":                      {[]string{"apiVersion: edge.clusterhub.dev/v1alpha1\nkind: EdgePlacement\nmetadata: {name: s}\nspec: {node: a, origin: {kind: a, name: b}, services: []}\n"}, nil, "EdgePlacement"},
+		"no kind":                          {[]string{"metadata: {name: a}\n"}, nil, "no apiVersion or no kind"},
+		"no YAML":                          {[]string{"\tno\n"}, nil, "object 1"},
+		"neither":                          {[]string{`{"password":"hunter2"}`}, nil, "no file of Open Horizon"},
+		"nothing":                          {[]string{"# nothing\n"}, nil, "there is no object"},
+		"aliases that grow":                {[]string{bomb}, nil, "object 1"},
+		"two policies":                     {[]string{policyYAML, strings.Replace(policyYAML, "name: web,", "name: other,", 1), service, node}, nil, "say which by --policy web, --policy other"},
+		"a policy twice":                   {[]string{policyYAML, policyYAML, service, node}, nil, "DeploymentPolicy shop/web is in"},
+		"no policy":                        {[]string{service, node}, nil, "there is no policy and no pattern in the files"},
+		"a policy of the hub":              {[]string{service, node}, []string{"--policy", "other"}, "there is no other in the files"},
+		"another namespace":                {[]string{policyYAML, service, node}, []string{"-n", "blue"}, "--namespace is blue, and what the files have is in the namespace shop"},
+		"a constraint":                     {[]string{strings.Replace(policyYAML, "purpose == retail", "purpose ==", 1), service, node}, nil, "spec.constraints[0]"},
+		"a fact":                           {[]string{policyYAML, service, strings.Replace(node, "namespace: blue", "namespace: Blue", 1)}, nil, "status.namespace"},
+		"a service by another name":        {[]string{policyYAML, strings.Replace(service, "{namespace: shop}", "{name: web, namespace: shop}", 1), node}, nil, "metadata.name"},
+		"an archive that is none":          {[]string{policyYAML, service[:strings.Index(service, "Archive: ")] + "Archive: aHVudGVyMg==}\n", node}, nil, "the archive is not gzip"},
+		"a scope without a namespace":      {[]string{policyYAML}, []string{"--node-scope", "cluster"}, "--node-namespace"},
+		"another scope":                    {[]string{policyYAML}, []string{"--node-scope", "both"}, "cluster or namespace"},
+		"an archive outside of its folder": {[]string{`{"url":"web","version":"1.0.0","arch":"amd64","clusterDeployment":{"operatorYamlArchive":"../../etc/passwd"}}`}, nil, "in the folder of the definition"},
+		"an absolute archive":              {[]string{`{"url":"web","version":"1.0.0","arch":"amd64","clusterDeployment":{"operatorYamlArchive":"/etc/passwd"}}`}, nil, "in the folder of the definition"},
+		"a variable":                       {[]string{`{"url":"web","version":"$HOME","arch":"amd64"}`}, nil, "has the variable HOME, which has no value"},
+	} {
+		folder := inFolder(t, map[string][]string{"f.yaml": test.documents})
+		stdout, stderr, err := run(t, "", append([]string{"deploycheck", "-f", folder}, test.more...)...)
+		var end *command.Exit
+		if err == nil || errors.As(err, &end) || !strings.Contains(err.Error(), test.want) || stdout != "" {
+			t.Errorf("%s: it prints %q and says %v, want %s", name, stdout, err, test.want)
+		}
+		if strings.Contains(stdout+stderr+fmt.Sprint(err), "hunter2") || err != nil && len(err.Error()) > 4000 {
+			t.Errorf("%s: it says %.4000v", name, err)
+		}
+	}
+}
+
+// A file without end, and a link out of the folder of a definition, are not read.
+func TestDeployCheck_ReadsWithinBounds(t *testing.T) {
+	if _, _, err := run(t, "", "deploycheck", "-f", "/dev/zero"); err == nil || !strings.Contains(err.Error(), "a file may have 16777216 bytes") {
+		t.Errorf("got %v", err)
+	}
+	secret := filepath.Join(t.TempDir(), "secret.tar.gz")
+	if err := os.WriteFile(secret, packed(t, "web", ""), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	folder := inFolder(t, map[string][]string{"s.json": {`{"url":"web","version":"1.0.0","arch":"amd64","clusterDeployment":{"operatorYamlArchive":"web.tar.gz"}}`}})
+	if err := os.Symlink(secret, filepath.Join(folder, "web.tar.gz")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := run(t, "", "deploycheck", "-f", folder); err == nil || !strings.Contains(err.Error(), "in the folder of the definition") {
+		t.Errorf("got %v", err)
+	}
+	many := map[string][]string{}
+	for i := range 501 {
+		many[fmt.Sprint(i, ".yaml")] = nil
+	}
+	if _, _, err := run(t, "", "deploycheck", "-f", inFolder(t, many)); err == nil || !strings.Contains(err.Error(), "there are 501 files, and may be 500") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,163 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+	api "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/edge/archive"
+	"github.com/clusterhub/clusterhub/pkg/edge/check"
+	"github.com/clusterhub/clusterhub/pkg/edge/model"
+)
+
+// nodeFlags are facts of nodes of which the files have none, as those of Open Horizon.
+type nodeFlags struct{ arch, namespace, scope string }
+
+var nodeScopes = []string{"cluster", "namespace"}
+
+func (n *nodeFlags) addTo(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&n.arch, "node-arch", "", "Architecture of nodes in files of Open Horizon, such as amd64. These files do not say what an agent tells the hub.")
+	fs.StringVar(&n.namespace, "node-namespace", "", "Namespace of the agents of these nodes.")
+	fs.StringVar(&n.scope, "node-scope", "", "What the agents of these nodes have rights in: cluster or namespace. Nothing is deployed as long as it is not known.")
+	must(cmd.RegisterFlagCompletionFunc("node-scope", cobra.FixedCompletions(nodeScopes, cobra.ShellCompDirectiveNoFileComp)))
+}
+
+func (n *nodeFlags) validate() error {
+	if n.scope != "" && !slices.Contains(nodeScopes, n.scope) {
+		return fmt.Errorf("--node-scope must be %s, not %q", strings.Join(nodeScopes, " or "), n.scope)
+	}
+	if n.scope != "" && n.namespace == "" {
+		return fmt.Errorf("--node-scope is known together with --node-namespace: say both, or none")
+	}
+	return nil
+}
+
+// fill gives a node facts.
+func (n *nodeFlags) fill(node *api.EdgeNode) {
+	node.Spec.NodeType = cmp.Or(node.Spec.NodeType, api.NodeTypeCluster)
+	node.Status.Arch = n.arch
+	if node.Spec.NodeType != api.NodeTypeCluster {
+		return
+	}
+	node.Status.Namespace = n.namespace
+	if n.scope != "" {
+		scoped := n.scope == "namespace"
+		node.Status.NamespaceScoped = &scoped
+	}
+}
+
+// serviceName is the name that an EdgeService has to have.
+func serviceName(s *api.EdgeService) string {
+	return edge.ServiceName(s.Spec.URL, s.Spec.Version, s.Spec.Arch)
+}
+
+// offline answers by the files alone. They are bounded, and so is what an archive comes to.
+func (o *deployCheckOptions) offline(_ context.Context, q *asked) (*api.DeployCheck, error) {
+	if q.policyName != "" || q.patternName != "" {
+		return nil, fmt.Errorf("there is no %s in the files: with nodes in the files, all is judged by the files. Add it, or ask the hub by --node or --all", q.name())
+	}
+	question := &check.Question{Namespace: q.namespace, Name: q.name(), Limit: check.MaxLimit}
+	if q.policy != nil {
+		question.Policy = &q.policy.Spec
+	} else {
+		question.Pattern = &q.pattern.Spec
+	}
+	for _, s := range q.services {
+		read, err := model.ReadArchive(&s.Spec)
+		if err != nil {
+			return nil, fmt.Errorf("EdgeService %s/%s: the hub would refuse it: %w", s.Namespace, s.Name, err)
+		}
+		var contents *archive.Contents
+		if read != nil {
+			contents = &read.Contents
+		}
+		service := model.Service(s.Namespace, &s.Spec, contents)
+		question.Services, question.Published = append(question.Services, service), append(question.Published, service)
+	}
+	for _, n := range q.nodes {
+		question.Nodes = append(question.Nodes, check.Read(model.Node(n.Name, &n.Spec, &n.Status)))
+	}
+	answer := q.check()
+	for {
+		status, err := check.Answer(question)
+		if err != nil {
+			return nil, err
+		}
+		status.Nodes = append(answer.Status.Nodes, status.Nodes...)
+		answer.Status = *status
+		if question.Continue = status.Continue; question.Continue == "" {
+			return answer, nil
+		}
+	}
+}
+
+// print shows the answer.
+func (o *deployCheckOptions) print(c *api.DeployCheck) error {
+	if !o.out.isTable() {
+		return o.out.printObjects(o.Out, c)
+	}
+	for _, warning := range c.Status.Warnings {
+		o.warn("%s", warning)
+	}
+	ofPattern := c.Spec.Pattern != nil || c.Spec.PatternName != ""
+	names := []string{"Node", "Verdict", "Version", "Namespace", "Reason", "+Message"}
+	if ofPattern {
+		names = slices.Insert(names, 1, "Service")
+	}
+	rows := &metav1.Table{ColumnDefinitions: columns(names...)}
+	for i := range c.Status.Nodes {
+		for _, cells := range nodeRows(&c.Status.Nodes[i], ofPattern) {
+			rows.Rows = append(rows.Rows, metav1.TableRow{Cells: cells})
+		}
+	}
+	if len(rows.Rows) > 0 {
+		if err := o.out.printRows(o.Out, rows); err != nil {
+			return err
+		}
+	}
+	l := &lines{out: o.Out}
+	total := c.Status.Selected
+	var others []string
+	for _, e := range c.Status.Excluded {
+		total += e.Nodes
+		others = append(others, fmt.Sprintf("%s %d", e.Reason, e.Nodes))
+	}
+	l.printf("It would be deployed to %d of %d nodes.", c.Status.Selected, total)
+	if len(others) > 0 {
+		l.printf("Not to the others: %s.", strings.Join(others, ", "))
+	}
+	return l.err
+}
+
+// nodeRows are the rows of a node: one, or for a pattern one for each of its services.
+func nodeRows(n *api.NodeVerdict, ofPattern bool) (rows [][]any) {
+	verdict := map[bool]string{true: "yes", false: "no"}
+	row := func(service string, deployable bool, version, namespace, reason, message string) {
+		cells := []any{n.Node, verdict[deployable], dash(version), dash(namespace), dash(reason), dash(message)}
+		if ofPattern {
+			cells = slices.Insert(cells, 1, any(dash(service)))
+		}
+		rows = append(rows, cells)
+	}
+	if len(n.Services) == 0 {
+		row("", n.Deployable, "", "", n.Reason, n.Message)
+	}
+	for i := range n.Services {
+		s := &n.Services[i]
+		row(s.Name, s.Deployable, s.Version, s.TargetNamespace, s.Reason, s.Message)
+	}
+	return rows
+}
+
+func dash(text string) string { return cmp.Or(text, "-") }

@@ -1,0 +1,259 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	api "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/edge/archive"
+	"github.com/clusterhub/clusterhub/pkg/edge/hzn"
+)
+
+// What is read of files: they can be of others, and a folder can be any.
+const (
+	mostEdgeFiles   = 500
+	mostEdgeFile    = 16 << 20
+	mostEdgeBytes   = 64 << 20
+	mostEdgeObjects = 5000
+	standardInput   = "-"
+)
+
+// edgeFiles are the flags that say which files are read, and how.
+type edgeFiles struct {
+	*global
+	files         []string
+	organizations map[string]string
+	variables     map[string]string
+	objectName    string
+	servicePolicy string
+	// nodesByFile says that a node without a name has that of its file, as all others have. It is for what makes no node.
+	nodesByFile bool
+	bytes       int
+}
+
+// edgeObject is an object of a file.
+type edgeObject struct {
+	runtime.Object
+	// source is the file.
+	source string
+	// hzn is what the file has, if it is one of Open Horizon.
+	hzn hzn.Kind
+}
+
+func (f *edgeFiles) addTo(cmd *cobra.Command, formats string) {
+	fs := cmd.Flags()
+	fs.StringSliceVarP(&f.files, "filename", "f", nil, "File, or folder of files that end in .json, .yaml or .yml: "+formats+". - is the standard input.")
+	fs.StringToStringVar(&f.organizations, "organization", nil, "Namespace that stands for an organization of files of Open Horizon, as ORG=NAMESPACE. "+
+		"Without it, that is the namespace with the name of the organization.")
+	fs.StringToStringVar(&f.variables, "variable", nil, "Value of a variable of files of Open Horizon, as NAME=VALUE. Variables of the environment are not read.")
+	fs.StringVar(&f.objectName, "name", "", "Name of the object of the one file of Open Horizon, if that has none. The default is that of the file, but for nodes that are imported: "+
+		"the name of a node is that of its ManagedCluster.")
+	fs.StringVar(&f.servicePolicy, "service-policy", "", "File of Open Horizon with the policy of the one service of the files.")
+}
+
+// read reads all files. Files of Open Horizon have their objects in the namespace, unless they name an organization.
+func (f *edgeFiles) read(namespace string) ([]edgeObject, error) {
+	paths, err := f.paths()
+	if err != nil {
+		return nil, err
+	}
+	if f.objectName != "" && len(paths) != 1 {
+		return nil, fmt.Errorf("--name is for one file, and --filename says %d", len(paths))
+	}
+	var all []edgeObject
+	for _, path := range paths {
+		data, err := f.load(path)
+		if err != nil {
+			return nil, err
+		}
+		objects, err := f.parse(path, data, namespace)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", shownPath(path), err)
+		}
+		if all = append(all, objects...); len(all) > mostEdgeObjects {
+			return nil, fmt.Errorf("--filename: the files have more than %d objects: give fewer of them at a time", mostEdgeObjects)
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("--filename: there is no object in %s", strings.Join(f.files, ", "))
+	}
+	return all, f.addServicePolicy(all)
+}
+
+// paths are the files, those of a folder by their names.
+func (f *edgeFiles) paths() (paths []string, err error) {
+	for _, given := range f.files {
+		info, err := os.Stat(given)
+		switch {
+		case given == standardInput:
+			paths = append(paths, given)
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("--filename: %w", err)
+		case !info.IsDir():
+			paths = append(paths, given)
+			continue
+		}
+		entries, err := os.ReadDir(given)
+		if err != nil {
+			return nil, fmt.Errorf("--filename: %w", err)
+		}
+		for _, entry := range entries {
+			if name := entry.Name(); !entry.IsDir() && !strings.HasPrefix(name, ".") && slices.Contains([]string{".json", ".yaml", ".yml"}, filepath.Ext(name)) {
+				paths = append(paths, filepath.Join(given, name))
+			}
+		}
+	}
+	if len(paths) > mostEdgeFiles {
+		return nil, fmt.Errorf("--filename: there are %d files, and may be %d: give fewer of them at a time", len(paths), mostEdgeFiles)
+	}
+	return paths, nil
+}
+
+// load reads a file within its bounds.
+func (f *edgeFiles) load(path string) ([]byte, error) {
+	in := f.In
+	if path != standardInput {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("--filename: %w", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	data, err := io.ReadAll(io.LimitReader(in, mostEdgeFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("--filename: %s: %w", shownPath(path), err)
+	}
+	if f.bytes += len(data); len(data) > mostEdgeFile || f.bytes > mostEdgeBytes {
+		return nil, fmt.Errorf("--filename: %s: a file may have %d bytes, and all of them %d: give less at a time", shownPath(path), mostEdgeFile, mostEdgeBytes)
+	}
+	return data, nil
+}
+
+func shownPath(path string) string {
+	if path == standardInput {
+		return "standard input"
+	}
+	return path
+}
+
+// parse reads a file: manifests of ours, or a file of Open Horizon, which has neither apiVersion nor kind.
+func (f *edgeFiles) parse(path string, data []byte, namespace string) ([]edgeObject, error) {
+	if isManifest(data) {
+		objects, err := readManifests(data)
+		if err != nil {
+			return nil, err
+		}
+		all := make([]edgeObject, len(objects))
+		for i, o := range objects {
+			all[i] = edgeObject{Object: o, source: shownPath(path)}
+		}
+		return all, nil
+	}
+	kind, err := hzn.Detect(data)
+	if err != nil {
+		return nil, fmt.Errorf("it has no manifest (apiVersion and kind are missing), and it is no file of Open Horizon: %w", err)
+	}
+	options := f.options(path, namespace)
+	if (kind != hzn.Node || f.nodesByFile) && path != standardInput {
+		options.Name = cmp.Or(options.Name, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
+	}
+	result, err := hzn.Read(kind, data, options)
+	if err != nil {
+		return nil, fmt.Errorf("%w (--name, --organization and --variable say what a file does not)", err)
+	}
+	f.tell(path, result.Notes)
+	all := make([]edgeObject, len(result.Objects))
+	for i, o := range result.Objects {
+		all[i] = edgeObject{Object: o, source: shownPath(path), hzn: kind}
+	}
+	return all, nil
+}
+
+// tell says what was not carried over.
+func (f *edgeFiles) tell(path string, notes []hzn.Note) {
+	for _, note := range notes {
+		f.note("%s: %s", shownPath(path), note)
+	}
+}
+
+func (f *edgeFiles) options(path, namespace string) hzn.Options {
+	return hzn.Options{
+		Name: f.objectName, Namespace: namespace, Namespaces: f.organizations,
+		Variable: func(name string) (string, bool) {
+			value, known := f.variables[name]
+			return value, known
+		},
+		Archive: func(name string) ([]byte, error) { return readArchive(path, name) },
+	}
+}
+
+// readArchive reads a file that a service definition names. The definition can be of others: what is not below its own folder is not read.
+func readArchive(of, name string) ([]byte, error) {
+	if of == standardInput {
+		return nil, errors.New("the definition comes by the standard input, so it has no folder: give it as a file")
+	}
+	folder, err := os.OpenRoot(filepath.Dir(of))
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	file, err := folder.Open(filepath.Clean(name))
+	if err != nil {
+		return nil, fmt.Errorf("it has to be in the folder of the definition, or below: %w", err)
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
+	data, err := io.ReadAll(io.LimitReader(file, archive.MaxPacked+1))
+	if err == nil && len(data) > archive.MaxPacked {
+		err = fmt.Errorf("it has more than %d bytes, which is the most that an archive may have", archive.MaxPacked)
+	}
+	return data, err
+}
+
+// addServicePolicy gives the service of the files its policy, for all versions and architectures.
+func (f *edgeFiles) addServicePolicy(all []edgeObject) error {
+	if f.servicePolicy == "" {
+		return nil
+	}
+	data, err := f.load(f.servicePolicy)
+	if err != nil {
+		return fmt.Errorf("--service-policy: %w", err)
+	}
+	policy, notes, err := hzn.ReadServicePolicy(bytes.TrimSpace(data), f.options(f.servicePolicy, ""))
+	if err != nil {
+		return fmt.Errorf("--service-policy: %s: %w", shownPath(f.servicePolicy), err)
+	}
+	f.tell(f.servicePolicy, notes)
+	url := ""
+	for _, o := range all {
+		s, is := o.Object.(*api.EdgeService)
+		if !is {
+			continue
+		}
+		if url != "" && url != s.Spec.URL {
+			return fmt.Errorf("--service-policy is for one service, and the files have %s and %s: give one of them at a time", url, s.Spec.URL)
+		}
+		url, s.Spec.Policy = s.Spec.URL, policy
+	}
+	if url == "" {
+		return errors.New("--service-policy: there is no service in the files")
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+)
+
+// importManager is the manager of the fields that an import sets.
+const importManager = "kubectl-hub-import"
+
+// importOrder has what others refer to first.
+var importOrder = []string{"EdgeService", api.KindDeploymentPattern, api.KindDeploymentPolicy, "EdgeNode"}
+
+type importOptions struct {
+	edgeFiles
+	in     inNamespace
+	force  bool
+	dryRun dryRun
+	out    *table
+}
+
+func (g *global) newEdgeImportCommand() *cobra.Command {
+	o := &importOptions{edgeFiles: edgeFiles{global: g}, in: inNamespace{global: g}, out: newTable()}
+	cmd := &cobra.Command{
+		Use:   "import -f FILE...",
+		Short: "Take over node policies, services, deployment policies and patterns from files of Open Horizon",
+		Long: "import reads files of Open Horizon's command line hzn, as they are written for it or as its lists show them, and applies what they have as EdgeNodes, " +
+			"EdgeServices, DeploymentPolicies and DeploymentPatterns. It can be run again. What cannot be carried over is said for each file, on stderr.\n\n" +
+			"With -o it prints the objects and sends nothing, and with --dry-run=client it says only what it would apply. Both need no hub, and check the objects by the rules of " +
+			"the hub. This needs the permission to patch the objects, and to create those that are not there.",
+		Example: example(`
+# Show what becomes of the files
+kubectl hub edge import -f policy.json -f service.json -n shop -o yaml
+# Have the hub check it, then apply it
+kubectl hub edge import -f exported/ -n shop --organization "Acme Corp=acme" --dry-run=server
+kubectl hub edge import -f exported/ -n shop --organization "Acme Corp=acme"
+# A node policy, which has no name in its file
+kubectl hub edge import -f node-policy.json --name store-1`),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.in.addTo(cmd, "objects of files that name no organization")
+	o.addTo(cmd, "files of Open Horizon")
+	cmd.Flags().BoolVar(&o.force, "force-conflicts", false, "Set fields that others have set by now, too.")
+	must(cmd.MarkFlagRequired("filename"))
+	o.dryRun.addTo(cmd)
+	o.out.addObjectTo(cmd)
+	return cmd
+}
+
+func (o *importOptions) run(ctx context.Context) error {
+	if err := o.out.validate(); err != nil {
+		return err
+	}
+	namespace, err := o.in.name()
+	if err != nil {
+		return err
+	}
+	read, err := o.read(cmp.Or(namespace, metav1.NamespaceDefault))
+	if err != nil {
+		return err
+	}
+	objects, err := o.objects(read)
+	if err != nil {
+		return err
+	}
+	var c client.Client
+	if sends := o.out.isTable() && !o.dryRun.isClient() || o.dryRun.value == "server"; sends {
+		h, err := o.hub()
+		if err != nil {
+			return err
+		}
+		if c, err = h.objects(); err != nil {
+			return err
+		}
+	}
+	var failed []error
+	for _, object := range objects {
+		if c != nil {
+			if err := o.apply(ctx, c, object); err != nil {
+				failed = append(failed, fmt.Errorf("%s: %w", idOf(object), err))
+				continue
+			}
+		}
+		if o.out.isTable() {
+			if _, err := fmt.Fprintf(o.Out, "%s is applied%s\n", idOf(object), o.dryRun.says()); err != nil {
+				return err
+			}
+		}
+	}
+	if !o.out.isTable() && len(failed) == 0 {
+		failed = append(failed, o.out.printObjects(o.Out, asOne(objects)))
+	}
+	return errors.Join(failed...)
+}
+
+// objects are what is applied, in the order in which they refer to each other.
+func (o *importOptions) objects(read []edgeObject) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	from, faults := map[string]string{}, []error{}
+	for _, r := range read {
+		if r.hzn == "" {
+			return nil, fmt.Errorf("%s: it is a manifest, and no file of Open Horizon: kubectl apply -f %[1]s applies it", r.source)
+		}
+		dropped, err := checkEdgeObject(r.Object)
+		for _, field := range dropped {
+			o.note("%s: %s is left out: the hub makes it itself", r.source, field)
+		}
+		object, convertErr := toApply(r.Object)
+		if convertErr != nil {
+			return nil, convertErr
+		}
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %s is not valid: %w", r.source, idOf(object), err))
+		}
+		if first, twice := from[idOf(object)]; twice {
+			faults = append(faults, fmt.Errorf("%s is in %s and in %s: leave one of them out, or give one another --name", idOf(object), first, r.source))
+		}
+		from[idOf(object)] = r.source
+		objects = append(objects, object)
+	}
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
+		return cmp.Compare(slices.Index(importOrder, a.GetKind()), slices.Index(importOrder, b.GetKind()))
+	})
+	return objects, errors.Join(faults...)
+}
+
+// toApply is an object without what its user does not set.
+func toApply(o runtime.Object) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil, err
+	}
+	delete(content, "status")
+	u := &unstructured.Unstructured{Object: content}
+	if metadata, is := content["metadata"].(map[string]any); is {
+		delete(metadata, "creationTimestamp")
+	}
+	return u, nil
+}
+
+func (o *importOptions) apply(ctx context.Context, c client.Client, object *unstructured.Unstructured) error {
+	options := []client.ApplyOption{client.FieldOwner(importManager)}
+	if o.force {
+		options = append(options, client.ForceOwnership)
+	}
+	if o.dryRun.value == "server" {
+		options = append(options, client.DryRunAll)
+	}
+	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...)
+	if isMissing(err, "namespaces") {
+		return fmt.Errorf("there is no namespace %s: make it, or name another by --namespace or --organization", object.GetNamespace())
+	}
+	return err
+}
+
+func idOf(o *unstructured.Unstructured) string {
+	if o.GetNamespace() == "" {
+		return o.GetKind() + " " + o.GetName()
+	}
+	return o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
+}
+
+// asOne is an object, or a list of several.
+func asOne(objects []*unstructured.Unstructured) runtime.Object {
+	if len(objects) == 1 {
+		return objects[0]
+	}
+	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}}
+	for _, o := range objects {
+		list.Items = append(list.Items, *o)
+	}
+	return list
+}

@@ -1,0 +1,145 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// exported is a folder as hzn has its files.
+func exported(t *testing.T) string {
+	t.Helper()
+	folder := inFolder(t, map[string][]string{
+		"web.json": {`{"org":"Acme Corp","label":"Web","url":"web","version":"$VERSION","arch":"amd64","deploymentSignature":"c2ln",
+			"clusterDeployment":{"operatorYamlArchive":"web.tar.gz"}}`},
+		"all-stores.json": {`{"label":"All","service":{"name":"web","org":"Acme Corp","serviceVersions":[{"version":"1.0.0"}],"nodeHealth":{"missing_heartbeat_interval":60}},
+			"properties":[{"name":"openhorizon.arch","value":"amd64"}],"constraints":["purpose == retail"]}`},
+		"nodes.json": {`{"Acme Corp/store-1":{"nodeType":"cluster","token":"hunter2","properties":[{"name":"purpose","value":"retail"}]}}`},
+	})
+	if err := os.WriteFile(filepath.Join(folder, "web.tar.gz"), packed(t, "web", ""), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+func importArgs(folder string, more ...string) []string {
+	return append([]string{"edge", "import", "-f", folder, "-n", "shop", "--organization", "Acme Corp=acme", "--variable", "VERSION=1.0.0"}, more...)
+}
+
+// What is not carried over is said for each file, and never what is secret.
+func TestEdgeImport_ShowsWhatBecomesOfFiles(t *testing.T) {
+	s := newServer(t)
+	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
+	stdout, stderr, err := run(t, config, importArgs(exported(t), "-o", "yaml")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, stdout, "kind: List", "kind: EdgeService", "name: web--1.0.0--amd64", "namespace: acme", "kind: DeploymentPolicy", "name: all-stores", "namespace: shop", "kind: EdgeNode",
+		"name: store-1", "- purpose == retail")
+	for _, not := range []string{"status", "creationTimestamp", "openhorizon.arch", "hunter2"} {
+		if strings.Contains(stdout, not) {
+			t.Errorf("it prints %s", not)
+		}
+	}
+	if strings.Index(stdout, "EdgeService") > strings.Index(stdout, "DeploymentPolicy") || strings.Index(stdout, "DeploymentPolicy") > strings.Index(stdout, "EdgeNode") {
+		t.Error("what refers comes before what it refers to")
+	}
+	for _, want := range []string{"web.json: deploymentSignature: is left out: ", "all-stores.json: service.nodeHealth: is left out: ", "all-stores.json: properties[0]: is left out: ",
+		"nodes.json: Acme Corp/store-1.token: is left out: "} {
+		if !strings.Contains(stderr, want) || !strings.HasPrefix(stderr, "Note: ") {
+			t.Errorf("it says %s, without %s", stderr, want)
+		}
+	}
+	if strings.Contains(stderr, "hunter2") {
+		t.Errorf("it says %s", stderr)
+	}
+	stdout, _, err = run(t, config, importArgs(exported(t), "--dry-run=client")...)
+	if want := "EdgeService acme/web--1.0.0--amd64 is applied (dry run)\nDeploymentPolicy shop/all-stores is applied (dry run)\nEdgeNode store-1 is applied (dry run)\n"; err != nil || stdout != want {
+		t.Errorf("%v: it prints %s", err, stdout)
+	}
+	s.wantAsked()
+}
+
+func TestEdgeImport_Applies(t *testing.T) {
+	s := newServer(t)
+	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
+	const base = "/apis/edge.clusterhub.dev/v1alpha1/"
+	stdout, _, err := run(t, config, importArgs(exported(t))...)
+	if err != nil || strings.Count(stdout, " is applied\n") != 3 {
+		t.Fatalf("%v: it prints %s", err, stdout)
+	}
+	s.wantAsked("PATCH "+base+"namespaces/acme/edgeservices/web--1.0.0--amd64?fieldManager=kubectl-hub-import",
+		"PATCH "+base+"namespaces/shop/deploymentpolicies/all-stores?fieldManager=kubectl-hub-import",
+		"PATCH "+base+"edgenodes/store-1?fieldManager=kubectl-hub-import")
+	if got := s.bodies["PATCH "+base+"edgenodes/store-1"]; strings.Contains(got, "status") || strings.Contains(got, "hunter2") {
+		t.Errorf("it sends %s", got)
+	}
+	if _, _, err := run(t, config, importArgs(exported(t), "--dry-run=server", "--force-conflicts")...); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.asked[len(s.asked)-1]; !strings.Contains(got, "dryRun=All") || !strings.Contains(got, "force=true") {
+		t.Errorf("it asks %s", got)
+	}
+	// One that is refused does not keep the others away.
+	s.refuse("PATCH "+base+"namespaces/acme/edgeservices/web--1.0.0--amd64", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "acme"))
+	stdout, _, err = run(t, config, importArgs(exported(t))...)
+	if err == nil || !strings.Contains(err.Error(), "EdgeService acme/web--1.0.0--amd64: there is no namespace acme") || strings.Count(stdout, " is applied\n") != 2 {
+		t.Errorf("%v: it prints %s", err, stdout)
+	}
+}
+
+func TestEdgeImport_Refuses(t *testing.T) {
+	for name, test := range map[string]struct {
+		file string
+		more []string
+		want string
+	}{
+		"a manifest":                      {policyYAML, nil, "kubectl apply -f"},
+		"a node without a name":           {`{"properties":[]}`, nil, "the file has no name for the object"},
+		"what the hub would refuse":       {`{"service":{"name":"web","serviceVersions":[{"version":"1.0.0"}]},"constraints":["a =="]}`, nil, "spec.constraints[0]"},
+		"a range":                         {`{"service":{"name":"web","serviceVersions":[{"version":"1.0.0"}]},"userInput":[{"serviceUrl":"web","serviceVersionRange":"[2.0.0,1.0.0]"}]}`, nil, "serviceVersionRange"},
+		"an organization":                 {`{"org":"Other Corp","url":"web","version":"1.0.0","arch":"amd64"}`, nil, "say which namespace stands for it"},
+		"an environment variable":         {`{"label":"$HOME","properties":[]}`, []string{"--name", "store-1"}, "has the variable HOME"},
+		"a service policy for no service": {`{"properties":[]}`, []string{"--name", "store-1", "--service-policy", "f.json"}, "there is no service in the files"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(inFolder(t, map[string][]string{"f.json": {test.file}}))
+			stdout, _, err := run(t, "", append([]string{"edge", "import", "-f", "f.json", "-o", "yaml"}, test.more...)...)
+			if err == nil || !strings.Contains(err.Error(), test.want) || stdout != "" {
+				t.Errorf("it prints %q and says %v, want %s", stdout, err, test.want)
+			}
+		})
+	}
+}
+
+func TestEdgeImport_NamesAndServicePolicies(t *testing.T) {
+	t.Chdir(inFolder(t, map[string][]string{
+		"node-policy.json": {`{"properties":[{"name":"a","value":"1","type":"int"}]}`},
+		"web.json":         {`{"url":"web","version":"1.0.0","arch":"arm64","deployment":{"services":{}}}`},
+		"db.json":          {`{"url":"db","version":"1.0.0","arch":"arm64","deployment":{"services":{}}}`},
+		"policy.json":      {`{"properties":[{"name":"b","value":true}],"constraints":["a > 0"]}`},
+	}))
+	stdout, stderr, err := run(t, "", "edge", "import", "-f", "node-policy.json", "--name", "store-1", "-o", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, stdout, `"name": "store-1"`, `"value": 1`)
+	says(t, stderr, "properties[0].value: is a number now")
+	if stdout, _, err = run(t, "", "edge", "import", "-f", "web.json", "--service-policy", "policy.json", "-n", "shop", "-o", "yaml"); err != nil {
+		t.Fatal(err)
+	}
+	says(t, stdout, "name: web--1.0.0--arm64", "- a > 0", "namespace: shop")
+	if _, _, err = run(t, "", "edge", "import", "-f", "web.json,db.json", "--service-policy", "policy.json", "-o", "yaml"); err == nil || !strings.Contains(err.Error(), "is for one service") {
+		t.Errorf("got %v", err)
+	}
+	if _, _, err = run(t, "", "edge", "import", "-f", "web.json,db.json", "--name", "a", "-o", "yaml"); err == nil || !strings.Contains(err.Error(), "--name is for one file") {
+		t.Errorf("got %v", err)
+	}
+}
