@@ -71,16 +71,21 @@ func (p *process) assemble(c *clusters) (part, error) {
 		Cluster: cluster, Spoke: c.own, Home: c.home, Store: &state.Store{Client: c.home.Client, Namespace: c.home.Namespace},
 		Bootstrap: bootstrap.Read, Connect: hub.Bounded(p.Works.HubRequests), Health: p.health, Random: rand.Float64,
 	}
+	return newAgent(joiner, p.view, p.Drivers.Named(p.Auth), status.NewFacts(c.own, p.Claims), p.tasks(c)...)
+}
+
+// tasks are those that flags say, beside those of every agent.
+func (p *process) tasks(c *clusters) []task.Task {
 	ofFlags := p.ClusterLabels
 	ofFlags.Own, ofFlags.Tell = c.own, c.home.Tell
-	more := []task.Task{labels.New(ofFlags)}
+	tasks := []task.Task{labels.New(ofFlags)}
 	if p.Works.Enabled {
-		more = append(more, work.New(p.works(), c.own))
+		tasks = append(tasks, work.New(p.works(), c.own))
 	}
 	if p.Edge.Enabled {
-		more = append(more, edge.New(p.edgeNode(c.own)))
+		tasks = append(tasks, edge.New(p.edgeNode(c.own)))
 	}
-	return newAgent(joiner, p.view, p.Drivers.Named(p.Auth), status.NewFacts(c.own, p.Claims), more...)
+	return tasks
 }
 
 // edgeNode is what the flags make of the cluster: services go where works do, and by default not to where the agent's identity is.
