@@ -65,6 +65,21 @@ func (v versions) ask(ctx context.Context, resource schema.GroupVersionResource)
 	return "", nil
 }
 
+// serves says whether the cluster has a resource in a version.
+func (v versions) serves(ctx context.Context, resource schema.GroupVersionResource) (bool, error) {
+	list := &metav1.APIResourceList{}
+	err := v.client.Get().AbsPath("apis", resource.Group, resource.Version).Do(ctx).Into(list)
+	if ignoreNotFound(err) != nil {
+		return false, fmt.Errorf("asking for the resources of %s/%s: %w", resource.Group, resource.Version, err)
+	}
+	for i := range list.APIResources {
+		if list.APIResources[i].Name == resource.Resource {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 func ignoreNotFound(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -62,11 +62,45 @@ type Record struct {
 	Work    string
 	Objects int
 
+	// object is what it is in a cluster, or kept in one namespace.
 	object *workv1.AppliedManifestWork
+	kept   *memory.Record
 }
 
+// Records are what agents remember of works, and what ends that: a whole cluster, or one namespace.
+type Records interface {
+	Records(ctx context.Context, agentID string) (own []Record, others int, err error)
+	End(ctx context.Context, r Record, fate Fate) (waitsFor string, err error)
+}
+
+var _ Records = &Cluster{}
+
 // UID tells records apart.
-func (r Record) UID() types.UID { return r.object.UID }
+func (r Record) UID() types.UID { return r.owner().UID }
+
+func (r Record) owner() apply.Owner {
+	if r.kept != nil {
+		return r.kept.Owner
+	}
+	return apply.Owner{Name: r.object.Name, UID: r.object.UID}
+}
+
+// objects calls do for what a record says it has, as far as that can be names.
+func (r Record) objects(do func(t apply.Target, uid types.UID) (goOn bool)) {
+	if r.kept != nil {
+		for _, known := range r.kept.Resources {
+			if isTarget(known.Target) && !do(known.Target, known.UID) {
+				return
+			}
+		}
+		return
+	}
+	for _, known := range r.object.Status.AppliedResources {
+		if t := targetOf(known); isTarget(t) && !do(t, types.UID(known.UID)) {
+			return
+		}
+	}
+}
 
 // New asks nothing yet.
 func New(config *rest.Config) (*Cluster, error) {
@@ -158,7 +192,7 @@ func (c *Cluster) End(ctx context.Context, r Record, fate Fate) (waitsFor string
 	case Keep:
 		// The reference goes before the record does: what belongs to nothing is garbage to the cluster. The garbage collector lets go
 		// of what the record does not say.
-		err = c.eachObject(ctx, r, func(owner apply.Owner, t apply.Target, _ types.UID) error { return owner.Release(ctx, c.client, t) })
+		err = c.eachObject(ctx, r, c.release(ctx))
 		propagation = metav1.DeletePropagationOrphan
 	default:
 		err = fmt.Errorf("the fate of objects must be %s or %s, not %q", Delete, Keep, fate)
@@ -257,6 +291,11 @@ func (c *Cluster) drop(ctx context.Context, now *workv1.AppliedManifestWork, ask
 	return "", nil
 }
 
+// release lets go of an object.
+func (c *Cluster) release(ctx context.Context) func(owner apply.Owner, t apply.Target, _ types.UID) error {
+	return func(owner apply.Owner, t apply.Target, _ types.UID) error { return owner.Release(ctx, c.client, t) }
+}
+
 // deleteObjects deletes what bears the reference of a record, and says what is left.
 func (c *Cluster) deleteObjects(ctx context.Context, r Record) (waitsFor string, err error) {
 	err = c.eachObject(ctx, r, func(owner apply.Owner, t apply.Target, uid types.UID) error {
@@ -275,48 +314,56 @@ func (c *Cluster) deleteObjects(ctx context.Context, r Record) (waitsFor string,
 // eachObject calls do for each object of a record whose kind the cluster has. An object that fails holds up no other. Without its
 // kind there is no object. Of those that fail the first are named: a record may say that there are any number of them.
 func (c *Cluster) eachObject(ctx context.Context, r Record, do func(owner apply.Owner, t apply.Target, uid types.UID) error) error {
-	owner := apply.Owner{Name: r.object.Name, UID: r.object.UID}
+	owner := r.owner()
 	var errs []error
 	more := 0
-	for _, known := range r.object.Status.AppliedResources {
-		t, ok := targetOf(known)
-		if !ok {
-			continue
+	r.objects(func(t apply.Target, uid types.UID) (goOn bool) {
+		err := do(owner, t, uid)
+		notServed := apply.IsNotServed(err)
+		if apierrors.IsForbidden(err) && t.Group != "" {
+			// A user who may not do everything is told so of what is not there, too.
+			served, failed := c.serves(ctx, t.GroupVersionResource)
+			notServed = failed == nil && !served
 		}
-		err := do(owner, t, types.UID(known.UID))
-		if apply.IsNotServed(err) {
+		if notServed {
+			var ok bool
 			if t, ok, err = c.otherVersion(ctx, t); ok {
-				err = do(owner, t, types.UID(known.UID))
+				err = do(owner, t, uid)
 			}
 			if apply.IsNotServed(err) {
 				err = nil
 			}
 		}
-		if err == nil {
-			continue
-		}
-		if ctx.Err() != nil {
-			return errors.Join(append(errs, ctx.Err())...)
-		}
-		if len(errs) == mostErrors {
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			errs = append(errs, ctx.Err())
+			return false
+		case len(errs) == mostErrors:
 			more++
-			continue
+		default:
+			errs = append(errs, fmt.Errorf("%s of work %s: %w", t, r.Work, err))
 		}
-		errs = append(errs, fmt.Errorf("%s of work %s: %w", t, r.Work, err))
-	}
+		return true
+	})
 	if more > 0 {
 		errs = append(errs, fmt.Errorf("%d more objects of work %s", more, r.Work))
 	}
 	return errors.Join(errs...)
 }
 
-// targetOf is an object in the version that was recorded. It is false for what is no name of a resource.
-func targetOf(known workv1.AppliedManifestResourceMeta) (t apply.Target, ok bool) {
-	for _, part := range []string{known.Group, known.Version, known.Resource} {
+// targetOf is an object in the version that was recorded.
+func targetOf(known workv1.AppliedManifestResourceMeta) apply.Target {
+	return apply.Target{Namespace: known.Namespace, Name: known.Name,
+		GroupVersionResource: schema.GroupVersionResource{Group: known.Group, Version: known.Version, Resource: known.Resource}}
+}
+
+// isTarget is false for what is no name of a resource.
+func isTarget(t apply.Target) bool {
+	for _, part := range []string{t.Group, t.Version, t.Resource} {
 		if len(content.IsPathSegmentName(part)) > 0 {
-			return t, false
+			return false
 		}
 	}
-	return apply.Target{Namespace: known.Namespace, Name: known.Name,
-		GroupVersionResource: schema.GroupVersionResource{Group: known.Group, Version: known.Version, Resource: known.Resource}}, true
+	return true
 }

@@ -1,0 +1,114 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package withdraw
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
+	"github.com/clusterhub/clusterhub/pkg/agent/work/memory"
+)
+
+// Namespaced is a namespace that an agent leaves which has brought works to that namespace alone. Nothing outside of it is asked for, but
+// for which versions of a group are served.
+type Namespaced struct {
+	cluster   *Cluster
+	namespace string
+}
+
+var _ Records = &Namespaced{}
+
+// NewNamespaced asks nothing yet.
+func NewNamespaced(config *rest.Config, namespace string) (*Namespaced, error) {
+	cluster, err := New(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Namespaced{cluster: cluster, namespace: namespace}, nil
+}
+
+// memory is that of an agent.
+func (n *Namespaced) memory(agentID string) *memory.Namespaced {
+	return memory.NewNamespaced(n.cluster.client, n.namespace, "", agentID)
+}
+
+// Records are those of an agent. Those of others are not looked for.
+func (n *Namespaced) Records(ctx context.Context, agentID string) (own []Record, others int, err error) {
+	if agentID == "" {
+		return nil, 0, nil
+	}
+	kept, err := n.memory(agentID).List(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, r := range kept {
+		own = append(own, Record{Work: r.Work, Objects: len(r.Resources), kept: r})
+	}
+	return own, 0, nil
+}
+
+// End ends a record, as far as that goes now. It returns what it waits for; nothing if the record is gone.
+func (n *Namespaced) End(ctx context.Context, r Record, fate Fate) (waitsFor string, err error) {
+	propagation := metav1.DeletePropagationBackground
+	switch fate {
+	case Delete:
+		waitsFor, err = n.cluster.deleteObjects(ctx, r)
+	case Keep:
+		// As in a cluster: the references go before the record does, and the garbage collector lets go of what the record does not say.
+		err = n.cluster.eachObject(ctx, r, n.cluster.release(ctx))
+		propagation = metav1.DeletePropagationOrphan
+	default:
+		err = fmt.Errorf("the fate of objects must be %s or %s, not %q", Delete, Keep, fate)
+	}
+	if waitsFor != "" || err != nil {
+		return waitsFor, err
+	}
+	now, err := n.read(ctx, r)
+	if err != nil || now == nil {
+		return "", err
+	}
+	if now.GetDeletionTimestamp() == nil {
+		is, version := now.GetUID(), now.GetResourceVersion()
+		err := n.resource().Delete(ctx, now.GetName(), metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: &is, ResourceVersion: &version}, PropagationPolicy: &propagation})
+		if apierrors.IsConflict(err) {
+			return "another program that writes the record of work " + r.Work, nil
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return "", fmt.Errorf("deleting the record %s/%s: %w", n.namespace, now.GetName(), err)
+		}
+		if now, err = n.read(ctx, r); err != nil || now == nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("the finalizers %s of the record of work %s", strings.Join(now.GetFinalizers(), ", "), r.Work), nil
+}
+
+// read is the record as it is, or nil if it is gone.
+func (n *Namespaced) read(ctx context.Context, r Record) (*unstructured.Unstructured, error) {
+	owner := r.owner()
+	object, err := n.resource().Get(ctx, owner.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the record %s/%s: %w", n.namespace, owner.Name, err)
+	}
+	if object.GetUID() != owner.UID {
+		return nil, nil
+	}
+	return object, nil
+}
+
+func (n *Namespaced) resource() dynamic.ResourceInterface {
+	return n.cluster.client.Resource(apply.ConfigMaps).Namespace(n.namespace)
+}
