@@ -15,6 +15,9 @@ import (
 // version is one of a service, for one architecture.
 type version struct{ version, arch string }
 
+// Spec is a policy, or a pattern with one of its services.
+type Spec = edge.DeploymentSpec
+
 type spec edge.DeploymentSpec
 
 func (s *spec) service() ServiceKey { return ServiceKey{s.Org, s.Service} }

@@ -1,0 +1,36 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package edgeplacements
+
+import (
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+)
+
+// name is that of the controller.
+const name = "edgeplacements"
+
+// Controller is what the manager knows of it.
+func Controller() kit.Controller {
+	edge := edgev1alpha1.SchemeGroupVersion
+	return kit.Controller{Name: name, Setup: SetupWithManager, Rights: []kit.Right{
+		kit.On(clusterv1.SchemeGroupVersion, "managedclusters", "list", "watch"),
+		kit.On(clusterv1beta2.SchemeGroupVersion, "managedclustersets", "list", "watch"),
+		kit.On(clusterv1beta2.SchemeGroupVersion, "managedclustersetbindings", "list", "watch"),
+		kit.On(edge, "edgenodes", "list", "watch"),
+		kit.On(edge, "edgeservices", "list", "watch"),
+		kit.On(edge, "deploymentpolicies", "list", "watch"),
+		kit.On(edge, "deploymentpatterns", "list", "watch"),
+		kit.On(edge, "deploymentpolicies/status", "patch"),
+		kit.On(edge, "deploymentpatterns/status", "patch"),
+		kit.On(edge, "edgeplacements", "list", "watch", "create", "patch", "delete"),
+		kit.On(edge, "edgeplacements/finalizers", "update"),
+		// Whether an author may use a service of another namespace.
+		kit.On(authorizationv1.SchemeGroupVersion, "subjectaccessreviews", "create"),
+	}}
+}

@@ -1,0 +1,116 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package edgeplacements
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/edge/engine"
+	"github.com/clusterhub/clusterhub/pkg/namehash"
+)
+
+// place makes the placement of a policy or pattern on a node what the engine wants.
+func (r *Reconciler) place(ctx context.Context, pair engine.Pair) (reconcile.Result, error) {
+	r.mu.Lock()
+	wanted := r.engine.Wanted(pair)
+	r.mu.Unlock()
+	p := &edgev1alpha1.EdgePlacement{}
+	err := r.client.Get(ctx, types.NamespacedName{Namespace: pair.Namespace, Name: placementName(pair)}, p)
+	there := err == nil
+	switch {
+	case kit.IgnoreGone(err) != nil:
+		return reconcile.Result{}, err
+	case there && !p.DeletionTimestamp.IsZero(), !there && len(wanted) == 0:
+		// One that goes is looked at again when it is gone.
+		return reconcile.Result{}, nil
+	case len(wanted) == 0:
+		return reconcile.Result{}, r.remove(ctx, p)
+	}
+	if !there || !slices.Equal(placed(p), wanted) {
+		// It is placed anew. What is placed already stays, also without the right.
+		refusal, err := r.mayUse(ctx, pair.Key, wanted)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		if refusal != "" {
+			return reconcile.Result{RequeueAfter: deniedFor}, nil
+		}
+	}
+	if !there {
+		p = &edgev1alpha1.EdgePlacement{ObjectMeta: metav1.ObjectMeta{Namespace: pair.Namespace, Name: placementName(pair)}}
+		want(p, pair, wanted)
+		if err := r.client.Create(ctx, p); err != nil {
+			return reconcile.Result{}, fmt.Errorf("the EdgePlacement of %s on node %s: %w", pair.Name, pair.Node, err)
+		}
+		return reconcile.Result{}, nil
+	}
+	if p.Spec.Node != pair.Node || p.Spec.Origin != originOf(pair.Key) {
+		// These cannot be changed.
+		return reconcile.Result{}, r.remove(ctx, p)
+	}
+	_, err = kit.Patch(ctx, r.client, p, func(p *edgev1alpha1.EdgePlacement) { want(p, pair, wanted) })
+	return reconcile.Result{}, kit.IgnoreOutdated(err)
+}
+
+// want writes into a placement what it is to be.
+func want(p *edgev1alpha1.EdgePlacement, pair engine.Pair, wanted []engine.Placed) {
+	labels := maps.Clone(p.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, Labels(pair))
+	p.Labels = labels
+	if !slices.Contains(p.Finalizers, edgev1alpha1.PlacementFinalizer) {
+		p.Finalizers = append(slices.Clone(p.Finalizers), edgev1alpha1.PlacementFinalizer)
+	}
+	p.Spec = edgev1alpha1.EdgePlacementSpec{Node: pair.Node, Origin: originOf(pair.Key)}
+	for _, w := range wanted {
+		p.Spec.Services = append(p.Spec.Services, edgev1alpha1.PlacedService{
+			Name: w.Name, Org: w.Org, Version: w.Version, Arch: w.Arch, TargetNamespace: w.Namespace})
+	}
+}
+
+// Labels are those of a placement, and of its work.
+func Labels(pair engine.Pair) map[string]string {
+	of, value := edgev1alpha1.PolicyLabel, pair.Name
+	if pair.Pattern {
+		of = edgev1alpha1.PatternLabel
+	}
+	if len(value) > validation.LabelValueMaxLength {
+		value = namehash.NameHash(value)
+	}
+	return map[string]string{edgev1alpha1.NodeLabel: pair.Node, of: value}
+}
+
+// remove takes a placement away as it is known. Its work goes first: the finalizer sees to that.
+func (r *Reconciler) remove(ctx context.Context, p *edgev1alpha1.EdgePlacement) error {
+	if !p.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	gone := &edgev1alpha1.EdgePlacement{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}}
+	return kit.IgnoreOutdated(r.client.Delete(ctx, gone, kit.AsRead(p)))
+}
+
+// takeStray removes a placement that is not named as the hub names placements.
+func (r *Reconciler) takeStray(ctx context.Context, key types.NamespacedName) error {
+	p := &edgev1alpha1.EdgePlacement{}
+	if err := r.client.Get(ctx, key, p); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if _, ours := PairOf(p); ours {
+		return nil
+	}
+	return r.remove(ctx, p)
+}

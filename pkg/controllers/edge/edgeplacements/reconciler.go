@@ -1,0 +1,160 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package edgeplacements keeps the EdgePlacements of all policies and patterns, and tells in their status what came of them. What is to be
+// where is decided by pkg/edge/engine; this feeds it and writes what it says.
+//
+// It trusts no placement: one that the engine does not want is taken away, and one that is not as the engine wants it is written, whoever made
+// it. Nothing is written before the engine knows everything: a placement of which the policy is not known yet would be taken away.
+package edgeplacements
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/edge/engine"
+	"github.com/clusterhub/clusterhub/pkg/membership"
+)
+
+const (
+	// workers are how many placements are written at once.
+	workers = 8
+	// gather is how long a status waits for more changes: that of a policy is written once a second at most, however many nodes change.
+	gather = time.Second
+)
+
+// generation is a spec of an object.
+type generation struct {
+	uid    types.UID
+	number int64
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// Reconciler keeps placements and statuses.
+type Reconciler struct {
+	client client.Client
+	clock  clock.PassiveClock
+	// queue is there before the first request is.
+	queue queue
+
+	// mu is held for what follows, and never while a server is asked.
+	mu     sync.Mutex
+	engine *engine.Engine
+	index  *membership.Index
+	nodes  map[string]*edgev1alpha1.EdgeNode
+	// accepted are the UIDs of the clusters that count, by their names.
+	accepted map[string]types.UID
+	// generations are those of the policies and patterns that the engine knows.
+	generations map[engine.Key]generation
+	states      map[engine.Key]map[string]edgev1alpha1.PlacementState
+	// refusals say why an author may not use a service.
+	refusals map[engine.Key]string
+
+	reviews reviews
+}
+
+var _ reconcile.Reconciler = &Reconciler{}
+
+// SetupWithManager adds the controller.
+func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
+	r := newReconciler(mgr.GetClient(), clock.RealClock{})
+	b := ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(kit.Options(workers))
+	for _, s := range r.sources(mgr.GetCache()) {
+		b = b.WatchesRawSource(s)
+	}
+	return b.Complete(r)
+}
+
+// sources have told all that they had to tell before the first request is handled.
+func (r *Reconciler) sources(from cache.Cache) []source.Source {
+	sources := []source.Source{source.Func(func(_ context.Context, q queue) error {
+		r.queue = q
+		return nil
+	})}
+	for _, w := range r.watches() {
+		sources = append(sources, source.Kind(from, w.kind, w.handler))
+	}
+	return sources
+}
+
+func newReconciler(c client.Client, clock clock.PassiveClock) *Reconciler {
+	return &Reconciler{
+		client: c, clock: clock, engine: engine.New(), index: membership.New(), nodes: map[string]*edgev1alpha1.EdgeNode{}, accepted: map[string]types.UID{},
+		generations: map[engine.Key]generation{}, states: map[engine.Key]map[string]edgev1alpha1.PlacementState{}, refusals: map[engine.Key]string{},
+		reviews: reviews{answers: map[review]answer{}},
+	}
+}
+
+// Requests are for a policy or pattern on a node, for the status of one, or for a placement that is of none. Their names have parts that no name
+// of an object has in it, since that has no slash.
+const (
+	ofPolicy, ofPattern = "policy", "pattern"
+	stray               = "stray"
+)
+
+func kindOf(pattern bool) string {
+	if pattern {
+		return ofPattern
+	}
+	return ofPolicy
+}
+
+func pairRequest(p engine.Pair) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: p.Namespace, Name: kindOf(p.Pattern) + "/" + p.Name + "/" + p.Node}}
+}
+
+func statusRequest(k engine.Key) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: k.Namespace, Name: kindOf(k.Pattern) + "/" + k.Name}}
+}
+
+func strayRequest(p *edgev1alpha1.EdgePlacement) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: p.Namespace, Name: stray + "/" + p.Name}}
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	parts := strings.Split(request.Name, "/")
+	key := engine.Key{Namespace: request.Namespace, Pattern: parts[0] == ofPattern, Name: parts[1]}
+	switch {
+	case parts[0] == stray:
+		return reconcile.Result{}, r.takeStray(ctx, types.NamespacedName{Namespace: request.Namespace, Name: parts[1]})
+	case len(parts) == 2:
+		return reconcile.Result{}, kit.IgnoreOutdated(r.tell(ctx, key))
+	}
+	return r.place(ctx, engine.Pair{Key: key, Node: parts[2]})
+}
+
+// originOf is how a placement says whose it is.
+func originOf(k engine.Key) edgev1alpha1.PlacementOrigin {
+	kind := edgev1alpha1.KindDeploymentPolicy
+	if k.Pattern {
+		kind = edgev1alpha1.KindDeploymentPattern
+	}
+	return edgev1alpha1.PlacementOrigin{Kind: kind, Name: k.Name}
+}
+
+// PairOf is what a placement is of. It is false for one that does not have the name for that: the hub made no such.
+func PairOf(p *edgev1alpha1.EdgePlacement) (engine.Pair, bool) {
+	origin := p.Spec.Origin
+	pair := engine.Pair{Key: engine.Key{Namespace: p.Namespace, Pattern: origin.Kind == edgev1alpha1.KindDeploymentPattern, Name: origin.Name}, Node: p.Spec.Node}
+	return pair, origin == originOf(pair.Key) && p.Name == placementName(pair)
+}
+
+func placementName(p engine.Pair) string {
+	return edge.PlacementName(edge.PlacementOrigin(originOf(p.Key)), p.Node)
+}

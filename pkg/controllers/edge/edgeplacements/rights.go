@@ -1,0 +1,137 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package edgeplacements
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/edge/engine"
+)
+
+const (
+	// How long answers count. A right that is taken away counts no more after the first time at the latest; that one was given is noticed after
+	// the second.
+	allowedFor, deniedFor = 30 * time.Second, 2 * time.Minute
+	// mostAnswers are kept at once.
+	mostAnswers = 10_000
+)
+
+// review is whether an author may get an EdgeService.
+type review struct{ author, namespace, name string }
+
+type answer struct {
+	allowed bool
+	at      time.Time
+}
+
+// reviews are what the front has answered.
+type reviews struct {
+	mu      sync.Mutex
+	answers map[review]answer
+}
+
+// mayUse says why the author of a policy or pattern may not use one of these services, and has the status tell it.
+func (r *Reconciler) mayUse(ctx context.Context, key engine.Key, services []engine.Placed) (refusal string, err error) {
+	for _, s := range services {
+		if refusal, err = r.mayUseOne(ctx, key, s); refusal != "" || err != nil {
+			break
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.refusals[key] != refusal {
+		r.queue.AddAfter(statusRequest(key), gather)
+	}
+	if r.refusals[key] = refusal; refusal == "" {
+		delete(r.refusals, key)
+	}
+	return refusal, nil
+}
+
+func (r *Reconciler) mayUseOne(ctx context.Context, key engine.Key, s engine.Placed) (refusal string, err error) {
+	if s.Org == key.Namespace {
+		return "", nil
+	}
+	service := &edgev1alpha1.EdgeService{}
+	name := types.NamespacedName{Namespace: s.Org, Name: edge.ServiceName(s.Name, s.Version, s.Arch)}
+	if err := r.client.Get(ctx, name, service); kit.IgnoreGone(err) != nil {
+		return "", err
+	} else if err == nil && service.Spec.Public {
+		return "", nil
+	}
+	// One that is not there is refused in the same words.
+	obj := deploymentOf(key)
+	if err := r.client.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: key.Name}, obj); err != nil {
+		return "", err
+	}
+	recorded := obj.GetAnnotations()[edgev1alpha1.AuthorAnnotation]
+	who := work.Author{}
+	if json.Unmarshal([]byte(recorded), &who) != nil || who.Username == "" {
+		return fmt.Sprintf("the EdgeService %s of namespace %s is not public, and it is not known who has written the spec: write it again, "+
+			"such as by kubectl apply after a change", name.Name, name.Namespace), nil
+	}
+	allowed, err := r.ask(ctx, review{recorded, name.Namespace, name.Name}, &who)
+	if err != nil || allowed {
+		return "", err
+	}
+	return fmt.Sprintf("the EdgeService %s of namespace %s is not there, or it is not public and user %q, who has written the spec, may not get it",
+		name.Name, name.Namespace, who.Username), nil
+}
+
+// deploymentOf is an empty object of the kind.
+func deploymentOf(key engine.Key) client.Object {
+	if key.Pattern {
+		return &edgev1alpha1.DeploymentPattern{}
+	}
+	return &edgev1alpha1.DeploymentPolicy{}
+}
+
+func (r *Reconciler) ask(ctx context.Context, q review, who *work.Author) (bool, error) {
+	now := r.clock.Now()
+	r.reviews.mu.Lock()
+	known, there := r.reviews.answers[q]
+	r.reviews.mu.Unlock()
+	if age := now.Sub(known.at); there && (known.allowed && age < allowedFor || !known.allowed && age < deniedFor) {
+		return known.allowed, nil
+	}
+	asked := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: who.Username, UID: who.UID, Groups: who.Groups, Extra: map[string]authorizationv1.ExtraValue{},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: "get", Group: edgev1alpha1.GroupName, Version: "*", Resource: "edgeservices", Namespace: q.namespace, Name: q.name,
+		},
+	}}
+	for k, v := range who.Extra {
+		asked.Spec.Extra[k] = v
+	}
+	if err := r.client.Create(ctx, asked); err != nil {
+		return false, fmt.Errorf("asking what user %q may do: %w", who.Username, err)
+	}
+	allowed := asked.Status.Allowed && !asked.Status.Denied
+	r.reviews.mu.Lock()
+	defer r.reviews.mu.Unlock()
+	if len(r.reviews.answers) >= mostAnswers {
+		maps.DeleteFunc(r.reviews.answers, func(_ review, a answer) bool { return now.Sub(a.at) >= allowedFor })
+		if len(r.reviews.answers) >= mostAnswers {
+			clear(r.reviews.answers)
+		}
+	}
+	r.reviews.answers[q] = answer{allowed, now}
+	return allowed, nil
+}
