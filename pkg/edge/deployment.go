@@ -34,10 +34,8 @@ type Choice struct {
 
 // DeploymentSpec is a policy, or a pattern with one of its services, as its author wrote it.
 type DeploymentSpec struct {
-	// Name is that of the policy or pattern.
+	// Name is that of the policy or pattern, with the namespace before it where there are several.
 	Name string
-	// Namespace is that of the policy or pattern. Nothing is decided by it, but which of two with one name comes first.
-	Namespace string
 	// Org and Service are of the service that is deployed. All versions of it are one service.
 	Org, Service string
 	// Pattern says that it is a pattern.

@@ -35,8 +35,7 @@ func (p *Placement) Place() (Place, bool) {
 func (p *Placement) Before(other *Placement) int {
 	mine, theirs := &p.Deployment.spec, &other.Deployment.spec
 	return cmp.Or(boolean(!p.Placed, !other.Placed), boolean(p.Node.facts.Scope != NamespaceScoped, other.Node.facts.Scope != NamespaceScoped),
-		cmp.Compare(p.Node.name, other.Node.name), boolean(mine.Pattern, theirs.Pattern), cmp.Compare(mine.Name, theirs.Name),
-		cmp.Compare(mine.Namespace, theirs.Namespace))
+		cmp.Compare(p.Node.name, other.Node.name), boolean(mine.Pattern, theirs.Pattern), cmp.Compare(mine.Name, theirs.Name))
 }
 
 // Once lets a service be in a namespace of a cluster once. Of several placements that would bring it there, by several agents of the

@@ -60,7 +60,7 @@ func (f *fleet) node(i, edit int) edge.NodeSpec {
 func (f *fleet) policy(i, edit int) (Key, []edge.DeploymentSpec) {
 	ns := fmt.Sprintf("team-%d", i%f.namespaces)
 	name := fmt.Sprintf("policy-%d", i)
-	return Key{Namespace: ns, Name: name}, []edge.DeploymentSpec{{Name: name, Namespace: ns, Org: ns, Service: name, Choices: []edge.Choice{{Version: "2.0.0", Priority: 1}, {Version: "1.0.0", Priority: 2}},
+	return Key{Namespace: ns, Name: name}, []edge.DeploymentSpec{{Name: ns + "/" + name, Org: ns, Service: name, Choices: []edge.Choice{{Version: "2.0.0", Priority: 1}, {Version: "1.0.0", Priority: 2}},
 		Policy: edge.Policy{Constraints: []string{fmt.Sprintf("purpose == p%d AND openhorizon.memory > 2048", (i/f.namespaces+edit)%25)}}}}
 }
 

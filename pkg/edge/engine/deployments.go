@@ -61,7 +61,7 @@ func (r *result) told() edge.Reason {
 }
 
 // SetDeployment adds or replaces a policy, which has one spec, or a pattern, which has one for each of its services. The specs have no
-// services: these the engine knows. With an error nothing is wanted of it.
+// services: these the engine knows. Their names have the namespace before them, as patterns of nodes have. With an error nothing is wanted of it.
 func (e *Engine) SetDeployment(key Key, specs []edge.DeploymentSpec) error {
 	d := e.deployments[key]
 	if d == nil {

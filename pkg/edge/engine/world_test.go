@@ -98,13 +98,13 @@ func (m maker) service(key ServiceKey, number string) edge.Service {
 }
 
 func (m maker) deployment(key Key) (specs []edge.DeploymentSpec) {
-	count, name := 1, key.Name
+	count, name := 1, key.Namespace+"/"+key.Name
 	if key.Pattern {
-		count, name = 1+m.IntN(2), key.Namespace+"/"+key.Name
+		count = 1 + m.IntN(2)
 	}
 	to := m.one("", "", "abc", "xyz")
 	for range count {
-		s := edge.DeploymentSpec{Name: name, Namespace: key.Namespace, Pattern: key.Pattern, Org: m.one("a", "b"), Service: m.one("s1", "s2"), ClusterNamespace: to, Arch: m.one("", "*", "amd64")}
+		s := edge.DeploymentSpec{Name: name, Pattern: key.Pattern, Org: m.one("a", "b"), Service: m.one("s1", "s2"), ClusterNamespace: to, Arch: m.one("", "*", "amd64")}
 		for i := range 1 + m.IntN(2) {
 			s.Choices = append(s.Choices, edge.Choice{Version: fmt.Sprint(1+m.IntN(2), ".0.0"), Priority: i})
 		}

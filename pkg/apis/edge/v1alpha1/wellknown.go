@@ -70,3 +70,12 @@ const (
 	// KindDeploymentPattern is the kind DeploymentPattern.
 	KindDeploymentPattern = "DeploymentPattern"
 )
+
+const (
+	// PlacementFinalizer keeps an EdgePlacement until its work is gone.
+	PlacementFinalizer = GroupName + "/work"
+	// PlacementHashLabel of a work is a hash of the namespace and the name of its EdgePlacement. Works with it are the hub's.
+	PlacementHashLabel = GroupName + "/placement-hash"
+	// PlacementAnnotation of a work has them as <namespace>/<name>.
+	PlacementAnnotation = GroupName + "/placement"
+)
