@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/author"
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
-	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/edge/engine"
 )
@@ -82,7 +82,7 @@ func (r *Reconciler) mayUseOne(ctx context.Context, key engine.Key, s engine.Pla
 		return "", err
 	}
 	recorded := obj.GetAnnotations()[edgev1alpha1.AuthorAnnotation]
-	who := work.Author{}
+	who := author.Author{}
 	if json.Unmarshal([]byte(recorded), &who) != nil || who.Username == "" {
 		return fmt.Sprintf("the EdgeService %s of namespace %s is not public, and it is not known who has written the spec: write it again, "+
 			"such as by kubectl apply after a change", name.Name, name.Namespace), nil
@@ -103,7 +103,7 @@ func deploymentOf(key engine.Key) client.Object {
 	return &edgev1alpha1.DeploymentPolicy{}
 }
 
-func (r *Reconciler) ask(ctx context.Context, q review, who *work.Author) (bool, error) {
+func (r *Reconciler) ask(ctx context.Context, q review, who *author.Author) (bool, error) {
 	now := r.clock.Now()
 	r.reviews.mu.Lock()
 	known, there := r.reviews.answers[q]
