@@ -1,0 +1,203 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package services finds the EdgeServices that policies and patterns name, as far as their author may use them. It is the kit of the
+// admission plugins that look at them: what a user may not use is not there, also in what the user is warned of.
+package services
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+)
+
+const (
+	// mostAsked is of how many services the authorizer is asked by name, for one request. A right to all of a namespace is asked for before.
+	mostAsked = 64
+	anyArch   = "*"
+)
+
+// Wanted is a service that a policy or a pattern names. How many there may be, validation has seen to before.
+type Wanted struct {
+	Namespace, URL, Arch string
+	Versions             []string
+	// Path is where it is in the object, and VersionsPath where its versions are.
+	Path, VersionsPath *field.Path
+}
+
+// OfPolicy is the service of a policy of this namespace.
+func OfPolicy(namespace string, spec *edge.DeploymentPolicySpec) []Wanted {
+	path := field.NewPath("spec", "service")
+	return []Wanted{wanted(namespace, spec.Service.Org, spec.Service.Name, spec.Service.Arch, spec.Service.ServiceVersions, path)}
+}
+
+// OfPattern are the services of a pattern of this namespace.
+func OfPattern(namespace string, spec *edge.DeploymentPatternSpec) []Wanted {
+	var all []Wanted
+	for i := range spec.Services {
+		s := &spec.Services[i]
+		all = append(all, wanted(namespace, s.ServiceOrgid, s.ServiceUrl, s.ServiceArch, s.ServiceVersions, field.NewPath("spec", "services").Index(i)))
+	}
+	return all
+}
+
+func wanted(namespace, org, url, arch string, versions []edge.ServiceVersion, path *field.Path) Wanted {
+	w := Wanted{Namespace: org, URL: url, Arch: arch, Path: path, VersionsPath: path.Child("serviceVersions")}
+	if org == "" {
+		w.Namespace = namespace
+	}
+	for i := range versions {
+		w.Versions = append(w.Versions, versions[i].Version)
+	}
+	return w
+}
+
+// matches says whether a service is of a version that is named, for an architecture that is meant.
+func (w *Wanted) matches(s *edge.EdgeService) bool {
+	return s.Namespace == w.Namespace && s.Spec.URL == w.URL && slices.Contains(w.Versions, s.Spec.Version) &&
+		(w.Arch == "" || w.Arch == anyArch || s.Spec.Arch == anyArch || s.Spec.Arch == w.Arch)
+}
+
+// Finder finds services for one request.
+type Finder struct {
+	services   rest.Lister
+	authorizer authorizer.Authorizer
+	who        user.Info
+	// namespace is that of the policy or pattern.
+	namespace string
+
+	listed map[[2]string]list
+	all    map[string]answer
+	byName map[[2]string]answer
+	// Used are the rules by which the user may use what was found.
+	Used []permission.Rule
+}
+
+// list are services as the cache has them, or as the store has them.
+type list struct {
+	items []edge.EdgeService
+	fresh bool
+}
+
+type answer struct {
+	allowed bool
+	err     error
+}
+
+// NewFinder returns one for a policy or a pattern of this namespace, written by this user.
+func NewFinder(services rest.Lister, a authorizer.Authorizer, who user.Info, namespace string) *Finder {
+	return &Finder{services: services, authorizer: a, who: who, namespace: namespace, listed: map[[2]string]list{},
+		all: map[string]answer{}, byName: map[[2]string]answer{}}
+}
+
+// Find returns the services that are there and that the user may use, and the indexes of the versions of which there is none. The cache
+// is believed when it has all of them, the store is asked before one is said to be missing. What is returned must not be changed: it is
+// the cache's.
+func (f *Finder) Find(ctx context.Context, w *Wanted) (found []edge.EdgeService, missing []int, err error) {
+	for _, fresh := range []bool{false, true} {
+		list, err := f.list(ctx, w, fresh)
+		if err != nil {
+			return nil, nil, err
+		}
+		if found, missing, err = f.usable(ctx, w, list.items); err != nil || len(missing) == 0 || list.fresh {
+			return found, missing, err
+		}
+	}
+	return found, missing, nil
+}
+
+func (f *Finder) usable(ctx context.Context, w *Wanted, list []edge.EdgeService) (found []edge.EdgeService, missing []int, err error) {
+	there := map[string]bool{}
+	for i := range list {
+		s := &list[i]
+		if !w.matches(s) {
+			continue
+		}
+		may, err := f.may(ctx, s)
+		if err != nil {
+			return nil, nil, err
+		}
+		if may {
+			there[s.Spec.Version] = true
+			found = append(found, *s)
+		}
+	}
+	for i, version := range w.Versions {
+		if !there[version] {
+			missing = append(missing, i)
+		}
+	}
+	return found, missing, nil
+}
+
+// may says whether the user may use a service: one of the same namespace, a public one, or one that the user may get.
+func (f *Finder) may(ctx context.Context, s *edge.EdgeService) (bool, error) {
+	if s.Namespace == f.namespace || s.Spec.Public {
+		return true, nil
+	}
+	all, known := f.all[s.Namespace]
+	if !known {
+		all = f.ask(ctx, s.Namespace, "")
+		f.all[s.Namespace] = all
+	}
+	if all.allowed || all.err != nil {
+		return all.allowed, all.err
+	}
+	key := [2]string{s.Namespace, s.Name}
+	one, known := f.byName[key]
+	if !known && len(f.byName) < mostAsked {
+		one = f.ask(ctx, s.Namespace, s.Name)
+		f.byName[key] = one
+	}
+	return one.allowed, one.err
+}
+
+// Get is the right to get a service of a namespace, or all of them.
+func Get(namespace, name string) permission.Rule {
+	return permission.Rule{Verb: "get", Group: edge.GroupName, Resource: "edgeservices", Namespace: namespace, Name: name}
+}
+
+func (f *Finder) ask(ctx context.Context, namespace, name string) answer {
+	held, err := permission.Holds(ctx, f.authorizer, f.who, Get(namespace, name))
+	if held != nil {
+		f.Used = append(f.Used, *held)
+	}
+	return answer{held != nil, err}
+}
+
+// list are the services of one name in a namespace, read once from the cache, and once from the store.
+func (f *Finder) list(ctx context.Context, w *Wanted, fresh bool) (list, error) {
+	if f.services == nil {
+		return list{}, apierrors.NewServiceUnavailable("the server is still starting: try again in a few seconds")
+	}
+	key := [2]string{w.Namespace, w.URL}
+	if known, there := f.listed[key]; there && (known.fresh || !fresh) {
+		return known, nil
+	}
+	options := &metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.url", w.URL)}
+	if !fresh {
+		options.ResourceVersion = "0"
+	}
+	object, err := f.services.List(request.WithNamespace(ctx, w.Namespace), options)
+	if err != nil {
+		return list{}, fmt.Errorf("the EdgeServices %q in namespace %q cannot be read: %w", w.URL, w.Namespace, err)
+	}
+	found, ok := object.(*edge.EdgeServiceList)
+	if !ok {
+		return list{}, apierrors.NewInternalError(fmt.Errorf("the list of EdgeServices is a %T", object))
+	}
+	f.listed[key] = list{found.Items, fresh}
+	return f.listed[key], nil
+}

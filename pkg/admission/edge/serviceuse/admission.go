@@ -1,0 +1,95 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package serviceuse guards the services of other namespaces that policies and patterns name: the hub delivers them to clusters for users
+// who may not read them otherwise.
+package serviceuse
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/admission/edge/services"
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+)
+
+const (
+	// PluginName is the name of the plugin in flags and metrics.
+	PluginName = "EdgeServiceUse"
+	// mostTold is how many versions a refusal names.
+	mostTold = 4
+)
+
+// Plugin refuses a policy and a pattern that names a version of a service of another namespace that is not public, and that the user may not
+// get. That it is not there is said in the same words. What is in the own namespace may come later.
+type Plugin struct {
+	permission.Guard
+	// Services are the EdgeServices of the hub. Without them, nothing of another namespace is deployed.
+	Services rest.Lister
+}
+
+var _ admission.ValidationInterface = &Plugin{}
+
+// New returns the plugin, to be given an authorizer and the services.
+func New() *Plugin {
+	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update)}
+}
+
+// Validate implements admission.ValidationInterface. It looks at every subresource, and at another spec only: labels and finalizers can be
+// written whatever has become of the services.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	named, err := wanted(a)
+	if len(named) == 0 || err != nil {
+		return err
+	}
+	finder := services.NewFinder(p.Services, p.Authorizer, a.GetUserInfo(), a.GetNamespace())
+	var errs field.ErrorList
+	for i := range named {
+		w := &named[i]
+		if w.Namespace == a.GetNamespace() {
+			continue
+		}
+		_, missing, err := finder.Find(ctx, w)
+		if err != nil {
+			return admission.NewForbidden(a, fmt.Errorf("whether the services of other namespaces may be used cannot be decided: %w", err))
+		}
+		for _, index := range missing {
+			if len(errs) == mostTold {
+				break
+			}
+			errs = append(errs, field.Invalid(w.VersionsPath.Index(index).Child("version"), w.Versions[index], fmt.Sprintf(
+				"there is no version %s of service %s for this architecture in namespace %s that user %q may use: it has to be there, and it has to be public, "+
+					"or this needs the RBAC rule %s", w.Versions[index], w.URL, w.Namespace, a.GetUserInfo().GetName(), services.Get(w.Namespace, ""))))
+		}
+	}
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(a.GetKind().GroupKind(), a.GetName(), errs)
+	}
+	d := p.Decide(a)
+	for _, rule := range finder.Used {
+		d.Uses(rule)
+	}
+	return d.End(ctx)
+}
+
+// wanted are the services that a new spec names.
+func wanted(a admission.Attributes) ([]services.Wanted, error) {
+	if d, old, err := permission.Objects[edge.DeploymentPolicy](a, edge.Resource("deploymentpolicies")); d != nil || err != nil {
+		if err != nil || a.GetOperation() == admission.Update && equality.Semantic.DeepEqual(d.Spec, old.Spec) {
+			return nil, err
+		}
+		return services.OfPolicy(a.GetNamespace(), &d.Spec), nil
+	}
+	d, old, err := permission.Objects[edge.DeploymentPattern](a, edge.Resource("deploymentpatterns"))
+	if d == nil || a.GetOperation() == admission.Update && equality.Semantic.DeepEqual(d.Spec, old.Spec) {
+		return nil, err
+	}
+	return services.OfPattern(a.GetNamespace(), &d.Spec), nil
+}

@@ -1,0 +1,219 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package serviceuse
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
+	"github.com/clusterhub/clusterhub/pkg/admission/edge/edgetest"
+	"github.com/clusterhub/clusterhub/pkg/admission/edge/services"
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+)
+
+// hub has services in the namespace tools: open is public, closed is not, and mixed is public in one version, and for one architecture of
+// another.
+func hub() *edgetest.Services {
+	s := func(url, version, arch string, changes ...func(*edge.EdgeService)) *edge.EdgeService {
+		return edgetest.Service("tools", url, version, arch, nil, changes...)
+	}
+	return &edgetest.Services{Stored: []*edge.EdgeService{
+		s("open", "1.0.0", "amd64", edgetest.Public), s("closed", "1.0.0", "amd64"), s("closed", "2.0.0", "amd64"),
+		s("mixed", "1.0.0", "amd64", edgetest.Public), s("mixed", "2.0.0", "amd64"), s("mixed", "3.0.0", "amd64", edgetest.Public), s("mixed", "3.0.0", "arm64"),
+		edgetest.Service("other", "open", "9.0.0", "amd64", nil, edgetest.Public),
+	}}
+}
+
+func pluginFor(a *at.Authorizer, hub *edgetest.Services) *Plugin {
+	p := New()
+	p.SetAuthorizer(a)
+	p.Services = hub
+	return p
+}
+
+func request(object, old runtime.Object) at.Request {
+	r := at.Request{Group: edge.GroupName, Resource: "deploymentpolicies", Object: object, Old: old}
+	if _, ok := object.(*edge.DeploymentPattern); ok {
+		r.Resource = "deploymentpatterns"
+	}
+	return r
+}
+
+// requests are the ways to name a service: an apply and all patches come as one of them.
+func requests(org, url, arch string, versions ...string) map[string]at.Request {
+	policy := edgetest.Policy("shop", org, url, versions...)
+	policy.Spec.Service.Arch = arch
+	pattern := edgetest.Pattern("shop", edge.PatternService{ServiceUrl: "own", ServiceVersions: edgetest.Versions("1")},
+		edge.PatternService{ServiceUrl: url, ServiceOrgid: org, ServiceArch: arch, ServiceVersions: edgetest.Versions(versions...)})
+	all := map[string]at.Request{
+		"policy": request(policy, nil), "policy, update": request(policy, edgetest.Policy("shop", "", "own", "1")),
+		"pattern": request(pattern, nil), "pattern, update": request(pattern, edgetest.Pattern("shop")),
+	}
+	dry := all["policy"]
+	dry.DryRun = true
+	other := all["policy, update"]
+	other.Subresource = "status"
+	all["policy, dry run"], all["policy, another subresource"] = dry, other
+	return all
+}
+
+func TestValidate_WhoMayUseWhat(t *testing.T) {
+	all := services.Get("tools", "")
+	byName := func(url, version, arch string) permission.Rule {
+		return services.Get("tools", edge.ServiceName(url, version, arch))
+	}
+	for name, c := range map[string]struct {
+		grants         []permission.Rule
+		org, url, arch string
+		versions       []string
+		allowed        bool
+	}{
+		"public":                                  {org: "tools", url: "open", versions: []string{"1.0.0"}, allowed: true},
+		"private":                                 {org: "tools", url: "closed", versions: []string{"1.0.0"}},
+		"private, of the own namespace":           {org: "shop", url: "closed", versions: []string{"1.0.0"}, allowed: true},
+		"the own namespace, not named":            {url: "closed", versions: []string{"1.0.0"}, allowed: true},
+		"not there, own namespace":                {url: "none", versions: []string{"1.0.0"}, allowed: true},
+		"not there":                               {org: "tools", url: "none", versions: []string{"1.0.0"}},
+		"a version of another namespace":          {org: "tools", url: "open", versions: []string{"9.0.0"}},
+		"private, by its name":                    {[]permission.Rule{byName("closed", "1.0.0", "amd64")}, "tools", "closed", "", []string{"1.0.0"}, true},
+		"private, by the namespace":               {[]permission.Rule{all}, "tools", "closed", "", []string{"1.0.0", "2.0.0"}, true},
+		"private, one of two by its name":         {[]permission.Rule{byName("closed", "1.0.0", "amd64")}, "tools", "closed", "", []string{"1.0.0", "2.0.0"}, false},
+		"private, by a right on another":          {[]permission.Rule{byName("open", "1.0.0", "amd64"), services.Get("shop", ""), services.Get("", "")}, "tools", "closed", "", []string{"1.0.0"}, false},
+		"private, by other verbs":                 {[]permission.Rule{{Verb: "list", Group: edge.GroupName, Resource: "edgeservices", Namespace: "tools"}, {Verb: "create", Group: edge.GroupName, Resource: "edgeservices", Namespace: "tools"}}, "tools", "closed", "", []string{"1.0.0"}, false},
+		"a public version and a private one":      {org: "tools", url: "mixed", versions: []string{"1.0.0", "2.0.0"}},
+		"public for one architecture":             {org: "tools", url: "mixed", versions: []string{"3.0.0"}, allowed: true},
+		"public for the other architecture":       {org: "tools", url: "mixed", arch: "arm64", versions: []string{"3.0.0"}},
+		"an architecture that it does not have":   {org: "tools", url: "open", arch: "s390x", versions: []string{"1.0.0"}},
+		"a right on what is not there":            {[]permission.Rule{all}, "tools", "none", "", []string{"1.0.0"}, false},
+		"a namespace that ends as the other does": {org: "tool", url: "open", versions: []string{"1.0.0"}},
+	} {
+		for how, r := range requests(c.org, c.url, c.arch, c.versions...) {
+			a := &at.Authorizer{Grants: c.grants}
+			_, err := at.Validate(t, pluginFor(a, hub()), r.Attributes())
+			if c.allowed && err != nil || !c.allowed && !apierrors.IsInvalid(err) {
+				t.Errorf("%s, %s: got %v, want allowed: %t", name, how, err, c.allowed)
+			}
+			if len(a.Odd) > 0 {
+				t.Errorf("%s, %s: odd questions %v", name, how, a.Odd)
+			}
+		}
+	}
+}
+
+// What a user may not get is refused in the words in which what is not there is: nothing is learnt of it.
+func TestValidate_SameWordsForPrivateAndMissing(t *testing.T) {
+	for how := range requests("tools", "closed", "", "1.0.0") {
+		_, private := at.Validate(t, pluginFor(&at.Authorizer{}, hub()), requests("tools", "closed", "", "1.0.0")[how].Attributes())
+		_, missing := at.Validate(t, pluginFor(&at.Authorizer{}, &edgetest.Services{}), requests("tools", "closed", "", "1.0.0")[how].Attributes())
+		if private == nil || missing == nil || private.Error() != missing.Error() {
+			t.Errorf("%s: private is %v\nmissing is %v", how, private, missing)
+		}
+	}
+}
+
+// The rest of an object can be written whatever has become of its services.
+func TestValidate_OnlyAnotherSpecIsLookedAt(t *testing.T) {
+	policy, pattern := edgetest.Policy("shop", "tools", "closed", "1.0.0"), edgetest.Pattern("shop", edge.PatternService{ServiceOrgid: "tools", ServiceUrl: "closed", ServiceVersions: edgetest.Versions("1.0.0")})
+	labelledPolicy, labelledPattern := policy.DeepCopy(), pattern.DeepCopy()
+	labelledPolicy.Labels, labelledPattern.Finalizers = map[string]string{"a": "b"}, []string{"a.b/c"}
+	for _, r := range []at.Request{request(labelledPolicy, policy), request(labelledPattern, pattern)} {
+		a := &at.Authorizer{}
+		if _, err := at.Validate(t, pluginFor(a, hub()), r.Attributes()); err != nil || len(a.Asked) > 0 {
+			t.Errorf("%s: %v, asked for %v", r.Resource, err, a.Asked)
+		}
+	}
+	labelledPolicy.Spec.Label = "another"
+	if _, err := at.Validate(t, pluginFor(&at.Authorizer{}, hub()), request(labelledPolicy, policy).Attributes()); !apierrors.IsInvalid(err) {
+		t.Errorf("another label in the spec: %v", err)
+	}
+}
+
+func TestValidate_NothingIsAllowedWhenSomethingCannotBeAsked(t *testing.T) {
+	for how, r := range requests("tools", "closed", "", "1.0.0") {
+		for name, c := range map[string]struct {
+			a   *at.Authorizer
+			hub *edgetest.Services
+		}{
+			"the authorizer": {&at.Authorizer{Err: errors.New("connection refused")}, hub()},
+			"it denies":      {&at.Authorizer{Denials: []permission.Rule{services.Get("tools", "")}}, hub()},
+			"the services":   {&at.Authorizer{Grants: []permission.Rule{services.Get("tools", "")}}, &edgetest.Services{Err: errors.New("etcd is away")}},
+		} {
+			if _, err := at.Validate(t, pluginFor(c.a, c.hub), r.Attributes()); !apierrors.IsForbidden(err) {
+				t.Errorf("%s, %s: %v", how, name, err)
+			}
+		}
+		p := pluginFor(&at.Authorizer{}, nil)
+		p.Services = nil
+		if _, err := at.Validate(t, p, r.Attributes()); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "still starting") {
+			t.Errorf("%s, a starting server: %v", how, err)
+		}
+	}
+}
+
+// A service that was made a moment ago is not said to be missing, and what the cache has costs the store nothing.
+func TestValidate_TheStoreIsAskedBeforeARefusal(t *testing.T) {
+	r := requests("tools", "open", "", "1.0.0")["policy"]
+	late := hub()
+	late.Cached = []*edge.EdgeService{}
+	if _, err := at.Validate(t, pluginFor(&at.Authorizer{}, late), r.Attributes()); err != nil || late.Lists != 1 {
+		t.Errorf("%v, after %d lists", err, late.Lists)
+	}
+	good := hub()
+	if _, err := at.Validate(t, pluginFor(&at.Authorizer{}, good), r.Attributes()); err != nil || good.Lists != 0 {
+		t.Errorf("%v, after %d lists of the store", err, good.Lists)
+	}
+}
+
+// A pattern of as many services as there may be costs a list for each service, and no more questions than are bounded.
+func TestValidate_IsBounded(t *testing.T) {
+	const most = 16 // twice, of versions twice as many
+	stored := &edgetest.Services{}
+	var named []edge.PatternService
+	for i := range most {
+		url := fmt.Sprint("s", i)
+		var versions []string
+		for v := range 2 * most {
+			versions = append(versions, fmt.Sprintf("1.0.%d", v))
+			stored.Stored = append(stored.Stored, edgetest.Service("tools", url, fmt.Sprintf("1.0.%d", v), "amd64", nil))
+		}
+		named = append(named, edge.PatternService{ServiceOrgid: "tools", ServiceUrl: url, ServiceVersions: edgetest.Versions(versions...)},
+			edge.PatternService{ServiceOrgid: "tools", ServiceUrl: url, ServiceArch: "amd64", ServiceVersions: edgetest.Versions(versions...)})
+	}
+	a := &at.Authorizer{}
+	_, err := at.Validate(t, pluginFor(a, stored), request(edgetest.Pattern("shop", named...), nil).Attributes())
+	if !apierrors.IsInvalid(err) || strings.Count(err.Error(), "there is no version") != mostTold || len(err.Error()) > 4096 {
+		t.Errorf("got %v", err)
+	}
+	if len(a.Asked) > 65 || stored.Lists > most {
+		t.Errorf("asked %d questions, and listed %d times", len(a.Asked), stored.Lists)
+	}
+	all := services.Get("tools", "")
+	a = &at.Authorizer{Grants: []permission.Rule{all}}
+	if _, err := at.Validate(t, pluginFor(a, stored), request(edgetest.Pattern("shop", named...), nil).Attributes()); err != nil || !slices.Equal(a.Asked, []permission.Rule{all}) {
+		t.Errorf("%v, asked for %d rules", err, len(a.Asked))
+	}
+}
+
+func TestValidate_OthersAreLeftAlone(t *testing.T) {
+	for _, r := range []at.Request{{Object: at.Cluster("c1")}, {Group: edge.GroupName, Resource: "edgeservices", Object: &edge.EdgeService{}}} {
+		if _, err := at.Validate(t, pluginFor(&at.Authorizer{}, hub()), r.Attributes()); err != nil {
+			t.Error(err)
+		}
+	}
+	wrong := at.Request{Group: edge.GroupName, Resource: "deploymentpolicies", Object: at.Cluster("c1")}
+	if _, err := at.Validate(t, pluginFor(&at.Authorizer{}, hub()), wrong.Attributes()); !apierrors.IsInternalError(err) {
+		t.Errorf("what is no policy: %v", err)
+	}
+	if New().ValidateInitialization() == nil {
+		t.Error("a plugin that can ask nothing is ready")
+	}
+}
