@@ -20,6 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclustersetbinding"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/placement"
+	"github.com/clusterhub/clusterhub/pkg/registry/edge/edgeservice"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/accessrequest"
 	"github.com/clusterhub/clusterhub/pkg/registry/openmcp/clusterprofile"
 	"github.com/clusterhub/clusterhub/pkg/registry/work/manifestworkreplicaset"
@@ -41,6 +42,8 @@ type Registries struct {
 	AccessRequests rest.Lister
 	// ReplicaSets are the ManifestWorkReplicaSets.
 	ReplicaSets rest.Getter
+	// EdgeServices are those of all namespaces.
+	EdgeServices rest.Lister
 }
 
 func (s stores) registries() Registries {
@@ -52,6 +55,7 @@ func (s stores) registries() Registries {
 		ClusterProfiles: s.of(clusterprofile.Kind),
 		AccessRequests:  s.of(accessrequest.Kind),
 		ReplicaSets:     s.of(manifestworkreplicaset.Kind),
+		EdgeServices:    s.of(edgeservice.Kind),
 	}
 }
 

@@ -39,7 +39,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/edge/hubstatus"
 	"github.com/clusterhub/clusterhub/pkg/admission/edge/nodeaccess"
 	"github.com/clusterhub/clusterhub/pkg/admission/edge/nodeowner"
+	"github.com/clusterhub/clusterhub/pkg/admission/edge/publishing"
 	"github.com/clusterhub/clusterhub/pkg/admission/edge/readonlyproperties"
+	"github.com/clusterhub/clusterhub/pkg/admission/edge/serviceuse"
 	"github.com/clusterhub/clusterhub/pkg/admission/hubfinalizers"
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
 	"github.com/clusterhub/clusterhub/pkg/admission/openmcp/clusterdeletion"
@@ -81,6 +83,9 @@ var plugins = []plugin{
 	ours(revision.PluginName, revision.New),
 	ours(nodeaccess.PluginName, nodeaccess.New),
 	ours(hubstatus.PluginName, hubstatus.New),
+	// The second one looks at what the first has let pass.
+	ours(serviceuse.PluginName, serviceuse.New),
+	ours(publishing.PluginName, publishing.New),
 	ours(clusterprofile.PluginName, clusterprofile.New),
 	ours(clusterdeletion.PluginName, clusterdeletion.New),
 	{name: validatingadmissionpolicy.PluginName},
@@ -177,6 +182,10 @@ func (i *pluginInitializer) Initialize(one admission.Interface) {
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Clusters = r.ManagedClusters })
 	case *nodeaccess.Plugin:
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Clusters, p.Sets = r.ManagedClusters, r.ClusterSets })
+	case *serviceuse.Plugin:
+		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Services = r.EdgeServices })
+	case *publishing.Plugin:
+		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Services = r.EdgeServices })
 	case *pendingclusters.Plugin:
 		p.Most = i.mostPending
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Clusters = r.ManagedClusters })

@@ -78,7 +78,7 @@ func TestPluginInitializer_SetsEveryFieldOfOurPlugins(t *testing.T) {
 		nodeaccess.Sets
 	}{}
 	k.SetRegistries(apiserver.Registries{SetUsage: stored, ManagedClusters: stored, ClusterSets: stored, Placements: stored, ReplicaSets: stored, ClusterProfiles: stored,
-		AccessRequests: stored})
+		AccessRequests: stored, EdgeServices: stored})
 	seen := 0
 	for _, plugin := range k.plugins {
 		v := reflect.ValueOf(plugin).Elem()

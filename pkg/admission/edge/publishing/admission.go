@@ -1,0 +1,114 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package publishing tells the authors of edge deployments what will come of them, as far as that can be said before there are nodes, and
+// refuses patterns that can come to nothing.
+package publishing
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/clusterhub/clusterhub/pkg/admission/edge/services"
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+)
+
+const (
+	// PluginName is the name of the plugin in flags and metrics.
+	PluginName = "EdgePublishing"
+	// mostWarnings is how many warnings an answer has, and mostFaults how many faults of a pattern it tells.
+	mostWarnings, mostFaults = 24, 8
+)
+
+// Plugin warns of what is allowed and can surprise, and refuses patterns of which the services cannot go together. It comes after the plugin
+// that decides which services may be used (serviceuse), and looks at no others.
+type Plugin struct {
+	permission.Guard
+	// Services are the EdgeServices of the hub. Without them, policies and patterns are not published.
+	Services rest.Lister
+	// reading bounds how many archives are read at a time.
+	reading chan struct{}
+}
+
+var _ admission.ValidationInterface = &Plugin{}
+
+// New returns the plugin, to be given an authorizer and the services.
+func New() *Plugin {
+	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update), reading: make(chan struct{}, mostReaders)}
+}
+
+// Validate implements admission.ValidationInterface. No subresource takes a spec. Only another spec is looked at: what was stored can be
+// labelled whatever has become of its services.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetSubresource() != "" {
+		return nil
+	}
+	updating := a.GetOperation() == admission.Update
+	if n, old, err := permission.Objects[edge.EdgeNode](a, edge.Resource("edgenodes")); n != nil || err != nil {
+		if err == nil && !(updating && equality.Semantic.DeepEqual(n.Spec, old.Spec)) {
+			tell(ctx, ofNode(&n.Spec))
+		}
+		return err
+	}
+	if s, old, err := permission.Objects[edge.EdgeService](a, edge.Resource("edgeservices")); s != nil || err != nil {
+		if err == nil && !(updating && equality.Semantic.DeepEqual(s.Spec, old.Spec)) {
+			tell(ctx, p.ofService(ctx, s))
+		}
+		return err
+	}
+	finder := services.NewFinder(p.Services, p.Authorizer, a.GetUserInfo(), a.GetNamespace())
+	if d, old, err := permission.Objects[edge.DeploymentPolicy](a, edge.Resource("deploymentpolicies")); d != nil || err != nil {
+		if err != nil || updating && equality.Semantic.DeepEqual(d.Spec, old.Spec) {
+			return err
+		}
+		warnings, err := ofPolicy(ctx, finder, a.GetNamespace(), d)
+		tell(ctx, warnings)
+		return err
+	}
+	d, old, err := permission.Objects[edge.DeploymentPattern](a, edge.Resource("deploymentpatterns"))
+	if d == nil || updating && equality.Semantic.DeepEqual(d.Spec, old.Spec) {
+		return err
+	}
+	faults, warnings, err := p.ofPattern(ctx, finder, a.GetNamespace(), d)
+	if err != nil {
+		return err
+	}
+	tell(ctx, warnings)
+	return refusal(a, faults)
+}
+
+// refusal tells of the faults of a pattern.
+func refusal(a admission.Attributes, faults []string) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	var errs field.ErrorList
+	for i, fault := range faults {
+		if i == mostFaults {
+			fault = fmt.Sprintf("%d more faults of this kind", len(faults)-i)
+		}
+		errs = append(errs, field.Invalid(field.NewPath("spec", "services"), field.OmitValueType{}, fault))
+		if i == mostFaults {
+			break
+		}
+	}
+	return apierrors.NewInvalid(a.GetKind().GroupKind(), a.GetName(), errs)
+}
+
+func tell(ctx context.Context, warnings []string) {
+	for i, text := range warnings {
+		if i == mostWarnings {
+			warning.AddWarning(ctx, "", fmt.Sprintf("%d more warnings", len(warnings)-i))
+			return
+		}
+		warning.AddWarning(ctx, "", text)
+	}
+}
