@@ -51,7 +51,7 @@ func newCommand(g *global) *cobra.Command {
 		Use:   "hub",
 		Short: "Set up a hub, and have clusters join and leave it",
 		Long: "kubectl hub prepares a hub for clusters to join it, has clusters join and leave, and shows them.\n\n" +
-			"Which cluster a command is about follows from the kubeconfig and --context: join and unjoin are about the managed " +
+			"Which cluster a command is about follows from the kubeconfig and --context: join, unjoin and agent are about the managed " +
 			"cluster, all others about the hub.",
 		Example: example(`
 # On the hub: prepare it, and print what to run on the clusters
@@ -73,7 +73,7 @@ kubectl hub accept --clusters c1 --wait --context hub`),
 	g.addGlobalFlags(cmd)
 	cmd.AddCommand(g.newInitCommand(), g.newJoinCommand(), g.newAcceptCommand(), g.newUnjoinCommand(), g.newGetCommand(),
 		g.newLabelCommand(), g.newMembersCommand(), g.newIAMRoleCommand(), g.newAccessCommand(), g.newAccessTokenCommand(),
-		g.newVersionCommand(), g.newDenyCommand(), g.newCleanCommand(),
+		g.newVersionCommand(), g.newDenyCommand(), g.newCleanCommand(), g.newAgentCommand(),
 		group("edge", "Move edge nodes and services to a hub", g.newEdgeImportCommand()),
 		group("explain", "Show why a placement chooses what it chooses", g.newExplainPlacementCommand()),
 		group("create", "Make a set of clusters, a placement or a work", g.newCreateClusterSetCommand(), g.newCreatePlacementCommand(), g.newCreateWorkCommand()),

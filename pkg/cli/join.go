@@ -48,14 +48,24 @@ type joinOptions struct {
 	detect bool
 	works  worksOptions
 
+	// namespace is the agent's, scoped is that it has rights in it alone, and edge are its flags as an edge node.
+	namespace string
+	scoped    bool
+	edge      []string
+
 	// detached is for clusters that run nothing.
 	detached detachedOptions
 
 	roles *irsa.Identity
 }
 
+func (g *global) newJoinOptions() *joinOptions {
+	return &joinOptions{global: g, out: newFormat("text", "json", "yaml"), auth: authCSR, image: imageOf(defaultImage, g.version),
+		namespace: registration.AgentNamespace, detached: detachedOptions{outside: outside{mode: modeDefault}}}
+}
+
 func (g *global) newJoinCommand() *cobra.Command {
-	o := &joinOptions{global: g, out: newFormat("text", "json", "yaml"), auth: authCSR, image: imageOf(defaultImage, g.version)}
+	o := g.newJoinOptions()
 	cmd := &cobra.Command{
 		Use:   "join --hub-token TOKEN --hub-apiserver URL --cluster-name NAME",
 		Short: "Have the managed cluster join a hub",
@@ -77,6 +87,13 @@ kubectl hub join --mode=detached --management-context mgmt --managed-kubeconfig 
 			return o.run(cmd.Context())
 		},
 	}
+	o.addTo(cmd)
+	o.detached.addTo(cmd, g.version)
+	return cmd
+}
+
+// addTo adds the flags that every agent has that runs on its cluster.
+func (o *joinOptions) addTo(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	o.way.addTo(fs)
 	fs.StringVar(&o.clusterName, "cluster-name", "", "Name of the cluster on the hub: a DNS label, at most 63 characters, that no other cluster has.")
@@ -95,7 +112,6 @@ kubectl hub join --mode=detached --management-context mgmt --managed-kubeconfig 
 	fs.BoolVar(&o.detect, "detect-cluster-labels", false, "The agent also labels its cluster on the hub with the region, the cloud and the "+
 		"vendor that nodes and version of the cluster tell.")
 	o.works.addTo(cmd)
-	o.detached.addTo(cmd, g.version)
 	fs.StringVar(&o.image, "image", o.image, "Image of hub-agent.")
 	o.addWait(fs, "the cluster has joined; the hub has to accept it first")
 	o.out.addTo(cmd)
@@ -103,7 +119,6 @@ kubectl hub join --mode=detached --management-context mgmt --managed-kubeconfig 
 		"Format of the result: text or json; yaml prints what would be deployed, the token included, and deploys nothing."
 	must(cmd.RegisterFlagCompletionFunc("registration-auth",
 		cobra.FixedCompletions([]string{authCSR, authAWS}, cobra.ShellCompDirectiveNoFileComp)))
-	return cmd
 }
 
 var (
@@ -223,6 +238,11 @@ func (o *joinOptions) run(ctx context.Context) error {
 	if o.detached.isOutside() {
 		return o.runDetached(ctx)
 	}
+	return o.deploy(ctx, nil)
+}
+
+// deploy has the agent run on the cluster, once all was looked at that could refuse it. check may be nil.
+func (o *joinOptions) deploy(ctx context.Context, check func(*managed, []*unstructured.Unstructured) error) error {
 	known, err := o.way.try(ctx, o.clusterName, o.auth)
 	if err != nil {
 		return err
@@ -238,9 +258,15 @@ func (o *joinOptions) run(ctx context.Context) error {
 	if o.out.value == "yaml" {
 		return printManifests(o.Out, objects)
 	}
-	m, err := o.managed()
+	m, err := o.managed(o.namespace)
 	if err != nil {
 		return err
+	}
+	m.scoped = o.scoped
+	if check != nil {
+		if err := check(m, objects); err != nil {
+			return err
+		}
 	}
 	if err := m.checkFree(ctx, o, known); err != nil {
 		return err
@@ -260,10 +286,14 @@ func (o *joinOptions) run(ctx context.Context) error {
 	return o.print(accept)
 }
 
+// isEdge says whether the agent makes an edge node of the cluster.
+func (o *joinOptions) isEdge() bool { return len(o.edge) > 0 || o.scoped }
+
 func (o *joinOptions) print(accept string) error {
 	works, worksSaid := o.works.result()
 	result := struct {
 		Name         string      `json:"name"`
+		Namespace    string      `json:"namespace,omitempty"`
 		Hub          string      `json:"hub-apiserver"`
 		Registration string      `json:"registration"`
 		RoleARN      string      `json:"roleARN,omitempty"`
@@ -271,6 +301,9 @@ func (o *joinOptions) print(accept string) error {
 		Joined       bool        `json:"joined"`
 		Next         string      `json:"next,omitempty"`
 	}{Name: o.clusterName, Hub: o.way.server, Registration: o.auth, Works: works, Joined: o.wait}
+	if o.isEdge() {
+		result.Namespace = o.namespace
+	}
 	role := ""
 	if o.roles != nil {
 		result.RoleARN = o.roles.ManagedRoleARN()
@@ -291,11 +324,19 @@ func (o *joinOptions) agent() (deploy.Agent, error) {
 	}
 	agent := deploy.Agent{
 		Image:      o.image,
-		Args:       []string{"--cluster-name=" + o.clusterName, "--registration-auth=" + o.auth},
+		Args:       []string{deploy.ClusterNameFlag + o.clusterName, "--registration-auth=" + o.auth},
 		Kubeconfig: kubeconfig,
 		Hub:        o.way.server + "\n" + o.way.proxyURL + "\n" + string(o.way.ca),
 		Works:      o.works.deployed(),
+		Scoped:     o.scoped,
 	}
+	if o.namespace != registration.AgentNamespace {
+		agent.Namespace = o.namespace
+	}
+	if o.scoped {
+		agent.Works = deploy.Works{} // it has the rights of o.works in its namespace by what it is
+	}
+	agent.Args = append(agent.Args, o.edge...)
 	if o.serverURL != "" {
 		agent.Args = append(agent.Args, "--cluster-server-url="+o.serverURL, "--cluster-ca-file="+clusterCAFile)
 	}

@@ -359,7 +359,7 @@ func TestJoin_Waits(t *testing.T) {
 			for _, o := range test.there {
 				cluster.put(o)
 			}
-			_, _, err := runIn(cluster.interruptedAt("GET "+deploymentPath, 4), t, config, append(args, "--wait")...)
+			_, _, err := runIn(cluster.interruptedAt("GET "+deploymentPath, 5), t, config, append(args, "--wait")...)
 			if err == nil {
 				t.Fatal("it goes on")
 			}

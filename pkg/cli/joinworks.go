@@ -5,6 +5,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -127,6 +128,9 @@ func (o *worksOptions) result() (result worksResult, said string) {
 // checkWorks refuses what a user may not mean: that an agent stops to bring works because a flag was left out, and rights in a namespace
 // that is not there.
 func (m *managed) checkWorks(ctx context.Context, o *worksOptions) error {
+	if m.scoped {
+		return nil // the namespace is the agent's own, and its rights cannot be chosen
+	}
 	if o.role == "" {
 		now, err := m.worksNow(ctx)
 		if err != nil {
@@ -157,30 +161,37 @@ func (m *managed) checkWorks(ctx context.Context, o *worksOptions) error {
 	return nil
 }
 
-// worksNow says by which flags the agent brings works now; empty if it brings none.
-func (m *managed) worksNow(ctx context.Context) (string, error) {
-	role, namespaces := "", []string(nil)
+// worksGiven are the rights for works that an earlier join has given.
+func (m *managed) worksGiven(ctx context.Context) (given deploy.Works, err error) {
 	there, err := m.worksObjects(ctx)
 	if err != nil {
-		return "", err
+		return given, err
 	}
 	for _, o := range there {
 		if o.GetName() != deploy.WorksRights {
 			continue
 		}
-		role = remote.RoleRefOf(o).Name
+		given.Role = remote.RoleRefOf(o).Name
 		if o.GetNamespace() != "" {
-			namespaces = append(namespaces, o.GetNamespace())
+			given.Namespaces = append(given.Namespaces, o.GetNamespace())
 		}
 	}
+	return given, nil
+}
+
+// worksNow says by which flags the agent brings works now; empty if it brings none.
+func (m *managed) worksNow(ctx context.Context) (string, error) {
+	given, err := m.worksGiven(ctx)
 	switch {
-	case role != "" && len(namespaces) == 0:
-		return "--" + worksFlag + "=" + role, nil
-	case role != "":
-		return "--" + worksFlag + "=" + role + " --" + worksNamespacesFlag + "=" + strings.Join(namespaces, ","), nil
+	case err != nil:
+		return "", err
+	case given.Role != "" && len(given.Namespaces) == 0:
+		return "--" + worksFlag + "=" + given.Role, nil
+	case given.Role != "":
+		return "--" + worksFlag + "=" + given.Role + " --" + worksNamespacesFlag + "=" + strings.Join(given.Namespaces, ","), nil
 	}
 	deployment := &appsv1.Deployment{}
-	if err := m.Get(ctx, key(deploy.AgentName), deployment); err != nil {
+	if err := m.Get(ctx, m.key(deploy.AgentName), deployment); err != nil {
 		return "", m.explain(client.IgnoreNotFound(err))
 	}
 	if _, brings := agentFlag(deployment, deploy.WorksFlag); brings {
@@ -213,13 +224,17 @@ var (
 
 const worksServiceName = "v1.work.open-cluster-management.io"
 
-// forWorks are all objects that join could have made for works, but for RoleBindings, and where the agent remembers works.
-func forWorks() ([]*unstructured.Unstructured, error) {
-	whole, err := deploy.Agent{Works: deploy.Works{Role: worksAdmin}}.Objects()
+// forWorks are all objects that join could have made for works, but for RoleBindings, and where the agent remembers works. An agent with
+// rights in one namespace has none that another choice of rights would be without.
+func (m *managed) forWorks() ([]*unstructured.Unstructured, error) {
+	if m.scoped {
+		return nil, nil
+	}
+	whole, err := m.agent(deploy.Works{Role: worksAdmin}).Objects()
 	if err != nil {
 		return nil, err
 	}
-	without, err := deploy.Agent{}.Objects()
+	without, err := m.agent(deploy.Works{}).Objects()
 	if err != nil {
 		return nil, err
 	}
@@ -240,8 +255,8 @@ func idsOf(objects []*unstructured.Unstructured) sets.Set[remote.ID] {
 
 // worksObjects are those that an earlier join has made for works, and are there. What has our names and not our label is another's.
 func (m *managed) worksObjects(ctx context.Context) (there []client.Object, err error) {
-	wanted, err := forWorks()
-	if err != nil {
+	wanted, err := m.forWorks()
+	if err != nil || m.scoped {
 		return nil, err
 	}
 	for _, o := range wanted {
@@ -322,7 +337,7 @@ func (m *managed) servesWorks(ctx context.Context) (bool, error) {
 // tryRights asks the cluster whether the user may give the rights of works, before anything is changed: an API server lets no user give
 // more rights than it has. It is tried under other names, since what is there may be changed only by replacing it.
 func (m *managed) tryRights(ctx context.Context, objects []*unstructured.Unstructured) error {
-	wanted, err := forWorks()
+	wanted, err := m.forWorks()
 	if err != nil {
 		return err
 	}
@@ -332,20 +347,38 @@ func (m *managed) tryRights(ctx context.Context, objects []*unstructured.Unstruc
 		if !binds && (o.GetKind() != "ClusterRole" || !isForWorks.Has(remote.IDOf(o))) {
 			continue
 		}
-		try := o.DeepCopy()
-		try.SetName("")
-		try.SetGenerateName(o.GetName() + "-")
-		err := m.Create(ctx, try, client.DryRunAll, fieldOwner)
-		switch {
-		case err == nil:
-		case isEscalation(err):
+		err := m.tryToMake(ctx, o)
+		if escalation := (*escalationError)(nil); errors.As(err, &escalation) {
 			return fmt.Errorf("this user may not give the agent the rights of %s: a user can only give rights that it has. "+
-				"Have an admin of the cluster run kubectl hub join, or give fewer rights by --%s and --%s", remote.IDOf(o), worksFlag, worksNamespacesFlag)
-		default:
-			return fmt.Errorf("trying whether %s can be made: %w", remote.IDOf(o), m.explain(err))
+				"Have an admin of the cluster run kubectl hub join, or give fewer rights by --%s and --%s", escalation.id, worksFlag, worksNamespacesFlag)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// escalationError is that a user may not give rights that it does not have.
+type escalationError struct{ id remote.ID }
+
+func (e *escalationError) Error() string {
+	return fmt.Sprintf("this user may not give the rights of %s: a user can only give rights that it has", e.id)
+}
+
+// tryToMake asks the cluster whether an object could be made. Nothing is.
+func (m *managed) tryToMake(ctx context.Context, o *unstructured.Unstructured) error {
+	try := o.DeepCopy()
+	try.SetName("")
+	try.SetGenerateName(o.GetName() + "-")
+	err := m.Create(ctx, try, client.DryRunAll, fieldOwner)
+	switch {
+	case err == nil:
+		return nil
+	case isEscalation(err):
+		return &escalationError{remote.IDOf(o)}
+	}
+	return fmt.Errorf("trying whether %s can be made: %w", remote.IDOf(o), m.explain(err))
 }
 
 // isEscalation says whether an API server has refused rights that the user does not have.

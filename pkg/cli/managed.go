@@ -5,6 +5,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -21,19 +22,31 @@ import (
 )
 
 // managed is the cluster that joins or leaves.
-type managed struct{ *target }
+type managed struct {
+	*target
+	// namespace is the agent's, and scoped is that it has rights in it alone.
+	namespace string
+	scoped    bool
+	// keep says of what is ours that it stays there all the same. It may be nil.
+	keep func(o *unstructured.Unstructured) bool
+}
 
-// managed is the cluster that the flags point to.
-func (g *global) managed() (*managed, error) {
+// managed is the cluster that the flags point to, with the agent in a namespace.
+func (g *global) managed(namespace string) (*managed, error) {
 	t, err := g.target("the managed cluster", "check --context and --kubeconfig")
 	if err != nil {
 		return nil, err
 	}
-	return &managed{t}, nil
+	return &managed{target: t, namespace: namespace}, nil
 }
 
-func key(name string) client.ObjectKey {
-	return client.ObjectKey{Namespace: registration.AgentNamespace, Name: name}
+func (m *managed) key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: m.namespace, Name: name}
+}
+
+// agent is what is deployed here, but for what the flags say.
+func (m *managed) agent(works deploy.Works) deploy.Agent {
+	return deploy.Agent{Namespace: m.namespace, Scoped: m.scoped, Works: works}
 }
 
 // identity is what an agent has kept: the cluster's name on the hub, and the way to the hub once it was accepted.
@@ -46,7 +59,7 @@ type identity struct {
 // identity is empty if there is no agent's secret.
 func (m *managed) identity(ctx context.Context) (identity, error) {
 	secret := &corev1.Secret{}
-	if err := m.Get(ctx, key(registration.HubKubeconfigSecret), secret); err != nil {
+	if err := m.Get(ctx, m.key(registration.HubKubeconfigSecret), secret); err != nil {
 		return identity{}, m.explain(client.IgnoreNotFound(err))
 	}
 	return identity{secret: secret, clusterName: string(secret.Data[registration.KeyClusterName]),
@@ -75,6 +88,9 @@ func (m *managed) checkFree(ctx context.Context, o *joinOptions, known bool) err
 		return fmt.Errorf("this cluster is registered already, as %s%s: run kubectl hub unjoin --cluster-name %[1]s first, or join "+
 			"with that name", have.clusterName, after(" with ", have.server()))
 	}
+	if err := m.checkEdge(ctx, o); err != nil {
+		return err
+	}
 	if server := have.server(); server != "" && server != o.way.server {
 		m.warn("this cluster has joined the hub %s, and now joins %s: if that is another hub, the first one will show the cluster as unavailable", server,
 			o.way.server)
@@ -82,6 +98,21 @@ func (m *managed) checkFree(ctx context.Context, o *joinOptions, known bool) err
 	if known && have.clusterName == "" {
 		m.warn("the hub has a cluster %s already: if that is another cluster, join with another name; if it is this cluster, from an "+
 			"earlier join, delete it on the hub or approve the certificate request of the new agent", o.clusterName)
+	}
+	return nil
+}
+
+// checkEdge refuses a join that would end an edge node because flags were left out.
+func (m *managed) checkEdge(ctx context.Context, o *joinOptions) error {
+	if o.isEdge() {
+		return nil
+	}
+	deployment := &appsv1.Deployment{}
+	if err := m.Get(ctx, m.key(deploy.AgentName), deployment); err != nil {
+		return m.explain(client.IgnoreNotFound(err))
+	}
+	if _, edge := agentFlag(deployment, deploy.EdgeFlag); edge {
+		return errors.New("the agent of this cluster makes an edge node of it: run kubectl hub agent install to change it, or kubectl hub agent uninstall before join")
 	}
 	return nil
 }
@@ -120,7 +151,7 @@ func (m *managed) deploy(ctx context.Context, objects []*unstructured.Unstructur
 func (m *managed) awaitJoined(ctx context.Context, name, accept string) error {
 	return m.await(ctx, "cluster "+name+" to join", func(ctx context.Context) (bool, string, error) {
 		deployment := &appsv1.Deployment{}
-		if err := m.Get(ctx, key(deploy.AgentName), deployment); err != nil {
+		if err := m.Get(ctx, m.key(deploy.AgentName), deployment); err != nil {
 			return false, "", err
 		}
 		status := deployment.Status
@@ -141,7 +172,7 @@ func (m *managed) awaitJoined(ctx context.Context, name, accept string) error {
 
 // podState says what keeps a pod from running, or nothing.
 func (m *managed) podState(ctx context.Context, name string) (string, error) {
-	return m.podStateIn(ctx, registration.AgentNamespace, name)
+	return m.podStateIn(ctx, m.namespace, name)
 }
 
 // podStateIn is that of the first pod with the name as its label.

@@ -163,6 +163,15 @@ func checkServer(server string) error {
 
 // contextARN is the name of the cluster in the kubeconfig, which the aws CLI makes the ARN of an EKS cluster, or nothing.
 func (g *global) contextARN() string {
+	cluster := g.contextCluster()
+	if _, err := irsa.ParseClusterARN(cluster); err != nil {
+		return ""
+	}
+	return cluster
+}
+
+// contextCluster is what the kubeconfig calls the cluster that the flags point to, or nothing.
+func (g *global) contextCluster() string {
 	config, err := g.flags.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
 		return ""
@@ -173,9 +182,6 @@ func (g *global) contextARN() string {
 	}
 	context, ok := config.Contexts[name]
 	if !ok {
-		return ""
-	}
-	if _, err := irsa.ParseClusterARN(context.Cluster); err != nil {
 		return ""
 	}
 	return context.Cluster

@@ -43,12 +43,15 @@ type unjoinOptions struct {
 	// works is what becomes of what works have brought: a withdraw.Fate, or empty.
 	works string
 
+	// namespace is the agent's.
+	namespace string
+
 	// leaving is for clusters whose agent runs elsewhere.
 	leaving leavingOptions
 }
 
 func (g *global) newUnjoinCommand() *cobra.Command {
-	o := &unjoinOptions{global: g, out: newFormat("text", "json")}
+	o := &unjoinOptions{global: g, out: newFormat("text", "json"), namespace: registration.AgentNamespace}
 	cmd := &cobra.Command{
 		Use:   "unjoin --cluster-name NAME",
 		Short: "Have the managed cluster leave its hub, and remove the agent",
@@ -64,27 +67,39 @@ func (g *global) newUnjoinCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
+	cmd.Flags().StringVar(&o.clusterName, "cluster-name", "", "Name of the cluster on the hub.")
+	o.addTo(cmd)
+	o.leaving.addTo(cmd)
+	return cmd
+}
+
+// addTo adds the flags that it has for every agent that runs on its cluster.
+func (o *unjoinOptions) addTo(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&o.clusterName, "cluster-name", "", "Name of the cluster on the hub.")
 	fs.BoolVar(&o.force, "force", false, "Remove the agent even if the hub cannot be told. Then delete the ManagedCluster on the hub.")
 	fs.StringVar(&o.works, worksFlag, "", "What becomes of the objects that works have brought: delete or keep. Kept objects stay as they are, "+
 		"and belong to no work any more.")
 	must(cmd.RegisterFlagCompletionFunc(worksFlag,
 		cobra.FixedCompletions([]string{string(withdraw.Delete), string(withdraw.Keep)}, cobra.ShellCompDirectiveNoFileComp)))
-	o.leaving.addTo(cmd)
 	o.addTimeout(fs)
 	o.out.addTo(cmd)
-	return cmd
 }
 
 func (o *unjoinOptions) validate() error {
 	if o.clusterName == "" {
 		return errors.New("--cluster-name must be set: the name of this cluster on its hub")
 	}
+	if err := o.validateFate(); err != nil {
+		return err
+	}
+	return errors.Join(o.leaving.validate(), o.validateTimeout())
+}
+
+func (o *unjoinOptions) validateFate() error {
 	if fate := withdraw.Fate(o.works); fate != "" && fate != withdraw.Delete && fate != withdraw.Keep {
 		return fmt.Errorf("--%s must be %s or %s, not %q", worksFlag, withdraw.Delete, withdraw.Keep, o.works)
 	}
-	return errors.Join(o.leaving.validate(), o.validateTimeout())
+	return nil
 }
 
 func (o *unjoinOptions) run(ctx context.Context) error {
@@ -96,10 +111,15 @@ func (o *unjoinOptions) run(ctx context.Context) error {
 	if o.leaving.isOutside() {
 		return o.runDetached(ctx)
 	}
-	m, err := o.managed()
+	m, err := o.managed(o.namespace)
 	if err != nil {
 		return err
 	}
+	return o.leave(ctx, m)
+}
+
+// leave has the cluster leave, and removes the agent.
+func (o *unjoinOptions) leave(ctx context.Context, m *managed) error {
 	have, err := m.identity(ctx)
 	if err != nil {
 		return err
@@ -151,15 +171,15 @@ func (m *managed) leave(ctx context.Context, have identity, force bool) (left bo
 		return false, nil
 	}
 	deployment := &appsv1.Deployment{}
-	err = m.Get(ctx, key(deploy.AgentName), deployment)
+	err = m.Get(ctx, m.key(deploy.AgentName), deployment)
 	switch {
 	case apierrors.IsNotFound(err):
-		err = fmt.Errorf("the agent's Deployment %s/%s does not exist: run kubectl hub join again, and then unjoin", registration.AgentNamespace,
+		err = fmt.Errorf("the agent's Deployment %s/%s does not exist: run kubectl hub join again, and then unjoin", m.namespace,
 			deploy.AgentName)
 	case err != nil:
 		return false, m.explain(err)
 	case !byUs.Owns(deployment):
-		err = fmt.Errorf("the Deployment %s/%s was not made by kubectl hub", registration.AgentNamespace, deploy.AgentName)
+		err = fmt.Errorf("the Deployment %s/%s was not made by kubectl hub", m.namespace, deploy.AgentName)
 	default:
 		err = m.leaveInPlaceOf(ctx, deployment)
 	}
@@ -180,7 +200,7 @@ func (m *managed) leaveInPlaceOf(ctx context.Context, deployment *appsv1.Deploym
 	if deployment.Spec.Replicas != nil {
 		replicas = int(*deployment.Spec.Replicas)
 	}
-	job, err := leaveJobFrom(ctx, deployment)
+	job, err := m.leaveJobFrom(ctx, deployment)
 	if err != nil {
 		return err
 	}
@@ -226,7 +246,7 @@ func (m *managed) runLeaveJob(ctx context.Context, job *batchv1.Job) error {
 	}()
 	return m.await(ctx, "the cluster to leave the hub", func(ctx context.Context) (bool, string, error) {
 		now := &batchv1.Job{}
-		if err := m.Get(ctx, key(leaveJob), now); err != nil {
+		if err := m.Get(ctx, m.key(leaveJob), now); err != nil {
 			return false, "", err
 		}
 		state, err := m.podState(ctx, leaveJob)
@@ -243,7 +263,7 @@ func (m *managed) runLeaveJob(ctx context.Context, job *batchv1.Job) error {
 }
 
 // leaveJobFrom has the pod that the agent has: its image, its identity, and whatever else it needs there.
-func leaveJobFrom(ctx context.Context, deployment *appsv1.Deployment) (*batchv1.Job, error) {
+func (m *managed) leaveJobFrom(ctx context.Context, deployment *appsv1.Deployment) (*batchv1.Job, error) {
 	labels := map[string]string{deploy.AgentLabel: leaveJob, deploy.LabelManagedBy: deploy.ManagedBy}
 	spec := deployment.Spec.Template.Spec.DeepCopy()
 	agent := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == deploy.AgentName })
@@ -251,7 +271,10 @@ func leaveJobFrom(ctx context.Context, deployment *appsv1.Deployment) (*batchv1.
 		return nil, fmt.Errorf("the Deployment %s has no container %[1]s", deployment.Name)
 	}
 	container := &spec.Containers[agent]
-	container.Args = []string{"unjoin", "--namespace=" + registration.AgentNamespace}
+	container.Args = []string{"unjoin", "--namespace=" + m.namespace}
+	if m.scoped {
+		container.Args = append(container.Args, "--namespace-scoped")
+	}
 	if deadline, ok := ctx.Deadline(); ok {
 		// It gives up before this command does, so that it can say why.
 		patience := max(time.Until(deadline)-cleanupTimeout, shortestLeave).Round(time.Second)
@@ -260,7 +283,7 @@ func leaveJobFrom(ctx context.Context, deployment *appsv1.Deployment) (*batchv1.
 	container.LivenessProbe, container.ReadinessProbe, container.StartupProbe, container.Ports = nil, nil, nil, nil
 	spec.RestartPolicy = corev1.RestartPolicyNever
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: leaveJob, Namespace: registration.AgentNamespace, Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Name: leaveJob, Namespace: m.namespace, Labels: labels},
 		Spec: batchv1.JobSpec{
 			BackoffLimit: new(int32(0)),
 			Template:     corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: *spec},
@@ -269,7 +292,7 @@ func leaveJobFrom(ctx context.Context, deployment *appsv1.Deployment) (*batchv1.
 }
 
 func (m *managed) dropJob(ctx context.Context) error {
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: leaveJob, Namespace: registration.AgentNamespace}}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: leaveJob, Namespace: m.namespace}}
 	err := m.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationForeground))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing Job %s: %w", leaveJob, m.explain(err))
@@ -281,7 +304,7 @@ func (m *managed) dropJob(ctx context.Context) error {
 // awaitNone waits until there is none of the objects any more.
 func (m *managed) awaitNone(ctx context.Context, what string, list client.ObjectList, which client.MatchingLabels) error {
 	return m.await(ctx, what, func(ctx context.Context) (bool, string, error) {
-		if err := m.List(ctx, list, client.InNamespace(registration.AgentNamespace), which); err != nil {
+		if err := m.List(ctx, list, client.InNamespace(m.namespace), which); err != nil {
 			return false, "", err
 		}
 		return meta.LenList(list) == 0, "", nil
@@ -290,7 +313,7 @@ func (m *managed) awaitNone(ctx context.Context, what string, list client.Object
 
 // removeAgent removes what join has made, the last of it first, and says whether there was any.
 func (m *managed) removeAgent(ctx context.Context, have identity) (removed bool, err error) {
-	objects, err := m.deployable(ctx)
+	objects, err := m.removable(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -20,7 +20,6 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/agent/work/withdraw"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
@@ -33,7 +32,7 @@ const (
 
 // brought is what an agent has brought to its cluster: works, and objects of these as far as its records say.
 type brought struct {
-	cluster        *withdraw.Cluster
+	cluster        withdraw.Records
 	agentID        string
 	works, objects int
 }
@@ -41,9 +40,12 @@ type brought struct {
 // agentID is what the agent here is called in its records; empty if it is none of ours: then it has none that we may end. Without a
 // Deployment it has the name that join gives.
 func (m *managed) agentID(ctx context.Context, have identity) (string, error) {
+	if m.scoped {
+		return deploy.AgentID(m.namespace), nil
+	}
 	deployment := &appsv1.Deployment{}
-	if err := m.Get(ctx, key(deploy.AgentName), deployment); err != nil {
-		return deploy.AgentID(registration.AgentNamespace), m.explain(client.IgnoreNotFound(err))
+	if err := m.Get(ctx, m.key(deploy.AgentName), deployment); err != nil {
+		return deploy.AgentID(m.namespace), m.explain(client.IgnoreNotFound(err))
 	}
 	if !byUs.Owns(deployment) {
 		return "", nil
@@ -54,7 +56,7 @@ func (m *managed) agentID(ctx context.Context, have identity) (string, error) {
 	if server := have.server(); server != "" {
 		return withdraw.AgentID(server), nil
 	}
-	return deploy.AgentID(registration.AgentNamespace), nil
+	return deploy.AgentID(m.namespace), nil
 }
 
 // brought is lookForWorks that refuses to choose for the user what becomes of works.
@@ -71,7 +73,12 @@ func (m *managed) lookForWorks(ctx context.Context, have identity) (b brought, e
 	if b.agentID, err = m.agentID(ctx, have); err != nil {
 		return b, err
 	}
-	if b.cluster, err = withdraw.New(m.config); err != nil {
+	if m.scoped {
+		b.cluster, err = withdraw.NewNamespaced(m.config, m.namespace)
+	} else {
+		b.cluster, err = withdraw.New(m.config)
+	}
+	if err != nil {
 		return b, err
 	}
 	own, _, err := b.cluster.Records(ctx, b.agentID)
@@ -153,7 +160,7 @@ func (m *managed) endWorks(ctx context.Context, b brought, fate withdraw.Fate) e
 
 func (m *managed) stopAgent(ctx context.Context) error {
 	deployment := &appsv1.Deployment{}
-	err := m.Get(ctx, key(deploy.AgentName), deployment)
+	err := m.Get(ctx, m.key(deploy.AgentName), deployment)
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:
@@ -222,10 +229,22 @@ func (e *ending) failure() error {
 	return fmt.Errorf("%s cannot be ended (run unjoin again when that is repaired): %w", counted(len(e.failed), "work"), errors.Join(all...))
 }
 
+// removable are those of deployable that are not to stay.
+func (m *managed) removable(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	objects, err := m.deployable(ctx)
+	if err == nil && m.keep != nil {
+		objects = slices.DeleteFunc(objects, m.keep)
+	}
+	return objects, err
+}
+
 // deployable are all objects that join can have made here, in the order in which they are made. The definition of AppliedManifestWorks
 // is not among them while any agent remembers works by it: with it all records would go, and with them what they own.
 func (m *managed) deployable(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	objects, err := deploy.Agent{Works: deploy.Works{Role: worksAdmin}}.Objects()
+	if m.scoped {
+		return m.agent(deploy.Works{}).Objects()
+	}
+	objects, err := m.agent(deploy.Works{Role: worksAdmin}).Objects()
 	if err != nil {
 		return nil, err
 	}

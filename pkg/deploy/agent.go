@@ -26,6 +26,8 @@ const (
 
 	// AgentName is the name of the agent's Deployment and container, and the value of AgentLabel on its pods.
 	AgentName = "hub-agent"
+	// AgentRole is the name of the role of an agent, in its namespace and in the cluster, and of the bindings to both.
+	AgentRole = "clusterhub:hub-agent"
 	// AgentLabel tells the pods of the agent from others.
 	AgentLabel = "app.kubernetes.io/name"
 
@@ -35,6 +37,8 @@ const (
 
 	// ClusterNameFlag is the flag that the name of the cluster on the hub follows.
 	ClusterNameFlag = "--cluster-name="
+	// EdgeFlag has the agent make an edge node of the cluster.
+	EdgeFlag = "--edge"
 
 	// annotationHub is on the agent's pods, so that there are new ones when the hub is to be reached in another way.
 	annotationHub = "registration.clusterhub.dev/hub-sha256"

@@ -55,6 +55,12 @@ var special = map[string][]schema.GroupResource{
 // May asks a cluster for everything that its admin finds there, in all namespaces.
 func May(t testing.TB, admin, config *rest.Config) Rights {
 	t.Helper()
+	return MayIn(t, admin, config, "")
+}
+
+// MayIn is the same in one namespace.
+func MayIn(t testing.TB, admin, config *rest.Config, namespace string) Rights {
+	t.Helper()
 	_, lists, err := kube(t, admin).Discovery().ServerGroupsAndResources()
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +86,7 @@ func May(t testing.TB, admin, config *rest.Config) Rights {
 		asking.Go(func() {
 			for resource := range questions {
 				for _, verb := range Verbs {
-					if allowed(t, client, verb, resource, "", "") {
+					if allowed(t, client, verb, resource, namespace, "") {
 						mu.Lock()
 						got[verb+" "+resource.String()] = true
 						mu.Unlock()
@@ -96,7 +102,7 @@ func May(t testing.TB, admin, config *rest.Config) Rights {
 	asking.Wait()
 	for verb, resources := range special {
 		for _, resource := range resources {
-			if allowed(t, client, verb, resource, "", "") {
+			if allowed(t, client, verb, resource, namespace, "") {
 				got[verb+" "+resource.String()] = true
 			}
 		}

@@ -1,0 +1,277 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	namespaceFlag = "namespace"
+	scopedFlag    = "namespace-scoped"
+	edgeFlag      = "edge-namespace"
+
+	// edgeNamespace is where the services of an edge agent of a whole cluster go by default.
+	edgeNamespace = "openhorizon-agent"
+	// ofSystem begins the names of Kubernetes' own namespaces.
+	ofSystem = "kube-"
+)
+
+func (g *global) newAgentCommand() *cobra.Command {
+	return group("agent", "Install an edge agent in a cluster, or in one namespace of it, and take it away", g.newAgentInstallCommand(), g.newAgentUninstallCommand())
+}
+
+// installOptions are those of a join whose agent makes an edge node of the cluster, or of a namespace of it.
+type installOptions struct {
+	*joinOptions
+	// edgeNamespace is where services go by default.
+	edgeNamespace string
+}
+
+func (g *global) newAgentInstallCommand() *cobra.Command {
+	o := &installOptions{joinOptions: g.newJoinOptions(), edgeNamespace: edgeNamespace}
+	cmd := &cobra.Command{
+		Use:   "install --hub-token TOKEN --hub-apiserver URL [--namespace NAMESPACE --namespace-scoped]",
+		Short: "Install an edge agent, or upgrade the one that is there",
+		Long: "install deploys hub-agent, which makes an edge node of the cluster: services come to it by deployment policies and patterns of the hub. " +
+			"Afterwards, the hub has to accept it, as after kubectl hub join.\n\n" +
+			"With --namespace-scoped the agent has rights in --namespace alone, which has to exist. It runs services there, with the rights of the " +
+			"ClusterRole admin. A user who has that role in the namespace can install it; nothing is made outside of it. A cluster can have many such " +
+			"agents, one in a namespace, and one of the whole cluster.\n\n" +
+			"Without the flag the agent is one of the whole cluster: what kubectl hub join deploys, with the rights that --works says.\n\n" +
+			"Where the same agent is already, it is upgraded: flags that are left out have their defaults, but for --cluster-name and --works, which stay. " +
+			"All rights are looked at before anything is made.",
+		Example: example(`
+kubectl hub agent install --namespace team-a --namespace-scoped --hub-token … --hub-apiserver https://hub.example.com --ca-data … --wait
+kubectl hub agent install --namespace team-a --namespace-scoped --hub-token … --hub-apiserver … --output yaml
+kubectl hub agent install --works cluster-admin --hub-token … --hub-apiserver … --cluster-name c1`),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.works.inSome = cmd.Flags().Changed(worksNamespacesFlag)
+			if o.scoped && cmd.Flags().Changed(edgeFlag) {
+				return fmt.Errorf("--%s is for agents of a whole cluster: services of this one go to --%s", edgeFlag, namespaceFlag)
+			}
+			if o.scoped && !cmd.Flags().Changed(namespaceFlag) {
+				return fmt.Errorf("--%s must be set with --%s: the namespace that the agent is for", namespaceFlag, scopedFlag)
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	fs := cmd.Flags()
+	o.addTo(cmd)
+	fs.StringVarP(&o.namespace, namespaceFlag, "n", o.namespace, "Namespace of the agent. With --"+scopedFlag+" it has to exist.")
+	fs.BoolVar(&o.scoped, scopedFlag, false, "The agent has rights in --"+namespaceFlag+" alone, and runs services there and nowhere else.")
+	fs.StringVar(&o.edgeNamespace, edgeFlag, o.edgeNamespace, "Namespace that services go to which name none, for an agent of a whole cluster. It must not be the agent's.")
+	cmd.Flag("cluster-name").Usage = "Name on the hub: a DNS label, at most 63 characters, that no other cluster and no other agent has. " +
+		"The default is that of the agent that is there, or is made of the cluster's name in the kubeconfig and, with --" + scopedFlag + ", the namespace."
+	cmd.Flag(worksFlag).Usage = "The rights in the cluster with which an agent of a whole cluster brings services: " + worksAdmin + " or " + worksClusterAdmin +
+		", the ClusterRoles of these names. The default is what the agent that is there has, or " + worksAdmin + ". A service with CustomResourceDefinitions " +
+		"or ClusterRoles needs " + worksClusterAdmin + "."
+	cmd.Flag("output").Usage =
+		"Format of the result: text or json; yaml prints what would be made, the token included, and makes nothing."
+	return cmd
+}
+
+func (o *installOptions) validate() error {
+	if err := checkAgentNamespace(o.namespace); err != nil {
+		return err
+	}
+	if !o.scoped {
+		return o.validateWhole()
+	}
+	switch {
+	case o.namespace == registration.AgentNamespace:
+		return fmt.Errorf("--%s must not be %s with --%s: agents of whole clusters are there", namespaceFlag, o.namespace, scopedFlag)
+	case strings.HasPrefix(o.namespace, ofSystem):
+		return fmt.Errorf("--%s must not be %s with --%s: it is Kubernetes' own, and the rights of %s there are rights to the whole cluster",
+			namespaceFlag, o.namespace, scopedFlag, worksAdmin)
+	case o.works.role != "" || o.works.inSome:
+		return fmt.Errorf("--%s and --%s are for agents of a whole cluster: with --%s it is the ClusterRole %s in --%s", worksFlag, worksNamespacesFlag,
+			scopedFlag, worksAdmin, namespaceFlag)
+	case o.detect:
+		return errors.New("--detect-cluster-labels is for agents of a whole cluster: an agent of one namespace may not look at nodes")
+	}
+	if auth, err := normalizeAuth(o.auth); err == nil && auth != authCSR {
+		return fmt.Errorf("--registration-auth must be %s with --%s, not %s: IAM roles are those of clusters, which all agents of a cluster would share",
+			authCSR, scopedFlag, auth)
+	}
+	o.works = worksOptions{role: worksAdmin, namespaces: []string{o.namespace}}
+	return nil
+}
+
+func (o *installOptions) validateWhole() error {
+	if o.works.role == worksNone {
+		return fmt.Errorf("--%s must not be %s: without works the agent brings no services", worksFlag, worksNone)
+	}
+	if why := validation.IsDNS1123Label(o.edgeNamespace); len(why) > 0 {
+		return fmt.Errorf("--%s: %q is not the name of a namespace: %s", edgeFlag, o.edgeNamespace, strings.Join(why, "; "))
+	}
+	if o.edgeNamespace == o.namespace {
+		return fmt.Errorf("--%s must not be %s, the agent's own: a service that can read Secrets there could act as the agent", edgeFlag, o.namespace)
+	}
+	for _, namespace := range o.works.namespaces {
+		if namespace == o.namespace {
+			return fmt.Errorf("--%s must not have %s: it is the agent's own, where works can have nothing", worksNamespacesFlag, namespace)
+		}
+	}
+	o.edge = []string{deploy.EdgeFlag, "--edge-namespace=" + o.edgeNamespace}
+	return nil
+}
+
+func checkAgentNamespace(name string) error {
+	if why := validation.IsDNS1123Label(name); len(why) > 0 {
+		return fmt.Errorf("--%s: %q is not the name of a namespace: %s", namespaceFlag, name, strings.Join(why, "; "))
+	}
+	return nil
+}
+
+func (o *installOptions) run(ctx context.Context) error {
+	if err := errors.Join(o.validate(), o.validateTimeout()); err != nil {
+		return err
+	}
+	ctx, cancel := o.limit(ctx)
+	defer cancel()
+	if err := o.complete(ctx); err != nil {
+		return err
+	}
+	if err := o.joinOptions.validate(); err != nil {
+		return err
+	}
+	return o.deploy(ctx, func(m *managed, objects []*unstructured.Unstructured) error {
+		if err := m.mayMake(ctx, objects); err != nil {
+			return err
+		}
+		return m.tryAllRights(ctx, objects)
+	})
+}
+
+// complete finds what is not said: by the agent that is there, or by the kubeconfig. Manifests are printed without a look at the cluster.
+func (o *installOptions) complete(ctx context.Context) error {
+	if o.out.value != "yaml" {
+		m, err := o.managed(o.namespace)
+		if err != nil {
+			return err
+		}
+		m.scoped = o.scoped
+		if err := o.completeFrom(ctx, m); err != nil {
+			return err
+		}
+	}
+	if o.works.role == "" {
+		o.works.role = worksAdmin
+	}
+	if o.clusterName != "" {
+		return nil
+	}
+	if o.clusterName = o.nameOfCluster(); o.clusterName == "" {
+		return errors.New("--cluster-name must be set: the kubeconfig has no name of the cluster that one could be made of")
+	}
+	_, _ = fmt.Fprintf(o.ErrOut, "It is called %s on the hub (--cluster-name says otherwise)\n", o.clusterName)
+	return nil
+}
+
+func (o *installOptions) completeFrom(ctx context.Context, m *managed) error {
+	if o.scoped {
+		if err := m.checkNamespace(ctx); err != nil {
+			return err
+		}
+	}
+	there, err := m.look(ctx)
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil // what is missing is said when it is known what is to be made
+	case err != nil:
+		return err
+	case there.found && there.scoped != o.scoped:
+		return fmt.Errorf("the agent in namespace %s is one of %s, and that cannot be changed: run kubectl hub agent uninstall --%s %[1]s first, or take "+
+			"another namespace", o.namespace, scopeOf(there.scoped), namespaceFlag)
+	case there.clusterName != "" && o.clusterName != "" && there.clusterName != o.clusterName:
+		return fmt.Errorf("there is an agent in namespace %s already, of the cluster %s: run kubectl hub agent uninstall --%s %[1]s first, take another "+
+			"namespace, or install with that name", o.namespace, there.clusterName, namespaceFlag)
+	}
+	if o.clusterName == "" && there.clusterName != "" {
+		o.clusterName = there.clusterName
+		_, _ = fmt.Fprintf(o.ErrOut, "There is an agent in namespace %s already, of the cluster %s: it is upgraded\n", o.namespace, o.clusterName)
+	}
+	if o.scoped {
+		return nil
+	}
+	if elsewhere, err := m.wholeAgentElsewhere(ctx); err != nil {
+		return err
+	} else if elsewhere != "" {
+		return fmt.Errorf("the namespace %s has an agent of the whole cluster already, and a cluster can have one: run kubectl hub agent uninstall --%s %[1]s "+
+			"first, or install with --%s", elsewhere, namespaceFlag, scopedFlag)
+	}
+	if o.works.role != "" {
+		return nil
+	}
+	given, err := m.worksGiven(ctx)
+	o.works.role, o.works.namespaces = given.Role, given.Namespaces
+	return err
+}
+
+func scopeOf(scoped bool) string {
+	if scoped {
+		return "this namespace alone"
+	}
+	return "the whole cluster"
+}
+
+// wholeAgentElsewhere is the namespace of an agent of the whole cluster, if it is another one than m's. Two would have one role.
+func (m *managed) wholeAgentElsewhere(ctx context.Context) (string, error) {
+	binding := &rbacv1.ClusterRoleBinding{}
+	if err := m.Get(ctx, client.ObjectKey{Name: deploy.AgentRole}, binding); err != nil {
+		return "", m.explain(client.IgnoreNotFound(err))
+	}
+	for _, subject := range binding.Subjects {
+		if subject.Kind == rbacv1.ServiceAccountKind && subject.Namespace != m.namespace {
+			return subject.Namespace, nil
+		}
+	}
+	return "", nil
+}
+
+// notInLabels is what no DNS label has.
+var notInLabels = regexp.MustCompile(`[^a-z0-9]+`)
+
+// nameOfCluster makes a name on the hub of the cluster's name in the kubeconfig, and of the namespace that the agent is for; empty if
+// there is none. What would be too long is cut, with a hash of all.
+func (o *installOptions) nameOfCluster() string {
+	whole := o.contextCluster()
+	parts := []string{whole[strings.LastIndex(whole, "/")+1:]} // EKS names a cluster by its ARN
+	if o.scoped {
+		parts = append(parts, o.namespace)
+	}
+	var words []string
+	for _, part := range parts {
+		word := strings.Trim(notInLabels.ReplaceAllString(strings.ToLower(part), "-"), "-")
+		if word == "" {
+			return ""
+		}
+		words = append(words, word)
+	}
+	name := strings.Join(words, "-")
+	if len(name) <= validation.DNS1123LabelMaxLength {
+		return name
+	}
+	sum := sha256.Sum256([]byte(strings.Join(append(parts, whole), "\x00")))
+	hash := hex.EncodeToString(sum[:4])
+	return strings.TrimRight(name[:validation.DNS1123LabelMaxLength-len(hash)-1], "-") + "-" + hash
+}

@@ -1,0 +1,232 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/remote"
+)
+
+// seen is what is known of an agent by the cluster.
+type seen struct {
+	// found is that there is one of ours, or what is left of it.
+	found, scoped bool
+	clusterName   string
+}
+
+// look looks for an agent in the namespace. The ServiceAccount is made first and removed last.
+func (m *managed) look(ctx context.Context) (there seen, err error) {
+	deployment, account := &appsv1.Deployment{}, &corev1.ServiceAccount{}
+	for name, object := range map[string]client.Object{deploy.AgentName: deployment, registration.AgentServiceAccount: account} {
+		if err := m.Get(ctx, m.key(name), object); client.IgnoreNotFound(err) != nil {
+			return there, m.explain(err)
+		}
+		if byUs.Owns(object) {
+			there.found = true
+			there.scoped = there.scoped || object.GetLabels()[deploy.LabelScope] == deploy.ScopeNamespace
+		}
+	}
+	if byUs.Owns(deployment) {
+		there.clusterName, _ = agentFlag(deployment, deploy.ClusterNameFlag)
+	}
+	have, err := m.identity(ctx)
+	if err == nil && have.clusterName != "" {
+		there.clusterName = have.clusterName
+	}
+	return there, err
+}
+
+// checkNamespace wants the namespace to be there, and to stay.
+func (m *managed) checkNamespace(ctx context.Context) error {
+	namespace := &corev1.Namespace{}
+	err := m.Get(ctx, client.ObjectKey{Name: m.namespace}, namespace)
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("the cluster has no namespace %s: ask an admin of the cluster to run kubectl create namespace %[1]s, and to give you rights there", m.namespace)
+	case apierrors.IsForbidden(err):
+		return m.askFor(ctx, fmt.Sprintf("this user may not get the namespace %s, if it is there", m.namespace))
+	case err != nil:
+		return m.explain(err)
+	case !namespace.DeletionTimestamp.IsZero():
+		return fmt.Errorf("the namespace %s is being deleted: wait until it is gone, and is made again", m.namespace)
+	}
+	return nil
+}
+
+// mayMake says in one line all that the user may not do of what it takes to make or to change objects, and to see how the agent is.
+func (m *managed) mayMake(ctx context.Context, objects []*unstructured.Unstructured) error {
+	rights, err := m.rightsTo(objects, "get", "create", "patch")
+	if err != nil {
+		return err
+	}
+	return m.may(ctx, append(rights, m.inNamespace("", "pods", "list")...), "nothing was made")
+}
+
+// mayRemove is the same of what it takes to have the agent leave, and to remove it.
+func (m *managed) mayRemove(ctx context.Context, objects []*unstructured.Unstructured) error {
+	rights, err := m.rightsTo(objects, "get", "delete")
+	if err != nil {
+		return err
+	}
+	rights = slices.Concat(rights, m.inNamespace("apps", "deployments", "patch"), m.inNamespace("", "pods", "list"),
+		m.inNamespace("batch", "jobs", "get", "list", "create", "delete"))
+	if m.scoped {
+		rights = append(rights, m.inNamespace("", "configmaps", "get", "list", "delete")...)
+	}
+	return m.may(ctx, rights, "nothing was removed")
+}
+
+func (m *managed) inNamespace(group, resource string, verbs ...string) (rights []authorizationv1.ResourceAttributes) {
+	for _, verb := range verbs {
+		rights = append(rights, authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Namespace: m.namespace})
+	}
+	return rights
+}
+
+// rightsTo are rights to objects, each once.
+func (m *managed) rightsTo(objects []*unstructured.Unstructured, verbs ...string) (rights []authorizationv1.ResourceAttributes, err error) {
+	for _, o := range objects {
+		kind := o.GroupVersionKind()
+		mapping, err := m.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+		if err != nil {
+			return nil, fmt.Errorf("asking the cluster for the kind %s: %w", kind.Kind, m.explain(err))
+		}
+		for _, verb := range verbs {
+			right := authorizationv1.ResourceAttributes{Verb: verb, Group: kind.Group, Resource: mapping.Resource.Resource, Namespace: o.GetNamespace()}
+			if !slices.Contains(rights, right) {
+				rights = append(rights, right)
+			}
+		}
+	}
+	return rights, nil
+}
+
+// may says which of the rights the user does not have.
+func (m *managed) may(ctx context.Context, rights []authorizationv1.ResourceAttributes, so string) error {
+	kube, err := kubernetes.NewForConfig(m.config)
+	if err != nil {
+		return err
+	}
+	all := authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"}
+	if allowed, err := isAllowed(ctx, kube, all); err != nil || allowed {
+		return m.explain(err)
+	}
+	// What is missing, by the resource: "create, patch roles.rbac.authorization.k8s.io".
+	var missing []string
+	last, verbs := authorizationv1.ResourceAttributes{}, []string(nil)
+	flush := func() {
+		if len(verbs) > 0 {
+			words := last
+			words.Verb = strings.Join(verbs, ", ")
+			missing = append(missing, inWords(words))
+		}
+		verbs = nil
+	}
+	for _, right := range rights {
+		if right.Resource != last.Resource || right.Group != last.Group || right.Namespace != last.Namespace {
+			flush()
+		}
+		last = right
+		allowed, err := isAllowed(ctx, kube, right)
+		if err != nil {
+			return fmt.Errorf("asking the cluster what this user may do: %w", m.explain(err))
+		}
+		if !allowed {
+			verbs = append(verbs, right.Verb)
+		}
+	}
+	flush()
+	if len(missing) == 0 {
+		return nil
+	}
+	return m.askFor(ctx, "this user may not "+strings.Join(missing, "; ")+" ("+so+")")
+}
+
+// askFor says whom to ask for what is missing.
+func (m *managed) askFor(ctx context.Context, missing string) error {
+	if !m.scoped {
+		return fmt.Errorf("%s: have an admin of the cluster run this command, or install an agent of one namespace by --%s", missing, scopedFlag)
+	}
+	kube, err := kubernetes.NewForConfig(m.config)
+	if err != nil {
+		return err
+	}
+	self, err := kube.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("%s: ask an admin of the cluster for the ClusterRole %s in the namespace %s", missing, worksAdmin, m.namespace)
+	}
+	return fmt.Errorf("%s: ask an admin of the cluster to run %s", missing, bindCommand(self.Status.UserInfo.Username, m.namespace))
+}
+
+// plain is what a shell takes as it is.
+var plain = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// bindCommand makes a user an admin of a namespace.
+func bindCommand(user, namespace string) string {
+	name, subject := user, "--user="+user
+	if rest, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
+		if of, account, ok := strings.Cut(rest, ":"); ok {
+			name, subject = account, "--serviceaccount="+of+":"+account
+		}
+	}
+	name = strings.Trim(notInLabels.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	if !plain.MatchString(subject) {
+		subject = "'" + strings.ReplaceAll(command.Printable(subject), "'", `'\''`) + "'"
+	}
+	return fmt.Sprintf("kubectl create rolebinding %s-%s --clusterrole=%[2]s %s --%s=%s", name[:min(len(name), 200)], worksAdmin, subject, namespaceFlag, namespace)
+}
+
+// tryAllRights asks the cluster whether the user may give the rights that objects give, before anything is made. A binding to a role that is
+// among the objects gives what that role has.
+func (m *managed) tryAllRights(ctx context.Context, objects []*unstructured.Unstructured) error {
+	made := idsOf(objects)
+	for _, o := range objects {
+		switch o.GetKind() {
+		case "Role", "ClusterRole":
+		case "RoleBinding", "ClusterRoleBinding":
+			role := remote.RoleRefOf(o)
+			id := remote.IDOf(o)
+			id.Kind, id.Name = role.Kind, role.Name
+			if role.Kind == "ClusterRole" {
+				id.Namespace = ""
+			}
+			if made.Has(id) {
+				continue
+			}
+		default:
+			continue
+		}
+		if o.GetNamespace() != "" && !m.scoped {
+			continue // the namespace may not be there yet, and the rights are those of the cluster
+		}
+		err := m.tryToMake(ctx, o)
+		var escalation *escalationError
+		switch {
+		case errors.As(err, &escalation):
+			return m.askFor(ctx, fmt.Sprintf("this user may not give the rights of %s, because it does not have them (nothing was made)", escalation.id))
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}

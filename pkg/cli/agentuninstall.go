@@ -1,0 +1,93 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+func (g *global) newAgentUninstallCommand() *cobra.Command {
+	o := &unjoinOptions{global: g, out: newFormat("text", "json"), namespace: registration.AgentNamespace}
+	cmd := &cobra.Command{
+		Use:   "uninstall --namespace NAMESPACE",
+		Short: "Have the agent of a namespace leave its hub, and remove it",
+		Long: "uninstall tells the hub that the agent leaves, waits until the hub has revoked its rights, and removes what kubectl hub agent install has made. " +
+			"It does what kubectl hub unjoin does, for the agent in any namespace: the namespace stays, and so does all in it that others have made. " +
+			"An agent with rights in its namespace alone is removed by a user with such rights.\n\n" +
+			"Where the agent has brought services, --works has to say what becomes of their objects. To see them go while the agent runs, " +
+			"delete the deployment policies, or the cluster, on the hub first.",
+		Example: example("kubectl hub agent uninstall --namespace team-a\nkubectl hub agent uninstall --namespace team-a --works=delete"),
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.uninstall(cmd.Context()) },
+	}
+	fs := cmd.Flags()
+	fs.StringVarP(&o.namespace, namespaceFlag, "n", o.namespace, "Namespace of the agent. It stays.")
+	fs.StringVar(&o.clusterName, "cluster-name", "", "Name of the agent's cluster on the hub. It is not needed; another agent is left alone if it is set.")
+	o.addTo(cmd)
+	return cmd
+}
+
+func (o *unjoinOptions) uninstall(ctx context.Context) error {
+	if err := errors.Join(checkAgentNamespace(o.namespace), o.validateFate(), o.validateTimeout()); err != nil {
+		return err
+	}
+	ctx, cancel := o.limit(ctx)
+	defer cancel()
+	m, err := o.managed(o.namespace)
+	if err != nil {
+		return err
+	}
+	there, err := m.look(ctx)
+	m.scoped = there.scoped
+	switch {
+	case apierrors.IsForbidden(err):
+		m.scoped = true
+		return m.askFor(ctx, fmt.Sprintf("this user may not look for the agent in namespace %s: %v", o.namespace, err))
+	case err != nil:
+		return err
+	case there.clusterName != "" && o.clusterName != "" && there.clusterName != o.clusterName:
+		return fmt.Errorf("the agent in namespace %s is of the cluster %s, and not of %s: check --context, --%s and --cluster-name", o.namespace, there.clusterName,
+			o.clusterName, namespaceFlag)
+	case !there.found:
+		result := map[string]any{"name": o.clusterName, namespaceFlag: o.namespace, "left": false, "removed": false}
+		return o.out.print(o.Out, result, "There is no agent in namespace %s.\n", o.namespace)
+	}
+	if o.clusterName == "" {
+		o.clusterName = there.clusterName
+	}
+	if err := m.keepOthers(ctx); err != nil {
+		return err
+	}
+	objects, err := m.removable(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.mayRemove(ctx, objects); err != nil {
+		return err
+	}
+	return o.leave(ctx, m)
+}
+
+// keepOthers has the namespace stay, and what an agent of the whole cluster has that is in another one.
+func (m *managed) keepOthers(ctx context.Context) error {
+	elsewhere := ""
+	if !m.scoped {
+		var err error
+		if elsewhere, err = m.wholeAgentElsewhere(ctx); err != nil {
+			return err
+		}
+	}
+	m.keep = func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == "Namespace" || elsewhere != "" && o.GetNamespace() != m.namespace
+	}
+	return nil
+}
