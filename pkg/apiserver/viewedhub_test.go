@@ -161,7 +161,7 @@ func (s spy) Validate(_ context.Context, a admission.Attributes, _ admission.Obj
 	return nil
 }
 
-func newViewedHub(t *testing.T, of roles) *viewedHub {
+func newViewedHub(t *testing.T, of roles, more ...admission.Interface) *viewedHub {
 	t.Helper()
 	ok := func(err error) {
 		t.Helper()
@@ -185,8 +185,8 @@ func newViewedHub(t *testing.T, of roles) *viewedHub {
 	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
 	config.ClientConfig = &restclient.Config{Host: front.URL}
 	config.Authorization.Authorizer = of
-	plugins := []admission.Interface{agentrestriction.New(), objectsize.New(EncodedSize), managedclusterlabel.New(), managedclusteraccept.New(),
-		ownerreferences.New(), hubfinalizers.New(), spy{admission.NewHandler(admission.Update, admission.Delete), h}}
+	plugins := append(more, agentrestriction.New(), objectsize.New(EncodedSize), managedclusterlabel.New(), managedclusteraccept.New(),
+		ownerreferences.New(), hubfinalizers.New(), spy{admission.NewHandler(admission.Update, admission.Delete), h})
 	for _, p := range plugins {
 		if wants, ok := p.(initializer.WantsAuthorizer); ok {
 			wants.SetAuthorizer(of)

@@ -86,6 +86,9 @@ func (p *Plugin) owner(ctx context.Context, name string, old *edge.EdgeNode) (*m
 			return o.DeepCopy(), nil
 		}
 	}
+	if name == "" {
+		return nil, nil // The server is yet to make the name. There is no cluster for it.
+	}
 	if p.Clusters == nil {
 		return nil, apierrors.NewServiceUnavailable("the server is still starting: try again in a few seconds")
 	}

@@ -121,6 +121,15 @@ func TestOwner_WithoutACluster(t *testing.T) {
 	}
 }
 
+// The name is made after this, and is that of no cluster.
+func TestOwner_WithoutAName(t *testing.T) {
+	n := node()
+	n.Name, n.GenerateName = "", "c"
+	if got, err := write(t, clusters{"": "fails"}, n, nil, ""); err != nil || len(got) > 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 func TestOthersAreLeftAlone(t *testing.T) {
 	d := &edge.DeploymentPolicy{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{ref("ManagedCluster", "c1", "u9")}}}
 	before := slices.Clone(d.OwnerReferences)
