@@ -151,7 +151,7 @@ func (h *Hub) StartHubAPIServer(ctx context.Context, replica int) error {
 // StartHubControllerManager starts hub-controller-manager, and with it hub-certificate-approver, which runs some of its
 // controllers by rights of its own. It waits until they are ready.
 func (h *Hub) StartHubControllerManager(ctx context.Context) error {
-	err := h.startControllers(ctx, procHubController, "--controllers=sets,placements,works,access,registration")
+	err := h.startControllers(ctx, procHubController, "--controllers=sets,placements,works,edge,access,registration")
 	if err != nil || !h.approves() {
 		return err
 	}

@@ -3,7 +3,7 @@
 
 // Package ownerreferences guards metadata.ownerReferences of all our kinds: the hub's garbage collector deletes an object
 // whose owner does not exist, and does not ask whether the author of the reference might delete it. It guards the labels that make a work
-// one of a ManifestWorkReplicaSet as well: the controller of the set deletes works that the set does not want.
+// one of a ManifestWorkReplicaSet or of an EdgePlacement as well: the controllers of these delete works that they do not want.
 package ownerreferences
 
 import (
@@ -64,6 +64,10 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return p.Require(ctx, a, "make the work one of a ManifestWorkReplicaSet by its labels (the hub deletes works that the set does not want)",
 			permission.On(a, "delete", ""))
 	}
+	if placement := placementOf(a, updated); a.GetOperation() == admission.Update && placement != (ofPlacement{}) && placement != placementOf(a, old) {
+		return p.Require(ctx, a, "make the work one of an EdgePlacement by its labels (the hub deletes works of placements that are gone)",
+			permission.On(a, "delete", ""))
+	}
 	if equality.Semantic.DeepEqual(updated.GetOwnerReferences(), old.GetOwnerReferences()) {
 		return nil
 	}
@@ -85,4 +89,16 @@ func setOf(a admission.Attributes, object metav1.Object) ofSet {
 		return ofSet{}
 	}
 	return of
+}
+
+// ofPlacement are the label and the annotation by which a work is one of an EdgePlacement.
+type ofPlacement struct{ hash, placement string }
+
+// placementOf is empty for what is of no placement.
+func placementOf(a admission.Attributes, object metav1.Object) ofPlacement {
+	hash := object.GetLabels()[edge.PlacementHashLabel]
+	if !permission.Is(a, work.Resource("manifestworks")) || hash == "" {
+		return ofPlacement{}
+	}
+	return ofPlacement{hash, object.GetAnnotations()[edge.PlacementAnnotation]}
 }

@@ -12,6 +12,7 @@ import (
 
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
 
@@ -62,5 +63,33 @@ func TestAdmission_AWorkOfAReplicaSetNeedsTheRightToDelete(t *testing.T) {
 	k.resource = "manifestworkreplicasets"
 	if _, err := at.Validate(t, plugin(&at.Authorizer{}), k.attributes(set(of("ns.web", "0a", "p")), set(nil), "")); err != nil {
 		t.Errorf("another kind: %v", err)
+	}
+}
+
+// The controller of edge placements deletes works of placements that are gone.
+func TestAdmission_AWorkOfAnEdgePlacementNeedsTheRightToDelete(t *testing.T) {
+	k := kind{group: work.GroupName, resource: "manifestworks", namespace: "ns"}
+	of := func(hash, placement string) runtime.Object {
+		return &work.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "ns",
+			Labels: map[string]string{edge.PlacementHashLabel: hash}, Annotations: map[string]string{edge.PlacementAnnotation: placement}}}
+	}
+	for name, c := range map[string]struct {
+		before, after runtime.Object
+		asks          bool
+	}{
+		"of none before":        {labelled(nil), of("0a", "ns/p"), true},
+		"by its hash alone":     {of("", "ns/p"), of("0a", "ns/p"), true},
+		"of another one":        {of("0a", "ns/p"), of("0a", "ns/q"), true},
+		"not any more":          {of("0a", "ns/p"), labelled(nil), false},
+		"as it was":             {of("0a", "ns/p"), of("0a", "ns/p"), false},
+		"an annotation of none": {labelled(nil), of("", "ns/p"), false},
+	} {
+		asked := k.attributes(c.after, c.before, "")
+		if _, err := at.Validate(t, plugin(&at.Authorizer{}), asked); c.asks != apierrors.IsForbidden(err) || !c.asks && err != nil {
+			t.Errorf("%s: without the right: %v", name, err)
+		}
+		if _, err := at.Validate(t, plugin(&at.Authorizer{Grants: []permission.Rule{k.delete()}}), asked); err != nil {
+			t.Errorf("%s: with the right: %v", name, err)
+		}
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterprotection"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterscheduler"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/unattendedclusters"
+	"github.com/clusterhub/clusterhub/pkg/controllers/edge/edgeplacements"
+	"github.com/clusterhub/clusterhub/pkg/controllers/edge/edgeworks"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/placements/placementscheduler"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/clusteracceptance"
@@ -47,6 +49,8 @@ func (c *controllers) all() []entry {
 		{placementsControllers, true, placementscheduler.Controller()},
 		{worksControllers, true, manifestworkreplicaset.Controller()},
 		{worksControllers, true, finishedworks.Controller()},
+		{edgeControllers, true, edgeplacements.Controller()},
+		{edgeControllers, true, edgeworks.Controller()},
 		// The index of clusterprotection is there for those that follow.
 		{accessControllers, true, clusterprotection.Controller()},
 		{accessControllers, true, unattendedclusters.Controller()},

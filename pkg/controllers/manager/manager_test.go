@@ -90,6 +90,10 @@ func TestWatched_IsWhatTheControllersOfAProcessWatch(t *testing.T) {
 			"work.open-cluster-management.io/v1alpha1, Resource=manifestworkreplicasetrevisions", "work.open-cluster-management.io/v1, Resource=manifestworks",
 			"cluster.open-cluster-management.io/v1beta1, Resource=placements", "cluster.open-cluster-management.io/v1beta1, Resource=placementdecisions",
 			registers, sets, "cluster.open-cluster-management.io/v1beta2, Resource=managedclustersetbindings"},
+		edgeControllers: {registers, sets, "cluster.open-cluster-management.io/v1beta2, Resource=managedclustersetbindings",
+			"edge.clusterhub.dev/v1alpha1, Resource=edgenodes", "edge.clusterhub.dev/v1alpha1, Resource=edgeservices",
+			"edge.clusterhub.dev/v1alpha1, Resource=deploymentpolicies", "edge.clusterhub.dev/v1alpha1, Resource=deploymentpatterns",
+			"edge.clusterhub.dev/v1alpha1, Resource=edgeplacements", "work.open-cluster-management.io/v1, Resource=manifestworks"},
 		accessControllers: {"clusters.openmcp.cloud/v1alpha1, Resource=clusters", "clusters.openmcp.cloud/v1alpha1, Resource=accessrequests",
 			"clusters.openmcp.cloud/v1alpha1, Resource=clusterprofiles", "clusters.openmcp.cloud/v1alpha1, Resource=clusterrequests"},
 	} {
@@ -212,7 +216,7 @@ func TestValidate_NamesTheFlag(t *testing.T) {
 		"no controller": {change: func(o *Options) { o.Controllers = nil }, want: "--controllers must name at least one of sets, "},
 		"an unknown one": {
 			change: func(o *Options) { o.Controllers = []string{"sets", "csr"} },
-			want:   `--controllers: there is no "csr", only sets, placements, works, access, registration, certificates`,
+			want:   `--controllers: there is no "csr", only sets, placements, works, edge, access, registration, certificates`,
 		},
 		"no retry": {
 			change: func(o *Options) { o.LeaderElection.RetryPeriod = 0 }, want: "--leader-elect-retry-period",

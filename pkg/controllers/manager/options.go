@@ -39,12 +39,13 @@ const (
 	setsControllers         = "sets"
 	placementsControllers   = "placements"
 	worksControllers        = "works"
+	edgeControllers         = "edge"
 	accessControllers       = "access"
 	registrationControllers = "registration"
 	certificatesControllers = "certificates"
 )
 
-var allControllers = []string{setsControllers, placementsControllers, worksControllers, accessControllers, registrationControllers, certificatesControllers}
+var allControllers = []string{setsControllers, placementsControllers, worksControllers, edgeControllers, accessControllers, registrationControllers, certificatesControllers}
 
 // everything is how --controllers names all of them at once.
 const everything = "*"

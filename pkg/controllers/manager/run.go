@@ -32,6 +32,7 @@ import (
 	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
@@ -112,7 +113,7 @@ func (o *Options) managerOptions() ctrlmanager.Options {
 	scheme := runtime.NewScheme()
 	types := runtime.NewSchemeBuilder(clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
 		apiregistrationv1.AddToScheme, authenticationv1.AddToScheme, certificatesv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, openmcpv1alpha1.AddToScheme, rbacv1.AddToScheme, authorizationv1.AddToScheme,
-		workv1.AddToScheme, workv1alpha1.AddToScheme)
+		workv1.AddToScheme, workv1alpha1.AddToScheme, edgev1alpha1.AddToScheme)
 	if err := types.AddToScheme(scheme); err != nil {
 		panic(err) // two types of one name: a mistake in the program
 	}

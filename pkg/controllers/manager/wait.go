@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
@@ -31,7 +32,7 @@ const (
 )
 
 // groups are those of hub-apiserver. The others are there as soon as the hub's kube-apiserver is.
-var groups = []string{clusterv1.GroupName, viewv1alpha1.GroupName, openmcpv1alpha1.GroupName, workv1.GroupName}
+var groups = []string{clusterv1.GroupName, viewv1alpha1.GroupName, openmcpv1alpha1.GroupName, workv1.GroupName, edgev1alpha1.GroupName}
 
 // watched is what has to be served before the controllers start.
 func watched(controllers []kit.Controller) (resources []schema.GroupVersionResource) {

@@ -42,8 +42,8 @@ type Hub struct {
 	Writes []string
 }
 
-// New is a hub without anything.
-func New(t *testing.T) *Hub {
+// New is a hub without anything. Its cache looks objects up by indexes.
+func New(t *testing.T, indexes ...func(*fake.ClientBuilder)) *Hub {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	all := runtime.NewSchemeBuilder(authorizationv1.AddToScheme, clusterv1.AddToScheme, clusterv1beta2.AddToScheme, edgev1alpha1.AddToScheme, workv1.AddToScheme)
@@ -63,7 +63,11 @@ func New(t *testing.T) *Hub {
 		}
 		return err
 	}
-	h.WithWatch = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&clusterv1.ManagedCluster{}, &edgev1alpha1.EdgeNode{},
+	builder := fake.NewClientBuilder().WithScheme(scheme)
+	for _, index := range indexes {
+		index(builder)
+	}
+	h.WithWatch = interceptor.NewClient(builder.WithStatusSubresource(&clusterv1.ManagedCluster{}, &edgev1alpha1.EdgeNode{},
 		&edgev1alpha1.DeploymentPolicy{}, &edgev1alpha1.DeploymentPattern{}, &edgev1alpha1.EdgePlacement{}, &workv1.ManifestWork{}).Build(), interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 			if review, is := obj.(*authorizationv1.SubjectAccessReview); is {
@@ -80,7 +84,17 @@ func New(t *testing.T) *Hub {
 			return write("update", obj, func() error { return c.Update(ctx, obj, opts...) })
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			return write("patch", obj, func() error { return c.Patch(ctx, obj, patch, opts...) })
+			before := obj.DeepCopyObject().(client.Object)
+			if err := c.Get(ctx, client.ObjectKeyFromObject(obj), before); err != nil {
+				return err
+			}
+			return write("patch", obj, func() error {
+				if err := c.Patch(ctx, obj, patch, opts...); err != nil || equality.Semantic.DeepEqual(specOf(before), specOf(obj)) {
+					return err
+				}
+				obj.SetGeneration(before.GetGeneration() + 1)
+				return c.Update(ctx, obj)
+			})
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 			return write("delete", obj, func() error { return c.Delete(ctx, obj, opts...) })
@@ -90,6 +104,17 @@ func New(t *testing.T) *Hub {
 		},
 	})
 	return h
+}
+
+// specOf is what generations count.
+func specOf(obj client.Object) any {
+	switch obj := obj.(type) {
+	case *edgev1alpha1.EdgePlacement:
+		return obj.Spec
+	case *workv1.ManifestWork:
+		return obj.Spec
+	}
+	return nil
 }
 
 // Make creates objects, with their status.

@@ -12,9 +12,11 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/edge/model"
 	"github.com/clusterhub/clusterhub/pkg/rollout"
 )
 
@@ -26,7 +28,7 @@ const byRules = " Progressing"
 
 var _ cache.TransformFunc = ForCache
 
-// ForCache keeps of works and revisions what the controllers of works need: the manifests of 10,000 clusters would fill the memory. Writes of the
+// ForCache keeps of works, revisions and edge services what the controllers need: the manifests of 10,000 clusters would fill the memory. Writes of the
 // spec from the cache are none: see replaceSpec.
 func ForCache(in any) (any, error) {
 	switch obj := in.(type) {
@@ -34,6 +36,9 @@ func ForCache(in any) (any, error) {
 		slim(obj)
 	case *workv1alpha1.ManifestWorkReplicaSetRevision:
 		slimRevision(obj)
+	case *edgev1alpha1.EdgeService:
+		// Archives are fetched when works are made of them.
+		model.WithoutArchive(obj)
 	}
 	return command.ForCache(in)
 }
@@ -43,7 +48,7 @@ func slim(w *workv1.ManifestWork) {
 		return // it was done
 	}
 	delete(w.Annotations, digestAnnotation)
-	if IsOfReplicaSet(w.Labels) {
+	if IsOfReplicaSet(w.Labels) || w.Labels[edgev1alpha1.PlacementHashLabel] != "" {
 		if w.Annotations == nil {
 			w.Annotations = map[string]string{}
 		}
@@ -104,3 +109,12 @@ func observe(w *workv1.ManifestWork) rollout.Observation {
 	}
 	return rollout.Observe(s, strings.HasSuffix(w.Annotations[digestAnnotation], byRules))
 }
+
+// Digest tells specs of works apart.
+func Digest(spec *workv1.ManifestWorkSpec) string { return digest(spec) }
+
+// DigestInCache is that of the spec of a work which ForCache has taken it from, and empty for one that is no work of the hub's controllers.
+func DigestInCache(w *workv1.ManifestWork) string { return w.Annotations[digestAnnotation] }
+
+// WithoutDigest takes out of annotations what ForCache has added: it is not for the hub.
+func WithoutDigest(annotations map[string]string) { delete(annotations, digestAnnotation) }

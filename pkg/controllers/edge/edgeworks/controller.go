@@ -1,0 +1,35 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package edgeworks
+
+import (
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+)
+
+// name is that of the controller.
+const name = "edgeworks"
+
+// Controller is what the manager knows of it.
+func Controller() kit.Controller {
+	edge := edgev1alpha1.SchemeGroupVersion
+	return kit.Controller{Name: name, Setup: SetupWithManager, Rights: []kit.Right{
+		kit.On(clusterv1.SchemeGroupVersion, "managedclusters", "list", "watch"),
+		kit.On(clusterv1beta2.SchemeGroupVersion, "managedclustersets", "list", "watch"),
+		kit.On(clusterv1beta2.SchemeGroupVersion, "managedclustersetbindings", "list", "watch"),
+		kit.On(edge, "edgenodes", "list", "watch"),
+		// get is for archives, which the cache does not have.
+		kit.On(edge, "edgeservices", "get", "list", "watch"),
+		kit.On(edge, "deploymentpolicies", "list", "watch"),
+		kit.On(edge, "deploymentpatterns", "list", "watch"),
+		// get is for what must not be decided by a cache that is behind: whether something is gone.
+		kit.On(edge, "edgeplacements", "get", "list", "watch", "patch"),
+		kit.On(edge, "edgeplacements/status", "patch"),
+		kit.On(edge, "edgeplacements/finalizers", "update"),
+		kit.On(workv1.SchemeGroupVersion, "manifestworks", "get", "list", "watch", "create", "patch", "delete"),
+	}}
+}

@@ -1,0 +1,157 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package edgeworks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/selector"
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/edge/edgeplacements"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/edge"
+	"github.com/clusterhub/clusterhub/pkg/edge/engine"
+	"github.com/clusterhub/clusterhub/pkg/edge/model"
+)
+
+// decided is what a placement was decided from.
+type decided struct {
+	node   *edgev1alpha1.EdgeNode
+	inputs []edgev1alpha1.ServiceInput
+	// services are those of the placement, in its order, without their archives.
+	services []*edgev1alpha1.EdgeService
+}
+
+// decide asks the rules once more, and says why the hub would not make this placement now. The hub writes works for users who may not: so no
+// placement is taken for an order, whoever has written it.
+func (r *Reconciler) decide(ctx context.Context, pair engine.Pair, p *edgev1alpha1.EdgePlacement) (d *decided, refusal string, err error) {
+	d = &decided{node: &edgev1alpha1.EdgeNode{}}
+	obj, gone, err := r.deployment(ctx, pair.Key, d)
+	if gone || err != nil {
+		return nil, "its policy or pattern is gone", err
+	}
+	c := &clusterv1.ManagedCluster{}
+	for _, get := range []client.Object{d.node, c} {
+		switch err := r.client.Get(ctx, types.NamespacedName{Name: pair.Node}, get); {
+		case kit.IsGone(err):
+			return nil, "its node is gone", nil
+		case err != nil:
+			return nil, "", err
+		}
+	}
+	if !c.Spec.HubAcceptsClient || !c.DeletionTimestamp.IsZero() || !edgeplacements.IsOf(d.node, c.UID) {
+		return nil, "its node is not that of a cluster that is accepted", nil
+	}
+	if reached, err := r.reaches(ctx, pair.Namespace, c); !reached || err != nil {
+		return nil, fmt.Sprintf("no set that is bound to namespace %s has its cluster", pair.Namespace), err
+	}
+	n, err := edge.NewNode(model.Node(d.node.Name, &d.node.Spec, &d.node.Status))
+	if err != nil {
+		return nil, err.Error(), nil
+	}
+	decisions, specs, err := r.decisions(ctx, n, pair, obj, d)
+	if err != nil {
+		return nil, "", err
+	}
+	all := d.services
+	d.services = nil
+	for _, s := range p.Spec.Services {
+		if !agrees(s, decisions, specs) {
+			return nil, fmt.Sprintf("version %s of service %s in namespace %s is not what the rules say now", s.Version, s.Name, s.TargetNamespace), nil
+		}
+		i := slices.IndexFunc(all, func(one *edgev1alpha1.EdgeService) bool {
+			return one.Namespace == s.Org && one.Spec.URL == s.Name && one.Spec.Version == s.Version && one.Spec.Arch == s.Arch
+		})
+		d.services = append(d.services, all[i])
+	}
+	return d, "", nil
+}
+
+// agrees says whether a service of a placement is what was decided.
+func agrees(s edgev1alpha1.PlacedService, decisions []edge.Decision, specs []engine.Spec) bool {
+	for i, one := range decisions {
+		if one.Compatible && specs[i].Org == s.Org && specs[i].Service == s.Name && one.Version == s.Version && one.Arch == s.Arch && one.Namespace == s.TargetNamespace {
+			return true
+		}
+	}
+	return false
+}
+
+// deployment is the policy or pattern of a placement.
+func (r *Reconciler) deployment(ctx context.Context, key engine.Key, d *decided) (obj client.Object, gone bool, err error) {
+	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
+	if key.Pattern {
+		p := &edgev1alpha1.DeploymentPattern{}
+		err = r.client.Get(ctx, name, p)
+		obj, d.inputs = p, p.Spec.UserInput
+	} else {
+		p := &edgev1alpha1.DeploymentPolicy{}
+		err = r.client.Get(ctx, name, p)
+		obj, d.inputs = p, p.Spec.UserInput
+	}
+	return obj, kit.IsGone(err) || err == nil && !obj.GetDeletionTimestamp().IsZero(), kit.IgnoreGone(err)
+}
+
+// decisions are about all services of a policy or pattern.
+func (r *Reconciler) decisions(ctx context.Context, n *edge.Node, pair engine.Pair, obj client.Object, d *decided) ([]edge.Decision, []engine.Spec, error) {
+	specs := edgeplacements.Specs(obj)
+	var compiled []*edge.Deployment
+	for i := range specs {
+		list := &edgev1alpha1.EdgeServiceList{}
+		if err := r.client.List(ctx, list, client.InNamespace(specs[i].Org), client.MatchingFields{byURL: specs[i].Service}); err != nil {
+			return nil, nil, err
+		}
+		for j := range list.Items {
+			if s := &list.Items[j]; s.DeletionTimestamp.IsZero() {
+				specs[i].Services = append(specs[i].Services, model.StoredService(s))
+				d.services = append(d.services, s)
+			}
+		}
+		one, err := edge.NewDeployment(specs[i])
+		if err != nil {
+			return nil, nil, nil // Nothing is deployed by what cannot be read.
+		}
+		compiled = append(compiled, one)
+	}
+	if pair.Pattern {
+		decisions, compatible := edge.DecidePattern(n, compiled)
+		if !compatible {
+			decisions = nil
+		}
+		return decisions, specs, nil
+	}
+	return []edge.Decision{edge.Decide(n, compiled[0])}, specs, nil
+}
+
+// reaches says whether a set that is bound to the namespace has the cluster.
+func (r *Reconciler) reaches(ctx context.Context, namespace string, c *clusterv1.ManagedCluster) (bool, error) {
+	bindings := &clusterv1beta2.ManagedClusterSetBindingList{}
+	if err := r.client.List(ctx, bindings, client.InNamespace(namespace)); err != nil {
+		return false, err
+	}
+	for _, b := range bindings.Items {
+		if !b.DeletionTimestamp.IsZero() || b.Spec.ClusterSet != b.Name {
+			continue
+		}
+		set := &clusterv1beta2.ManagedClusterSet{}
+		switch err := r.client.Get(ctx, types.NamespacedName{Name: b.Name}, set); {
+		case kit.IsGone(err):
+			continue
+		case err != nil:
+			return false, err
+		}
+		if s, err := selector.ForV1beta2(set); err == nil && s.Matches(labels.Set(c.Labels)) {
+			return true, nil
+		}
+	}
+	return false, nil
+}

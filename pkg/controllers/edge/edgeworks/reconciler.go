@@ -1,0 +1,190 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package edgeworks brings EdgePlacements to their nodes, as ManifestWorks, and tells in their status what the cluster says of them.
+//
+// A placement has one work, whose name follows from it. Before the work is written, the rules are asked once more. A work of that name which is
+// not the placement's own is never touched. The finalizer of a placement goes when its work is gone.
+package edgeworks
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/edge/edgeplacements"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+)
+
+const (
+	workers = 8
+	// soon is after how long a placement is looked at again that the rules would not make now: it is taken away or changed by then.
+	soon = 30 * time.Second
+	// late is after how long it is tried again what was refused.
+	late = 5 * time.Minute
+)
+
+// Fields by which objects are looked up.
+const (
+	byURL     = "edgeservice.url"
+	byNode    = "edgeplacement.node"
+	byOrigin  = "edgeplacement.origin"
+	byService = "edgeplacement.service"
+	byHash    = "manifestwork.placement"
+)
+
+// Reconciler keeps the works of placements.
+type Reconciler struct {
+	client client.Client
+	// live reads from the API server: archives, and whether something is gone.
+	live     client.Reader
+	clock    clock.PassiveClock
+	archives archives
+}
+
+var _ reconcile.Reconciler = &Reconciler{}
+
+// SetupWithManager adds the controller.
+func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+	for _, i := range indexes {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, i.Kind, i.Field, i.Of); err != nil {
+			return err
+		}
+	}
+	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{})
+	b := ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(kit.Options(workers))
+	for _, w := range r.watches() {
+		b = b.Watches(w.kind, handler.EnqueueRequestsFromMapFunc(w.concerns))
+	}
+	return b.Complete(kit.ConflictsAreSoonOver(r))
+}
+
+func newReconciler(c client.Client, live client.Reader, clock clock.PassiveClock) *Reconciler {
+	return &Reconciler{client: c, live: live, clock: clock}
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	p := &edgev1alpha1.EdgePlacement{}
+	switch err := r.client.Get(ctx, request.NamespacedName, p); {
+	case kit.IsGone(err):
+		return reconcile.Result{}, r.sweep(ctx, request.NamespacedName)
+	case err != nil:
+		return reconcile.Result{}, err
+	case !p.DeletionTimestamp.IsZero():
+		return reconcile.Result{}, r.end(ctx, p)
+	}
+	pair, ours := edgeplacements.PairOf(p)
+	if !ours || !hasFinalizer(p) {
+		return reconcile.Result{}, nil // It is taken away, or gets its finalizer first.
+	}
+	status, again, err := r.bring(ctx, pair, p)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: again}, kit.IgnoreOutdated(r.tell(ctx, p, status))
+}
+
+// told is what a status says.
+type told struct {
+	state           edgev1alpha1.PlacementState
+	reason, message string
+	work            string
+}
+
+// tell writes the status, if it is not so already.
+func (r *Reconciler) tell(ctx context.Context, p *edgev1alpha1.EdgePlacement, t told) error {
+	_, err := kit.PatchStatus(ctx, r.client, p, func(p *edgev1alpha1.EdgePlacement) {
+		if s := &p.Status; s.State != t.state || s.LastTransitionTime == nil {
+			now := metav1.NewTime(r.clock.Now())
+			s.LastTransitionTime = &now
+		}
+		p.Status.State, p.Status.Reason, p.Status.Message, p.Status.Work = t.state, t.reason, kit.Message(t.message), t.work
+		p.Status.ObservedGeneration = p.Generation
+	})
+	return err
+}
+
+// end takes away the work of a placement that is deleted, and lets the placement go after it.
+func (r *Reconciler) end(ctx context.Context, p *edgev1alpha1.EdgePlacement) error {
+	if !hasFinalizer(p) {
+		return nil
+	}
+	key := client.ObjectKeyFromObject(p)
+	w := &workv1.ManifestWork{}
+	// Not from the cache, which may be behind: then the work would stay for ever.
+	err := r.live.Get(ctx, types.NamespacedName{Namespace: p.Spec.Node, Name: workName(key)}, w)
+	if err == nil && isOf(w, key) {
+		if err := r.tell(ctx, p, told{edgev1alpha1.PlacementRemoving, reasonRemoving, "its work is being removed from the node", w.Name}); err != nil {
+			return kit.IgnoreOutdated(err)
+		}
+		return r.remove(ctx, w)
+	}
+	if err := kit.IgnoreGone(err); err != nil {
+		return err
+	}
+	_, err = kit.Patch(ctx, r.client, p, func(p *edgev1alpha1.EdgePlacement) {
+		kept := []string{}
+		for _, f := range p.Finalizers {
+			if f != edgev1alpha1.PlacementFinalizer {
+				kept = append(kept, f)
+			}
+		}
+		p.Finalizers = kept
+	})
+	return kit.IgnoreOutdated(err)
+}
+
+// sweep removes works of a placement that is gone: its finalizer was taken away by others.
+func (r *Reconciler) sweep(ctx context.Context, key types.NamespacedName) error {
+	works := &workv1.ManifestWorkList{}
+	if err := r.client.List(ctx, works, client.MatchingFields{byHash: hash(key)}); err != nil {
+		return err
+	}
+	for i := range works.Items {
+		w := &works.Items[i]
+		if !isOf(w, key) {
+			continue
+		}
+		if err := r.live.Get(ctx, key, &edgev1alpha1.EdgePlacement{}); !kit.IsGone(err) {
+			return err // It is there, and its event follows.
+		}
+		if err := r.remove(ctx, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) remove(ctx context.Context, w *workv1.ManifestWork) error {
+	if !w.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	gone := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name}}
+	if err := kit.IgnoreGone(r.client.Delete(ctx, gone, kit.AsRead(w))); err != nil {
+		return fmt.Errorf("ManifestWork %s/%s: %w", w.Namespace, w.Name, err)
+	}
+	return nil
+}
+
+// isRefusal says that a write was refused for what is in it.
+func isRefusal(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// isTooLarge says that it was refused for its size.
+func isTooLarge(err error) bool {
+	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "max-manifests-bytes")
+}

@@ -1,0 +1,255 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package edgeworks
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/edge/edgetest"
+)
+
+func TestWork_HasTheObjectsInTheTarget(t *testing.T) {
+	f := newFixture(t)
+	w := f.work()
+	if got := objectsOf(t, w); !slices.Equal(got, []string{"ClusterRole /web", "Deployment blue/web", "Namespace /blue", "RoleBinding blue/web"}) {
+		t.Errorf("the work has %v", got)
+	}
+	for _, m := range w.Spec.Workload.Manifests {
+		if strings.Contains(string(m.Raw), "elsewhere") {
+			t.Errorf("a namespace of the archive is left in %s", m.Raw)
+		}
+	}
+	if d := w.Spec.DeleteOption; d.PropagationPolicy != workv1.DeletePropagationPolicyTypeSelectivelyOrphan || len(d.SelectivelyOrphan.OrphaningRules) != 1 ||
+		d.SelectivelyOrphan.OrphaningRules[0] != (workv1.OrphaningRule{Resource: "namespaces", Name: "blue"}) {
+		t.Errorf("the namespace does not stay: %+v", d)
+	}
+	if c := w.Spec.ManifestConfigs[0]; c.ResourceIdentifier.Name != "blue" || c.UpdateStrategy.Type != workv1.UpdateStrategyTypeCreateOnly {
+		t.Errorf("a namespace that is there could be changed: %+v", c)
+	}
+	if w.Labels[edgev1alpha1.NodeLabel] != "one" || w.Labels[edgev1alpha1.PolicyLabel] != "web" {
+		t.Errorf("labels are %v", w.Labels)
+	}
+	// A process that starts writes nothing that is so already, and reads no archive.
+	f.Writes, f.reads = nil, 0
+	f.restart()
+	f.settle()
+	if len(f.Writes) > 0 || f.reads > 0 {
+		t.Errorf("a new process has written %v, and read %d times", f.Writes, f.reads)
+	}
+}
+
+// An agent with one namespace gets what it can make: no Namespace, and nothing that is in none.
+func TestWork_OfANamespaceScopedAgent(t *testing.T) {
+	f := newFixture(t)
+	node := &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
+	edgetest.Change(f.Hub, node, func(n *edgev1alpha1.EdgeNode) {
+		n.Status.Namespace, *n.Status.NamespaceScoped = "blue", true
+		n.Status.ClusterObjects = []edgev1alpha1.ClusterScopedObject{{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "web"}}
+	})
+	f.settle()
+	if got := objectsOf(t, f.work()); !slices.Equal(got, []string{"Deployment blue/web", "RoleBinding blue/web"}) {
+		t.Errorf("the work has %v", got)
+	}
+}
+
+// The state is what the cluster says of the work as it is.
+func TestState_IsWhatTheClusterSays(t *testing.T) {
+	f := newFixture(t)
+	f.state("Delivering Delivering")
+	f.say("Applied=True", "Available=True")
+	f.state("Delivering Delivering")
+	f.say("Progressing=True")
+	f.state("Delivering Delivering")
+	f.say("Progressing=False", "Degraded=False")
+	f.state("Running Running")
+	f.say("Degraded=True")
+	f.state("Failed Degraded")
+	f.say("Applied=False", "Degraded=False")
+	f.state("Failed NotApplied")
+	f.say("Applied=True")
+	f.state("Running Running")
+	// What was said of the spec before does not count.
+	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ClusterNamespace = "green" })
+	edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].TargetNamespace = "green" })
+	f.state("Delivering Delivering")
+	if got := objectsOf(t, f.work()); !slices.Equal(got, []string{"ClusterRole /web", "Deployment green/web", "Namespace /green", "RoleBinding green/web"}) {
+		t.Errorf("the work has %v", got)
+	}
+	if n := len(f.works()); n != 1 {
+		t.Errorf("there are %d works: what is not in the one any more is what its agent removes", n)
+	}
+}
+
+func (f *fixture) policy() *edgev1alpha1.DeploymentPolicy {
+	f.Helper()
+	p := &edgev1alpha1.DeploymentPolicy{}
+	if err := f.Get(f.Context(), types.NamespacedName{Namespace: "shop", Name: "web"}, p); err != nil {
+		f.Fatal(err)
+	}
+	return p
+}
+
+// No placement is an order: what the rules would not say now is not written, whoever has written the placement.
+func TestAttack_APlacementThatTheRulesDoNotMake(t *testing.T) {
+	for name, forge := range map[string]func(*fixture){
+		"another namespace": func(f *fixture) {
+			edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].TargetNamespace = "kube-system" })
+		},
+		"no policy": func(f *fixture) {
+			if err := f.Delete(f.Context(), f.policy()); err != nil {
+				f.Fatal(err)
+			}
+		},
+		"no binding": func(f *fixture) {
+			if err := f.Delete(f.Context(), &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "set"}}); err != nil {
+				f.Fatal(err)
+			}
+		},
+		"not accepted": func(f *fixture) {
+			edgetest.Change(f.Hub, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false })
+		},
+		"a node of another cluster": func(f *fixture) {
+			edgetest.Change(f.Hub, &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, func(n *edgev1alpha1.EdgeNode) { n.OwnerReferences[0].UID = "former" })
+		},
+		"not satisfied": func(f *fixture) {
+			edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Constraints = []string{"purpose == retail"} })
+		},
+		"a version that is withdrawn": func(f *fixture) {
+			if err := f.Delete(f.Context(), &edgev1alpha1.EdgeService{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web--1.0.0--amd64"}}); err != nil {
+				f.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			before := f.work()
+			forge(f)
+			// Something that would have the work written: others have changed it.
+			edgetest.Change(f.Hub, f.work(), func(w *workv1.ManifestWork) { w.Annotations[sourceAnnotation] = "other" })
+			edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Labels["any"] = "change" })
+			f.state("Pending NotDecided")
+			if after := f.work(); !slices.Equal(objectsOf(t, before), objectsOf(t, after)) || after.Annotations[sourceAnnotation] != "other" {
+				t.Error("the work was written")
+			}
+			// Nor is a new one made.
+			if err := f.Delete(t.Context(), f.work()); err != nil {
+				t.Fatal(err)
+			}
+			f.settle()
+			if n := len(f.works()); n != 0 {
+				t.Errorf("%d works were made", n)
+			}
+		})
+	}
+}
+
+// A work of a user that has the name is never touched, neither when the placement comes nor when it goes.
+func TestAttack_AWorkOfTheName(t *testing.T) {
+	f := newFixture(t)
+	foreign := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "one", Name: f.work().Name}}
+	if err := f.Delete(t.Context(), f.work()); err != nil {
+		t.Fatal(err)
+	}
+	f.Make(foreign)
+	f.state("Failed WorkNameTaken")
+	if err := f.Delete(t.Context(), f.placement()); err != nil {
+		t.Fatal(err)
+	}
+	f.settle()
+	if works := f.works(); len(works) != 1 || works[0].UID != foreign.UID || works[0].Generation != 1 || len(works[0].Labels) > 0 {
+		t.Errorf("the works are %+v", works)
+	}
+	if err := f.Get(t.Context(), client.ObjectKeyFromObject(placementOf("one", "")), &edgev1alpha1.EdgePlacement{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the placement does not go: %v", err)
+	}
+}
+
+// A placement is there until its work is gone, and no work without its placement.
+func TestEnd_TheWorkGoesFirst(t *testing.T) {
+	f := newFixture(t)
+	edgetest.Change(f.Hub, f.work(), func(w *workv1.ManifestWork) { w.Finalizers = []string{"agent"} })
+	if err := f.Delete(t.Context(), f.placement()); err != nil {
+		t.Fatal(err)
+	}
+	f.state("Removing Removing")
+	w := f.work()
+	w.Finalizers = nil
+	if err := f.Update(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	f.settle()
+	if err := f.Get(t.Context(), client.ObjectKeyFromObject(placementOf("one", "")), &edgev1alpha1.EdgePlacement{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the placement does not go: %v", err)
+	}
+
+	f = newFixture(t)
+	p := f.placement()
+	p.Finalizers = nil
+	if err := errors.Join(f.Update(t.Context(), p), f.Delete(t.Context(), p)); err != nil {
+		t.Fatal(err)
+	}
+	f.settle()
+	if n := len(f.works()); n != 0 {
+		t.Errorf("%d works are left of a placement whose finalizer others have taken away", n)
+	}
+}
+
+// What is refused is told, and what was delivered before stays.
+func TestState_OfARefusal(t *testing.T) {
+	f := newFixture(t)
+	f.Refuse = func(verb string, obj client.Object) error {
+		if _, is := obj.(*workv1.ManifestWork); is && verb == "patch" {
+			return apierrors.NewInvalid(schema.GroupKind{Kind: "ManifestWork"}, "web", nil)
+		}
+		return nil
+	}
+	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ClusterNamespace = "green" })
+	edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].TargetNamespace = "green" })
+	f.state("Failed WorkRefused")
+	if s := f.placement().Status; s.Work != f.work().Name {
+		t.Errorf("the work that is still there is not named: %+v", s)
+	}
+}
+
+// Variables come as in Open Horizon: a ConfigMap, and its name in the containers of Deployments. An edit of them alone is delivered, too.
+func TestWork_HasTheVariables(t *testing.T) {
+	f := newFixture(t)
+	edgetest.Change(f.Hub, &edgev1alpha1.EdgeService{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web--1.0.0--amd64"}},
+		func(s *edgev1alpha1.EdgeService) { s.Spec.UserInput = []edgev1alpha1.Variable{{Name: "COLOR"}} })
+	f.state("Failed InputMissing")
+	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) {
+		p.Spec.UserInput = []edgev1alpha1.ServiceInput{{ServiceUrl: "web", Inputs: []edgev1alpha1.Input{{Name: "COLOR", Value: edgev1alpha1.Value{Type: edgev1alpha1.ValueString, String: "red"}}}}}
+	})
+	f.state("Delivering Delivering")
+	var all string
+	for _, m := range f.work().Spec.Workload.Manifests {
+		all += string(m.Raw)
+	}
+	if !strings.Contains(all, `"data":{"COLOR":"red"}`) || strings.Count(all, "hzn-env-vars-") != 2 || !strings.Contains(all, `"env":[{"name":"HZN_ENV_VARS"`) {
+		t.Errorf("the variables are not there: %s", all)
+	}
+}
+
+// A change of the work by others is taken back.
+func TestWork_ThatOthersHaveChanged(t *testing.T) {
+	f := newFixture(t)
+	edgetest.Change(f.Hub, f.work(), func(w *workv1.ManifestWork) { w.Spec.Workload.Manifests = w.Spec.Workload.Manifests[:1] })
+	f.settle()
+	if got := objectsOf(t, f.work()); len(got) != 4 {
+		t.Errorf("the work has %v", got)
+	}
+}

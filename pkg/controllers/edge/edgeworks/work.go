@@ -1,0 +1,230 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package edgeworks
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/edge/edgeplacements"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/controllers/works/manifestworkreplicaset"
+	"github.com/clusterhub/clusterhub/pkg/edge/delivery"
+	"github.com/clusterhub/clusterhub/pkg/edge/engine"
+	"github.com/clusterhub/clusterhub/pkg/namehash"
+)
+
+const (
+	// sourceAnnotation of a work is a hash of all that it was made of, and digestAnnotation one of the spec that was made of that.
+	sourceAnnotation = edgev1alpha1.GroupName + "/source"
+	digestAnnotation = edgev1alpha1.GroupName + "/digest"
+	// asksAnnotation says that the agent was asked for the progress of an object.
+	asksAnnotation = edgev1alpha1.GroupName + "/asks-progress"
+	// format is raised when the same source makes another work.
+	format = "1"
+)
+
+// Reasons of placements, besides those of delivery and of conditions of works.
+const (
+	reasonNotDecided  = "NotDecided"
+	reasonNameTaken   = "WorkNameTaken"
+	reasonBeingGone   = "FormerWorkIsBeingRemoved"
+	reasonNoNamespace = "NoClusterNamespace"
+	reasonTooLarge    = "TooLarge"
+	reasonRefused     = "WorkRefused"
+	reasonDelivering  = "Delivering"
+	reasonRunning     = "Running"
+	reasonComplete    = "Complete"
+	reasonNotApplied  = "NotApplied"
+	reasonDegraded    = "Degraded"
+	reasonRemoving    = "Removing"
+)
+
+// workName is the name of the work of a placement, which is always the same: two processes cannot make two.
+func workName(p types.NamespacedName) string {
+	hash := namehash.NameHash(p.Namespace, p.Name)
+	return strings.TrimRight(p.Name[:min(len(p.Name), work.MaxNameLength-len(hash)-1)], "-.") + "-" + hash
+}
+
+// hash of a placement, by which its work is known.
+func hash(p types.NamespacedName) string {
+	sum := sha256.Sum256([]byte(p.Namespace + "/" + p.Name))
+	return hex.EncodeToString(sum[:16])
+}
+
+// isOf says whether a work is that of the placement.
+func isOf(w *workv1.ManifestWork, p types.NamespacedName) bool {
+	return w.Labels[edgev1alpha1.PlacementHashLabel] == hash(p) && w.Annotations[edgev1alpha1.PlacementAnnotation] == p.String()
+}
+
+func hasFinalizer(p *edgev1alpha1.EdgePlacement) bool {
+	return slices.Contains(p.Finalizers, edgev1alpha1.PlacementFinalizer)
+}
+
+// bring makes the work of a placement what it is to be, and says how far that has come.
+func (r *Reconciler) bring(ctx context.Context, pair engine.Pair, p *edgev1alpha1.EdgePlacement) (told, time.Duration, error) {
+	key := client.ObjectKeyFromObject(p)
+	now := &workv1.ManifestWork{}
+	err := r.client.Get(ctx, types.NamespacedName{Namespace: pair.Node, Name: workName(key)}, now)
+	there := err == nil
+	switch {
+	case kit.IgnoreGone(err) != nil:
+		return told{}, 0, err
+	case there && !isOf(now, key):
+		return taken(now), late, nil
+	case there && !now.DeletionTimestamp.IsZero():
+		return told{edgev1alpha1.PlacementPending, reasonBeingGone, "a work of its name is still being removed from the node", ""}, 0, nil
+	}
+	d, refusal, err := r.decide(ctx, pair, p)
+	if err != nil {
+		return told{}, 0, err
+	}
+	if refusal != "" {
+		t := told{edgev1alpha1.PlacementPending, reasonNotDecided, "nothing is written for it: " + refusal, ""}
+		if there {
+			t.work = now.Name
+		}
+		return t, soon, nil
+	}
+	source := sourceOf(p, d)
+	if there && now.Annotations[sourceAnnotation] == source && now.Annotations[digestAnnotation] == manifestworkreplicaset.DigestInCache(now) {
+		return observe(now), 0, nil
+	}
+	w, err := r.make(ctx, pair, p, d)
+	if err == nil {
+		w.Annotations[sourceAnnotation] = source
+		err = r.write(ctx, now, there, w)
+	}
+	t, again, err := r.outcome(w, err)
+	if there && t.work == "" && t.reason != reasonNameTaken {
+		t.work = now.Name // What was delivered before is still there.
+	}
+	return t, again, err
+}
+
+func taken(w *workv1.ManifestWork) told {
+	return told{edgev1alpha1.PlacementFailed, reasonNameTaken,
+		fmt.Sprintf("there is a ManifestWork %s in namespace %s that is not of this placement, and it is left as it is: delete it", w.Name, w.Namespace), ""}
+}
+
+// errTaken is for a work that another one has come before.
+var errTaken = errors.New("there is another work of the name")
+
+// outcome is what became of a write.
+func (r *Reconciler) outcome(w *workv1.ManifestWork, err error) (told, time.Duration, error) {
+	var fault *delivery.Fault
+	switch {
+	case err == nil:
+		return told{edgev1alpha1.PlacementDelivering, reasonDelivering, "the work is written, and the agent of the node has yet to apply it", w.Name}, 0, nil
+	case errors.As(err, &fault):
+		return told{edgev1alpha1.PlacementFailed, fault.Reason, fault.Message, ""}, 0, nil
+	case errors.Is(err, errTaken):
+		return taken(w), late, nil
+	case kit.IsGone(err):
+		return told{edgev1alpha1.PlacementPending, reasonNoNamespace, "the namespace of its cluster is not there yet", ""}, soon, nil
+	case isTooLarge(err):
+		return told{edgev1alpha1.PlacementFailed, reasonTooLarge, fmt.Sprintf("its objects are larger than a work may be: deploy them as several services: %v", err), ""}, late, nil
+	case isRefusal(err):
+		return told{edgev1alpha1.PlacementFailed, reasonRefused, err.Error(), ""}, late, nil
+	}
+	return told{}, 0, err
+}
+
+// sourceOf is a hash of all that a work is made of. Archives are told apart by the generations of their services.
+func sourceOf(p *edgev1alpha1.EdgePlacement, d *decided) string {
+	type service struct {
+		UID        types.UID
+		Generation int64
+	}
+	var services []service
+	for _, s := range d.services {
+		services = append(services, service{s.UID, s.Generation})
+	}
+	text, err := json.Marshal([]any{format, p.Spec, services, d.inputs, d.node.Status.NamespaceScoped, d.node.Status.Namespace})
+	if err != nil {
+		return "" // No object of the API comes here.
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+// make is the work as it is to be.
+func (r *Reconciler) make(ctx context.Context, pair engine.Pair, p *edgev1alpha1.EdgePlacement, d *decided) (*workv1.ManifestWork, error) {
+	key := client.ObjectKeyFromObject(p)
+	var parts []delivery.Part
+	for i, s := range p.Spec.Services {
+		archive, full, err := r.archive(ctx, d.services[i])
+		if err != nil {
+			return nil, err
+		}
+		variables, err := delivery.Variables(s.Org, &full.Spec, pair.Namespace, d.inputs)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, delivery.Part{Archive: archive, Namespace: s.TargetNamespace, Variables: variables,
+			Suffix: namehash.NameHash(key.Namespace, key.Name, s.Org, s.Name)})
+	}
+	spec, asks, err := delivery.Work(&d.node.Status, parts)
+	if err != nil {
+		return nil, err
+	}
+	labels := edgeplacements.Labels(pair)
+	labels[edgev1alpha1.PlacementHashLabel] = hash(key)
+	return &workv1.ManifestWork{Spec: *spec, ObjectMeta: metav1.ObjectMeta{Namespace: pair.Node, Name: workName(key), Labels: labels,
+		Annotations: map[string]string{edgev1alpha1.PlacementAnnotation: key.String(), asksAnnotation: fmt.Sprint(asks),
+			digestAnnotation: manifestworkreplicaset.Digest(spec)}}}, nil
+}
+
+// operation is one of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// write creates the work, or replaces the spec of the one that is there. A merge patch would leave in it what the cache does not know.
+func (r *Reconciler) write(ctx context.Context, now *workv1.ManifestWork, there bool, w *workv1.ManifestWork) error {
+	if !there {
+		err := r.client.Create(ctx, w)
+		if !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		other := &workv1.ManifestWork{}
+		if r.live.Get(ctx, client.ObjectKeyFromObject(w), other) == nil && other.Annotations[edgev1alpha1.PlacementAnnotation] != w.Annotations[edgev1alpha1.PlacementAnnotation] {
+			return errTaken
+		}
+		return apierrors.NewConflict(workv1.SchemeGroupVersion.WithResource("manifestworks").GroupResource(), w.Name, err)
+	}
+	labels, annotations := maps.Clone(now.Labels), maps.Clone(now.Annotations)
+	manifestworkreplicaset.WithoutDigest(annotations)
+	maps.Copy(labels, w.Labels)
+	maps.Copy(annotations, w.Annotations)
+	patch, err := json.Marshal([]operation{
+		{"replace", "/metadata/uid", now.UID},
+		{"replace", "/metadata/resourceVersion", now.ResourceVersion},
+		{"add", "/metadata/labels", labels},
+		{"add", "/metadata/annotations", annotations},
+		{"replace", "/spec", &w.Spec},
+	})
+	if err != nil {
+		return err
+	}
+	return r.client.Patch(ctx, &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name}}, client.RawPatch(types.JSONPatchType, patch))
+}
