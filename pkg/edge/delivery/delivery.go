@@ -77,7 +77,7 @@ func Work(node *edgev1alpha1.EdgeNodeStatus, parts []Part) (spec *workv1.Manifes
 	scoped := node.NamespaceScoped == nil || *node.NamespaceScoped
 	var objects []*unstructured.Unstructured
 	if !scoped {
-		objects = namespaces(node, parts)
+		objects = namespaces(parts)
 	}
 	made := len(objects)
 	for i := range parts {
@@ -138,11 +138,11 @@ func rules(completes bool) []workv1.ConditionRule {
 }
 
 // namespaces are the targets that an agent with the rights of the cluster makes, if they are not there: without labels, since these could weaken
-// what holds in a namespace. That of the agent is there.
-func namespaces(node *edgev1alpha1.EdgeNodeStatus, parts []Part) (list []*unstructured.Unstructured) {
+// what holds in a namespace. The one that services go to where nothing else is said is among them: the agent is in another one.
+func namespaces(parts []Part) (list []*unstructured.Unstructured) {
 	var names []string
 	for i := range parts {
-		if name := parts[i].Namespace; name != node.Namespace && !slices.Contains(names, name) {
+		if name := parts[i].Namespace; !slices.Contains(names, name) {
 			names = append(names, name)
 			list = append(list, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}})
 		}

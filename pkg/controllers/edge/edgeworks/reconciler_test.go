@@ -52,6 +52,16 @@ func TestWork_HasTheObjectsInTheTarget(t *testing.T) {
 	}
 }
 
+// The namespace that services go to where nothing is said is not that of the agent: it comes with the first service.
+func TestWork_MakesTheNamespaceThatNothingNames(t *testing.T) {
+	f := newFixture(t)
+	edgetest.Change(f.Hub, &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, func(n *edgev1alpha1.EdgeNode) { n.Status.Namespace = "blue" })
+	f.state("Delivering Delivering")
+	if got := objectsOf(t, f.work()); !slices.Contains(got, "Namespace /blue") {
+		t.Errorf("the work has %q", got)
+	}
+}
+
 // An agent with one namespace gets what it can make: no Namespace, and nothing that is in none.
 func TestWork_OfANamespaceScopedAgent(t *testing.T) {
 	f := newFixture(t)
