@@ -20,7 +20,7 @@ type question struct {
 	certain          bool // false: the archive names several namespaces
 }
 
-// target is the namespace that a service comes to, or why it does not come there. It is the whole rule.
+// target is the target namespace, which a service comes to, or why it does not come there. It is the whole rule.
 func (q *question) target() (namespace string, reason Reason, message string) {
 	if q.nodeType == Device {
 		return "", Fits, ""

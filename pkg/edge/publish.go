@@ -163,7 +163,7 @@ func collision(p *Pattern, a, b *PatternService) string {
 	return ""
 }
 
-// target is the namespace that a version goes to, or empty for that of the agent.
+// target is the target namespace of a version, or empty for that of the agent.
 func (p *Pattern) target(s *Service) string {
 	if p.ClusterNamespace != "" {
 		return p.ClusterNamespace

@@ -49,7 +49,7 @@ const (
 	OtherEmbeddedNamespace Reason = "OtherEmbeddedNamespace"
 	// SeveralNamespaces: the archive names several namespaces, and clusterNamespace does not say which.
 	SeveralNamespaces Reason = "SeveralNamespaces"
-	// NamespaceInvalid: the target is no name of a namespace.
+	// NamespaceInvalid: the target namespace is no name of a namespace.
 	NamespaceInvalid Reason = "NamespaceInvalid"
 	// ClusterObjects: the archive has objects that a namespace-scoped agent cannot make, and that are not known to be there.
 	ClusterObjects Reason = "ClusterObjects"

@@ -1,0 +1,61 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"io"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	api "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/edge/check"
+	"github.com/clusterhub/clusterhub/pkg/edge/model"
+)
+
+// FuzzEdgeFiles: whatever a file has, it is an error or objects of ours; what the hub would take can be decided about, and a node that it
+// would take can be read.
+func FuzzEdgeFiles(f *testing.F) {
+	for _, seed := range []string{
+		policyYAML, patternYAML, nodeYAML("a", "blue", true), policyYAML + "---\n" + nodeYAML("a", "blue", false), "",
+		`{"service":{"name":"web","serviceVersions":[{"version":"1.0.0"}]},"constraints":["a == b"]}`, `{"properties":[{"name":"a","value":1}]}`,
+		`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"List","items":[]}]}`, "apiVersion: edge.clusterhub.dev/v1alpha1\nkind: EdgeNodeList\nitems: [{}]\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	g := &global{IOStreams: genericiooptions.IOStreams{Out: io.Discard, ErrOut: io.Discard}}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		files := &edgeFiles{global: g, nodesByFile: true}
+		objects, err := files.parse("f.json", data, "shop")
+		if err != nil {
+			return
+		}
+		question := &check.Question{Namespace: "shop", Name: "p"}
+		for _, o := range objects {
+			if known(o.Object) != nil {
+				t.Fatalf("%T is read", o.Object)
+			}
+			if _, err := checkEdgeObject(o.Object); err != nil {
+				continue
+			}
+			switch typed := o.Object.(type) {
+			case *api.DeploymentPolicy:
+				question.Policy = &typed.Spec
+			case *api.DeploymentPattern:
+				question.Pattern = &typed.Spec
+			case *api.EdgeNode:
+				question.Nodes = append(question.Nodes, check.Read(model.Node(typed.Name, &typed.Spec, &typed.Status)))
+			}
+		}
+		if question.Policy != nil {
+			question.Pattern = nil
+		} else if question.Pattern == nil {
+			return
+		}
+		status, err := check.Answer(question)
+		if err != nil || status.Deployable || len(status.Nodes) > check.DefaultLimit {
+			t.Errorf("got %+v and %v", status, err)
+		}
+	})
+}
