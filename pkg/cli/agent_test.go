@@ -194,6 +194,11 @@ func TestAgentUninstall_GoesOnWithWhatIsLeft(t *testing.T) {
 	cluster.mu.Lock()
 	delete(cluster.objects, teamsDeployment)
 	cluster.mu.Unlock()
+	// What a try has left that was interrupted when the hub had been told.
+	left := newIdentity(t, "c1-team-a", "")
+	left.Namespace = "team-a"
+	cluster.put(left)
+	cluster.put(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: leaveJob, Labels: byUs.Labels}})
 	// The agent of the whole cluster has the names that all agents have.
 	cluster.put(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: deploy.AgentRole, Labels: byUs.Labels},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: registration.AgentNamespace, Name: registration.AgentServiceAccount}}})
@@ -205,6 +210,37 @@ func TestAgentUninstall_GoesOnWithWhatIsLeft(t *testing.T) {
 	}
 	if got := mustRun(t, config, "agent", "uninstall", "--namespace", "team-a", "-o", "json"); !strings.Contains(got, `"removed": false`) {
 		t.Errorf("again it says %q", got)
+	}
+}
+
+// A Deployment that others have made in the namespace is theirs, and so is a Secret beside it; a Job of theirs is in the way.
+func TestAgentUninstall_LeavesWhatOthersMade(t *testing.T) {
+	cluster, config, args := newTeam(t)
+	if _, _, err := run(t, config, args...); err != nil {
+		t.Fatal(err)
+	}
+	cluster.put(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: deploy.AgentName}})
+	theirs := newIdentity(t, "another", "")
+	theirs.Namespace = "team-a"
+	cluster.put(theirs)
+	const job = "/apis/batch/v1/namespaces/team-a/jobs/" + leaveJob
+	cluster.put(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: leaveJob}})
+	before := cluster.paths()
+	if _, _, err := run(t, config, "agent", "uninstall", "--namespace", "team-a"); err == nil || !strings.Contains(err.Error(), "the Job team-a/"+leaveJob+" was not made by kubectl hub") {
+		t.Errorf("it says %v", err)
+	}
+	if after := cluster.paths(); !slices.Equal(after, before) {
+		t.Errorf("there are %q, and were %q", after, before)
+	}
+	cluster.mu.Lock()
+	delete(cluster.objects, job)
+	cluster.mu.Unlock()
+	if _, stderr, err := run(t, config, "agent", "uninstall", "--namespace", "team-a"); err != nil {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	want := []string{"/api/v1/namespaces/team-a", "/api/v1/namespaces/team-a/secrets/" + registration.HubKubeconfigSecret, teamsDeployment}
+	if left := cluster.paths(); !slices.Equal(left, want) {
+		t.Errorf("it has left %q, want %q", left, want)
 	}
 }
 

@@ -9,8 +9,10 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -74,7 +76,20 @@ func (o *unjoinOptions) uninstall(ctx context.Context) error {
 	if err := m.mayRemove(ctx, objects); err != nil {
 		return err
 	}
+	if err := m.checkJob(ctx); err != nil {
+		return err
+	}
 	return o.leave(ctx, m)
+}
+
+// checkJob refuses a Job of others in the place of the one by which the agent leaves: it would be replaced.
+func (m *managed) checkJob(ctx context.Context) error {
+	job := &batchv1.Job{}
+	err := m.Get(ctx, m.key(leaveJob), job)
+	if err == nil && !byUs.Owns(job) {
+		return fmt.Errorf("the Job %s/%s was not made by kubectl hub, and the agent leaves by one of that name: delete it first", m.namespace, leaveJob)
+	}
+	return m.explain(client.IgnoreNotFound(err))
 }
 
 // keepOthers has the namespace stay, and what an agent of the whole cluster has that is in another one.

@@ -174,8 +174,7 @@ func (m *managed) leave(ctx context.Context, have identity, force bool) (left bo
 	err = m.Get(ctx, m.key(deploy.AgentName), deployment)
 	switch {
 	case apierrors.IsNotFound(err):
-		err = fmt.Errorf("the agent's Deployment %s/%s does not exist: run kubectl hub join again, and then unjoin", m.namespace,
-			deploy.AgentName)
+		err = fmt.Errorf("the agent's Deployment %s/%s does not exist: run %s again, and then this command", m.namespace, deploy.AgentName, m.maker())
 	case err != nil:
 		return false, m.explain(err)
 	case !byUs.Owns(deployment):
@@ -340,7 +339,38 @@ func (m *managed) removeAgent(ctx context.Context, have identity) (removed bool,
 			return removed, err
 		}
 	}
+	if m.keep != nil {
+		return removed, m.dropLeft(ctx)
+	}
 	return removed, nil
+}
+
+// dropLeft removes what an earlier try has left that was interrupted, where the namespace does not take it away.
+func (m *managed) dropLeft(ctx context.Context) error {
+	err := m.Get(ctx, m.key(deploy.AgentName), &appsv1.Deployment{})
+	if !apierrors.IsNotFound(err) {
+		return m.explain(err) // it is of others, and so is the identity
+	}
+	have, err := m.identity(ctx)
+	if err == nil && have.secret != nil {
+		err = m.dropIdentity(ctx, have)
+	}
+	if err != nil {
+		return err
+	}
+	job := &batchv1.Job{}
+	if err := m.Get(ctx, m.key(leaveJob), job); err != nil || !byUs.Owns(job) {
+		return m.explain(client.IgnoreNotFound(err))
+	}
+	return m.dropJob(ctx)
+}
+
+// maker is the command that deploys the agent.
+func (m *managed) maker() string {
+	if m.keep != nil {
+		return "kubectl hub agent install"
+	}
+	return "kubectl hub join"
 }
 
 // dropIdentity removes what the agent has kept, once there is no agent that would make it anew.

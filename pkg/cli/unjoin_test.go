@@ -150,7 +150,7 @@ func TestUnjoin_ThatTheHubIsNotTold(t *testing.T) {
 		"no Deployment": {batchv1.JobStatus{}, func(s *fakeServer) {
 			s.refuse("GET "+deploymentPath, apierrors.NewNotFound(corev1.Resource("deployments"), "hub-agent"))
 		},
-			"the agent's Deployment " + registration.AgentNamespace + "/hub-agent does not exist: run kubectl hub join again, and then unjoin", true},
+			"the agent's Deployment " + registration.AgentNamespace + "/hub-agent does not exist: run kubectl hub join again, and then this command", true},
 		"another's Deployment": {batchv1.JobStatus{}, func(s *fakeServer) { d := s.get(deploymentPath); d.SetLabels(nil); s.putRaw(d) },
 			"was not made by kubectl hub", true},
 	} {
