@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
@@ -47,6 +48,8 @@ var hubs = map[schema.GroupResource]func(finalizer string) bool{
 	openmcp.Resource("clusterrequests"): func(f string) bool { return f == openmcpv1alpha1.ClusterRequestFinalizer },
 	// A replica set without it would go before its works, which nothing deletes then.
 	work.Resource("manifestworkreplicasets"): func(f string) bool { return f == work.ReplicaSetFinalizer },
+	// The same of a placement and its work.
+	edge.Resource("edgeplacements"): func(f string) bool { return f == edge.PlacementFinalizer },
 }
 
 // Rules are the spellings of the right to the end of the object of a request. Users who may accept a cluster have it, too:

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/hubfinalizers"
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
@@ -43,6 +44,9 @@ var kinds = []kind{
 		[]string{"work.open-cluster-management.io/manifest-work-cleanup"},
 		[]string{"example.com/a", "cluster.open-cluster-management.io/manifest-work-cleanup", "foregroundDeletion", "orphan"},
 		func(m metav1.ObjectMeta) runtime.Object { return &work.ManifestWorkReplicaSet{ObjectMeta: m} }},
+	{edge.GroupName, "edgeplacements", "ns",
+		[]string{"edge.clusterhub.dev/work"}, []string{"example.com/a", "foregroundDeletion", "orphan"},
+		func(m metav1.ObjectMeta) runtime.Object { return &edge.EdgePlacement{ObjectMeta: m} }},
 	{openmcp.GroupName, "accessrequests", "ns", nil,
 		[]string{"clusters.openmcp.cloud/clusteraccess", "gardener.clusters.openmcp.cloud/accessrequest", "clusters.openmcp.cloud/finalizer"},
 		func(m metav1.ObjectMeta) runtime.Object { return &openmcp.AccessRequest{ObjectMeta: m} }},
