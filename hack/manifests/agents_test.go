@@ -73,6 +73,9 @@ func held(t *testing.T, policy validating.Validator, who user.Info, w agentWrite
 	if w.resource == "certificatesigningrequests" {
 		kind, group = certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"), certificatesv1.SchemeGroupVersion
 	}
+	if w.resource == "clusterroles" {
+		kind, group = rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), rbacv1.SchemeGroupVersion
+	}
 	operation, of := admission.Update, w.after
 	switch {
 	case w.before == nil:
