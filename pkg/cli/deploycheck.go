@@ -17,6 +17,7 @@ import (
 
 	api "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/edge/model"
 )
 
 // nothingDeployed is the exit code of a check by which nothing would be deployed.
@@ -224,6 +225,23 @@ func (q *asked) name() string {
 	return q.policyName + q.patternName
 }
 
+// meant are the services of the files that the policy or pattern names; all of them for one of the hub. Others have nothing to do with it.
+func (q *asked) meant() []*api.EdgeService {
+	var wanted []model.Wanted
+	switch {
+	case q.policy != nil:
+		wanted = []model.Wanted{model.WantedByPolicy(q.namespace, &q.policy.Spec)}
+	case q.pattern != nil:
+		wanted = model.WantedByPattern(q.namespace, &q.pattern.Spec)
+	default:
+		return q.services
+	}
+	return slices.DeleteFunc(slices.Clone(q.services), func(s *api.EdgeService) bool {
+		service := model.Service(s.Namespace, &s.Spec, nil)
+		return !slices.ContainsFunc(wanted, func(w model.Wanted) bool { return w.Matches(&service) })
+	})
+}
+
 // check is the question without services and nodes, for its answer.
 func (q *asked) check() *api.DeployCheck {
 	c := &api.DeployCheck{TypeMeta: metav1.TypeMeta{APIVersion: api.SchemeGroupVersion.String(), Kind: "DeployCheck"}}
@@ -241,7 +259,7 @@ func (q *asked) check() *api.DeployCheck {
 // ask asks the hub, page by page.
 func (o *deployCheckOptions) ask(ctx context.Context, q *asked) (*api.DeployCheck, error) {
 	check := q.check()
-	for _, s := range q.services {
+	for _, s := range q.meant() {
 		check.Spec.Services = append(check.Spec.Services, api.CheckedService{Org: s.Namespace, Spec: s.Spec})
 	}
 	switch {

@@ -203,7 +203,7 @@ func TestDeployCheck_AsksTheHub(t *testing.T) {
 		return true
 	}
 	const want = "NODE VERDICT VERSION NAMESPACE REASON\na yes 1.0.0 blue -\nb no - - NotReached\nIt would be deployed to 1 of 2 nodes.\nNot to the others: NotReached 1."
-	folder := inFolder(t, map[string][]string{"all.yaml": {policyYAML, serviceYAML(t, "web", "")}})
+	folder := inFolder(t, map[string][]string{"all.yaml": {policyYAML, serviceYAML(t, "web", ""), serviceYAML(t, "other", "")}})
 	nodes := inFolder(t, map[string][]string{"nodes.yaml": {nodeYAML("z", "blue", true)}})
 	stdout, stderr, code := deployCheck(t, config, "-f", folder)
 	if squeeze(stdout) != want || code != 0 || strings.Contains(stderr, "\x1b") || strings.Count(stderr, "Warning: take") != 1 {
@@ -232,7 +232,7 @@ func TestDeployCheck_AsksTheHub(t *testing.T) {
 	}
 	questions = nil
 	deployCheck(t, config, "--pattern", "other", "-n", "shop", "-f", folder)
-	if q := questions[0]; q.Spec.PatternName != "other" || q.Spec.Policy != nil || len(q.Spec.Services) != 1 {
+	if q := questions[0]; q.Spec.PatternName != "other" || q.Spec.Policy != nil || len(q.Spec.Services) != 2 {
 		t.Errorf("it asks %+v", q)
 	}
 }

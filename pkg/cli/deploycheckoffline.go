@@ -73,7 +73,7 @@ func (o *deployCheckOptions) offline(_ context.Context, q *asked) (*api.DeployCh
 	} else {
 		question.Pattern = &q.pattern.Spec
 	}
-	for _, s := range q.services {
+	for _, s := range q.meant() {
 		read, err := model.ReadArchive(&s.Spec)
 		if err != nil {
 			return nil, fmt.Errorf("EdgeService %s/%s: the hub would refuse it: %w", s.Namespace, s.Name, err)

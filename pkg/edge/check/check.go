@@ -129,14 +129,16 @@ type checked struct {
 	one [1]edge.Decision
 }
 
-// warn adds a warning to the answer.
-func (c *checked) warn(text string) {
-	switch have := len(c.status.Warnings); {
-	case text == "" || have == mostWarnings:
-	case have == mostWarnings-1:
-		c.status.Warnings = append(c.status.Warnings, "there are more warnings, which are not shown")
-	default:
-		c.status.Warnings = append(c.status.Warnings, clip(text, mostMessage))
+// warn adds warnings to the answer.
+func (c *checked) warn(texts ...string) {
+	for _, text := range texts {
+		switch have := len(c.status.Warnings); {
+		case text == "" || have == mostWarnings:
+		case have == mostWarnings-1:
+			c.status.Warnings = append(c.status.Warnings, "there are more warnings, which are not shown")
+		default:
+			c.status.Warnings = append(c.status.Warnings, clip(text, mostMessage))
+		}
 	}
 }
 
@@ -150,6 +152,8 @@ func (c *checked) publish() {
 		if err == nil {
 			c.warn(analysis.Warning())
 		}
+		c.warn(edge.Surprises(c.Policy.Constraints, "spec.constraints", c.status.Warnings)...)
+		c.warn(model.WithoutEffect(c.Policy.Service.ServiceVersions, "spec.service")...)
 	} else {
 		specs = model.PatternServices(c.Namespace, c.Name, c.Pattern, c.Services)
 		pattern := model.Pattern(c.Namespace, c.Pattern, c.Services)
@@ -158,13 +162,15 @@ func (c *checked) publish() {
 			c.refused = PatternRefused
 			c.warn("the pattern is refused: " + fault)
 		}
-		for _, warning := range warnings {
-			c.warn(warning)
+		c.warn(warnings...)
+		for i := range c.Pattern.Services {
+			c.warn(model.WithoutEffect(c.Pattern.Services[i].ServiceVersions, fmt.Sprintf("spec.services[%d]", i))...)
 		}
 	}
 	for i := range c.Published {
 		s := &c.Published[i]
-		for _, warning := range s.Warnings() {
+		said := s.Warnings()
+		for _, warning := range append(said, edge.Surprises(s.Policy.Constraints, "spec.policy.constraints", said)...) {
 			c.warn(fmt.Sprintf("service %s, version %s for %s: %s", s.Name, s.Version, s.Arch, warning))
 		}
 	}

@@ -153,6 +153,21 @@ func TestAnswer_Warnings(t *testing.T) {
 	if len(status.Warnings) != 1 || !strings.Contains(status.Warnings[0], "constraints") {
 		t.Errorf("got %q", status.Warnings)
 	}
+	surprising := policy("", "purpose != retail")
+	surprising.Service.ServiceVersions[0].Priority.Retries = 3
+	s = service("web", "1.0.0")
+	s.Policy.Constraints = []string{"a != b"}
+	status = answer(t, &Question{Policy: surprising, Services: []edge.Service{s}, Published: []edge.Service{s}})
+	if len(status.Warnings) != 3 || !strings.HasPrefix(status.Warnings[0], "spec.constraints[0]: ") || !strings.Contains(status.Warnings[1], "retries are kept and have no effect") ||
+		!strings.HasPrefix(status.Warnings[2], "service web, version 1.0.0 for amd64: spec.policy.constraints[0]: ") {
+		t.Errorf("got %q", status.Warnings)
+	}
+	some := pattern("", "web")
+	some.Services[0].ServiceVersions[0].Priority.RetryDurations = 3
+	if status = answer(t, &Question{Pattern: some, Services: []edge.Service{s}}); len(status.Warnings) != 1 || !strings.HasPrefix(status.Warnings[0], "spec.services[0].serviceVersions: retry_durations") {
+		t.Errorf("got %q", status.Warnings)
+	}
+	s = service("web", "1.0.0", "xyz")
 	var many []edge.Service
 	for i := range 40 {
 		s := s

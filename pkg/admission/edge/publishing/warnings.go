@@ -8,14 +8,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/edge/services"
 	api "github.com/clusterhub/clusterhub/pkg/apis/edge"
 	"github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
-	"github.com/clusterhub/clusterhub/pkg/constraint"
 	"github.com/clusterhub/clusterhub/pkg/edge"
 	"github.com/clusterhub/clusterhub/pkg/edge/archive"
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
@@ -34,22 +32,12 @@ const (
 
 var spec = field.NewPath("spec")
 
-// lint is what the constraints of a policy surprise with. That nothing satisfies them may be said better elsewhere.
-func lint(policy *api.Policy, path *field.Path, said []string) (warnings []string) {
+// lint is what the constraints of a policy surprise with.
+func lint(policy *api.Policy, path *field.Path, said []string) []string {
 	if policy == nil {
 		return nil
 	}
-	for _, w := range constraint.Lint(policy.Constraints) {
-		if w.Code == constraint.Unsatisfiable && slices.ContainsFunc(said, func(text string) bool { return strings.HasPrefix(text, "nothing can be deployed") }) {
-			continue
-		}
-		at := path.Child("constraints")
-		if w.Expression >= 0 {
-			at = at.Index(w.Expression)
-		}
-		warnings = append(warnings, at.String()+": "+w.Message)
-	}
-	return warnings
+	return edge.Surprises(policy.Constraints, path.Child("constraints").String(), said)
 }
 
 func ofNode(node *api.EdgeNodeSpec) []string {
@@ -99,7 +87,7 @@ func ofPolicy(ctx context.Context, finder *services.Finder, namespace string, d 
 			warnings = append(warnings, text)
 		}
 	}
-	return slices.Concat(warnings, lint(&d.Spec.Policy, spec, warnings), withoutEffect(d.Spec.Service.ServiceVersions, spec.Child("service"))), nil
+	return slices.Concat(warnings, lint(&d.Spec.Policy, spec, warnings), model.WithoutEffect(wanted.Service.ServiceVersions, spec.Child("service").String())), nil
 }
 
 func (p *Plugin) ofPattern(ctx context.Context, finder *services.Finder, namespace string, d *api.DeploymentPattern) (faults, warnings []string, err error) {
@@ -124,8 +112,8 @@ func (p *Plugin) ofPattern(ctx context.Context, finder *services.Finder, namespa
 	pattern := model.Pattern(namespace, &wanted, known)
 	faults, more := pattern.Check()
 	warnings = append(warnings, more...)
-	for i := range d.Spec.Services {
-		warnings = append(warnings, withoutEffect(d.Spec.Services[i].ServiceVersions, spec.Child("services").Index(i))...)
+	for i := range wanted.Services {
+		warnings = append(warnings, model.WithoutEffect(wanted.Services[i].ServiceVersions, spec.Child("services").Index(i).String())...)
 	}
 	return faults, warnings, nil
 }
@@ -227,25 +215,3 @@ func (p *Plugin) enter(ctx context.Context) bool {
 }
 
 func (p *Plugin) leave() { <-p.reading }
-
-// withoutEffect warns of fields that files of Open Horizon have, that are kept, and that decide nothing here.
-func withoutEffect(versions []api.ServiceVersion, service *field.Path) []string {
-	var set []string
-	for _, name := range []struct {
-		field string
-		value func(*api.Priority) int32
-	}{
-		{"retries", func(p *api.Priority) int32 { return p.Retries }},
-		{"retry_durations", func(p *api.Priority) int32 { return p.RetryDurations }},
-		{"verified_durations", func(p *api.Priority) int32 { return p.VerifiedDurations }},
-	} {
-		if slices.ContainsFunc(versions, func(v api.ServiceVersion) bool { return v.Priority != nil && name.value(v.Priority) != 0 }) {
-			set = append(set, name.field)
-		}
-	}
-	if len(set) == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s: %s are kept and have no effect: a version is delivered until it succeeds, and the next one is taken only for nodes that it does not fit",
-		service.Child("serviceVersions"), strings.Join(set, ", "))}
-}
