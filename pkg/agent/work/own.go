@@ -55,8 +55,13 @@ func (o Own) has(t apply.Target, only string) bool {
 		if strings.HasPrefix(t.Name, agentRoles) {
 			return true
 		}
+	// What another agent of the cluster remembers, and its identity, are not for works either, wherever they are.
 	case "configmaps":
-		if only != "" && strings.HasPrefix(t.Name, apply.RecordPrefix) {
+		if strings.HasPrefix(t.Name, apply.RecordPrefix) {
+			return true
+		}
+	case "secrets":
+		if t.Name == registration.HubKubeconfigSecret {
 			return true
 		}
 	}

@@ -33,6 +33,9 @@ func TestOwn_HasTheNamespaceOfTheAgentsSecrets(t *testing.T) {
 		{target("pods", "managed", "x"), "", true, true},
 		{target("pods", "managed", "x"), "managed", false, false},
 		{target("nodes", "", "home"), "", false, false},
+		{target("secrets", "other", "hub-kubeconfig-secret"), "", true, true},
+		{target("secrets", "other", "x"), "", false, false},
+		{target("configmaps", "other", "work-record-x"), "", true, true},
 	} {
 		if got := both.has(test.target, test.only); got != test.ofBoth {
 			t.Errorf("%s is the agent's: %t (works only for %q)", test.target, got, test.only)

@@ -293,23 +293,37 @@ func (w *write) uncontested(
 			return nil, err
 		}
 		if !sameContent(would, w.have) {
-			return nil, &Contested{Target: w.Target, Rival: rival}
+			return nil, w.hold(ctx, &Contested{Target: w.Target, Rival: rival})
 		}
 	}
 	return send(nil)
 }
 
-// rival is the first other work that has the object, and had it before this one; empty if there is none. Who applies fields under a name of its
+// hold has an object that is in no namespace belong to this work, too, although it is as another one wants it: when that goes, the object
+// stays, and is changed. Deleted and made anew, a CustomResourceDefinition or a Namespace would take with it all that is in it.
+func (w *write) hold(ctx context.Context, contested *Contested) error {
+	if w.Namespace == "" {
+		if _, err := setOwners(ctx, w.resource, w.have, w.owners()); err != nil {
+			return err
+		}
+	}
+	return contested
+}
+
+// rival is the first other work that has the object, and had it before this one; empty if there is none. A work of the whole cluster goes before
+// one of a namespace, whenever it came: it does not give way, so the two would write against each other. Who applies fields under a name of its
 // own has no rivals: the server sees to that.
 func (w *write) rival(ctx context.Context, manager string, apply bool) (string, error) {
 	if w.have == nil || w.Rival == nil || apply && !applies(w.have, manager) {
 		return "", nil
 	}
+	before := true // the references before this work's own
 	for _, ref := range w.have.GetOwnerReferences() {
 		if ref.UID == w.Owner.UID {
-			return "", nil
+			before = false
+			continue
 		}
-		if !w.Owner.isWork(ref) {
+		if goesBefore := w.Owner.Namespace != "" && isAppliedWork(ref); !goesBefore && (!before || !w.Owner.isWork(ref)) {
 			continue
 		}
 		if rival, err := w.Rival(ctx, ref); err != nil || rival != "" {
