@@ -307,7 +307,8 @@ func (o *deployCheckOptions) ask(ctx context.Context, q *asked) (*api.DeployChec
 // explainRefusal says what to do if a hub does not answer.
 func explainRefusal(err error, q *asked) error {
 	switch {
-	case isMissing(err, "deploymentpolicies"), isMissing(err, "deploymentpatterns"):
+	case isMissing(err, "deploychecks"), isMissing(err, "deploymentpolicies"), isMissing(err, "deploymentpatterns"):
+		// A server that reads another object for a request names the resource of the request.
 		return fmt.Errorf("there is no such policy or pattern %s in the namespace %s: kubectl get dpol,dpat -n %[2]s shows all", q.name(), q.namespace)
 	case apierrors.IsNotFound(err) && !strings.Contains(err.Error(), `"`):
 		return fmt.Errorf("the hub does not serve deploychecks of %s: it is of a version that does not know edge nodes. With nodes in the files, no hub is asked",

@@ -250,8 +250,10 @@ func TestDeployCheck_AHubThatDoesNotAnswer(t *testing.T) {
 		}
 	}
 	fails("again and again")
-	s.refuse("POST "+checksPath, apierrors.NewNotFound(schema.GroupResource{Group: api.GroupName, Resource: "deploymentpolicies"}, "web"))
-	fails("there is no such policy or pattern web in the namespace shop")
+	for _, resource := range []string{"deploychecks", "deploymentpolicies", "deploymentpatterns"} {
+		s.refuse("POST "+checksPath, apierrors.NewNotFound(schema.GroupResource{Group: api.GroupName, Resource: resource}, "web"))
+		fails("there is no such policy or pattern web in the namespace shop")
+	}
 	s.refuse("POST "+checksPath, apierrors.NewGenericServerResponse(http.StatusNotFound, "post", schema.GroupResource{}, "", "", 0, true))
 	fails("does not serve deploychecks")
 	s.refuse("POST "+checksPath, forbidden("deploychecks", "create"))
