@@ -16,9 +16,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/health"
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
 	"github.com/clusterhub/clusterhub/pkg/agent/identity/awsirsa"
+	"github.com/clusterhub/clusterhub/pkg/agent/identity/csr"
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/edge"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/labels"
+	"github.com/clusterhub/clusterhub/pkg/agent/tasks/status"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/work"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
@@ -95,6 +97,34 @@ func TestRights_OfTheDeployedAgentOfWorksAreThoseThatItStates(t *testing.T) {
 	want := single(slices.Concat(own, work.Rights.Own.Cluster))
 	if got := single(rulesOf(t, "ClusterRole", deployed)); !slices.Equal(got, want) {
 		t.Errorf("it allows\n%q, and the agent states\n%q", got, want)
+	}
+}
+
+// One of a namespace states nothing outside of it, and has a Role for what it is beside its works. These have the ClusterRole admin.
+func TestRights_OfTheDeployedAgentOfANamespaceAreThoseThatItStates(t *testing.T) {
+	w, o := newWorld(t), NewOptions()
+	own, j := w.Own(), w.joiner()
+	own.NamespaceScoped, j.Spoke = true, own
+	o.Spoke.NamespaceScoped, o.Spoke.Namespace, o.Edge.Enabled = true, own.Namespace, true
+	p := &process{Options: o, health: &health.Health{}, view: hub.NewView(60)}
+	a, err := newAgent(j, p.view, csr.New(), status.NewFacts(own, o.Claims), p.tasks(&clusters{own: own, home: j.Home})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := a.rights()
+	if outside := slices.Concat(states.Own.Cluster, states.Management.Cluster); len(outside) > 0 {
+		t.Errorf("it states rights to the cluster: %v", outside)
+	}
+	deployed, err := deploy.Agent{Image: "i", Hub: "h", Namespace: own.Namespace, Scoped: true}.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := single(slices.Concat(states.Own.Namespace, states.Management.Namespace))
+	if got := single(rulesOf(t, "Role", deployed)); !slices.Equal(got, want) || len(want) < 5 {
+		t.Errorf("the Role allows\n%q, and the agent states\n%q", got, want)
+	}
+	if got := rulesOf(t, "ClusterRole", deployed); len(got) > 0 {
+		t.Errorf("a ClusterRole allows %v", got)
 	}
 }
 

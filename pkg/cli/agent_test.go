@@ -6,11 +6,13 @@ package cli
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -21,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/clusterhub/clusterhub/pkg/agent"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/registration"
@@ -81,6 +84,45 @@ func TestAgentInstall_GivesTheAgentItsFlags(t *testing.T) {
 			t.Errorf("%s: the flags are %s, want %s", name, got, test.want)
 		}
 		says(t, stdout, "in all namespaces.")
+	}
+}
+
+// What is installed starts: hub-agent knows the flags, and so does the Job by which it leaves.
+func TestAgentInstall_GivesFlagsThatTheAgentTakes(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+	for _, scoped := range []bool{true, false} {
+		cluster, config, args := newTeam(t)
+		at := teamsDeployment
+		if !scoped {
+			at = deploymentPath
+			args = slices.DeleteFunc(with(args, "--namespace", "-"), func(arg string) bool { return arg == "--namespace-scoped" })
+		}
+		if _, stderr, err := run(t, config, args...); err != nil {
+			t.Fatalf("%v: %s", err, stderr)
+		}
+		deployment := &appsv1.Deployment{}
+		cluster.as(at, deployment)
+		o, flags := agent.NewOptions(), pflag.NewFlagSet("hub-agent", pflag.ContinueOnError)
+		for _, set := range o.Flags().FlagSets {
+			flags.AddFlagSet(set)
+		}
+		if err := errors.Join(flags.Parse(deployment.Spec.Template.Spec.Containers[0].Args), o.Validate()); err != nil {
+			t.Errorf("one namespace is %t: %v", scoped, err)
+		}
+		if o.Spoke.NamespaceScoped != scoped || !o.Edge.Enabled || !o.Works.Enabled || o.Spoke.Namespace != deployment.Namespace || o.Works.AgentID != deployment.Namespace {
+			t.Errorf("one namespace is %t: %+v", scoped, o)
+		}
+		m := &managed{namespace: deployment.Namespace, scoped: scoped}
+		job, err := m.leaveJobFrom(t.Context(), deployment)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := o.Spoke
+		flags = pflag.NewFlagSet("unjoin", pflag.ContinueOnError)
+		own.AddFlags(flags)
+		if err := flags.Parse(job.Spec.Template.Spec.Containers[0].Args[1:]); err != nil {
+			t.Errorf("one namespace is %t: the Job: %v", scoped, err)
+		}
 	}
 }
 
