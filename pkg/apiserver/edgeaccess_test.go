@@ -176,6 +176,9 @@ func TestEdgeNodes_NoPathGoesAround(t *testing.T) {
 	}
 	for who, name := range map[string]string{"eve": "c1", "blind": "c1", "set": "c2", agent: "c1"} {
 		for _, w := range writes(name) {
+			if who == "set" && w[1] == "edgenodes" {
+				continue // It deletes c1, and is refused for c2: see below.
+			}
 			before := h.node(name)
 			if before.Name == "" {
 				t.Fatalf("%s is gone", name)
