@@ -29,6 +29,11 @@ func ofReplicaSet(hash string) string {
 	return "work.open-cluster-management.io/ownerkey-hash: " + strings.Repeat(hash, 32) + ", work.open-cluster-management.io/placementname: web"
 }
 
+// ofEdge is the label of the work of an EdgePlacement, whose hash is this letter.
+func ofEdge(hash string) string {
+	return "edge.clusterhub.dev/placement-hash: " + strings.Repeat(hash, 32)
+}
+
 // quoted is a list of labels as JSON.
 func quoted(labels string) string {
 	return `"` + strings.NewReplacer(": ", `":"`, ", ", `","`).Replace(labels) + `"`
@@ -47,7 +52,10 @@ func (w *worth) tryWorks(as actor) {
 	elsewhere := workOf("worked", "team", "", "")
 	admin.create(elsewhere)
 	admin.create(workOfSet)
+	workOfEdge := workOf("adopted", "edge", ofEdge("a"), "example.com/held")
+	admin.create(workOfEdge)
 	admin.create(replicaSet)
+	asOther := strings.Replace(workOf("adopted", "eve", ofEdge("b"), ""), "spec: {", "spec: {executor: {subject: {type: ServiceAccount, serviceAccount: {namespace: a, name: b}}}, ", 1)
 	garbage := strings.Replace(workOf("adopted", "eve", ofReplicaSet("b"), ""), "finalizers: []", "ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: gone, uid: gone}]", 1)
 	for what, err := range map[string]error{
 		"put something on a cluster":       as.create(workOf("adopted", "eve", "", "")),
@@ -61,6 +69,15 @@ func (w *worth) tryWorks(as actor) {
 		"let what a work has made stay":    as.patch(workOfSet, `{"metadata":{"finalizers":[]}}`),
 		"have a work collected as garbage": as.patch(workOfSet, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"gone"}]}}`),
 		"delete a work of no cluster":      as.delete(elsewhere),
+		"an edge work in no cluster":       as.create(workOf("worked", "eve", ofEdge("b"), "")),
+		"an edge work that is another's":   as.create(asOther),
+		"an edge work of a set":            as.create(workOf("adopted", "eve", ofEdge("b")+", "+ofReplicaSet("b"), "")),
+		"an edge work without its hash":    as.create(workOf("adopted", "eve", "edge.clusterhub.dev/placement-hash: b", "")),
+		"take a team's work for edge":      as.patch(workOfTeam, `{"metadata":{"labels":{`+quoted(ofEdge("b"))+`}}}`),
+		"take a set's work for edge":       as.patch(workOfSet, `{"metadata":{"labels":{`+quoted(ofEdge("b"))+`}}}`),
+		"give an edge work to another":     as.patch(workOfEdge, `{"metadata":{"labels":{`+quoted(ofEdge("b"))+`}}}`),
+		"give an edge work to a set":       as.patch(workOfEdge, `{"metadata":{"labels":{`+quoted(ofReplicaSet("b"))+`}}}`),
+		"let what an edge work made stay":  as.patch(workOfEdge, `{"metadata":{"finalizers":[]}}`),
 		"say that a work is applied":       as.patchStatus(workOfSet, `{"status":{"conditions":[]}}`),
 		"be the author of a replica set":   as.patch(replicaSet, `{"spec":{"cascadeDeletionPolicy":"Foreground"}}`),
 		"be gone back to":                  as.create(revisionOf("worked", "web")),
@@ -73,6 +90,9 @@ func (w *worth) tryWorks(as actor) {
 		"change one":                   as.patch(workOfSet, `{"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","namespace":"b"}}]}}}`),
 		"hold a replica set":           as.patch(replicaSet, `{"metadata":{"finalizers":["work.open-cluster-management.io/manifest-work-cleanup"]}}`),
 		"delete one":                   as.delete(workOfSet),
+		"make a work of edge":          as.create(workOf("adopted", "edge-2", ofEdge("b"), "")),
+		"change one of edge":           as.patch(workOfEdge, `{"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","namespace":"b"}}]}}}`),
+		"delete one of edge":           as.delete(workOfEdge),
 		// With the clusters that it deletes, their works go.
 		"delete a work of a team": as.delete(workOfTeam),
 	} {
