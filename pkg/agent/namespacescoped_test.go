@@ -32,11 +32,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// scoped is an agent that has one namespace of a real cluster: its ServiceAccount is admin there, has what the agent states besides, and
-// nothing else. The hub is a world, but for its works, which the real cluster has.
+// scoped is an agent that has one namespace of a real cluster: its ServiceAccount has the rights there that are deployed, and nothing else. The hub is a world, but for its works, which the real cluster has.
 type scoped struct {
 	*world
 	agent     *agent
@@ -111,17 +111,41 @@ func newScoped(t *testing.T) *scoped {
 		t.Fatal(err)
 	}
 	s.Grant(s.agent.rights())
-	to := rbacv1.Subject{Kind: "ServiceAccount", Name: registration.AgentServiceAccount, Namespace: s.namespace}
-	if own := s.agent.rights(); len(own.Own.Cluster) > 0 || len(own.Management.Cluster) > 0 {
-		t.Fatalf("it states rights outside of its namespace: %+v %+v", own.Own.Cluster, own.Management.Cluster)
-	}
-	bind(t, s.kube, s.namespace, slices.Concat(s.agent.rights().Own.Namespace, s.agent.rights().Management.Namespace), to)
-	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "admin"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "admin"},
-		Subjects: []rbacv1.Subject{to}}
-	if _, err := s.kube.RbacV1().RoleBindings(s.namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+	deployed, err := deploy.Agent{Image: "i", Hub: "h", Namespace: s.namespace, Scoped: true}.Objects()
+	if err != nil {
 		t.Fatal(err)
 	}
+	for _, o := range deployed {
+		resource, ok := map[string]string{"Role": "roles", "RoleBinding": "rolebindings"}[o.GetKind()]
+		if !ok {
+			continue
+		}
+		if _, err := worktest.Client(t).Resource(rbacv1.SchemeGroupVersion.WithResource(resource)).Namespace(o.GetNamespace()).Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return s
+}
+
+// TestRights_OfTheDeployedAgentOfOneNamespaceAreThoseThatItStates: its Role has what the agent states of what it keeps, and admin has the rest, as
+// the tests here show.
+func TestRights_OfTheDeployedAgentOfOneNamespaceAreThoseThatItStates(t *testing.T) {
+	stated := newScoped(t).agent.rights()
+	if len(stated.Own.Cluster) > 0 || len(stated.Management.Cluster) > 0 {
+		t.Errorf("it states rights outside of its namespace: %+v %+v", stated.Own.Cluster, stated.Management.Cluster)
+	}
+	deployed, err := deploy.Agent{Image: "i", Hub: "h", Namespace: "team", Scoped: true}.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := single(rulesOf(t, "Role", deployed)), single(stated.Management.Namespace); !slices.Equal(got, want) {
+		t.Errorf("the Role allows\n%q, and the agent states\n%q", got, want)
+	}
+	for _, o := range deployed {
+		if o.GetNamespace() != "team" || strings.HasPrefix(o.GetKind(), "Cluster") {
+			t.Errorf("%s %s is in the namespace %q", o.GetKind(), o.GetName(), o.GetNamespace())
+		}
+	}
 }
 
 // account makes a ServiceAccount, and returns its way to the cluster.

@@ -6,9 +6,11 @@ package work
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
 // An agent whose secrets are in another namespace of the same cluster has two namespaces of its own. In the second one is the kubeconfig of
@@ -42,6 +44,25 @@ func TestOwn_HasTheNamespaceOfTheAgentsSecrets(t *testing.T) {
 		}
 		if got := one.has(test.target, test.only); got != test.ofTheOne {
 			t.Errorf("with one namespace, %s is the agent's: %t (works only for %q)", test.target, got, test.only)
+		}
+	}
+}
+
+// Works of an agent that has one namespace may have all in it but what the agent consists of.
+func TestOwn_HasWhatIsDeployedOfAnAgentOfOneNamespace(t *testing.T) {
+	deployed, err := deploy.Agent{Image: "i", Hub: "h", Namespace: "team", Scoped: true}.Objects()
+	if err != nil || len(deployed) < 6 {
+		t.Fatalf("there are %d objects: %v", len(deployed), err)
+	}
+	own := Own{Namespace: "team"}
+	for _, o := range deployed {
+		resource, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
+		target := apply.Target{GroupVersionResource: resource, Namespace: o.GetNamespace(), Name: o.GetName()}
+		if !own.has(target, "team") {
+			t.Errorf("a work may name %s", target)
+		}
+		if target.Name = "theirs"; own.has(target, "team") {
+			t.Errorf("no work may name %s", target)
 		}
 	}
 }
