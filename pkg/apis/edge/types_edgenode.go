@@ -59,7 +59,8 @@ const (
 // EdgeNodeStatus are the facts of a node, as its agent sees them. What the agent cannot see is left out: it is unknown, and every
 // constraint on it is false. It is never 0 or empty text.
 type EdgeNodeStatus struct {
-	// arch is the architecture of the nodes of the cluster, as GOARCH has it, such as amd64. At most 63 characters.
+	// arch is the architecture of most nodes of the cluster, as GOARCH has it, such as amd64. At most 63 characters. An agent that may not
+	// see nodes says its own.
 	Arch string
 	// cpu is the number of CPUs of the cluster, 1 or more.
 	CPU *int64
@@ -67,7 +68,8 @@ type EdgeNodeStatus struct {
 	Memory *int64
 	// kubernetesVersion is the version of the cluster as its API server says it, such as v1.33.3. At most 253 characters.
 	KubernetesVersion string
-	// namespace is the one that the agent runs in, a DNS label of 1 to 63 characters.
+	// namespace is where services go by default, a DNS label of 1 to 63 characters: the agent's own if it has a namespace alone, else one
+	// that is not the agent's, openhorizon-agent unless the agent is told another one.
 	Namespace string
 	// namespaceScoped is true for an agent that deploys to its own namespace alone, false for one that deploys to any namespace.
 	// As long as it is not known, nothing is deployed.

@@ -4762,7 +4762,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeStatus(ref common.ReferenceCallback) 
 				Properties: map[string]spec.Schema{
 					"arch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "arch is the architecture of the nodes of the cluster, as GOARCH has it, such as amd64. At most 63 characters.",
+							Description: "arch is the architecture of most nodes of the cluster, as GOARCH has it, such as amd64. At most 63 characters. An agent that may not see nodes says its own.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -4794,7 +4794,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeStatus(ref common.ReferenceCallback) 
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is the one that the agent runs in, a DNS label of 1 to 63 characters.",
+							Description: "namespace is where services go by default, a DNS label of 1 to 63 characters: the agent's own if it has a namespace alone, else one that is not the agent's, openhorizon-agent unless the agent is told another one.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",

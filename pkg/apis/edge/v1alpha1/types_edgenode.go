@@ -75,7 +75,8 @@ const (
 // EdgeNodeStatus are the facts of a node, as its agent sees them. What the agent cannot see is left out: it is unknown, and every
 // constraint on it is false. It is never 0 or empty text.
 type EdgeNodeStatus struct {
-	// arch is the architecture of the nodes of the cluster, as GOARCH has it, such as amd64. At most 63 characters.
+	// arch is the architecture of most nodes of the cluster, as GOARCH has it, such as amd64. At most 63 characters. An agent that may not
+	// see nodes says its own.
 	// +optional
 	// +k8s:validation:maxLength=63
 	Arch string `json:"arch,omitempty"`
@@ -91,7 +92,8 @@ type EdgeNodeStatus struct {
 	// +optional
 	// +k8s:validation:maxLength=253
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
-	// namespace is the one that the agent runs in, a DNS label of 1 to 63 characters.
+	// namespace is where services go by default, a DNS label of 1 to 63 characters: the agent's own if it has a namespace alone, else one
+	// that is not the agent's, openhorizon-agent unless the agent is told another one.
 	// +optional
 	// +k8s:validation:maxLength=63
 	Namespace string `json:"namespace,omitempty"`
