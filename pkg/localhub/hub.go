@@ -176,14 +176,20 @@ func (h *Hub) startControllers(ctx context.Context, name string, args ...string)
 // StartHubAgent starts the agent of a Plain cluster, as its Deployment would with a kubelet: as its ServiceAccount, with
 // the rights that this has been given. It does not wait until the agent has joined a hub.
 func (h *Hub) StartHubAgent(ctx context.Context, args ...string) error {
-	kubeconfig, err := h.actAs(procHubAgent, registration.AgentNamespace, registration.AgentServiceAccount)
+	return h.StartHubAgentIn(ctx, 0, registration.AgentNamespace, args...)
+}
+
+// StartHubAgentIn is StartHubAgent for one of Config.HubAgents, by its number, whose ServiceAccount is in another namespace.
+func (h *Hub) StartHubAgentIn(ctx context.Context, i int, namespace string, args ...string) error {
+	name := memberName(procHubAgent, i)
+	kubeconfig, err := h.actAs(name, namespace, registration.AgentServiceAccount)
 	if err != nil {
 		return err
 	}
-	health := h.ports[procHubAgent+healthPort]
+	health := h.ports[name+healthPort]
 	args = append([]string{"--spoke-kubeconfig=" + kubeconfig, "--cluster-server-url=" + h.frontURL(h.runningFronts()[0]),
 		"--cluster-ca-file=" + h.certificates().Cert(serverCA), fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", health)}, args...)
-	return h.run(ctx, procHubAgent, procHubAgent, args, nil, func(ctx context.Context) bool { return healthy(ctx, health, "/healthz") })
+	return h.run(ctx, name, procHubAgent, args, nil, func(ctx context.Context) bool { return healthy(ctx, health, "/healthz") })
 }
 
 // healthy asks one of our servers that speak plain HTTP.

@@ -39,6 +39,8 @@ type Config struct {
 	// Clusters is the number of plain clusters beside the hub, which start and stop with it; see Hub.Clusters. 0 is what the
 	// directory has. There cannot be fewer.
 	Clusters int
+	// HubAgents is the number of agents of a Plain cluster that StartHubAgentIn can start. 0 is 1.
+	HubAgents int
 	// ExternalEtcd gives hub-apiserver an etcd of its own outside of its process. Several hub-apiservers, and hubs with an etcd of
 	// three members, have that anyway.
 	ExternalEtcd bool

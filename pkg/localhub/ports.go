@@ -39,7 +39,10 @@ func (c Config) portsFile() string { return filepath.Join(c.Dir, "ports.json") }
 // portNames are all that the hub may listen on.
 func (c Config) portNames() []string {
 	names := []string{procKCM, procHubController + healthPort, procHubController + metricsPort,
-		procHubApprover + healthPort, procHubApprover + metricsPort, procHubAgent + healthPort, procAuthenticator}
+		procHubApprover + healthPort, procHubApprover + metricsPort, procAuthenticator}
+	for i := range max(c.HubAgents, 1) {
+		names = append(names, memberName(procHubAgent, i)+healthPort)
+	}
 	for i := range c.FrontReplicas {
 		names = append(names, memberName(procFront, i))
 	}
