@@ -23,8 +23,8 @@ FLEET    ?= 10000
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-up: build kube ## Start a hub on this machine, with an example fleet in it. DETACHED=1 adds a cluster that runs nothing.
-	@$(BIN)/localhub up $(if $(DETACHED),--detached)
+up: build kube ## Start a hub on this machine, with an example fleet in it. DETACHED=1 and EDGE=1 add clusters.
+	@$(BIN)/localhub up $(if $(DETACHED),--detached) $(if $(EDGE),--edge)
 
 down: ## Stop the hub; its data is kept.
 	@if [ -x $(BIN)/localhub ]; then $(BIN)/localhub down; else echo "The hub does not run: nothing has been built."; fi

@@ -31,7 +31,7 @@ func main() {
 }
 
 func command() *cobra.Command {
-	config, repository, detached := localhub.Config{Detach: true, Log: say}, "", false
+	config, repository, examples := localhub.Config{Detach: true, Log: say}, "", more{}
 	root := &cobra.Command{
 		Use: "localhub", Short: "Run a hub on this machine, in the background",
 		SilenceUsage: true, SilenceErrors: true, DisableSuggestions: true, // an error is one line
@@ -42,11 +42,10 @@ func command() *cobra.Command {
 	start := &cobra.Command{Use: "up", Short: "Start what does not run or has changed, and load an example at the first time", Args: cobra.NoArgs,
 		Long: "Start what does not run or has changed, and load an example at the first time.\n\n" +
 			"Without flags a new hub has one process of each kind, and a hub that is there keeps what it has.",
-		Example: "  localhub up\n  localhub up --fronts=2 --hub-apiservers=2 --etcd-members=3\n  localhub up --clusters=2\n  localhub up --detached",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return up(cmd.Context(), config, repository, detached) }}
+		Example: "  localhub up\n  localhub up --fronts=2 --hub-apiservers=2 --etcd-members=3\n  localhub up --clusters=2\n  localhub up --detached --edge",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return up(cmd.Context(), config, repository, examples) }}
 	topologyFlags(start.Flags(), &config)
-	start.Flags().BoolVar(&detached, "detached", false, "Add to the example a cluster that runs nothing, "+detachedName+
-		", whose agent hub-operator makes on the hub. A hub that has it keeps it.")
+	examples.addTo(start.Flags())
 	root.AddCommand(
 		start,
 		&cobra.Command{Use: "down", Short: "Stop the hub and keep its data", Args: cobra.NoArgs,
@@ -76,7 +75,36 @@ func topologyFlags(flags *pflag.FlagSet, config *localhub.Config) {
 
 func say(format string, args ...any) { fmt.Printf("  "+format+" …\n", args...) }
 
-func up(ctx context.Context, config localhub.Config, root string, detached bool) error {
+// more is what the example can have besides.
+type more struct{ detached, edge bool }
+
+func (m *more) addTo(flags *pflag.FlagSet) {
+	flags.BoolVar(&m.detached, "detached", false, "Add to the example a cluster that runs nothing, "+detachedName+
+		", whose agent hub-operator makes on the hub. A hub that has it keeps it.")
+	flags.BoolVar(&m.edge, "edge", false, "Add to the example a cluster with edge nodes, "+edgeName+
+		": one of all of it, and two of teams that have a namespace each. A hub that has it keeps it.")
+}
+
+// start starts it, and what a hub has of it already. It returns what to say, and which commands show it.
+func (m more) start(ctx context.Context, hub *localhub.Hub, config localhub.Config, root string) (said, next string, err error) {
+	if m.detached || hasDetached(config) {
+		if err := startDetached(ctx, hub, config); err != nil {
+			return "", "", err
+		}
+		next += "  kubectl hub get klusterlets\n  kubectl get pods -A\n"
+	}
+	if m.edge || hasEdge(config) {
+		table, err := startEdge(ctx, hub, config, root)
+		if err != nil {
+			return "", "", err
+		}
+		said += "\n" + table
+		next += "  kubectl get edge -n stores\n  kubectl hub deploycheck --policy nowhere -n stores -o wide\n"
+	}
+	return said, next, nil
+}
+
+func up(ctx context.Context, config localhub.Config, root string, examples more) error {
 	scheduler, err := filepath.Abs(accessExample(root, "scheduler.yaml"))
 	if err != nil {
 		return err
@@ -95,12 +123,9 @@ func up(ctx context.Context, config localhub.Config, root string, detached bool)
 	if err := startManaged(ctx, hub, config); err != nil {
 		return err
 	}
-	more := ""
-	if detached || hasDetached(config) {
-		if err := startDetached(ctx, hub, config); err != nil {
-			return err
-		}
-		more = "  kubectl hub get klusterlets\n  kubectl get pods -A\n"
+	said, next, err := examples.start(ctx, hub, config, root)
+	if err != nil {
+		return err
 	}
 	if err := awaitAccess(ctx, hub); err != nil {
 		return err
@@ -116,8 +141,8 @@ func up(ctx context.Context, config localhub.Config, root string, detached bool)
 	fmt.Printf("\n%s\nThe hub is up. `make status` lists its processes, `make down` stops it and keeps its data, `make clean` removes it.\n%sNext:\n\n"+
 		"  export KUBECONFIG=%s PATH=%s:$PATH\n  kubectl get clustersetmembers --as dana --as-group dev-team\n  kubectl hub get clusters\n"+
 		"  kubectl get clusterprofiles,clusters,accessrequests -A\n  kubectl hub access blue -n teams --cluster-role view\n"+
-		"  kubectl --context teams--blue get namespaces\n"+more,
-		table, access, hub.AdminKubeconfig(), filepath.Dir(hub.Kubectl(ctx).Path))
+		"  kubectl --context teams--blue get namespaces\n"+next,
+		table+said, access, hub.AdminKubeconfig(), filepath.Dir(hub.Kubectl(ctx).Path))
 	return nil
 }
 
@@ -136,6 +161,8 @@ func reached(hub *localhub.Hub) (string, error) {
 		switch name {
 		case managedName:
 			what = "has joined the hub"
+		case edgeName:
+			what = "has edge nodes of the hub"
 		case detachedName:
 			what = "has joined the hub, and runs nothing of it"
 		}

@@ -36,7 +36,7 @@ func TestReached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"cluster-1", managedName, detachedName} {
+	for _, name := range []string{"cluster-1", managedName, detachedName, edgeName} {
 		if _, err := localhub.Open(config.Cluster(name)); err != nil {
 			t.Fatal(err)
 		}
@@ -46,6 +46,7 @@ func TestReached(t *testing.T) {
   logs        DIR/logs
   berlin-1    DIR/berlin-1/admin.kubeconfig, of a cluster that has joined the hub
   cluster-1   DIR/cluster-1/admin.kubeconfig, of a cluster that knows nothing of the hub
+  london-1    DIR/london-1/admin.kubeconfig, of a cluster that has edge nodes of the hub
   madrid-1    DIR/madrid-1/admin.kubeconfig, of a cluster that has joined the hub, and runs nothing of it
 `, "DIR", config.Dir)
 	if err != nil || got != want {
