@@ -94,7 +94,7 @@ if [ "$which" != unit ]; then
   [ "$which" != e2e ] || packages=${PACKAGES:-$packages}
   # What users do with a hub, where its servers run elsewhere: the same tests, but those that start, end or set up processes of
   # their hub (harness.OnlyLocal). Left out are the folders of these processes (apiserver, install), and that of registration: it
-  # sets up each hub in its own way, and test/e2e/detached has clusters join detached hubs.
+  # sets up each hub in its own way, and test/e2e/detached has clusters join detached hubs, as those of edgeagents would.
   detached="./test/e2e/access ./test/e2e/permissions ./test/e2e/sets"
   # Not a second time, as they take long: one compares with a cluster of its own, the others are about many objects at once.
   once='^(TestAccessAPI_AnswersLikeTheCRDs|TestAccessScheduler_ManyClusters|TestStatus_ManyJoinsAreFewWrites)$'

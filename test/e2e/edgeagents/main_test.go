@@ -1,0 +1,46 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package edgeagents plays the usage scenarios of edge deployments on real servers, as the users of each: teams that have one namespace of a
+// cluster, users who deploy services, owners of nodes.
+package edgeagents
+
+import (
+	"os"
+	"testing"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+	"github.com/clusterhub/clusterhub/test/kubelet"
+)
+
+func TestMain(m *testing.M) {
+	kubelet.AsRoot()
+	os.Exit(harness.Run(m, func(c *localhub.Config) {
+		c.HubControllerManagerArgs = nil // with registration
+		c.FrontArgs = []string{"--enable-bootstrap-token-auth"}
+		c.Replicas = 1
+	}))
+}
+
+// TestScenarios has one cluster with three agents: one of the whole cluster, and those of two teams, which have one namespace each.
+func TestScenarios(t *testing.T) {
+	w := newWorld(t)
+	for _, scenario := range []struct {
+		name string
+		play func(*world)
+	}{
+		{"the examples of the design", (*world).examples},
+		{"what kubectl shows", (*world).shown},
+		{"the rights of a team's agent", (*world).teamsRights},
+		{"what changes", (*world).changes},
+		{"once in a namespace", (*world).once},
+		{"agents come and go", (*world).comesAndGoes},
+	} {
+		t.Run(scenario.name, func(t *testing.T) {
+			s := *w
+			s.T = t
+			scenario.play(&s)
+		})
+	}
+}
