@@ -32,7 +32,8 @@ const (
 	AgentLabel = "app.kubernetes.io/name"
 
 	// LabelScope with the value ScopeNamespace is on everything that an agent with rights in one namespace consists of.
-	LabelScope     = "registration.clusterhub.dev/agent-scope"
+	LabelScope = "registration.clusterhub.dev/agent-scope"
+	// ScopeNamespace is the value of LabelScope for an agent with rights in one namespace.
 	ScopeNamespace = "namespace"
 
 	// ClusterNameFlag is the flag that the name of the cluster on the hub follows.

@@ -35,8 +35,10 @@ var messages = map[edge.Reason]string{
 
 // Bounds of an answer, as its type says them.
 const (
-	// DefaultLimit is how many nodes are told of where the question does not say it, and MaxLimit how many at most.
-	DefaultLimit, MaxLimit = 500, 1000
+	// DefaultLimit is how many nodes are told of where the question does not say it.
+	DefaultLimit = 500
+	// MaxLimit is how many nodes are told of at most.
+	MaxLimit = 1000
 
 	mostWarnings, mostReasons, mostServices   = 32, 32, 32
 	mostMessage, mostServiceMessage, mostWord = 1024, 4096, 63

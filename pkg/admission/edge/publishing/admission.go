@@ -53,13 +53,13 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	updating := a.GetOperation() == admission.Update
 	if n, old, err := permission.Objects[edge.EdgeNode](a, edge.Resource("edgenodes")); n != nil || err != nil {
-		if err == nil && !(updating && equality.Semantic.DeepEqual(n.Spec, old.Spec)) {
+		if err == nil && (!updating || !equality.Semantic.DeepEqual(n.Spec, old.Spec)) {
 			tell(ctx, ofNode(&n.Spec))
 		}
 		return err
 	}
 	if s, old, err := permission.Objects[edge.EdgeService](a, edge.Resource("edgeservices")); s != nil || err != nil {
-		if err == nil && !(updating && equality.Semantic.DeepEqual(s.Spec, old.Spec)) {
+		if err == nil && (!updating || !equality.Semantic.DeepEqual(s.Spec, old.Spec)) {
 			tell(ctx, p.ofService(ctx, s))
 		}
 		return err
