@@ -39,13 +39,13 @@ func (w *world) shown() {
 
 // teamsRights are those of the agent that a team has installed, as the cluster says them.
 func (w *world) teamsRights() {
-	nobody := w.rights("people", "default", "xyz")
+	others := w.rights("people", "default", "xyz")
 	for _, namespace := range []string{"xyz", "kube-system", "people", registration.AgentNamespace} {
-		if may := w.rights("abc", registration.AgentServiceAccount, namespace); !slices.Equal(may, nobody) {
-			w.Errorf("in %s the agent of abc may do what other accounts may not:\n%s\nwant\n%s", namespace, strings.Join(may, "\n"), strings.Join(nobody, "\n"))
+		if may := w.rights("abc", registration.AgentServiceAccount, namespace); !slices.Equal(may, others) {
+			w.Errorf("in %s the agent of abc may do what other accounts may not:\n%s\nwant\n%s", namespace, strings.Join(may, "\n"), strings.Join(others, "\n"))
 		}
 	}
-	if may := w.rights("abc", registration.AgentServiceAccount, "abc"); slices.Equal(may, nobody) {
+	if may := w.rights("abc", registration.AgentServiceAccount, "abc"); slices.Equal(may, others) {
 		w.Errorf("in its own namespace it may do no more: %v", may)
 	}
 	config := w.cluster.UserConfig("system:serviceaccount:abc:"+registration.AgentServiceAccount, "system:serviceaccounts", "system:serviceaccounts:abc",

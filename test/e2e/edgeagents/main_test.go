@@ -35,6 +35,8 @@ func TestScenarios(t *testing.T) {
 		{"the rights of a team's agent", (*world).teamsRights},
 		{"what changes", (*world).changes},
 		{"once in a namespace", (*world).once},
+		{"what is in no namespace", (*world).ofNoNamespace},
+		{"patterns", (*world).patterns},
 		{"agents come and go", (*world).comesAndGoes},
 	} {
 		t.Run(scenario.name, func(t *testing.T) {

@@ -28,9 +28,14 @@ const (
 // namespace, if it is not empty. It returns what kubectl says.
 func (w *world) service(name, version, embedded string) string {
 	w.Helper()
-	manifest := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %q}\ndata: {version: %q}\n", name, embedded, version)
+	return w.serviceOf(name, version, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %q}\ndata: {version: %q}\n", name, embedded, version))
+}
+
+// serviceOf is service with other manifests.
+func (w *world) serviceOf(name, version, manifests string) string {
+	w.Helper()
 	return w.mustAs(deployer, fmt.Sprintf("apiVersion: %s\nkind: EdgeService\nmetadata: {name: %s, namespace: %s}\nspec: {url: %s, version: %s, arch: '*', "+
-		"clusterDeployment: {operatorYamlArchive: %s}}\n", edgev1alpha1.SchemeGroupVersion, serviceName(name, version), shop, name, version, w.packed(manifest)),
+		"clusterDeployment: {operatorYamlArchive: %s}}\n", edgev1alpha1.SchemeGroupVersion, serviceName(name, version), shop, name, version, w.packed(manifests)),
 		"apply", "-f", "-")
 }
 
