@@ -107,8 +107,8 @@ func (w *world) comesAndGoes() {
 	iris.Must(w.T, "agent", "uninstall", "--namespace", "ijk", "--works=delete")
 	w.lands("stays", everywhere...)
 	harness.MustKubectlOf(w.T, w.cluster, "", "get", "configmap", "of-the-team", "-n", "ijk")
-	w.says("what is left in ijk", "", w.cluster, "get", "deployments,serviceaccounts,secrets,roles,rolebindings", "-n", "ijk", "-o", "name",
-		"-l", "app.kubernetes.io/managed-by=kubectl-hub")
+	w.says("what is left in ijk", "serviceaccount/default\nrolebinding.rbac.authorization.k8s.io/iris\nconfigmap/kube-root-ca.crt\nconfigmap/of-the-team",
+		w.cluster, "get", "deployments,jobs,pods,serviceaccounts,secrets,roles,rolebindings,configmaps", "-n", "ijk", "-o", "name")
 
 	w.Log("The agent of the whole cluster goes, and those of the teams go on")
 	w.admins.Must(w.T, "agent", "uninstall", "--works=delete", "--context", "rome")
