@@ -15,6 +15,10 @@ func Languages() validation.Languages {
 			_, err := constraint.Parse([]string{expression})
 			return err
 		},
+		Constraints: func(expressions []string) error {
+			_, err := constraint.Parse(expressions)
+			return err
+		},
 		VersionRange: func(text string) error {
 			_, err := constraint.ParseVersionRange(text)
 			return err

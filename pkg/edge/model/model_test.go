@@ -322,3 +322,15 @@ func TestLanguages(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What validation takes, a node and a deployment can be read from: constraints are bounded together, too.
+func TestLanguages_BoundConstraintsTogether(t *testing.T) {
+	expression := strings.TrimSuffix(strings.Repeat("a == b AND ", 300), " AND ")
+	l := Languages()
+	if err := l.Constraint(expression); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Constraints([]string{expression, expression}); err == nil || !strings.Contains(err.Error(), "512") {
+		t.Errorf("600 comparisons: %v", err)
+	}
+}

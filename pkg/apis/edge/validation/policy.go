@@ -22,6 +22,8 @@ import (
 type Languages struct {
 	// Constraint says what is wrong with one expression, as constraint.Parse does.
 	Constraint func(expression string) error
+	// Constraints says what is wrong with a list of them, each of which can be read: together they may be too many comparisons.
+	Constraints func(expressions []string) error
 	// VersionRange says what is wrong with a range of versions.
 	VersionRange func(text string) error
 }
@@ -32,6 +34,16 @@ func (l Languages) constraint(expression string, path *field.Path) field.ErrorLi
 
 func (l Languages) versionRange(text string, path *field.Path) field.ErrorList {
 	return check(l.VersionRange, text, path)
+}
+
+func (l Languages) constraints(expressions []string, path *field.Path) field.ErrorList {
+	if l.Constraints == nil {
+		return check(nil, "", path)
+	}
+	if err := l.Constraints(expressions); err != nil {
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}
+	}
+	return nil
 }
 
 func check(language func(string) error, text string, path *field.Path) field.ErrorList {
@@ -65,6 +77,9 @@ func validatePolicy(policy *edge.Policy, languages Languages, path *field.Path) 
 			continue
 		}
 		errs = append(errs, languages.constraint(expression, at)...)
+	}
+	if len(errs) == 0 && len(policy.Constraints) > 1 {
+		errs = append(errs, languages.constraints(policy.Constraints, constraints)...)
 	}
 	return errs
 }

@@ -16,7 +16,15 @@ import (
 )
 
 // languages refuse what has the word "bad" in it.
-var languages = Languages{Constraint: notBad, VersionRange: notBad}
+var languages = Languages{Constraint: notBad, Constraints: fewTogether, VersionRange: notBad}
+
+// fewTogether refuses lists that have more than one "much" in them.
+func fewTogether(expressions []string) error {
+	if strings.Count(strings.Join(expressions, " "), "much") > 1 {
+		return errors.New("expected few, got many")
+	}
+	return nil
+}
 
 func notBad(text string) error {
 	if strings.Contains(text, "bad") {
@@ -87,6 +95,7 @@ func TestValidateEdgeNode(t *testing.T) {
 		{"a bad constraint", func(n *edge.EdgeNode) { n.Spec.Constraints = []string{"a == b", "bad"} }, "spec.constraints[1]"},
 		{"a bad constraint in an overlay", func(n *edge.EdgeNode) { n.Spec.Deployment.Constraints = []string{"bad"} }, "spec.deployment.constraints[0]"},
 		{"a bad constraint in the other", func(n *edge.EdgeNode) { n.Spec.Management = &edge.Policy{Constraints: []string{"bad"}} }, "spec.management.constraints[0]"},
+		{"constraints that are much together", func(n *edge.EdgeNode) { n.Spec.Constraints = []string{"much", "a == b", "much"} }, "spec.constraints"},
 		{"a long constraint", func(n *edge.EdgeNode) { n.Spec.Constraints = []string{long(4097)} }, "spec.constraints[0]"},
 		{"many constraints", func(n *edge.EdgeNode) { n.Spec.Constraints = filled(65, "a == b") }, "spec.constraints"},
 		{"many properties", func(n *edge.EdgeNode) { n.Spec.Properties = filled(129, edge.Property{Name: "a", Value: number(1)}) }, "spec.properties"},
