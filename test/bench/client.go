@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -34,6 +35,8 @@ const mergePatch = "application/merge-patch+json"
 type client struct {
 	http *http.Client
 	host string
+	// header adds to the header of a request by its path. It may be nil.
+	header func(path string) http.Header
 }
 
 // newClient returns a client with a connection pool of its own; client-go would share one among equal configurations.
@@ -45,7 +48,7 @@ func newClient(config *rest.Config) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{c, strings.TrimSuffix(config.Host, "/")}, nil
+	return &client{http: c, host: strings.TrimSuffix(config.Host, "/")}, nil
 }
 
 func newClients(config *rest.Config, n int) ([]*client, error) {
@@ -68,6 +71,9 @@ func (c *client) open(ctx context.Context, method, path, contentType string, bod
 	request.Header.Set("Accept", "application/json")
 	if contentType != "" {
 		request.Header.Set("Content-Type", contentType)
+	}
+	if c.header != nil {
+		maps.Copy(request.Header, c.header(path))
 	}
 	response, err := c.http.Do(request)
 	if err != nil {

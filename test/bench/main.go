@@ -62,12 +62,13 @@ type options struct {
 	agentWrites                                                                    float64
 
 	klusterlets, managedClusters int
+	edgePolicies                 int
 	tokenLife, rest              time.Duration
 }
 
 func main() {
 	var o options
-	flag.IntVar(&o.fleet, "fleet", 10_000, "Number of clusters, a multiple of 100: each set has 100. (k) and (l) take 10,000 at most.")
+	flag.IntVar(&o.fleet, "fleet", 10_000, "Number of clusters, a multiple of 100: each set has 100. (k), (l) and (o) take 10,000 at most.")
 	flag.IntVar(&o.rounds, "rounds", 10, "Rounds in which ours and the peer take turns.")
 	flag.IntVar(&o.lists, "lists", 30, "Lists of each kind in a round.")
 	flag.IntVar(&o.writers, "writers", 32, "Writers that create clusters at the same time.")
@@ -87,9 +88,10 @@ func main() {
 	flag.Float64Var(&o.agentWrites, "agent-writes", 50, "--agent-writes-per-second of that agent's hub-apiserver.")
 	flag.IntVar(&o.klusterlets, "klusterlets", 200, "Detached Klusterlets that are made at the same time.")
 	flag.IntVar(&o.managedClusters, "managed-clusters", 4, "Kube-apiservers that are the managed clusters of the Klusterlets, in turns.")
+	flag.IntVar(&o.edgePolicies, "edge-policies", 1000, "Policies that deploy a service to edge nodes, of which there is one for each cluster.")
 	flag.DurationVar(&o.tokenLife, "token-life", 11*time.Minute, "Lifetime of the tokens of Klusterlets whose renewal is waited for; 0 leaves that out.")
 	flag.DurationVar(&o.rest, "rest", 30*time.Second, "For how long (m) and (n) watch what is done at rest.")
-	flag.StringVar(&o.only, "only", "a,b,c,d,e,f,g,h,i,j,k,l,m,n", "What to measure.")
+	flag.StringVar(&o.only, "only", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o", "What to measure.")
 	flag.StringVar(&o.binDir, "bin-dir", "_output/bin", "Directory of the binaries.")
 	flag.StringVar(&o.hubBinDir, "hub-bin-dir", "", "Directory of our binaries, if they are not in --bin-dir.")
 	flag.StringVar(&o.output, "output", "_output/bench", "Directory of the results, and of the hub while it runs.")
@@ -139,14 +141,14 @@ func (o *options) validate() error {
 		"watchers": o.watchers, "moves": o.moves, "restarts": o.restarts, "joining": o.joining,
 		"access-requests": o.accessRequests, "access-clusters": o.accessClusters, "placements": o.placements, "changes": o.changes,
 		"works-per-cluster": o.worksPerCluster, "agent-works": o.agentWorks, "agent-manifests": o.agentManifests, "agent-watches": o.agentWatches,
-		"klusterlets": o.klusterlets, "managed-clusters": o.managedClusters} {
+		"klusterlets": o.klusterlets, "managed-clusters": o.managedClusters, "edge-policies": o.edgePolicies} {
 		if v < 1 {
 			return fmt.Errorf("--%s has to be at least 1", name)
 		}
 	}
 	for part := range strings.SplitSeq(o.only, ",") {
-		if len(part) != 1 || !strings.Contains("abcdefghijklmn", part) {
-			return fmt.Errorf("--only=%s has to be some of a,b,c,d,e,f,g,h,i,j,k,l,m,n", o.only)
+		if len(part) != 1 || !strings.Contains("abcdefghijklmno", part) {
+			return fmt.Errorf("--only=%s has to be some of a,b,c,d,e,f,g,h,i,j,k,l,m,n,o", o.only)
 		}
 	}
 	return nil
@@ -211,7 +213,7 @@ func (b *bench) measureAll(ctx context.Context) error {
 	for _, part := range []struct {
 		name    string
 		measure func(context.Context) error
-	}{{"k", b.withPlacements}, {"l", b.withWorks}, {"m", b.withWorkAgent}, {"n", b.withKlusterlets}} {
+	}{{"k", b.withPlacements}, {"l", b.withWorks}, {"m", b.withWorkAgent}, {"n", b.withKlusterlets}, {"o", b.withEdge}} {
 		if b.options.wants(part.name) {
 			if err := part.measure(ctx); err != nil {
 				return fmt.Errorf("(%s): %w", part.name, err)

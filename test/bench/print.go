@@ -46,6 +46,7 @@ func (r *report) print(out io.Writer) {
 	r.printRegistration(out)
 	r.printAccess(out)
 	r.printPlacing(out)
+	r.printEdge(out)
 	r.printWorks(out)
 	r.printWorkAgent(out)
 	r.printKlusterlets(out)

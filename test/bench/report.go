@@ -32,6 +32,7 @@ type report struct {
 	Works       *worksResult       `json:"works,omitempty"`
 	WorkAgent   *workAgentResult   `json:"workAgent,omitempty"`
 	Klusterlets *klusterletsResult `json:"klusterlets,omitempty"`
+	Edge        *edgeResult        `json:"edge,omitempty"`
 	// Failed is why not everything was measured.
 	Failed  string   `json:"failed,omitempty"`
 	Targets []target `json:"targets"`

@@ -75,6 +75,7 @@ func (r *report) judge() {
 	r.judgeRegistration()
 	r.judgeAccess()
 	r.judgePlacing()
+	r.judgeEdge()
 	r.judgeWorks()
 	r.judgeWorkAgent()
 	r.judgeKlusterlets()

@@ -1,0 +1,77 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+)
+
+// Changes of edge deployments in the report.
+const (
+	edgeFirst       = "all policies, from their creation to their works"
+	edgePolicyEdit  = "a policy that is for other nodes now"
+	edgeNodeChange  = "a property of a node that policies ask for"
+	edgeNodeUnnamed = "something of a node that no policy asks for"
+	edgeMany        = "a property of 1,000 nodes at once, which changes no decision"
+)
+
+type edgeResult struct {
+	Nodes      int `json:"nodes"`
+	Policies   int `json:"policies"`
+	Namespaces int `json:"namespaces"`
+	// Placements are those after the first placing, and Pairs how often a policy reaches a node.
+	Placements int `json:"placements"`
+	Pairs      int `json:"pairs"`
+	// Everything is what it takes to evaluate each policy for each node that it reaches, of processor time, without any write.
+	Everything float64 `json:"everythingMilliseconds"`
+	// Memory is that of hub-controller-manager after the first placing, in KiB.
+	Memory  int           `json:"controllersRSS"`
+	Changes []*edgeChange `json:"changes"`
+}
+
+type edgeChange struct {
+	Name  string `json:"name"`
+	Times int    `json:"times"`
+	// Seconds are until nothing happens any more, for all times together.
+	Seconds float64 `json:"seconds"`
+	// Decided is the processor time of deciding alone, with the engine of hub-controller-manager, for each time.
+	Decided float64 `json:"decidedMilliseconds"`
+	// CPU is of each process for each time, and Own that of hub-controller-manager, with all that it writes.
+	CPU    map[string]float64 `json:"cpuMillisecondsEach"`
+	Own    float64            `json:"controllersCPUMilliseconds"`
+	Writes map[string]float64 `json:"writesEach"`
+}
+
+func (r *report) printEdge(out io.Writer) {
+	e := r.Edge
+	if e == nil {
+		return
+	}
+	rows := [][]string{{"evaluating everything, without any write", "", fmt.Sprintf("%.1f", e.Everything), "", "", ""}}
+	for _, c := range e.Changes {
+		writes := map[string]int{}
+		for what, n := range c.Writes {
+			writes[what] = int(n*10 + 0.5)
+		}
+		rows = append(rows, []string{c.Name, fmt.Sprintf("%.1f", c.Seconds), fmt.Sprintf("%.3f", c.Decided), fmt.Sprintf("%.1f", c.Own), each(c.CPU), most(writes, 10)})
+	}
+	table(out, fmt.Sprintf("(o) %d edge nodes, %d policies of %d namespaces: %d placements of %d pairs; hub-controller-manager has %d MiB", e.Nodes, e.Policies, e.Namespaces,
+		e.Placements, e.Pairs, e.Memory>>10), []string{"each", "s, together", "to decide, ms", "controllers' CPU ms", "CPU ms of all", "writes"}, rows)
+}
+
+func (r *report) judgeEdge() {
+	if r.Edge == nil {
+		return
+	}
+	for _, c := range r.Edge.Changes {
+		switch c.Name {
+		case edgePolicyEdit, edgeNodeChange, edgeNodeUnnamed:
+			r.atLeast("o", c.Name+": less to decide than to evaluate everything", 50, round(r.Edge.Everything/max(c.Decided, 0.001), 1))
+		}
+		if c.Name == edgeNodeUnnamed {
+			r.reach("o", c.Name+": writes", "none", fmt.Sprint(c.Writes), len(c.Writes) == 0)
+		}
+	}
+}
