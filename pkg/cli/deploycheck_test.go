@@ -237,6 +237,20 @@ func TestDeployCheck_AsksTheHub(t *testing.T) {
 	}
 }
 
+// Nodes that a user does not see count. That there are some, and how to see them, is said.
+func TestDeployCheck_NodesThatAreNotShown(t *testing.T) {
+	s := newServer(t)
+	s.on["POST "+checksPath] = func(w http.ResponseWriter, _ []byte) bool {
+		writeJSON(w, http.StatusCreated, api.DeployCheck{Status: api.DeployCheckStatus{Deployable: true, Selected: 2, Nodes: []api.NodeVerdict{{Node: "a", Deployable: true}}}})
+		return true
+	}
+	stdout, _, code := deployCheck(t, kubeconfig(t, map[string]*fakeServer{"hub": s}), "--policy", "web", "-n", "shop")
+	if code != 0 {
+		t.Errorf("it ends with %d", code)
+	}
+	says(t, stdout, "It would be deployed to 2 of 2 nodes.", "1 of the nodes are not shown", "managedclustersets/clusters")
+}
+
 // What a hub answers is not trusted to end, and what it refuses is said with what to do.
 func TestDeployCheck_AHubThatDoesNotAnswer(t *testing.T) {
 	s := newServer(t)

@@ -137,6 +137,9 @@ func (o *deployCheckOptions) print(c *api.DeployCheck) error {
 	if len(others) > 0 {
 		l.printf("Not to the others: %s.", strings.Join(others, ", "))
 	}
+	if hidden := int(total) - len(c.Status.Nodes); hidden > 0 && c.Status.Continue == "" {
+		l.printf("%d of the nodes are not shown: you see nodes of which you may get the cluster, by its name or by a set (managedclustersets/clusters).", hidden)
+	}
 	return l.err
 }
 

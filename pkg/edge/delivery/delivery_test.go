@@ -63,11 +63,11 @@ func TestWork_OfSeveralServices(t *testing.T) {
 	web := Part{Archive: read(t, definition+"---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: web}\n"), Namespace: "blue"}
 	db := Part{Archive: read(t, definition+"---\napiVersion: v1\nkind: Secret\nmetadata: {name: db}\n"), Namespace: "agent"}
 	spec, asks, err := Work(node, []Part{web, db})
-	if err != nil || !asks || len(spec.Workload.Manifests) != 4 || strings.Count(all(spec), "ClusterRole") != 1 {
+	if err != nil || !asks || len(spec.Workload.Manifests) != 5 || strings.Count(all(spec), "ClusterRole") != 1 {
 		t.Fatalf("got %s, %v", all(spec), err)
 	}
-	// That of the agent is there.
-	if strings.Count(all(spec), `"kind":"Namespace"`) != 1 || len(spec.DeleteOption.SelectivelyOrphan.OrphaningRules) != 1 {
+	// Also the one that services go to where nothing is said.
+	if strings.Count(all(spec), `"kind":"Namespace"`) != 2 || len(spec.DeleteOption.SelectivelyOrphan.OrphaningRules) != 2 {
 		t.Errorf("got %s", all(spec))
 	}
 	job := spec.ManifestConfigs[len(spec.ManifestConfigs)-1]
