@@ -95,7 +95,7 @@ func TestPlan_OfTheModes(t *testing.T) {
 		cm.Spec.DeployOption.Mode = mode
 		cm.Spec.Clusterhub.Components = []string{"cluster-provider", "manual-certificates"}
 		p := mustPlan(t, cm)
-		if got := len(p.services); got != 10 {
+		if got := len(p.services); got != 11 {
 			t.Errorf("%s: %d APIServices", mode, got)
 		}
 		for _, o := range p.management {
