@@ -29,7 +29,7 @@ import (
 )
 
 // served is how many groups and versions are hub-apiserver's.
-const served = 10
+const served = 11
 
 func TestCertificate_NobodySkipsItsVerification(t *testing.T) {
 	client := harness.Must(aggregatorclient.NewForConfig(harness.Hub(t).AdminConfig()))(t)
