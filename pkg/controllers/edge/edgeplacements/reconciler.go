@@ -4,8 +4,8 @@
 // Package edgeplacements keeps the EdgePlacements of all policies and patterns, and tells in their status what came of them. What is to be
 // where is decided by pkg/edge/engine; this feeds it and writes what it says.
 //
-// It trusts no placement: one that the engine does not want is taken away, and one that is not as the engine wants it is written, whoever made
-// it. Nothing is written before the engine knows everything: a placement of which the policy is not known yet would be taken away.
+// It trusts no placement: one that the engine does not want is taken away, and one that is not as the engine wants it is written, by whichever user it
+// was made. Nothing is written before the engine knows everything: a placement of which the policy is not known yet would be taken away.
 package edgeplacements
 
 import (

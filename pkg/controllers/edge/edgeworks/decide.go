@@ -32,7 +32,7 @@ type decided struct {
 }
 
 // decide asks the rules once more, and says why the hub would not make this placement now. The hub writes works for users who may not: so no
-// placement is taken for an order, whoever has written it.
+// placement is taken for an order, by whichever user it was written.
 func (r *Reconciler) decide(ctx context.Context, pair engine.Pair, p *edgev1alpha1.EdgePlacement) (d *decided, refusal string, err error) {
 	d = &decided{node: &edgev1alpha1.EdgeNode{}}
 	obj, gone, err := r.deployment(ctx, pair.Key, d)

@@ -113,7 +113,7 @@ func (f *fixture) policy() *edgev1alpha1.DeploymentPolicy {
 	return p
 }
 
-// No placement is an order: what the rules would not say now is not written, whoever has written the placement.
+// No placement is an order: what the rules would not say now is not written, by whichever user the placement was written.
 func TestAttack_APlacementThatTheRulesDoNotMake(t *testing.T) {
 	for name, forge := range map[string]func(*fixture){
 		"another namespace": func(f *fixture) {
