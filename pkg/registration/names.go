@@ -146,43 +146,43 @@ func WorkRoleBinding(cluster string) string { return ClusterRole(cluster) + ":wo
 
 // Conditions of a ManagedCluster: types, and each with its reasons and messages.
 const (
-	ConditionHubAccepted = "HubAcceptedManagedCluster"
-	ReasonAccepted       = "HubClusterAdminAccepted"
+	ConditionHubAccepted = "HubAcceptedManagedCluster" // the hub has accepted the cluster
+	ReasonAccepted       = "HubClusterAdminAccepted"   // an admin, or a user who may, has accepted it, and it has its rights
 	MessageAccepted      = "Accepted by hub cluster admin"
-	ReasonDenied         = "HubClusterAdminDenied"
+	ReasonDenied         = "HubClusterAdminDenied" // it was not accepted, or was denied after that, and has no rights
 	MessageDenied        = "Denied by hub cluster admin"
 	// ReasonError says that the hub could not make or remove what a cluster needs; the message says why.
 	ReasonError = "Error"
 
-	ConditionJoined = "ManagedClusterJoined"
-	ReasonJoined    = "ManagedClusterJoined"
+	ConditionJoined = "ManagedClusterJoined" // the agent of the cluster has come with the identity that the hub gave it
+	ReasonJoined    = "ManagedClusterJoined" // the agent has joined
 	MessageJoined   = "Managed cluster joined"
 
-	ConditionAvailable           = "ManagedClusterConditionAvailable"
-	ReasonAvailable              = "ManagedClusterAvailable"
+	ConditionAvailable           = "ManagedClusterConditionAvailable" // the agent renews its lease, and the API server of the cluster answers it. Unknown: the hub does not hear from the agent
+	ReasonAvailable              = "ManagedClusterAvailable"          // the API server of the cluster says that it is healthy
 	MessageAvailable             = "Managed cluster is available"
-	ReasonKubeAPIServerUnhealthy = "ManagedClusterKubeAPIServerUnavailable"
-	ReasonLeaseUpdateStopped     = "ManagedClusterLeaseUpdateStopped"
+	ReasonKubeAPIServerUnhealthy = "ManagedClusterKubeAPIServerUnavailable" // the agent is there, and the API server of the cluster does not answer it, or says that it is not healthy
+	ReasonLeaseUpdateStopped     = "ManagedClusterLeaseUpdateStopped"       // the agent has not renewed its lease for five times the time that was agreed
 	MessageLeaseUpdateStopped    = "Registration agent stopped updating its lease."
 
-	ConditionClockSynced = "ManagedClusterConditionClockSynced"
-	ReasonClockSynced    = "ManagedClusterClockSynced"
-	ReasonClockOutOfSync = "ManagedClusterClockOutOfSync"
+	ConditionClockSynced = "ManagedClusterConditionClockSynced" // the clock of the agent is near that of the hub
+	ReasonClockSynced    = "ManagedClusterClockSynced"          // it is
+	ReasonClockOutOfSync = "ManagedClusterClockOutOfSync"       // it is not: certificates and leases cannot be relied on
 
-	ConditionCertificateRotated = "ClusterCertificateRotated"
-	ReasonCertificateUpdated    = "ClientCertificateUpdated"
-	ReasonCertificateFailed     = "ClientCertificateUpdateFailed"
+	ConditionCertificateRotated = "ClusterCertificateRotated"     // the last renewal of the certificate of the agent
+	ReasonCertificateUpdated    = "ClientCertificateUpdated"      // the agent has a new certificate
+	ReasonCertificateFailed     = "ClientCertificateUpdateFailed" // it has none; the message says why
 
 	// ConditionRequestWaits is True while an admin has to decide on a certificate request of the cluster; the message says why.
 	ConditionRequestWaits = "ClientCertificateRequestWaits"
-	ReasonRequestWaits    = "LeftToAdmin"
-	ReasonNoRequestWaits  = "NoneWaits"
+	ReasonRequestWaits    = "LeftToAdmin" // the hub does not approve the request by itself
+	ReasonNoRequestWaits  = "NoneWaits"   // no request waits
 
 	// ConditionDeleting is False while a cluster that is being deleted waits for something; the message says for what. A cluster that
 	// waits for nothing of the hub's has no such condition, or one that is True.
 	ConditionDeleting       = "Deleting"
-	ReasonResourceRemaining = "ResourceRemaining"
-	ReasonNoResource        = "NoResource"
+	ReasonResourceRemaining = "ResourceRemaining" // something is left that has to go before; the message says what
+	ReasonNoResource        = "NoResource"        // nothing is left
 	MessageHubRemains       = "The hub is taking away what it has made for the cluster."
 	MessageNoResource       = "Nothing of the hub's is left of the cluster."
 )

@@ -32,9 +32,9 @@ import (
 )
 
 const (
-	// The reasons of events about clusters, and of those about sets.
-	reasonMoved   = "ClusterSetsChanged"
-	reasonSelects = "ClusterSelectorChanged"
+	// The reasons of events.
+	reasonMoved   = "ClusterSetsChanged"     // the cluster is in other sets now
+	reasonSelects = "ClusterSelectorChanged" // the set selects otherwise
 
 	// perSecond and burst bound what is looked at: each change is compared with all sets. What comes beyond has no event, and stands
 	// in the audit log.

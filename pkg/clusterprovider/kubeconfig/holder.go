@@ -31,11 +31,11 @@ const (
 	// ConditionHeld of a Cluster is whether it has the cluster of its profile.
 	ConditionHeld = "Held"
 
-	reasonHeld       = "Held"
-	reasonTaken      = "Taken"
-	reasonNotAllowed = "NamespaceNotAllowed"
-	reasonWithdrawn  = "Withdrawn"
-	reasonLeftovers  = "AccessOfAnother"
+	reasonHeld       = "Held"                // the Cluster has the cluster for itself
+	reasonTaken      = "Taken"               // another Cluster has it
+	reasonNotAllowed = "NamespaceNotAllowed" // the Secret that admits the cluster does not name the namespace of the Cluster
+	reasonWithdrawn  = "Withdrawn"           // the namespace had the cluster and may not have it any more
+	reasonLeftovers  = "AccessOfAnother"     // access of a Cluster that had it before is still there
 )
 
 // hold gives the cluster of a Secret to a Cluster, if it may have it and no other Cluster has it. One cluster under two

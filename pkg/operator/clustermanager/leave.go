@@ -28,8 +28,8 @@ const (
 	// and said.
 	hubTime = outer.PassTimeout * 3 / 4
 
-	reasonUnreachable = "HubUnreachable"
-	reasonGivenUp     = "HubGivenUp"
+	reasonUnreachable = "HubUnreachable" // the hub does not answer, so what was made there is still there
+	reasonGivenUp     = "HubGivenUp"     // what was made on the hub is left there, as the ClusterManager asks for
 )
 
 // leave takes away all of a hub, in the order in which nothing hangs: the APIServices, as no namespace goes while one of them is not

@@ -36,9 +36,9 @@ const (
 	lookSoon  = time.Second
 	young     = 30 * time.Second
 
-	reasonCleaning    = "KlusterletCleaningUp"
-	reasonUnreachable = "ManagedClusterUnreachable"
-	reasonGivenUp     = "ManagedClusterGivenUp"
+	reasonCleaning    = "KlusterletCleaningUp"      // what was made on the managed cluster is being taken away
+	reasonUnreachable = "ManagedClusterUnreachable" // the managed cluster does not answer, so what was made there is still there
+	reasonGivenUp     = "ManagedClusterGivenUp"     // what was made on the managed cluster is left there, as the Klusterlet asks for
 )
 
 // waiting is that something goes on by itself.

@@ -22,7 +22,7 @@ import (
 
 // Reasons of HubConnectionDegraded: there is neither an identity nor a way to get one.
 const (
-	reasonBootstrapMissing = "BootstrapSecretMissing"
+	reasonBootstrapMissing = "BootstrapSecretMissing" // there is no Secret with the bootstrap kubeconfig
 	// reasonBootstrapRefused: the Secret is there, and its kubeconfig is none that the agent uses.
 	reasonBootstrapRefused = "BootstrapSecretError"
 )

@@ -22,24 +22,24 @@ const FeedbackSynced = "StatusFeedbackSynced"
 
 // The reasons of conditions, worded as Open Cluster Management has them.
 const (
-	reasonApplied            = "AppliedManifestComplete"
-	reasonNotApplied         = "AppliedManifestFailed"
-	reasonIgnoreFields       = "AppliedManifestSSAIgnoreFieldError"
-	reasonWorkApplied        = "AppliedManifestWorkComplete"
-	reasonWorkNotApplied     = "AppliedManifestWorkFailed"
-	reasonAvailable          = "ResourceAvailable"
-	reasonNotAvailable       = "ResourceNotAvailable"
-	reasonIncomplete         = "IncompleteResourceMeta"
-	reasonFetching           = "FetchingResourceFailed"
-	reasonSynced             = "StatusFeedbackSynced"
-	reasonNoFeedback         = "NoStatusFeedbackSynced"
-	reasonSyncFailed         = "StatusFeedbackSyncFailed"
-	reasonAllAvailable       = "ResourcesAvailable"
-	reasonSomeNotAvailable   = "ResourcesNotAvailable"
-	reasonStatusUnknown      = "ResourcesStatusUnknown"
+	reasonApplied            = "AppliedManifestComplete"            // the manifest is applied
+	reasonNotApplied         = "AppliedManifestFailed"              // the manifest could not be applied; the message has the error
+	reasonIgnoreFields       = "AppliedManifestSSAIgnoreFieldError" // the fields to ignore could not be found out, so the manifest is not applied
+	reasonWorkApplied        = "AppliedManifestWorkComplete"        // all manifests are applied
+	reasonWorkNotApplied     = "AppliedManifestWorkFailed"          // some are not
+	reasonAvailable          = "ResourceAvailable"                  // the object is in the cluster
+	reasonNotAvailable       = "ResourceNotAvailable"               // it is not
+	reasonIncomplete         = "IncompleteResourceMeta"             // the manifest does not say which object it is
+	reasonFetching           = "FetchingResourceFailed"             // the agent could not read the object
+	reasonSynced             = "StatusFeedbackSynced"               // all values that the work asks for are in its status
+	reasonNoFeedback         = "NoStatusFeedbackSynced"             // the work asks for no values
+	reasonSyncFailed         = "StatusFeedbackSyncFailed"           // some values could not be read; the message says which
+	reasonAllAvailable       = "ResourcesAvailable"                 // all objects are in the cluster
+	reasonSomeNotAvailable   = "ResourcesNotAvailable"              // some are not
+	reasonStatusUnknown      = "ResourcesStatusUnknown"             // it is not known of some whether they are
 	prefixOfRules            = "ConditionRule"
-	reasonStatusTooLarge     = "StatusTooLarge"
-	conditionStatusTruncated = "StatusTruncated"
+	reasonStatusTooLarge     = "StatusTooLarge"  // the feedback is larger than a status may be
+	conditionStatusTruncated = "StatusTruncated" // feedback was left out of the status
 )
 
 // ErrIgnoreFields is wrapped by errors of the ignoreFields of a manifest, which have a reason of their own.

@@ -20,9 +20,9 @@ import (
 
 // Upstream's: the condition of each namespace that the hub asks for.
 const (
-	conditionNamespaceAvailable = "NamespaceAvailable"
-	reasonNamespaceApplied      = "NamespaceApplied"
-	reasonNamespaceApplyFailed  = "NamespaceApplyFailed"
+	conditionNamespaceAvailable = "NamespaceAvailable"   // a namespace that the hub wants in the cluster is there
+	reasonNamespaceApplied      = "NamespaceApplied"     // the agent has made the namespace, or found it and set the label of the hub
+	reasonNamespaceApplyFailed  = "NamespaceApplyFailed" // the agent could not; the message has the error
 )
 
 // longestMessage is the longest message of a condition that the agent writes, in bytes.

@@ -41,96 +41,96 @@ const (
 
 // Reasons of the conditions of Klusterlets.
 const (
-	// ReasonKlusterletApplied is of Applied.
+	// ReasonKlusterletApplied of Applied: all that the agent needs is applied.
 	ReasonKlusterletApplied = "KlusterletApplied"
-	// ReasonKlusterletApplyFailed is of Applied.
+	// ReasonKlusterletApplyFailed of Applied: something could not be applied; the message has the error.
 	ReasonKlusterletApplyFailed = "KlusterletApplyFailed"
-	// ReasonKlusterletCRDApplyFailed is of Applied.
+	// ReasonKlusterletCRDApplyFailed of Applied: the CustomResourceDefinitions could not be applied on the managed cluster.
 	ReasonKlusterletCRDApplyFailed = "CRDApplyFailed"
-	// ReasonManagedClusterResourceApplyFailed is of Applied.
+	// ReasonManagedClusterResourceApplyFailed of Applied: something could not be applied on the managed cluster.
 	ReasonManagedClusterResourceApplyFailed = "ManagedClusterResourceApplyFailed"
-	// ReasonManagementClusterResourceApplyFailed is of Applied.
+	// ReasonManagementClusterResourceApplyFailed of Applied: something could not be applied on the cluster that runs the pods.
 	ReasonManagementClusterResourceApplyFailed = "ManagementClusterResourceApplyFailed"
 
-	// ReasonKlusterletPrepareFailed is of ReadyToApply.
+	// ReasonKlusterletPrepareFailed of ReadyToApply: the kubeconfig of the managed cluster is missing, or is of no use; the message says why.
 	ReasonKlusterletPrepareFailed = "KlusterletPrepareFailed"
-	// ReasonKlusterletPrepared is of ReadyToApply.
+	// ReasonKlusterletPrepared of ReadyToApply: there is a kubeconfig that leads to the managed cluster.
 	ReasonKlusterletPrepared = "KlusterletPrepared"
 
-	// ReasonKlusterletGetDeploymentFailed is of Available and those of single Deployments.
+	// ReasonKlusterletGetDeploymentFailed is the reason when a Deployment could not be read.
 	ReasonKlusterletGetDeploymentFailed = "GetDeploymentFailed"
-	// ReasonKlusterletUnavailablePods is of Available and those of single Deployments.
+	// ReasonKlusterletUnavailablePods is the reason when not all pods of a Deployment are ready; the message has what they wait for.
 	ReasonKlusterletUnavailablePods = "UnavailablePods"
-	// ReasonKlusterletDeploymentsFunctional is of Available and those of single Deployments.
+	// ReasonKlusterletDeploymentsFunctional is the reason when all pods are ready.
 	ReasonKlusterletDeploymentsFunctional = "DeploymentsFunctional"
-	// ReasonKlusterletNoAvailablePods is of Available and those of single Deployments.
+	// ReasonKlusterletNoAvailablePods of Available: no pod of a Deployment is ready.
 	ReasonKlusterletNoAvailablePods = "NoAvailablePods"
-	// ReasonKlusterletAvailable is of Available.
+	// ReasonKlusterletAvailable of Available: the agent runs.
 	ReasonKlusterletAvailable = "KlusterletAvailable"
 
-	// ReasonHubConnectionFunctional is of HubConnectionDegraded.
+	// ReasonHubConnectionFunctional of HubConnectionDegraded: the agent has an identity, and the hub takes it.
 	ReasonHubConnectionFunctional = "HubConnectionFunctional"
-	// ReasonHubKubeConfigSecretMissing is of HubConnectionDegraded.
+	// ReasonHubKubeConfigSecretMissing of HubConnectionDegraded: the agent has no identity yet; the hub has to accept the cluster.
 	ReasonHubKubeConfigSecretMissing = "HubKubeConfigSecretMissing"
-	// ReasonHubKubeConfigMissing is of HubConnectionDegraded.
+	// ReasonHubKubeConfigMissing of HubConnectionDegraded: the Secret with the identity of the agent has no kubeconfig.
 	ReasonHubKubeConfigMissing = "HubKubeConfigMissing"
-	// ReasonHubKubeConfigError is of HubConnectionDegraded.
+	// ReasonHubKubeConfigError of HubConnectionDegraded: the kubeconfig of the agent cannot be read.
 	ReasonHubKubeConfigError = "HubKubeConfigError"
-	// ReasonClusterNameMissing is of HubConnectionDegraded.
+	// ReasonClusterNameMissing of HubConnectionDegraded: the Secret with the identity of the agent does not name the cluster.
 	ReasonClusterNameMissing = "ClusterNameMissing"
-	// ReasonHubKubeConfigUnauthorized is of HubConnectionDegraded.
+	// ReasonHubKubeConfigUnauthorized of HubConnectionDegraded: the hub refuses the agent.
 	ReasonHubKubeConfigUnauthorized = "HubKubeConfigUnauthorized"
 )
 
 // Reasons of the conditions of ClusterManagers.
 const (
-	// ReasonClusterManagerApplied is of Applied.
+	// ReasonClusterManagerApplied of Applied: all of the hub is applied.
 	ReasonClusterManagerApplied = "ClusterManagerApplied"
-	// ReasonRuntimeResourceApplyFailed is of Applied.
+	// ReasonRuntimeResourceApplyFailed of Applied: something could not be applied; the message has the error.
 	ReasonRuntimeResourceApplyFailed = "RuntimeResourceApplyFailed"
-	// ReasonServiceAccountSyncFailed is of Applied.
+	// ReasonServiceAccountSyncFailed of Applied: a pod has no token for the hub; the message says why.
 	ReasonServiceAccountSyncFailed = "ServiceAccountSyncFailed"
-	// ReasonClusterManagerCRDApplyFailed is of Applied.
+	// ReasonClusterManagerCRDApplyFailed of Applied: the CustomResourceDefinitions could not be applied on the hub.
 	ReasonClusterManagerCRDApplyFailed = "CRDApplyFailed"
-	// ReasonWebhookApplyFailed is of Applied.
+	// ReasonWebhookApplyFailed of Applied: what leads requests to hub-apiserver could not be applied.
 	ReasonWebhookApplyFailed = "WebhookApplyFailed"
 
 	// ReasonClusterManagerPrepareFailed is of ReadyToApply, which Open Cluster Management has for Klusterlets only.
 	ReasonClusterManagerPrepareFailed = "ClusterManagerPrepareFailed"
-	// ReasonClusterManagerPrepared is of ReadyToApply.
+	// ReasonClusterManagerPrepared of ReadyToApply: there is a kubeconfig that leads to the hub.
 	ReasonClusterManagerPrepared = "ClusterManagerPrepared"
-	// ReasonClusterManagerAvailable is of Available.
+	// ReasonClusterManagerAvailable of Available: the servers run, and the hub serves its API.
 	ReasonClusterManagerAvailable = "ClusterManagerAvailable"
-	// ReasonClusterManagerUnavailable is of Available.
+	// ReasonClusterManagerUnavailable of Available: something does not run, or the hub does not serve its API; the message says what.
 	ReasonClusterManagerUnavailable = "ClusterManagerUnavailable"
 
-	// ReasonDeploymentRolling is of Progressing.
+	// ReasonDeploymentRolling of Progressing: pods are made or replaced.
 	ReasonDeploymentRolling = "ClusterManagerDeploymentRolling"
-	// ReasonUpToDate is of Progressing.
+	// ReasonUpToDate of Progressing: all pods are as the spec says.
 	ReasonUpToDate = "ClusterManagerUpToDate"
 
-	// ReasonGetRegistrationDeploymentFailed is of HubRegistrationDegraded.
+	// ReasonGetRegistrationDeploymentFailed of HubRegistrationDegraded: a Deployment could not be read.
 	ReasonGetRegistrationDeploymentFailed = "GetRegistrationDeploymentFailed"
-	// ReasonUnavailableRegistrationPod is of HubRegistrationDegraded.
+	// ReasonUnavailableRegistrationPod of HubRegistrationDegraded: a pod is not ready.
 	ReasonUnavailableRegistrationPod = "UnavailableRegistrationPod"
-	// ReasonRegistrationFunctional is of HubRegistrationDegraded.
+	// ReasonRegistrationFunctional of HubRegistrationDegraded: all pods are ready.
 	ReasonRegistrationFunctional = "RegistrationFunctional"
-	// ReasonGetPlacementDeploymentFailed is of HubPlacementDegraded.
+	// ReasonGetPlacementDeploymentFailed of HubPlacementDegraded: a Deployment could not be read.
 	ReasonGetPlacementDeploymentFailed = "GetPlacementDeploymentFailed"
-	// ReasonUnavailablePlacementPod is of HubPlacementDegraded.
+	// ReasonUnavailablePlacementPod of HubPlacementDegraded: a pod is not ready.
 	ReasonUnavailablePlacementPod = "UnavailablePlacementPod"
-	// ReasonPlacementFunctional is of HubPlacementDegraded.
+	// ReasonPlacementFunctional of HubPlacementDegraded: all pods are ready.
 	ReasonPlacementFunctional = "PlacementFunctional"
 )
 
 // Reasons of the conditions that both kinds have.
 const (
-	// ReasonFeatureGatesAllValid is of ValidFeatureGates.
+	// ReasonFeatureGatesAllValid of ValidFeatureGates: all are known.
 	ReasonFeatureGatesAllValid = "FeatureGatesAllValid"
-	// ReasonInvalidFeatureGatesExisting is of ValidFeatureGates.
+	// ReasonInvalidFeatureGatesExisting of ValidFeatureGates: some are not; the message names them.
 	ReasonInvalidFeatureGatesExisting = "InvalidFeatureGatesExisting"
-	// ReasonFieldsIgnored is of FieldsIgnored.
+	// ReasonFieldsIgnored of FieldsIgnored: some have no effect; the message names them.
 	ReasonFieldsIgnored = "FieldsIgnored"
-	// ReasonNoFieldsIgnored is of FieldsIgnored.
+	// ReasonNoFieldsIgnored of FieldsIgnored: all have an effect.
 	ReasonNoFieldsIgnored = "NoFieldsIgnored"
 )

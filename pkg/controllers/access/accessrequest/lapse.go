@@ -22,7 +22,7 @@ import (
 // name is another one. Requesters can write neither the condition nor the finalizer. The condition is written before
 // clusterRef is set, so that no request names a Cluster by a ClusterRequest without it.
 
-const reasonByClusterRequest = "ClusterRequestGranted"
+const reasonByClusterRequest = "ClusterRequestGranted" // access came by a ClusterRequest, and ends with it
 
 // markOf is the type of the condition that says by which ClusterRequest a request has come to its Cluster, or empty.
 func markOf(access *v1alpha1.AccessRequest) string {

@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-const reasonPrepared = "Prepared"
+const reasonPrepared = "Prepared" // all that a provider needs to know is in the request
 
 // phaseOf is the phase of a request that has a problem. A request that others have labelled gets none, so that no provider
 // takes it for prepared.

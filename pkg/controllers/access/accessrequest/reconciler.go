@@ -38,8 +38,10 @@ import (
 const (
 	// reporter is the controller in events.
 	reporter = "accessrequest"
-	// What it does, and why it ends a request, in events.
-	actionPrepare, actionEnd, reasonEnded = "Prepare", "End", "AccessEnded"
+	// What it does, in events.
+	actionPrepare, actionEnd = "Prepare", "End"
+	// reasonEnded of an event: a request is deleted because its time is over.
+	reasonEnded = "AccessEnded"
 
 	workers = 8
 )

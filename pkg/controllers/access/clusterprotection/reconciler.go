@@ -36,7 +36,7 @@ const (
 	// ClusterIndex finds the AccessRequests that name a Cluster, by namespace/name.
 	ClusterIndex = "spec.clusterRef"
 
-	reasonNoAccessRequests = "NoAccessRequests"
+	reasonNoAccessRequests = "NoAccessRequests" // no AccessRequest names the Cluster any more
 	// mostNamed is how many AccessRequests a message names.
 	mostNamed = 10
 	// settle is how long the AccessRequests of a Cluster may go on changing before they are counted: many are deleted at once.

@@ -41,10 +41,10 @@ const (
 	ConditionGranted = "Granted"
 
 	// Reasons of the condition, beside those of openMCP.
-	reasonGranted             = "ClusterGranted"
-	reasonClusterRejected     = "ClusterRejected"
-	reasonWaitingForDeletion  = "WaitingForClusterDeletion"
-	reasonClusterBeingDeleted = "ClusterBeingDeleted"
+	reasonGranted             = "ClusterGranted"            // the request has a Cluster
+	reasonClusterRejected     = "ClusterRejected"           // a Cluster was made for the request, and the API server refused it; the message says why
+	reasonWaitingForDeletion  = "WaitingForClusterDeletion" // the request goes when its Cluster is gone
+	reasonClusterBeingDeleted = "ClusterBeingDeleted"       // the Cluster of the request is being deleted
 
 	// retryInterval is when a decision is made again that was overtaken by a change.
 	retryInterval = 200 * time.Millisecond

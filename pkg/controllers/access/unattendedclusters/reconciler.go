@@ -32,7 +32,7 @@ const (
 	// patience is how long after its creation a Cluster may be without a provider. One that runs looks within seconds.
 	patience = time.Minute
 
-	reasonNotLookedAt = "NotLookedAt"
+	reasonNotLookedAt = "NotLookedAt" // no provider has looked at the Cluster for a minute
 )
 
 // Reconciler looks at one Cluster.

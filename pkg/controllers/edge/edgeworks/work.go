@@ -43,18 +43,18 @@ const (
 
 // Reasons of placements, besides those of delivery and of conditions of works.
 const (
-	reasonNotDecided  = "NotDecided"
-	reasonNameTaken   = "WorkNameTaken"
-	reasonBeingGone   = "FormerWorkIsBeingRemoved"
-	reasonNoNamespace = "NoClusterNamespace"
-	reasonTooLarge    = "TooLarge"
-	reasonRefused     = "WorkRefused"
-	reasonDelivering  = "Delivering"
-	reasonRunning     = "Running"
-	reasonComplete    = "Complete"
-	reasonNotApplied  = "NotApplied"
-	reasonDegraded    = "Degraded"
-	reasonRemoving    = "Removing"
+	reasonNotDecided  = "NotDecided"               // the placement is not what the hub decides itself, so nothing is written for it
+	reasonNameTaken   = "WorkNameTaken"            // a work of its name belongs to something else
+	reasonBeingGone   = "FormerWorkIsBeingRemoved" // a work of its name is still being removed from the node
+	reasonNoNamespace = "NoClusterNamespace"       // the hub has not made the namespace of the cluster yet
+	reasonTooLarge    = "TooLarge"                 // the objects are more than a work can have
+	reasonRefused     = "WorkRefused"              // the API server has refused the work; the message says why
+	reasonDelivering  = "Delivering"               // the agent is bringing the objects to the node
+	reasonRunning     = "Running"                  // the cluster says that the objects are well
+	reasonComplete    = "Complete"                 // the Jobs of the service have completed
+	reasonNotApplied  = "NotApplied"               // the agent could not bring all objects; the message says which
+	reasonDegraded    = "Degraded"                 // the objects were well, and are not now
+	reasonRemoving    = "Removing"                 // the agent is taking the objects away
 )
 
 // workName is the name of the work of a placement, which is always the same: two processes cannot make two.

@@ -37,7 +37,7 @@ import (
 
 const (
 	// reasonApproved is upstream's.
-	reasonApproved = "AutoApprovedByHubCSRApprovingController"
+	reasonApproved = "AutoApprovedByHubCSRApprovingController" // the hub has approved the certificate request by itself
 
 	reporter = "clustercertificates"
 

@@ -26,8 +26,8 @@ import (
 
 const (
 	// Upstream's reasons of the condition Bound. It has no messages.
-	reasonClusterSetBound    = "ClusterSetBound"
-	reasonClusterSetNotFound = "ClusterSetNotFound"
+	reasonClusterSetBound    = "ClusterSetBound"    // the set is there, and bound
+	reasonClusterSetNotFound = "ClusterSetNotFound" // there is no set of the name
 
 	// setIndex finds the bindings of a set.
 	setIndex = "spec.clusterSet"

@@ -39,8 +39,8 @@ const (
 	Spacing = 3 * time.Second
 
 	// Upstream's reasons of the condition ClusterSetEmpty.
-	reasonNoClusterMatched = "NoClusterMatched"
-	reasonClustersSelected = "ClustersSelected"
+	reasonNoClusterMatched = "NoClusterMatched" // no cluster is in the set
+	reasonClustersSelected = "ClustersSelected" // clusters are in the set; the message says how many
 
 	// workers write the status of as many sets at a time.
 	workers = 4

@@ -21,8 +21,8 @@ const (
 	// conditionAuthorized is False if the author of the spec may not do something that it takes.
 	conditionAuthorized = "Authorized"
 
-	reasonAuthorUnknown = "AuthorUnknown"
-	reasonNotAllowed    = "NotAllowed"
+	reasonAuthorUnknown = "AuthorUnknown" // it is not known who wrote the spec, so nothing is written in the name of that user
+	reasonNotAllowed    = "NotAllowed"    // the author may not write works to all clusters that were chosen; the message names some
 
 	// mostNamed is how many clusters a message names.
 	mostNamed = 5
