@@ -2,8 +2,8 @@
 # Copyright The Clusterhub Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Regenerates deepcopies, defaults, conversions, OpenAPI, model names, the clients in pkg/generated, and the CustomResourceDefinitions in
-# artifacts/deploy/operator.
+# Regenerates deepcopies, defaults, conversions, OpenAPI, model names, the clients in pkg/generated, the CustomResourceDefinitions in
+# artifacts/deploy/operator, and docs/reference.
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -54,3 +54,5 @@ version=$(cd hack/controller-gen && go list -m -f '{{.Version}}' sigs.k8s.io/con
 (cd hack/controller-gen && go build -trimpath -buildvcs=false -ldflags "-X sigs.k8s.io/controller-tools/pkg/version.version=$version" \
   -o "$GOBIN/" sigs.k8s.io/controller-tools/cmd/controller-gen)
 "$GOBIN/controller-gen" crd:headerFile=hack/boilerplate.yaml.txt paths=./pkg/apis/operator/v1 output:crd:dir=artifacts/deploy/operator
+
+go run ./hack/reference

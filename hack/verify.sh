@@ -103,7 +103,7 @@ step_generated() {
   local copy=$PWD/_output/verify
   rm -rf "$copy"
   mkdir -p "$copy/before" "$copy/after/_output" _output/tools
-  cp -R go.mod go.sum artifacts hack pkg "$copy/before/"
+  cp -R go.mod go.sum artifacts docs hack pkg "$copy/before/"
   cp -R "$copy/before/." "$copy/after/"
   ln -s "$PWD/_output/tools" "$copy/after/_output/tools"
   if ! "$copy/after/hack/update-codegen.sh" >"$copy/log" 2>&1; then

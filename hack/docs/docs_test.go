@@ -22,6 +22,7 @@ var (
 	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading  = regexp.MustCompile(`(?m)^#+ (.+)$`)
 	code     = regexp.MustCompile("(?ms)^```.*?^```")
+	span     = regexp.MustCompile("`[^`\n]*`")
 	unslug   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 	path     = regexp.MustCompile("`((?:artifacts|cmd|docs|hack|pkg|test)/[^`\\s]*)`")
 	choice   = regexp.MustCompile(`^(.*)\{([^}]*)\}(.*)$`)
@@ -31,16 +32,18 @@ var (
 // pages are the documentation's texts, without blocks of code, by their paths.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob(root + "/docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	design, err := filepath.Glob(root + "/docs/design/*.md")
+	files := []string{root + "/README.md"}
+	err := filepath.WalkDir(root+"/docs", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".md") {
+			files = append(files, path)
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	texts := map[string]string{}
-	for _, file := range slices.Concat(files, design, []string{root + "/README.md"}) {
+	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -170,7 +173,7 @@ func alternatives(pattern string) (all []string) {
 func TestDocs_LinksLeadSomewhere(t *testing.T) {
 	texts := pages(t)
 	for file, text := range texts {
-		for _, match := range link.FindAllStringSubmatch(text, -1) {
+		for _, match := range link.FindAllStringSubmatch(span.ReplaceAllString(text, ""), -1) {
 			target, anchor, _ := strings.Cut(match[1], "#")
 			if strings.Contains(target, "://") {
 				continue
