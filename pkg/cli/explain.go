@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
 func (g *global) newExplainPlacementCommand() *cobra.Command {
@@ -193,7 +194,7 @@ func chosenRows(chosen []*v1beta1.ExplainedCluster) *metav1.Table {
 	})
 	for _, c := range chosen {
 		rows.Rows = append(rows.Rows, metav1.TableRow{Cells: []any{
-			c.ClusterName, groupOf(c), numberOr(c.Rank, "-"), numberOr(c.TotalScore, "-"), scoresOf(c), orNone(strings.Join(c.ClusterSets, ",")), c.DecisionName,
+			c.ClusterName, diagnosis.GroupOf(c), numberOr(c.Rank, "-"), numberOr(c.TotalScore, "-"), scoresOf(c), orNone(strings.Join(c.ClusterSets, ",")), c.DecisionName,
 		}})
 	}
 	return rows
@@ -211,14 +212,6 @@ func rankOf(c *v1beta1.ExplainedCluster) int32 {
 		return 0
 	}
 	return *c.Rank
-}
-
-func groupOf(c *v1beta1.ExplainedCluster) string {
-	text := strconv.Itoa(int(groupIndex(c)))
-	if c.DecisionGroupName != "" {
-		text += " (" + c.DecisionGroupName + ")"
-	}
-	return text
 }
 
 func numberOr[T int32 | int64](n *T, otherwise string) string {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
 // onClusters are the flags that say which clusters a command is about. The namespace of a cluster on the hub has its name.
@@ -88,54 +89,6 @@ func (h *hub) works(ctx context.Context, clusters []string, name string) ([]work
 	return all, nil
 }
 
-// workState is that of a condition of a work. What was said of an older spec says nothing of this one.
-func workState(w *workv1.ManifestWork, conditionType string) string {
-	c := meta.FindStatusCondition(w.Status.Conditions, conditionType)
-	if c == nil || c.ObservedGeneration != w.Generation {
-		return string(metav1.ConditionUnknown)
-	}
-	return string(c.Status)
-}
-
-// fault is a manifest of a work that is not as it is wanted.
-type fault struct {
-	manifest, is, why string
-}
-
-func (f fault) String() string { return f.manifest + " is " + f.is + after(": ", f.why) }
-
-// faults are those that the agent tells of the work as it is now.
-func faults(w *workv1.ManifestWork) (all []fault) {
-	for i := range w.Status.ResourceStatus.Manifests {
-		m := &w.Status.ResourceStatus.Manifests[i]
-		for _, wanted := range []struct{ condition, is string }{
-			{workv1.ManifestApplied, "not applied"}, {workv1.ManifestAvailable, "not available"}, {workv1.ManifestDegraded, "degraded"},
-		} {
-			c := meta.FindStatusCondition(m.Conditions, wanted.condition)
-			bad := metav1.ConditionFalse
-			if wanted.condition == workv1.ManifestDegraded {
-				bad = metav1.ConditionTrue
-			}
-			if c != nil && c.Status == bad {
-				all = append(all, fault{manifestName(&m.ResourceMeta), wanted.is, c.Message})
-				break
-			}
-		}
-	}
-	return all
-}
-
-func manifestName(m *workv1.ManifestResourceMeta) string {
-	name := m.Name
-	if m.Namespace != "" {
-		name = m.Namespace + "/" + name
-	}
-	if m.Kind == "" {
-		return "manifest " + strconv.Itoa(int(m.Ordinal)) + after(" ", name)
-	}
-	return m.Kind + " " + name
-}
-
 // isDone says whether the objects of a work are there and available, and what is missing.
 func isDone(w *workv1.ManifestWork) (done bool, missing string) {
 	if !w.DeletionTimestamp.IsZero() {
@@ -144,16 +97,16 @@ func isDone(w *workv1.ManifestWork) (done bool, missing string) {
 		}
 		return false, "is being deleted"
 	}
-	applied, available := workState(w, workv1.WorkApplied), workState(w, workv1.WorkAvailable)
+	applied, available := diagnosis.WorkState(w, workv1.WorkApplied), diagnosis.WorkState(w, workv1.WorkAvailable)
 	if applied == "True" && available == "True" {
 		return true, ""
 	}
 	for _, condition := range []string{workv1.WorkApplied, workv1.WorkAvailable} {
-		if workState(w, condition) == "Unknown" && len(faults(w)) == 0 {
+		if diagnosis.WorkState(w, condition) == "Unknown" && len(diagnosis.Faults(w)) == 0 {
 			return false, "its agent has not told of it yet"
 		}
 	}
-	if all := faults(w); len(all) > 0 {
+	if all := diagnosis.Faults(w); len(all) > 0 {
 		return false, all[0].String()
 	}
 	if applied != "True" {
@@ -237,15 +190,15 @@ func workRows(works []workv1.ManifestWork) *metav1.Table {
 	for i := range works {
 		w := &works[i]
 		problem := ""
-		if all := faults(w); len(all) > 0 {
+		if all := diagnosis.Faults(w); len(all) > 0 {
 			problem = all[0].String()
 			if len(all) > 1 {
 				problem = fmt.Sprintf("%s (and %d more)", problem, len(all)-1)
 			}
 		}
 		rows.Rows = append(rows.Rows, metav1.TableRow{Cells: []any{
-			w.Name, w.Namespace, strconv.Itoa(len(w.Spec.Workload.Manifests)), workState(w, workv1.WorkApplied), workState(w, workv1.WorkAvailable),
-			workState(w, workv1.WorkProgressing), workState(w, workv1.WorkDegraded), workState(w, workv1.WorkComplete), orNone(problem),
+			w.Name, w.Namespace, strconv.Itoa(len(w.Spec.Workload.Manifests)), diagnosis.WorkState(w, workv1.WorkApplied), diagnosis.WorkState(w, workv1.WorkAvailable),
+			diagnosis.WorkState(w, workv1.WorkProgressing), diagnosis.WorkState(w, workv1.WorkDegraded), diagnosis.WorkState(w, workv1.WorkComplete), orNone(problem),
 			age(w.CreationTimestamp),
 		}})
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
 type workStatusOptions struct {
@@ -91,10 +92,10 @@ func (o *workStatusOptions) summary(name string, works []workv1.ManifestWork) er
 	l := &lines{out: o.Out}
 	applied, available := 0, 0
 	for i := range works {
-		if workState(&works[i], workv1.WorkApplied) == "True" {
+		if diagnosis.WorkState(&works[i], workv1.WorkApplied) == "True" {
 			applied++
 		}
-		if workState(&works[i], workv1.WorkAvailable) == "True" {
+		if diagnosis.WorkState(&works[i], workv1.WorkAvailable) == "True" {
 			available++
 		}
 	}
@@ -102,7 +103,7 @@ func (o *workStatusOptions) summary(name string, works []workv1.ManifestWork) er
 	for i := range works {
 		w := &works[i]
 		if done, missing := isDone(w); !done {
-			all := faults(w)
+			all := diagnosis.Faults(w)
 			if len(all) == 0 {
 				l.printf("  %s: %s", w.Namespace, missing)
 			}
@@ -138,7 +139,7 @@ func manifestRows(works []workv1.ManifestWork) *metav1.Table {
 			for k := range m.StatusFeedbacks.Values {
 				feedback = append(feedback, m.StatusFeedbacks.Values[k].Name+"="+fieldText(&m.StatusFeedbacks.Values[k].Value))
 			}
-			rows.Rows = append(rows.Rows, metav1.TableRow{Cells: []any{w.Namespace, manifestName(&m.ResourceMeta), state[workv1.ManifestApplied],
+			rows.Rows = append(rows.Rows, metav1.TableRow{Cells: []any{w.Namespace, diagnosis.ManifestName(&m.ResourceMeta), state[workv1.ManifestApplied],
 				state[workv1.ManifestAvailable], orNone(message), orNone(strings.Join(feedback, " "))}})
 		}
 	}

@@ -1,0 +1,88 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+)
+
+type whyWorkOptions struct {
+	*whyOptions
+	cluster, namespace string
+}
+
+func (g *global) newWhyWorkCommand() *cobra.Command {
+	o := &whyWorkOptions{whyOptions: g.newWhy()}
+	cmd := &cobra.Command{
+		Use:   "work WORK --cluster CLUSTER",
+		Short: "Say why a work is not done on a cluster",
+		Long: "why work says which manifest of a work is not applied or not available, and why; or that the agent has not taken the work; or that the cluster itself is the " +
+			"cause. Without --cluster, it is the one cluster that has a work of this name. This needs the permission to get manifestworks in the namespace of the cluster." + whyExit,
+		Example:           example("kubectl hub why work web --cluster c1"),
+		Args:              oneArg("a work"),
+		ValidArgsFunction: first(g.names(workNames)),
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+	}
+	cmd.Flags().StringVar(&o.cluster, "cluster", "", "The cluster.")
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "The same as --cluster.")
+	cmd.MarkFlagsMutuallyExclusive("cluster", "namespace")
+	must(cmd.RegisterFlagCompletionFunc("cluster", g.names(clusterNames)))
+	o.out.addTo(cmd)
+	return cmd
+}
+
+func (o *whyWorkOptions) run(ctx context.Context, name string) error {
+	cluster := o.cluster + o.namespace
+	h, facts, err := o.serviceFacts(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	if facts.ServiceFault != "" {
+		a := diagnosis.OfCluster(*facts)
+		return o.finish(&a)
+	}
+	if cluster == "" {
+		if cluster, err = h.clusterOfWork(ctx, name); err != nil {
+			return err
+		}
+		facts.Name = cluster
+	}
+	work := diagnosis.WorkFacts{Cluster: cluster, Name: name, Now: time.Now()}
+	found, err := h.clusters.WorkV1().ManifestWorks(cluster).Get(ctx, name, metav1.GetOptions{})
+	if work.Work, err = look(found, err, "get manifestworks in the namespace "+cluster); err != nil {
+		return err
+	}
+	if err := h.clusterFacts(ctx, facts); err != nil {
+		return err
+	}
+	work.OfCluster = diagnosis.OfCluster(*facts)
+	a := diagnosis.OfWork(work)
+	return o.finish(&a)
+}
+
+// clusterOfWork is the only one that has a work of a name.
+func (h *hub) clusterOfWork(ctx context.Context, name string) (string, error) {
+	works, err := h.works(ctx, nil, name)
+	if err != nil {
+		return "", err
+	}
+	switch len(works) {
+	case 0:
+		return "", errNoWork(name)
+	case 1:
+		return works[0].Namespace, nil
+	}
+	clusters := make([]string, len(works))
+	for i := range works {
+		clusters[i] = works[i].Namespace
+	}
+	return "", fmt.Errorf("%d clusters have a work %s: say which by --cluster: %s", len(works), name, someNames(clusters))
+}

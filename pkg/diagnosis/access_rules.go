@@ -1,0 +1,223 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// Permission is one right: a verb on a name of a resource, or of a subresource. Without a namespace it is a right on objects that are in
+// none.
+type Permission struct {
+	Verb, Group, Resource, Subresource string
+	Namespace, Name                    string
+}
+
+// String is the rule as it stands in a Role or ClusterRole, in the words of the hub's refusals.
+func (p Permission) String() string {
+	names, where := "", ""
+	if p.Name != "" {
+		names = fmt.Sprintf("resourceNames: [%q], ", p.Name)
+	}
+	if p.Namespace != "" {
+		where = " in the namespace " + p.Namespace
+	}
+	return fmt.Sprintf("{apiGroups: [%q], resources: [%q], %sverbs: [%q]}%s", p.Group, p.resource(), names, p.Verb, where)
+}
+
+func (p Permission) resource() string {
+	if p.Subresource == "" {
+		return p.Resource
+	}
+	return p.Resource + "/" + p.Subresource
+}
+
+// Short is it in a few words.
+func (p Permission) Short() string {
+	text := p.Verb + " " + p.resource()
+	if p.Name != "" {
+		text += " " + p.Name
+	}
+	if p.Namespace != "" {
+		text += " in " + p.Namespace
+	}
+	return text
+}
+
+// allowedBy says whether a rule grants it. RBAC compares literally: only "*" of verbs, groups and resources stands for all.
+func (p Permission) allowedBy(rule *rbacv1.PolicyRule) bool {
+	has := func(listed []string, wanted ...string) bool {
+		return slices.ContainsFunc(listed, func(l string) bool { return l == "*" || slices.Contains(wanted, l) })
+	}
+	resources := []string{p.resource()}
+	if p.Subresource != "" {
+		resources = append(resources, "*/"+p.Subresource)
+	}
+	return has(rule.Verbs, p.Verb) && has(rule.APIGroups, p.Group) && has(rule.Resources, resources...) &&
+		(len(rule.ResourceNames) == 0 || p.Name != "" && slices.Contains(rule.ResourceNames, p.Name))
+}
+
+// Rules are the rules of RBAC that the user may read. The roles and bindings are those of the namespace of the question.
+type Rules struct {
+	ClusterRoles        Read[[]rbacv1.ClusterRole]
+	ClusterRoleBindings Read[[]rbacv1.ClusterRoleBinding]
+	Roles               Read[[]rbacv1.Role]
+	RoleBindings        Read[[]rbacv1.RoleBinding]
+}
+
+// Grant is a binding that gives a permission to a subject.
+type Grant struct {
+	// Binding and Role are kind and name, such as "ClusterRoleBinding admins".
+	Binding, Role string
+	Subject       rbacv1.Subject
+	Rule          rbacv1.PolicyRule
+}
+
+// String says it all.
+func (g Grant) String() string {
+	return fmt.Sprintf("%s of %s to %s: %s", g.Binding, g.Role, subjectText(g.Subject), policyText(&g.Rule))
+}
+
+func subjectText(s rbacv1.Subject) string {
+	if s.Kind == rbacv1.ServiceAccountKind {
+		return "service account " + s.Namespace + ":" + s.Name
+	}
+	return strings.ToLower(s.Kind) + " " + s.Name
+}
+
+func policyText(r *rbacv1.PolicyRule) string {
+	names := ""
+	if len(r.ResourceNames) > 0 {
+		names = fmt.Sprintf("resourceNames: [%s], ", some(r.ResourceNames))
+	}
+	return fmt.Sprintf("{apiGroups: [%s], resources: [%s], %sverbs: [%s]}", some(r.APIGroups), some(r.Resources), names, some(r.Verbs))
+}
+
+// hidden says which rules could not be read that could grant a permission.
+func (r *Rules) hidden(p Permission) (why []string) {
+	for _, w := range []string{r.ClusterRoles.Why(), r.ClusterRoleBindings.Why()} {
+		if w != "" {
+			why = append(why, w)
+		}
+	}
+	if p.Namespace == "" {
+		return why
+	}
+	for _, w := range []string{r.Roles.Why(), r.RoleBindings.Why()} {
+		if w != "" {
+			why = append(why, w)
+		}
+	}
+	return why
+}
+
+// grants are all that give a permission, of those that may be read.
+func (r *Rules) grants(p Permission) (all []Grant) {
+	rules := map[string][]rbacv1.PolicyRule{}
+	clusterRoles, _ := r.ClusterRoles.Get()
+	for i := range clusterRoles {
+		rules["ClusterRole "+clusterRoles[i].Name] = clusterRoles[i].Rules
+	}
+	add := func(binding string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
+		role := ref.Kind + " " + ref.Name
+		for i := range rules[role] {
+			if !p.allowedBy(&rules[role][i]) {
+				continue
+			}
+			for _, s := range subjects {
+				all = append(all, Grant{binding, role, s, rules[role][i]})
+			}
+			return
+		}
+	}
+	bindings, _ := r.ClusterRoleBindings.Get()
+	for i := range bindings {
+		add("ClusterRoleBinding "+bindings[i].Name, bindings[i].RoleRef, bindings[i].Subjects)
+	}
+	if p.Namespace == "" {
+		return all
+	}
+	roles, _ := r.Roles.Get()
+	for i := range roles {
+		if roles[i].Namespace == p.Namespace {
+			rules["Role "+roles[i].Name] = roles[i].Rules
+		}
+	}
+	local, _ := r.RoleBindings.Get()
+	for i := range local {
+		if local[i].Namespace != p.Namespace {
+			continue
+		}
+		subjects := slices.Clone(local[i].Subjects)
+		for j := range subjects {
+			if subjects[j].Kind == rbacv1.ServiceAccountKind && subjects[j].Namespace == "" {
+				subjects[j].Namespace = p.Namespace
+			}
+		}
+		add("RoleBinding "+p.Namespace+"/"+local[i].Name, local[i].RoleRef, subjects)
+	}
+	return all
+}
+
+// isOne says whether a subject is a user, by the name or by a group.
+func isOne(s rbacv1.Subject, user string, groups []string) bool {
+	switch s.Kind {
+	case rbacv1.UserKind:
+		return s.Name == user
+	case rbacv1.GroupKind:
+		return slices.Contains(groups, s.Name)
+	case rbacv1.ServiceAccountKind:
+		return s.Namespace != "" && user == "system:serviceaccount:"+s.Namespace+":"+s.Name
+	}
+	return false
+}
+
+// Holders are the subjects that have a permission, as text, each once. They are hidden if not all rules may be read.
+func (r *Rules) Holders(spellings ...Permission) Read[[]string] {
+	var who []string
+	for _, p := range spellings {
+		if why := r.hidden(p); len(why) > 0 {
+			return Hidden[[]string](why[0])
+		}
+		for _, g := range r.grants(p) {
+			if text := subjectText(g.Subject); !slices.Contains(who, text) {
+				who = append(who, text)
+			}
+		}
+	}
+	// People before the components of Kubernetes and of the hub.
+	slices.SortStableFunc(who, func(a, b string) int { return rankHolder(a) - rankHolder(b) })
+	return Found(who)
+}
+
+func rankHolder(text string) int {
+	switch {
+	case strings.HasPrefix(text, "service account "):
+		return 2
+	case strings.Contains(text, " system:"):
+		return 1
+	}
+	return 0
+}
+
+// GroupsOf are the groups that a user is in besides those that are named.
+func GroupsOf(user string, named []string) []string {
+	groups := slices.Clone(named)
+	if rest, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
+		namespace, _, _ := strings.Cut(rest, ":")
+		groups = append(groups, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
+	}
+	all := "system:authenticated"
+	if user == "system:anonymous" {
+		all = "system:unauthenticated"
+	}
+	if !slices.Contains(groups, all) {
+		groups = append(groups, all)
+	}
+	return groups
+}

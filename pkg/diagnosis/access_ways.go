@@ -1,0 +1,198 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// Target is what a question about access is about.
+type Target struct {
+	// One of these is set: a label KEY=VALUE, or the name of a set or a cluster.
+	Label, Set, Cluster string
+	// Subresource of the set or cluster, such as clusters or finalizers.
+	Subresource string
+	// Namespace is where a set is to be bound.
+	Namespace string
+	// SetsOf are the sets that the cluster is in, as far as the user sees them.
+	SetsOf []string
+}
+
+// String is it in words.
+func (t Target) String() string {
+	text := ""
+	switch {
+	case t.Label != "":
+		text = "the label " + t.Label + " of clusters that the user may change"
+	case t.Set != "":
+		text = "the set " + t.Set
+	default:
+		text = "the cluster " + t.Cluster
+	}
+	if t.Subresource != "" {
+		text = t.Subresource + " of " + text
+	}
+	return text
+}
+
+// A Need is a right that counts under several spellings: one of them is enough.
+type Need struct {
+	// Name is the right in short.
+	Name string
+	Any  []Permission
+}
+
+// An AccessWay is one way to be allowed to do something: all needs have to be met.
+type AccessWay struct {
+	Name  string
+	Needs []Need
+	// Role is that of kubectl hub grant which has the way, and Set its set; empty if none has it.
+	Role, Set string
+}
+
+// The verbs that are no verbs of RBAC.
+const (
+	verbWrite   = "write"
+	verbAccept  = "accept"
+	verbLeave   = "leave"
+	verbBind    = "bind"
+	verbDeliver = "deliver"
+)
+
+// AccessVerbs are the verbs that a question about a label, a set or a cluster may have.
+func AccessVerbs(t Target) []string {
+	switch {
+	case t.Label != "":
+		return []string{verbWrite}
+	case t.Set != "":
+		return []string{"get", "update", "patch", "delete", verbBind, verbDeliver}
+	}
+	return []string{"get", "update", "patch", "delete", verbAccept, verbLeave, verbDeliver}
+}
+
+// Ways are the ways to be allowed to do something, the plainest first: docs/permissions.md has them in words.
+func Ways(verb string, t Target) ([]AccessWay, error) {
+	if t.Label != "" {
+		if !slices.Contains([]string{verbWrite, "label", "set", "create", "update"}, verb) {
+			return nil, fmt.Errorf("a label can only be written: the verb has to be %s, not %q", verbWrite, verb)
+		}
+		return labelWays(t.Label)
+	}
+	plain := slices.Contains([]string{"get", "list", "watch", "create", "update", "patch", "delete"}, verb)
+	p := Permission{Verb: verb, Group: cluster.GroupName, Resource: "managedclusters", Subresource: t.Subresource, Name: t.Cluster}
+	if t.Set != "" {
+		p.Resource, p.Name = "managedclustersets", t.Set
+	}
+	switch {
+	case t.Subresource != "":
+		return []AccessWay{one(p)}, nil
+	case t.Set != "" && verb == verbBind:
+		return []AccessWay{bindWay(p, t)}, nil
+	case t.Set != "" && verb == verbDeliver:
+		p.Verb, p.Subresource = "create", "manifestworks"
+		return []AccessWay{works(""), one(p)}, nil
+	case t.Set != "" && plain:
+		return []AccessWay{withRole(one(p), setRole(verb), t.Set)}, nil
+	case t.Set == "" && verb == verbAccept, t.Set == "" && verb == verbLeave:
+		p.Verb, p.Subresource = "update", verb
+		need := Need{Name: p.Short(), Any: []Permission{p}}
+		if verb == verbAccept {
+			other := p
+			other.Group = registration.RegisterGroup
+			need.Any = append(need.Any, other)
+		}
+		return []AccessWay{{Name: "by the name of the cluster", Needs: []Need{need}}}, nil
+	case t.Set == "" && verb == verbDeliver:
+		return []AccessWay{works(t.Cluster), works("")}, nil
+	case t.Set == "" && plain:
+		return clusterWays(p, t), nil
+	}
+	return nil, fmt.Errorf("the verb %q is not one that can be asked of %s: %s", verb, t, strings.Join(AccessVerbs(t), ", "))
+}
+
+func one(p Permission) AccessWay { return AccessWay{Name: "by name", Needs: []Need{{p.Short(), []Permission{p}}}} }
+
+func withRole(w AccessWay, role, set string) AccessWay {
+	w.Role, w.Set = role, set
+	if role == "" {
+		w.Set = ""
+	}
+	return w
+}
+
+// setRole is the role of a set that has a verb on the set itself.
+func setRole(verb string) string {
+	if verb == "get" {
+		return "viewer"
+	}
+	return ""
+}
+
+func works(namespace string) AccessWay {
+	p := Permission{Verb: "create", Group: work.GroupName, Resource: "manifestworks", Namespace: namespace}
+	name := "in all namespaces"
+	if namespace != "" {
+		name = "in the namespace of the cluster"
+	}
+	return AccessWay{Name: name, Needs: []Need{{p.Short(), []Permission{p}}}}
+}
+
+func bindWay(p Permission, t Target) AccessWay {
+	get := p
+	get.Verb = "get"
+	p.Verb, p.Subresource = "create", verbBind
+	w := AccessWay{Name: "by the name of the set", Role: "user", Set: t.Set, Needs: []Need{{get.Short(), []Permission{get}}, {p.Short(), []Permission{p}}}}
+	if t.Namespace != "" {
+		binding := Permission{Verb: "create", Group: cluster.GroupName, Resource: "managedclustersetbindings", Namespace: t.Namespace}
+		w.Needs = append(w.Needs, Need{binding.Short(), []Permission{binding}})
+	}
+	return w
+}
+
+// clusterWays are by the name of the cluster, and by each set that it is in.
+func clusterWays(p Permission, t Target) []AccessWay {
+	ways := []AccessWay{{Name: "by the name of the cluster", Needs: []Need{{p.Short(), []Permission{p}}}}}
+	for _, set := range t.SetsOf {
+		get := Permission{Verb: "get", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "clusters", Name: set}
+		way := AccessWay{Name: "by the set " + set, Set: set, Role: "viewer", Needs: []Need{{get.Short(), []Permission{get}}}}
+		if p.Verb != "get" && p.Verb != "list" && p.Verb != "watch" {
+			verb := get
+			verb.Verb = p.Verb
+			way.Needs, way.Role = append(way.Needs, Need{verb.Short(), []Permission{verb}}), "admin"
+		}
+		ways = append(ways, way)
+	}
+	return ways
+}
+
+// labelWays are those to write a label. Labels that the hub does not reserve need only the right to write the cluster.
+func labelWays(label string) ([]AccessWay, error) {
+	key, value, ok := strings.Cut(label, "=")
+	if !ok || key == "" {
+		return nil, errors.New("a label has to be KEY=VALUE")
+	}
+	if !cluster.IsReservedLabel(key) {
+		p := Permission{Verb: "update", Group: cluster.GroupName, Resource: "managedclusters"}
+		return []AccessWay{{Name: "on all clusters", Needs: []Need{{p.Short(), []Permission{p}}}}}, nil
+	}
+	p := Permission{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label"}
+	need := Need{Name: p.Short() + " " + key + ":" + value}
+	for _, name := range []string{key + ":" + value, key + ":*", "*"} {
+		p.Name = name
+		need.Any = append(need.Any, p)
+	}
+	ways := []AccessWay{{Name: "by the label", Needs: []Need{need}}}
+	if key == cluster.ClusterSetLabel && value != "" {
+		join := Permission{Verb: "create", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "join", Name: value}
+		ways = append(ways, one(join))
+	}
+	return ways, nil
+}

@@ -1,0 +1,49 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis
+
+import (
+	"os/exec"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Names that others choose are pasted into shells as they are, and run nothing.
+func TestPaste_IsSafeInAShell(t *testing.T) {
+	for _, name := range []string{"plain", "with space", "$(touch x)", "`id`", "it's", `a"b`, "a;b", "-rf", "*", "", "a\\b", "!x", "~", "#x", "a&b|c"} {
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", paste("printf", "%s", name)).Output()
+		if err != nil && name != "-rf" || string(out) != name {
+			t.Errorf("%q becomes %q: %v", name, out, err)
+		}
+	}
+	for _, name := range []string{"a\nb", "\x1b[2J", "a\u202eb", "é"} {
+		if got := quote(name); got != "<A NAME WITH UNUSUAL CHARACTERS>" {
+			t.Errorf("%q becomes %q", name, got)
+		}
+	}
+}
+
+func TestWhere_LeavesCommandsThatSayWhere(t *testing.T) {
+	got := Where([]string{"kubectl get x", "kubectl get x --context <C>", "date -u"}, "--context=my hub")
+	if want := []string{"kubectl get x '--context=my hub'", "kubectl get x --context <C>", "date -u"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestWhoSet_TakesTheLastOne(t *testing.T) {
+	object := &metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
+		{Manager: "old", Time: new(before(2e9 * 60)), FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:a/b":{}}}}`)},
+		{Manager: "new", Time: new(before(1e9 * 60)), FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{".":{},"f:a/b":{}}}}`)},
+		{Manager: "else", Time: new(before(1e9)), FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)},
+		{Manager: "none"}, {Manager: "bad", FieldsV1: metav1.NewFieldsV1(`[`)},
+	}}
+	if got := whoSet(object, now, "metadata", "labels", "a/b"); got != "by new, 60s ago" {
+		t.Errorf("got %q", got)
+	}
+	if got := whoSet(object, now, "metadata", "labels", "c"); got != "" {
+		t.Errorf("got %q of a label that is not there", got)
+	}
+}

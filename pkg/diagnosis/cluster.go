@@ -1,0 +1,286 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// Findings about a cluster.
+const (
+	// HubUnavailable: the API of the hub that has the clusters does not answer.
+	HubUnavailable ID = "HubUnavailable"
+	// ClusterMissing: the hub has no such ManagedCluster.
+	ClusterMissing ID = "ClusterMissing"
+	// ClusterDeleting: it is being deleted.
+	ClusterDeleting ID = "ClusterDeleting"
+	// ClusterNotAccepted: the hub does not let its agent in.
+	ClusterNotAccepted ID = "ClusterNotAccepted"
+	// ClusterSetupFailed: the hub has not made what an accepted cluster needs.
+	ClusterSetupFailed ID = "ClusterSetupFailed"
+	// AgentNotJoined: its agent has an identity, and has not come with it.
+	AgentNotJoined ID = "AgentNotJoined"
+	// AgentNotHeard: its agent does not renew the lease.
+	AgentNotHeard ID = "AgentNotHeard"
+	// ClusterNotAvailable: its agent says that the cluster is not well.
+	ClusterNotAvailable ID = "ClusterNotAvailable"
+	// CertificateNotRenewed: its agent cannot renew its certificate.
+	CertificateNotRenewed ID = "CertificateNotRenewed"
+	// ClockOutOfSync: the clock of its agent is not that of the hub.
+	ClockOutOfSync ID = "ClockOutOfSync"
+)
+
+// ClusterFacts are what is known of a cluster.
+type ClusterFacts struct {
+	Name string
+	Now  time.Time
+	// Service is the APIService of the clusters, and ServiceFault what it says of itself if it is not available.
+	Service, ServiceFault string
+	ServiceSince          metav1.Time
+
+	Cluster Read[*clusterv1.ManagedCluster]
+	Lease   Read[*coordinationv1.Lease]
+	// Requests are the certificate requests of the cluster, in the order in which they were made.
+	Requests Read[[]CertificateRequest]
+	// Accepters are the users and groups that may accept it.
+	Accepters Read[[]string]
+}
+
+// clusterChain is what the checks of a cluster share.
+type clusterChain struct {
+	ClusterFacts
+	cluster *clusterv1.ManagedCluster
+}
+
+// OfCluster says why a cluster does not work with the hub.
+func OfCluster(facts ClusterFacts) Answer {
+	c := &clusterChain{ClusterFacts: facts, cluster: &clusterv1.ManagedCluster{}}
+	if found, ok := facts.Cluster.Get(); ok {
+		c.cluster = found
+	}
+	return follow(c.links()).verdict("Cluster "+facts.Name, map[ID]string{
+		HubUnavailable:     "cannot be looked at: the hub's API does not answer",
+		ClusterMissing:     "is not on the hub",
+		ClusterDeleting:    "is being deleted",
+		ClusterNotAccepted: "is not accepted by the hub",
+		AgentNotHeard:      "has lost its agent",
+	}, "works with the hub")
+}
+
+// links are the links of the chain. A cluster that the user may not see has no others: they are about it.
+func (c *clusterChain) links() []link {
+	links := []link{{"hub answers", c.hubAnswers}, {"exists", c.exists}}
+	if why := c.Cluster.Why(); why != "" && c.ServiceFault == "" {
+		return links
+	}
+	return append(links, link{"accepted", c.accepted}, link{"identity", c.identity}, link{"joined", c.joined}, link{"agent heard", c.heard},
+		link{"available", c.available}, link{"certificate", c.certificate}, link{"clock", c.clock})
+}
+
+// verdict says in a sentence what was found of a subject.
+func (a Answer) verdict(subject string, is map[ID]string, well string) Answer {
+	if a.Finding != nil {
+		text, ok := is[a.Finding.ID]
+		if !ok {
+			text = "does not work"
+			if a.Finding.Severity == Warning {
+				text = "works, and something is wrong with it"
+			}
+		}
+		a.Verdict = subject + " " + text
+		return a
+	}
+	a = a.say(subject + " " + well)
+	return a
+}
+
+func (c *clusterChain) hubAnswers() outcome {
+	if c.ServiceFault == "" {
+		return passed("its API serves clusters")
+	}
+	return broken(c.ServiceFault, Finding{ID: HubUnavailable, Severity: Error, Object: "apiservice/" + c.Service,
+		Cause: "The front kube-apiserver cannot reach hub-apiserver: " + c.ServiceFault, Turn: "an admin of the hub", Since: since(c.ServiceSince),
+		Fix: []string{paste("kubectl", "describe", "apiservice", c.Service), "kubectl hub doctor"}})
+}
+
+func (c *clusterChain) object() string { return "managedcluster/" + c.Name }
+
+func (c *clusterChain) agent() string { return "the agent of " + c.Name }
+
+// onCluster is what to run on the cluster itself.
+func (c *clusterChain) onCluster() string {
+	return "kubectl hub doctor --managed --context <CONTEXT OF THE CLUSTER>"
+}
+
+func (c *clusterChain) exists() outcome {
+	switch {
+	case c.Cluster.Why() != "":
+		return unseen(c.Cluster.Why())
+	case c.Cluster.IsMissing():
+		text := "the hub has no ManagedCluster " + c.Name
+		return broken(text, Finding{ID: ClusterMissing, Severity: Error, Object: c.object(),
+			Cause: "The hub has no ManagedCluster " + c.Name + ". Its agent makes it when it reaches the hub for the first time: either the agent was not installed, or " +
+				"it cannot reach the hub, or the cluster was deleted here.",
+			Turn: "an admin of the cluster", Fix: []string{"kubectl hub get token", c.onCluster()}})
+	}
+	m := c.cluster
+	if m.DeletionTimestamp.IsZero() {
+		return passed("made %s", ago(c.Now, m.CreationTimestamp.Time))
+	}
+	waits, by := "", ""
+	if d := meta.FindStatusCondition(m.Status.Conditions, registration.ConditionDeleting); d != nil {
+		waits = ": " + d.Message
+	}
+	if len(m.Finalizers) > 0 {
+		by = " It waits for the finalizers " + some(m.Finalizers) + "."
+	}
+	return broken("is being deleted"+waits, Finding{ID: ClusterDeleting, Severity: Error, Object: c.object(), Since: m.DeletionTimestamp,
+		Cause: "The cluster was deleted on the hub" + waits + "." + by, Turn: "the hub, and those who made what the cluster waits for",
+		Fix: []string{paste("kubectl", "get", "managedcluster", c.Name, "-o", "yaml"), paste("kubectl", "get", "manifestworks", "-n", c.Name)}})
+}
+
+func (c *clusterChain) accepted() outcome {
+	m := c.cluster
+	said := meta.FindStatusCondition(m.Status.Conditions, registration.ConditionHubAccepted)
+	by := whoSet(&m.ObjectMeta, c.Now, "spec", "hubAcceptsClient")
+	if !m.Spec.HubAcceptsClient {
+		f := Finding{ID: ClusterNotAccepted, Severity: Error, Object: c.object(), Since: since(m.CreationTimestamp), Turn: "a user who may accept clusters",
+			Cause: "spec.hubAcceptsClient of the ManagedCluster is false: the hub lets its agent do nothing until a user accepts the cluster.",
+			Fix:   []string{paste("kubectl", "hub", "accept", "--clusters", c.Name)}}
+		if said != nil && said.Status == metav1.ConditionFalse && said.Reason == registration.ReasonDenied {
+			f.Since = since(said.LastTransitionTime)
+			f.Cause = "The cluster was accepted once, and is not any more: spec.hubAcceptsClient was set to false."
+		}
+		if who, ok := c.Accepters.Get(); ok && len(who) > 0 {
+			f.Turn += ": " + some(who)
+		}
+		return broken("no", f).without(c.Accepters.Why())
+	}
+	if said != nil && said.Status == metav1.ConditionFalse {
+		return broken(said.Message, Finding{ID: ClusterSetupFailed, Severity: Error, Object: c.object(), Since: since(said.LastTransitionTime),
+			Cause: "The cluster is accepted, and the hub could not make what it needs: " + said.Message, Turn: "an admin of the hub",
+			Fix: []string{"kubectl hub doctor", paste("kubectl", "describe", "managedcluster", c.Name)}})
+	}
+	if said == nil || said.Status != metav1.ConditionTrue {
+		return broken("yes, but the hub has not acted on it", Finding{ID: ClusterSetupFailed, Severity: Error, Object: c.object(), Since: c.acceptedAt(),
+			Cause: "The cluster is accepted, and hub-controller-manager has not made what it needs yet: it does so within seconds while it runs.",
+			Turn:  "hub-controller-manager", Fix: []string{"kubectl hub doctor"}})
+	}
+	text := "yes"
+	if auto := m.Annotations[registration.AnnotationAutoAccepted]; auto != "" {
+		text = "yes, by the hub itself"
+	} else if by != "" {
+		text += ", " + by
+	}
+	return passed("%s", text)
+}
+
+// acceptedAt is when, nil if the object does not say so.
+func (c *clusterChain) acceptedAt() *metav1.Time {
+	at, err := time.Parse(time.RFC3339, c.cluster.Annotations[registration.AnnotationAcceptedAt])
+	if err != nil {
+		return nil
+	}
+	return since(metav1.NewTime(at))
+}
+
+func (c *clusterChain) condition(name string) (metav1.ConditionStatus, *metav1.Condition) {
+	if found := meta.FindStatusCondition(c.cluster.Status.Conditions, name); found != nil {
+		return found.Status, found
+	}
+	return metav1.ConditionUnknown, nil
+}
+
+func (c *clusterChain) joined() outcome {
+	status, said := c.condition(registration.ConditionJoined)
+	if status == metav1.ConditionTrue {
+		return passed("%s", ago(c.Now, said.LastTransitionTime.Time))
+	}
+	cause := "The hub lets the agent in, and the agent has not worked with its identity yet."
+	if c.byAWS() == "" && c.Requests.Why() != "" {
+		cause = "The agent has not worked with the hub yet. Whether it has asked for its certificate, and got it, you may not see."
+	}
+	return broken("no", Finding{ID: AgentNotJoined, Severity: Error, Object: c.object(), Since: c.acceptedAt(), Turn: c.agent(), Cause: cause, Fix: []string{c.onCluster()}})
+}
+
+// missedRenewals is how many renewals an agent may miss before the hub counts it as lost.
+const missedRenewals = 5
+
+// grace is how old a lease may be.
+func (c *clusterChain) grace() time.Duration {
+	seconds := c.cluster.Spec.LeaseDurationSeconds
+	if seconds <= 0 {
+		seconds = 60
+	}
+	return missedRenewals * time.Duration(seconds) * time.Second
+}
+
+// heard looks at the lease. A clock that is off makes it look older or younger than it is: then what the hub says counts, which goes by
+// its own clock.
+func (c *clusterChain) heard() outcome {
+	status, said := c.condition(registration.ConditionAvailable)
+	lost := status == metav1.ConditionUnknown && said != nil && said.Reason == registration.ReasonLeaseUpdateStopped
+	clock, _ := c.condition(registration.ConditionClockSynced)
+	lease, seen := c.Lease.Get()
+	switch {
+	case seen && lease.Spec.RenewTime != nil:
+		at := lease.Spec.RenewTime.Time
+		if old := c.Now.Sub(at) > c.grace(); !old && !lost || old && !lost && clock == metav1.ConditionFalse {
+			return passed("%s", ago(c.Now, at))
+		}
+		return c.silent(metav1.NewTime(at), "last heard "+ago(c.Now, at))
+	case lost:
+		return c.silent(said.LastTransitionTime, said.Message).without(c.Lease.Why())
+	case c.Lease.Why() != "":
+		return unseen(c.Lease.Why())
+	}
+	return c.silent(metav1.Time{}, "never: there is no lease with a time")
+}
+
+func (c *clusterChain) silent(at metav1.Time, text string) outcome {
+	if o, found := c.cannotRenew(); found {
+		return o
+	}
+	turn, fix := c.agent()+", and those who run that cluster", []string{c.onCluster(), "kubectl get pods -n " + registration.AgentNamespace + " --context <CONTEXT OF THE CLUSTER>"}
+	return broken(text, Finding{ID: AgentNotHeard, Severity: Error, Object: "lease/" + c.Name + "/" + registration.LeaseName, Since: since(at), Turn: turn,
+		Cause: fmt.Sprintf("The agent has not renewed its lease for longer than %s, and the hub does not know why: the agent does not run, cannot reach the hub, does not trust "+
+			"the hub's certificate, or its own identity is not accepted any more. All other states of the cluster are as old as this.", c.grace()), Fix: fix}).
+		without(c.Requests.Why())
+}
+
+func (c *clusterChain) available() outcome {
+	status, said := c.condition(registration.ConditionAvailable)
+	switch {
+	case status == metav1.ConditionTrue:
+		return passed("since %s", ago(c.Now, said.LastTransitionTime.Time))
+	case said == nil:
+		return broken("not told yet", Finding{ID: ClusterNotAvailable, Severity: Error, Object: c.object(), Turn: c.agent(), Since: c.acceptedAt(),
+			Cause: "The agent has not said whether the cluster is available.", Fix: []string{c.onCluster()}})
+	}
+	text := strings.TrimSuffix(said.Message, ".")
+	return broken(text, Finding{ID: ClusterNotAvailable, Severity: Error, Object: c.object(), Since: since(said.LastTransitionTime), Turn: "those who run that cluster",
+		Cause: "The agent says of its cluster: " + text + ".", Fix: []string{"kubectl get --raw /readyz?verbose --context <CONTEXT OF THE CLUSTER>", c.onCluster()}})
+}
+
+func (c *clusterChain) clock() outcome {
+	status, said := c.condition(registration.ConditionClockSynced)
+	switch {
+	case status == metav1.ConditionFalse:
+		return broken(said.Message, Finding{ID: ClockOutOfSync, Severity: Warning, Object: c.object(), Since: since(said.LastTransitionTime), Turn: "those who run that cluster",
+			Cause: "The clocks of the agent and of the hub differ: " + said.Message + " Ages that are computed from its times are wrong, and certificates may count as not valid yet.",
+			Fix:   []string{"date -u", "timedatectl status"}})
+	case said == nil:
+		return passed("the hub has not compared it, or was told not to")
+	}
+	return passed("as the hub's")
+}

@@ -1,0 +1,184 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// Findings about the identity of a cluster's agent.
+const (
+	// RequestMissing: the agent has not asked for a certificate.
+	RequestMissing ID = "RequestMissing"
+	// RequestWaits: a user has to decide on its certificate request.
+	RequestWaits ID = "RequestWaits"
+	// RequestRefused: its certificate request was denied, or could not be signed.
+	RequestRefused ID = "RequestRefused"
+	// RequestNotSigned: its certificate request is approved, and there is no certificate.
+	RequestNotSigned ID = "RequestNotSigned"
+	// CertificateExpired: the agent's certificate has expired.
+	CertificateExpired ID = "CertificateExpired"
+)
+
+// CertificateRequest is one of a cluster's agent.
+type CertificateRequest struct {
+	Name, Requester string
+	Made            metav1.Time
+	// NotAnAgents says why it is none of an agent of the cluster, whatever its label says.
+	NotAnAgents string
+	// Refused says that it was denied, or has failed, and Why what was said then.
+	Refused  bool
+	Why      string
+	Approved bool
+	// Expires is the end of the certificate that was made for it, zero without one.
+	Expires time.Time
+}
+
+func (r *CertificateRequest) object() string { return "certificatesigningrequest/" + r.Name }
+
+// mine are the requests that are for the agent.
+func (c *clusterChain) mine() (all []CertificateRequest) {
+	requests, _ := c.Requests.Get()
+	for _, r := range requests {
+		if r.NotAnAgents == "" {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// byAWS is the ARN of a cluster that proves by AWS who it is.
+func (c *clusterChain) byAWS() string {
+	if arn := c.cluster.Annotations[registration.AnnotationManagedClusterARN]; arn != "" {
+		return arn
+	}
+	return c.cluster.Annotations[registration.AnnotationManagedClusterARNOfSeed]
+}
+
+// identity is how the agent got, or is to get, its identity.
+func (c *clusterChain) identity() outcome {
+	if arn := c.byAWS(); arn != "" {
+		return passed("by AWS IAM, as %s", arn)
+	}
+	if status, _ := c.condition(registration.ConditionJoined); status == metav1.ConditionTrue {
+		return passed("by certificate")
+	}
+	if o, found := c.waits(); found {
+		return o
+	}
+	if why := c.Requests.Why(); why != "" {
+		return unseen(why)
+	}
+	mine := c.mine()
+	if len(mine) == 0 {
+		return broken("not asked for", Finding{ID: RequestMissing, Severity: Error, Object: c.object(), Turn: c.agent(), Since: c.acceptedAt(),
+			Cause: "The agent has not asked for a certificate. Requests that were decided on are gone from the hub after an hour, so it may have asked before.",
+			Fix:   []string{c.onCluster()}})
+	}
+	last := &mine[len(mine)-1]
+	switch {
+	case last.Refused:
+		return c.refused(last)
+	case !last.Expires.IsZero() && last.Expires.Before(c.Now):
+		return c.expired(last)
+	case !last.Expires.IsZero():
+		return passed("by certificate, until %s", last.Expires.UTC().Format(time.RFC3339))
+	case last.Approved:
+		return broken("approved, and not signed", Finding{ID: RequestNotSigned, Severity: Error, Object: last.object(), Since: since(last.Made),
+			Cause: fmt.Sprintf("Certificate request %s is approved, and has no certificate: the signer of %s, which is part of kube-controller-manager of the hub, does that within seconds.",
+				last.Name, registration.SignerName),
+			Turn: "the signer of the hub", Fix: []string{"kubectl hub doctor", paste("kubectl", "describe", "csr", last.Name)}})
+	}
+	return broken("asked for "+ago(c.Now, last.Made.Time), Finding{ID: RequestWaits, Severity: Error, Object: last.object(), Since: since(last.Made),
+		Cause: fmt.Sprintf("Certificate request %s, asked for by %s, is neither approved nor denied. The hub decides within seconds, or says on the cluster that it leaves the request to a user.",
+			last.Name, last.Requester),
+		Turn: "the hub, and else an admin of the hub",
+		Fix:  []string{paste("kubectl", "describe", "csr", last.Name), paste("kubectl", "certificate", "approve", last.Name)}})
+}
+
+// waits is what the hub says of a request that it leaves to an admin.
+func (c *clusterChain) waits() (outcome, bool) {
+	status, said := c.condition(registration.ConditionRequestWaits)
+	if status != metav1.ConditionTrue {
+		return outcome{}, false
+	}
+	fix := []string{paste("kubectl", "get", "csr", "-l", registration.ClusterNameLabel+"="+c.Name)}
+	waiting, named := "", 0
+	for _, r := range c.mine() {
+		if !r.Approved && !r.Refused && r.Expires.IsZero() {
+			waiting, named = r.Name, named+1
+		}
+	}
+	if named == 1 {
+		fix = append(fix, paste("kubectl", "certificate", "approve", waiting))
+	} else {
+		fix = append(fix, "kubectl certificate approve <NAME OF THE RIGHT REQUEST>")
+	}
+	return broken("a request waits", Finding{ID: RequestWaits, Severity: Error, Object: c.object(), Since: since(said.LastTransitionTime), Turn: "an admin of the hub",
+		Cause: "A certificate request of the cluster waits for a decision that the hub does not take: " + said.Message, Fix: fix}).without(c.Requests.Why()), true
+}
+
+func (c *clusterChain) refused(r *CertificateRequest) outcome {
+	why := ""
+	if r.Why != "" {
+		why = ": " + r.Why
+	}
+	return broken("refused"+why, Finding{ID: RequestRefused, Severity: Error, Object: r.object(), Since: since(r.Made), Turn: "an admin of the hub",
+		Cause: fmt.Sprintf("Certificate request %s, asked for by %s, was denied or has failed%s. The agent asks again once the request is gone.", r.Name, r.Requester, why),
+		Fix:   []string{paste("kubectl", "describe", "csr", r.Name), paste("kubectl", "delete", "csr", r.Name)}})
+}
+
+func (c *clusterChain) expired(r *CertificateRequest) outcome {
+	at := metav1.NewTime(r.Expires)
+	return broken("expired "+ago(c.Now, r.Expires), Finding{ID: CertificateExpired, Severity: Error, Object: r.object(), Since: &at, Turn: c.agent() + ", and an admin of the cluster",
+		Cause: "The certificate of the agent has expired, so that it cannot ask for another one by it. It comes back by a bootstrap token.",
+		Fix:   []string{"kubectl hub get token", "kubectl hub join --hub-token <TOKEN> --hub-apiserver <SERVER> --cluster-name " + c.Name + " --context <CONTEXT OF THE CLUSTER>"}})
+}
+
+// cannotRenew says whether a silent agent is silent because it has no valid certificate, as far as that can be seen from here.
+func (c *clusterChain) cannotRenew() (outcome, bool) {
+	if c.byAWS() != "" {
+		return outcome{}, false
+	}
+	if o, found := c.waits(); found {
+		return o, true
+	}
+	mine := c.mine()
+	if len(mine) == 0 {
+		return outcome{}, false
+	}
+	switch last := &mine[len(mine)-1]; {
+	case last.Refused:
+		return c.refused(last), true
+	case !last.Expires.IsZero() && last.Expires.Before(c.Now):
+		return c.expired(last), true
+	}
+	return outcome{}, false
+}
+
+// certificate is whether a working agent will go on to work.
+func (c *clusterChain) certificate() outcome {
+	if c.byAWS() != "" {
+		return passed("none: by AWS IAM")
+	}
+	if o, found := c.waits(); found {
+		o.finding.Severity = Warning
+		return o
+	}
+	status, said := c.condition(registration.ConditionCertificateRotated)
+	switch {
+	case status == metav1.ConditionFalse:
+		return broken(said.Message, Finding{ID: CertificateNotRenewed, Severity: Warning, Object: c.object(), Since: since(said.LastTransitionTime), Turn: c.agent() + ", and an admin of the hub",
+			Cause: "The agent works, and cannot renew its certificate: " + said.Message + ". It is lost when the certificate expires.",
+			Fix:   []string{paste("kubectl", "get", "csr", "-l", registration.ClusterNameLabel+"="+c.Name), c.onCluster()}})
+	case said != nil:
+		return passed("%s", said.Message)
+	}
+	return passed("valid: the hub hears the agent by it")
+}

@@ -1,0 +1,213 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+)
+
+// Findings about a work.
+const (
+	// WorkMissing: the cluster has no such work.
+	WorkMissing ID = "WorkMissing"
+	// WorkNotTaken: the agent has not told of the work as it is now.
+	WorkNotTaken ID = "WorkNotTaken"
+	// WorkDeleting: it is being deleted, and its objects are not gone.
+	WorkDeleting ID = "WorkDeleting"
+	// ManifestForbidden: the agent has no right to make an object of it.
+	ManifestForbidden ID = "ManifestForbidden"
+	// ManifestNotApplied: an object of it could not be made or changed.
+	ManifestNotApplied ID = "ManifestNotApplied"
+	// ManifestNotAvailable: an object of it is not there, or not ready.
+	ManifestNotAvailable ID = "ManifestNotAvailable"
+	// ManifestDegraded: a rule of the work says of an object that it does not get to what it should be.
+	ManifestDegraded ID = "ManifestDegraded"
+)
+
+// WorkFacts are what is known of a work.
+type WorkFacts struct {
+	Cluster, Name string
+	Now           time.Time
+	Work          Read[*workv1.ManifestWork]
+	// OfCluster is the answer about the cluster itself: a work cannot be better than its cluster.
+	OfCluster Answer
+}
+
+type workChain struct {
+	WorkFacts
+	work *workv1.ManifestWork
+}
+
+// OfWork says why a work is not done on a cluster.
+func OfWork(facts WorkFacts) Answer {
+	w := &workChain{WorkFacts: facts}
+	w.work, _ = facts.Work.Get()
+	links := []link{{"exists", w.exists}}
+	if facts.Work.Why() == "" {
+		links = append(links, link{"cluster", w.cluster}, link{"taken by agent", w.taken}, link{"applied", w.applied}, link{"available", w.available}, link{"not degraded", w.degraded})
+	}
+	a := follow(links)
+	subject := fmt.Sprintf("Work %s on cluster %s", facts.Name, facts.Cluster)
+	if a.Finding != nil {
+		a.Verdict = subject + " is not done"
+		switch {
+		case a.Finding.ID == WorkMissing:
+			a.Verdict = subject + " does not exist"
+		case a.Finding.ID == WorkDeleting:
+			a.Verdict = subject + " is being deleted"
+		case facts.OfCluster.Finding != nil && a.Finding.ID == facts.OfCluster.Finding.ID:
+			a.Verdict = subject + " cannot be done, or what is known of it is old: " + facts.OfCluster.Verdict
+		}
+		return a
+	}
+	return a.say(subject + " is applied and available")
+}
+
+func (w *workChain) object() string { return "manifestwork/" + w.Cluster + "/" + w.Name }
+
+func (w *workChain) exists() outcome {
+	switch {
+	case w.work != nil:
+		return passed("made %s, with %d manifests", ago(w.Now, w.work.CreationTimestamp.Time), len(w.work.Spec.Workload.Manifests))
+	case w.Work.IsMissing():
+		return broken("there is none", Finding{ID: WorkMissing, Severity: Error, Object: w.object(), Turn: "you, or another user who may make works there",
+			Cause: fmt.Sprintf("The namespace %s has no ManifestWork %s. The works of a ManifestWorkReplicaSet have longer names, which begin with its name.", w.Cluster, w.Name),
+			Fix:   []string{paste("kubectl", "hub", "get", "works", "--clusters", w.Cluster)}})
+	}
+	return unseen(w.Work.Why())
+}
+
+// cluster is the cluster's own chain, shortened to a link. What only warns does not keep a work from being done.
+func (w *workChain) cluster() outcome {
+	a := &w.OfCluster
+	switch {
+	case a.Finding != nil && a.Finding.Severity == Error:
+		f := *a.Finding
+		f.Fix = append([]string{paste("kubectl", "hub", "why", "cluster", w.Cluster)}, f.Fix...)
+		return broken(a.Verdict, f).without(a.Unseen...)
+	case len(a.Steps) == 0:
+		return unseen("the cluster was not looked at")
+	case a.IsBlind():
+		return unseen(a.Verdict).without(a.Unseen...)
+	}
+	return passed("%s", a.Verdict)
+}
+
+// taken is whether the agent has told of the work as it is now.
+func (w *workChain) taken() outcome {
+	if !w.work.DeletionTimestamp.IsZero() {
+		return w.deleting()
+	}
+	told := w.work.Status.Conditions
+	newest := int64(-1)
+	var at metav1.Time
+	for i := range told {
+		newest = max(newest, told[i].ObservedGeneration)
+		if at.Before(&told[i].LastTransitionTime) {
+			at = told[i].LastTransitionTime
+		}
+	}
+	switch {
+	case len(told) == 0:
+		return w.notTaken(w.work.CreationTimestamp, "The agent has told nothing of the work.")
+	case newest < w.work.Generation:
+		return w.notTaken(at, fmt.Sprintf("The agent has told of generation %d of the work, and the work has generation %d: its conditions are about an older one.", newest, w.work.Generation))
+	}
+	return passed("generation %d; its conditions changed %s", newest, ago(w.Now, at.Time))
+}
+
+func (w *workChain) notTaken(at metav1.Time, cause string) outcome {
+	return broken("not as it is now", Finding{ID: WorkNotTaken, Severity: Error, Object: w.object(), Since: since(at), Turn: "the agent of " + w.Cluster,
+		Cause: cause + " The cluster is well, so the agent was not told to bring works (kubectl hub join --works), or does so this minute.",
+		Fix: []string{paste("kubectl", "hub", "work", "status", w.Name, "--clusters", w.Cluster, "--wait", "--timeout=1m"),
+			"kubectl hub doctor --managed --context <CONTEXT OF THE CLUSTER>"}})
+}
+
+func (w *workChain) deleting() outcome {
+	says := "its objects are not gone yet"
+	if c := meta.FindStatusCondition(w.work.Status.Conditions, workv1.WorkDeleting); c != nil && c.Message != "" {
+		says = c.Message
+	}
+	return broken(says, Finding{ID: WorkDeleting, Severity: Error, Object: w.object(), Since: w.work.DeletionTimestamp, Turn: "the agent of " + w.Cluster,
+		Cause: "The work was deleted, and waits until the agent has deleted its objects: " + says, Fix: []string{paste("kubectl", "get", "manifestwork", w.Name, "-n", w.Cluster, "-o", "yaml")}})
+}
+
+// state is a condition of the work as it is now, and the objects that are to blame.
+func (w *workChain) state(condition, is string, bad metav1.ConditionStatus, id ID) outcome {
+	var to []Fault
+	for _, f := range Faults(w.work) {
+		if f.Is == is {
+			to = append(to, f)
+		}
+	}
+	c := meta.FindStatusCondition(w.work.Status.Conditions, condition)
+	if len(to) == 0 && (c == nil || c.Status != bad) {
+		if condition != workv1.WorkDegraded && WorkState(w.work, condition) != string(metav1.ConditionTrue) {
+			return broken("not known", w.unknown(id, condition, c))
+		}
+		if c == nil {
+			return passed("no rule of the work says otherwise")
+		}
+		return passed("since %s", ago(w.Now, c.LastTransitionTime.Time))
+	}
+	f := Finding{ID: id, Severity: Error, Object: w.object(), Turn: "those who write the work, or run the cluster",
+		Fix: []string{paste("kubectl", "hub", "work", "status", w.Name, "--clusters", w.Cluster), paste("kubectl", "edit", "manifestwork", w.Name, "-n", w.Cluster)}}
+	if len(to) == 0 {
+		f.Cause, f.Since = "The agent says of the work: "+c.Message+".", since(c.LastTransitionTime)
+		return broken(c.Message, f)
+	}
+	first := to[0]
+	f.Since, f.Cause = since(first.Since), first.String()+"."
+	if len(to) > 1 {
+		f.Cause += fmt.Sprintf(" %d more are %s.", len(to)-1, is)
+	}
+	if is == "not applied" && strings.Contains(first.Why, "is forbidden") {
+		w.forbidden(&f)
+	}
+	return broken(first.String(), f)
+}
+
+func (w *workChain) unknown(id ID, condition string, c *metav1.Condition) Finding {
+	f := Finding{ID: id, Severity: Error, Object: w.object(), Turn: "the agent of " + w.Cluster,
+		Cause: "The agent does not know whether the work is " + strings.ToLower(condition) + ".",
+		Fix:   []string{paste("kubectl", "hub", "work", "status", w.Name, "--clusters", w.Cluster, "-o", "wide")}}
+	if c != nil {
+		f.Since = since(c.LastTransitionTime)
+		f.Cause += after(" It says: ", c.Message)
+	}
+	return f
+}
+
+// forbidden says whose right is missing: that of the agent, or that of the executor of the work.
+func (w *workChain) forbidden(f *Finding) {
+	f.ID = ManifestForbidden
+	f.Turn = "an admin of the cluster " + w.Cluster + ", who gives the agent the right"
+	f.Fix = []string{"kubectl hub join --works admin --works-namespaces <NAMESPACES> --context <CONTEXT OF THE CLUSTER>"}
+	if executor := w.work.Spec.Executor; executor != nil && executor.Subject.ServiceAccount != nil {
+		account := executor.Subject.ServiceAccount
+		f.Turn = "an admin of the cluster " + w.Cluster + ", who gives the executor of the work the right"
+		f.Cause += fmt.Sprintf(" The work has the rights of its executor, the service account %s:%s, and no more.", account.Namespace, account.Name)
+		f.Fix = []string{paste("kubectl", "create", "rolebinding", account.Name+"-works", "--clusterrole=admin", "--serviceaccount="+account.Namespace+":"+account.Name) +
+			" -n <NAMESPACE> --context <CONTEXT OF THE CLUSTER>"}
+	}
+}
+
+func (w *workChain) applied() outcome {
+	return w.state(workv1.WorkApplied, "not applied", metav1.ConditionFalse, ManifestNotApplied)
+}
+
+func (w *workChain) available() outcome {
+	return w.state(workv1.WorkAvailable, "not available", metav1.ConditionFalse, ManifestNotAvailable)
+}
+
+func (w *workChain) degraded() outcome {
+	return w.state(workv1.WorkDegraded, "degraded", metav1.ConditionTrue, ManifestDegraded)
+}
