@@ -2,8 +2,9 @@
 # Copyright The Clusterhub Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Regenerates deepcopies, defaults, conversions, OpenAPI, model names, the clients in pkg/generated, the CustomResourceDefinitions in
-# artifacts/deploy/operator, and docs/reference.
+# Regenerates all that is made from something else: deepcopies, defaults, conversions, OpenAPI, model names, the clients in
+# pkg/generated, the CustomResourceDefinitions in artifacts/deploy/operator, docs/reference, and the script of the page of
+# kubectl hub ui with the types that it is written against.
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -56,3 +57,4 @@ version=$(cd hack/controller-gen && go list -m -f '{{.Version}}' sigs.k8s.io/con
 "$GOBIN/controller-gen" crd:headerFile=hack/boilerplate.yaml.txt paths=./pkg/apis/operator/v1 output:crd:dir=artifacts/deploy/operator
 
 go run ./hack/reference
+(cd hack/ui && go run . --schema "$schema" --web "$root/pkg/ui/web" --out "$root/pkg/ui/assets")

@@ -7,7 +7,7 @@
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-steps=(format headers length scripts names words manifests modules generated vet lint)
+steps=(format headers length scripts names words manifests modules generated page vet lint)
 
 # files prints the tree's files that match the given patterns: all but deleted and ignored ones.
 files() {
@@ -74,7 +74,7 @@ step_names() {
 
 step_words() {
   # The brackets keep the pattern from finding itself.
-  found=$(files ':!LICENSE' ':!*go.sum' ':!pkg/generated' ':!*zz_generated*' | over grep -nIwiE "s?[h]e|[h]im(self)?|[h]is|[h]ers?(elf)?" || true)
+  found=$(files ':!LICENSE' ':!*go.sum' ':!pkg/generated' ':!*zz_generated*' ':!pkg/ui/assets/app.js' | over grep -nIwiE "s?[h]e|[h]im(self)?|[h]is|[h]ers?(elf)?" || true)
   none "$found" "a user is not a man or a woman: say they, the user, or the name"
 }
 
@@ -119,6 +119,24 @@ step_generated() {
     return 1
   fi
   rm -rf "$copy"
+}
+
+step_page() {
+  # The page of kubectl hub ui: its types, and what of it needs no browser. The bundle itself is a matter of step_generated.
+  local page=$PWD/_output/page
+  for tool in node npm; do
+    command -v "$tool" >/dev/null || { echo "$tool is missing  → install Node.js 20 or later" && return 1; }
+  done
+  mkdir -p "$page"
+  cp pkg/ui/web/package.json pkg/ui/web/package-lock.json "$page/"
+  # npm keeps the list of what it has put there; it is asked again when another list is wanted.
+  if ! cmp -s "$page/package-lock.json" "$page/installed.json"; then
+    (cd "$page" && npm ci --no-audit --no-fund --ignore-scripts >npm.log 2>&1) || { cat "$page/npm.log" && echo "  → npm could not fetch TypeScript" && return 1; }
+    cp "$page/package-lock.json" "$page/installed.json"
+  fi
+  "$page/node_modules/.bin/tsc" --project pkg/ui/web || { echo "  → put right what tsc says above" && return 1; }
+  (cd hack/ui && go run . --tests --web ../../pkg/ui/web --out "$page")
+  node --test "$page/tests.mjs" >"$page/tests.log" 2>&1 || { cat "$page/tests.log" && echo "  → put right what the tests of pkg/ui/web say above" && return 1; }
 }
 
 step_vet() {

@@ -1,0 +1,73 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package assets_test
+
+import (
+	"bytes"
+	"regexp"
+	"testing"
+
+	"github.com/clusterhub/clusterhub/pkg/ui/assets"
+)
+
+// asMarkup is what reads a text as HTML or as a program: what others wrote into a label would be one. The strict policy of the server
+// refuses some of it; the page has none of it. The names are whole words, because those of other things may begin like them.
+var asMarkup = regexp.MustCompile(`\b(innerHTML|outerHTML|insertAdjacentHTML|setHTML\w*|parseHTML\w*|DOMParser|createContextualFragment|srcdoc|` +
+	`document\.write\w*|eval\(|Function\(|cssText|javascript:)`)
+
+// fromElsewhere is an address of another site: a font, an image, a script.
+var fromElsewhere = regexp.MustCompile(`(?i)(https?:)?//[a-z0-9]|@import|url\(`)
+
+func TestNothingIsReadAsMarkup(t *testing.T) {
+	if found := asMarkup.FindAll(read(t, "app.js"), -1); len(found) > 0 {
+		t.Errorf("app.js has %q: text goes into the page by el and say of pkg/ui/web/dom.ts alone", found)
+	}
+	for _, bad := range []string{"e.innerHTML=x", `e.insertAdjacentHTML("beforeend",x)`, "document.writeln(x)", "new Function(x)", "f.srcdoc=x"} {
+		if !asMarkup.MatchString(bad) {
+			t.Errorf("%s would not be found", bad)
+		}
+	}
+}
+
+func TestNothingComesFromElsewhere(t *testing.T) {
+	for _, name := range []string{"index.html", "app.css", "app.js"} {
+		content := read(t, name)
+		if name == "app.js" {
+			// The first line is a comment.
+			_, content, _ = bytes.Cut(content, []byte("\n"))
+		}
+		if found := fromElsewhere.FindAll(content, -1); len(found) > 0 {
+			t.Errorf("%s has %q: everything that the page needs is in it", name, found)
+		}
+	}
+}
+
+func TestThePageKeepsToAStrictPolicy(t *testing.T) {
+	page := read(t, "index.html")
+	if found := regexp.MustCompile(`(?i)<style|\sstyle=|\son\w+=|<script(>|\s+[^s][^>]*>)|<script[^>]*>[^<]`).FindAll(page, -1); len(found) > 0 {
+		t.Errorf("index.html has %q: style-src 'self' and script-src 'self' let in files alone", found)
+	}
+	if found := regexp.MustCompile(`setAttribute\("(style|on\w+)"|\.style\b`).FindAll(read(t, "app.js"), -1); len(found) > 0 {
+		t.Errorf("app.js has %q: use a class", found)
+	}
+}
+
+func TestTheScriptIsSmallAndSaysThatItIsGenerated(t *testing.T) {
+	script := read(t, "app.js")
+	if line, _, _ := bytes.Cut(script, []byte("\n")); !regexp.MustCompile(`^// Code generated .* DO NOT EDIT\.$`).Match(line) {
+		t.Errorf("expected that the first line says that the file is generated, got %q", line)
+	}
+	if len(script) > 60_000 {
+		t.Errorf("expected at most 60000 bytes, got %d: the page is a few tables", len(script))
+	}
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	content, err := assets.FS.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
