@@ -35,13 +35,20 @@ type AccessFacts struct {
 // OfAccess says what allows a user to do something, or what is missing.
 func OfAccess(facts AccessFacts) Answer {
 	facts.Groups = GroupsOf(facts.User, facts.Groups)
-	may := fmt.Sprintf("%s may %s %s", facts.User, facts.Verb, facts.Target)
+	what := facts.Verb + " " + facts.Target.String()
+	if facts.Verb == verbDeliver {
+		what = "deliver works to " + facts.Target.String()
+	}
+	may := facts.User + " may " + what
 	var first Answer
 	unsure := false
 	for i := range facts.Ways {
 		a := facts.way(&facts.Ways[i])
 		if a.Finding == nil && !a.IsBlind() {
-			a.Verdict = may + ", " + facts.Ways[i].Name
+			a.Verdict = may
+			if len(facts.Ways) > 1 {
+				a.Verdict += ", " + facts.Ways[i].Name
+			}
 			return a
 		}
 		// A way that could not be seen to its end may be the one that is open.
@@ -55,7 +62,7 @@ func OfAccess(facts AccessFacts) Answer {
 	if unsure {
 		return first.say(may)
 	}
-	first.Verdict = fmt.Sprintf("%s may not %s %s", facts.User, facts.Verb, facts.Target)
+	first.Verdict = facts.User + " may not " + what
 	if len(facts.Ways) > 1 {
 		var others []string
 		for i := range facts.Ways[1:] {

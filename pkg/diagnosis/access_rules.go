@@ -177,7 +177,8 @@ func isOne(s rbacv1.Subject, user string, groups []string) bool {
 	return false
 }
 
-// Holders are the subjects that have a permission, as text, each once. They are hidden if not all rules may be read.
+// Holders are the subjects that have a permission, as text, each once, without the service accounts of Kubernetes itself, some of which may
+// do everything. They are hidden if not all rules may be read.
 func (r *Rules) Holders(spellings ...Permission) Read[[]string] {
 	var who []string
 	for _, p := range spellings {
@@ -185,7 +186,8 @@ func (r *Rules) Holders(spellings ...Permission) Read[[]string] {
 			return Hidden[[]string](why[0])
 		}
 		for _, g := range r.grants(p) {
-			if text := subjectText(g.Subject); !slices.Contains(who, text) {
+			text := subjectText(g.Subject)
+			if !slices.Contains(who, text) && !strings.HasPrefix(text, "service account kube-system:") {
 				who = append(who, text)
 			}
 		}

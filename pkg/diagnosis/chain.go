@@ -103,7 +103,7 @@ func (a Answer) say(well string) Answer {
 	switch {
 	case a.Finding != nil:
 	case a.IsBlind():
-		a.Verdict = "Nothing is broken as far as you may see, and you may not see all: not that " + strings.ToLower(well[:1]) + well[1:]
+		a.Verdict = "You may not see enough to say that all is well. Nothing that you may see is broken. To be shown was: " + well
 	default:
 		a.Verdict = well
 	}
@@ -113,6 +113,16 @@ func (a Answer) say(well string) Answer {
 // IsBlind says that nothing that is broken was found, and that it could be where the user may not look.
 func (a *Answer) IsBlind() bool {
 	return a.Finding == nil && slices.ContainsFunc(a.Steps, func(s Step) bool { return s.State == Unseen })
+}
+
+// brokenStep is the name of the step that is broken, if one is.
+func (a *Answer) brokenStep() string {
+	for i := range a.Steps {
+		if a.Steps[i].State == Broken {
+			return a.Steps[i].Name
+		}
+	}
+	return ""
 }
 
 // paste is a command for a shell. Names come from objects that others write: each is one word of the command, whatever is in it.

@@ -68,13 +68,22 @@ func OfCluster(facts ClusterFacts) Answer {
 	if found, ok := facts.Cluster.Get(); ok {
 		c.cluster = found
 	}
-	return follow(c.links()).verdict("Cluster "+facts.Name, map[ID]string{
-		HubUnavailable:     "cannot be looked at: the hub's API does not answer",
-		ClusterMissing:     "is not on the hub",
-		ClusterDeleting:    "is being deleted",
-		ClusterNotAccepted: "is not accepted by the hub",
-		AgentNotHeard:      "has lost its agent",
-	}, "works with the hub")
+	a := follow(c.links())
+	if a.Finding == nil {
+		return a.say("Cluster " + facts.Name + " works with the hub")
+	}
+	a.Verdict = "Cluster " + facts.Name + " " + map[string]string{
+		"hub answers": "cannot be looked at: the hub's API does not answer", "exists": "is not on the hub", "accepted": "is not accepted by the hub",
+		"identity": "has no identity yet", "joined": "has not joined yet", "agent heard": "has lost its agent", "available": "is not available",
+		"certificate": "works, and may lose its identity", "clock": "works, and its clock is off",
+	}[a.brokenStep()]
+	switch a.Finding.ID {
+	case ClusterDeleting:
+		a.Verdict = "Cluster " + facts.Name + " is being deleted"
+	case ClusterSetupFailed:
+		a.Verdict = "Cluster " + facts.Name + " is accepted, and the hub is not ready for it"
+	}
+	return a
 }
 
 // links are the links of the chain. A cluster that the user may not see has no others: they are about it.
@@ -85,23 +94,6 @@ func (c *clusterChain) links() []link {
 	}
 	return append(links, link{"accepted", c.accepted}, link{"identity", c.identity}, link{"joined", c.joined}, link{"agent heard", c.heard},
 		link{"available", c.available}, link{"certificate", c.certificate}, link{"clock", c.clock})
-}
-
-// verdict says in a sentence what was found of a subject.
-func (a Answer) verdict(subject string, is map[ID]string, well string) Answer {
-	if a.Finding != nil {
-		text, ok := is[a.Finding.ID]
-		if !ok {
-			text = "does not work"
-			if a.Finding.Severity == Warning {
-				text = "works, and something is wrong with it"
-			}
-		}
-		a.Verdict = subject + " " + text
-		return a
-	}
-	a = a.say(subject + " " + well)
-	return a
 }
 
 func (c *clusterChain) hubAnswers() outcome {

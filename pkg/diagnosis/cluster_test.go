@@ -181,7 +181,7 @@ func TestOfCluster(t *testing.T) {
 		}, ClusterNotAvailable, "available", nil},
 		"no renewal": {func(_ *ClusterFacts, m *clusterv1.ManagedCluster, _ *coordinationv1.Lease) {
 			condition(m, registration.ConditionCertificateRotated, metav1.ConditionFalse, registration.ReasonCertificateFailed, "refused")
-		}, CertificateNotRenewed, "certificate", []string{"works, and something is wrong"}},
+		}, CertificateNotRenewed, "certificate", []string{"works, and may lose its identity"}},
 		"a clock that is off makes the lease look old": {func(_ *ClusterFacts, m *clusterv1.ManagedCluster, l *coordinationv1.Lease) {
 			l.Spec.RenewTime = new(metav1.NewMicroTime(now.Add(-time.Hour)))
 			condition(m, registration.ConditionClockSynced, metav1.ConditionFalse, registration.ReasonClockOutOfSync, "off.")
@@ -219,7 +219,7 @@ func TestOfCluster_Unseen(t *testing.T) {
 			facts, _, _ := wellCluster()
 			test.change(&facts)
 			a := OfCluster(facts)
-			if a.IsBlind() != test.blind || test.blind && !strings.Contains(a.Verdict, "as far as you may see") {
+			if a.IsBlind() != test.blind || test.blind && !strings.Contains(a.Verdict, "may not see enough") {
 				t.Errorf("blind is %t: %+v", a.IsBlind(), a)
 			}
 			if !strings.Contains(strings.Join(a.Unseen, "\n"), test.unseen) || test.unseen == "" && len(a.Unseen) > 0 {

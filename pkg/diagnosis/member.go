@@ -33,6 +33,8 @@ const (
 	LabelDiffers ID = "LabelDiffers"
 	// LabelExcludes: it has a label that the set leaves out.
 	LabelExcludes ID = "LabelExcludes"
+	// NotAMember: the hub does not show it in the set, and the user may not see its labels.
+	NotAMember ID = "NotAMember"
 	// NotYetMember: its labels match, and the hub does not show it in the set.
 	NotYetMember ID = "NotYetMember"
 )
@@ -279,8 +281,14 @@ func (m *memberChain) member() outcome {
 	if !m.Member.IsMissing() {
 		return unseen(m.Member.Why())
 	}
-	if m.cluster == nil || m.set == nil {
+	if m.set == nil {
 		return unseen("the hub shows you no such member: it is none, or you may not see the set " + m.Set)
+	}
+	if m.cluster == nil { // to see a set is to see all its members
+		return broken("the hub shows no such member", Finding{ID: NotAMember, Severity: Error, Object: "clustersetmember/" + m.Cluster + "." + m.Set,
+			Turn:  "a user who may get the cluster, and so see why",
+			Cause: fmt.Sprintf("Cluster %s is not in the set %s, or is not on the hub. The labels of the cluster say why, and you may not see them.", m.Cluster, m.Set),
+			Fix:   []string{paste("kubectl", "hub", "members", m.Set)}})
 	}
 	return broken("the hub does not show it", Finding{ID: NotYetMember, Severity: Error, Object: "clustersetmember/" + m.Cluster + "." + m.Set, Turn: "hub-apiserver",
 		Cause: "The labels of the cluster match, and hub-apiserver does not show it as a member: it does so within a second of the change, or you may not see the set's members.",

@@ -87,6 +87,8 @@ func TestOfMember_WhoMayNot(t *testing.T) {
 
 	hidden := memberFacts(exclusive, false, nil)
 	hidden.Object = Hidden[*clusterv1.ManagedCluster]("no cluster")
+	checkAnswer(t, OfMember(hidden), NotAMember, "member", "you may not see them")
+	hidden.Selects = Hidden[*v1beta1.ManagedClusterSet]("no set")
 	if a := OfMember(hidden); !a.IsBlind() || !strings.Contains(strings.Join(a.Unseen, ""), "no cluster") {
 		t.Errorf("a hidden cluster: %+v", a)
 	}
@@ -94,7 +96,7 @@ func TestOfMember_WhoMayNot(t *testing.T) {
 		t.Errorf("nothing was read: %+v", a)
 	}
 	// A viewer of the set sees the member, and that is enough.
-	hidden.Member = Found(&viewv1alpha1.ClusterSetMember{})
+	hidden.Selects, hidden.Member = Found(exclusive), Found(&viewv1alpha1.ClusterSetMember{})
 	if a := OfMember(hidden); a.Finding != nil || a.IsBlind() {
 		t.Errorf("a member that is seen: %+v", a)
 	}

@@ -156,7 +156,10 @@ func (p *placementChain) chosen() outcome {
 
 // fell says what a cluster fell out by, and how to change that.
 func (p *placementChain) fell(says string) Finding {
-	f := Finding{Severity: Error, Object: p.object(), Cause: p.explained.Message + ": " + says + ".", Turn: "you, or another user who may change the placement " + p.Name}
+	f := Finding{Severity: Error, Object: p.object(), Cause: p.explained.Message + ".", Turn: "you, or another user who may change the placement " + p.Name}
+	if says != p.explained.Message {
+		f.Cause = p.explained.Message + ": " + says + "."
+	}
 	edit := paste("kubectl", "edit", "placement", p.Name, "-n", p.Namespace)
 	f.Fix = []string{edit}
 	switch p.explained.FilteredBy {

@@ -5,6 +5,7 @@ package diagnosis
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -40,6 +41,9 @@ type WorkFacts struct {
 	// OfCluster is the answer about the cluster itself: a work cannot be better than its cluster.
 	OfCluster Answer
 }
+
+// noNamespace is what the API server of a cluster says if the namespace of an object is not there.
+var noNamespace = regexp.MustCompile(`namespaces "([a-z0-9-]{1,63})" not found`)
 
 type workChain struct {
 	WorkFacts
@@ -169,8 +173,12 @@ func (w *workChain) state(condition, is string, bad metav1.ConditionStatus, id I
 	if len(to) > 1 {
 		f.Cause += fmt.Sprintf(" %d more are %s.", len(to)-1, is)
 	}
-	if is == "not applied" && strings.Contains(first.Why, "is forbidden") {
+	switch lost := noNamespace.FindStringSubmatch(first.Why); {
+	case is == "not applied" && strings.Contains(first.Why, "is forbidden"):
 		w.forbidden(&f)
+	case is == "not applied" && lost != nil:
+		f.Turn = "those who write the work: it could have the namespace in it; or an admin of the cluster"
+		f.Fix = append([]string{paste("kubectl", "create", "namespace", lost[1]) + " --context <CONTEXT OF THE CLUSTER>"}, f.Fix...)
 	}
 	return broken(first.String(), f)
 }

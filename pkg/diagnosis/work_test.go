@@ -69,6 +69,9 @@ func TestOfWork(t *testing.T) {
 			manifest(w, workv1.ManifestApplied, metav1.ConditionFalse, "no such kind")
 		},
 			ManifestNotApplied, "applied", []string{"ConfigMap web/a is not applied: no such kind"}},
+		"no namespace": {func(_ *WorkFacts, w *workv1.ManifestWork) {
+			manifest(w, workv1.ManifestApplied, metav1.ConditionFalse, `namespaces "web" not found`)
+		}, ManifestNotApplied, "applied", []string{"kubectl create namespace web --context <CONTEXT OF THE CLUSTER>"}},
 		"forbidden": {func(_ *WorkFacts, w *workv1.ManifestWork) {
 			manifest(w, workv1.ManifestApplied, metav1.ConditionFalse, `configmaps "a" is forbidden: User "x" cannot create`)
 		}, ManifestForbidden, "applied", []string{"gives the agent the right", "kubectl hub join --works admin"}},
@@ -110,7 +113,7 @@ func TestOfWork(t *testing.T) {
 	} {
 		facts, _ := wellWork()
 		change(&facts)
-		if a := OfWork(facts); !a.IsBlind() || len(a.Unseen) == 0 || !strings.Contains(a.Verdict, "as far as you may see") {
+		if a := OfWork(facts); !a.IsBlind() || len(a.Unseen) == 0 || !strings.Contains(a.Verdict, "may not see enough") {
 			t.Errorf("without %s: %+v", name, a)
 		}
 	}
