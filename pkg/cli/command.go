@@ -73,7 +73,7 @@ kubectl hub accept --clusters c1 --wait --context hub`),
 	g.addGlobalFlags(cmd)
 	cmd.AddCommand(g.newInitCommand(), g.newJoinCommand(), g.newAcceptCommand(), g.newUnjoinCommand(), g.newGetCommand(),
 		g.newLabelCommand(), g.newMembersCommand(), g.newIAMRoleCommand(), g.newAccessCommand(), g.newAccessTokenCommand(),
-		g.newVersionCommand(), g.newDenyCommand(), g.newCleanCommand(), g.newAgentCommand(),
+		g.newVersionCommand(), g.newUICommand(), g.newDenyCommand(), g.newCleanCommand(), g.newAgentCommand(),
 		group("edge", "Move edge nodes and services to a hub", g.newEdgeImportCommand()),
 		group("explain", "Show why a placement chooses what it chooses", g.newExplainPlacementCommand()),
 		group("create", "Make a set of clusters, a placement or a work", g.newCreateClusterSetCommand(), g.newCreatePlacementCommand(), g.newCreateWorkCommand()),

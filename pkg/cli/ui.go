@@ -1,0 +1,167 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/ui"
+	"github.com/clusterhub/clusterhub/pkg/ui/assets"
+)
+
+// page is what kubectl hub ui serves.
+type page struct {
+	*global
+	address   string
+	port      int
+	noBrowser bool
+	files     fs.FS
+}
+
+func (g *global) newUICommand() *cobra.Command {
+	p := &page{global: g, files: assets.FS}
+	cmd := &cobra.Command{
+		Use:   "ui",
+		Short: "Show the hub in a browser",
+		Long: "ui serves a page on this machine alone that shows the hub as you may see it, and opens a browser. The page only reads. " +
+			"It is served until Ctrl-C. The link is good for one browser and for " + linkTTL + "; Enter makes another.",
+		Example: example(`
+kubectl hub ui --context hub
+# As another user, without opening a browser
+kubectl hub ui --as dana --no-browser
+# From another machine: ssh -L 8001:127.0.0.1:8001 HOST, and there
+kubectl hub ui --port 8001 --no-browser`),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.serve(cmd.Context()) },
+	}
+	cmd.Flags().StringVar(&p.address, "address", "127.0.0.1", "Address of this machine to serve the page on: one of loopback.")
+	cmd.Flags().IntVar(&p.port, "port", 0, "Port to serve the page on. The default is one that is free.")
+	cmd.Flags().BoolVar(&p.noBrowser, "no-browser", false, "Only print the link.")
+	return cmd
+}
+
+// linkTTL is ui.TokenTTL for people.
+var linkTTL = fmt.Sprintf("%.0f seconds", ui.TokenTTL.Seconds())
+
+func (p *page) serve(ctx context.Context) error {
+	ip := net.ParseIP(p.address)
+	if ip == nil || !ip.IsLoopback() {
+		return fmt.Errorf("--address must be 127.0.0.1 or ::1, not %q: what is served is not encrypted", p.address)
+	}
+	if p.port < 0 || p.port > 65535 {
+		return fmt.Errorf("--port must be 0 to 65535, not %d", p.port)
+	}
+	h, err := p.hub()
+	if err != nil {
+		return err
+	}
+	about, err := p.about(h.config)
+	if err != nil {
+		return err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(ip.String(), strconv.Itoa(p.port)))
+	if err != nil {
+		return fmt.Errorf("serving the page: %w: choose another --port", err)
+	}
+	defer func() { _ = listener.Close() }()
+	server, err := ui.New(ui.Config{Hub: h.config, Files: p.files, About: about}, listener.Addr())
+	if err != nil {
+		return err
+	}
+	ctx, end := untilParentEnds(ctx)
+	defer end()
+	p.show(ctx, server, about)
+	go p.answerEnter(ctx, server, h.config)
+	return server.Serve(ctx, listener)
+}
+
+// show prints the link, and opens it in a browser.
+func (p *page) show(ctx context.Context, server *ui.Server, about ui.About) {
+	_, _ = fmt.Fprintf(p.ErrOut, "Serving the page of the hub %s until Ctrl-C. The link is good for one browser and for %s:\n",
+		command.Printable(about.Server), linkTTL)
+	link := server.Link()
+	_, _ = fmt.Fprintln(p.Out, link)
+	if p.noBrowser {
+		return
+	}
+	if err := openBrowser(ctx, link, server.Used()); err != nil {
+		p.warn("no browser was opened: %v: open the link", err)
+	}
+}
+
+// answerEnter prints another link for each line that comes. A plugin that gives credentials may want the keyboard for itself.
+func (p *page) answerEnter(ctx context.Context, server *ui.Server, config *rest.Config) {
+	if e := config.ExecProvider; e != nil && e.InteractiveMode != clientcmdapi.NeverExecInteractiveMode {
+		_, _ = fmt.Fprintln(p.ErrOut, "For another link, run this command again.")
+		return
+	}
+	leaveKeyboard()
+	_, _ = fmt.Fprintln(p.ErrOut, "Enter prints another link.")
+	lines := bufio.NewReader(p.In)
+	for {
+		_, more, err := lines.ReadLine() // however long, it is only one
+		if err != nil || ctx.Err() != nil {
+			return
+		}
+		if !more {
+			_, _ = fmt.Fprintln(p.Out, server.Link())
+		}
+	}
+}
+
+// about says what is seen by whom.
+func (p *page) about(config *rest.Config) (ui.About, error) {
+	raw, err := p.flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return ui.About{}, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	a := ui.About{Context: cmp.Or(*p.flags.Context, raw.CurrentContext), Impersonating: config.Impersonate.UserName, Server: config.Host}
+	if at, err := url.Parse(config.Host); err == nil {
+		at.User, at.RawQuery, at.Fragment = nil, "", ""
+		a.Server = at.String()
+	}
+	words := []string{"kubectl"}
+	if file := *p.flags.KubeConfig; file != "" {
+		if absolute, err := filepath.Abs(file); err == nil {
+			file = absolute
+		}
+		words = append(words, "--kubeconfig", file)
+	}
+	if a.Context != "" {
+		words = append(words, "--context", a.Context)
+	}
+	if a.Impersonating != "" {
+		words = append(words, "--as", a.Impersonating)
+	}
+	for _, group := range config.Impersonate.Groups {
+		words = append(words, "--as-group", group)
+	}
+	for i, word := range words {
+		words[i] = quoted(word)
+	}
+	a.Kubectl = strings.Join(words, " ")
+	return a, nil
+}
+
+// quoted is a word as a shell takes it.
+func quoted(word string) string {
+	if plain.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(command.Printable(word), "'", `'\''`) + "'"
+}

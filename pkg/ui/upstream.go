@@ -1,0 +1,226 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// maxQuestion bounds an object that the page sends.
+const maxQuestion = 64 << 10
+
+// upstream is the hub, as the user of the kubeconfig.
+type upstream struct {
+	base      *url.URL
+	transport http.RoundTripper
+	// timeout is how long the hub may take to answer what is not a watch.
+	timeout time.Duration
+
+	mu sync.Mutex
+	// user is what the hub has said once.
+	user string
+}
+
+func newUpstream(config *rest.Config) (*upstream, error) {
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("the way to the hub: %w", err)
+	}
+	// The transport has the user's credentials. It follows no redirect, which could lead them elsewhere.
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("the way to the hub: %w", err)
+	}
+	return &upstream{base: base, transport: transport, timeout: min(cmp.Or(config.Timeout, answerTimeout), answerTimeout)}, nil
+}
+
+// request makes one of a question, with nothing of the browser's request in it but what the question has.
+func (u *upstream) request(ctx context.Context, q *question) (*http.Request, error) {
+	at := u.base.JoinPath(q.path)
+	at.RawQuery = q.query.Encode()
+	var body io.Reader
+	if q.body != nil {
+		body = bytes.NewReader(q.body)
+	}
+	r, err := http.NewRequestWithContext(ctx, q.method, at.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", q.accept)
+	if q.body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return r, nil
+}
+
+// pass asks the hub and passes its answer on while it comes.
+func (u *upstream) pass(w http.ResponseWriter, r *http.Request, q *question) *refusal {
+	ctx := r.Context()
+	if !q.watch {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, u.timeout)
+		defer cancel()
+	}
+	request, err := u.request(ctx, q)
+	if err != nil {
+		return refuse(http.StatusBadRequest, "the request cannot be passed on")
+	}
+	response, err := u.transport.RoundTrip(request)
+	if err != nil {
+		return u.unreachable(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	contentType, refused := u.checkAnswer(response, q)
+	if refused != nil {
+		return refused
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(response.StatusCode)
+	copyAll(w, response.Body)
+	return nil
+}
+
+// unreachable says that the hub does not answer, and why, without parameters and credentials.
+func (u *upstream) unreachable(err error) *refusal {
+	if parts := (*url.Error)(nil); errors.As(err, &parts) {
+		err = parts.Err // the other part is the address
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return refuse(http.StatusGatewayTimeout, "the hub %s has not answered within %s", withoutPassword(u.base), u.timeout)
+	}
+	return refuse(http.StatusServiceUnavailable, "the hub %s cannot be reached: %v", withoutPassword(u.base), err)
+}
+
+// checkAnswer lets JSON through, and plain text where that is what there is. A gateway in front of the hub may answer anything.
+func (u *upstream) checkAnswer(response *http.Response, q *question) (contentType string, refused *refusal) {
+	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	good := response.StatusCode == http.StatusOK || response.StatusCode == http.StatusCreated || response.StatusCode >= 400
+	switch {
+	case good && err == nil && kind == "application/json":
+		return kind, nil
+	case good && err == nil && kind == "text/plain" && q.text:
+		return "text/plain; charset=utf-8", nil
+	case good && response.StatusCode >= 400:
+		return "", refuse(response.StatusCode, "the hub %s says only %s", withoutPassword(u.base), http.StatusText(response.StatusCode)).fromHub()
+	}
+	return "", refuse(http.StatusBadGateway, "expected JSON of the hub %s, and got %q with status %d: something between answers in its place",
+		withoutPassword(u.base), kind, response.StatusCode)
+}
+
+// fromHub is one that says nothing of this server's sessions.
+func (f *refusal) fromHub() *refusal {
+	if f.Reason == ReasonNoSession {
+		f.Reason = metav1.StatusReasonUnauthorized
+	}
+	return f
+}
+
+// copyAll passes on each part as it comes. A browser that does not take it for some time loses it.
+func copyAll(w http.ResponseWriter, from io.Reader) {
+	control := http.NewResponseController(w)
+	if control.Flush() != nil { // a watch may have nothing to say for long
+		return
+	}
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			_ = control.SetWriteDeadline(time.Now().Add(writeTimeout))
+			if _, failed := w.Write(buffer[:n]); failed != nil || control.Flush() != nil {
+				return
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			_ = control.SetWriteDeadline(time.Now().Add(writeTimeout))
+			return
+		}
+		if err != nil {
+			// What has come is not all: the browser must not take it for that.
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// readQuestion reads the object that the page sends, which has to be of the one kind that its path is for.
+func (s *Server) readQuestion(w http.ResponseWriter, r *http.Request, q *question) ([]byte, *refusal) {
+	if q.method != http.MethodPost {
+		return nil, nil
+	}
+	data, refused := readJSON(w, r, maxQuestion)
+	if refused != nil {
+		return nil, refused
+	}
+	var object struct {
+		metav1.TypeMeta `json:",inline"`
+	}
+	if err := json.Unmarshal(data, &object); err != nil || object.APIVersion != q.apiVersion || object.Kind != q.kind {
+		return nil, refuse(http.StatusBadRequest, "expected a %s of %s", q.kind, q.apiVersion)
+	}
+	return data, nil
+}
+
+// readJSON reads a body of limited length in limited time. Forms of other sites cannot send this type.
+func readJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *refusal) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return nil, refuse(http.StatusUnsupportedMediaType, "expected the Content-Type application/json")
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+		return nil, refuse(http.StatusRequestEntityTooLarge, "expected at most %d bytes", limit)
+	}
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "the body has not come within %s", bodyTimeout)
+	}
+	// Else a watch would end with it.
+	_ = control.SetReadDeadline(time.Time{})
+	return data, nil
+}
+
+// userName is what the hub calls the user, or nothing as long as it does not say it.
+func (u *upstream) userName(ctx context.Context) string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.user != "" {
+		return u.user
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	body, err := json.Marshal(&authenticationv1.SelfSubjectReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: authenticationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectReview"}})
+	if err != nil {
+		return ""
+	}
+	request, err := u.request(ctx, &question{method: http.MethodPost, path: "/apis/authentication.k8s.io/v1/selfsubjectreviews", body: body,
+		accept: "application/json"})
+	if err != nil {
+		return ""
+	}
+	response, err := u.transport.RoundTrip(request)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = response.Body.Close() }()
+	var review authenticationv1.SelfSubjectReview
+	if response.StatusCode == http.StatusCreated && json.NewDecoder(io.LimitReader(response.Body, maxQuestion)).Decode(&review) == nil {
+		u.user = review.Status.UserInfo.Username
+	}
+	return u.user
+}
