@@ -102,8 +102,14 @@ if [ "$which" != unit ]; then
     detached) detached=${PACKAGES:-$detached} ;;
     e2e) [ -z "${PACKAGES:-}" ] || detached= ;;
   esac
+  # A module of its own, so that what drives the browser is none of the product's dependencies.
+  page=
+  case "$which ${PACKAGES:-}" in
+    "all "* | "e2e ") page=./... ;;
+    "e2e ./test/e2e/ui") page=./... packages= ;;
+  esac
   for binary in aws-iam-authenticator cluster-provider etcd kube-apiserver kubectl kubectl-hub hub-agent hub-apiserver hub-controller-manager hub-operator kwok localhub upstream-placement upstream-work; do
-    if [ -n "$packages$detached" ] && [ ! -x "$TEST_BIN_DIR/$binary" ]; then
+    if [ -n "$packages$detached$page" ] && [ ! -x "$TEST_BIN_DIR/$binary" ]; then
       echo "hack/test.sh: $binary is not in _output/bin; run 'make build kube authenticator kwok upstream'" >&2
       exit 1
     fi
@@ -111,6 +117,11 @@ if [ "$which" != unit ]; then
   # One package at a time, as each starts hubs; never from go's cache, which does not know the binaries under test.
   # shellcheck disable=SC2046 # several flags
   run "End-to-end tests" "$packages" -p 1 -count 1 -timeout 30m $(times 5) "$@"
+  if [ -n "$page" ]; then
+    hack/ui-test.sh || failed+=("What the tests of the page need")
+    # shellcheck disable=SC2046 # several flags
+    run "End-to-end tests of the page" "$page" -C test/e2e/ui -count 1 -timeout 30m $(times 5) "$@"
+  fi
   within="go run ./test/detachedhub"
   # shellcheck disable=SC2046 # several flags
   run "End-to-end tests on a detached hub" "$detached" -p 1 -count 1 -timeout 30m -skip "$once" $(times 5) "$@"
