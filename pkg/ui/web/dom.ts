@@ -82,6 +82,8 @@ function content(c: Cell, context: Context): Child[] {
   ];
 }
 
+const isEmpty = (c: Cell) => !c.text && !c.since && c.command === undefined;
+
 function rowOf(row: Row, columns: string[], context: Context): HTMLTableRowElement {
   // The roles keep a table a table where the style shows it as cards.
   const tr = el("tr", { role: "row" });
@@ -90,7 +92,7 @@ function rowOf(row: Row, columns: string[], context: Context): HTMLTableRowEleme
     tr.append(
       i === 0
         ? el("th", { ...attributes, scope: "row", role: "rowheader" }, ...content(c, context))
-        : el("td", { ...attributes, role: "cell" }, ...content(c, context)),
+        : el("td", { ...attributes, role: "cell" }, isEmpty(c) ? undefined : el("div", {}, ...content(c, context))),
     );
   });
   return tr;

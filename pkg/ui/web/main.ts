@@ -274,8 +274,13 @@ async function session(): Promise<boolean> {
   // Where the page is served without kubectl there is no session to tell of.
   const s: Session = answer.ok ? ((await answer.json()) as Session) : {};
   context.kubectl = s.kubectl || "kubectl";
-  const as = s.impersonating ? "acting as" : "as";
-  const who = [s.user && `${as} ${s.user}`, s.server && `on ${s.server}`, s.context && `context ${s.context}`];
+  // The one who is acted for is what matters: the page shows what they may see.
+  const who = [
+    s.user && `as ${s.user}`,
+    s.impersonating && `acting for ${typeof s.impersonating === "string" ? s.impersonating : "another user"}`,
+    s.server && `on ${s.server}`,
+    s.context && `context ${s.context}`,
+  ];
   say(document.querySelector<HTMLElement>("#session")!, who.filter(Boolean).join(", "));
   return true;
 }
