@@ -36,7 +36,14 @@ var (
 		StabilityLevel: metrics.ALPHA}, []string{"accepted"})
 )
 
-func init() { legacyregistry.MustRegister(fullGauge, reclaimsTotal) }
+var (
+	sizeGauge = metrics.NewGauge(&metrics.GaugeOpts{Name: "clusterhub_embedded_etcd_size_bytes",
+		Help: "Size of the database of the embedded etcd, which counts against its quota.", StabilityLevel: metrics.ALPHA})
+	quotaGauge = metrics.NewGauge(&metrics.GaugeOpts{Name: "clusterhub_embedded_etcd_quota_bytes",
+		Help: "Size at which the embedded etcd refuses writes, without what is kept for deletions.", StabilityLevel: metrics.ALPHA})
+)
+
+func init() { legacyregistry.MustRegister(fullGauge, reclaimsTotal, sizeGauge, quotaGauge) }
 
 // limit is the size in bytes at which the server counts as full: the quota without what is kept for deletions. An object with
 // finalizers is written several times before it is gone.
@@ -80,7 +87,9 @@ func (s *Server) makeRoom(ctx context.Context) {
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
 	var next time.Time
+	quotaGauge.Set(float64(s.opts.limit()))
 	for {
+		sizeGauge.Set(float64(s.etcd.Server.Backend().Size()))
 		select {
 		case <-ctx.Done():
 			return

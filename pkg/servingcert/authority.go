@@ -39,6 +39,7 @@ type leaf struct {
 	certPEM, keyPEM []byte
 	issuer          *x509.Certificate
 	renewAt         time.Time
+	notAfter        time.Time
 }
 
 func newAuthority(now time.Time) (*authority, error) {
@@ -136,6 +137,8 @@ func (a *authority) issue(dnsNames []string, now time.Time) (*leaf, error) {
 		keyPEM:  keyPEM,
 		issuer:  a.cert,
 		renewAt: now.Add(notAfter.Sub(now) / 3 * 2),
+
+		notAfter: notAfter,
 	}, nil
 }
 

@@ -207,6 +207,7 @@ func (m *Manager) apply(ctx context.Context, c *content) error {
 		return fmt.Errorf("cannot make a serving certificate: %w", err)
 	}
 	m.leaf.Store(renewed)
+	expiration.Set(float64(renewed.notAfter.Unix()))
 	klog.FromContext(ctx).Info("New serving certificate", "ca", signer.cert.Subject.CommonName, "renewAt", renewed.renewAt)
 	m.listenerLock.Lock()
 	defer m.listenerLock.Unlock()

@@ -38,19 +38,22 @@ func (c *certificate) Keep(ctx context.Context, h *hub.Hub) error {
 	if err != nil {
 		return err
 	}
-	c.agent.Report(rotated(metav1.ConditionTrue, registration.ReasonCertificateUpdated, fmt.Sprintf(
-		"The client certificate is valid from %s to %s",
-		leaf.NotBefore.UTC().Format(time.RFC3339), leaf.NotAfter.UTC().Format(time.RFC3339))))
+	c.agent.Report(rotated(metav1.ConditionTrue, registration.ReasonCertificateUpdated, "The client certificate is valid "+validity(leaf)))
 	expires.Set(float64(leaf.NotAfter.Unix()))
 	if !repeat.Sleep(ctx, time.Until(renewAt(leaf, c.agent.Random()))) {
 		return ctx.Err()
 	}
 	ctx, cancel := context.WithDeadlineCause(ctx, leaf.NotAfter, errExpired)
 	defer cancel()
-	return c.renew(ctx, h)
+	return c.renew(ctx, h, leaf)
 }
 
-func (c *certificate) renew(ctx context.Context, h *hub.Hub) error {
+// validity is also what the hub measures by when certificates end (pkg/controllers/registration/clustermetrics).
+func validity(leaf *x509.Certificate) string {
+	return fmt.Sprintf("from %s to %s", leaf.NotBefore.UTC().Format(time.RFC3339), leaf.NotAfter.UTC().Format(time.RFC3339))
+}
+
+func (c *certificate) renew(ctx context.Context, h *hub.Hub, leaf *x509.Certificate) error {
 	klog.FromContext(ctx).Info("Renewing the certificate")
 	retry := repeat.Backoff{Shortest: time.Second, Longest: 5 * time.Minute, Random: c.agent.Random}
 	said := &repeat.Said{}
@@ -66,7 +69,7 @@ func (c *certificate) renew(ctx context.Context, h *hub.Hub) error {
 		said.Result(ctx, "renewing the certificate", err)
 		if err != nil && ctx.Err() == nil {
 			c.agent.Report(rotated(metav1.ConditionFalse, registration.ReasonCertificateFailed,
-				"The client certificate could not be renewed: "+err.Error()))
+				"The client certificate, valid "+validity(leaf)+", could not be renewed: "+err.Error()))
 		}
 		if !repeat.Sleep(ctx, retry.Next()) {
 			return context.Cause(ctx)

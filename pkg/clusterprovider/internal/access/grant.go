@@ -86,6 +86,7 @@ func (r *Reconciler) giveToken(ctx context.Context, s *seen, t *target.Target, n
 		return nil, fmt.Errorf("recording until when tokens are valid: %w", err)
 	}
 	token, err := t.Token(ctx, name, lifetime)
+	issued(r.Name, created, err)
 	if err != nil {
 		return nil, fmt.Errorf("asking for a token: %w", err)
 	}

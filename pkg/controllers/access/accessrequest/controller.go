@@ -47,6 +47,9 @@ func (f *Flags) Controller(options Options) kit.Controller {
 			if options.Selector, err = labels.Parse(f.Selector); err != nil {
 				return err
 			}
+			if err := expose(ctx, mgr); err != nil {
+				return err
+			}
 			return SetupWithManager(ctx, mgr, options)
 		},
 		Rights: append(clusterprotection.ToProtect(),

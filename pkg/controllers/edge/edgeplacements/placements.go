@@ -51,7 +51,7 @@ func (r *Reconciler) place(ctx context.Context, pair engine.Pair) (reconcile.Res
 	if !there {
 		p = &edgev1alpha1.EdgePlacement{ObjectMeta: metav1.ObjectMeta{Namespace: pair.Namespace, Name: placementName(pair)}}
 		want(p, pair, wanted)
-		if err := r.client.Create(ctx, p); err != nil {
+		if err := wrote("create", r.client.Create(ctx, p)); err != nil {
 			return reconcile.Result{}, fmt.Errorf("the EdgePlacement of %s on node %s: %w", pair.Name, pair.Node, err)
 		}
 		return reconcile.Result{}, nil
@@ -100,7 +100,7 @@ func (r *Reconciler) remove(ctx context.Context, p *edgev1alpha1.EdgePlacement) 
 		return nil
 	}
 	gone := &edgev1alpha1.EdgePlacement{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}}
-	return kit.IgnoreOutdated(r.client.Delete(ctx, gone, kit.AsRead(p)))
+	return kit.IgnoreOutdated(wrote("delete", r.client.Delete(ctx, gone, kit.AsRead(p))))
 }
 
 // takeStray removes a placement that is not named as the hub names placements.

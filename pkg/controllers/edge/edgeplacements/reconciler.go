@@ -71,7 +71,13 @@ type Reconciler struct {
 var _ reconcile.Reconciler = &Reconciler{}
 
 // SetupWithManager adds the controller.
-func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
+func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+	if err := kit.Expose(writes); err != nil {
+		return err
+	}
+	if err := kit.ExposeTally(ctx, mgr, &edgev1alpha1.EdgePlacement{}, newTally()); err != nil {
+		return err
+	}
 	r := newReconciler(mgr.GetClient(), clock.RealClock{})
 	b := ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(kit.Options(workers))
 	for _, s := range r.sources(mgr.GetCache()) {

@@ -63,6 +63,9 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 			return err
 		}
 	}
+	if err := kit.Expose(writes); err != nil {
+		return err
+	}
 	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{})
 	b := ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(kit.Options(workers))
 	for _, w := range r.watches() {
@@ -173,7 +176,7 @@ func (r *Reconciler) remove(ctx context.Context, w *workv1.ManifestWork) error {
 		return nil
 	}
 	gone := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name}}
-	if err := kit.IgnoreGone(r.client.Delete(ctx, gone, kit.AsRead(w))); err != nil {
+	if err := kit.IgnoreGone(wrote("delete", r.client.Delete(ctx, gone, kit.AsRead(w)))); err != nil {
 		return fmt.Errorf("ManifestWork %s/%s: %w", w.Namespace, w.Name, err)
 	}
 	return nil

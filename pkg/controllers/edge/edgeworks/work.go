@@ -202,7 +202,7 @@ type operation struct {
 // write creates the work, or replaces the spec of the one that is there. A merge patch would leave in it what the cache does not know.
 func (r *Reconciler) write(ctx context.Context, now *workv1.ManifestWork, there bool, w *workv1.ManifestWork) error {
 	if !there {
-		err := r.client.Create(ctx, w)
+		err := wrote("create", r.client.Create(ctx, w))
 		if !apierrors.IsAlreadyExists(err) {
 			return err
 		}
@@ -226,5 +226,5 @@ func (r *Reconciler) write(ctx context.Context, now *workv1.ManifestWork, there 
 	if err != nil {
 		return err
 	}
-	return r.client.Patch(ctx, &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name}}, client.RawPatch(types.JSONPatchType, patch))
+	return wrote("update", r.client.Patch(ctx, &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name}}, client.RawPatch(types.JSONPatchType, patch)))
 }

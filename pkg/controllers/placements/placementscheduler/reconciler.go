@@ -85,12 +85,15 @@ type work struct {
 var _ reconcile.Reconciler = &Reconciler{}
 
 // SetupWithManager adds the controller.
-func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
+func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	r := newReconciler(mgr.GetClient(), mgr.GetEventRecorder(name), clock.RealClock{})
 	for _, c := range r.metrics.all() {
 		if err := kit.Expose(c); err != nil {
 			return err
 		}
+	}
+	if err := kit.ExposeTally(ctx, mgr, &clusterv1beta1.Placement{}, newTally()); err != nil {
+		return err
 	}
 	b := ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(kit.Options(workers))
 	for _, s := range r.sources(mgr.GetCache()) {

@@ -18,8 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
+
+// seenStep is how exact metrics are about signs of life.
+const seenStep = 5 * time.Second
 
 // beats are the signs of life of agents. As a handler of the events of Leases it takes note of them, and asks for a
 // reconciliation only where one may have something to write.
@@ -28,6 +32,8 @@ type beats struct {
 
 	mu sync.Mutex
 	of map[string]*beat
+	// seen has the at of all, for metrics: a beat costs two numbers, however many there are.
+	seen *kit.Moments
 }
 
 // beat is the last sign of life of one agent.
@@ -46,7 +52,9 @@ type beat struct {
 
 var _ handler.EventHandler = &beats{}
 
-func newBeats(clock clock.PassiveClock) *beats { return &beats{clock: clock, of: map[string]*beat{}} }
+func newBeats(clock clock.PassiveClock) *beats {
+	return &beats{clock: clock, of: map[string]*beat{}, seen: kit.NewMoments(seenStep)}
+}
 
 // Create implements handler.EventHandler.
 func (b *beats) Create(_ context.Context, e event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
@@ -93,7 +101,8 @@ func (b *beats) beat(lease *coordinationv1.Lease) bool {
 		return false
 	}
 	first := s.renewed == nil
-	s.renewed, s.at, s.silent = renewed, now, false
+	s.renewed, s.silent = renewed, false
+	b.setAt(s, now)
 	if first {
 		return false // it may have been renewed at any time before, and by the hub
 	}
@@ -116,7 +125,8 @@ func (b *beats) until(cluster string, grace time.Duration, unknown bool) time.Du
 	s := b.known(cluster)
 	s.grace = grace
 	if s.silent && !unknown {
-		s.at, s.silent = now, false
+		s.silent = false
+		b.setAt(s, now)
 	}
 	return s.at.Add(grace).Sub(now)
 }
@@ -144,7 +154,8 @@ func (b *beats) skew(cluster string) *time.Duration {
 func (b *beats) known(cluster string) *beat {
 	s := b.of[cluster]
 	if s == nil {
-		s = &beat{at: b.clock.Now(), grace: missedRenewals * defaultLeaseSeconds * time.Second}
+		s = &beat{grace: missedRenewals * defaultLeaseSeconds * time.Second}
+		b.setAt(s, b.clock.Now())
 		b.of[cluster] = s
 	}
 	return s
@@ -153,5 +164,8 @@ func (b *beats) known(cluster string) *beat {
 func (b *beats) forget(cluster string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.of, cluster)
+	if s := b.of[cluster]; s != nil {
+		b.setAt(s, time.Time{})
+		delete(b.of, cluster)
+	}
 }

@@ -58,6 +58,9 @@ var _ reconcile.Reconciler = &Reconciler{}
 // SetupWithManager adds the controller.
 func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{})
+	if err := kit.Expose(r.beats); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		For(&clusterv1.ManagedCluster{}).

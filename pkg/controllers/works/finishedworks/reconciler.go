@@ -35,7 +35,10 @@ type Reconciler struct {
 var _ reconcile.Reconciler = &Reconciler{}
 
 // SetupWithManager adds the controller.
-func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
+func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+	if err := kit.ExposeTally(ctx, mgr, &workv1.ManifestWork{}, newTally()); err != nil {
+		return err
+	}
 	r := &Reconciler{client: mgr.GetClient(), clock: clock.RealClock{}}
 	isFinished := predicate.NewPredicateFuncs(func(obj client.Object) bool {
 		_, ends := end(obj.(*workv1.ManifestWork))

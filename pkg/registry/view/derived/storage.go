@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strconv"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/metadata"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -120,7 +121,9 @@ func (s *derivation) GetList(ctx context.Context, key string, opts storage.ListO
 		s.current.events.Stop()
 		s.current = nil
 	}
+	began := time.Now()
 	g, err := s.build(ctx, listObj)
+	rebuildSeconds.WithLabelValues(s.kind.GroupResource.String()).Observe(time.Since(began).Seconds())
 	if err != nil {
 		return err
 	}

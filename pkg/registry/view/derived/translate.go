@@ -7,6 +7,7 @@ import (
 	"context"
 	"strconv"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
@@ -77,6 +78,7 @@ func (t *translation) translate(ctx context.Context, event watch.Event) bool {
 		return false
 	}
 	if event.Type != watch.Bookmark {
+		began := time.Now()
 		changes := t.apply(event)
 		if err := position.CheckBatch(len(changes)); err != nil {
 			klog.ErrorS(err, "Computing the objects anew", "resource", t.derivation.kind.GroupResource)
@@ -93,6 +95,9 @@ func (t *translation) translate(ctx context.Context, event watch.Event) bool {
 			if !t.send(watch.Event{Type: change.Type, Object: change.Object}) {
 				return false
 			}
+		}
+		if len(changes) > 0 {
+			lagSeconds.WithLabelValues(t.derivation.kind.GroupResource.String()).Observe(time.Since(began).Seconds())
 		}
 	}
 	end := t.derivation.kind.New()

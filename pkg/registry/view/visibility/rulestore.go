@@ -32,6 +32,8 @@ type ruleStore[T metav1.Object] struct {
 	remove   func(*rbac.Index, string) bool
 	// names are those of all rules that there are.
 	names map[string]struct{}
+	// kind is what metrics call it.
+	kind string
 }
 
 func errUnexpected(obj any) error { return fmt.Errorf("unexpected %T among the RBAC rules", obj) }
@@ -44,12 +46,12 @@ var (
 // followRules starts a reflector of each kind of rules, until the context ends.
 func (r *Rules) followRules(ctx context.Context) {
 	roles := &ruleStore[*rbacv1.ClusterRole]{
-		rules: r, progress: &r.roles, names: map[string]struct{}{},
+		rules: r, kind: "ClusterRole", progress: &r.roles, names: map[string]struct{}{},
 		set: (*rbac.Index).SetClusterRole, remove: (*rbac.Index).DeleteClusterRole,
 	}
 	rbac.Follow(ctx, r.front, r.front.ClusterRoles(), &rbacv1.ClusterRole{}, roles)
 	bindings := &ruleStore[*rbacv1.ClusterRoleBinding]{
-		rules: r, progress: &r.bindings, names: map[string]struct{}{},
+		rules: r, kind: "ClusterRoleBinding", progress: &r.bindings, names: map[string]struct{}{},
 		set: (*rbac.Index).SetClusterRoleBinding, remove: (*rbac.Index).DeleteClusterRoleBinding,
 	}
 	rbac.Follow(ctx, r.front, r.front.ClusterRoleBindings(), &rbacv1.ClusterRoleBinding{}, bindings)
@@ -90,6 +92,7 @@ func (s *ruleStore[T]) change(version string, make func(*rbac.Index) bool) error
 	}
 	s.rules.mu.Lock()
 	defer s.rules.mu.Unlock()
+	heard.WithLabelValues(s.kind).SetToCurrentTime()
 	s.progress.changed = max(s.progress.changed, v)
 	s.progress.known = max(s.progress.known, v)
 	if s.rules.change(make) {
@@ -107,6 +110,7 @@ func (s *ruleStore[T]) Replace(objs []any, version string) error {
 	}
 	s.rules.mu.Lock()
 	defer s.rules.mu.Unlock()
+	heard.WithLabelValues(s.kind).SetToCurrentTime()
 	before := s.names
 	s.names = make(map[string]struct{}, len(objs))
 	changed := !s.progress.listed
@@ -143,6 +147,7 @@ func (s *ruleStore[T]) Bookmark(version string) error {
 	}
 	s.rules.mu.Lock()
 	defer s.rules.mu.Unlock()
+	heard.WithLabelValues(s.kind).SetToCurrentTime()
 	s.progress.known = max(s.progress.known, known)
 	return nil
 }

@@ -1,0 +1,137 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermetrics
+
+import (
+	"regexp"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// The states of a cluster.
+const (
+	accepted = "accepted"
+	denied   = "denied"  // it was accepted once
+	waiting  = "waiting" // for its first acceptance
+)
+
+// Who has accepted a cluster. The names of users are no values of labels.
+const (
+	byUser = "user"
+	byHub  = "hub" // a driver that approves clusters
+)
+
+// noDriver is for clusters that none of the enabled drivers handles.
+const noDriver = "none"
+
+func (c *collector) driverOf(cluster *clusterv1.ManagedCluster) string {
+	for _, d := range c.drivers {
+		if d.Handles(cluster) {
+			return d.Name()
+		}
+	}
+	return noDriver
+}
+
+func stateOf(cluster *clusterv1.ManagedCluster) string {
+	switch {
+	case cluster.Spec.HubAcceptsClient:
+		return accepted
+	case meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted) != nil:
+		return denied
+	}
+	return waiting
+}
+
+// conditionsOf are the values of accepted, joined and available. A cluster that has never said whether it is available is unknown.
+func conditionsOf(cluster *clusterv1.ManagedCluster) []string {
+	text, available := map[bool]string{true: "true", false: "false"}, "unknown"
+	if c := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionAvailable); c != nil && c.Status != metav1.ConditionUnknown {
+		available = text[c.Status == metav1.ConditionTrue]
+	}
+	return []string{text[cluster.Spec.HubAcceptsClient], text[joined(cluster)], available}
+}
+
+func joined(cluster *clusterv1.ManagedCluster) bool {
+	return meta.IsStatusConditionTrue(cluster.Status.Conditions, registration.ConditionJoined)
+}
+
+// waitsFor says what an admin has to do for a cluster, and since when; nothing for most.
+func waitsFor(cluster *clusterv1.ManagedCluster) (reason string, since time.Time) {
+	if !cluster.DeletionTimestamp.IsZero() {
+		return "", time.Time{}
+	}
+	if stateOf(cluster) == waiting {
+		return forAcceptance, cluster.CreationTimestamp.Time
+	}
+	waits := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionRequestWaits)
+	if cluster.Spec.HubAcceptsClient && waits != nil && waits.Status == metav1.ConditionTrue {
+		return forCertificate, waits.LastTransitionTime.Time
+	}
+	return "", time.Time{}
+}
+
+func since(cluster *clusterv1.ManagedCluster, what string) time.Time {
+	if cluster != nil {
+		if reason, since := waitsFor(cluster); reason == what {
+			return since
+		}
+	}
+	return time.Time{}
+}
+
+// endOf is when the certificate of an accepted cluster ends, zero if it has told of none. Only its agent can know: what is told is used for
+// nothing else.
+func endOf(cluster *clusterv1.ManagedCluster) time.Time {
+	if cluster == nil || !cluster.Spec.HubAcceptsClient {
+		return time.Time{}
+	}
+	rotated := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionCertificateRotated)
+	if rotated == nil {
+		return time.Time{}
+	}
+	found := told.FindStringSubmatch(rotated.Message)
+	if found == nil {
+		return time.Time{} // the words of another agent
+	}
+	end, err := time.Parse(time.DateTime, found[2]+" "+found[3])
+	if err != nil {
+		return time.Time{}
+	}
+	return end
+}
+
+// told finds the end of a certificate in what our agent says and in what Open Cluster Management's says, both in UTC.
+var told = regexp.MustCompile(` from \S+( \S+ \+0000 UTC)? to (\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}:\d{2})`)
+
+// acceptedBy says who has accepted a cluster with this change, nothing if it was not accepted by it.
+func acceptedBy(change kit.Change[*clusterv1.ManagedCluster]) string {
+	before, now := change.Before, change.After
+	if now == nil || change.Known || !now.Spec.HubAcceptsClient || before != nil && before.Spec.HubAcceptsClient {
+		return ""
+	}
+	if now.Annotations[registration.AnnotationAutoAccepted] != "" &&
+		(before == nil || before.Annotations[registration.AnnotationAutoAccepted] == "") {
+		return byHub
+	}
+	return byUser
+}
+
+// hasJoined says whether a cluster has joined with this change.
+func hasJoined(change kit.Change[*clusterv1.ManagedCluster]) bool {
+	return change.Before != nil && change.After != nil && change.Before.UID == change.After.UID && !joined(change.Before) && joined(change.After)
+}
+
+func acceptedAt(cluster *clusterv1.ManagedCluster) time.Time {
+	if at, err := time.Parse(time.RFC3339, cluster.Annotations[registration.AnnotationAcceptedAt]); err == nil {
+		return at
+	}
+	return cluster.CreationTimestamp.Time // it was accepted from the start
+}
