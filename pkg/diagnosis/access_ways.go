@@ -118,7 +118,9 @@ func Ways(verb string, t Target) ([]AccessWay, error) {
 	return nil, fmt.Errorf("the verb %q is not one that can be asked of %s: %s", verb, t, strings.Join(AccessVerbs(t), ", "))
 }
 
-func one(p Permission) AccessWay { return AccessWay{Name: "by name", Needs: []Need{{p.Short(), []Permission{p}}}} }
+func one(p Permission) AccessWay {
+	return AccessWay{Name: "by name", Needs: []Need{{p.Short(), []Permission{p}}}}
+}
 
 func withRole(w AccessWay, role, set string) AccessWay {
 	w.Role, w.Set = role, set

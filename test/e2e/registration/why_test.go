@@ -1,0 +1,165 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+)
+
+// asker asks kubectl hub why, and pastes what it prints, as a person does with one kubeconfig for the hub and the cluster.
+type asker struct {
+	*testing.T
+	env []string
+}
+
+func (a *asker) sh(line string) (string, error) {
+	cmd := exec.CommandContext(a.Context(), "sh", "-c", line)
+	cmd.Env = a.env
+	out, err := cmd.Output()
+	if end := (&exec.ExitError{}); errors.As(err, &end) {
+		err = fmt.Errorf("%w: %s", err, end.Stderr)
+	}
+	return string(out), err
+}
+
+// why asks, and checks that the exit code says what the answer does.
+func (a *asker) why(question string) (answer diagnosis.Answer, err error) {
+	a.Helper()
+	out, err := a.sh("kubectl hub why " + question + " --context hub -o json")
+	code := 0
+	if end := (&exec.ExitError{}); errors.As(err, &end) {
+		code = end.ExitCode()
+	}
+	if err := json.Unmarshal([]byte(out), &answer); err != nil {
+		return answer, fmt.Errorf("%w: %s", err, out)
+	}
+	if want := map[bool]int{true: 2, false: 0}[answer.Finding != nil]; code != want {
+		return answer, fmt.Errorf("it ends with %d: %v: %s", code, err, out)
+	}
+	return answer, nil
+}
+
+// finds waits until the answer is a finding, or none for "".
+func (a *asker) finds(question string, id diagnosis.ID) (found diagnosis.Finding) {
+	a.Helper()
+	harness.Eventually(a.T, "why "+question+" finds "+string(id), func(context.Context) (bool, error) {
+		answer, err := a.why(question)
+		if err != nil {
+			return false, err
+		}
+		if answer.Finding != nil {
+			found = *answer.Finding
+		} else {
+			found = diagnosis.Finding{}
+		}
+		return harness.Holds(found.ID == id, fmt.Sprintf("%+v", answer))
+	})
+	return found
+}
+
+// paste runs a command as it was printed.
+func (a *asker) paste(line string) {
+	a.Helper()
+	line = strings.ReplaceAll(line, "<CONTEXT OF THE CLUSTER>", "cluster")
+	if out, err := a.sh(line); err != nil {
+		a.Fatalf("%s: %v: %s", line, err, out)
+	}
+}
+
+// TestWhy_NamesWhatIsBrokenAndTheFixWorks breaks a cluster that joins, in the order of its way, and pastes what kubectl hub why prints.
+func TestWhy_NamesWhatIsBrokenAndTheFixWorks(t *testing.T) {
+	t.Parallel()
+	m := newManaged(t, harness.OwnHub(t, func(c *localhub.Config) { c.HubControllerManagerArgs = nil }), "")
+	m.worker(t)
+	kubeconfig := harness.WithContexts(t, map[string]*localhub.Hub{"hub": m.hub, "cluster": m.Hub})
+	a := &asker{t, append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PATH=") }),
+		"KUBECONFIG="+kubeconfig, "HOME="+t.TempDir(), "PATH="+harness.BinDir(t)+string(filepath.ListSeparator)+os.Getenv("PATH"))}
+	c := "cluster " + m.name
+
+	a.finds(c, diagnosis.ClusterMissing)
+	agent := func() (stop func()) { return m.agent(t, "--works", "--lease-duration-seconds=1") }
+	stop := agent()
+	harness.Eventually(t, "the cluster asks for a certificate", func(context.Context) (bool, error) { return len(m.requests(t)) == 1, nil })
+	found := a.finds(c, diagnosis.ClusterNotAccepted)
+	harness.Contains(t, found.Turn, "group system:masters")
+	a.paste(found.Fix[0])
+	a.finds(c, "")
+
+	// A user may see the cluster and the set, and not write the label that decides.
+	harness.MustKubectlOf(t, m.hub, payments, "apply", "-f", "-")
+	harness.Grant(t, m.hub, "dana", "dana", harness.Rule("get,list,update,patch", "managedclusters"), harness.Rule("get,list", "managedclustersets"))
+	member := "member " + m.name + " --set payments"
+	found = a.finds(member+" --as dana", diagnosis.LabelDiffers)
+	harness.Contains(t, found.Turn, "you may not")
+	harness.Contains(t, found.Cause, "into the set default")
+	label := found.Fix[0]
+	if out, err := a.sh(label + " --as dana"); err == nil {
+		t.Fatalf("dana writes the label: %s", out)
+	}
+	for _, value := range []string{"payments", "default"} { // the one that comes and the one that goes
+		access := "access dana write " + harness.SetLabel + "=" + value
+		for _, fix := range a.finds(access, diagnosis.AccessMissing).Fix {
+			a.paste(fix)
+		}
+		a.finds(access, "")
+	}
+	harness.Eventually(t, "dana may write the label", func(context.Context) (bool, error) {
+		out, err := a.sh(label + " --as dana")
+		return harness.Holds(err == nil, fmt.Sprint(out, err))
+	})
+	a.finds(member, "")
+
+	// A work misses a namespace of the cluster.
+	harness.MustKubectlOf(t, m.hub, fmt.Sprintf(workOfNowhere, m.name), "apply", "-f", "-")
+	work := "work nowhere --cluster " + m.name
+	found = a.finds(work, diagnosis.ManifestNotApplied)
+	harness.Contains(t, found.Cause, "ConfigMap nowhere/nowhere is not applied", `namespaces "nowhere" not found`)
+	a.paste(found.Fix[0])
+	a.finds(work, "")
+
+	// A silent agent is the cause of what is not known of its works.
+	stop()
+	found = a.finds(c, diagnosis.AgentNotHeard)
+	if found.Since == nil {
+		t.Error("it does not say since when")
+	}
+	a.finds(work, diagnosis.AgentNotHeard)
+	stop = agent()
+	a.finds(c, "")
+	stop()
+
+	// Who may see nothing is not told that all is well.
+	if out, err := a.sh("kubectl hub why " + c + " --as nobody --context hub"); err == nil || !strings.Contains(out, "NOT SEEN") || !strings.Contains(err.Error(), "exit status 1") {
+		t.Errorf("a user without rights: %v: %s", err, out)
+	}
+}
+
+const payments = `
+apiVersion: cluster.open-cluster-management.io/v1beta2
+kind: ManagedClusterSet
+metadata: {name: payments}
+`
+
+const workOfNowhere = `
+apiVersion: work.open-cluster-management.io/v1
+kind: ManifestWork
+metadata: {name: nowhere, namespace: %s}
+spec:
+  workload:
+    manifests:
+    - {apiVersion: v1, kind: ConfigMap, metadata: {name: nowhere, namespace: nowhere}, data: {text: hello}}
+`
